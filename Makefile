@@ -1,0 +1,26 @@
+# Every target makes .venv first if it is missing or older than pyproject.toml.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: lab grade test build lint
+lab: .venv/.ready
+	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+grade: .venv/.ready
+	$(BIN)/tutor grade
+
+test: .venv/.ready lint
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+build: .venv/.ready
+	$(BIN)/tutor build
+
+lint: .venv/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+.venv/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit(f"The course needs Python 3.11, 3.12 or 3.13; $(PYTHON) is {v[0]}.{v[1]}. Name another: make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@

@@ -1,0 +1,3 @@
+from tutorlib.cli import app
+
+app()

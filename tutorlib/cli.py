@@ -1,0 +1,68 @@
+"""The `tutor` command."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def fail(message: str, code: int = 2) -> typer.Exit:
+    """Say on stderr what is wrong; `raise fail(...)` ends the command."""
+    err.print(message, style="red", markup=False)
+    return typer.Exit(code)
+
+
+@app.callback()
+def tutor() -> None:
+    """Build, grade and measure the course."""
+
+
+@app.command()
+def build(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit 1 when a notebook is stale.")
+    ] = False,
+    run: Annotated[bool, typer.Option("--run", help="Then execute the solved notebooks anew.")] = False,
+) -> None:
+    """Write the students' and the solved notebooks from solutions/NN_name.py."""
+    from tutorlib import build as builder
+
+    for name in chosen(names or []):
+        try:
+            built = builder.build(name)
+        except builder.BuildError as error:
+            raise fail(str(error), 1) from None
+        for path in builder.stale(built):
+            if check:
+                raise fail(f"{path}: stale; run `tutor build {name[:2]}` and commit what it writes", 1)
+            path.write_text(built[path], encoding="utf-8")
+            out.print(f"wrote {path}", markup=False)
+        if run:
+            out.print(f"running {name}")
+            builder.run(name)
+
+
+def chosen(wanted: list[str]) -> list[str]:
+    """Notebook names for what was typed: "02", "02_layout_algebra" or a path that ends so; none typed: all."""
+    from tutorlib.course import notebook_names
+
+    names = notebook_names()
+    picked = []
+    for want in wanted:
+        stem = Path(want).stem
+        matches = [name for name in names if name == stem or name[:2] == stem]
+        if not matches:
+            raise fail(f"There is no notebook {want}; there are {', '.join(names)}.")
+        picked += matches
+    return picked or list(names)
+
+
+if __name__ == "__main__":
+    app()

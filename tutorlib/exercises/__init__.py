@@ -1,0 +1,47 @@
+"""The registry: exercises by id, found in one module per notebook.
+
+Notebook 02_layout_algebra has its exercises in `n02_layout_algebra.EXERCISES`. A module is imported when one of
+its exercises is asked for, so that `import tutorlib` stays fast.
+"""
+
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
+from tutorlib.course import EXERCISE_ID
+from tutorlib.exercise import Exercise
+
+
+class UnknownExercise(LookupError):
+    """No exercise has this id. The message says which ids there are."""
+
+
+@cache
+def modules() -> dict[str, str]:
+    """Notebook name → module name, e.g. "02_layout_algebra" → "n02_layout_algebra"."""
+    return {info.name[1:]: info.name for info in iter_modules(__path__) if info.name[1:3].isdigit()}
+
+
+@cache
+def of_notebook(name: str) -> tuple[Exercise, ...]:
+    """The exercises of a notebook in order; none where it has no module."""
+    if name not in modules():
+        return ()
+    return import_module(f"{__name__}.{modules()[name]}").EXERCISES
+
+
+@cache
+def find(id: str) -> Exercise:
+    """The exercise with this id. Raises UnknownExercise."""
+    if not isinstance(id, str) or not EXERCISE_ID.fullmatch(id):
+        raise UnknownExercise(f'{id!r} is not an exercise: ids look like "02.3".')
+    for name in modules():
+        if name[:2] == id[:2]:
+            exercises = of_notebook(name)
+            for exercise in exercises:
+                if exercise.id == id:
+                    return exercise
+            raise UnknownExercise(
+                f"No exercise {id}: notebook {name} has {exercises[0].id} to {exercises[-1].id}."
+            )
+    raise UnknownExercise(f"No exercise {id}: there is no notebook {id[:2]}.")

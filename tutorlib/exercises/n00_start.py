@@ -1,0 +1,30 @@
+"""Exercises of notebook 00: how the course works."""
+
+from tutorlib.exercise import Exercise, Mistake, equals
+
+
+def ceil_div(n: int, tile: int) -> int:
+    return -(-n // tile)
+
+
+FLOOR = Mistake("The last, partly filled tile is missing: // rounds down.", lambda n, tile: n // tile)
+ONE_MORE = Mistake("One tile too many where the tile divides n exactly.", lambda n, tile: n // tile + 1)
+
+EXERCISES = (
+    Exercise(
+        id="00.1",
+        title="ceil_div",
+        points=2,
+        cases=(
+            equals("the tile divides n", [(128, 64), (64, 64), (4096, 128)], ceil_div, [ONE_MORE]),
+            equals("a last tile partly filled", [(130, 64), (127, 128), (1, 8)], ceil_div, [FLOOR]),
+            equals("nothing to do", [(0, 64), (0, 1)], ceil_div, [ONE_MORE]),
+            equals("sizes past 2**53, where floats round", [(2**60 + 1, 2), (2**60, 3)], ceil_div),
+        ),
+        hints=(
+            "How many tiles does n // tile count, and when is that one short?",
+            "Adding tile - 1 before dividing lifts every partly filled tile over the edge, and no full one.",
+            "(n + tile - 1) // tile",
+        ),
+    ),
+)
