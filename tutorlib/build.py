@@ -131,9 +131,7 @@ def find_regions(lines: list[str], start: int) -> tuple[tuple[Region, ...], list
     for n, line in enumerate(lines):
         if begin := BEGIN.fullmatch(line):
             if opened:
-                faults.append(
-                    f"{start + n}: BEGIN SOLUTION inside the one of line {start + first}; end that first"
-                )
+                faults.append(f"{start + n}: BEGIN SOLUTION inside the one of line {start + first}; end that first")
             opened, first = begin, n
         elif END.fullmatch(line):
             if not opened:
@@ -148,9 +146,7 @@ def find_regions(lines: list[str], start: int) -> tuple[tuple[Region, ...], list
                 f"{start + n}: not a marker; write '### BEGIN SOLUTION (about 6 lines)' or '### END SOLUTION'"
             )
     if opened:
-        faults.append(
-            f"{start + first}: BEGIN SOLUTION is never closed; add ### END SOLUTION in the same cell"
-        )
+        faults.append(f"{start + first}: BEGIN SOLUTION is never closed; add ### END SOLUTION in the same cell")
     return tuple(regions), faults
 
 
@@ -163,9 +159,7 @@ def pair_checks(cells: list[Cell], name: str) -> tuple[list[Cell], list[str]]:
     for n, cell in enumerate(cells):
         exercise = checked_exercise(cell)
         if cell.regions and waiting is not None:
-            faults.append(
-                f"{cells[waiting].line}: this answer has no check before the next answer, line {cell.line}"
-            )
+            faults.append(f"{cells[waiting].line}: this answer has no check before the next answer, line {cell.line}")
         if cell.regions:
             waiting = n
         elif exercise is not None:
@@ -186,9 +180,7 @@ def pair_checks(cells: list[Cell], name: str) -> tuple[list[Cell], list[str]]:
                 paired[index] = Cell(old.kind, old.text, old.line, old.regions, role, exercise)
             waiting = None
         elif cell.kind == "code" and re.search(r"^\s*check\(", cell.text, re.MULTILINE):
-            faults.append(
-                f'{cell.line}: a check stands alone in its cell, as check("{name[:2]}.1", function)'
-            )
+            faults.append(f'{cell.line}: a check stands alone in its cell, as check("{name[:2]}.1", function)')
     if waiting is not None:
         faults.append(f"{cells[waiting].line}: this answer has no check after it")
     for exercise in of_notebook(name):
@@ -206,11 +198,7 @@ def checked_exercise(cell: Cell) -> str | None:
     except SyntaxError:  # cell magic
         return None
     match body:
-        case [
-            ast.Expr(
-                ast.Call(func=ast.Name("check"), args=[ast.Constant(str() as id), ast.Name()], keywords=[])
-            )
-        ]:
+        case [ast.Expr(ast.Call(func=ast.Name("check"), args=[ast.Constant(str() as id), ast.Name()], keywords=[]))]:
             return id
     return None
 
@@ -228,9 +216,7 @@ def leaks(cells: list[Cell]) -> list[str]:
                 continue
             for cell in cells:
                 if cell.id != owner.id and contains(telling_lines(cell.text.split("\n")), answer):
-                    faults.append(
-                        f"{cell.line}: this cell shows the answer to {owner.exercise} (line {owner.line})"
-                    )
+                    faults.append(f"{cell.line}: this cell shows the answer to {owner.exercise} (line {owner.line})")
     return faults
 
 
@@ -249,9 +235,7 @@ def student_notebook(cells: list[Cell]) -> NotebookNode:
     for cell, id in zip(cells, unique_ids(cells), strict=True):
         node = empty_node(cell, id, cell.unsolved)
         if cell.role == "check":
-            node.outputs = [
-                v4.new_output("stream", name="stdout", text=find(cell.exercise).passed_line + "\n")
-            ]
+            node.outputs = [v4.new_output("stream", name="stdout", text=find(cell.exercise).passed_line + "\n")]
             node.execution_count = 1  # nbval compares outputs only where a run is recorded
         nodes.append(node)
     return notebook_of(nodes)
@@ -318,9 +302,7 @@ def build(name: str, solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS) -
 
 def stale(built: dict[Path, str]) -> list[Path]:
     """Those notebooks whose file is missing or says something else."""
-    return [
-        path for path, text in built.items() if not path.exists() or path.read_text(encoding="utf-8") != text
-    ]
+    return [path for path, text in built.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
 
 
 def run(name: str, solutions: Path = SOLUTIONS) -> None:

@@ -23,12 +23,8 @@ def tutor() -> None:
 
 @app.command()
 def build(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Write nothing; exit 1 when a notebook is stale.")
-    ] = False,
+    names: Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 when a notebook is stale.")] = False,
     run: Annotated[bool, typer.Option("--run", help="Then execute the solved notebooks anew.")] = False,
 ) -> None:
     """Write the students' and the solved notebooks from solutions/NN_name.py."""

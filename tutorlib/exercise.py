@@ -126,9 +126,7 @@ def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
             raise Unwritten from None
         return None, Wrong(f"{show_call(answer, args)} raised NotImplementedError: {error}")
     except Exception as error:
-        return None, Wrong(
-            f"{show_call(answer, args)} raised {type(error).__name__}: {error}{where(answer, error)}"
-        )
+        return None, Wrong(f"{show_call(answer, args)} raised {type(error).__name__}: {error}{where(answer, error)}")
 
 
 def where(answer: Answer, error: BaseException) -> str:
@@ -142,9 +140,7 @@ def where(answer: Answer, error: BaseException) -> str:
     return f" (line {line} of your cell)" if line else ""
 
 
-def law(
-    name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mistakes: Iterable[Mistake] = ()
-) -> Case:
+def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mistakes: Iterable[Mistake] = ()) -> Case:
     """A case that is right when `holds(got, *args)` is None for every argument tuple in `calls`.
 
     `holds` returns what the answer broke, as the end of a sentence: "its offset 3 is missing".

@@ -41,7 +41,5 @@ def find(id: str) -> Exercise:
             for exercise in exercises:
                 if exercise.id == id:
                     return exercise
-            raise UnknownExercise(
-                f"No exercise {id}: notebook {name} has {exercises[0].id} to {exercises[-1].id}."
-            )
+            raise UnknownExercise(f"No exercise {id}: notebook {name} has {exercises[0].id} to {exercises[-1].id}.")
     raise UnknownExercise(f"No exercise {id}: there is no notebook {id[:2]}.")
