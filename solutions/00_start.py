@@ -1,7 +1,44 @@
 # %% [markdown]
 # # 00 · Start here
+#
+# You will write matrix kernels for the GPU, in Python, and have each one checked as you go. By the last notebooks
+# yours run on Hopper's tensor cores and are timed beside cuBLAS. The first four need no GPU at all: they are about
+# *layouts*, the small algebra with which every one of those kernels says which thread touches which element.
+#
+# This page takes five minutes. It shows how an exercise works, what a check tells you, and how points are counted.
+
+# %% [markdown]
+# ## A page is read from the top
+#
+# Run the cells in order: click into one and press Shift-Enter. Most are short enough to predict, and predicting is
+# the point: say what a cell prints before you run it. If you restart the kernel, run the page again from the top.
+
 # %%
-from tutorlib import check
+from tutorlib import check, hint
+from tutorlib.draw import show_layout
+
+# %% [markdown]
+# ## A first question
+#
+# A kernel cuts its matrix into tiles, and somebody has to say how many tiles there are. Take 10 elements and tiles
+# of 4. Below, each column is one tile. Cells 10 and 11 (outlined) are past the end of the data, and yet the third
+# tile is needed for elements 8 and 9.
+
+# %%
+show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2), (3, 2)])
+
+# %% [markdown]
+# What does this print?
+
+# %%
+print(10 // 4, 12 // 4, 0 // 4)
+
+# %% [markdown]
+# The first one is a tile short. A grid launched with that number leaves the last elements of the matrix untouched,
+# which is the most common bug in a first kernel.
+#
+# **Exercise 00.1** (about 1 line). Write `ceil_div(n, tile)`: how many tiles of `tile` elements cover `n` elements.
+# Stay with integers: sizes can be larger than what a float holds exactly.
 
 
 # %%
@@ -13,3 +50,39 @@ def ceil_div(n, tile):
 
 # %%
 check("00.1", ceil_div)
+
+# %% [markdown]
+# The line under a check is what you see once your answer is right. Until then the check raises, and says which call
+# went wrong, what your answer gave and what it should have given. If your answer looks like a mistake that others
+# have made, it says so too. Here is one that rounds down:
+#
+#     ✗ 00.1 ceil_div: 1 of 4 cases right
+#       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
+#       The last, partly filled tile is missing: // rounds down.
+#
+# That answer has part of the points: an exercise shares its points equally among its cases, rounded down to half a
+# point. You can change an answer and check it as often as you like.
+#
+# Stuck? Hints come in tiers, from a nudge to nearly the answer. Run this cell more than once.
+
+# %%
+hint("00.1")
+
+# %% [markdown]
+# ## What this machine can check
+#
+# | exercises | right or wrong | how fast |
+# |---|---|---|
+# | layouts (00–03) | on any machine | – |
+# | kernels | on a GPU of the kind that the notebook names | there too, as a ratio to cuBLAS or to torch's copy, both timed in the same run |
+#
+# What your machine cannot run is reported as *not run*: never as passed, never as failed.
+#
+# ## Points
+#
+# `make grade` in a terminal grades the solved notebooks that come with the course. To grade your own, name a
+# notebook or the folder: `tutor grade notebooks`. The grader takes nothing but your answer cells, puts them into a
+# fresh copy of each page and runs that, so you are free to add cells, rename the file or scribble anywhere else. Just
+# don't delete or copy an answer cell.
+#
+# **Keep this:** write the answer where it says YOUR CODE HERE, run the cell, run the check below it.

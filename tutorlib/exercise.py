@@ -113,7 +113,11 @@ def show_call(answer: Answer, args: tuple) -> str:
 
 
 def shorten(value: Any, limit: int = 120) -> str:
-    text = str(value) if hasattr(value, "stride") else repr(value)
+    """A value as the reader writes it: layouts as shape:stride, arrays by their shape and strides, long ones cut."""
+    if hasattr(value, "dtype") and getattr(value, "ndim", 0):
+        strides = value.strides if hasattr(value, "strides") else tuple(value.stride())
+        return f"<{type(value).__name__} {value.dtype}, shape {tuple(value.shape)}, strides {strides}>"
+    text = str(value).replace(" ", "") if hasattr(value, "stride") else repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

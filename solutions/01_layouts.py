@@ -1,0 +1,348 @@
+# %% [markdown]
+# # 01 · A layout is a function
+#
+# Memory is a line of numbered places. A matrix has rows and columns. Something has to say at which place row 2,
+# column 1 lives, and in most programs that something is a formula scattered over many lines:
+#
+#     element = ptr[row * stride + col]
+#
+# CuTe, the library under NVIDIA's fastest kernels, makes it a value that you can name, print, draw and compute with:
+# a **layout**. On this page you write its handful of functions yourself and see what each is for.
+
+# %%
+import numpy as np
+from tensor_layouts import Layout, cosize, size
+
+from tutorlib import check
+from tutorlib.draw import show_layout, show_layouts, show_memory
+from tutorlib.notation import layout
+
+# %% [markdown]
+# ## shape : stride
+#
+# A layout is a pair, written `shape:stride`. The shape says which coordinates there are; the stride says how many
+# places you move in memory when a coordinate goes up by one. `(4,3):(3,1)` is a matrix of 4 rows and 3 columns: one
+# row further is 3 places on, one column further is 1.
+#
+# Each cell of the picture is a coordinate, and the number in it is its **offset**, the place in memory.
+
+# %%
+show_layout("(4,3):(3,1)")
+
+# %% [markdown]
+# In Python a layout is an object that you call like the function it is. Which number is in row 2, column 1?
+
+# %%
+L = layout("(4,3):(3,1)")
+print(L(2, 1))
+
+# %% [markdown]
+# The rule is one line: multiply each coordinate by the stride of its mode, and add. Here 2·3 + 1·1 = 7.
+#
+# (*Mode* is CuTe's word for one entry of a shape. A matrix has two modes.)
+#
+# **Exercise 01.1** (about 1 line). Write `offset(coord, stride)` for tuples of any length.
+
+
+# %%
+def offset(coord, stride):
+    ### BEGIN SOLUTION (about 1 line)
+    return sum(c * d for c, d in zip(coord, stride, strict=True))
+    ### END SOLUTION
+
+
+# %%
+check("01.1", offset)
+
+# %% [markdown]
+# ## Two orders, and the trap between them
+#
+# The same 4×3 shape can be stored row after row or column after column. Only the stride differs.
+
+# %%
+show_layouts({"row-major  (4,3):(3,1)": "(4,3):(3,1)", "column-major  (4,3):(1,4)": "(4,3):(1,4)"})
+
+# %% [markdown]
+# NumPy and PyTorch store rows, unless told otherwise. CuTe, when you give it a shape and no stride, stores columns,
+# like Fortran and cuBLAS. Both are compact: 12 elements in 12 places. So nothing crashes when you mix them up; you
+# read the right number of wrong elements, and adjacent threads may end up far apart in memory, which costs a large
+# factor of bandwidth. Look at the two defaults side by side:
+
+# %%
+print("NumPy:", np.empty((4, 3), dtype=np.int8).strides)
+print("CuTe: ", Layout((4, 3)).stride)
+
+# %% [markdown]
+# Here is what the mix-up looks like. `a` is stored by rows; we read it through the column-major layout.
+
+# %%
+a = np.arange(12).reshape(4, 3)
+memory = a.ravel()
+wrong = Layout((4, 3), (1, 4))
+print(a, "\n\nread with the other order:")
+print(np.array([[memory[wrong(row, col)] for col in range(3)] for row in range(4)]))
+
+# %% [markdown]
+# **Exercise 01.2** (about 6 lines). Write `compact_strides(shape, order)`: the strides of a matrix without gaps, as a
+# tuple. `order` is `"row"` (last mode contiguous) or `"column"` (first mode contiguous); the shape may have any
+# number of modes. Your answer is compared with what NumPy itself allocates.
+
+
+# %%
+def compact_strides(shape, order):
+    ### BEGIN SOLUTION (about 6 lines)
+    fastest_first = shape if order == "column" else shape[::-1]
+    strides, step = [], 1
+    for extent in fastest_first:
+        strides.append(step)
+        step *= extent
+    return tuple(strides if order == "column" else strides[::-1])
+    ### END SOLUTION
+
+
+# %%
+check("01.2", compact_strides)
+
+# %% [markdown]
+# ## One number for a coordinate
+#
+# A thread knows itself by one number, not by a row and a column. So a layout also takes a plain index and first turns
+# it into a coordinate. Which way round? CuTe counts the **first mode fastest**, whatever the strides are: index 1 is
+# row 1, column 0.
+
+# %%
+L = layout("(4,3):(3,1)")
+print([L(index) for index in range(size(L))])
+
+# %% [markdown]
+# The offsets jump by 3, because walking down a column of a row-major matrix does. NumPy's `ravel` would have walked
+# along the row. Neither is wrong; they are two conventions, and this course uses CuTe's.
+#
+# **Exercise 01.3** (about 5 lines). Write `coordinate(index, shape)`: the tuple of coordinates for an index, first
+# mode fastest. For `(4, 3)` index 5 is `(1, 1)`.
+
+
+# %%
+def coordinate(index, shape):
+    ### BEGIN SOLUTION (about 5 lines)
+    coord = []
+    for extent in shape:
+        coord.append(index % extent)
+        index //= extent
+    return tuple(coord)
+    ### END SOLUTION
+
+
+# %%
+check("01.3", coordinate)
+
+# %% [markdown]
+# ## Views: the same memory under another layout
+#
+# A transpose moves nothing. Neither does a slice with steps, or a row broadcast to many rows. Each is the same memory
+# under another layout, and NumPy will tell you which, with one difference: its strides count *bytes*.
+
+# %%
+a = np.arange(24, dtype=np.float32).reshape(4, 6)
+for name, view in {"a": a, "a.T": a.T, "a[::2, 1:]": a[::2, 1:], "broadcast": np.broadcast_to(a[0], (4, 6))}.items():
+    print(f"{name:11} shape {view.shape}  strides {view.strides} bytes")
+
+# %% [markdown]
+# A stride of 0 in the last line: every row *is* the first row.
+#
+# **Exercise 01.4** (about 2 lines). Write `layout_of(array)`: the `Layout(shape, stride)` of a NumPy array or view, in
+# elements. It is checked by its law: element `c` of the view lies `offset(c)` elements after its first one.
+
+
+# %%
+def layout_of(array):
+    ### BEGIN SOLUTION (about 2 lines)
+    stride = tuple(step // array.itemsize for step in array.strides)
+    return Layout(array.shape, stride)
+    ### END SOLUTION
+
+
+# %%
+check("01.4", layout_of)
+
+# %% [markdown]
+# ## A mode can be a layout
+#
+# Now the step that makes CuTe more than a stride calculator. Suppose a 4×8 matrix is stored as four 2×4 blocks, each
+# contiguous. No pair of strides says that: going down the rows you move by 1, then jump to the next block.
+#
+# So let a mode be a shape of its own. The rows become `(2,2)`: two rows in a block, two blocks; the columns `(4,2)`:
+#
+# > ((2,2),(4,2)) : ((1,16),(2,8))
+#
+# The thick lines in the picture are the borders of the inner modes.
+
+# %%
+show_layout("((2,2),(4,2)):((1,16),(2,8))")
+
+# %% [markdown]
+# You can still ask for row 3, column 5. The 3 is an index into the mode `(2,2)`, and an index becomes a coordinate
+# the way you wrote above: first mode fastest, so (1, 1). And 5, in `(4,2)`, is (1, 1) as well. Which offset is that?
+
+# %%
+blocked = layout("((2,2),(4,2)):((1,16),(2,8))")
+print(blocked(3, 5), blocked((1, 1), (1, 1)))
+
+# %% [markdown]
+# **Exercise 01.5** (about 7 lines). Write `offset_at(index, shape, stride)`: the offset of a plain index in a layout
+# whose modes may be nested to any depth. `shape` and `stride` are both integers, or tuples of the same nesting.
+
+
+# %%
+def offset_at(index, shape, stride):
+    ### BEGIN SOLUTION (about 7 lines)
+    if isinstance(shape, int):
+        return index * stride
+    total = 0
+    for mode, step in zip(shape, stride, strict=True):
+        total += offset_at(index % size(mode), mode, step)
+        index //= size(mode)
+    return total
+    ### END SOLUTION
+
+
+# %%
+check("01.5", offset_at)
+
+# %% [markdown]
+# Play with it before you go on. Type a layout, click a cell, and read how its offset comes about. Try
+# `(4,8):(8,1)`, then `(4,8):(1,4)`, then the blocked one, then one with a stride of 0.
+
+# %%
+from tutorlib.widgets import explore_layout
+
+explore_layout("((2,2),(4,2)):((1,16),(2,8))")
+
+# %% [markdown]
+# ## Reading a picture backwards
+#
+# You will often have the picture, from a paper or a profiler, and need the layout.
+
+# %%
+from tutorlib.exercises.n01_layouts import show_pictures
+
+show_pictures()
+
+# %% [markdown]
+# **Exercise 01.6** (about 5 lines). Write `picture(name)`, which returns the `Layout` that draws picture `"A"`, `"B"`
+# or `"C"`. Any layout that puts the same number into every cell is right. `layout("(2,2):(1,2)")` reads one from
+# text.
+
+
+# %%
+def picture(name):
+    ### BEGIN SOLUTION (about 5 lines)
+    return {
+        "A": layout("(4,6):(8,1)"),
+        "B": layout("(4,(2,3)):(2,(1,8))"),
+        "C": layout("((2,2),(2,2)):((1,4),(2,8))"),
+    }[name]
+    ### END SOLUTION
+
+
+# %%
+check("01.6", picture)
+
+# %% [markdown]
+# C is the *Morton* or Z order: cells that are close in the matrix stay close in memory. You will meet its cousin when
+# thread blocks share data in the L2 cache.
+#
+# ## Size and cosize
+#
+# The **size** of a layout is the number of coordinates. Its **cosize** is how much memory it needs: one more than its
+# largest offset. Picture A has 24 cells and reaches further than 24, because every row is followed by two places that
+# it never touches. Drawn from the side of memory:
+
+# %%
+show_memory("(4,3):(5,1)", title="(4,3):(5,1): padding after each row")
+
+# %%
+L = layout("(4,3):(5,1)")
+print("size", size(L), " cosize", cosize(L))
+
+# %% [markdown]
+# Padding makes the cosize larger than the size. A stride of 0 makes it smaller: many coordinates, one place. When
+# you allocate shared memory for a tile, it is the cosize that counts.
+#
+# **Exercise 01.7** (about 3 lines). Write `cosize_of(shape, stride)` for strides that are not negative; shapes may be
+# nested. `flatten` from `tensor_layouts` turns `(4, (2, 3))` into `(4, 2, 3)`.
+
+# %%
+from tensor_layouts import flatten
+
+
+def cosize_of(shape, stride):
+    ### BEGIN SOLUTION (about 3 lines)
+    modes = zip(flatten(shape), flatten(stride), strict=True)
+    return 1 + sum((extent - 1) * step for extent, step in modes)
+    ### END SOLUTION
+
+
+# %%
+check("01.7", cosize_of)
+
+# %% [markdown]
+# ## Past 2³¹
+#
+# Offsets are integers, and on a GPU an integer is 32 bits unless you ask for more: registers are that wide, and
+# 64-bit arithmetic costs extra instructions. Take a matrix of 70000×70000. Its strides are small numbers. Its last
+# offset is not:
+
+# %%
+big = Layout((70000, 70000), (70000, 1))
+last = big(69999, 69999)
+print(f"{last:,} against {2**31 - 1:,}; squeezed into 32 bits: {np.int64(last).astype(np.int32):,}")
+
+# %% [markdown]
+# That is a wild address, and the kernel that computes it fails or silently reads another matrix. The real CuTe does
+# the same. Below, the same layout is made three times on your CPU: with everything known at compile time, with a
+# 32-bit stride that arrives at run time, and with a 64-bit one. (The import takes a few seconds.)
+
+# %%
+import cutlass
+from cutlass import cute
+
+
+@cute.jit
+def last_offset(n: cutlass.Int32, wide: cutlass.Int64):
+    static = cute.make_layout((70000, 70000), stride=(70000, 1))
+    narrow_stride = cute.make_layout((n, n), stride=(n, 1))
+    wide_stride = cute.make_layout((n, n), stride=(wide, 1))
+    print("static:", static, "→", cute.crd2idx((69999, 69999), static))
+    cute.printf("32-bit stride: {}", cute.crd2idx((n - 1, n - 1), narrow_stride))
+    cute.printf("64-bit stride: {}", cute.crd2idx((n - 1, n - 1), wide_stride))
+
+
+last_offset(70000, 70000)
+
+# %% [markdown]
+# So a stride has a value *and* a type, and the two are separate facts. Real code trips over both: a fix in CUTLASS
+# 4.5.1 was for arrays from JAX whose strides were small numbers held in 64-bit integers, and took a wrong path when
+# CuTe asked what divides them.
+#
+# The guard that people write first is `all(stride <= 2**31 - 1)`. It lets the matrix above through.
+#
+# **Exercise 01.8** (about 2 lines). Write `fits_int32(shape, stride)`: True where every offset of the layout fits into
+# a signed 32-bit integer. Shapes and strides are flat tuples here.
+
+
+# %%
+def fits_int32(shape, stride):
+    ### BEGIN SOLUTION (about 2 lines)
+    largest = sum((extent - 1) * step for extent, step in zip(shape, stride, strict=True))
+    return largest <= 2**31 - 1
+    ### END SOLUTION
+
+
+# %%
+check("01.8", fits_int32)
+
+# %% [markdown]
+# **Keep this:** a layout maps a coordinate to an offset by one sum of products. Shapes nest, the first mode is the
+# fastest, and nothing about a layout moves data. Next: layouts can be divided and composed, and the results are
+# layouts again.
