@@ -56,7 +56,7 @@ check("00.1", ceil_div)
 # went wrong, what your answer gave and what it should have given. If your answer looks like a mistake that others
 # have made, it says so too. Here is one that rounds down:
 #
-#     ✗ 00.1 ceil_div: 1 of 4 cases right
+#     ✗ 00.1 ceil_div: 1 of 3 cases right
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
 #       The last, partly filled tile is missing: // rounds down.
 #

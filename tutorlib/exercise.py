@@ -134,14 +134,14 @@ def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
 
 
 def where(answer: Answer, error: BaseException) -> str:
-    """ " (line 4 of your cell)" where the traceback passes through the answer's own file."""
+    """ " (line 4 of your answer)" where the traceback passes through the answer's own file."""
     code = getattr(answer, "__code__", None)
     line, step = None, error.__traceback__
     while step is not None:
         if code is not None and step.tb_frame.f_code.co_filename == code.co_filename:
             line = step.tb_lineno
         step = step.tb_next
-    return f" (line {line} of your cell)" if line else ""
+    return f" (line {line} of your answer)" if line else ""
 
 
 def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mistakes: Iterable[Mistake] = ()) -> Case:

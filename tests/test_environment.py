@@ -1,0 +1,45 @@
+"""environment.yml, pyproject.toml, the hooks and CI say the same thing."""
+
+import re
+import subprocess
+import sys
+import tomllib
+
+import yaml
+
+from tutorlib.course import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_conda_has_the_same_pins():
+    conda = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+    (pip,) = [entry["pip"] for entry in conda["dependencies"] if isinstance(entry, dict)]
+    assert pip == [*PROJECT["dependencies"], "-e ."]
+
+
+def test_every_dependency_is_pinned():
+    everything = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]
+    assert [line for line in everything if not re.fullmatch(r"[\w-]+(\[\w+\])?==[\w.]+", line)] == []
+
+
+def test_importing_tutorlib_is_fast_and_imports_nothing_heavy():
+    code = (
+        "import sys, time; t = time.perf_counter(); import tutorlib; t = time.perf_counter() - t;"
+        "print(t, [m for m in ('torch', 'cutlass', 'cuda', 'matplotlib', 'numpy', 'ipywidgets') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seconds, _, heavy = done.stdout.strip().partition(" ")
+    assert heavy == "[]"
+    assert float(seconds) < 0.5
+
+
+def test_make_refuses_an_old_python_in_one_line(tmp_path):
+    """The version test of the Makefile, run with another version in place of sys.version_info."""
+    line = next(line for line in (ROOT / "Makefile").read_text().splitlines() if "version_info" in line)
+    code = re.search(r"-c '(.*)'", line)[1].replace("$(PYTHON)", "python3")
+    for version, accepted in [((3, 10), False), ((3, 11), True), ((3, 13), True), ((3, 14), False)]:
+        script = code.replace("sys.version_info[:2]", repr(version))
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+        assert (done.returncode == 0) == accepted
+        assert len(done.stderr.splitlines()) == (0 if accepted else 1)

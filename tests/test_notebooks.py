@@ -1,0 +1,55 @@
+"""The committed notebooks: plain nbval agrees with the contract, and none of them is large."""
+
+import re
+import subprocess
+import sys
+
+import nbformat
+import pytest
+
+from tutorlib.course import NOTEBOOKS, SOLUTIONS, notebook_names
+
+LARGEST = 1_000_000  # bytes
+
+
+@pytest.mark.parametrize(
+    "path", [*SOLUTIONS.glob("*.ipynb"), *NOTEBOOKS.glob("*.ipynb")], ids=lambda p: str(p.parent.name + "/" + p.name)
+)
+def test_the_size_of_a_notebook(path):
+    assert path.stat().st_size < LARGEST
+
+
+def nbval(path):
+    """Indices of the code cells that fail under plain nbval, and how many ran."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--nbval-lax", "--tb=no", "-rA", str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    failed = {int(n) for n in re.findall(r"^FAILED .*::Cell (\d+)", done.stdout, re.MULTILINE)}
+    passed = {int(n) for n in re.findall(r"^PASSED .*::Cell (\d+)", done.stdout, re.MULTILINE)}
+    return failed, failed | passed
+
+
+def checks(path):
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    return {n for n, cell in enumerate(cells) if cell.metadata.get("tutorlib", {}).get("role") == "check"}, len(cells)
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_a_students_notebook_fails_at_every_check_and_nowhere_else(name):
+    path = NOTEBOOKS / f"{name}.ipynb"
+    expected, cells = checks(path)
+    failed, ran = nbval(path)
+    assert len(ran) == cells
+    assert failed == expected
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_a_solved_notebook_passes(name):
+    path = SOLUTIONS / f"{name}.ipynb"
+    _, cells = checks(path)
+    failed, ran = nbval(path)
+    assert len(ran) == cells
+    assert failed == set()
