@@ -1,0 +1,19 @@
+"""Pictures of layouts, shared-memory banks and threads. Every function returns its figure; none saves it."""
+
+from tutorlib.draw.algebra import show_complement, show_compose, show_divide, show_product
+from tutorlib.draw.banks import show_banks, show_swizzle
+from tutorlib.draw.layouts import show_layout, show_layouts, show_memory
+from tutorlib.draw.threads import show_tv
+
+__all__ = [
+    "show_banks",
+    "show_complement",
+    "show_compose",
+    "show_divide",
+    "show_layout",
+    "show_layouts",
+    "show_memory",
+    "show_product",
+    "show_swizzle",
+    "show_tv",
+]

@@ -1,0 +1,136 @@
+"""Pictures of one layout, or of several to compare."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from matplotlib.axes import Axes
+from tensor_layouts import idx2crd
+
+from tutorlib.draw.grid import Grid, Picture, figure, paint
+from tutorlib.notation import Tree, layout, text
+from tutorlib.palette import ramp
+from tutorlib.views import coordinate, extent, matrix, modes
+
+THICK, THIN = 2.4, 1.3  # points: lines between outer and inner blocks
+
+
+def show_layout(source: Any, title: str = "", highlight: Iterable = (), ax: Axes | None = None) -> Picture | Axes:
+    """The layout as a grid of offsets; darker is farther. Thick lines stand between the blocks of nested modes.
+
+    source: anything that `tutorlib.notation.layout` takes; mode 0 runs down, the others across; rank 1 is a row.
+    highlight: coordinates to outline, such as (1, 2); a number is a flat index.
+    """
+    grid = layout_grid(source, title or None, highlight)
+    return paint(ax, grid) if ax is not None else figure([grid])
+
+
+def show_layouts(sources: Mapping[str, Any]) -> Picture:
+    """Several layouts side by side, {title: layout}, on one colour scale."""
+    tables = [matrix(source) for source in sources.values()]
+    everything = [offset for table in tables for row in table for offset in row]
+    scale = min(everything), max(everything)
+    grids = [layout_grid(source, f"{title}\n{text(layout(source))}", scale=scale) for title, source in sources.items()]
+    stacked = sum(grid.columns for grid in grids) > 28
+    return figure(grids, stacked=stacked)
+
+
+def show_memory(source: Any, title: str = "") -> Picture:
+    """Memory in order, one cell per offset, with the coordinate that is stored there; holes are hatched.
+
+    Where several coordinates share an offset (a stride of 0), the cell names the first and says how many more.
+    """
+    shown = layout(source)
+    rows, columns = map(extent, modes(shown.shape))
+    table = matrix(shown)
+    stored: dict[int, list[str]] = {}
+    for column in range(columns):
+        for row in range(rows):
+            stored.setdefault(table[row][column], []).append(two_lines(coordinate(shown.shape, row, column)))
+    low, high = min(0, *stored), max(stored)
+    wrap = min(high - low + 1, 16)
+    starts = range(low, high + 1, wrap)
+
+    def label(offset: int) -> str:
+        here = stored.get(offset, [])
+        return here[0] + (f"\n+{len(here) - 1}" if len(here) > 1 else "") if here else ""
+
+    cells = [[start + n for n in range(wrap)] for start in starts]
+    grid = Grid(
+        title or f"memory of {text(shown)}",
+        [[label(offset) for offset in row] for row in cells],
+        [[ramp(offset, low, high) if offset in stored else None for offset in row] for row in cells],
+        down=[str(start) for start in starts] if len(starts) > 1 else (),
+        across=[f"{'+' if len(starts) > 1 else ''}{n if len(starts) > 1 else low + n}" for n in range(wrap)],
+    )
+    return figure([grid])
+
+
+def two_lines(at: Tree) -> str:
+    """A coordinate for a narrow cell: its modes below each other where they are nested."""
+    nested = isinstance(at, tuple) and any(isinstance(part, tuple) for part in at)
+    return "\n".join(text(part) for part in at) if nested else text(at)
+
+
+def layout_grid(
+    source: Any,
+    title: str | None = None,
+    highlight: Iterable = (),
+    scale: tuple[int, int] | None = None,
+    colours: list[list[str | None]] | None = None,
+) -> Grid:
+    """A layout's offsets in a grid. scale: the offsets of the lightest and the darkest colour."""
+    shown = layout(source)
+    table = matrix(shown)
+    low, high = scale or (min(map(min, table)), max(map(max, table)))
+    down, across = modes(shown.shape)
+    return Grid(
+        text(shown) if title is None else title,
+        [[str(offset) for offset in row] for row in table],
+        colours or [[ramp(offset, low, high) for offset in row] for row in table],
+        names(down) if len(table) > 1 else (),
+        names(across),
+        breaks(down),
+        breaks(across),
+        frozenset(cell_of(shown.shape, at) for at in highlight),
+    )
+
+
+def names(mode: Tree) -> list[str]:
+    """The coordinates along one side of the grid: "2", or "(0,1)" for a nested mode, flat indices where it is long."""
+    natural = [text(idx2crd(index, mode)) for index in range(extent(mode))]
+    return natural if len(natural[-1]) <= 6 else [str(index) for index in range(extent(mode))]
+
+
+def breaks(mode: Tree) -> dict[int, float]:
+    """Where the blocks of a nested mode meet: {index: line width}."""
+    if not isinstance(mode, tuple):
+        return {}
+    found: dict[int, float] = {}
+    block = 1
+    inner = mode[:-1]
+    for depth, part in enumerate(inner):
+        block *= extent(part)
+        width = THIN + (THICK - THIN) * (depth + 1) / len(inner)
+        found |= {index: width for index in range(block, extent(mode), block)}
+    return found
+
+
+def cell_of(shape: Tree, at: int | tuple) -> tuple[int, int]:
+    """The (row, column) of a natural coordinate, a pair of indices, or a flat index."""
+    down, across = modes(shape)
+    rows = extent(down)
+    if isinstance(at, tuple) and len(at) == 2 and isinstance(shape, tuple) and len(shape) > 1:
+        return flat(at[0], down), flat(at[1], across)
+    index = flat(at, shape)
+    return index % rows, index // rows
+
+
+def flat(at: int | tuple, shape: Tree) -> int:
+    """A coordinate's flat index, colexicographic: the first entry runs fastest."""
+    if not isinstance(at, tuple):
+        return at
+    index, weight = 0, 1
+    for part, extents in zip(at, shape, strict=True):
+        index += flat(part, extents) * weight
+        weight *= extent(extents)
+    return index

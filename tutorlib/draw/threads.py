@@ -1,0 +1,45 @@
+"""Pictures of thread-value layouts: which thread holds which element of a tile."""
+
+from typing import Any
+
+from tensor_layouts import mode, size
+
+from tutorlib.draw.grid import Grid, Picture, figure
+from tutorlib.notation import Tree, layout, text
+from tutorlib.palette import category
+from tutorlib.views import extent, modes
+
+
+def show_tv(source: Any, tile_shape: Tree, title: str = "") -> Picture:
+    """The tile with the thread and the value that hold each element, "T3 V1", coloured by thread.
+
+    source: a layout (thread, value) → flat index in the tile, whose first mode runs fastest.
+    An element that nobody holds is hatched; one that several hold names the first and says how many more.
+    Raises ValueError where the layout leaves the tile.
+    """
+    holds = layout(source)
+    threads, values = size(mode(holds, 0)), size(mode(holds, 1))
+    down, across = map(extent, modes(tile_shape))
+    holders: dict[int, list[tuple[int, int]]] = {}
+    for value in range(values):
+        for thread in range(threads):
+            holders.setdefault(holds(thread, value), []).append((thread, value))
+    if max(holders) >= down * across:
+        raise ValueError(f"{text(holds)} reaches element {max(holders)}; a tile {text(tile_shape)} ends before")
+
+    def label(index: int) -> str:
+        if index not in holders:
+            return ""
+        thread, value = holders[index][0]
+        more = f"\n+{len(holders[index]) - 1}" if len(holders[index]) > 1 else ""
+        return f"T{thread}\nV{value}{more}"
+
+    cells = [[row + column * down for column in range(across)] for row in range(down)]
+    grid = Grid(
+        title or f"{text(holds)}: {threads} threads × {values} values",
+        [[label(index) for index in row] for row in cells],
+        [[category(holders[index][0][0]) if index in holders else None for index in row] for row in cells],
+        down=[str(row) for row in range(down)] if down > 1 else (),
+        across=[str(column) for column in range(across)],
+    )
+    return figure([grid])

@@ -1,0 +1,30 @@
+"""The colours of every picture and explorer. All are light enough for dark text and safe for colour-blind readers."""
+
+# Paul Tol's "light" scheme, made for labelled cells: https://sronpersonalpages.nl/~pault/ (figure 5), in an order in
+# which neighbours differ in lightness.
+CATEGORIES = ("#77AADD", "#EEDD88", "#EE8866", "#99DDFF", "#BBCC33", "#FFAABB", "#44BB99", "#DDDDDD")
+RAMP = ("#FFFDE3", "#D3EDC3", "#8FD3C1", "#5FB6D0", "#6C9BD2")  # small to large, ever darker
+INK = "#1F2933"  # text and thick lines
+FAINT = "#8A949E"  # coordinates and thin lines
+EMPTY = "#FFFFFF"
+MARK = "#C8102E"  # what a picture points at; always a thick outline too, never a colour alone
+
+
+def category(index: int) -> str:
+    """The colour of a thread, tile or bank group; they repeat after eight."""
+    return CATEGORIES[index % len(CATEGORIES)]
+
+
+def ramp(value: float, low: float, high: float) -> str:
+    """The colour of a value on the scale from low to high."""
+    if high <= low:
+        return RAMP[0]
+    place = (value - low) / (high - low) * (len(RAMP) - 1)
+    step = min(int(place), len(RAMP) - 2)
+    start, end = channels(RAMP[step]), channels(RAMP[step + 1])
+    return "#" + "".join(f"{round(a + (b - a) * (place - step)):02X}" for a, b in zip(start, end, strict=True))
+
+
+def channels(colour: str) -> tuple[int, int, int]:
+    """Red, green and blue, 0 to 255, of "#RRGGBB"."""
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
