@@ -1,0 +1,118 @@
+"""Problems: inputs, exact results, and an error bound that tells fp32 accumulation from fp16."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from tutorlib.problem import copy, gemm, torch_dtype, transpose, vector_add
+
+SHAPE = {"MN": (96, 160), "N": (1000,), "MNK": (96, 160, 320)}
+PROBLEMS = [copy("bf16"), copy("fp32"), transpose("fp32"), vector_add("fp32"), vector_add("bf16"), gemm("bf16")]
+PROBLEMS += [gemm("fp16")]
+
+
+def gemm_into(dtype, out):
+    problem = gemm(dtype)
+    return replace(problem, output=replace(problem.output, dtype=out))
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: f"{p.name}-{p.inputs[0].dtype}-{p.output.dtype}")
+class TestEveryProblem:
+    def test_baseline_is_within_the_bound(self, problem):
+        if problem.name == "transpose":
+            pytest.skip("its baseline is a plain copy")
+        shape = SHAPE[problem.dims]
+        for inputs in (problem.random(shape, generator()), problem.pattern(shape, "cpu")):
+            want, allowed = problem.expected(inputs)
+            output = torch.empty(problem.shape_of(problem.output, shape), dtype=torch_dtype(problem.output.dtype))
+            problem.baseline(output, *inputs)
+            assert ((output.double() - want).abs() <= allowed).all()
+
+    def test_pattern_result_is_exact_in_the_output_dtype(self, problem):
+        want, _ = problem.expected(problem.pattern(SHAPE[problem.dims], "cpu"))
+        if problem.name != "vector_add":  # a sum of two ramps reaches 500
+            assert torch.equal(want.to(torch_dtype(problem.output.dtype)).double(), want)
+
+
+def accumulated(a, b, dtype, step):
+    """a·bᵀ with the running sum kept in `dtype`, rounded after every `step` products."""
+    total = torch.zeros(a.shape[0], b.shape[0], dtype=dtype)
+    for k in range(0, a.shape[1], step):
+        total = (total.float() + a[:, k : k + step].float() @ b[:, k : k + step].float().mT).to(dtype)
+    return total
+
+
+def judged(problem, inputs, got):
+    want, allowed = problem.expected(inputs)
+    return ((got.double() - want).abs() <= allowed).all()
+
+
+class TestTheGemmBound:
+    @pytest.mark.parametrize("out", ["bf16", "fp16", "fp32"])
+    @pytest.mark.parametrize("k", [64, 256, 2048])
+    @pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+    def test_rejects_fp16_accumulation_and_takes_fp32(self, dtype, k, out):
+        problem = gemm_into(dtype, out)
+        inputs = problem.random((64, 96, k), generator(k))
+        for step in (1, 8, 16):  # one product at a time, or as many as one tensor core instruction takes
+            kept = accumulated(*inputs, torch.float32, step).to(torch_dtype(out))
+            assert judged(problem, inputs, kept)
+            assert not judged(problem, inputs, accumulated(*inputs, torch.float16, step).to(torch_dtype(out)))
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_takes_fp32_sums_in_any_order(self, seed):
+        problem = gemm_into("bf16", "fp32")
+        inputs = a, b = problem.random((32, 48, 4096), generator(seed))
+        shuffled = torch.randperm(4096, generator=generator(seed))
+        halves = a[:, :2048].float() @ b[:, :2048].float().mT + a[:, 2048:].float() @ b[:, 2048:].float().mT
+        for got in (a[:, shuffled].float() @ b[:, shuffled].float().mT, halves, a.float() @ b.float().mT):
+            assert judged(problem, inputs, got)
+
+    def test_takes_sums_that_are_cut_off_instead_of_rounded(self):
+        problem = gemm_into("bf16", "fp32")
+        inputs = a, b = problem.random((32, 48, 2048), generator())
+        total = torch.zeros(32, 48)
+        for k in range(0, 2048, 8):
+            exact = total.double() + a[:, k : k + 8].double() @ b[:, k : k + 8].double().mT
+            rounded = exact.float()
+            over = rounded.double().abs() > exact.abs()
+            total = torch.where(over, torch.nextafter(rounded, torch.zeros(())), rounded)
+        assert judged(problem, inputs, total)
+
+    def test_rejects_output_rounded_twice(self):
+        problem = gemm_into("bf16", "fp32")
+        inputs = a, b = problem.random((32, 48, 256), generator())
+        assert not judged(problem, inputs, (a.float() @ b.float().mT).bfloat16())
+
+
+@pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: f"{p.name}-{p.inputs[0].dtype}-{p.output.dtype}")
+def test_the_pattern_tells_a_swap_of_blocks(problem):
+    want, allowed = problem.expected(
+        problem.pattern({"MN": (256, 512), "N": (4096,), "MNK": (256, 512, 320)}[problem.dims], "cpu")
+    )
+    for block in (8, 64, 128):
+        for mode in range(want.dim()):
+            swapped = want.roll(block, mode)
+            assert ((swapped - want).abs() > allowed).any(mode).all()
+
+
+def test_bytes_and_flops_of_the_textbook():
+    assert copy("bf16").bytes((1024, 512)) == 2 * 2 * 1024 * 512
+    assert vector_add("fp32").bytes((100,)) == 1200
+    assert gemm("bf16").bytes((2, 3, 5)) == 2 * (2 * 5 + 3 * 5 + 2 * 3)
+    assert gemm_into("bf16", "fp32").bytes((2, 3, 5)) == 2 * (2 * 5 + 3 * 5) + 4 * 6
+    assert gemm("bf16").flops((2, 3, 5)) == 60
+    assert copy("bf16").flops((2, 3)) == 0
+
+
+def test_random_inputs_are_new_for_every_seed_and_scaled():
+    problem = gemm("bf16")
+    a, b = problem.random((256, 256, 1024), generator(1))
+    assert not torch.equal(a, problem.random((256, 256, 1024), generator(2))[0])
+    assert a.float().std() == pytest.approx(1, rel=0.02)
+    assert b.float().std() == pytest.approx(1024**-0.5, rel=0.02)
