@@ -60,7 +60,7 @@ check("01.1", offset)
 # The same 4×3 shape can be stored row after row or column after column. Only the stride differs.
 
 # %%
-show_layouts({"row-major  (4,3):(3,1)": "(4,3):(3,1)", "column-major  (4,3):(1,4)": "(4,3):(1,4)"})
+show_layouts({"row-major": "(4,3):(3,1)", "column-major": "(4,3):(1,4)"})
 
 # %% [markdown]
 # NumPy and PyTorch store rows, unless told otherwise. CuTe, when you give it a shape and no stride, stores columns,

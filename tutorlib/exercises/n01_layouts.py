@@ -179,11 +179,17 @@ PICTURES = {
 
 
 def show_pictures() -> Figure:
-    """The pictures A, B and C, without the layouts that drew them."""
-    from tutorlib.draw import show_layouts
+    """The pictures A, B and C: offsets alone, nothing that tells how the modes are nested."""
+    from tutorlib.draw.grid import Grid, figure
+    from tutorlib.palette import ramp
 
-    return show_layouts(PICTURES)
-
+    grids = []
+    for name, drawn in PICTURES.items():
+        rows, columns = (range(size(mode)) for mode in drawn.shape)
+        offsets = [[drawn(row, column) for column in columns] for row in rows]
+        colours = [[ramp(offset, 0, cosize(drawn) - 1) for offset in row] for row in offsets]
+        grids.append(Grid(name, [[str(offset) for offset in row] for row in offsets], colours))
+    return figure(grids)
 
 
 def draws(got: Layout, name: str) -> str | None:
