@@ -1,7 +1,7 @@
 """The `tutor` command."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -43,6 +43,45 @@ def build(
         if run:
             out.print(f"running {name}")
             builder.run(name)
+
+
+@app.command()
+def grade(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Notebooks, or folders of them; default: solutions.")
+    ] = None,
+    format: Annotated[Literal["table", "json"], typer.Option(help="How to print the scores.")] = "table",
+    folder: Annotated[Path | None, typer.Option("--out", help="Keep scores.json and JUnit files here.")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a cell may take.")] = 60,
+) -> None:
+    """Grade notebooks as one submission. Exits 0 when every exercise that ran has full points, else 1."""
+    import json
+
+    from rich.progress import Progress
+
+    from tutorlib import grading
+    from tutorlib.build import BuildError
+
+    try:
+        submission = grading.read_submission(paths or [])
+        if folder:
+            folder.mkdir(parents=True, exist_ok=True)
+        with Progress(console=err, transient=True, disable=not err.is_terminal) as progress:
+            bar = progress.add_task("grading", total=len(submission))
+            limits = grading.Limits(seconds=timeout)
+            scores = grading.grade(submission, limits, folder and folder.resolve(), lambda name: progress.advance(bar))
+    except (grading.BadSubmission, grading.GradingFailed, BuildError) as error:
+        raise fail(str(error)) from None
+    except OSError as error:
+        raise fail(f"{folder}: cannot be written: {error.strerror}") from None
+    text = json.dumps(scores.as_json(), ensure_ascii=False, indent=1)
+    if folder:
+        (folder / "scores.json").write_text(text + "\n", encoding="utf-8")
+    if format == "json":
+        typer.echo(text)
+    else:
+        out.print(scores.table(), soft_wrap=False)
+    raise typer.Exit(0 if scores.full else 1)
 
 
 def chosen(wanted: list[str]) -> list[str]:

@@ -1,0 +1,56 @@
+"""Grading: a submission → scores.
+
+The answer cells of a submission, and nothing else of it, are put into the notebook as the course has it, which runs
+under pytest and nbval in a child process with limits of time, memory and output. Three things must agree before an
+exercise gets points: the record that `check` writes, what nbval saw of the check cell, and, for an exercise that
+needs no GPU, a second judgement by pytest's process, which calls the answer in the kernel and compares what comes
+back with its own reference. So code that tampers with its own kernel (patches `check`, forges the record, rewrites
+later cells) gains nothing: it has to return right values.
+
+What is left open. The kernel runs as the same user as the grader and holds the whole of tutorlib: an answer can call
+the course's own reference, look for the expected values, or attack the grader's process or files. A GPU exercise
+cannot be judged from outside and rests on the record and on nbval. Keep the first in mind when grades matter, and
+grade strangers in a sandbox.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from tutorlib.exercise import Outcome
+from tutorlib.grading.graft import graft
+from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
+from tutorlib.grading.scores import Scores
+from tutorlib.grading.submission import BadSubmission, Submitted, read_submission
+
+__all__ = ["BadSubmission", "GradingFailed", "Limits", "Scores", "Submitted", "grade", "read_submission"]
+
+
+def grade(
+    submission: Iterable[Submitted],
+    limits: Limits,
+    out: Path | None = None,
+    graded: Callable[[str], None] = lambda name: None,
+) -> Scores:
+    """Grade the notebooks of a submission side by side, one on each core.
+
+    out: a folder that keeps pytest's JUnit files. graded: called with each notebook's name when it is done.
+    Raises GradingFailed, and BuildError where the course itself is broken.
+    """
+    return asyncio.run(grade_all(list(submission), limits, out, graded))
+
+
+async def grade_all(
+    submission: list[Submitted], limits: Limits, out: Path | None, graded: Callable[[str], None]
+) -> Scores:
+    cores = asyncio.Semaphore(os.cpu_count() or 1)
+
+    async def grade_one(submitted: Submitted) -> list[Outcome]:
+        async with cores:
+            outcomes = await grade_notebook(graft(submitted), limits, out)
+        graded(submitted.name)
+        return outcomes
+
+    graded_notebooks = await asyncio.gather(*map(grade_one, submission))
+    return Scores(tuple(outcome for outcomes in graded_notebooks for outcome in outcomes))

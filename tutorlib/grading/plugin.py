@@ -1,0 +1,194 @@
+"""pytest plugin of a grading run: tells the grader, as JSON lines on a pipe, what nbval saw of each exercise's cells.
+
+It runs in pytest's process, where no student's code runs. To nbval it adds: a kernel that is noticed when it dies, an
+end of the run when a cell hangs or kills (the grader goes on in a fresh kernel), a look at the reply's own status,
+a second judgement of each answer from out here, and limits.
+"""
+
+import ast
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+import nbval.plugin
+import psutil
+import pytest
+from nbval.kernel import RunningKernel
+
+from tutorlib.check import RESULTS
+from tutorlib.exercises import find
+from tutorlib.grading.remote import Lost, judge
+
+LARGEST_FILE = 2**30  # bytes that a cell may write to one file
+LARGEST_RECORD = 2**16  # bytes of the results file that one check may write
+POLL_S = 0.25
+PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>: orphans of a descendant become children of this process
+
+
+class KernelDied(Exception):
+    """The kernel's process has ended."""
+
+
+class WatchedKernel(RunningKernel):
+    """nbval's kernel. Its death is noticed at once, and it keeps the status of the last cell's reply."""
+
+    status = ""
+
+    def get_message(self, stream: str, timeout: float | None = None) -> dict:
+        """Raises queue.Empty after `timeout` seconds, KernelDied when there is nobody left to wait for."""
+        end = time.monotonic() + (float("inf") if timeout is None else timeout)
+        while True:
+            alive = self.is_alive()
+            try:
+                message = super().get_message(stream, timeout=max(0.0, min(POLL_S, end - time.monotonic())))
+            except Empty:
+                if not alive:
+                    raise KernelDied(self.ending()) from None
+                if time.monotonic() >= end:
+                    raise
+                continue
+            if message["msg_type"] == "execute_reply":
+                self.status = message["content"]["status"]
+            return message
+
+    def ending(self) -> str:
+        """How the process ended, "(exit code 0)" or "(SIGSEGV)"."""
+        process = self.km.provisioner.process
+        code = process.poll() if process else None
+        if code is None:
+            return ""
+        return f"({signal.Signals(-code).name})" if code < 0 else f"(exit code {code})"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--tutor-pipe", type=int, help="file descriptor to report to")
+    parser.addoption("--tutor-memory", type=int, help="bytes that a process of the run may allocate")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
+    resource.setrlimit(resource.RLIMIT_DATA, (config.option.tutor_memory, config.option.tutor_memory))
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    nbval.plugin.RunningKernel = WatchedKernel
+    config.pluginmanager.register(Witness(config), "tutor-witness")
+
+
+class Witness:
+    """Reports two lines for each cell: that it starts, and what was seen."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        os.set_inheritable(config.option.tutor_pipe, False)
+        self.pipe = os.fdopen(config.option.tutor_pipe, "w", encoding="utf-8")
+        self.timeout = config.option.nbval_cell_timeout
+        self.results = Path(os.environ[RESULTS])
+        self.read_to = 0
+
+    def report(self, event: str, item: pytest.Item, **seen: Any) -> None:
+        role = item.cell.metadata.get("tutorlib", {})
+        line = {"event": event, "role": role.get("role"), "exercise": role.get("exercise"), **seen}
+        self.pipe.write(json.dumps(line) + "\n")
+        self.pipe.flush()
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        for item in items:
+            if item.cell.metadata.get("tutorlib", {}).get("role") == "answer":
+                item.options.clear()  # a comment such as NBVAL_SKIP in an answer is only a comment
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self.new_records()  # a record counts in the cell that wrote it
+        self.report("start", item)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
+        if call.when == "call" or (call.when == "setup" and call.excinfo):
+            self.look(item, call)
+        return (yield)
+
+    def look(self, item: pytest.Item, call: pytest.CallInfo) -> None:
+        """Report how a cell went; end the run where its kernel cannot go on."""
+        role = item.cell.metadata.get("tutorlib", {})
+        end = ending(item, call)
+        seen: dict[str, Any] = {
+            "passed": not call.excinfo and item.parent.kernel.status == "ok",
+            "raised": raised(item),
+        }
+        if not end and role.get("role") == "check" and (record := self.record(role["exercise"])):
+            seen["record"] = record
+            if record.get("points") and find(role["exercise"]).needs == "cpu":
+                try:
+                    seen["judged"] = self.judge(item, role["exercise"])
+                except Lost as error:
+                    end = ("error", f"judged from outside the notebook, {error}")
+        if end:
+            item.session.shouldstop = "the kernel cannot go on"
+        self.report("end", item, end=end, **seen)
+
+    def judge(self, item: pytest.Item, exercise: str) -> float:
+        """The points that the answer in the kernel gets when it is judged out here."""
+        door = self.results.with_name("judge.sock")
+        name = ast.parse(item.cell.source).body[0].value.args[1].id  # the cell is check("02.5", name)
+        serve = f"__import__('tutorlib.grading.remote', fromlist=['serve']).serve({str(door)!r}, {name})"
+        kernel = item.parent.kernel
+        return judge(find(exercise), door, lambda: kernel.execute_cell_input(serve), self.timeout).points
+
+    def new_records(self) -> list[str]:
+        """The lines written to the results file since the last call."""
+        if not self.results.is_file():
+            return []
+        with self.results.open("rb") as file:
+            file.seek(self.read_to)
+            written = file.read(LARGEST_RECORD)
+        self.read_to = self.results.stat().st_size
+        return written.decode(errors="replace").splitlines()
+
+    def record(self, exercise: str) -> dict[str, Any] | None:
+        """What `check` recorded in this cell; None unless it is one well-formed verdict on this exercise."""
+        match [parsed(line) for line in self.new_records()]:
+            case [{"id": id, "status": str(), "points": int() | float() as points, "message": str()} as record] if (
+                id == exercise and points >= 0
+            ):
+                return record
+        return None
+
+    def pytest_unconfigure(self) -> None:
+        """Whatever the notebook left running ends with it."""
+        for process in psutil.Process().children(recursive=True):
+            process.kill()
+
+
+def parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:
+        return None
+
+
+def ending(item: pytest.Item, call: pytest.CallInfo) -> tuple[str, str] | None:
+    """("timeout" or "error", what happened) where this cell ended or blocked its kernel, else None."""
+    if item.parent.timed_out:
+        return "timeout", f"no result after {item.config.option.nbval_cell_timeout:g} seconds"
+    if call.excinfo and call.excinfo.errisinstance(KernelDied):
+        return "error", f"it ended the notebook's process {call.excinfo.value}".rstrip()
+    if item.parent.kernel is None:
+        return "error", "no kernel could be started"
+    if not item.parent.kernel.is_alive():
+        return "error", "it ended the notebook's process"
+    return None
+
+
+def raised(item: pytest.Item) -> str:
+    """The exception that ended the cell, "NameError: name 'x' is not defined", or ""."""
+    errors = [output for output in item.test_outputs or () if output.output_type == "error"]
+    return f"{errors[-1].ename}: {errors[-1].evalue}" if errors else ""

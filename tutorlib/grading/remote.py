@@ -1,0 +1,179 @@
+"""Judging an answer from another process, so that nothing it does to its own process can give it points.
+
+The answer stays in the notebook's kernel, which serves calls on a socket; the judge outside holds a `Remote` in its
+place. Values come back as pickles of plain data, NumPy arrays and layouts alone: unpickling them runs no code.
+"""
+
+import builtins
+import ctypes
+import io
+import pickle
+import socket
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tutorlib.exercise import Answer, Exercise, Outcome
+
+CONNECT_S = 10.0
+LARGEST_REPLY = 2**28  # bytes
+
+NUMPY = {
+    ("numpy", "ndarray"),
+    ("numpy", "dtype"),
+    ("numpy._core.multiarray", "_reconstruct"),
+    ("numpy._core.multiarray", "scalar"),
+    ("numpy._core.numeric", "_frombuffer"),
+}
+
+
+class Lost(BaseException):
+    """The kernel gives no reply: it hangs or is gone. Not an Exception, or a case would take it for a wrong answer."""
+
+
+class Opaque:
+    """Stands for a returned value that is none of those which may cross. It equals nothing."""
+
+
+OPAQUE = "opaque"  # its persistent id
+
+
+class Remote:
+    """A function of the kernel, number `index` of those that it serves. A call raises Lost after the deadline."""
+
+    def __init__(self, connection: Connection, deadline: float, index: int = 0) -> None:
+        self.connection, self.deadline, self.index = connection, deadline, index
+        self.__name__ = "answer"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = io.BytesIO()
+        Arguments(call).dump((self.index, args, kwargs))
+        try:
+            self.connection.send_bytes(call.getvalue())
+            if not self.connection.poll(max(0.0, self.deadline - time.monotonic())):
+                raise Lost("it gave no result in time")
+            reply = self.connection.recv_bytes(LARGEST_REPLY)
+        except (OSError, EOFError):
+            raise Lost("the kernel is gone") from None
+        match Returned(reply, self).load():
+            case ("raised", str() as name, str() as text):
+                raise exception(name)(text)
+            case ("returned", value):
+                return value
+        raise Lost("it broke the connection to the judge")
+
+
+def exception(name: str) -> type[Exception]:
+    """The built-in exception of this name; RuntimeError where there is none."""
+    found = getattr(builtins, name, None)
+    return found if isinstance(found, type) and issubclass(found, Exception) else RuntimeError
+
+
+class Arguments(pickle.Pickler):
+    """Pickles arrays with their strides; NumPy's own pickles close the gaps."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if type(value) is not np.ndarray or value.dtype.hasobject or not value.size:
+            return NotImplemented
+        low, high = np.lib.array_utils.byte_bounds(value)
+        start = value.__array_interface__["data"][0] - low
+        return strided, (ctypes.string_at(low, high - low), start, value.shape, value.strides, value.dtype)
+
+
+def strided(memory: bytes, start: int, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    return np.ndarray(shape, dtype, bytearray(memory), start, strides)
+
+
+class Returned(pickle.Unpickler):
+    """Unpickles what the kernel sent. It holds no class but those of NUMPY and of tensor_layouts."""
+
+    def __init__(self, reply: bytes, answer: Remote) -> None:
+        super().__init__(io.BytesIO(reply))
+        self.answer = answer
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) in NUMPY:
+            return super().find_class(module, name)
+        if module.split(".")[0] == "tensor_layouts" and "." not in name:
+            found = super().find_class(module, name)
+            if isinstance(found, type) and found.__module__ == module:
+                return found
+        raise pickle.UnpicklingError(f"{module}.{name} does not cross")
+
+    def persistent_load(self, index: Any) -> Any:
+        return Opaque() if index == OPAQUE else Remote(self.answer.connection, self.answer.deadline, index)
+
+    def load(self) -> Any:
+        try:
+            return super().load()
+        except Exception:  # a pickle made by hand can fail in any way
+            return "returned", Opaque()
+
+
+class Reply(pickle.Pickler):
+    """Pickles a result; a function in it stays here, is added to `functions` and goes by its number."""
+
+    def __init__(self, file: io.BytesIO, functions: list[Callable]) -> None:
+        super().__init__(file)
+        self.functions = functions
+
+    def persistent_id(self, value: Any) -> int | str | None:
+        if isinstance(value, Opaque):
+            return OPAQUE
+        if not callable(value) or isinstance(value, type) or type(value).__module__.startswith("tensor_layouts"):
+            return None
+        self.functions.append(value)
+        return len(self.functions) - 1
+
+
+def serve(address: str, answer: Answer) -> None:
+    """In the kernel: carry out the judge's calls of `answer`, and of the functions it returned, until it hangs up."""
+    functions: list[Callable] = [answer]
+    with socket.socket(socket.AF_UNIX) as line:
+        line.connect(address)
+        connection = Connection(line.detach())
+    while True:
+        try:
+            index, args, kwargs = pickle.loads(connection.recv_bytes())
+        except EOFError:
+            return
+        try:
+            result: tuple = ("returned", functions[index](*args, **kwargs))
+        except Exception as error:
+            result = ("raised", type(error).__name__, str(error))
+        connection.send_bytes(packed(result, functions))
+
+
+def packed(result: tuple, functions: list[Callable]) -> bytes:
+    """The result as a pickle; Opaque where it cannot be pickled."""
+    file = io.BytesIO()
+    try:
+        Reply(file, functions).dump(result)
+    except Exception:  # whatever the value's own __reduce__ raises
+        return packed(("returned", Opaque()), functions)
+    return file.getvalue()
+
+
+def judge(exercise: Exercise, address: Path, start: Callable[[], None], seconds: float) -> Outcome:
+    """Grade the answer that a kernel serves at a socket.
+
+    start: makes the kernel call `serve(address, answer)`.
+    seconds: for all the calls together. Raises Lost.
+    """
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(address))
+        door.listen(1)
+        door.settimeout(CONNECT_S)
+        try:
+            start()
+            line, _ = door.accept()
+        except TimeoutError:
+            raise Lost("the kernel did not answer the judge") from None
+        finally:
+            address.unlink()
+    with Connection(line.detach()) as connection:
+        return exercise.grade(Remote(connection, time.monotonic() + seconds))

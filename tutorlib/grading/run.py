@@ -1,0 +1,155 @@
+"""Running a grafted notebook with pytest and nbval in a child process, and again without the answer that ended it."""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import psutil
+from nbformat import NotebookNode
+
+from tutorlib.check import RESULTS
+from tutorlib.course import ROOT
+from tutorlib.exercise import Outcome
+from tutorlib.exercises import find, of_notebook
+from tutorlib.grading.graft import Graft
+from tutorlib.grading.verdict import verdict
+
+SLACK_S = 60.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
+LARGEST_LINE = 2**20  # bytes of one report
+KERNEL = "tutorlib"
+
+
+class GradingFailed(Exception):
+    """The course or this machine is at fault, not an answer. One line."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """seconds: for a cell, and again for judging its answer. memory: bytes that one process may allocate."""
+
+    seconds: float = 60.0
+    memory: int = 4 * 2**30
+
+
+async def grade_notebook(graft: Graft, limits: Limits, out: Path | None = None) -> list[Outcome]:
+    """The outcome of each exercise of the notebook, in order.
+
+    An answer that hangs or ends its kernel is left out, and the others go on in a fresh one. `out` keeps pytest's
+    JUnit file of each run: NN_name.xml, NN_name-2.xml … Raises GradingFailed.
+    """
+    outcomes: dict[str, Outcome] = {}
+    runs = 0
+    while graft.answers.keys() - outcomes.keys():
+        runs += 1
+        junit = out / f"{graft.name}{f'-{runs}' if runs > 1 else ''}.xml" if out else None
+        ended = await run(graft, limits, junit, outcomes)
+        if ended is not None:
+            outcomes[ended.id] = ended
+            graft.leave_out(ended.id, ended.message)
+    for id, why in graft.left_out.items():
+        outcomes.setdefault(id, find(id).outcome("failed", 0, why))
+    return [outcomes[exercise.id] for exercise in of_notebook(graft.name)]
+
+
+async def run(graft: Graft, limits: Limits, junit: Path | None, outcomes: dict[str, Outcome]) -> Outcome | None:
+    """One run; adds to `outcomes` each verdict it comes to, on exercises that have none yet.
+
+    Returns the outcome of the answer that ended the run before its time, None where the notebook came to its end.
+    """
+    running = ""  # the exercise whose answer ran last
+    end: list[str] | None = None
+    answer: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(prefix="tutor-", ignore_cleanup_errors=True) as folder:
+        try:
+            async with pytest_child(graft.notebook(), Path(folder), limits, junit) as pipe:
+                while line := await asyncio.wait_for(pipe.readline(), 2 * limits.seconds + SLACK_S):
+                    report = json.loads(line)
+                    exercise = report["exercise"]
+                    if report["event"] == "start":
+                        running = exercise if exercise in graft.answers else running
+                    elif report["end"]:
+                        end = report["end"]
+                    elif report["role"] == "answer":
+                        answer = report
+                    elif report["role"] == "check" and exercise in graft.answers and exercise not in outcomes:
+                        outcomes[exercise] = verdict(find(exercise), answer, report)
+        except TimeoutError:
+            end = ["timeout", "no end of it, and it could not be interrupted"]
+        if end is None and graft.answers.keys() <= outcomes.keys():
+            return None
+        status, what = end or ("error", "it ended the grading run")
+        if not running:
+            log = (Path(folder) / "log").read_text(errors="replace").split("\n")
+            raise GradingFailed(f"{graft.name} could not be run: {what}. {' '.join(log[-3:])}")
+    return find(running).outcome(status, 0, what)
+
+
+@asynccontextmanager
+async def pytest_child(
+    notebook: NotebookNode, folder: Path, limits: Limits, junit: Path | None
+) -> AsyncIterator[asyncio.StreamReader]:
+    """pytest at work on the notebook: yields the pipe of its reports. At exit no process of it is left.
+
+    folder: where everything is written that the run writes.
+    """
+    path = folder / "notebook.ipynb"
+    nbformat.write(notebook, path)
+    (folder / "pytest.ini").touch()
+    write_kernelspec(folder)
+    read, write = os.pipe()
+    command = [sys.executable, "-m", "pytest", "-c", folder / "pytest.ini", "-p", "no:cacheprovider"]
+    command += ["-p", "nbval.plugin", "-p", "tutorlib.grading.plugin", "--nbval-lax", "--nbval-kernel-name", KERNEL]
+    command += ["--nbval-cell-timeout", str(limits.seconds), "--tutor-memory", str(limits.memory)]
+    command += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), path]
+    with (folder / "log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            *command, cwd=folder, env=environment(folder), stdin=DEVNULL, stdout=log, stderr=log, pass_fds=[write]
+        )
+    os.close(write)
+    pipe = asyncio.StreamReader(limit=LARGEST_LINE)
+    protocol = asyncio.StreamReaderProtocol(pipe)
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(read, "rb"))
+    try:
+        yield pipe
+    finally:
+        transport.close()
+        kill_tree(process.pid)
+        await process.wait()
+
+
+def write_kernelspec(folder: Path) -> None:
+    """A kernel of this Python whose output is capped and which writes no history."""
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--HistoryManager.enabled=False"]
+    argv += ["--IPKernelApp.outstream_class=tutorlib.grading.output.CappedStream"]
+    spec = folder / "kernels" / KERNEL / "kernel.json"
+    spec.parent.mkdir(parents=True)
+    spec.write_text(json.dumps({"argv": argv, "display_name": "Grading", "language": "python"}))
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """This process's environment, without what it says to its own pytest, writing to `folder` alone."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    path = os.pathsep.join(filter(None, (str(ROOT), kept.get("PYTHONPATH"))))
+    here = dict.fromkeys(
+        ("JUPYTER_PATH", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "TMPDIR"), str(folder)
+    )
+    results = {RESULTS: str(folder / "results.jsonl")}
+    return kept | here | results | {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a process and all below it; those that are gone are gone."""
+    with suppress(psutil.NoSuchProcess):
+        process = psutil.Process(pid)
+        for one in [*process.children(recursive=True), process]:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()

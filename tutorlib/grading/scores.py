@@ -1,0 +1,85 @@
+"""The scores of a submission, as JSON and as a table."""
+
+import os
+import platform
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib.metadata import version
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from tutorlib.exercise import Outcome
+
+PACKAGES = ("torch", "nvidia-cutlass-dsl", "cuda-tile", "tensor-layouts")
+STYLES = {
+    "passed": "green",
+    "partial": "yellow",
+    "failed": "red",
+    "error": "red",
+    "timeout": "red",
+    "not_run": "blue",
+}
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Outcomes in the course's order. Exercises that this machine could not run count in neither sum."""
+
+    outcomes: tuple[Outcome, ...]
+
+    @cached_property
+    def ran(self) -> tuple[Outcome, ...]:
+        return tuple(outcome for outcome in self.outcomes if outcome.status != "not_run")
+
+    @property
+    def points(self) -> float:
+        return sum(outcome.points for outcome in self.ran)
+
+    @property
+    def max_points(self) -> int:
+        return sum(outcome.max_points for outcome in self.ran)
+
+    @property
+    def full(self) -> bool:
+        return all(outcome.status == "passed" for outcome in self.ran)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "machine": machine(),
+            "points": self.points,
+            "max_points": self.max_points,
+            "exercises": [asdict(outcome) for outcome in self.outcomes],
+        }
+
+    def table(self) -> Table:
+        """A row for each exercise, a line between notebooks, the sum below."""
+        not_run = len(self.outcomes) - len(self.ran)
+        table = Table(show_footer=True)
+        table.add_column("", footer="")
+        table.add_column("Exercise", footer=f"{not_run} not run" if not_run else "")
+        table.add_column("Points", f"{self.points:g} / {self.max_points}", justify="right", no_wrap=True)
+        table.add_column("Result", no_wrap=True)
+        table.add_column("", max_width=100)
+        for n, outcome in enumerate(self.outcomes):
+            following = self.outcomes[n + 1 : n + 2]
+            table.add_row(
+                outcome.id,
+                outcome.title,
+                f"{outcome.points:g} / {outcome.max_points}",
+                Text(outcome.status.replace("_", " "), STYLES[outcome.status]),
+                Text("" if outcome.status == "passed" else outcome.message),
+                end_section=any(other.id[:2] != outcome.id[:2] for other in following),
+            )
+        return table
+
+
+def machine() -> dict[str, Any]:
+    """Where this was graded."""
+    return {
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "packages": {name: version(name) for name in PACKAGES},
+    }

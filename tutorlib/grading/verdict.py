@@ -1,0 +1,49 @@
+"""From what was seen of an exercise's cells to its outcome."""
+
+from dataclasses import replace
+from typing import Any
+
+from tutorlib.exercise import Exercise, Outcome, count
+
+LONGEST_MESSAGE = 4000  # characters
+
+
+def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -> Outcome:
+    """The outcome of an exercise whose two cells ran to their end.
+
+    answer, check: what the plugin saw: passed, raised, and for the check cell `record`, the outcome that `check` wrote,
+    and `judged`, the points that the answer got when it was judged from outside the kernel (a CPU exercise).
+    A record is the student's process speaking: points need nbval and the judge to have seen the same.
+    """
+    if not answer["passed"]:
+        return exercise.outcome("failed", 0, f"your cell fails: {tidy(answer['raised'])}")
+    record = check.get("record")
+    if record is None:
+        return exercise.outcome("error", 0, tidy(f"check came to no verdict. {check['raised']}"))
+    status, message = record["status"], spoken(exercise, record["message"])
+    if status == "not_run" and exercise.needs != "cpu":
+        return exercise.outcome("not_run", 0, message)
+    if status not in ("passed", "partial") or record["points"] <= 0:
+        return exercise.outcome("failed", 0, message)
+    points = min(record["points"], check.get("judged", record["points"]), exercise.points)
+    if points < record["points"] or (status == "passed" and points < exercise.points):
+        wrong = f"not confirmed: called from outside the notebook, it gets {count(check.get('judged', 0), 'point')}"
+        return exercise.outcome("failed", 0, wrong)
+    if status == "passed" and not check["passed"]:
+        return exercise.outcome("failed", 0, "right, but it prints: take the prints out of your answer")
+    if status == "partial" and not check["raised"].startswith("CheckFailed: "):
+        return exercise.outcome("error", 0, tidy(f"check did not end as it recorded. {check['raised']}"))
+    outcome = exercise.outcome(status, points, message)
+    return outcome if exercise.needs == "cpu" else replace(outcome, measurement=record.get("measurement"))
+
+
+def spoken(exercise: Exercise, message: str) -> str:
+    """A message of `check` without the id and title in front, which the table shows anyway."""
+    for mark in "✓✗":
+        message = message.removeprefix(f"{mark} {exercise.id} {exercise.title}: ")
+    return tidy(message)
+
+
+def tidy(text: str) -> str:
+    """No terminal codes, and not for ever."""
+    return "".join(c for c in text if c.isprintable() or c == "\n")[:LONGEST_MESSAGE].strip()
