@@ -1,14 +1,29 @@
 """What pictures and explorers of layouts show, as plain numbers."""
 
-from functools import reduce
-from operator import mul
+from dataclasses import dataclass
+from math import prod
 from typing import Any
 
-from tensor_layouts import Layout, complement, crd2flat, idx2crd
+from tensor_layouts import (
+    ComposedLayout,
+    Layout,
+    Swizzle,
+    complement,
+    compose,
+    crd2flat,
+    flatten,
+    idx2crd,
+    size,
+    zipped_divide,
+)
 
-from tutorlib.notation import NotationError, Tiler, Tree, layout, text
+from tutorlib.banks import WARP, bank, wavefronts
+from tutorlib.notation import NotationError, Tiler, Tree, layout, text, tiler
 
 LARGEST = 128 * 128  # cells; beyond that nobody sees anything
+
+Cell = tuple[int, int]  # row, column
+Matrix = tuple[tuple[int, ...], ...]
 
 
 class TooLarge(ValueError):
@@ -17,7 +32,7 @@ class TooLarge(ValueError):
 
 def extent(shape: Tree) -> int:
     """How many coordinates a shape has."""
-    return reduce(mul, map(extent, shape), 1) if isinstance(shape, tuple) else shape
+    return prod(flatten((shape,)))
 
 
 def modes(shape: Tree) -> tuple[Tree, Tree]:
@@ -29,32 +44,116 @@ def modes(shape: Tree) -> tuple[Tree, Tree]:
     return shape[0], shape[1] if len(shape) == 2 else shape[1:]
 
 
-def coordinate(shape: Tree, row: int, column: int) -> Tree:
+def coordinate(shape: Tree, cell: Cell) -> Tree:
     """The natural coordinate of a cell of the matrix that `modes` makes of the shape."""
-    down, across = modes(shape)
-    i, j = idx2crd(row, down), idx2crd(column, across)
-    if not isinstance(shape, tuple):
-        return j
-    return (j,) if len(shape) == 1 else (i, j) if len(shape) == 2 else (i, *j)
+    return idx2crd(cell[0] + cell[1] * extent(modes(shape)[0]), shape)
 
 
-def matrix(source: Any) -> tuple[tuple[int, ...], ...]:
+def matrix(source: Any) -> Matrix:
     """The offsets of a layout as rows of a matrix. Raises TooLarge, NotationError."""
-    drawn = layout(source)
-    rows, columns = map(extent, modes(drawn.shape))
+    shown = layout(source)
+    rows, columns = map(extent, modes(shown.shape))
     if rows * columns > LARGEST:
-        raise TooLarge(f"{text(drawn)} has {rows * columns:,} elements; a picture holds {LARGEST:,}.")
-    return tuple(tuple(drawn(coordinate(drawn.shape, row, column)) for column in range(columns)) for row in range(rows))
+        raise TooLarge(f"{text(shown)} has {rows * columns:,} elements; a picture holds {LARGEST:,}.")
+    return tuple(tuple(shown(row + column * rows) for column in range(columns)) for row in range(rows))
 
 
-def divide_sources(shape: Tree, cut: Tiler) -> list[list[tuple[int, int] | None]]:
-    """Where the elements of a zipped divide come from, by its definition: tile T and rest T* = complement of T.
+@dataclass(frozen=True)
+class Place:
+    """One element: natural coordinate, flat index, offset, and how the offset comes about ("2·3 + 1·1 = 7")."""
 
-    Entry [inside][outside] is the (row, column) in the matrix of `shape`, or None where the last tile reaches past the
-    edge. Raises NotationError, and tensor_layouts' LayoutError where T has no complement.
+    coordinate: Tree
+    index: int
+    offset: int
+    sum: str
+
+
+@dataclass(frozen=True)
+class LayoutView:
+    """A layout and its matrix of offsets."""
+
+    layout: Layout
+    offsets: Matrix
+
+    def at(self, cell: Cell) -> Place:
+        """What lies in a cell of the matrix."""
+        where = coordinate(self.layout.shape, cell)
+        terms = zip(flatten((where,)), flatten((self.layout.stride,)), strict=True)
+        offset = self.offsets[cell[0]][cell[1]]
+        added = " + ".join(f"{index}·{step}" for index, step in terms)
+        return Place(where, cell[0] + cell[1] * len(self.offsets), offset, f"{added} = {offset}")
+
+
+def layout_view(source: Any) -> LayoutView:
+    """Raises NotationError, TooLarge."""
+    shown = layout(source)
+    return LayoutView(shown, matrix(shown))
+
+
+@dataclass(frozen=True)
+class ComposeView:
+    """a∘b. `picked` holds b's values, which are flat indices of a; `offsets` a∘b's, in the matrix of b.
+
+    Where b is a single mode, `composed` is too: CuTe's composition may make several modes of it.
     """
+
+    a: Layout
+    b: Layout
+    composed: Layout
+    picked: Matrix
+    offsets: Matrix
+
+    def source(self, cell: Cell) -> Cell | None:
+        """The cell of a from which a cell of the result comes; None where b reaches past a's last index."""
+        index, rows = self.picked[cell[0]][cell[1]], extent(modes(self.a.shape)[0])
+        return (index % rows, index // rows) if index < size(self.a) else None
+
+
+def compose_view(a: Any, b: Any) -> ComposeView:
+    """Raises NotationError, TooLarge, and tensor_layouts' LayoutError where a∘b is no layout."""
+    outer, inner = layout(a), layout(b)
+    composed = compose(outer, inner)
+    if not isinstance(inner.shape, tuple) and isinstance(composed.shape, tuple):
+        composed = Layout((composed.shape,), (composed.stride,))
+    return ComposeView(outer, inner, composed, matrix(inner), matrix(composed))
+
+
+@dataclass(frozen=True)
+class DivideView:
+    """The zipped divide: `offsets` has inside the tile down and which tile across.
+
+    sources: the cell of the layout's own matrix that each cell comes from; None where a tile reaches past the edge.
+    """
+
+    layout: Layout
+    tiler: Tiler
+    divided: Layout
+    offsets: Matrix
+    sources: tuple[tuple[Cell | None, ...], ...]
+
+    def place(self, cell: Cell) -> Cell:
+        """(inside, which tile) of a cell of the layout's own matrix."""
+        return next(
+            (inside, which)
+            for inside, row in enumerate(self.sources)
+            for which, source in enumerate(row)
+            if source == cell
+        )
+
+
+def divide_view(source: Any, cut: Any) -> DivideView:
+    """Raises NotationError, TooLarge, and tensor_layouts' LayoutError where the division is none."""
+    whole, knife = layout(source), tiler(cut)
+    matrix(whole)  # complains where it is too large
+    sources = divide_sources(whole.shape, knife)
+    divided = zipped_divide(whole, knife)
+    return DivideView(whole, knife, divided, matrix(divided), sources)
+
+
+def divide_sources(shape: Tree, cut: Tiler) -> tuple[tuple[Cell | None, ...], ...]:
+    """Where the elements of a zipped divide come from, by its definition: tile T and rest T* = complement of T."""
     if isinstance(cut, Layout):
-        tiles, extents, rest = [cut], [extent(shape)], []
+        tiles, extents = [cut], [extent(shape)]
     else:
         parts = shape if isinstance(shape, tuple) else (shape,)
         if len(cut) > len(parts):
@@ -62,19 +161,105 @@ def divide_sources(shape: Tree, cut: Tiler) -> list[list[tuple[int, int] | None]
         if any(isinstance(part, tuple) for part in cut):
             raise NotationError(f"The tiler {text(cut)} is nested; give each mode one number or one layout.")
         tiles, extents = [layout(part) for part in cut], [extent(part) for part in parts]
-        rest = extents[len(cut) :]
-    others = [complement(tile, size) for tile, size in zip(tiles, extents, strict=False)]
-    inside = tuple(extent(tile.shape) for tile in tiles)
-    outside = (*(extent(other.shape) for other in others), *rest)
+    others = [complement(tile, length) for tile, length in zip(tiles, extents, strict=False)]
+    inside = tuple(size(tile) for tile in tiles)
+    outside = (*(size(other) for other in others), *extents[len(tiles) :])
     rows = extent(modes(shape)[0])
 
-    def source(i: int, j: int) -> tuple[int, int] | None:
+    def source(i: int, j: int) -> Cell | None:
         within, which = idx2crd(i, inside), idx2crd(j, outside)
         index = [tile(a) + other(b) for tile, other, a, b in zip(tiles, others, within, which, strict=False)]
         index += which[len(index) :]
-        if any(n >= size for n, size in zip(index, extents, strict=True)):
+        if any(n >= length for n, length in zip(index, extents, strict=True)):
             return None
         flat = crd2flat(tuple(index), tuple(extents))
         return flat % rows, flat // rows
 
-    return [[source(i, j) for j in range(extent(outside))] for i in range(extent(inside))]
+    return tuple(tuple(source(i, j) for j in range(extent(outside))) for i in range(extent(inside)))
+
+
+@dataclass(frozen=True)
+class Access:
+    """What the threads of a warp read at once: one cell each, and `vector` elements from there along the row."""
+
+    cells: tuple[Cell, ...]
+    vector: int
+
+
+@dataclass(frozen=True)
+class SwizzleView:
+    """A layout behind a swizzle. `banks` and `offsets` are the swizzled ones; a cost is in wavefronts.
+
+    A cost is None where the elements that a thread reads at once do not lie together.
+    """
+
+    swizzle: Swizzle
+    layout: Layout
+    swizzled: ComposedLayout | Layout
+    element_bytes: int
+    plain: Matrix
+    offsets: Matrix
+    banks: Matrix
+    access: Access
+    plain_cost: int | None
+    cost: int | None
+
+
+ACCESSES = {
+    "a row, one element a thread": (False, False, WARP),
+    "a column, one element a thread": (True, False, WARP),
+    "rows, 16 bytes a thread": (False, True, WARP),
+    "a column, 16 bytes a thread": (True, True, WARP),
+    "ldmatrix: eight rows of 16 bytes": (True, True, 8),
+}  # name: (down the column?, 16-byte vectors?, threads)
+
+
+def access_of(name: str, rows: int, columns: int, element_bytes: int, start: Cell = (0, 0)) -> Access:
+    """The cells that a named access reads from a matrix, as many threads as the matrix has work for.
+
+    start: where the first thread reads; a row begins at its left end and a column at the top, of the vector there.
+    """
+    down, vectors, threads = ACCESSES[name]
+    vector = 16 // element_bytes if vectors else 1
+    across = columns // vector
+    column = start[1] // vector
+    if down:
+        top = start[0] // threads * threads if threads < WARP else 0
+        cells = [(row, column * vector) for row in range(top, min(top + threads, rows)) if column < across]
+    else:
+        first = start[0] * across
+        cells = [(n // across, n % across * vector) for n in range(first, min(first + threads, rows * across))]
+    return Access(tuple(cells), vector)
+
+
+def swizzle_view(
+    swizzle: Any, source: Any, element_bytes: int = 2, access: str = "ldmatrix: eight rows of 16 bytes",
+    start: Cell = (0, 0),
+) -> SwizzleView:  # fmt: skip
+    """swizzle: a Swizzle or (B, M, S). access: a name of ACCESSES. Raises NotationError, TooLarge."""
+    mixing = swizzle if isinstance(swizzle, Swizzle) else Swizzle(*swizzle)
+    before = layout(source)
+    after = compose(mixing, before)
+    plain, offsets = matrix(before), matrix(after)
+    reads = access_of(access, len(plain), len(plain[0]), element_bytes, start)
+    return SwizzleView(
+        mixing,
+        before,
+        after,
+        element_bytes,
+        plain,
+        offsets,
+        tuple(tuple(bank(offset, element_bytes) for offset in row) for row in offsets),
+        reads,
+        access_cost(plain, reads, element_bytes),
+        access_cost(offsets, reads, element_bytes),
+    )
+
+
+def access_cost(offsets: Matrix, access: Access, element_bytes: int) -> int | None:
+    """Wavefronts, or None where a thread's elements are not consecutive and aligned in memory."""
+    read = [offsets[row][column : column + access.vector] for row, column in access.cells]
+    whole = all(
+        each[0] % access.vector == 0 and list(each) == list(range(each[0], each[0] + access.vector)) for each in read
+    )
+    return wavefronts([each[0] for each in read], element_bytes, access.vector) if whole else None

@@ -3,61 +3,69 @@
 from dataclasses import replace
 from typing import Any
 
-from tensor_layouts import complement, compose, logical_product, mode, size, zipped_divide
+from tensor_layouts import complement, logical_product, mode, size
 
 from tutorlib.draw.grid import Grid, Picture, figure
 from tutorlib.draw.layouts import layout_grid
-from tutorlib.notation import layout, text, tiler
+from tutorlib.notation import layout, text
 from tutorlib.palette import EMPTY, category, ramp
-from tutorlib.views import divide_sources, extent, matrix, modes
+from tutorlib.views import Cell, ComposeView, DivideView, compose_view, divide_view, extent, matrix, modes
 
 
 def show_divide(source: Any, cut: Any) -> Picture:
     """Left the matrix, each tile in its colour; right the zipped divide, inside the tile × which tile.
 
-    cut: a tiler as `tutorlib.notation.tiler` takes it. Tile 0 is outlined on both sides; a tile that reaches past the
-    edge has hatched cells on the right.
+    cut: a tiler as `tutorlib.notation.tiler` takes it. Tile 0 is outlined on both sides. Where a tile reaches past the
+    edge, the offsets that lie outside the matrix are hatched.
+    Raises NotationError, TooLarge, and tensor_layouts' LayoutError where the division is none.
     """
-    whole, knife = layout(source), tiler(cut)
-    divided = zipped_divide(whole, knife)
-    sources = divide_sources(whole.shape, knife)
-    tile_of = {cell: which for row in sources for which, cell in enumerate(row) if cell is not None}
-    table = matrix(whole)
-    left = layout_grid(
-        whole,
-        f"{text(whole)}\nits tiles of {text(knife)}, coloured",
-        colours=[[category(tile_of[row, column]) for column in range(len(table[0]))] for row in range(len(table))],
+    view = divide_view(source, cut)
+    return figure(divide_grids(view, {cell for row in view.sources if (cell := row[0])}))
+
+
+def divide_grids(view: DivideView, pointed: set[Cell]) -> tuple[Grid, Grid]:
+    """The two grids of a division. pointed: cells of the matrix to outline, on both sides."""
+    tile_of = {cell: which for row in view.sources for which, cell in enumerate(row) if cell}
+    rows, columns = map(extent, modes(view.layout.shape))
+    whole = layout_grid(
+        view.layout,
+        f"{text(view.layout)}\nits tiles of {text(view.tiler)}, coloured",
+        colours=[[category(tile_of[row, column]) for column in range(columns)] for row in range(rows)],
     )
-    right = layout_grid(
-        divided,
-        f"⊘ {text(knife)} = {text(divided)}\ninside the tile (down) × which tile (across)",
-        colours=[[category(which) if cell else None for which, cell in enumerate(row)] for row in sources],
+    divided = layout_grid(
+        view.divided,
+        f"⊘ {text(view.tiler)} = {text(view.divided)}\ninside the tile (down) × which tile (across)",
+        colours=[[category(which) if cell else None for which, cell in enumerate(row)] for row in view.sources],
     )
-    first = [row[0] for row in sources]
-    return side_by_side(
-        replace(left, outlined=frozenset(cell for cell in first if cell)),
-        replace(right, outlined=frozenset((row, 0) for row, cell in enumerate(first) if cell)),
-    )
+    places = {
+        (inside, which) for inside, row in enumerate(view.sources) for which, cell in enumerate(row) if cell in pointed
+    }
+    return replace(whole, outlined=frozenset(pointed)), replace(divided, outlined=frozenset(places))
 
 
 def show_compose(a: Any, b: Any) -> Picture:
-    """b, a and a∘b side by side. b's values say which cell of a is taken; that cell's colour is the same in all three.
+    """b, a and a∘b side by side. b's values say which index of a is taken; its colour is the same in all three.
 
-    Raises tensor_layouts' LayoutError where a∘b is no layout.
+    Raises NotationError, TooLarge, and tensor_layouts' LayoutError where a∘b is no layout.
     """
-    outer, inner = layout(a), layout(b)
-    composed = compose(outer, inner)
-    picked = matrix(inner)
-    last = max(size(outer) - 1, *(max(row) for row in picked))
-    rows = extent(modes(outer.shape)[0])
-    chosen = [[ramp(index, 0, last) for index in row] for row in picked]
-    flat = [[row + column * rows for column in range(size(outer) // rows)] for row in range(rows)]
-    reached = {index for row in picked for index in row}
-    source = [[ramp(index, 0, last) if index in reached else EMPTY for index in row] for row in flat]
-    return side_by_side(
-        layout_grid(inner, f"b = {text(inner)}\nwhich index of a", colours=chosen),
-        layout_grid(outer, f"a = {text(outer)}\nwhat b takes is coloured", colours=source),
-        layout_grid(composed, f"a∘b = {text(composed)}\na's offset at b's index", colours=chosen),
+    return figure(compose_grids(compose_view(a, b)))
+
+
+def compose_grids(view: ComposeView) -> tuple[Grid, Grid, Grid]:
+    """b, a and a∘b."""
+    rows, columns = map(extent, modes(view.a.shape))
+    last = max(rows * columns - 1, *(max(row) for row in view.picked))
+    taken = {index for row in view.picked for index in row}
+    by_index = [[ramp(index, 0, last) for index in row] for row in view.picked]
+    flat = [[row + column * rows for column in range(columns)] for row in range(rows)]
+    return (
+        layout_grid(view.b, f"b = {text(view.b)}\nwhich index of a", colours=by_index),
+        layout_grid(
+            view.a,
+            f"a = {text(view.a)}\nwhat b takes is coloured",
+            colours=[[ramp(index, 0, last) if index in taken else EMPTY for index in row] for row in flat],
+        ),
+        layout_grid(view.composed, f"a∘b = {text(view.composed)}\na's offset at b's index", colours=by_index),
     )
 
 
@@ -94,7 +102,7 @@ def show_product(a: Any, b: Any) -> Picture:
     rows, columns = map(extent, modes(starts.shape))
     by_copy = [[category(row + column * rows) for column in range(columns)] for row in range(rows)]
     inside, copied = map(size, product.shape)
-    return side_by_side(
+    grids = (
         layout_grid(
             block, f"a = {text(block)}\nthe block", colours=[[category(0)] * len(row) for row in matrix(block)]
         ),
@@ -105,8 +113,4 @@ def show_product(a: Any, b: Any) -> Picture:
             colours=[[category(copy) for copy in range(copied)] for _ in range(inside)],
         ),
     )
-
-
-def side_by_side(*grids: Grid) -> Picture:
-    """Beside each other while the cells stay readable, else below each other."""
-    return figure(grids, stacked=sum(grid.columns for grid in grids) > 26)
+    return figure(grids)

@@ -4,14 +4,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from tensor_layouts import ComposedLayout, Layout, Swizzle, compose
+from tensor_layouts import Swizzle, compose
 
-from tutorlib.banks import bank, bank_group, wavefronts
+from tutorlib.banks import WORD, bank, bank_group, wavefronts
 from tutorlib.draw.grid import Grid, Picture, figure
 from tutorlib.draw.layouts import cell_of, layout_grid
 from tutorlib.notation import layout, text
 from tutorlib.palette import category
-from tutorlib.views import matrix
+from tutorlib.views import Matrix, matrix
+
+CROWDED = 32  # columns; with more, a cell is a 16-byte vector where vectors are whole
 
 
 def show_banks(source: Any, access: Iterable | None = None, element_bytes: int = 4, vector: int = 1) -> Picture:
@@ -20,53 +22,64 @@ def show_banks(source: Any, access: Iterable | None = None, element_bytes: int =
     access: the coordinates that a warp's threads read at once, one per thread; they are outlined, and the title says
     how many wavefronts they cost (`tutorlib.banks.wavefronts`, whose errors these are).
     vector: consecutive elements that each thread reads, from its coordinate on.
+    Where there are more than 32 columns and 16-byte vectors lie in one piece, a cell is one vector: "0-3".
     """
     shown = layout(source)
     table = matrix(shown)
     title = f"banks of {text(shown)}, {element_bytes}-byte elements"
     outlined = frozenset()
     if access is not None:
-        threads = list(access)
-        cells = [cell_of(shown.shape, at) for at in threads]
+        cells = [cell_of(shown.shape, at) for at in access]
         cost = wavefronts([table[row][column] for row, column in cells], element_bytes, vector)
-        title += f"\n{len(threads)} threads × {element_bytes * vector} bytes: {cost} wavefront{'s' if cost > 1 else ''}"
+        title += f"\n{len(cells)} threads × {element_bytes * vector} bytes: {cost} wavefront{'s' if cost > 1 else ''}"
         outlined = frozenset((row, column + n) for row, column in cells for n in range(vector))
-    grid = layout_grid(shown, title, colours=bank_colours(table, element_bytes))
+    return figure([bank_grid(shown, title, element_bytes, outlined)])
+
+
+def bank_grid(shown: Any, title: str, element_bytes: int, outlined: frozenset[tuple[int, int]]) -> Grid:
+    """A layout with its banks for labels."""
+    table = matrix(shown)
     labels = [[str(bank(offset, element_bytes)) for offset in row] for row in table]
-    return figure([replace(grid, labels=labels, outlined=outlined)])
+    grid = layout_grid(shown, title, colours=bank_colours(table, element_bytes))
+    grid = replace(grid, labels=labels, outlined=outlined)
+    vector = 16 // element_bytes
+    if grid.columns <= CROWDED or not keeps_vectors(table, vector):
+        return grid
+    last = [[int(label) + 16 // WORD - 1 for label in row[::vector]] for row in labels]
+    grid = by_vector(grid, vector)
+    spans = [[f"{a}-{b}" for a, b in zip(*row, strict=True)] for row in zip(grid.labels, last, strict=True)]
+    return replace(grid, labels=spans)
 
 
 def show_swizzle(swizzle: Any, source: Any, element_bytes: int = 2) -> Picture:
     """The offsets of a layout before and after the swizzle, coloured by their 16-byte group of four banks.
 
-    swizzle: a tensor_layouts Swizzle or (B, M, S). Where the swizzle keeps 16-byte vectors whole, a cell of a wide
-    layout is one vector, labelled by the offset of its first element.
+    swizzle: a tensor_layouts Swizzle or (B, M, S). Where the swizzle keeps 16-byte vectors whole, a cell of a layout
+    of more than 16 columns is one vector, labelled by the offset of its first element.
     """
     mixing = swizzle if isinstance(swizzle, Swizzle) else Swizzle(*swizzle)
-    before = layout(source)
-    after = compose(mixing, before)
-    grids = [swizzle_grid(shown, element_bytes) for shown in (before, after)]
+    both = layout(source), compose(mixing, layout(source))
+    tables = [matrix(shown) for shown in both]
+    grids = [
+        layout_grid(shown, colours=bank_colours(table, element_bytes))
+        for shown, table in zip(both, tables, strict=True)
+    ]
     vector = 16 // element_bytes
-    if grids[0].columns > 16 and all(keeps_vectors(matrix(shown), vector) for shown in (before, after)):
+    if grids[0].columns > CROWDED // 2 and all(keeps_vectors(table, vector) for table in tables):
         grids = [by_vector(grid, vector) for grid in grids]
-    return figure(grids, stacked=sum(grid.columns for grid in grids) > 34)
+    return figure(grids)
 
 
-def swizzle_grid(shown: Layout | ComposedLayout, element_bytes: int) -> Grid:
-    return layout_grid(shown, colours=bank_colours(matrix(shown), element_bytes))
-
-
-def bank_colours(table: Iterable[Iterable[int]], element_bytes: int) -> list[list[str]]:
+def bank_colours(table: Matrix, element_bytes: int) -> list[list[str]]:
     return [[category(bank_group(offset, element_bytes)) for offset in row] for row in table]
 
 
-def keeps_vectors(table: Iterable[tuple[int, ...]], vector: int) -> bool:
+def keeps_vectors(table: Matrix, vector: int) -> bool:
     """Whether every `vector` columns from the left hold consecutive offsets that begin at a multiple of `vector`."""
-    return all(
-        len(row) % vector == 0 and all(row[n] == row[n - n % vector] + n % vector for n in range(len(row)))
-        and all(row[n] % vector == 0 for n in range(0, len(row), vector))
-        for row in table
-    )  # fmt: skip
+    if len(table[0]) % vector:
+        return False
+    pieces = [row[n : n + vector] for row in table for n in range(0, len(row), vector)]
+    return all(piece[0] % vector == 0 and piece == tuple(range(piece[0], piece[0] + vector)) for piece in pieces)
 
 
 def by_vector(grid: Grid, vector: int) -> Grid:
@@ -78,4 +91,5 @@ def by_vector(grid: Grid, vector: int) -> Grid:
         colours=[row[::vector] for row in grid.colours],
         across=grid.across[::vector],
         column_breaks={n // vector: width for n, width in grid.column_breaks.items() if n % vector == 0},
+        outlined=frozenset((row, column // vector) for row, column in grid.outlined),
     )

@@ -13,10 +13,12 @@ from PIL import Image
 
 from tutorlib.palette import EMPTY, FAINT, INK, MARK, channels
 
-WIDTH = 9.0  # inches of the widest figure: JupyterLab's text column
-CELL = 0.46  # inches of a comfortable cell
-SMALLEST = 4.6  # points; smaller labels are left out
-GAP, MARGIN, NAMES, TITLE = 0.35, 0.08, 0.34, 0.34  # inches: between grids, around, coordinates, a line of title
+# Pixels. Cells are whole pixels, so equal labels look alike and the PNG stays small.
+DPI = 110
+WIDTH = 990  # of the widest figure: JupyterLab's text column
+CELL = 50  # the largest cell
+GAP, MARGIN, NAMES, TITLE = 38, 9, 40, 20  # between grids, around, for coordinates, a line of title
+SMALLEST = 4.6  # points; labels that would have to be smaller are left out
 
 
 class Picture(Figure):
@@ -58,126 +60,129 @@ class Grid:
     def columns(self) -> int:
         return len(self.labels[0])
 
+    @property
+    def left(self) -> int:
+        """Pixels beside the cells, for the names of the rows."""
+        return NAMES if self.down else 0
 
-def figure(grids: Sequence[Grid], title: str = "", stacked: bool = False) -> Picture:
-    """The grids side by side, or one below the other, with square cells of one size."""
-    names = [(NAMES if grid.down else 0, NAMES if grid.across else 0) for grid in grids]
-    if stacked:
-        across, wide = max(grid.columns for grid in grids), max(left for left, _ in names)
-    else:
-        across, wide = sum(grid.columns for grid in grids), sum(left + GAP for left, _ in names) - GAP
-    cell = min(CELL, (WIDTH - 2 * MARGIN - wide) / across)
-    sizes = [
-        (max(left + grid.columns * cell, title_width(grid.title)), TITLE * lines(grid.title) + top + grid.rows * cell)
-        for grid, (left, top) in zip(grids, names, strict=True)
-    ]
-    pile, along = (max, add_gaps) if stacked else (add_gaps, max)
-    width = pile(w for w, _ in sizes) + 2 * MARGIN
-    head = TITLE if title else 0
-    height = along(h for _, h in sizes) + 2 * MARGIN + head
-    picture = Picture(figsize=(width, height), dpi=110, facecolor="white")
-    x, y = MARGIN, height - MARGIN - head
-    for grid, (left, top), (w, h) in zip(grids, names, sizes, strict=True):
-        above = TITLE * lines(grid.title) + top
-        box = (x + left, y - above - grid.rows * cell, grid.columns * cell, grid.rows * cell)
-        axes = picture.add_axes((box[0] / width, box[1] / height, box[2] / width, box[3] / height))
-        paint(axes, grid)
-        if stacked:
-            y -= h + GAP
-        else:
-            x += w + GAP
-    if title:
-        picture.text(MARGIN / width, 1 - MARGIN / height, title, va="top", size=11, color=INK, weight="bold")
+    @property
+    def above(self) -> int:
+        """Pixels over the cells, for the names of the columns and the title."""
+        return (NAMES * 3 // 5 if self.across else 6) + TITLE * len(self.title.splitlines())
+
+    @property
+    def title_width(self) -> int:
+        """Pixels that a title of 10 points takes, a little more rather than less."""
+        return 9 * max(map(len, self.title.splitlines()), default=0)
+
+
+def figure(grids: Sequence[Grid], stacked: bool | None = None) -> Picture:
+    """The grids in one row, or stacked below each other, with square cells of one size.
+
+    stacked: where not said, as soon as a row would make the cells small.
+    """
+    if stacked is None:
+        stacked = sum(grid.columns for grid in grids) > 26
+    widest = max(grid.columns for grid in grids) if stacked else sum(grid.columns for grid in grids)
+    beside = max(grid.left for grid in grids) if stacked else sum(grid.left + GAP for grid in grids) - GAP
+    cell = min(CELL, (WIDTH - 2 * MARGIN - beside) // widest)
+    widths = [max(grid.left + grid.columns * cell, grid.title_width) for grid in grids]
+    heights = [grid.above + grid.rows * cell for grid in grids]
+    gaps = GAP // 2 * (len(grids) - 1) if stacked else GAP * (len(grids) - 1)
+    width = 2 * MARGIN + (max(widths) if stacked else sum(widths) + gaps)
+    height = 2 * MARGIN + (sum(heights) + gaps if stacked else max(heights))
+    picture = Picture(figsize=(width / DPI, height / DPI), dpi=DPI, facecolor="white")
+    x, y = MARGIN, height - MARGIN
+    for grid, wide, high in zip(grids, widths, heights, strict=True):
+        left, bottom = x + grid.left, y - high
+        box = left / width, bottom / height, grid.columns * cell / width, grid.rows * cell / height
+        paint(picture.add_axes(box), grid)
+        x, y = (x, bottom - GAP // 2) if stacked else (x + wide + GAP, y)
     return picture
-
-
-def add_gaps(sizes) -> float:
-    sizes = list(sizes)
-    return sum(sizes) + GAP * (len(sizes) - 1)
-
-
-def lines(title: str) -> int:
-    return title.count("\n") + 1 if title else 0
-
-
-def title_width(title: str) -> float:
-    """Inches that a title of 10 points takes, a little more rather than less."""
-    return max(map(len, title.split("\n"))) * 0.082
 
 
 def paint(axes: Axes, grid: Grid) -> Axes:
     """Draw the grid so that cell (row, column) covers [column, column + 1] × [row, row + 1]; row 0 is on top."""
     colours = np.array([[channels(colour or EMPTY) for colour in row] for row in grid.colours], dtype=np.uint8)
     axes.imshow(colours, extent=(0, grid.columns, grid.rows, 0), interpolation="nearest", aspect="equal")
-    axes.set_xlim(0, grid.columns)
-    axes.set_ylim(grid.rows, 0)
     axes.set_axis_off()
+    box, (width, height) = axes.get_position(), axes.figure.get_size_inches()
+    cell = min(box.width * width / grid.columns, box.height * height / grid.rows) * 72  # points
+    draw_cells(axes, grid, cell)
     draw_lines(axes, grid)
-    box = axes.get_position()
-    whole = axes.figure.get_size_inches()
-    cell = min(box.width * whole[0] / grid.columns, box.height * whole[1] / grid.rows) * 72  # points
-    for row, texts in enumerate(grid.labels):
-        for column in range(len(texts)):
-            if grid.colours[row][column] is None:
-                axes.add_patch(
-                    Rectangle((column, row), 1, 1, hatch="//////", facecolor=EMPTY, edgecolor="#C3CAD1", linewidth=0.4)
-                )
-    points = min(11.0, *(fitting(label, cell) for texts in grid.labels for label in texts))
-    if points >= SMALLEST:
-        for row, texts in enumerate(grid.labels):
-            for column, label in enumerate(texts):
-                if label:
-                    axes.text(
-                        column + 0.5, row + 0.52, label, ha="center", va="center", size=points, color=INK,
-                        linespacing=1.05,
-                    )  # fmt: skip
     name_cells(axes, grid, cell)
-    for row, column in grid.outlined:
-        axes.add_patch(
-            Rectangle((column, row), 1, 1, fill=False, edgecolor=MARK, linewidth=2.4, clip_on=False, zorder=5)
-        )
     if grid.title:
         axes.annotate(
-            grid.title, (0, 1), xycoords="axes fraction", xytext=(0, (NAMES if grid.across else 0) * 72 + 5),
-            textcoords="offset points", size=10, color=INK, annotation_clip=False, linespacing=1.3,
+            grid.title, (0, 1), xycoords="axes fraction", xytext=(0, (NAMES * 3 // 5 if grid.across else 6) * 72 / DPI),
+            textcoords="offset points", size=10, color=INK, annotation_clip=False, linespacing=1.25,
         )  # fmt: skip
     return axes
+
+
+def draw_cells(axes: Axes, grid: Grid, cell: float) -> None:
+    """Labels, as large as the longest allows, and hatches. cell: points."""
+    points = min(11.0, *(fitting(label, cell) for labels in grid.labels for label in labels))
+    for row, labels in enumerate(grid.labels):
+        for column, label in enumerate(labels):
+            if grid.colours[row][column] is None:
+                hole = {"hatch": "//////", "facecolor": EMPTY, "edgecolor": "#C3CAD1", "linewidth": 0.4}
+                axes.add_patch(Rectangle((column, row), 1, 1, **hole))
+            if label and points >= SMALLEST:
+                at = {"ha": "center", "va": "center", "linespacing": 1.05}
+                axes.text(column + 0.5, row + 0.52, label, size=points, color=INK, **at)
 
 
 def fitting(label: str, cell: float) -> float:
     """The largest type, in points, in which a label fits into a cell of so many points."""
     if not label:
         return 99.0
-    longest, count = max(map(len, label.split("\n"))), label.count("\n") + 1
-    return min(cell * 0.86 / (0.62 * longest), cell * 0.8 / (1.15 * count))
+    lines = label.split("\n")
+    return min(cell * 0.86 / (0.62 * max(map(len, lines))), cell * 0.8 / (1.15 * len(lines)))
 
 
 def draw_lines(axes: Axes, grid: Grid) -> None:
-    """Thin lines between cells, thick ones between blocks and around."""
+    """Thin lines between cells, thick ones between blocks and around, marks around what is pointed at."""
     rows, columns = grid.rows, grid.columns
     thin = [((0, y), (columns, y)) for y in range(1, rows)] + [((x, 0), (x, rows)) for x in range(1, columns)]
     axes.add_collection(LineCollection(thin, colors="white", linewidths=0.7))
     thick = [(((0, y), (columns, y)), width) for y, width in grid.row_breaks.items()]
     thick += [(((x, 0), (x, rows)), width) for x, width in grid.column_breaks.items()]
-    segments, widths = [segment for segment, _ in thick], [width for _, width in thick]
-    axes.add_collection(LineCollection(segments, colors=INK, linewidths=widths))
+    widths = [width for _, width in thick]
+    axes.add_collection(LineCollection([line for line, _ in thick], colors=INK, linewidths=widths))
     axes.add_patch(Rectangle((0, 0), columns, rows, fill=False, edgecolor=INK, linewidth=1.4, clip_on=False))
+    mark = {"colors": MARK, "linewidths": 2.6, "capstyle": "projecting", "clip_on": False, "zorder": 5}
+    axes.add_collection(LineCollection(outline(grid.outlined), **mark))
+
+
+def outline(cells: frozenset[tuple[int, int]]) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    """The border of a set of cells, as lines from (x, y) to (x, y); none between two cells of the set."""
+    return [
+        line
+        for row, column in cells
+        for beside, line in (
+            ((row - 1, column), ((column, row), (column + 1, row))),
+            ((row + 1, column), ((column, row + 1), (column + 1, row + 1))),
+            ((row, column - 1), ((column, row), (column, row + 1))),
+            ((row, column + 1), ((column + 1, row), (column + 1, row + 1))),
+        )
+        if beside not in cells
+    ]
 
 
 def name_cells(axes: Axes, grid: Grid, cell: float) -> None:
-    """The coordinates of rows and columns, every second or fourth where they are too narrow."""
-    if grid.across:
-        longest = max(map(len, grid.across))
-        step = next(n for n in (1, 2, 4, 8, 16, 32, 64, 128) if n * cell > 4.9 * longest or n >= grid.columns)
-        for column in range(0, grid.columns, step):
-            axes.annotate(
-                grid.across[column], (column + 0.5, 0), xytext=(0, 4), textcoords="offset points", ha="center",
-                va="bottom", size=8, color=FAINT, annotation_clip=False,
-            )  # fmt: skip
-    if grid.down:
-        step = next(n for n in (1, 2, 4, 8, 16, 32, 64, 128) if n * cell > 9 or n >= grid.rows)
-        for row in range(0, grid.rows, step):
-            axes.annotate(
-                grid.down[row], (0, row + 0.5), xytext=(-4, 0), textcoords="offset points", ha="right", va="center",
-                size=8, color=FAINT, annotation_clip=False,
-            )  # fmt: skip
+    """The coordinates of rows and columns: as many as there is room for. cell: points."""
+    style = {"textcoords": "offset points", "size": 8, "color": FAINT, "annotation_clip": False}
+    wide = 5.2 * max(map(len, grid.across), default=0)
+    for column in range(0, len(grid.across), stride(wide, cell)):
+        at = (column + 0.5, 0)
+        axes.annotate(grid.across[column], at, xytext=(0, 4), ha="center", va="bottom", **style)
+    for row in range(0, len(grid.down), stride(9, cell)):
+        axes.annotate(grid.down[row], (0, row + 0.5), xytext=(-4, 0), ha="right", va="center", **style)
+
+
+def stride(room: float, cell: float) -> int:
+    """Every how many cells a name that takes so much room fits: a power of two."""
+    step = 1
+    while step * cell < room:
+        step *= 2
+    return step

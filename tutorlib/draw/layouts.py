@@ -30,8 +30,7 @@ def show_layouts(sources: Mapping[str, Any]) -> Picture:
     everything = [offset for table in tables for row in table for offset in row]
     scale = min(everything), max(everything)
     grids = [layout_grid(source, f"{title}\n{text(layout(source))}", scale=scale) for title, source in sources.items()]
-    stacked = sum(grid.columns for grid in grids) > 28
-    return figure(grids, stacked=stacked)
+    return figure(grids)
 
 
 def show_memory(source: Any, title: str = "") -> Picture:
@@ -45,7 +44,7 @@ def show_memory(source: Any, title: str = "") -> Picture:
     stored: dict[int, list[str]] = {}
     for column in range(columns):
         for row in range(rows):
-            stored.setdefault(table[row][column], []).append(two_lines(coordinate(shown.shape, row, column)))
+            stored.setdefault(table[row][column], []).append(two_lines(coordinate(shown.shape, (row, column))))
     low, high = min(0, *stored), max(stored)
     wrap = min(high - low + 1, 16)
     starts = range(low, high + 1, wrap)
