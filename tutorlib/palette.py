@@ -19,7 +19,7 @@ def ramp(value: float, low: float, high: float) -> str:
     """The colour of a value on the scale from low to high."""
     if high <= low:
         return RAMP[0]
-    place = (value - low) / (high - low) * (len(RAMP) - 1)
+    place = (min(max(value, low), high) - low) / (high - low) * (len(RAMP) - 1)
     step = min(int(place), len(RAMP) - 2)
     start, end = channels(RAMP[step]), channels(RAMP[step + 1])
     return "#" + "".join(f"{round(a + (b - a) * (place - step)):02X}" for a, b in zip(start, end, strict=True))

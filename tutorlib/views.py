@@ -104,9 +104,14 @@ class ComposeView:
     offsets: Matrix
 
     def source(self, cell: Cell) -> Cell | None:
-        """The cell of a from which a cell of the result comes; None where b reaches past a's last index."""
+        """The cell of a from which a cell of the result comes; None where b leaves a's indices."""
         index, rows = self.picked[cell[0]][cell[1]], extent(modes(self.a.shape)[0])
-        return (index % rows, index // rows) if index < size(self.a) else None
+        return (index % rows, index // rows) if 0 <= index < size(self.a) else None
+
+    def takers(self, source: Cell) -> set[Cell]:
+        """The cells of the result that come from a cell of a."""
+        cells = ((row, column) for row, indices in enumerate(self.picked) for column in range(len(indices)))
+        return {cell for cell in cells if self.source(cell) == source}
 
 
 def compose_view(a: Any, b: Any) -> ComposeView:
@@ -131,9 +136,9 @@ class DivideView:
     offsets: Matrix
     sources: tuple[tuple[Cell | None, ...], ...]
 
-    def place(self, cell: Cell) -> Cell:
-        """(inside, which tile) of a cell of the layout's own matrix."""
-        return next(
+    def places(self, cell: Cell) -> tuple[Cell, ...]:
+        """Every (inside, which tile) at which a cell of the layout's matrix stands: one where tiles are disjoint."""
+        return tuple(
             (inside, which)
             for inside, row in enumerate(self.sources)
             for which, source in enumerate(row)
@@ -238,6 +243,8 @@ def swizzle_view(
 ) -> SwizzleView:  # fmt: skip
     """swizzle: a Swizzle or (B, M, S). access: a name of ACCESSES. Raises NotationError, TooLarge."""
     mixing = swizzle if isinstance(swizzle, Swizzle) else Swizzle(*swizzle)
+    if abs(mixing.shift) < mixing.bits:
+        raise NotationError(f"{text(mixing)} would mix bits with themselves: S is at least B.")
     before = layout(source)
     after = compose(mixing, before)
     plain, offsets = matrix(before), matrix(after)

@@ -37,9 +37,7 @@ def divide_grids(view: DivideView, pointed: set[Cell]) -> tuple[Grid, Grid]:
         f"⊘ {text(view.tiler)} = {text(view.divided)}\ninside the tile (down) × which tile (across)",
         colours=[[category(which) if cell else None for which, cell in enumerate(row)] for row in view.sources],
     )
-    places = {
-        (inside, which) for inside, row in enumerate(view.sources) for which, cell in enumerate(row) if cell in pointed
-    }
+    places = {place for cell in pointed for place in view.places(cell)}
     return replace(whole, outlined=frozenset(pointed)), replace(divided, outlined=frozenset(places))
 
 

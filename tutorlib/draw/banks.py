@@ -92,4 +92,5 @@ def by_vector(grid: Grid, vector: int) -> Grid:
         across=grid.across[::vector],
         column_breaks={n // vector: width for n, width in grid.column_breaks.items() if n % vector == 0},
         outlined=frozenset((row, column // vector) for row, column in grid.outlined),
+        step=vector,
     )

@@ -17,7 +17,8 @@ from tutorlib.palette import EMPTY, FAINT, INK, MARK, channels
 DPI = 110
 WIDTH = 990  # of the widest figure: JupyterLab's text column
 CELL = 50  # the largest cell
-GAP, MARGIN, NAMES, TITLE = 38, 9, 40, 20  # between grids, around, for coordinates, a line of title
+GAP, MARGIN, TITLE = 38, 9, 20  # between grids, around, a line of title
+BESIDE, ABOVE = 40, 30  # for the coordinates of rows and of columns
 SMALLEST = 4.6  # points; labels that would have to be smaller are left out
 
 
@@ -41,6 +42,7 @@ class Grid:
     down, across: names of the rows and columns; empty for none.
     row_breaks, column_breaks: {position: width in points} of the thick lines between blocks.
     outlined: (row, column) of the cells that the picture points at.
+    step: how many columns of the layout one cell stands for.
     """
 
     title: str
@@ -51,6 +53,7 @@ class Grid:
     row_breaks: Mapping[int, float] = field(default_factory=dict)
     column_breaks: Mapping[int, float] = field(default_factory=dict)
     outlined: frozenset[tuple[int, int]] = frozenset()
+    step: int = 1
 
     @property
     def rows(self) -> int:
@@ -63,12 +66,17 @@ class Grid:
     @property
     def left(self) -> int:
         """Pixels beside the cells, for the names of the rows."""
-        return NAMES if self.down else 0
+        return BESIDE if self.down else 0
 
     @property
     def above(self) -> int:
-        """Pixels over the cells, for the names of the columns and the title."""
-        return (NAMES * 3 // 5 if self.across else 6) + TITLE * len(self.title.splitlines())
+        """Pixels over the cells, for the title and the names of the columns."""
+        return TITLE * len(self.title.splitlines()) + self.names_above
+
+    @property
+    def names_above(self) -> int:
+        """Pixels between the cells and the title."""
+        return ABOVE if self.across else 8
 
     @property
     def title_width(self) -> int:
@@ -113,7 +121,7 @@ def paint(axes: Axes, grid: Grid) -> Axes:
     name_cells(axes, grid, cell)
     if grid.title:
         axes.annotate(
-            grid.title, (0, 1), xycoords="axes fraction", xytext=(0, (NAMES * 3 // 5 if grid.across else 6) * 72 / DPI),
+            grid.title, (0, 1), xycoords="axes fraction", xytext=(0, grid.names_above * 72 / DPI),
             textcoords="offset points", size=10, color=INK, annotation_clip=False, linespacing=1.25,
         )  # fmt: skip
     return axes
