@@ -14,7 +14,7 @@ import subprocess
 import sysconfig
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import metadata
 from io import BytesIO
@@ -142,6 +142,7 @@ class Compiled:
     smem_bytes: shared memory for each block, static and dynamic.
     threads: of a block.
     instructions: names from INSTRUCTIONS that occur in the PTX.
+    function: for CuTe, the host function to call on such a GPU, with cute.Tensors of the same types; else None.
     """
 
     arch: str
@@ -153,6 +154,7 @@ class Compiled:
     smem_bytes: int
     threads: int
     instructions: frozenset[str]
+    function: Callable[..., None] | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
         if self.spill_bytes is None:
@@ -184,7 +186,7 @@ def compile_cute(answer: Callable[..., None], specs: Sequence[TensorSpec], arch:
             f"{name_of(answer)} asks for {compiled.smem_bytes:,} bytes of shared memory; "
             f"a block on {arch} can have {limit:,}"
         )
-    return compiled
+    return replace(compiled, function=built)
 
 
 def run_compiler(answer: Callable[..., None], specs: Sequence[TensorSpec], arch: str, lines: bool = False) -> Any:

@@ -1,0 +1,77 @@
+"""Running a kernel so that what goes wrong on the GPU becomes one line, and never a hang."""
+
+import time
+from collections.abc import Callable
+from typing import Literal
+
+RESTART = "The CUDA context is broken: restart the kernel (Kernel → Restart Kernel) and run the page again."
+
+# What the driver calls an error → what it means to the reader.
+MEANING = {
+    "illegal memory access": "it read or wrote outside its tensors (illegal memory access).",
+    "misaligned address": "it used an address that the access's width does not divide (misaligned address).",
+    "illegal instruction": "it ran an instruction that this GPU does not have (illegal instruction).",
+    "unspecified launch failure": "it crashed (unspecified launch failure).",
+    "device-side assert": "an assertion in it failed.",
+    "too many resources": "a block asks for more registers than a multiprocessor has.",
+    "out of memory": "the GPU's memory is used up.",
+}
+
+_broken = False  # this process's CUDA context is beyond repair: only a new process has a new one
+
+
+class KernelFault(Exception):
+    """The kernel crashed, hung or could not be launched. The message is one line."""
+
+    def __init__(self, message: str, status: Literal["failed", "error", "timeout"] = "error") -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def context_broken() -> bool:
+    """Whether an earlier kernel left this process's CUDA context unusable."""
+    global _broken
+    if not _broken:
+        import torch
+
+        try:
+            torch.cuda.synchronize()
+        except RuntimeError:  # torch.AcceleratorError: an error that stays
+            _broken = True
+    return _broken
+
+
+def guarded(run: Callable[[], None], seconds: float) -> None:
+    """Call `run`, which puts work on the GPU, and wait for all of it. Raises KernelFault.
+
+    seconds: how long the GPU may take. A kernel that runs on cannot be stopped, so the context counts as broken then.
+    """
+    global _broken
+    import torch
+
+    done = torch.cuda.Event()
+    try:
+        run()
+        done.record()
+        deadline = time.monotonic() + seconds
+        while not done.query():
+            if time.monotonic() > deadline:
+                _broken = True
+                raise KernelFault(
+                    f"it is still running after {seconds:g} s: does a loop never end? {RESTART}", "timeout"
+                )
+            time.sleep(0.0002)
+        torch.cuda.synchronize()  # whatever runs on other streams
+    except (KernelFault, NotImplementedError):
+        raise
+    except Exception as error:
+        raise fault(error) from error
+
+
+def fault(error: Exception) -> KernelFault:
+    """The error of a launch or of the GPU in one line, and whether the context survived it."""
+    text = " ".join(str(error).split())
+    meaning = next((says for name, says in MEANING.items() if name in text.lower()), "")
+    if context_broken():
+        return KernelFault(f"{meaning or text} {RESTART}")
+    return KernelFault(meaning or f"it could not be launched: {text}", "failed")

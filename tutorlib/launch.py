@@ -1,0 +1,109 @@
+"""An answer compiled for this GPU, the tensors it works on, and one call of it that is looked at from all sides."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tutorlib import device
+from tutorlib.bench import Call
+from tutorlib.exercise import Answer
+from tutorlib.fault import guarded
+from tutorlib.output import Output, Snapshot
+from tutorlib.problem import Problem, Shape
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+    from tutorlib.compile import Compiled, TensorSpec
+
+TIME_LIMIT_S = 10.0  # for one call of a kernel
+PAUSE_CYCLES = 4_000_000  # 2 ms or more on any GPU: longer than the host needs to queue a call
+
+
+def new_generator() -> "Generator":
+    """A generator on the GPU that nobody can foresee."""
+    import torch
+
+    generator = torch.Generator("cuda")
+    generator.seed()
+    return generator
+
+
+class Work:
+    """The tensors of one call: inputs, at first identity and ramp, and an output that belongs to the checker."""
+
+    def __init__(self, problem: Problem, shape: Shape) -> None:
+        self.problem, self.shape = problem, shape
+        self.inputs = problem.pattern(shape, "cuda")
+        self.output = Output(problem.output, problem.shape_of(problem.output, shape), "cuda")
+
+    @property
+    def tensors(self) -> "tuple[Tensor, ...]":
+        return (*self.inputs, self.output.tensor)
+
+    def refill(self, generator: "Generator") -> None:
+        """New random inputs in the same memory."""
+        for old, new in zip(self.inputs, self.problem.random(self.shape, generator), strict=True):
+            old.copy_(new)
+
+    def expected(self) -> "tuple[Tensor, Tensor]":
+        return self.problem.expected(self.inputs, self.shape)
+
+
+@dataclass
+class Launcher:
+    """The answer, compiled for this GPU: for each shape anew, or once where layouts are dynamic.
+
+    specs: the tensors' types at a shape.
+    """
+
+    answer: Answer
+    specs: "dict[Shape, list[TensorSpec]]"
+    dynamic: bool
+    _compiled: "dict[Shape | None, Compiled]" = field(default_factory=dict)
+
+    def compiled(self, shape: Shape) -> "Compiled":
+        """Raises CompileFailed."""
+        from tutorlib.compile import compile_cute
+
+        key = None if self.dynamic else shape
+        if key not in self._compiled:
+            self._compiled[key] = compile_cute(self.answer, self.specs[shape], device.compile_target())
+        return self._compiled[key]
+
+    def on(self, work: Work) -> Call:
+        """A call of the answer on these tensors."""
+        from cutlass.cute.runtime import from_dlpack
+
+        function = self.compiled(work.shape).function
+        arguments = [from_dlpack(tensor, assumed_align=16) for tensor in work.tensors]
+        if self.dynamic:
+            arguments = [arg.mark_layout_dynamic(leading_dim=len(arg.shape) - 1) for arg in arguments]
+        return lambda: function(*arguments)
+
+
+def call_in_order(call: Call, output: Output) -> Snapshot:
+    """Poison the output, call, and copy what is there, all queued on the current stream behind a pause of the GPU.
+
+    A kernel that runs on another stream writes during the pause, and the poison covers what it wrote.
+    Raises KernelFault.
+    """
+    import torch
+
+    left: list[Snapshot] = []
+
+    def run() -> None:
+        torch.cuda._sleep(PAUSE_CYCLES)
+        output.poison()
+        call()
+        left.append(output.snapshot())
+
+    guarded(run, TIME_LIMIT_S)
+    return left[0]
+
+
+def writes_at_all(call: Call, output: Output) -> bool:
+    """Whether a call writes the output on any stream, given all the time it needs. Raises KernelFault."""
+    output.poison()
+    guarded(lambda: None, TIME_LIMIT_S)
+    guarded(call, TIME_LIMIT_S)
+    return not output.snapshot().unwritten.all()

@@ -1,0 +1,66 @@
+"""The output that a kernel writes to: it belongs to the checker, holds NaN, and lies between two guard bands."""
+
+import math
+
+from tutorlib.problem import BYTES, Operand, Shape, torch_dtype
+
+GUARD = 2**20  # bytes of each band, so that a tile too many lands inside
+POISON = {2: 0x7FEB, 4: 0x7FEBEBEB}  # a NaN in fp16, bf16 and fp32 whose other bits no arithmetic gives
+
+
+class Output:
+    """Memory for one output and its guard bands, every element poisoned.
+
+    tensor: the part that the kernel gets, contiguous, of the operand's dtype.
+    memory: all of it, viewed as integers of the same width.
+    """
+
+    def __init__(self, operand: Operand, shape: Shape, device: str) -> None:
+        import torch
+
+        width = BYTES[operand.dtype]
+        self.shape, self.dtype = shape, torch_dtype(operand.dtype)
+        self.poison_bits = POISON[width]
+        self.band = GUARD // width
+        integers = {2: torch.int16, 4: torch.int32}[width]
+        self.memory = torch.empty(2 * self.band + math.prod(shape), dtype=integers, device=device)
+        self.tensor = self.inside(self.memory).view(self.dtype).view(shape)
+        self.poison()
+
+    def inside(self, memory):
+        return memory[self.band : -self.band]
+
+    def poison(self) -> None:
+        self.memory.fill_(self.poison_bits)
+
+    def snapshot(self) -> "Snapshot":
+        """A copy of the memory as it is when the current stream gets here."""
+        return Snapshot(self, self.memory.clone())
+
+    def as_it_is(self) -> "Snapshot":
+        """The memory itself, for outputs that are too large to copy."""
+        return Snapshot(self, self.memory)
+
+
+class Snapshot:
+    """What a kernel left behind.
+
+    result: the output's values. unwritten: where they are still poison.
+    """
+
+    def __init__(self, output: Output, memory) -> None:
+        self.output, self.memory = output, memory
+        inside = output.inside(memory)
+        self.result = inside.view(output.dtype).view(output.shape)
+        self.unwritten = (inside == output.poison_bits).view(output.shape)
+
+    def overrun(self) -> str | None:
+        """Where the kernel wrote outside its output, in words; None where both bands are untouched."""
+        touched = self.memory != self.output.poison_bits
+        before = touched[: self.output.band].flip(0).nonzero()
+        after = touched[-self.output.band :].nonzero()
+        if len(after):
+            return f"{len(after):,} elements after its end, the first {int(after[0]) + 1:,} past the last element"
+        if len(before):
+            return f"{len(before):,} elements before its start, the nearest {int(before[0]) + 1:,} before the first"
+        return None
