@@ -7,11 +7,13 @@ import sys
 
 import cuda.tile as ct
 import cutlass
+import numpy as np
 import pytest
 from cutlass import cute
+from cutlass.cute.runtime import from_dlpack
 from cutlass.memory import SmemAllocator
 
-from tutorlib.compile import CompileFailed, TensorSpec, compile_cute, compile_cutile, ptxas_path
+from tutorlib.compile import CompileFailed, TensorSpec, compile_cute, compile_cutile, compile_host, ptxas_path
 
 VECTOR = TensorSpec((1024,))
 
@@ -101,6 +103,38 @@ def test_shared_memory_threads_and_summary():
     assert str(compiled) == (
         f"sm_80: 128 threads, {compiled.registers} registers, no spills, 512 bytes of shared memory"
     )
+
+
+def test_the_body_is_what_the_threads_do():
+    body = compile_cute(launch(double_kernel), [VECTOR]).body
+    assert body.split("\n")[0].split() == ["ld.param.b64", "%rd1,", "[param_0];"]
+    assert body.split("\n")[-1].strip() == "ret;"
+    assert ".reg" not in body
+
+
+@cute.jit
+def fill_with_its_sum(a: cute.Tensor, factor: cutlass.Constexpr):
+    total = a[0]
+    for i in range(1, cute.size(a)):
+        total += a[i]
+    a[0] = factor * total
+
+
+def test_a_host_function_runs_on_the_cpu():
+    values = np.arange(5, dtype=np.float32)
+    compiled = compile_host(fill_with_its_sum, from_dlpack(values).mark_layout_dynamic(), 10.0)
+    longer = np.ones(7, dtype=np.float32)
+    compiled(from_dlpack(longer).mark_layout_dynamic())
+    assert longer.tolist() == [70, 1, 1, 1, 1, 1, 1]
+
+
+def test_a_host_functions_failure_names_its_line():
+    @cute.jit
+    def host(a: cute.Tensor):
+        a[0, 0] = 1.0
+
+    with pytest.raises(CompileFailed, match=r"^line \d+, `a\[0, 0\] = 1.0`: "):
+        compile_host(host, from_dlpack(np.zeros(3, np.float32)))
 
 
 def test_instructions():

@@ -156,6 +156,13 @@ class Compiled:
     instructions: frozenset[str]
     function: Callable[..., None] | None = field(default=None, repr=False, compare=False)
 
+    @property
+    def body(self) -> str:
+        """What the first kernel's threads do, in PTX: without its parameters, declarations and blank lines."""
+        name, lines = re.search(r"\.entry (\w+)\(.*?\n\{\n(.*?)\n\}", self.ptx, re.DOTALL).groups()
+        shown = (line.replace(f"{name}_", "") for line in lines.split("\n") if line.strip())
+        return "\n".join(line for line in shown if not line.lstrip().startswith((".reg", ".loc", "//")))
+
     def __str__(self) -> str:
         if self.spill_bytes is None:
             local = f"{self.stack_bytes:,} bytes of stack"
@@ -175,10 +182,12 @@ def compile_cute(answer: Callable[..., None], specs: Sequence[TensorSpec], arch:
     """
     import cutlass.memory
 
-    built = run_compiler(answer, specs, arch)
-    if not isinstance(built.artifacts.CUBIN, bytes):
-        raise CompileFailed(f"{name_of(answer)} launches no kernel")
+    with tempfile.TemporaryDirectory() as folder:
+        options = f"--gpu-arch {arch} --keep-ptx --keep-cubin --dump-dir {folder}"
+        built = run_compiler(answer, [spec.fake() for spec in specs], options)
     ptx, cubin = built.artifacts.PTX, built.artifacts.CUBIN
+    if not isinstance(cubin, bytes):
+        raise CompileFailed(f"{name_of(answer)} launches no kernel")
     compiled = inspect(arch, ptx, cubin, dynamic_smem(str(built.ir_module)), spilled(ptx, arch))
     limit = cutlass.memory.get_smem_capacity_in_bytes(arch.rstrip("af"))
     if compiled.smem_bytes > limit:
@@ -189,25 +198,32 @@ def compile_cute(answer: Callable[..., None], specs: Sequence[TensorSpec], arch:
     return replace(compiled, function=built)
 
 
-def run_compiler(answer: Callable[..., None], specs: Sequence[TensorSpec], arch: str, lines: bool = False) -> Any:
-    """`cute.compile` with PTX and cubin kept; `lines` keeps line numbers too, at the cost of longer PTX.
+def compile_host(answer: Callable[..., None], *args: Any) -> Callable[..., None]:
+    """Compile a @cute.jit function that launches nothing, for arguments like these; the result runs on the CPU.
 
-    Without them some failures do not say where they are: those are repeated with lines.
+    It is called with the arguments that are not Constexpr. Raises as compile_cute does.
     """
+    return run_compiler(answer, args)
+
+
+def run_compiler(answer: Callable[..., None], args: Sequence[Any], options: str = "") -> Any:
+    """`cute.compile`. A failure that does not say where it is happens a second time with line numbers kept."""
     from cutlass import cute
 
-    with tempfile.TemporaryDirectory() as folder:
-        options = f"--gpu-arch {arch} --keep-ptx --keep-cubin --dump-dir {folder}"
-        options += " --generate-line-info" if lines else ""
+    def attempt(options: str) -> Any:
         try:
-            return cute.compile(answer, *(spec.fake() for spec in specs), options=options)
+            return cute.compile(answer, *args, options=options)
         except NotImplementedError:
             raise
         except Exception as error:  # DSLBaseError, MLIRError and whatever the reader's own lines raise
-            failure = explain(error, cute_message(error))
-            if lines or failure.line:
-                raise failure from error
-    return run_compiler(answer, specs, arch, lines=True)
+            raise explain(error, cute_message(error)) from error
+
+    try:
+        return attempt(options)
+    except CompileFailed as failed:
+        if failed.line:
+            raise
+    return attempt(f"{options} --generate-line-info")
 
 
 def compile_cutile(kernel: Any, args: Sequence[Any], arch: str = "sm_90") -> Compiled:
