@@ -104,14 +104,14 @@ for stride in (64, 65, 66, 68, 72, 80):
     print(f"stride {stride}: {cost:>11}   {128 * (stride - 64) * 2:5} bytes of padding")
 
 # %% [markdown]
-# **Exercise 03.2** (about 3 lines). Write `padded_stride(columns, element_bytes, vector_bytes)`: the smallest row
+# **Exercise 03.2** (about 4 lines). Write `padded_stride(columns, element_bytes, vector_bytes)`: the smallest row
 # stride, in elements, that holds the columns, keeps every row aligned to a vector and lets lanes read a column of
 # vectors without a conflict. `vector_bytes` is 4, 8 or 16. For `(32, 4, 4)` it is 33.
 
 
 # %%
 def padded_stride(columns, element_bytes, vector_bytes):
-    ### BEGIN SOLUTION (about 3 lines)
+    ### BEGIN SOLUTION (about 4 lines)
     vectors = -(-columns * element_bytes // vector_bytes)
     if vectors % 2 == 0:
         vectors += 1
@@ -341,7 +341,7 @@ real_tile()
 # ## Thread-value layouts
 #
 # Now to the one who comes reading. The tensor core instruction `mma.m16n8k16` multiplies a 16×16 matrix A with a 16×8
-# matrix B and adds the 16×8 result to C. No thread holds any of these matrices. They lie in *registers*, some elements
+# matrix B and adds the 16×8 result to C. No thread holds a whole matrix. They lie in *registers*, some elements
 # in each of the 32 lanes, and the hardware fixes which.
 #
 # That "which" is a function of two arguments, the lane and the number of its value, and CuTe writes it as a layout of
