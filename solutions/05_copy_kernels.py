@@ -1,0 +1,595 @@
+# %% [markdown]
+# # 05 · A copy at the speed of light
+#
+# Copying a matrix computes nothing, so nothing hides how well you move data. Every later kernel of this course is a
+# copy with arithmetic in the middle; a GEMM that cannot fetch its tiles in time is slow, however good its mathematics.
+#
+# You climb a ladder of copy kernels. All have the same entry point, a host function `copy(src, dst)` for two row-major
+# matrices; each rung changes a few lines and has one idea. Before each rung you predict what it gains; at the end
+# stands what was measured, against `torch`'s own copy and the datasheet.
+#
+# *Bandwidth* on this page counts every byte twice: once read, once written.
+
+# %%
+import cutlass
+import cutlass.cute as cute
+from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
+from cutlass.memory import SmemAllocator
+from tensor_layouts import Layout, Swizzle, compose
+from tensor_layouts.analysis import segment_analysis
+
+from tutorlib import check
+from tutorlib.banks import wavefronts
+from tutorlib.device import hardware_of
+from tutorlib.draw import show_banks, show_tv
+from tutorlib.notation import layout
+
+# %% [markdown]
+# ## What memory is billed by
+#
+# A warp's 32 threads execute one load together, and memory answers in **sectors**: aligned pieces of 32 bytes. A
+# sector comes whole or not at all. So the price of a load is not the number of bytes that the warp asked for, but the
+# number of different sectors they lie in.
+#
+# Take 32 threads that read one bf16 number (2 bytes) each, from a matrix with rows of 4,096. Lying along a row, they
+# want 64 bytes in one piece. Lying down a column, they want the same number of bytes in 32 different rows.
+
+# %%
+along, down = Layout(32, 1), Layout(32, 4096)  # thread → offset, in elements
+for name, warp in {"along a row": along, "down a column": down}.items():
+    cost = segment_analysis(warp, element_bytes=2)
+    print(
+        f"{name:14} {cost['segments']:2} sectors, {cost['segment_efficiency']:4.0%} of the bytes moved were asked for"
+    )
+
+# %% [markdown]
+# **Exercise 05.1** (about 4 lines). Write `sectors(offsets, element_bytes, vector)`: how many sectors one load of a
+# warp touches. `offsets` holds, for each thread, the offset of the first element that it reads, counted in elements
+# from an address that is a multiple of 32; `vector` is how many consecutive elements each thread reads. Threads may
+# read the same element. An element may lie across the edge of a sector.
+
+
+# %%
+def sectors(offsets, element_bytes, vector=1):
+    ### BEGIN SOLUTION (about 4 lines)
+    touched = set()
+    for offset in offsets:
+        first, end = offset * element_bytes, (offset + vector) * element_bytes
+        touched.update(range(first // 32, (end - 1) // 32 + 1))
+    return len(touched)
+    ### END SOLUTION
+
+
+# %%
+check("05.1", sectors)
+
+# %% [markdown]
+# ## The plumbing, once
+#
+# Every kernel below cuts both matrices into tiles of 128×64 elements and gives one tile to each thread block of 128
+# threads. That never changes, so it stands here and the rungs use it.
+#
+# `cute.local_tile` is the ⊘ of notebook 02 with one tile picked out. Neighbouring blocks take neighbouring tiles of a
+# row, so blocks that run at the same time read memory that lies together.
+
+# %%
+TILE = (128, 64)
+THREADS = 128
+
+
+def tile_of_block(tensor, tile=TILE):
+    """The tile that belongs to this thread block."""
+    across, down, _ = cute.arch.block_idx()
+    return cute.local_tile(tensor, tile, (down, across))
+
+
+def grid_for(tensor, tile=TILE):
+    """One block for each tile, partly filled ones included."""
+    return (cute.ceil_div(tensor.shape[1], tile[1]), cute.ceil_div(tensor.shape[0], tile[0]), 1)
+
+
+def demand(divides, what):
+    """Refuse a size that the kernel cannot do, while it is compiled."""
+    if not divides:
+        raise ValueError(what)
+
+
+# %% [markdown]
+# ## Rung 1: naive
+#
+# On a CPU you would cut the work into pieces and give each worker one that is in one piece. Here that means: thread
+# *t* copies row *t* of the tile, from left to right.
+#
+# The picture shows a miniature: 8 threads, a tile of 8×16. Each colour is a thread; *V3* is the fourth element that
+# it copies. All threads execute the same instruction at the same time, so look at one value, say *V0* everywhere,
+# and ask how the eight of them lie in memory.
+
+# %%
+show_tv("(8,16):(1,8)", (8, 16), "naive: a thread has a row")
+
+# %% [markdown]
+# **Predict.** In the real tile, 32 threads of a warp read 32 rows: the bad case from above. Sixteen elements share a
+# sector, so the same 32 sectors will be asked for sixteen times in a row. If the L1 cache still holds them the next
+# time round, little is lost; a multiprocessor with 2,048 threads has to hold this much:
+
+# %%
+print(f"{2048 * 32 // 1024} KiB of sectors, in {2048 * 128 // 1024} KiB of cache lines (128 bytes, one per thread)")
+
+# %% [markdown]
+# An SM of an H200 has 256 KiB for L1 and shared memory together. It will be close, and the stores have no such help
+# before the L2. Write down a guess: what fraction of the bandwidth?
+#
+# **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element. Tiles at the edge are partly
+# outside; an element at (`row`, `column`) of the matrix may be touched only if it exists.
+
+
+# %%
+@cute.kernel
+def naive_kernel(src: cute.Tensor, dst: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    across, down, _ = cute.arch.block_idx()
+    rows, columns = src.shape
+    ### BEGIN SOLUTION (about 5 lines)
+    row = down * TILE[0] + thread
+    for n in cutlass.range(TILE[1], unroll_full=True):
+        column = across * TILE[1] + n
+        if row < rows and column < columns:
+            dst[row, column] = src[row, column]
+    ### END SOLUTION
+
+
+@cute.jit
+def naive(src: cute.Tensor, dst: cute.Tensor):
+    naive_kernel(src, dst).launch(grid=grid_for(src), block=(THREADS, 1, 1))
+
+
+# %%
+check("05.2", naive)
+
+# %% [markdown]
+# ## Rung 2: coalesced
+#
+# The same loop, turned by 90 degrees: the threads lie *along* the row. 64 of them cover one row of the tile, the
+# other 64 the next; the loop walks down. At every step a warp now wants 64 bytes in one piece.
+
+# %%
+show_tv("(8,(8,2)):(8,(1,64))", (8, 16), "coalesced: neighbours in a row are neighbouring threads")
+
+# %% [markdown]
+# **Exercise 05.3** (about 6 lines). Write it. `thread` picks a column, and which of two rows; 64 steps cover the
+# tile.
+
+
+# %%
+@cute.kernel
+def coalesced_kernel(src: cute.Tensor, dst: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    across, down, _ = cute.arch.block_idx()
+    rows, columns = src.shape
+    ### BEGIN SOLUTION (about 6 lines)
+    column = across * TILE[1] + thread % TILE[1]
+    together = THREADS // TILE[1]  # rows that the block covers in one step
+    for m in cutlass.range(0, TILE[0], together, unroll_full=True):
+        row = down * TILE[0] + m + thread // TILE[1]
+        if row < rows and column < columns:
+            dst[row, column] = src[row, column]
+    ### END SOLUTION
+
+
+@cute.jit
+def coalesced(src: cute.Tensor, dst: cute.Tensor):
+    coalesced_kernel(src, dst).launch(grid=grid_for(src), block=(THREADS, 1, 1))
+
+
+# %%
+check("05.3", coalesced)
+
+# %% [markdown]
+# No byte is moved in vain any more. Is that the speed of light? Not yet, and the reason is not *where* the loads go
+# but *how few* of them are under way.
+#
+# A load takes some hundred nanoseconds. To keep the memory busy all that time, enough bytes must be in flight
+# (Little's law: bytes in flight = bandwidth × latency). This is what every SM of an H200 must have under way to read
+# at half of the datasheet's bandwidth, while it writes at the other half:
+
+# %%
+h200 = hardware_of("H200")
+for latency in (300, 600, 900):
+    needed = h200.bandwidth / 2 * latency * 1e-9 / h200.sms
+    print(f"at {latency} ns: {needed / 1024:4.1f} KiB")
+
+# %% [markdown]
+# And this is what the loop above has: the compiler may not move a load before the store of the step before (for all
+# it knows, `dst` and `src` overlap), so each thread waits for its one element of 2 bytes.
+
+# %%
+print(f"{2048 * 2 / 1024} KiB: an SM full of threads, with one bf16 element each")
+
+# %% [markdown]
+# ## Rung 3: 128 bits at a time
+#
+# Two changes lift that limit. Each thread moves **vectors** of 8 bf16 elements, 16 bytes, the widest access there is;
+# and it issues **all its loads before the first store**, so that eight vectors are in flight instead of one element.
+#
+# In CuTe this is a `TiledCopy`: an atom, which is one instruction (`CopyUniversalOp` with 128 bits), laid out over
+# threads and values. The miniature has vectors of 4 and two rows of threads:
+
+# %%
+show_tv("((4,2),(4,4)):((32,1),(8,2))", (8, 16), "vectorised: a thread has 4 neighbours at once, V0 to V3")
+
+# %% [markdown]
+# `make_tiled_copy_tv(atom, threads, values)` takes two layouts: `threads` says how the threads lie over the tile, as
+# a matrix of thread numbers, and `values` what each of them takes at once. Then `get_slice(thread)` is one thread's
+# view of the whole, and `partition_S` and `partition_D` give its part of the source and of the destination, as
+# tensors of shape *(vector, how often down, how often across)*.
+#
+# Watch it on the host; no GPU is needed for shapes:
+
+
+# %%
+@cute.jit
+def look():
+    atom = cute.make_copy_atom(CopyUniversalOp(), cutlass.BFloat16, num_bits_per_copy=64)
+    tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((2, 4), stride=(4, 1)), cute.make_layout((1, 4)))
+    print("thread, value → place in the 2×16 that one step covers:", tiled.layout_src_tv_tiled)
+    coordinates = cute.make_identity_tensor((8, 16))
+    print("one thread's share of an 8×16 tile:", tiled.get_slice(5).partition_S(coordinates).shape)
+
+
+look()
+
+# %% [markdown]
+# Sizes that do not divide the tile need predicates, one for each vector. A vector is inside or outside as a whole if
+# the number of columns is a multiple of 8; and its address is a multiple of 16 bytes, as a 128-bit access demands,
+# under the same condition. So the kernel asks for that, and this helper does the rest: it looks at the coordinates of
+# the thread's vectors, which a TiledCopy cuts out of a tensor of coordinates as it does with data.
+
+
+# %%
+def inside(coordinates, shape):
+    """For each vector of a partition (V, M, N): whether it lies in the matrix. Booleans (1, M, N)."""
+    _, down, across = coordinates.shape
+    mask = cute.make_rmem_tensor((1, down, across), cutlass.Boolean)
+    for m in range(down):
+        for n in range(across):
+            mask[0, m, n] = cute.elem_less(coordinates[0, m, n], shape)
+    return mask
+
+
+# %% [markdown]
+# **Predict.** How many bytes has each thread in flight now, and with 16 blocks of 128 threads on an SM (the
+# registers will allow fewer), how many has the SM? Compare with the table above.
+#
+# **Exercise 05.4** (about 6 lines). In the host function, make the two layouts: vectors of `vector` elements along
+# the row, as many threads side by side as fill the 64 columns, the rest below each other. In the kernel, copy through
+# registers: a fragment that looks like your part of the source, all loads, then all stores, both with `pred=mask`.
+
+
+# %%
+@cute.kernel
+def vectorised_kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy):
+    thread, _, _ = cute.arch.thread_idx()
+    mine = tiled.get_slice(thread)
+    mask = inside(mine.partition_S(tile_of_block(cute.make_identity_tensor(src.shape))), src.shape)
+    from_src = mine.partition_S(tile_of_block(src))  # (V, M, N)
+    to_dst = mine.partition_D(tile_of_block(dst))
+    ### BEGIN SOLUTION (about 3 lines)
+    registers = cute.make_fragment_like(from_src)
+    cute.copy(tiled, from_src, registers, pred=mask)
+    cute.copy(tiled, registers, to_dst, pred=mask)
+    ### END SOLUTION
+
+
+@cute.jit
+def vectorised(src: cute.Tensor, dst: cute.Tensor):
+    vector = 128 // src.element_type.width
+    demand(src.shape[1] % vector == 0, f"a row of {src.shape[1]} elements is not a multiple of {vector}")
+    atom = cute.make_copy_atom(CopyUniversalOp(), src.element_type, num_bits_per_copy=128)
+    ### BEGIN SOLUTION (about 3 lines)
+    side_by_side = TILE[1] // vector
+    threads = cute.make_layout((THREADS // side_by_side, side_by_side), stride=(side_by_side, 1))
+    values = cute.make_layout((1, vector))
+    ### END SOLUTION
+    tiled = cute.make_tiled_copy_tv(atom, threads, values)
+    vectorised_kernel(src, dst, tiled).launch(grid=grid_for(src), block=(THREADS, 1, 1))
+
+
+# %%
+check("05.4", vectorised)
+
+# %% [markdown]
+# **Keep this:** a fast copy is wide accesses, neighbours in neighbouring threads, and many of them under way before
+# anybody waits. The TiledCopy says the first two; the order of your lines says the third.
+
+# %% [markdown]
+# ## Rung 4: cp.async through shared memory
+#
+# So far every byte went through registers. `cp.async` (sm_80) sends 16 bytes from global to shared memory without
+# touching one: the thread issues it and goes on. It is how every GEMM from notebook 09 on will fetch its tiles, and a
+# copy is the smallest place to learn its three steps:
+#
+# 1. issue: `cute.copy` with an atom made from `cpasync.CopyG2SOp`, once for each vector;
+# 2. `cp_async_commit_group()` closes the group of what was issued, and `cp_async_wait_group(0)` waits until no group
+#    is open. Both speak of *this thread's* copies only;
+# 3. `sync_threads()`, so that everybody's have arrived, before anybody reads what another thread fetched.
+#
+# **Predict.** What does it gain for a copy? Count the bytes in flight: a tile of 128×64 bf16 is
+
+# %%
+tile_bytes = TILE[0] * TILE[1] * 2
+print(f"{tile_bytes // 1024} KiB; an SM with {THREADS}-thread blocks up to 2,048 threads has {2048 // THREADS} of them")
+
+# %% [markdown]
+# That is more than Little asked for, but so was rung 3. And the data still has to go from shared memory through
+# registers to `dst`. Write down your guess before you look at the figure below.
+#
+# **Exercise 05.5** (about 7 lines). The tile arrives in shared memory, row-major as it is in `src`; then it goes
+# through registers to `dst`. `load` and `store` cut the tile in the same way; only their atoms differ.
+
+
+# %%
+def vectors_along_rows(atom, vector, tile, threads):
+    """A TiledCopy of `threads` threads over a tile: vectors along the row, then threads, then down."""
+    lanes = tile[1] // vector
+    lay = cute.make_ordered_layout((threads // lanes, lanes), order=(1, 0))
+    return cute.make_tiled_copy_tv(atom, lay, cute.make_ordered_layout((1, vector), order=(1, 0)))
+
+
+# %%
+@cute.kernel
+def staged_kernel(src: cute.Tensor, dst: cute.Tensor, load: cute.TiledCopy, store: cute.TiledCopy):
+    thread, _, _ = cute.arch.thread_idx()
+    row_major = cute.make_layout(TILE, stride=(TILE[1], 1))
+    tile = SmemAllocator().allocate_tensor(src.element_type, row_major, byte_alignment=128)
+    loads, stores = load.get_slice(thread), store.get_slice(thread)
+    ### BEGIN SOLUTION (about 7 lines)
+    cute.copy(load, loads.partition_S(tile_of_block(src)), loads.partition_D(tile))
+    cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()
+    from_tile = stores.partition_S(tile)
+    registers = cute.make_fragment_like(from_tile)
+    cute.copy(store, from_tile, registers)
+    cute.copy(store, registers, stores.partition_D(tile_of_block(dst)))
+    ### END SOLUTION
+
+
+@cute.jit
+def staged(src: cute.Tensor, dst: cute.Tensor):
+    rows, columns = src.shape
+    demand(rows % TILE[0] == 0 and columns % TILE[1] == 0, f"{rows}×{columns} is not made of {TILE[0]}×{TILE[1]} tiles")
+    dtype = src.element_type
+    asynchronous = cute.make_copy_atom(
+        cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL), dtype, num_bits_per_copy=128
+    )
+    plain = cute.make_copy_atom(CopyUniversalOp(), dtype, num_bits_per_copy=128)
+    vector = 128 // dtype.width
+    load = vectors_along_rows(asynchronous, vector, TILE, THREADS)
+    store = vectors_along_rows(plain, vector, TILE, THREADS)
+    staged_kernel(src, dst, load, store).launch(grid=grid_for(src), block=(THREADS, 1, 1))
+
+
+# %%
+check("05.5", staged)
+
+# %% [markdown]
+# Is the barrier needed here? Both TiledCopies give a thread the same elements, so each reads only what it fetched
+# itself: for *this* kernel the wait alone would do. The next one has no such luck.
+#
+# **Keep this:** issue, commit, wait, barrier. What cp.async buys is time between the issue and the wait in which a
+# thread can do something else. A copy has nothing else to do; a GEMM has.
+
+# %% [markdown]
+# ## Rung 5: a transpose
+#
+# `dst` is now (N, M), with dst[n, m] = src[m, n]. Whatever you do without shared memory, either the loads or the
+# stores run down a column: the naive rung, for half of the traffic. The way out is to turn the data on the chip:
+#
+# read a tile along its rows → write it to shared memory → barrier → **read it from shared memory along its columns**
+# → write it along the rows of `dst`.
+#
+# Both trips to memory are coalesced. This kernel does it, and it does not know how the tile lies in shared memory:
+# `tile_layout` says where its element (row, column) is, `turned_layout` where (column, row) is. Elements are fp32, a
+# tile has 64×64 of them, and each access of a thread is one element.
+
+# %%
+TURN = 64
+TURN_THREADS = 256
+
+
+@cute.kernel
+def transpose_kernel(
+    src: cute.Tensor,
+    dst: cute.Tensor,
+    tiled: cute.TiledCopy,
+    tile_layout: cute.Layout | cute.ComposedLayout,
+    turned_layout: cute.Layout | cute.ComposedLayout,
+):
+    thread, _, _ = cute.arch.thread_idx()
+    across, down, _ = cute.arch.block_idx()
+    mine = tiled.get_slice(thread)
+    memory = SmemAllocator().allocate_array(src.element_type, TURN * TURN)
+    tile = cute.make_tensor(memory, tile_layout)
+    turned = cute.make_tensor(memory, turned_layout)
+
+    from_src = mine.partition_S(cute.local_tile(src, (TURN, TURN), (down, across)))
+    registers = cute.make_fragment_like(from_src)
+    cute.copy(tiled, from_src, registers)
+    cute.copy(tiled, registers, mine.partition_D(tile))
+    cute.arch.sync_threads()
+    cute.copy(tiled, mine.partition_S(turned), registers)
+    cute.copy(tiled, registers, mine.partition_D(cute.local_tile(dst, (TURN, TURN), (across, down))))
+
+
+def launch_transpose(src, dst, tile_layout, turned_layout):
+    rows, columns = src.shape
+    demand(rows % TURN == 0 and columns % TURN == 0, f"{rows}×{columns} is not made of {TURN}×{TURN} tiles")
+    atom = cute.make_copy_atom(CopyUniversalOp(), src.element_type, num_bits_per_copy=src.element_type.width)
+    tiled = vectors_along_rows(atom, 1, (TURN, TURN), TURN_THREADS)
+    transpose_kernel(src, dst, tiled, tile_layout, turned_layout).launch(
+        grid=grid_for(src, (TURN, TURN)), block=(TURN_THREADS, 1, 1)
+    )
+
+
+# %% [markdown]
+# Transposing is choosing the second layout: no data moves for it, the same memory is named differently.
+#
+# **Exercise 05.6** (about 2 lines). Make `tile_layout` row-major, and `turned_layout` such that (column, row) of it
+# is (row, column) of the tile.
+
+
+# %%
+@cute.jit
+def transpose(src: cute.Tensor, dst: cute.Tensor):
+    ### BEGIN SOLUTION (about 2 lines)
+    tile_layout = cute.make_layout((TURN, TURN), stride=(TURN, 1))
+    turned_layout = cute.make_layout((TURN, TURN), stride=(1, TURN))
+    ### END SOLUTION
+    launch_transpose(src, dst, tile_layout, turned_layout)
+
+
+# %%
+check("05.6", transpose)
+
+# %% [markdown]
+# It is right, and it is slow. Notebook 03 has the reason: 32 threads that read down a column of this tile want 32
+# different words from one bank, and a bank gives one word at a time. Here is a corner of the tile, with the bank of
+# every element; outlined is what a warp reads in one instruction.
+
+# %%
+corner = layout(f"(32,32):({TURN},1)")
+column = [(row, 0) for row in range(32)]
+show_banks(corner, access=column)
+
+# %% [markdown]
+# **Predict.** One wavefront leaves shared memory in a clock cycle. How many cycles does it need for a tile, and how
+# many has it got, if device memory delivers what the datasheet says? (Round numbers: an H200 at 2 GHz.)
+
+# %%
+instructions = TURN * TURN // 32
+straight = instructions * 1
+conflicted = instructions * wavefronts([corner(row, 0) for row in range(32)], element_bytes=4)
+moved = 2 * TURN * TURN * 4  # bytes from and to device memory
+print(f"write rows {straight} + read columns {conflicted} = {straight + conflicted} cycles in shared memory")
+print(f"{moved / (h200.bandwidth / h200.sms) * 2e9:.0f} cycles in device memory")
+
+# %% [markdown]
+# ## Rung 6: swizzled
+#
+# Where an element lies inside the tile is your choice, as long as writing and reading agree. Padding each row by one
+# element would do; a **swizzle** does it without a spare byte, and it is what TMA and the tensor cores of the later
+# notebooks expect. Swizzle⟨B, M, S⟩ takes B bits of the offset that stand S places higher, and XORs them onto the B
+# bits from M on.
+#
+# Read the offset of this tile as bits: offset = 64·row + column, so the column is bits 0 to 5 and the row bits 6 to
+# 11. The bank of a 4-byte element is bits 0 to 4. With three bits of the row mixed in, eight rows get different banks,
+# and four rows still share one:
+
+# %%
+show_banks(compose(Swizzle(3, 0, TURN.bit_length() - 1), corner), access=column)
+
+# %% [markdown]
+# Which B, M, S give all 32 rows of a column different banks? (`explore_swizzle` of notebook 03 is there to try.)
+#
+# **Exercise 05.7** (about 4 lines). The same two layouts, composed with a swizzle:
+# `cute.make_composed_layout(swizzle, 0, layout)` is swizzle ∘ layout. The kernel stays as it is.
+
+
+# %%
+@cute.jit
+def transpose_swizzled(src: cute.Tensor, dst: cute.Tensor):
+    ### BEGIN SOLUTION (about 4 lines)
+    swizzle = cute.make_swizzle(5, 0, 6)
+    tile_layout = cute.make_composed_layout(swizzle, 0, cute.make_layout((TURN, TURN), stride=(TURN, 1)))
+    turned_layout = cute.make_composed_layout(swizzle, 0, cute.make_layout((TURN, TURN), stride=(1, TURN)))
+    ### END SOLUTION
+    launch_transpose(src, dst, tile_layout, turned_layout)
+
+
+# %%
+check("05.7", transpose_swizzled)
+
+# %% [markdown]
+# **Keep this:** the kernel did not change by a letter. Layouts are values; a better one goes in where the worse one
+# was.
+
+# %% [markdown]
+# ## Rung 7: TMA
+#
+# Hopper has an engine for tiles, the Tensor Memory Accelerator. One thread hands it a descriptor (where the matrix
+# is, its shape, the tile's shape) and a tile's coordinate; it computes all addresses, fetches the tile into shared
+# memory, and counts the bytes that have arrived on an **mbarrier**, a counter in shared memory that threads can wait
+# for. On the way out it does the same in reverse. No registers, no address arithmetic, no predicates: what lies
+# outside the matrix is filled with zeros on the way in and left alone on the way out. The rows must only begin at
+# multiples of 16 bytes.
+#
+# The steps, all in one warp:
+#
+# 1. one thread (`elect_one`) makes the barrier ready for 1 arrival, makes that visible to the engine, and arrives,
+#    announcing how many bytes will come: `mbarrier_init`, `mbarrier_init_fence`, `mbarrier_arrive_and_expect_tx`;
+# 2. `cute.copy(load, …, tma_bar_ptr=barrier)` starts the fetch. `cute.copy` of a TMA atom elects its one thread
+#    itself, so it stands outside of the `with`;
+# 3. `mbarrier_wait(barrier, 0)`: the barrier's first phase, number 0, is over when the announced bytes are there;
+# 4. `cute.copy(store, …)` starts the way out; `cp_async_bulk_commit_group()` and
+#    `cp_async_bulk_wait_group(0, read=True)` wait until the engine has read the tile. Before that the block must not
+#    end, because its shared memory would go to another.
+#
+# `tma_partition` cuts both sides into what one TMA instruction moves; that part is plumbing and stands there.
+#
+# **Predict.** The threads now do next to nothing. Is the copy faster than rung 3?
+#
+# **Exercise 05.8** (about 10 lines). Steps 1 to 4.
+
+
+# %%
+def for_tma(atom, tile, matrix):
+    """(the tile in shared memory, this block's tile of the matrix), as the TMA atom moves them."""
+    return cpasync.tma_partition(
+        atom, 0, cute.make_layout(1), cute.group_modes(tile, 0, 2), cute.group_modes(tile_of_block(matrix), 0, 2)
+    )
+
+
+# %%
+@cute.kernel
+def tma_kernel(
+    load: cute.CopyAtom,
+    src: cute.Tensor,
+    store: cute.CopyAtom,
+    dst: cute.Tensor,
+    tile_layout: cute.Layout,
+    dtype: cutlass.Constexpr,
+):
+    memory = SmemAllocator()
+    tile = memory.allocate_tensor(dtype, tile_layout, byte_alignment=128)
+    barrier = memory.allocate_array(cutlass.Int64, 1)
+    to_tile, from_src = for_tma(load, tile, src)
+    from_tile, to_dst = for_tma(store, tile, dst)
+    tile_bytes = cute.size_in_bytes(dtype, tile_layout)
+    ### BEGIN SOLUTION (about 10 lines)
+    with cute.arch.elect_one():
+        cute.arch.mbarrier_init(barrier, 1)
+        cute.arch.mbarrier_init_fence()
+        cute.arch.mbarrier_arrive_and_expect_tx(barrier, tile_bytes)
+    cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier)
+    cute.arch.sync_warp()
+    cute.arch.mbarrier_wait(barrier, 0)
+    cute.copy(store, from_tile, to_dst)
+    cute.arch.cp_async_bulk_commit_group()
+    cute.arch.cp_async_bulk_wait_group(0, read=True)
+    ### END SOLUTION
+
+
+@cute.jit
+def tma(src: cute.Tensor, dst: cute.Tensor):
+    dtype = src.element_type
+    demand(
+        src.shape[1] * dtype.width % 128 == 0, f"rows of {src.shape[1]} elements do not begin at multiples of 16 bytes"
+    )
+    tile_layout = cute.make_layout(TILE, stride=(TILE[1], 1))
+    load, tma_src = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), src, tile_layout, TILE)
+    store, tma_dst = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), dst, tile_layout, TILE)
+    tma_kernel(load, tma_src, store, tma_dst, tile_layout, dtype).launch(grid=grid_for(src), block=(32, 1, 1))
+
+
+# %%
+check("05.8", tma)

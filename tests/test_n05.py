@@ -1,0 +1,124 @@
+"""Notebook 05: the ladder's kernels, compiled; where there is a GPU, the wrong ones run too."""
+
+import importlib.util
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tensor_layouts import Layout, Swizzle, compose
+from tensor_layouts.analysis import segment_analysis
+
+from tests.wrong.n05_copy_kernels import WRONG_ON_GPU
+from tutorlib.banks import wavefronts
+from tutorlib.build import parse
+from tutorlib.compile import CompileFailed, TensorSpec, compile_cute
+from tutorlib.course import SOLUTIONS
+from tutorlib.device import why_not
+from tutorlib.exercises import find
+from tutorlib.exercises.n05_copy_kernels import sectors
+from tutorlib.kernel import ARCH
+
+TILE_BYTES = 128 * 64 * 2  # of the copies, bf16
+TURN_BYTES = 64 * 64 * 4  # of the transposes, fp32
+
+needs_gpu = pytest.mark.skipif(why_not("80") is not None, reason=f"{why_not('80')}")
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory):
+    """The solved notebook's code as a module: the DSL reads a kernel's source, so it must stand in a file."""
+    cells = parse(SOLUTIONS / "05_copy_kernels.py")
+    file = tmp_path_factory.mktemp("05") / "copy_kernels.py"
+    file.write_text("\n\n".join(cell.solved for cell in cells if cell.kind == "code" and cell.role != "check"))
+    spec = importlib.util.spec_from_file_location("copy_kernels", file)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def compiled(notebook, answer, shape, arch="sm_80", dtype="bf16"):
+    out = shape[::-1] if answer.startswith("transpose") else shape
+    return compile_cute(getattr(notebook, answer), [TensorSpec(shape, dtype), TensorSpec(out, dtype)], arch)
+
+
+LADDER = [
+    # answer, dtype, shape, bytes of shared memory, accesses of each thread: opcode → how many
+    ("naive", "bf16", (129, 250), 0, {r"ld\.global\.b16": 64, r"st\.global\.b16": 64}),
+    ("coalesced", "bf16", (129, 250), 0, {r"ld\.global\.b16": 64, r"st\.global\.b16": 64}),
+    ("vectorised", "bf16", (300, 1048), 0, {r"ld\.global\.v4\.b32": 8, r"st\.global\.v4\.b32": 8}),
+    ("staged", "bf16", (128, 640), TILE_BYTES, {r"cp\.async\.cg\.shared\.global": 8, r"ld\.shared\.v4\.b32": 8}),
+    ("transpose", "fp32", (128, 320), TURN_BYTES, {r"st\.shared\.b32": 16, r"ld\.shared\.b32": 16}),
+    ("transpose_swizzled", "fp32", (128, 320), TURN_BYTES, {r"st\.shared\.b32": 16, r"ld\.shared\.b32": 16}),
+    ("tma", "bf16", (300, 1048), TILE_BYTES + 8, {r"cp\.async\.bulk\.tensor\S*": 2, r"mbarrier\.init\S*": 1}),
+]
+
+
+@pytest.mark.parametrize(("answer", "dtype", "shape", "smem", "accesses"), LADDER, ids=[rung[0] for rung in LADDER])
+def test_each_rung_compiles_to_what_its_page_says(notebook, answer, dtype, shape, smem, accesses):
+    result = compiled(notebook, answer, shape, ARCH["90" if answer == "tma" else "80"], dtype)
+    assert not result.spill_bytes
+    assert smem <= result.smem_bytes < smem + 1024 + 8
+    for opcode, times in accesses.items():
+        assert len(re.findall(rf"^\s*(?:@!?%\w+\s+)?{opcode}\s", result.ptx, re.MULTILINE)) == times, opcode
+
+
+def test_all_loads_of_the_vectorised_copy_come_before_its_first_store(notebook):
+    ptx = compiled(notebook, "vectorised", (256, 256)).ptx
+    assert ptx.rindex("ld.global") < ptx.index("st.global")
+
+
+@pytest.mark.parametrize(
+    ("answer", "shape", "dtype", "arch", "says"),
+    [
+        ("vectorised", (128, 100), "bf16", "sm_80", "100 elements is not a multiple of 8"),
+        ("staged", (128, 100), "bf16", "sm_80", "128×100 is not made of 128×64 tiles"),
+        ("transpose", (64, 96), "fp32", "sm_80", "64×96 is not made of 64×64 tiles"),
+        ("transpose_swizzled", (96, 64), "fp32", "sm_80", "96×64 is not made of 64×64 tiles"),
+        ("tma", (128, 100), "bf16", "sm_90a", "do not begin at multiples of 16 bytes"),
+    ],
+)
+def test_a_size_that_a_rung_cannot_do_is_refused_in_words(notebook, answer, shape, dtype, arch, says):
+    with pytest.raises(CompileFailed, match=re.escape(says)):
+        compiled(notebook, answer, shape, arch, dtype)
+
+
+def test_the_swizzle_of_the_page_has_no_conflicts_in_either_direction():
+    plain = Layout((64, 64), (64, 1))
+    mixed = compose(Swizzle(5, 0, 6), plain)
+    for column in range(64):
+        for top in (0, 32):
+            assert wavefronts([plain(top + row, column) for row in range(32)], element_bytes=4) == 32
+            assert wavefronts([mixed(top + row, column) for row in range(32)], element_bytes=4) == 1
+    for row in range(64):
+        for left in (0, 32):
+            assert wavefronts([mixed(row, left + column) for column in range(32)], element_bytes=4) == 1
+
+
+@given(
+    shape=st.sampled_from([(32,), (8, 4), (4, 8), (2, 16)]),
+    strides=st.tuples(st.integers(0, 80), st.integers(0, 80)),
+    element_bytes=st.sampled_from([1, 2, 4, 8]),
+)
+def test_sectors_agree_with_tensor_layouts(shape, strides, element_bytes):
+    warp = Layout(shape, strides[: len(shape)])
+    offsets = [warp(thread) for thread in range(32)]
+    assert sectors(offsets, element_bytes) == segment_analysis(warp, element_bytes=element_bytes)["segments"]
+
+
+@needs_gpu
+@pytest.mark.parametrize(
+    ("id", "answer"),
+    [pytest.param(id, answer, id=f"{id}-{answer.__name__}") for id in WRONG_ON_GPU for answer in WRONG_ON_GPU[id]],
+)
+def test_a_wrong_kernel_loses_points_on_a_gpu(id, answer):
+    outcome = find(id).grade(answer)
+    assert outcome.status in ("failed", "partial")
+    assert outcome.points < outcome.max_points
+
+
+@pytest.mark.parametrize("id", list(WRONG_ON_GPU))
+def test_wrong_kernels_compile_so_that_only_a_run_tells(id):
+    exercise = find(id)
+    for answer in WRONG_ON_GPU[id]:
+        compile_cute(answer, exercise.specs(exercise.shapes[0]), ARCH[exercise.needs])
