@@ -341,7 +341,7 @@ real_tile()
 # ## Thread-value layouts
 #
 # Now to the one who comes reading. The tensor core instruction `mma.m16n8k16` multiplies a 16×16 matrix A with a 16×8
-# matrix B and adds the 16×8 result to C. No thread holds a whole matrix. They lie in *registers*, some elements
+# matrix B and adds the 16×8 result to C. No thread holds a whole matrix. The elements lie in *registers*, some
 # in each of the 32 lanes, and the hardware fixes which.
 #
 # That "which" is a function of two arguments, the lane and the number of its value, and CuTe writes it as a layout of
