@@ -88,7 +88,7 @@ def syntax_error(text: str) -> str:
     try:
         ast.parse(TransformerManager().transform_cell(text))
     except SyntaxError as error:
-        return f"{type(error).__name__} in line {error.lineno} of your cell: {error.msg}"
+        return f"{type(error).__name__} in line {error.lineno} of your answer: {error.msg}"
     except ValueError as error:  # a null byte
         return f"your cell is not Python: {error}"
     return ""

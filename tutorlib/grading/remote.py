@@ -11,8 +11,10 @@ import pickle
 import socket
 import time
 from collections.abc import Callable
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,6 @@ NUMPY = {
     ("numpy", "dtype"),
     ("numpy._core.multiarray", "_reconstruct"),
     ("numpy._core.multiarray", "scalar"),
-    ("numpy._core.numeric", "_frombuffer"),
 }
 
 
@@ -118,13 +119,13 @@ class Reply(pickle.Pickler):
     """Pickles a result; a function in it stays here, is added to `functions` and goes by its number."""
 
     def __init__(self, file: io.BytesIO, functions: list[Callable]) -> None:
-        super().__init__(file)
+        super().__init__(file, protocol=4)  # the newest that names no more of NumPy than NUMPY does
         self.functions = functions
 
     def persistent_id(self, value: Any) -> int | str | None:
         if isinstance(value, Opaque):
             return OPAQUE
-        if not callable(value) or isinstance(value, type) or type(value).__module__.startswith("tensor_layouts"):
+        if not isinstance(value, FunctionType | MethodType | partial):
             return None
         self.functions.append(value)
         return len(self.functions) - 1

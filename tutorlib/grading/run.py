@@ -127,9 +127,13 @@ async def pytest_child(
 
 
 def write_kernelspec(folder: Path) -> None:
-    """A kernel of this Python whose output is capped and which writes no history."""
+    """A kernel of this Python whose output is capped and which writes no history.
+
+    Its `exit` raises SystemExit at once: IPython's own ends the kernel a little later, while another answer runs.
+    """
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--HistoryManager.enabled=False"]
     argv += ["--IPKernelApp.outstream_class=tutorlib.grading.output.CappedStream"]
+    argv += ["--IPKernelApp.exec_lines=from sys import exit; quit = exit"]
     spec = folder / "kernels" / KERNEL / "kernel.json"
     spec.parent.mkdir(parents=True)
     spec.write_text(json.dumps({"argv": argv, "display_name": "Grading", "language": "python"}))

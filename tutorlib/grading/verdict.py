@@ -19,11 +19,13 @@ def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -
         return exercise.outcome("failed", 0, f"your cell fails: {tidy(answer['raised'])}")
     record = check.get("record")
     if record is None:
-        return exercise.outcome("error", 0, tidy(f"check came to no verdict. {check['raised']}"))
+        return exercise.outcome(
+            "error", 0, tidy(f"check came to no verdict: {check['raised'] or 'nothing was recorded'}")
+        )
     status, message = record["status"], spoken(exercise, record["message"])
     if status == "not_run" and exercise.needs != "cpu":
         return exercise.outcome("not_run", 0, message)
-    if status not in ("passed", "partial") or record["points"] <= 0:
+    if status not in ("passed", "partial") or not record["points"] > 0:  # NaN is not
         return exercise.outcome("failed", 0, message)
     points = min(record["points"], check.get("judged", record["points"]), exercise.points)
     if points < record["points"] or (status == "passed" and points < exercise.points):
@@ -32,7 +34,9 @@ def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -
     if status == "passed" and not check["passed"]:
         return exercise.outcome("failed", 0, "right, but it prints: take the prints out of your answer")
     if status == "partial" and not check["raised"].startswith("CheckFailed: "):
-        return exercise.outcome("error", 0, tidy(f"check did not end as it recorded. {check['raised']}"))
+        return exercise.outcome(
+            "error", 0, tidy(f"check did not end as it recorded: {check['raised'] or 'it raised nothing'}")
+        )
     outcome = exercise.outcome(status, points, message)
     return outcome if exercise.needs == "cpu" else replace(outcome, measurement=record.get("measurement"))
 
