@@ -1,0 +1,1 @@
+"""Running kernels on a machine with no GPU."""

@@ -1,0 +1,13 @@
+"""An interpreter for cuTile: a @ct.kernel runs block by block on torch tensors in ordinary memory.
+
+    report = run(kernel, grid, args)    # where ct.launch(stream, grid, kernel, args) would need a GPU
+
+Shapes, dtypes and syntax are checked first, by cuTile's own compiler. While the blocks run, one after another,
+the interpreter notices what a GPU would not tell: see `Finding`.
+"""
+
+from tutorlib.simulate.cutile.findings import Finding
+from tutorlib.simulate.cutile.language import NotSimulated
+from tutorlib.simulate.cutile.run import Report, run
+
+__all__ = ["Finding", "NotSimulated", "Report", "run"]

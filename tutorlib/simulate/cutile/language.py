@@ -1,0 +1,185 @@
+"""What `ct` is while a kernel is interpreted, and the kernel's function with that in place of the real one.
+
+The interpreter puts its own `ct` into a copy of the function's globals. cuTile's DispatchMode would intercept its
+functions too, but it is private and may go with any release; and a loop's `range`, a builtin `min` of two tiles or
+a tile's operators never pass through it, so those had to be replaced either way.
+"""
+
+import builtins
+import inspect
+import operator
+import re
+from collections.abc import Callable, Iterator
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import cuda.tile as ct
+import torch
+
+from tutorlib.simulate.cutile import memory, ops, tile
+from tutorlib.simulate.cutile.findings import Launch
+from tutorlib.simulate.cutile.tile import Tile, Value, common, tile_of
+
+
+class NotSimulated(NotImplementedError):
+    """The interpreter lacks something of cuTile's. The message names it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what} is not simulated: this kernel needs a GPU")
+
+
+class KernelAssertion(AssertionError):
+    """A ct.assert_ of the kernel does not hold."""
+
+
+def own(module: ModuleType) -> dict[str, Callable]:
+    """A module's functions that are named as cuTile's are."""
+    return {name: value for name in ct.__all__ if callable(value := vars(module).get(name))}
+
+
+FUNCTIONS = own(memory) | memory.ATOMICS | own(ops) | own(tile)
+FUNCTIONS = {name: value for name, value in FUNCTIONS.items() if name not in ("Tile", "Array", "TiledView")}
+
+
+class Language:
+    """`ct` for one launch: cuTile's functions as this package has them, its dtypes and enums as they are."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._functions = FUNCTIONS | {
+            "bid": lambda axis: scalar(launch.block[int(axis)]),
+            "num_blocks": lambda axis: scalar(launch.grid[int(axis)]),
+            "static_eval": lambda expr, /: expr,
+            "static_assert": static_assert,
+            "static_iter": static_iter,
+            "static_exception": ct.static_exception,
+            "ensure_constant": lambda value, /: value,
+            "assume_divisible_by": assume_divisible_by,
+            "assert_": assert_,
+            "print": builtins.print,
+            "printf": printf,
+            "grid_dependency_control_wait": lambda: None,
+            "grid_dependency_control_launch_dependents": lambda: None,
+        }
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._functions:
+            return self._functions[name]
+        value = getattr(ct, name)
+        if isinstance(value, FunctionType):
+            raise NotSimulated(f"ct.{name}")
+        return value
+
+
+def scalar(n: int, dtype: ct.DType = ct.int32) -> Tile:
+    return Tile(torch.tensor(n, dtype=tile.CARRIER[dtype]), dtype)
+
+
+def static_assert(condition, message=None, /) -> None:
+    if not condition:
+        raise KernelAssertion(message or "ct.static_assert")
+
+
+def assert_(condition: Value, /, message: str | None = None) -> None:
+    if not tile_of(condition).data.all():
+        raise KernelAssertion(message or "ct.assert_")
+
+
+def assume_divisible_by(x: Value, divisor: int) -> Value:
+    if int(x) % divisor:
+        raise KernelAssertion(f"assume_divisible_by: {int(x)} is not divisible by {divisor}")
+    return x
+
+
+def printf(format: str, *args: Value) -> None:
+    """C's printf; Python knows no length modifiers (%lld), and needs none."""
+    numbers = tuple(tile_of(arg).data.tolist() for arg in args)
+    if any(isinstance(number, list) for number in numbers):
+        format = re.sub(r"%[-+ #0-9.]*[hlLqjzt]*[a-zA-Z]", "%s", format)
+    builtins.print(re.sub(r"(%[-+ #0-9.]*)[hlLqjzt]+", r"\1", format) % numbers, end="")
+
+
+class Range:
+    """A loop's range: its variable is a scalar known at run time only, unless ct.static_iter unrolls the loop."""
+
+    def __init__(self, *bounds: Value) -> None:
+        self.dtype = ct.int32
+        for bound in bounds:
+            self.dtype = common(Tile(torch.tensor(0), self.dtype), bound)
+        self.numbers = range(*map(operator.index, bounds))
+
+    def __iter__(self) -> Iterator[Tile]:
+        return (scalar(n, self.dtype) for n in self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def static_iter(iterable):
+    return iterable.numbers if isinstance(iterable, Range) else iterable
+
+
+def of_tiles(elementwise: Callable, builtin: Callable) -> Callable:
+    """A builtin that takes tiles too."""
+    return lambda *args: elementwise(*args) if any(isinstance(arg, Tile) for arg in args) else builtin(*args)
+
+
+BUILTINS = vars(builtins) | {
+    "range": Range,
+    "min": of_tiles(tile.minimum, min),
+    "max": of_tiles(tile.maximum, max),
+    "float": of_tiles(lambda x: x.astype(ct.float32), float),
+    "int": of_tiles(lambda x: x.astype(ct.int32), int),
+    "bool": of_tiles(lambda x: x.astype(ct.bool_), bool),
+}
+
+
+class Rebinder:
+    """Copies functions so that they find `language` where they say `ct`, and so do the functions they call."""
+
+    def __init__(self, language: Language) -> None:
+        self.language = language
+        self.done: dict[FunctionType, FunctionType] = {}
+
+    def rebind(self, value: Any) -> Any:
+        """The value to find in place of this one."""
+        if value is ct:
+            return self.language
+        if isinstance(value, ModuleType):
+            return Rebound(self, value)
+        if (getattr(value, "__module__", None) or "").split(".")[:2] == ["cuda", "tile"]:  # from cuda.tile import load
+            return getattr(self.language, value.__name__) if is_named(value) else value
+        return self.function(inspect.unwrap(value)) if isinstance(value, FunctionType) else value
+
+    def function(self, function: FunctionType) -> FunctionType:
+        if function in self.done:
+            return self.done[function]
+        scope = {"__builtins__": BUILTINS, "__name__": function.__module__}
+        cells = tuple(CellType() for _ in function.__closure__ or ())
+        copy = FunctionType(function.__code__, scope, function.__name__, function.__defaults__, cells or None)
+        copy.__kwdefaults__ = function.__kwdefaults__
+        self.done[function] = copy
+        for name in names(function.__code__) & function.__globals__.keys():
+            scope[name] = self.rebind(function.__globals__[name])
+        for cell, original in zip(cells, function.__closure__ or (), strict=True):
+            cell.cell_contents = self.rebind(original.cell_contents)
+        return copy
+
+
+class Rebound:
+    """A module whose functions are copied as they are used."""
+
+    def __init__(self, rebinder: Rebinder, module: ModuleType) -> None:
+        self._rebinder, self._module = rebinder, module
+
+    def __getattr__(self, name: str) -> Any:
+        return self._rebinder.rebind(getattr(self._module, name))
+
+
+def is_named(value: Any) -> bool:
+    return isinstance(value, FunctionType | type) and value.__name__ in ct.__all__
+
+
+def names(code: CodeType) -> set[str]:
+    """Every global name that a function may look up, in nested functions too."""
+    nested = (const for const in code.co_consts if isinstance(const, CodeType))
+    return set(code.co_names).union(*map(names, nested))

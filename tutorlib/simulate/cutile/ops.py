@@ -1,0 +1,220 @@
+"""Functions that make tiles, reshape them, reduce them and multiply matrices."""
+
+import operator
+from collections.abc import Callable
+
+import cuda.tile as ct
+import torch
+
+from tutorlib.simulate.cutile.dtypes import CARRIER, dtype_of, promote
+from tutorlib.simulate.cutile.tile import Tile, Value, as_shape, convert, maximum, minimum, storage, tile_of
+
+
+def full(shape, fill_value: Value, dtype) -> Tile:
+    dtype = dtype_of(dtype)
+    return Tile(convert(fill_value, dtype).expand(as_shape(shape)).clone(), dtype)
+
+
+def zeros(shape, dtype) -> Tile:
+    return full(shape, 0, dtype)
+
+
+def ones(shape, dtype) -> Tile:
+    return full(shape, 1, dtype)
+
+
+def arange(size: int, /, *, dtype, start: Value = 0, step: Value = 1) -> Tile:
+    dtype = dtype_of(dtype)
+    places = Tile(torch.arange(int(size), dtype=CARRIER[dtype]), dtype)
+    return places * astype(step, dtype) + astype(start, dtype)
+
+
+def astile(value, /, *, dtype) -> Tile:
+    """A nested tuple of scalars as a tile."""
+    if not isinstance(value, tuple):
+        return astype(value, dtype)
+    parts = [astile(part, dtype=dtype) for part in value]
+    return Tile(torch.stack([part.data for part in parts]), parts[0].dtype)
+
+
+def astype(x: Value, dtype, /, *, rounding_mode=None) -> Tile:
+    dtype = dtype_of(dtype)
+    return Tile(convert(x, dtype), dtype)
+
+
+def expand_dims(x: Value, /, axis: int) -> Tile:
+    x = tile_of(x)
+    return Tile(x.data.unsqueeze(int(axis)), x.dtype)
+
+
+def broadcast_to(x: Value, /, shape) -> Tile:
+    x = tile_of(x)
+    return Tile(x.data.broadcast_to(as_shape(shape)), x.dtype)
+
+
+def reshape(x: Value, /, shape) -> Tile:
+    return tile_of(x).reshape(shape)
+
+
+def permute(x: Tile, /, axes) -> Tile:
+    return x.permute(axes)
+
+
+def transpose(x: Tile, /, axis0=None, axis1=None) -> Tile:
+    return x.transpose(axis0, axis1)
+
+
+def extract(x: Tile, /, index, shape) -> Tile:
+    return x.extract(index, shape)
+
+
+def insert(x: Tile, /, index, value: Value) -> Tile:
+    return x.insert(index, value)
+
+
+def cat(tiles: tuple[Tile, Tile], /, axis: int) -> Tile:
+    x, y = tiles
+    dtype = promote(x.dtype, y.dtype)
+    return Tile(torch.cat([convert(x, dtype), convert(y, dtype)], int(axis)), dtype)
+
+
+def accumulation_dtype(x: ct.DType, acc: ct.DType) -> torch.dtype:
+    """What a tensor core sums in: fp16 results too are rounded once from fp32 here, which is at least as exact."""
+    return torch.float64 if acc == ct.float64 else torch.int32 if acc == ct.int32 else torch.float32
+
+
+def mma(x: Tile, y: Tile, /, acc: Tile, *, use_fast_acc: bool = False) -> Tile:
+    """x @ y + acc in acc's dtype. Products of fp16, bf16, tf32 and fp8 numbers are exact in the sum's fp32."""
+    wide = accumulation_dtype(x.dtype, acc.dtype)
+    total = torch.matmul(x.data.to(wide), y.data.to(wide)) + acc.data.to(wide)
+    return Tile(total, ct.float32).astype(acc.dtype) if wide == torch.float32 else Tile(total, acc.dtype)
+
+
+def mma_scaled(x: Tile, x_scale: Tile, y: Tile, y_scale: Tile, /, acc: Tile) -> Tile:
+    """As mma, with a scale for every block of x along its columns and of y along its rows."""
+    scaled_x = x.data * x_scale.data.repeat_interleave(x.shape[-1] // x_scale.shape[-1], -1)
+    scaled_y = y.data * y_scale.data.repeat_interleave(y.shape[-2] // y_scale.shape[-2], -2)
+    return Tile(torch.matmul(scaled_x, scaled_y) + acc.data, acc.dtype)
+
+
+def matmul(x: Tile, y: Tile, /) -> Tile:
+    dtype = promote(x.dtype, y.dtype)
+    acc = {ct.float64: ct.float64, ct.int8: ct.int32, ct.uint8: ct.int32}.get(dtype, ct.float32)
+    wide = accumulation_dtype(dtype, acc)
+    return Tile(torch.matmul(convert(x, dtype).to(wide), convert(y, dtype).to(wide)), acc).astype(dtype)
+
+
+Tile.__matmul__ = matmul
+
+
+def axes_of(x: Tile, axis) -> tuple[int, ...]:
+    return tuple(range(x.ndim)) if axis is None else as_shape(axis)
+
+
+def fold(combine: Callable, x: Tile, axis, keepdims: bool) -> Tile:
+    """Combine neighbours pairwise along the axes: halves, quarters … as a tree of tiles."""
+    x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
+    axes = sorted({axis % x.ndim for axis in axes_of(x, axis)}, reverse=True)
+    for axis in axes:
+        x = fold_axis(lambda a, b: (combine(a[0], b[0]),), (x,), axis)[0]
+    return x if keepdims else Tile(x.data.squeeze(axes), x.dtype)
+
+
+def fold_axis(combine: Callable, xs: tuple[Tile, ...], axis: int) -> tuple[Tile, ...]:
+    """xs with this axis halved until its size is 1; `combine` takes and returns groups of tiles, elementwise."""
+    while (size := xs[0].shape[axis]) > 1:
+        first = tuple(Tile(x.data.narrow(axis, 0, size // 2), x.dtype) for x in xs)
+        second = tuple(Tile(x.data.narrow(axis, size // 2, size // 2), x.dtype) for x in xs)
+        xs = combine(first, second)
+    return xs
+
+
+def sum(x: Tile, /, axis=None, *, keepdims=False, rounding_mode=None, flush_to_zero=False) -> Tile:
+    return fold(operator.add, x, axis, keepdims)
+
+
+def prod(x: Tile, /, axis=None, *, keepdims=False, rounding_mode=None, flush_to_zero=False) -> Tile:
+    return fold(operator.mul, x, axis, keepdims)
+
+
+def max(x: Tile, /, axis=None, *, keepdims=False, flush_to_zero=False, propagate_nan=False) -> Tile:
+    return fold(lambda a, b: maximum(a, b, propagate_nan=propagate_nan), x, axis, keepdims)
+
+
+def min(x: Tile, /, axis=None, *, keepdims=False, flush_to_zero=False, propagate_nan=False) -> Tile:
+    return fold(lambda a, b: minimum(a, b, propagate_nan=propagate_nan), x, axis, keepdims)
+
+
+def argmax(x: Tile, /, axis=None, *, keepdims=False, propagate_nan=False) -> Tile:
+    return arg_extreme(torch.argmax, -torch.inf, torch.inf, x, axis, keepdims, propagate_nan)
+
+
+def argmin(x: Tile, /, axis=None, *, keepdims=False, propagate_nan=False) -> Tile:
+    return arg_extreme(torch.argmin, torch.inf, -torch.inf, x, axis, keepdims, propagate_nan)
+
+
+def arg_extreme(find: Callable, worst: float, best: float, x: Tile, axis, keepdims: bool, propagate_nan: bool) -> Tile:
+    """The first index of the extreme value, int32; NaN counts as worst, or as best where it propagates."""
+    data = x.data.to(torch.int32) if x.dtype == ct.bool_ else x.data
+    if data.is_floating_point():
+        data = torch.where(data.isnan(), best if propagate_nan else worst, data)
+    found = find(data, None if axis is None else int(axis), keepdim=keepdims)
+    return Tile(found.to(torch.int32), ct.int32)
+
+
+def reduce(x, /, axis: int, func: Callable, identity, *, keepdims=False):
+    """The reader's own function along one axis. It is elementwise, so it is called on halves of the tile at once."""
+    xs, combine = grouped(x, func)
+    axis = int(axis) % xs[0].ndim
+    xs = fold_axis(combine, xs, axis)
+    return ungrouped(x, tuple(r if keepdims else Tile(r.data.squeeze(axis), r.dtype) for r in xs))
+
+
+def scan(x, /, axis: int, func: Callable, identity, *, reverse=False):
+    """Inclusive prefix combination by the reader's own function along one axis."""
+    xs, combine = grouped(x, func)
+    axis = int(axis) % xs[0].ndim
+    places = range(xs[0].shape[axis])
+    steps: list[tuple[Tile, ...]] = []
+    for place in reversed(places) if reverse else places:
+        here = tuple(Tile(t.data.narrow(axis, place, 1), t.dtype) for t in xs)
+        steps.append(combine(steps[-1], here) if steps else here)
+    columns = zip(*(reversed(steps) if reverse else steps), strict=True)
+    return ungrouped(x, tuple(Tile(torch.cat([t.data for t in c], axis), c[0].dtype) for c in columns))
+
+
+def grouped(x, func: Callable) -> tuple[tuple[Tile, ...], Callable]:
+    """One tile or a tuple of them as a tuple of equal shapes, and the function on two such tuples."""
+    if not isinstance(x, tuple):
+        return (x,), lambda a, b: (tile_of(func(a[0], b[0])),)
+    shape = torch.broadcast_shapes(*(t.shape for t in x))
+    return tuple(broadcast_to(t, shape) for t in x), lambda a, b: tuple(map(tile_of, func(*a, *b)))
+
+
+def ungrouped(x, xs: tuple[Tile, ...]):
+    return xs if isinstance(x, tuple) else xs[0]
+
+
+def cumsum(x: Tile, /, axis=0, *, reverse=False, rounding_mode=None, flush_to_zero=False) -> Tile:
+    return cumulate(torch.cumsum, x, int(axis), reverse)
+
+
+def cumprod(x: Tile, /, axis=0, *, reverse=False, rounding_mode=None, flush_to_zero=False) -> Tile:
+    return cumulate(torch.cumprod, x, int(axis), reverse)
+
+
+def cumulate(function: Callable, x: Tile, axis: int, reverse: bool) -> Tile:
+    x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
+    data = x.data.flip(axis) if reverse else x.data
+    data = function(data, axis, dtype=x.data.dtype)
+    return Tile(data.flip(axis) if reverse else data, x.dtype)
+
+
+def pack_to_bytes(x: Tile, /) -> Tile:
+    data = x.data.to(storage(x.dtype)).contiguous().reshape(-1)
+    return Tile(data.view(torch.uint8), ct.uint8)
+
+
+def unpack_from_bytes(x: Tile, /, dtype) -> Tile:
+    dtype = dtype_of(dtype)
+    return Tile(x.data.contiguous().view(storage(dtype)).to(CARRIER[dtype]), dtype)

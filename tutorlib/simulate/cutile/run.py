@@ -1,0 +1,73 @@
+"""Interpreting a launch."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import cuda.tile as ct
+import torch
+from torch import Tensor
+
+from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH
+from tutorlib.simulate.cutile.findings import Finding, Launch
+from tutorlib.simulate.cutile.language import Language, Rebinder
+from tutorlib.simulate.cutile.memory import Array, never_stored
+from tutorlib.simulate.cutile.signature import Parameter, function_of, parameters, refuse
+from tutorlib.simulate.cutile.tile import Tile
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a launch did. findings: in the order in which they were seen. blocks: how many ran."""
+
+    findings: tuple[Finding, ...]
+    blocks: int
+
+
+def run(kernel: ct.kernel, grid: Sequence[int], args: Sequence[Any], arch: str = "sm_90") -> Report:
+    """Run a kernel over a grid of up to three sizes; tensors among the arguments are read and written in place.
+
+    Blocks run one after another in the order of their index, x fastest. An operation gives what a GPU's gives up
+    to rounding; values that cuTile leaves undetermined are NaN, or a number that nobody means.
+
+    Raises cuda.tile.TileError where cuTile's compiler refuses the kernel for `arch`, NotSimulated where the
+    interpreter lacks an operation, and what the kernel itself raises.
+    """
+    refuse(kernel, args, arch)
+    launch = Launch(tuple(grid) + (1,) * (3 - len(grid)))
+    arrays: list[Array] = []
+    values = [value(p, arg, launch, arrays) for p, arg in zip(parameters(kernel), args, strict=True)]
+    body = Rebinder(Language(launch)).function(function_of(kernel))
+    with torch.no_grad(), one_thread():
+        for _ in launch.blocks():
+            body(*values)
+    unwritten = (Finding("unwritten", a.name, None, 0, text) for a in arrays if (text := never_stored(a)))
+    return Report((*launch.findings(), *unwritten), launch.number + 1)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Tiles are small: torch's threads would cost ten times what they save."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def value(parameter: Parameter, arg: Any, launch: Launch, arrays: list[Array]) -> Any:
+    """An argument as the kernel sees it; arrays are noted in `arrays`."""
+    if parameter.constant:
+        return FROM_TORCH.get(arg, arg) if isinstance(arg, torch.dtype) else arg
+    if isinstance(arg, Tensor):
+        arrays.append(Array.of(parameter.name, arg, launch, parameter.array))
+        return arrays[-1]
+    if isinstance(arg, list | tuple):
+        names = (parameter._replace(name=f"{parameter.name}[{n}]") for n in range(len(arg)))
+        return type(arg)(value(p, item, launch, arrays) for p, item in zip(names, arg, strict=True))
+    if isinstance(arg, bool | int | float):
+        dtype = ct.bool_ if isinstance(arg, bool) else parameter.integer if isinstance(arg, int) else ct.float32
+        return Tile(torch.tensor(arg, dtype=CARRIER[dtype]), dtype)
+    return arg

@@ -1,0 +1,97 @@
+"""Parameters: how cuTile types a kernel's arguments, and its compiler's word on the kernel for them."""
+
+import inspect
+import typing
+from collections.abc import Callable, Sequence
+from io import BytesIO
+from typing import Any
+
+import cuda.tile as ct
+from cuda.tile.compilation import (
+    ArrayConstraint,
+    CallingConvention,
+    ConstantConstraint,
+    KernelSignature,
+    ListConstraint,
+    ScalarConstraint,
+    TupleConstraint,
+    export_kernel,
+)
+from torch import Tensor
+
+from tutorlib.simulate.cutile.dtypes import FROM_TORCH
+
+
+def function_of(kernel: ct.kernel) -> Callable[..., None]:
+    """The Python function under @ct.kernel. cuTile has no public name for it."""
+    return kernel._pyfunc
+
+
+class Parameter(typing.NamedTuple):
+    """name, and what its annotation says: constant (ct.Constant) or not, index and scalar dtypes."""
+
+    name: str
+    constant: bool
+    array: ct.ArrayAnnotation
+    integer: ct.DType
+
+
+def parameters(kernel: ct.kernel) -> list[Parameter]:
+    function = function_of(kernel)
+    hints = typing.get_type_hints(function, include_extras=True)
+    return [described(name, hints.get(name)) for name in inspect.signature(function).parameters]
+
+
+def described(name: str, hint: Any) -> Parameter:
+    constant, array, integer = False, ct.ArrayAnnotation(), ct.int32
+    for note in getattr(hint, "__metadata__", ()):
+        constant |= isinstance(note, ct.ConstantAnnotation)
+        if isinstance(note, ct.ArrayAnnotation):
+            array = note
+        integer = ct.int64 if hint is ct.ScalarInt64 else integer
+    return Parameter(name, constant, array, integer)
+
+
+def refuse(kernel: ct.kernel, args: Sequence[Any], arch: str) -> None:
+    """Raise cuda.tile.TileError where cuTile's compiler refuses the kernel for these arguments.
+
+    Types, shapes and syntax are judged on the way to Tile IR (6 ms); no machine code is made.
+    """
+    constraints = [constraint(p, arg) for p, arg in zip(parameters(kernel), args, strict=True)]
+    signature = KernelSignature(constraints, CallingConvention.cutile_python_v2())
+    export_kernel(kernel, [signature], BytesIO(), gpu_code=arch, output_format="tileir_bytecode")
+
+
+def constraint(parameter: Parameter, arg: Any) -> Any:
+    """What ct.launch would assume of the argument, but for its alignment."""
+    if parameter.constant:
+        return ConstantConstraint(FROM_TORCH.get(arg, arg) if not isinstance(arg, Tensor) else arg)
+    if isinstance(arg, Tensor):
+        return array_constraint(parameter.array, arg)
+    if isinstance(arg, list):
+        element = array_constraint(parameter.array, arg[0])
+        return ListConstraint(element, alias_groups=(), elements_may_alias=False)
+    if isinstance(arg, tuple):
+        return TupleConstraint([constraint(parameter, item) for item in arg])
+    if isinstance(arg, bool | float):
+        return ScalarConstraint(ct.bool_ if isinstance(arg, bool) else ct.float32)
+    if isinstance(arg, int):
+        return ScalarConstraint(parameter.integer)
+    return ConstantConstraint(arg)
+
+
+def array_constraint(annotation: ct.ArrayAnnotation, tensor: Tensor) -> ArrayConstraint:
+    n = tensor.ndim
+    static = {axis % n for axis in annotation.static_shape_dims}
+    given = {axis % n for axis in annotation.static_stride_dims}
+    strides = tuple(s if (axis in given if given else s == 1) else None for axis, s in enumerate(tensor.stride()))
+    return ArrayConstraint(
+        FROM_TORCH[tensor.dtype],
+        n,
+        index_dtype=annotation.index_dtype,
+        stride_lower_bound_incl=0,
+        alias_groups=(),
+        may_alias_internally=False,
+        stride_constant=strides,
+        shape_constant=tuple(size if axis in static else None for axis, size in enumerate(tensor.shape)),
+    )

@@ -1,0 +1,334 @@
+"""A tile: an immutable torch tensor with a cuTile dtype, its operators, and elementwise functions.
+
+A Python number among the operands is a constant. Constants are loosely typed (see dtypes.promote), and an
+operation of constants alone gives a constant.
+"""
+
+import builtins
+import math
+import operator
+from collections.abc import Callable
+
+import cuda.tile as ct
+import torch
+from torch import Tensor
+
+from tutorlib.simulate.cutile.dtypes import (
+    CARRIER,
+    STORAGE,
+    Number,
+    category,
+    dtype_of,
+    dtype_of_number,
+    fit,
+    promote,
+)
+
+
+class Tile:
+    """data: a tensor of the dtype's carrier (dtypes.CARRIER), never written to."""
+
+    __slots__ = ("data", "dtype")
+    __hash__ = None
+
+    def __init__(self, data: Tensor, dtype: ct.DType) -> None:
+        self.data, self.dtype = data, dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self.data.shape)
+
+    @property
+    def ndim(self) -> int:
+        return self.data.ndim
+
+    def item(self) -> "Tile":
+        return self.reshape(())
+
+    def reshape(self, shape) -> "Tile":
+        return Tile(self.data.reshape(as_shape(shape)), self.dtype)
+
+    def permute(self, axes) -> "Tile":
+        return Tile(self.data.permute([int(axis) for axis in axes]), self.dtype)
+
+    def transpose(self, axis0=None, axis1=None) -> "Tile":
+        axes = (0, 1) if axis0 is None else (int(axis0), int(axis1))
+        return Tile(self.data.transpose(*axes), self.dtype)
+
+    def astype(self, dtype, *, rounding_mode=None) -> "Tile":
+        dtype = dtype_of(dtype)
+        return self if dtype == self.dtype else Tile(fit(self.data, dtype), dtype)
+
+    def extract(self, index, shape) -> "Tile":
+        return Tile(self.data[subtile(index, as_shape(shape))], self.dtype)
+
+    def insert(self, index, value) -> "Tile":
+        part = convert(value, self.dtype)
+        data = self.data.clone()
+        data[subtile(index, part.shape or (1,) * self.ndim)] = part
+        return Tile(data, self.dtype)
+
+    def __getitem__(self, key) -> "Tile":
+        """New axes of size 1: x[:, None]."""
+        return Tile(self.data[key], self.dtype)
+
+    def number(self) -> Number:
+        """The value of a 0-d tile. Raises TypeError for others."""
+        if self.ndim:
+            raise TypeError(f"a tile of shape {self.shape} is not one number")
+        return self.data.item()
+
+    def __index__(self) -> int:
+        return operator.index(self.number())
+
+    def __bool__(self) -> bool:
+        return bool(self.number())
+
+    def __format__(self, spec: str) -> str:
+        def show(value) -> str:
+            return f"[{', '.join(map(show, value))}]" if isinstance(value, list) else format(value, spec)
+
+        return show(self.data.tolist())
+
+    def __str__(self) -> str:
+        return format(self)
+
+    def __repr__(self) -> str:
+        return f"<tile {self.dtype.name}, shape {self.shape}>"
+
+    def __neg__(self) -> "Tile":
+        return negative(self)
+
+    def __pos__(self) -> "Tile":
+        return self.astype(ct.int32) if self.dtype == ct.bool_ else self
+
+    def __invert__(self) -> "Tile":
+        return bitwise_not(self)
+
+    def __abs__(self) -> "Tile":
+        return abs(self)
+
+
+def as_shape(shape) -> tuple[int, ...]:
+    """A shape or index as cuTile takes it, one integer for one mode, as a tuple of Python integers."""
+    return tuple(int(n) for n in shape) if isinstance(shape, tuple | list) else (int(shape),)
+
+
+def subtile(index, shape: tuple[int, ...]) -> tuple[slice, ...]:
+    """Where the subtile with this index lies in a tile that is cut into subtiles of this shape."""
+    return tuple(slice(i * n, (i + 1) * n) for i, n in zip(as_shape(index), shape, strict=True))
+
+
+def tile_of(value: "Tile | Number") -> Tile:
+    if isinstance(value, Tile):
+        return value
+    dtype = dtype_of_number(value)
+    return Tile(torch.tensor(value, dtype=CARRIER[dtype]), dtype)
+
+
+def convert(value: "Tile | Number", dtype: ct.DType) -> Tensor:
+    """A tile's or a number's data in the dtype's carrier."""
+    if isinstance(value, Tile):
+        return value.data if value.dtype == dtype else fit(value.data, dtype)
+    return fit(torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else torch.int64), dtype)
+
+
+def common(x: "Tile | Number", y: "Tile | Number") -> ct.DType:
+    return promote(*(v.dtype if isinstance(v, Tile) else v for v in (x, y)))
+
+
+Value = Tile | Number
+
+
+def binary(function: Callable, x: Value, y: Value, to_float: bool = False) -> Value:
+    """Operands promoted to one dtype and broadcast; the result has that dtype, a comparison's is bool."""
+    if not isinstance(x, Tile) and not isinstance(y, Tile):
+        return function(x, y)
+    dtype = common(x, y)
+    if to_float and category(dtype) < 2:
+        dtype = ct.float32
+    result = function(convert(x, dtype), convert(y, dtype))
+    if result.dtype == torch.bool:
+        return Tile(result, ct.bool_)
+    return Tile(fit(result, dtype), dtype)
+
+
+def floor_divide(x, y):
+    if isinstance(x, Tensor) and x.is_floating_point():
+        return torch.floor(x / y)
+    return x // y
+
+
+def check_rounding(mode) -> None:
+    """Nearest-even, and the fast modes that may differ from it by a rounding, are all computed as nearest-even."""
+    if mode not in (None, ct.RoundingMode.RN, ct.RoundingMode.FULL, ct.RoundingMode.APPROX):
+        from tutorlib.simulate.cutile.language import NotSimulated
+
+        raise NotSimulated(f"rounding_mode={mode}")
+
+
+def rounded_binary(function: Callable, to_float: bool = False) -> Callable:
+    def apply(x, y, /, *, rounding_mode=None, flush_to_zero=False):
+        check_rounding(rounding_mode)
+        return binary(function, x, y, to_float)
+
+    return apply
+
+
+def plain_binary(function: Callable, to_float: bool = False) -> Callable:
+    return lambda x, y, /: binary(function, x, y, to_float)
+
+
+add = rounded_binary(operator.add)
+sub = rounded_binary(operator.sub)
+mul = rounded_binary(operator.mul)
+truediv = rounded_binary(operator.truediv, to_float=True)
+floordiv = plain_binary(floor_divide)
+cdiv = plain_binary(lambda x, y: -(-x // y))
+mod = plain_binary(operator.mod)
+atan2 = plain_binary(lambda x, y: torch.atan2(x, y) if isinstance(x, Tensor) else math.atan2(x, y))
+bitwise_and = plain_binary(operator.and_)
+bitwise_or = plain_binary(operator.or_)
+bitwise_xor = plain_binary(operator.xor)
+bitwise_lshift = plain_binary(operator.lshift)
+bitwise_rshift = plain_binary(operator.rshift)
+equal = plain_binary(operator.eq)
+not_equal = plain_binary(operator.ne)
+less = plain_binary(operator.lt)
+less_equal = plain_binary(operator.le)
+greater = plain_binary(operator.gt)
+greater_equal = plain_binary(operator.ge)
+
+
+def pow(x: Value, y: Value, /) -> Value:
+    """A float to an integer power keeps the base's dtype."""
+    if isinstance(x, Tile) and category(x.dtype) == 2 and category(tile_of(y).dtype) == 1:
+        y = tile_of(y).astype(x.dtype)
+    return binary(operator.pow, x, y)
+
+
+def divmod(x: Value, y: Value, /) -> tuple[Value, Value]:
+    return floordiv(x, y), mod(x, y)
+
+
+def minimum(x: Value, y: Value, /, *, flush_to_zero=False, propagate_nan=False) -> Value:
+    """A NaN loses against a number unless it is to propagate."""
+    return binary(extreme(min, torch.minimum, torch.fmin, propagate_nan), x, y)
+
+
+def maximum(x: Value, y: Value, /, *, flush_to_zero=False, propagate_nan=False) -> Value:
+    """A NaN loses against a number unless it is to propagate."""
+    return binary(extreme(max, torch.maximum, torch.fmax, propagate_nan), x, y)
+
+
+def extreme(of_numbers: Callable, with_nan: Callable, without_nan: Callable, propagate_nan: bool) -> Callable:
+    of_tensors = with_nan if propagate_nan else without_nan
+    return lambda x, y: of_tensors(x, y) if isinstance(x, Tensor) else of_numbers(x, y)
+
+
+def where(condition: Value, x: Value, y: Value, /) -> Tile:
+    dtype = common(x, y)
+    chosen = convert(condition, ct.bool_)
+    return Tile(torch.where(chosen, convert(x, dtype), convert(y, dtype)), dtype)
+
+
+def unary(function: Callable, x: Value, promoted: dict[int, ct.DType]) -> Value:
+    """promoted: the dtype to which booleans (0) and integers (1) are converted first."""
+    if not isinstance(x, Tile):
+        return function(torch.tensor(x, dtype=torch.float64 if isinstance(x, float) else torch.int64)).item()
+    x = x.astype(promoted.get(category(x.dtype), x.dtype))
+    return Tile(fit(function(x.data), x.dtype), x.dtype)
+
+
+def float_function(function: Callable) -> Callable:
+    """Integers become float32 first."""
+
+    def apply(x, /, *, rounding_mode=None, flush_to_zero=False):
+        check_rounding(rounding_mode)
+        return unary(function, x if isinstance(x, Tile) else float(x), {0: ct.float32, 1: ct.float32})
+
+    return apply
+
+
+exp = float_function(torch.exp)
+exp2 = float_function(torch.exp2)
+log = float_function(torch.log)
+log2 = float_function(torch.log2)
+sqrt = float_function(torch.sqrt)
+rsqrt = float_function(torch.rsqrt)
+sin = float_function(torch.sin)
+cos = float_function(torch.cos)
+tan = float_function(torch.tan)
+sinh = float_function(torch.sinh)
+cosh = float_function(torch.cosh)
+tanh = float_function(torch.tanh)
+
+
+def floor(x: Value, /) -> Value:
+    return unary(torch.floor, x, {}) if isinstance(x, Tile) else math.floor(x)
+
+
+def ceil(x: Value, /) -> Value:
+    return unary(torch.ceil, x, {}) if isinstance(x, Tile) else math.ceil(x)
+
+
+def abs(x: Value, /) -> Value:
+    if not isinstance(x, Tile):
+        return builtins.abs(x)
+    return x if x.dtype == ct.bool_ else unary(torch.abs, x, {})
+
+
+def negative(x: Value, /) -> Value:
+    return unary(torch.neg, x, {0: ct.int32}) if isinstance(x, Tile) else -x
+
+
+def bitwise_not(x: Value, /) -> Value:
+    return unary(torch.bitwise_not, x, {}) if isinstance(x, Tile) else ~x
+
+
+def isnan(x: Value, /) -> Tile | bool:
+    return Tile(torch.isnan(x.data), ct.bool_) if isinstance(x, Tile) else math.isnan(x)
+
+
+def bitcast(x: Value, /, dtype) -> Tile:
+    """The same bits read as another dtype of the same width."""
+    x, dtype = tile_of(x), dtype_of(dtype)
+    bits = x.data.to(storage(x.dtype)).contiguous().view(storage(dtype))
+    return Tile(bits.to(CARRIER[dtype]), dtype)
+
+
+def storage(dtype: ct.DType) -> torch.dtype:
+    return STORAGE.get(dtype, CARRIER[dtype])  # tf32 has no memory form: its bits are an fp32's
+
+
+OPERATORS = {
+    "add": add,
+    "sub": sub,
+    "mul": mul,
+    "truediv": truediv,
+    "floordiv": floordiv,
+    "mod": mod,
+    "pow": pow,
+    "divmod": divmod,
+    "and": bitwise_and,
+    "or": bitwise_or,
+    "xor": bitwise_xor,
+    "lshift": bitwise_lshift,
+    "rshift": bitwise_rshift,
+}
+COMPARISONS = {"eq": equal, "ne": not_equal, "lt": less, "le": less_equal, "gt": greater, "ge": greater_equal}
+
+
+def method(function: Callable, swapped: bool = False) -> Callable:
+    def operate(self: Tile, other: object):
+        if not isinstance(other, Value):
+            return NotImplemented
+        return function(other, self) if swapped else function(self, other)
+
+    return operate
+
+
+for name, function in (OPERATORS | COMPARISONS).items():
+    setattr(Tile, f"__{name}__", method(function))
+for name, function in OPERATORS.items():
+    setattr(Tile, f"__r{name}__", method(function, swapped=True))
