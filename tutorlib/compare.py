@@ -18,10 +18,11 @@ def wrong_elements(got: "Tensor", want: "Tensor", allowed: "Tensor") -> "Tensor"
     return ~((got.double() - want.double()).abs() <= allowed)
 
 
-def explain(name: str, got: "Tensor", want: "Tensor", allowed: "Tensor", unwritten: "Tensor") -> Wrong | None:
+def explain(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor", allowed: "Tensor") -> Wrong | None:
     """None where the result is right, else what is wrong with it.
 
-    name: the output's, as the reader knows it. got, want, unwritten: of its shape; want in higher precision.
+    name: the output's, as the reader knows it. got: what it holds, and `unwritten` where nothing was written;
+    want: of the same shape, as exact as it is known; allowed: the largest error, which broadcasts to that shape.
     """
     bad = wrong_elements(got, want, allowed)
     if not bad.any():
@@ -79,7 +80,7 @@ def mode_pattern(where: "Tensor", noun: str) -> str:
         if last == size - 1:
             return f"{noun}s ≥ {first}"
         return f"{noun}s < {last + 1}" if first == 0 else f"{noun}s {first} to {last}"
-    for step in (2, 4, 8, 16, 32, 64, 128):
+    for step in (128, 64, 32, 16, 8, 4, 2):
         rest = places % step
         if (rest == rest[0]).all():
             return f"{noun}s with {noun} % {step} == {int(rest[0])}"

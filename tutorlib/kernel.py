@@ -9,7 +9,7 @@ from tutorlib.bench import Measurement
 from tutorlib.compare import explain
 from tutorlib.exercise import Answer, Case, Exercise, Outcome, Wrong, count
 from tutorlib.fault import RESTART, KernelFault, context_broken, fault
-from tutorlib.launch import Launcher, Work, call_in_order, new_generator, writes_at_all
+from tutorlib.launch import Launcher, Work, call_in_order, call_in_peace, new_generator
 from tutorlib.problem import Problem, Shape
 
 if TYPE_CHECKING:
@@ -156,10 +156,14 @@ class KernelExercise(Exercise):
         for op, before, after in zip(self.problem.inputs, kept, work.inputs, strict=True):
             if not before.equal(after):
                 return Wrong(f"the kernel changed its input {op.name}.")
-        wrong = explain(name, left.result, *work.expected(), left.unwritten)
-        if wrong and left.unwritten.all() and writes_at_all(call, work.output):
+        wrong = explain(name, *left.seen, *work.expected())
+        if (
+            wrong
+            and left.unwritten.any()
+            and not explain(name, *call_in_peace(call, work.output).seen, *work.expected())
+        ):
             return Wrong(f"{name} is written, but not on the current stream: launch without a stream of your own.")
-        if wrong and earlier and not explain(name, left.result, *earlier, left.unwritten):
+        if wrong and earlier and not explain(name, *left.seen, *earlier):
             return replace(wrong, mistake="It is the right result for the inputs of the call before.")
         return wrong
 
@@ -193,7 +197,7 @@ class KernelExercise(Exercise):
             def verify() -> None:
                 for work in works:
                     left = work.output.as_it_is()
-                    if wrong := explain(self.problem.output.name, left.result, *work.expected(), left.unwritten):
+                    if wrong := explain(self.problem.output.name, *left.seen, *work.expected()):
                         raise WrongWhenTimed(wrong.what)
 
             times = bench.paired(
@@ -212,24 +216,24 @@ class KernelExercise(Exercise):
         return bench.summarise(times, self.problem, shape, gpu, device.packages())
 
     def verdict(self, measured: Measurement, target: float | None, gpu: device.GPU) -> Outcome:
-        """The outcome of a right kernel with this measurement. target: the calibrated ratio; None: not graded."""
+        """The outcome of a right kernel with this measurement.
+
+        target: the calibrated ratio; None where nobody calibrated this architecture: then right is full points.
+        """
         head, right = f"{self.id} {self.title}", self.correctness_points
         if reason := bench.impossible(measured, self.problem, gpu.hardware):
             return self.failed(reason)
-        if not self.tiers:
+        if not self.tiers or target is None:
             return self.outcome("passed", self.points, self.passed_line)
-        if target is None:
-            message = f"✓ {head}: {count(right, 'point')}; speed not graded: no targets for sm_{gpu.arch}"
-            return replace(self.outcome("passed", right, message), max_points=right)
         reached = sum(measured.ratio >= tier * target for tier in self.tiers)
         if reached == len(self.tiers):
             return self.outcome("passed", self.points, self.passed_line)
         if measured.noisy:
-            message = f"~ {head}: right; too noisy to grade its speed, run it again: {measured.noisy}."
+            message = f"✗ {head}: right; too noisy to grade its speed, run it again: {measured.noisy}."
             return self.outcome("partial", right, message)
         next_ratio = min(tier * target for tier in self.tiers if measured.ratio < tier * target)
         message = (
-            f"~ {head}: {right + reached} of {count(self.points, 'point')}\n"
+            f"✗ {head}: {right + reached} of {count(self.points, 'point')}\n"
             f"  Right, at {measured.ratio:.2f} of {measured.baseline}'s speed; the next point needs {next_ratio:.2f}."
         )
         return self.outcome("partial", right + reached, message)

@@ -2,6 +2,7 @@
 
 import math
 
+from tutorlib.exercise import count
 from tutorlib.problem import BYTES, Operand, Shape, torch_dtype
 
 GUARD = 2**20  # bytes of each band, so that a tile too many lands inside
@@ -54,13 +55,20 @@ class Snapshot:
         self.result = inside.view(output.dtype).view(output.shape)
         self.unwritten = (inside == output.poison_bits).view(output.shape)
 
+    @property
+    def seen(self):
+        """The values, and where there are none."""
+        return self.result, self.unwritten
+
     def overrun(self) -> str | None:
         """Where the kernel wrote outside its output, in words; None where both bands are untouched."""
         touched = self.memory != self.output.poison_bits
-        before = touched[: self.output.band].flip(0).nonzero()
-        after = touched[-self.output.band :].nonzero()
+        before = touched[: self.output.band].flip(0).nonzero()[:, 0] + 1  # distances from the output
+        after = touched[-self.output.band :].nonzero()[:, 0] + 1
         if len(after):
-            return f"{len(after):,} elements after its end, the first {int(after[0]) + 1:,} past the last element"
+            return f"{count(len(after), 'element')} after its end, the first {int(after[0])} past the last one"
         if len(before):
-            return f"{len(before):,} elements before its start, the nearest {int(before[0]) + 1:,} before the first"
+            return (
+                f"{count(len(before), 'element')} before its start, the nearest {int(before[0])} before the first one"
+            )
         return None

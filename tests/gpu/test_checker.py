@@ -1,0 +1,116 @@
+"""The checker on a GPU: kernels that must fail, each with its own message, and unusual ones that must pass."""
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import pytest
+
+from tests.gpu.right_kernels import RIGHT, grid_stride_loop, one_thread_per_element
+from tests.wrong.gpu_kernels import COPY, FATAL, WRONG
+from tutorlib import bench, device
+from tutorlib.course import ROOT
+from tutorlib.fault import RESTART
+
+pytestmark = pytest.mark.skipif(bool(reason := device.why_not("80")), reason=reason or "")
+
+TIMED = replace(COPY, bench_shape=(8192, 8192))
+
+
+def by_name(cases):
+    return [pytest.param(*case, id=case[1].__name__) for case in cases]
+
+
+@pytest.mark.parametrize(("exercise", "kernel"), by_name(RIGHT))
+def test_a_right_kernel_passes(exercise, kernel):
+    outcome = exercise.grade(kernel)
+    assert outcome.message == exercise.passed_line
+    assert (outcome.status, outcome.points) == ("passed", exercise.points)
+
+
+@pytest.mark.parametrize(("exercise", "kernel", "says"), by_name(WRONG))
+def test_a_wrong_kernel_fails_and_hears_why(exercise, kernel, says):
+    outcome = exercise.grade(kernel)
+    assert outcome.status in ("failed", "partial")
+    assert says in outcome.message
+    assert exercise.grade(one_thread_per_element).points in (0, exercise.points)  # the context survived
+
+
+@pytest.mark.parametrize(("exercise", "kernel", "status", "says"), by_name(FATAL))
+def test_a_fatal_kernel_gets_one_line_and_so_do_later_checks(exercise, kernel, status, says):
+    (first, message), (second, later) = in_a_child(kernel.__name__)
+    assert (first, second) == (status, "error")
+    assert says in message
+    assert RESTART in message
+    assert later == f"✗ {exercise.id} {exercise.title}: {RESTART}"
+    assert "\n" not in message + later
+
+
+def test_a_full_gpu_is_said_and_survived():
+    (first, message), (second, _) = in_a_child("out_of_memory")
+    assert (first, second) == ("failed", "passed")
+    assert "the GPU's memory is used up" in message
+
+
+def in_a_child(name):
+    command = [sys.executable, "-m", "tests.gpu.child", name]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=90, check=False)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    assert len(lines) == 2, done.stderr[-2000:]
+    return lines
+
+
+class TestTiming:
+    def test_a_measurement_is_taken_and_believable(self):
+        outcome = TIMED.grade(grid_stride_loop)
+        assert outcome.status == "passed", outcome.message
+        measured = bench.LATEST[TIMED.id]
+        print(measured)
+        assert outcome.measurement["median_us"] == measured.median_us
+        assert measured.n >= bench.PAIRS
+        assert 0 < measured.ratio < 1.5
+        assert measured.gpu == device.gpu().name
+
+    def test_torch_against_itself_has_ratio_one_and_repeats(self):
+        import torch
+
+        tensors = [torch.randn(2, 16384, 8192, device="cuda") for _ in range(2)]
+
+        def copies():
+            return [lambda t=t: t[1].copy_(t[0]) for t in tensors]
+
+        def nothing():
+            pass
+
+        ratios = []
+        for _ in range(2):
+            times = bench.paired(copies(), copies(), nothing, nothing)
+            problem, shape = COPY.problem, (16384, 8192)
+            measured = bench.summarise(times, problem, shape, device.gpu(), {})
+            print(measured)
+            ratios.append(measured.ratio)
+            assert measured.noisy is None
+            assert bench.impossible(measured, problem, device.gpu().hardware) is None
+        assert ratios == pytest.approx([1, 1], abs=0.02)
+
+    def test_clocks_are_read(self):
+        assert device.clocks().sm_mhz > 0
+
+
+def test_the_first_check_takes_less_than_ten_seconds_and_a_later_one_less_than_three():
+    start = time.monotonic()
+    command = [
+        sys.executable,
+        "-c",
+        "from tests.gpu.test_checker import *; print(TIMED.grade(grid_stride_loop).message)",
+    ]
+    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=90, check=True)
+    first = time.monotonic() - start
+    start = time.monotonic()
+    TIMED.grade(grid_stride_loop)
+    later = time.monotonic() - start
+    print(f"first {first:.1f} s, later {later:.1f} s")
+    assert first < 10
+    assert later < 3

@@ -1,0 +1,168 @@
+"""Kernel exercises without a GPU: what compiles, what is said, and the verdict on made-up measurements."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.gpu.right_kernels import RIGHT, grid_stride_loop, one_thread_per_element
+from tests.wrong.gpu_kernels import (
+    COPY,
+    FATAL,
+    WRONG,
+    accumulates_in_fp16,
+    launches_nothing,
+    returns_the_reference,
+)
+from tutorlib import device, targets
+from tutorlib.bench import Measurement
+from tutorlib.check import CheckFailed, check
+from tutorlib.device import GPU
+
+H200 = GPU("NVIDIA H200", "90", 132, 60 * 2**20, 140 * 2**30, "580.0")
+TIMED = replace(COPY, points=5, bench_shape=(16384, 16384), tiers=(0.7, 0.9))
+
+
+def measurement(ratio, spread=0.01, median_us=500.0, throttled=()):
+    return Measurement(
+        shape=(16384, 16384),
+        dtype="fp32",
+        median_us=median_us,
+        lower_us=median_us * 0.99,
+        upper_us=median_us * 1.01,
+        baseline="torch copy_",
+        baseline_us=median_us * ratio,
+        ratio=ratio,
+        spread=spread,
+        n=40,
+        clock_mhz=1980,
+        throttled=throttled,
+        tflops=None,
+        gbps=2**31 / median_us / 1e3,
+        gpu="NVIDIA H200",
+        versions={},
+    )
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    monkeypatch.setattr(device, "gpu", lambda: None)
+
+
+@pytest.mark.usefixtures("no_gpu")
+class TestWithoutAGpu:
+    @pytest.mark.parametrize("kernel", [case[1] for case in (*RIGHT, *WRONG, *FATAL)], ids=lambda k: k.__name__)
+    def test_every_kernel_of_the_gpu_tests_compiles(self, kernel):
+        exercise = next(case[0] for case in (*RIGHT, *WRONG, *FATAL) if case[1] is kernel)
+        outcome = exercise.grade(kernel)
+        wanted = "failed" if kernel in (returns_the_reference, launches_nothing) else "not_run"
+        assert outcome.status == wanted, outcome.message
+        assert outcome.points == 0
+
+    def test_not_run_is_printed_and_not_raised(self, capsys, monkeypatch):
+        monkeypatch.setattr("tutorlib.exercises.find", lambda id: COPY)
+        check("99.1", one_thread_per_element)
+        assert capsys.readouterr().out == "– 99.1 copy: compiled for sm_80; not run: no GPU here\n"
+
+    def test_a_missing_instruction_fails(self, monkeypatch):
+        outcome = replace(COPY, requires=("cp.async", "ldmatrix")).grade(grid_stride_loop)
+        assert outcome.status == "failed"
+        assert "without cp.async and ldmatrix, which the exercise is about" in outcome.message
+
+    def test_a_forbidden_instruction_fails(self):
+        outcome = replace(COPY, forbids=("ld.global",)).grade(grid_stride_loop)
+        assert "still uses ld.global" in outcome.message
+
+    def test_an_unwritten_kernel(self, monkeypatch):
+        from tests.unwritten import unwritten
+
+        assert COPY.grade(unwritten).message == "✗ 99.1 copy: not written yet"
+
+    def test_what_is_no_kernel(self):
+        assert COPY.grade(3).message == "✗ 99.1 copy: 3 is not a @cute.jit function."
+
+    def test_what_does_not_compile_names_the_line(self, monkeypatch):
+        monkeypatch.setattr("tutorlib.exercises.find", lambda id: COPY)
+        with pytest.raises(CheckFailed, match="does not compile"):
+            check("99.1", accumulates_in_fp16)  # it takes three tensors
+
+
+@pytest.mark.parametrize(
+    ("needs", "arch", "why"),
+    [
+        ("80", "75", "this GPU is sm_75"),
+        ("80", "80", None),
+        ("80", "89", None),
+        ("80", "120", None),
+        ("90", "90", None),
+        ("90", "80", "this GPU is sm_80"),
+        ("90", "100", "this GPU is sm_100"),
+        ("100", "103", None),
+        ("100", "120", "this GPU is sm_120"),
+    ],
+)
+def test_which_gpu_runs_what(needs, arch, why, monkeypatch):
+    monkeypatch.setattr(device, "gpu", lambda: replace(H200, arch=arch))
+    assert device.why_not(needs) == why
+
+
+class TestVerdict:
+    def test_every_tier(self):
+        outcome = TIMED.verdict(measurement(0.95), 1.0, H200)
+        assert (outcome.status, outcome.points, outcome.message) == ("passed", 5, "✓ 99.1 copy: 5 points")
+
+    def test_some_tiers(self):
+        outcome = TIMED.verdict(measurement(0.80), 1.0, H200)
+        assert (outcome.status, outcome.points) == ("partial", 4)
+        assert "4 of 5 points" in outcome.message
+        assert "at 0.80 of torch copy_'s speed; the next point needs 0.90" in outcome.message
+
+    def test_no_tier(self):
+        assert TIMED.verdict(measurement(0.5), 0.9, H200).points == 3
+
+    def test_tiers_are_fractions_of_the_target(self):
+        assert TIMED.verdict(measurement(0.8), 0.85, H200).points == 5
+
+    def test_no_target(self):
+        assert TIMED.verdict(measurement(0.01), None, H200).points == 5
+
+    @pytest.mark.parametrize("noise", [{"spread": 0.06}, {"throttled": ("heat",)}])
+    def test_too_noisy_is_not_too_slow(self, noise):
+        outcome = TIMED.verdict(measurement(0.5, **noise), 1.0, H200)
+        assert (outcome.status, outcome.points) == ("partial", 3)
+        assert "too noisy to grade its speed, run it again" in outcome.message
+        assert "the next point" not in outcome.message
+
+    def test_below_the_roofline(self):
+        outcome = TIMED.verdict(measurement(2.0, median_us=100.0), 1.0, H200)
+        assert (outcome.status, outcome.points) == ("failed", 0)
+        assert "is impossible: by its datasheet this GPU needs 43" in outcome.message
+
+    def test_an_unknown_gpu_refuses_no_time(self):
+        unknown = replace(H200, name="NVIDIA Z9000")
+        assert unknown.hardware is None
+        assert TIMED.verdict(measurement(2.0, median_us=1.0), 1.0, unknown).status == "passed"
+
+
+def test_wrong_sizes_share_the_points_of_correctness():
+    from tutorlib.exercise import Wrong
+
+    outcome = TIMED.wrong({(192, 320): Wrong("off.")})
+    assert (outcome.status, outcome.points) == ("partial", 2)
+    assert outcome.message.splitlines() == [
+        "✗ 99.1 copy: 2 of 3 sizes right",
+        "  192×320: off.",
+        "  It is right at 256×256, where all sizes agree: is one size used in another's place?",
+    ]
+
+
+def test_targets_are_kept_by_architecture(tmp_path, monkeypatch):
+    monkeypatch.setattr(targets, "FILE", tmp_path / "targets.json")
+    targets.load.cache_clear()
+    assert targets.target("sm_90", "05.3") is None
+    machine = {"gpu": "NVIDIA H200", "driver": "580"}
+    targets.save("sm_90", machine, "2026-11-20", {"05.3": 0.99, "05.4": 0.5})
+    targets.save("sm_80", machine, "2026-11-20", {"05.3": 0.9})
+    targets.save("sm_90", machine, "2026-11-21", {"05.4": 0.6})
+    assert [targets.target("sm_90", "05.3"), targets.target("sm_90", "05.4")] == [0.99, 0.6]
+    assert targets.target("sm_80", "05.3") == 0.9
+    targets.load.cache_clear()
