@@ -130,10 +130,7 @@ def explore_divide(source: Any = "(16,8):(8,1)", cut: Any = "(4,4)") -> Explorer
 
 def explore_swizzle(source: Any = "(8,64):(64,1)", swizzle: tuple[int, int, int] = (3, 3, 3)) -> Explorer:
     """The bank of every cell before and after a swizzle, and the wavefronts of an access; click where it begins."""
-    sliders = [
-        ipywidgets.IntSlider(value, 0, high, description=name, layout=ipywidgets.Layout(width="220px"))
-        for name, value, high in zip("BMS", swizzle, (5, 5, 7), strict=True)
-    ]
+    sliders = [slider(name, value, high) for name, value, high in zip("BMS", swizzle, (5, 5, 7), strict=True)]
     width = ipywidgets.Dropdown(options={"1: fp8": 1, "2: bf16": 2, "4: fp32": 4}, value=2, description="bytes")
     access = ipywidgets.Dropdown(options=list(ACCESSES), value=list(ACCESSES)[-1], description="access")
 
@@ -141,6 +138,12 @@ def explore_swizzle(source: Any = "(8,64):(64,1)", swizzle: tuple[int, int, int]
         return swizzle_view((b, m, s), small(typed), element_bytes, name, click[1] if click else (0, 0))
 
     return Explorer([layout_box("layout", source), width, access, *sliders], compute, swizzle_scene)
+
+
+def slider(name: str, value: int, high: int) -> ipywidgets.IntSlider:
+    """A slider from 0, narrow enough that three stand in a row."""
+    size, style = ipywidgets.Layout(width="190px"), {"description_width": "18px"}
+    return ipywidgets.IntSlider(value, 0, high, description=name, layout=size, style=style)
 
 
 def text_box(name: str, value: str) -> ipywidgets.Text:
