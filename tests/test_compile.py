@@ -9,11 +9,20 @@ import cuda.tile as ct
 import cutlass
 import numpy as np
 import pytest
+import torch
 from cutlass import cute
 from cutlass.cute.runtime import from_dlpack
 from cutlass.memory import SmemAllocator
 
-from tutorlib.compile import CompileFailed, TensorSpec, compile_cute, compile_cutile, compile_host, ptxas_path
+from tutorlib.compile import (
+    CompileFailed,
+    TensorSpec,
+    call_host,
+    compilations,
+    compile_cute,
+    compile_cutile,
+    ptxas_path,
+)
 
 VECTOR = TensorSpec((1024,))
 
@@ -121,11 +130,31 @@ def fill_with_its_sum(a: cute.Tensor, factor: cutlass.Constexpr):
 
 
 def test_a_host_function_runs_on_the_cpu():
-    values = np.arange(5, dtype=np.float32)
-    compiled = compile_host(fill_with_its_sum, from_dlpack(values).mark_layout_dynamic(), 10.0)
-    longer = np.ones(7, dtype=np.float32)
-    compiled(from_dlpack(longer).mark_layout_dynamic())
-    assert longer.tolist() == [70, 1, 1, 1, 1, 1, 1]
+    ones = np.ones(7, dtype=np.float32)
+    call_host(fill_with_its_sum, from_dlpack(ones), 10.0)
+    assert ones.tolist() == [70, 1, 1, 1, 1, 1, 1]
+
+
+def test_compilations_of_direct_calls_are_counted():
+    @cute.jit
+    def fill(a: cute.Tensor):
+        for i in range(cute.size(a)):
+            a[i] = 1.5
+
+    def compiled_by(*tensors):
+        before = compilations()
+        for tensor in tensors:
+            fill(tensor)
+        return compilations() - before
+
+    sizes = [3, 5, 3]
+    assert compiled_by(*(from_dlpack(np.zeros(n, np.float32)) for n in sizes)) == 2
+    assert compiled_by(*(from_dlpack(np.zeros(n, np.float32)).mark_layout_dynamic() for n in sizes)) == 1
+
+
+def test_a_torch_tensors_spec():
+    assert TensorSpec.like(torch.zeros(3, 4, dtype=torch.bfloat16)) == TensorSpec((3, 4), "bf16")
+    assert TensorSpec.like(torch.zeros(3, dtype=torch.int32), dynamic=True) == TensorSpec((3,), "int32", dynamic=True)
 
 
 def test_a_host_functions_failure_names_its_line():
@@ -134,7 +163,7 @@ def test_a_host_functions_failure_names_its_line():
         a[0, 0] = 1.0
 
     with pytest.raises(CompileFailed, match=r"^line \d+, `a\[0, 0\] = 1.0`: "):
-        compile_host(host, from_dlpack(np.zeros(3, np.float32)))
+        call_host(host, from_dlpack(np.zeros(3, np.float32)))
 
 
 def test_instructions():

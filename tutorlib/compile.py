@@ -82,6 +82,12 @@ class TensorSpec:
     divisibility: int = 1
     align: int = 16
 
+    @classmethod
+    def like(cls, tensor: Any, dynamic: bool = False) -> "TensorSpec":
+        """The type of a contiguous torch tensor."""
+        names = {torch_name: name for name, torch_name in CUTILE_NAME.items()}  # cuTile's names are torch's
+        return cls(tuple(tensor.shape), names[str(tensor.dtype).removeprefix("torch.")], dynamic=dynamic)
+
     @property
     def stride_order(self) -> tuple[int, ...]:
         return self.order or tuple(reversed(range(len(self.shape))))
@@ -181,10 +187,12 @@ def compile_cute(answer: Callable[..., None], specs: Sequence[TensorSpec], arch:
     Raises CompileFailed; an unwritten answer's NotImplementedError("Exercise …") passes through.
     """
     import cutlass.memory
+    from cutlass import cute
 
+    fakes = [spec.fake() for spec in specs]
     with tempfile.TemporaryDirectory() as folder:
         options = f"--gpu-arch {arch} --keep-ptx --keep-cubin --dump-dir {folder}"
-        built = run_compiler(answer, [spec.fake() for spec in specs], options)
+        built = explained(lambda more: cute.compile(answer, *fakes, options=f"{options} {more}"))
     ptx, cubin = built.artifacts.PTX, built.artifacts.CUBIN
     if not isinstance(cubin, bytes):
         raise CompileFailed(f"{name_of(answer)} launches no kernel")
@@ -198,32 +206,43 @@ def compile_cute(answer: Callable[..., None], specs: Sequence[TensorSpec], arch:
     return replace(compiled, function=built)
 
 
-def compile_host(answer: Callable[..., None], *args: Any) -> Callable[..., None]:
-    """Compile a @cute.jit function that launches nothing, for arguments like these; the result runs on the CPU.
+def call_host(answer: Callable[..., None], *args: Any) -> None:
+    """Call a @cute.jit function that launches nothing: it is compiled for the CPU, where that is new, and runs there.
 
-    It is called with the arguments that are not Constexpr. Raises as compile_cute does.
+    Raises as compile_cute does.
     """
-    return run_compiler(answer, args)
-
-
-def run_compiler(answer: Callable[..., None], args: Sequence[Any], options: str = "") -> Any:
-    """`cute.compile`. A failure that does not say where it is happens a second time with line numbers kept."""
     from cutlass import cute
 
-    def attempt(options: str) -> Any:
+    explained(lambda more: cute.compile(answer, *args, options=more) if more else answer(*args))
+
+
+def compilations() -> int:
+    """How many functions CuTe has compiled in this process for direct calls; each is kept for the next call like it."""
+    from cutlass.cutlass_dsl import CuTeDSL
+
+    return len(CuTeDSL._get_dsl().jit_cache)
+
+
+def explained(build: Callable[[str], Any]) -> Any:
+    """build(more options), whose failures become CompileFailed.
+
+    One that does not say where it is happens a second time with line numbers kept, which makes longer PTX.
+    """
+
+    def attempt(more: str) -> Any:
         try:
-            return cute.compile(answer, *args, options=options)
+            return build(more)
         except NotImplementedError:
             raise
         except Exception as error:  # DSLBaseError, MLIRError and whatever the reader's own lines raise
             raise explain(error, cute_message(error)) from error
 
     try:
-        return attempt(options)
+        return attempt("")
     except CompileFailed as failed:
         if failed.line:
             raise
-    return attempt(f"{options} --generate-line-info")
+    return attempt("--generate-line-info")
 
 
 def compile_cutile(kernel: Any, args: Sequence[Any], arch: str = "sm_90") -> Compiled:
