@@ -4,6 +4,7 @@ from tutorlib.draw.algebra import show_complement, show_compose, show_divide, sh
 from tutorlib.draw.banks import show_banks, show_swizzle
 from tutorlib.draw.layouts import show_layout, show_layouts, show_memory
 from tutorlib.draw.threads import show_tv
+from tutorlib.draw.timeline import show_timeline
 
 __all__ = [
     "show_banks",
@@ -15,5 +16,6 @@ __all__ = [
     "show_memory",
     "show_product",
     "show_swizzle",
+    "show_timeline",
     "show_tv",
 ]
