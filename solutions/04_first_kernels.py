@@ -1,0 +1,609 @@
+# %% [markdown]
+# # 04 · First kernels
+#
+# So far a layout was a function you called from Python, one coordinate at a time. A **kernel** is a function that
+# thousands of threads call at once, each with its own coordinate. On this page you write your first ones in CuTe DSL:
+# Python that is compiled, without a C++ compiler in sight.
+#
+# You do not need a GPU to read on. Everything here compiles on any machine, host functions run on any machine, and
+# where a kernel cannot be run the page says so.
+
+# %%
+import cutlass
+import cutlass.cute as cute
+import torch
+from cutlass.cute.runtime import from_dlpack
+
+from tutorlib import check
+from tutorlib.compile import TensorSpec, compilations, compile_cute
+from tutorlib.draw import show_layout, show_tv
+from tutorlib.gpu import run_on_gpu
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+
+# %% [markdown]
+# ## Host and device
+#
+# Two decorators, two places:
+#
+# - `@cute.kernel` is the **device** side: the code of one thread. It may ask which thread it is.
+# - `@cute.jit` is the **host** side: the code of the CPU that decides how many threads there are, and launches them.
+#
+# Threads come in **blocks**, and a launch says how many blocks (`grid`) of how many threads (`block`). Both have three
+# directions; we use the first and leave the others at 1.
+
+
+# %%
+@cute.kernel
+def hello_kernel():
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    cute.printf("hello from thread {} of block {}", thread, block)
+
+
+@cute.jit
+def hello():
+    hello_kernel().launch(grid=(2, 1, 1), block=(4, 1, 1))
+
+
+# %% [markdown]
+# How many lines will it print, and in which order? Decide, then run. (`run_on_gpu` is this course's: it compiles a
+# host function, calls it and waits for the GPU. Without a GPU it compiles and tells you about the result.)
+
+# %%
+_ = run_on_gpu(hello)
+# %% [markdown]
+# Eight threads, eight lines. Nothing promises an order between blocks, and code that relies on one is broken even
+# where it seems to work.
+#
+# Two things to keep in mind when you compare this with older slides and articles, where names were still moving. The
+# launch hangs on the call, `kernel(…).launch(grid=…, block=…)`; and a thread learns its number from
+# `cute.arch.thread_idx()`, a tuple of three. Some names that you may meet elsewhere are not there:
+
+# %%
+for name in ("from_numpy", "to_numpy", "thread_idx", "block_idx", "syncthreads"):
+    print(f"cute.{name:12}", "exists" if hasattr(cute, name) else "does not exist")
+
+# %% [markdown]
+# ## Two times: while compiling, while running
+#
+# Your function's Python is executed once, *while it is compiled*, with stand-ins for what nobody knows yet. What that
+# execution does to the stand-ins is recorded, and the record becomes machine code. So there are two ways to print:
+#
+# - `print` happens while compiling. It shows what the compiler knows, and `?` for what it does not.
+# - `cute.printf` is recorded, and happens each time that the machine code runs.
+#
+# A parameter marked `cutlass.Constexpr` is known while compiling; any other is not. The function below launches
+# nothing, so it is plain CPU code and runs on your laptop too.
+
+
+# %%
+@cute.jit
+def scaled(n: cutlass.Int32, factor: cutlass.Constexpr):
+    print("compiling: n =", n, "and factor =", factor)
+    cute.printf("running: n = {} and n * factor = {}", n, n * factor)
+
+
+# %% [markdown]
+# `cute.compile` compiles and does not run. The 1 is there for its type alone; the 3 goes into the machine code. Which
+# line appears?
+
+# %%
+triple = cute.compile(scaled, 1, 3)
+
+# %% [markdown]
+# And now? The result takes what is left to be given at run time.
+
+# %%
+for n in (5, 7):
+    triple(n)
+
+# %% [markdown]
+# You can also call a jitted function directly, without `cute.compile`. Then your Python is executed at *every* call, to
+# see what it records, and compiled only where nothing like it has been compiled before. `compilations()` counts those.
+
+
+# %%
+@cute.jit
+def silent(n: cutlass.Int32, factor: cutlass.Constexpr):
+    print("  traced: n =", n, "and factor =", factor)
+
+
+def try_calls(number, calls):
+    for n, factor in calls:
+        before = compilations()
+        print(f"silent({number.__name__}({n}), {factor})")
+        silent(number(n), factor)
+        print("  compiled anew:", compilations() - before)
+
+
+try_calls(cutlass.Int32, [(5, 3), (7, 3), (7, 4), (9, 4)])
+
+# %% [markdown]
+# Four calls, two compilations: another `n` is only another number for the same code, another `factor` is other code.
+#
+# And if you pass plain Python numbers? The code is the same, with `n` still unknown to it. Yet:
+
+# %%
+try_calls(int, [(5, 3), (7, 3)])
+
+# %% [markdown]
+# In this version of the DSL (4.8.1) a plain number takes part in the search for a compiled function, so each new value
+# costs a compilation. In a direct call, say `cutlass.Int32(n)`; or compile once and keep the result, as `triple` does.
+#
+# ## Tensors without copies
+#
+# A `cute.Tensor` is a pointer and a layout. `from_dlpack` makes one from a tensor of PyTorch (or an array of NumPy)
+# without copying anything: it takes the address, the shape and the strides.
+
+# %%
+x = torch.arange(6, dtype=torch.float32).reshape(2, 3)
+for name, view in {"x": from_dlpack(x), "x.T": from_dlpack(x.T)}.items():
+    print(f"{name:4} {view.shape}:{view.stride} of {view.element_type.__name__}")
+
+
+# %%
+@cute.jit
+def put_42(a: cute.Tensor):
+    a[1, 0] = 42.0
+
+
+put_42(from_dlpack(x))
+print(x)
+
+# %% [markdown]
+# The 42 is in PyTorch's own memory. Passing `x` itself is refused; slides from the DSL's first days do it, so here is
+# what happens today:
+
+# %%
+try:
+    put_42(x)
+except Exception as error:
+    print(f"{type(error).__name__}: {error.message}")
+
+# %% [markdown]
+# A loop over the elements needs their number, which is `cute.size(a)`. This one adds them up, one after the other, on
+# the CPU.
+
+
+# %%
+@cute.jit
+def total(a: cute.Tensor, out: cute.Tensor):
+    s = a[0]
+    for i in range(1, cute.size(a)):
+        s += a[i]
+    out[0] = s
+
+
+a, out = torch.arange(1, 101, dtype=torch.float32), torch.zeros(1)
+total(from_dlpack(a), from_dlpack(out))
+print(out.item(), a.sum().item())
+
+# %% [markdown]
+# **Exercise 04.1** (about 2 lines). Write `axpy(alpha, x, y)`, one of the oldest routines of numerical computing: it
+# adds alpha·x to y, in place, for vectors of any length.
+
+
+# %%
+@cute.jit
+def axpy(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
+    ### BEGIN SOLUTION (about 2 lines)
+    for i in range(cute.size(x)):
+        y[i] = alpha * x[i] + y[i]
+    ### END SOLUTION
+
+
+# %%
+check("04.1", axpy)
+
+# %% [markdown]
+# ## Loops and branches of either time
+#
+# `for i in range(…)` in a jitted function becomes a loop in the machine code. Its body is executed once while
+# compiling, with a stand-in for `i`. `cutlass.range_constexpr` is Python's own loop: its body is executed, and
+# recorded, once for each `i`, and no loop is left. What do the two loops print while compiling?
+
+
+# %%
+@cute.jit
+def two_loops():
+    for i in range(3):
+        print("range, i =", i)
+    for i in cutlass.range_constexpr(3):
+        print("range_constexpr, i =", i)
+
+
+two_loops()
+
+# %% [markdown]
+# Branches are the same. An `if` on something that only the run knows becomes a branch of the machine code, so both
+# sides are executed while compiling. `cutlass.const_expr` asks for Python's own `if`, and then the side not taken is
+# not even looked at.
+
+
+# %%
+@cute.jit
+def two_branches(n: cutlass.Int32, wide: cutlass.Constexpr):
+    if n > 2:
+        print("n is large")
+    else:
+        print("n is small")
+    if cutlass.const_expr(wide):
+        print("wide")
+    else:
+        print("narrow")
+
+
+two_branches(5, True)
+
+# %% [markdown]
+# That is why a run-time branch cannot leave the function early. Both sides are recorded, and what comes after them
+# belongs to both:
+
+
+# %%
+@cute.jit
+def leave_early(n: cutlass.Int32):
+    if n > 2:
+        return
+    cute.printf("small")
+
+
+try:
+    leave_early(5)
+except Exception as error:
+    print(error.message)
+
+# %% [markdown]
+# This is what templates are for in C++. A kernel takes its tile sizes, its number of stages, the operation at its
+# end as `Constexpr`, loops over them with `range_constexpr`, and all of that is gone before the first thread starts.
+#
+# **Exercise 04.2** (about 5 lines). Write `polynomial(coefficients, x, y)`: for every element,
+# y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients known while compiling. Do it by Horner's rule, from the
+# last coefficient down: one multiplication and one addition for each. Which loop is of which kind?
+
+
+# %%
+@cute.jit
+def polynomial(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
+    ### BEGIN SOLUTION (about 5 lines)
+    for i in range(cute.size(x)):
+        value = coefficients[-1]
+        for power in cutlass.range_constexpr(len(coefficients) - 2, -1, -1):
+            value = value * x[i] + coefficients[power]
+        y[i] = value
+    ### END SOLUTION
+
+
+# %%
+check("04.2", polynomial)
+
+# %% [markdown]
+# ## Static layouts, dynamic layouts
+#
+# Is a tensor's size known while compiling? With `from_dlpack` it is: shape and stride are part of the tensor's
+# *type*. Here five vectors of three different lengths go through one function. How many times will it be compiled?
+
+
+# %%
+@cute.jit
+def negate(a: cute.Tensor):
+    print("  compiling for", a.layout)
+    for i in range(cute.size(a)):
+        a[i] = -a[i]
+
+
+def count(views):
+    before = compilations()
+    for view in views:
+        negate(view)
+    return compilations() - before
+
+
+vectors = [torch.ones(n) for n in (3, 5, 3, 100, 5)]
+print("static layouts, compilations:", count([from_dlpack(v) for v in vectors]))
+
+# %% [markdown]
+# (The line appears at every call, as `silent` taught us; compiled is only what is new.) One compilation for each
+# shape. `mark_layout_dynamic` takes the sizes out of the type again and leaves them to the run. Now the same five:
+
+# %%
+print("dynamic layouts, compilations:", count([from_dlpack(v).mark_layout_dynamic() for v in vectors]))
+
+# %% [markdown]
+# One for all. What is left in the type? A `?` is a number that the run brings along, with `{i64}` one of 64 bits. The
+# stride 1 is kept: that elements lie next to each other is worth knowing, since it is what allows a load of several
+# elements at once. In two dimensions:
+
+
+# %%
+@cute.jit
+def look(a: cute.Tensor):
+    print("  ", a.layout)
+
+
+m = torch.zeros(4, 6)
+for name, view in {"rows": m, "columns": m.T, "a window": m[:, :5]}.items():
+    print(name)
+    look(from_dlpack(view))
+    look(from_dlpack(view).mark_layout_dynamic())
+
+# %% [markdown]
+# One trap. A function compiled for a static layout *believes* it. Six elements went into the type here; what does it
+# answer for eight?
+
+# %%
+total_of_6 = cute.compile(total, from_dlpack(torch.ones(6)), from_dlpack(out))
+total_of_6(from_dlpack(torch.ones(8)), from_dlpack(out))
+print(out.item())
+
+# %% [markdown]
+# No error. Where you keep compiled functions yourself, the layout belongs in the key under which you keep them.
+#
+# **Exercise 04.3** (about 3 lines). Write `compilations_for(layouts, dynamic)`: how many compilations a function needs
+# that is called once for each tensor of a list. A layout is given as a pair, `((4, 6), (6, 1))`, shape and stride;
+# each has exactly one stride that is 1. All tensors hold floats.
+
+
+# %%
+def compilations_for(layouts, dynamic):
+    ### BEGIN SOLUTION (about 3 lines)
+    if dynamic:
+        layouts = [(len(shape), stride.index(1)) for shape, stride in layouts]
+    return len(set(layouts))
+    ### END SOLUTION
+
+
+# %%
+check("04.3", compilations_for)
+
+# %% [markdown]
+# ## A kernel with data
+#
+# Now to the device. We have n numbers and want a thread for each. A thread knows its block and its place in the block,
+# and its element is a layout of the two: for blocks of 8 threads
+
+# %%
+show_layout("(8,5):(1,8)", "thread (down), block (across) → element")
+
+# %% [markdown]
+# which is `block * 8 + thread`. In code, with 128 threads to a block:
+
+# %%
+THREADS = 128
+
+
+@cute.jit
+def my_element():
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    return block * THREADS + thread
+
+
+@cute.kernel
+def square_kernel(x: cute.Tensor, y: cute.Tensor):
+    i = my_element()
+    y[i] = x[i] * x[i]
+
+
+@cute.jit
+def square(x: cute.Tensor, y: cute.Tensor):
+    square_kernel(x, y).launch(grid=(cute.size(x) // THREADS, 1, 1), block=(THREADS, 1, 1))
+
+
+# %% [markdown]
+# (`my_element` is called by a kernel, so it becomes device code. A `@cute.jit` function belongs to whoever calls it.)
+#
+# Always compare with something that you trust:
+
+# %%
+x = torch.randn(1024, device=device)
+y = torch.empty_like(x)
+if run_on_gpu(square, x, y):
+    torch.testing.assert_close(y, x * x)
+    print("agrees with torch")
+
+# %% [markdown]
+# What has the compiler made of it? Below is all that one thread does, in PTX, the assembly language of NVIDIA's GPUs.
+# Look for the three steps: where am I (`%tid` is the thread, `%ctaid` the block), load, multiply, store.
+
+# %%
+vector = TensorSpec((1024,))
+print(compile_cute(square, [vector, vector]).body)
+
+# %% [markdown]
+# A shift instead of a multiplication by 128, and no trace of a layout: it was all worked out while compiling. With a
+# dynamic layout the compiler has less to work with. Compare what it takes to find the element (i, i) of a matrix:
+
+
+# %%
+@cute.kernel
+def diagonal_kernel(a: cute.Tensor):
+    i = my_element()
+    a[i, i] = 1.0
+
+
+@cute.jit
+def diagonal(a: cute.Tensor):
+    diagonal_kernel(a).launch(grid=(1, 1, 1), block=(THREADS, 1, 1))
+
+
+for dynamic in (False, True):
+    compiled = compile_cute(diagonal, [TensorSpec((128, 128), dynamic=dynamic)])
+    print("dynamic:" if dynamic else "static:", compiled.body, sep="\n")
+
+# %% [markdown]
+# Static: shifts by constants and additions, in 32 bits. Dynamic: the stride arrives as a parameter (`[param_0+16]`),
+# and is multiplied with in 64 bits. That is little, and it saves a compilation for every new shape. So matrices are
+# often dynamic; tiles, whose layouts carry the structure of a kernel, are static.
+#
+# **Exercise 04.4** (about 5 lines). Write the two halves of a vector addition, c = a + b. Sizes are multiples of 128.
+# Use `THREADS` and, if you like, `my_element`.
+
+
+# %%
+@cute.kernel
+def add_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    ### BEGIN SOLUTION (about 2 lines)
+    i = my_element()
+    c[i] = a[i] + b[i]
+    ### END SOLUTION
+
+
+@cute.jit
+def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    ### BEGIN SOLUTION (about 1 line)
+    add_kernel(a, b, c).launch(grid=(cute.size(c) // THREADS, 1, 1), block=(THREADS, 1, 1))
+    ### END SOLUTION
+
+
+# %%
+check("04.4", vector_add)
+
+# %% [markdown]
+# ## Sizes that do not divide
+#
+# Twenty elements and blocks of eight: two blocks leave a rest, three have too many threads. Launch the third, and let
+# the threads that have no element do nothing. Outlined are those threads.
+
+# %%
+show_layout("(8,3):(1,8)", "20 elements, 3 blocks of 8", highlight=range(20, 24))
+
+# %% [markdown]
+# Such a guard is called a **predicate**. Without one, those four threads read past the end of `a` and `b`, and write
+# past the end of `c`, into whatever lies there. Nothing warns you: the memory behind a tensor usually belongs to your
+# process too. The checker puts a guarded band around its outputs to catch it.
+#
+# Mind what you put inside the `if`. All threads of a block have to meet at a barrier, so a barrier inside a branch that
+# some threads do not take is an error, and the compiler lets you make it:
+
+
+# %%
+@cute.kernel
+def half_a_barrier_kernel(a: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    if thread < 64:
+        cute.arch.barrier()
+    a[thread] = 1.0
+
+
+@cute.jit
+def half_a_barrier(a: cute.Tensor):
+    half_a_barrier_kernel(a).launch(grid=(1, 1, 1), block=(THREADS, 1, 1))
+
+
+print(compile_cute(half_a_barrier, [TensorSpec((128,))]).body)
+
+# %% [markdown]
+# Read the third to fifth line: threads above 63 jump over `bar.sync`, where the others wait for them. That kernel may
+# hang, or it may seem to work until the day when it does not. The barrier goes outside the `if`. You will hunt one of
+# these down in notebook 18.
+#
+# **Exercise 04.5** (about 6 lines). A vector addition for any size, compiled once: the checker passes dynamic
+# layouts.
+
+
+# %%
+@cute.kernel
+def add_any_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    i = my_element()
+    ### BEGIN SOLUTION (about 2 lines)
+    if i < cute.size(c):
+        c[i] = a[i] + b[i]
+    ### END SOLUTION
+
+
+@cute.jit
+def vector_add_any(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    ### BEGIN SOLUTION (about 2 lines)
+    blocks = cute.ceil_div(cute.size(c), THREADS)
+    add_any_kernel(a, b, c).launch(grid=(blocks, 1, 1), block=(THREADS, 1, 1))
+    ### END SOLUTION
+
+
+# %%
+check("04.5", vector_add_any)
+
+# %% [markdown]
+# ## Several elements at once: TensorSSA
+#
+# A thread that has one float loads 4 bytes. One instruction can load 16. So give each thread four elements in a row.
+# Eight threads then have 32:
+
+# %%
+show_tv("(8,4):(4,1)", (1, 32), "thread (T) and value (V): four elements a thread")
+
+# %% [markdown]
+# In the kernel, `load()` reads a whole (static) tensor into a value, with which you compute as with a NumPy array:
+# element by element, with `cute.where` for a choice. `store()` writes it back. Such a value is a **TensorSSA**. It
+# lives in registers, and it never changes: an operation gives a new one. Again this works on the CPU too:
+
+
+# %%
+@cute.jit
+def relu(x: cute.Tensor, y: cute.Tensor):
+    v = x.load()
+    print(v.shape, v.dtype)
+    y.store(cute.where(v > 0, v, cute.full_like(v, 0)))
+
+
+x, y = torch.linspace(-3, 3, 7), torch.zeros(7)
+relu(from_dlpack(x), from_dlpack(y))
+print(x, y, sep="\n")
+
+
+# %%
+@cute.jit
+def overwrite(x: cute.Tensor):
+    v = x.load()
+    v[0] = 1.0
+
+
+try:
+    overwrite(from_dlpack(x))
+except TypeError as error:
+    print(error)
+
+# %% [markdown]
+# Where do a thread's four elements come from? From ⊘: `cute.local_tile(x, (4,), (i,))` divides x into pieces of four
+# and takes piece i. The piece is a tensor with the static layout `4:1`, even where x itself is dynamic, so `load()`
+# can have it.
+#
+# **Exercise 04.6** (about 6 lines). Write `leaky_relu`: y = x where x > 0, and x/8 elsewhere. Sizes are multiples of
+# 4, not of 512, and dynamic. Each thread computes one piece of four elements, with one load and one store; the
+# checker looks into the PTX for `ld.global.v4` and `st.global.v4`.
+
+
+# %%
+@cute.kernel
+def leaky_relu_kernel(x: cute.Tensor, y: cute.Tensor):
+    i = my_element()  # which piece of four is this thread's
+    ### BEGIN SOLUTION (about 4 lines)
+    if 4 * i < cute.size(x):
+        four = cute.local_tile(x, (4,), (i,)).load()
+        leaked = cute.where(four > 0, four, four * 0.125)
+        cute.local_tile(y, (4,), (i,)).store(leaked)
+    ### END SOLUTION
+
+
+@cute.jit
+def leaky_relu(x: cute.Tensor, y: cute.Tensor):
+    ### BEGIN SOLUTION (about 2 lines)
+    blocks = cute.ceil_div(cute.size(x), 4 * THREADS)
+    leaky_relu_kernel(x, y).launch(grid=(blocks, 1, 1), block=(THREADS, 1, 1))
+    ### END SOLUTION
+
+
+# %%
+check("04.6", leaky_relu)
+
+# %% [markdown]
+# ## Keep this
+#
+# - Your Python runs while compiling. What it does to stand-ins is what runs later. `print` belongs to the first time,
+#   `cute.printf` to the second.
+# - `Constexpr`, `range_constexpr` and `const_expr` are the compiler's; everything else is the run's.
+# - A static layout is part of the type: one compilation for each. A dynamic one keeps its rank and its stride 1.
+# - A thread's element is a layout of (thread, block). Where it may lie outside, there is a predicate, and no barrier
+#   inside it.
+# - Four floats a thread are one load. How far that gets you is the next page: a copy at the speed of the memory.
