@@ -1,7 +1,7 @@
 """The `tutor` command."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -82,6 +82,85 @@ def grade(
     else:
         out.print(scores.table(), soft_wrap=False)
     raise typer.Exit(0 if scores.full else 1)
+
+
+@app.command()
+def doctor() -> None:
+    """What this machine has, what is missing, and what it can grade."""
+    from tutorlib.doctor import report
+
+    for line in report():
+        out.print(f"{line.what:<9}{line.says}", style="yellow" if line.bad else None, markup=False)
+
+
+Names = Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")]
+
+
+@app.command()
+def calibrate(names: Names = None) -> None:
+    """Write throughput targets for this GPU's architecture: what the solutions reach here."""
+    from datetime import date
+
+    from tutorlib import device, evidence, targets
+
+    machine = gpu_machine(device.this_machine())
+    runs = [evidence.rehearse(name) for name in chosen(names or []) if evidence.is_timed(name)]
+    ratios, problems = evidence.calibrated(runs)
+    targets.save(machine["arch"], machine, date.today().isoformat(), ratios)
+    for id, ratio in ratios.items():
+        out.print(f"{id}  {ratio:.3f}", markup=False)
+    if problems:
+        raise fail("\n".join(problems), 1)
+
+
+@app.command()
+def evidence(
+    names: Names = None,
+    table: Annotated[bool, typer.Option("--table", help="Run nothing; only write README's table.")] = False,
+) -> None:
+    """Run the solutions on this GPU: executed notebooks, figures/data/GPU.json, README's table."""
+    from tutorlib import device, evidence
+
+    if table:
+        evidence.write_table()
+        return
+    machine = gpu_machine(device.this_machine())
+    runs = []
+    for name in chosen(names or []):
+        out.print(f"running {name}", markup=False)
+        runs.append(evidence.run(name))
+    before = evidence.read(evidence.file_of(machine["gpu"]))
+    path = evidence.write(evidence.collect(runs, before))
+    evidence.write_table()
+    out.print(f"wrote {path}", markup=False)
+    if failed := [f"{run.name}: {run.error}" for run in runs if run.error]:
+        raise fail("\n".join(failed), 1)
+
+
+@app.command()
+def plots(names: Annotated[list[str] | None, typer.Argument(help="Figures by name; default: all.")] = None) -> None:
+    """Draw the performance figures from figures/data/."""
+    from tutorlib import plots
+
+    for name in names or plots.FIGURES:
+        if name not in plots.FIGURES:
+            raise fail(f"There is no figure {name}; there are {', '.join(plots.FIGURES)}.")
+        try:
+            written = plots.save(name)
+        except plots.NoData as error:
+            err.print(f"{name}: {error}", style="yellow", markup=False)
+            continue
+        for path in written:
+            out.print(f"wrote {path}", markup=False)
+
+
+def gpu_machine(machine: dict[str, Any]) -> dict[str, Any]:
+    """The machine as it is, where it has a GPU that torch can use."""
+    from tutorlib import device
+
+    if machine["gpu"] is None:
+        raise fail(f"This needs a GPU: {device.obstacle()}.")
+    return machine
 
 
 def chosen(wanted: list[str]) -> list[str]:

@@ -1,8 +1,10 @@
 """The hardware table, and what this machine can do."""
 
+import warnings
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from importlib.util import find_spec
 from typing import Any
 
 PACKAGES = ("torch", "nvidia-cutlass-dsl", "cuda-tile", "tensor-layouts", "nvidia-ml-py")
@@ -23,44 +25,37 @@ class Hardware:
     flops: dict[str, float]
 
 
-MB, TB, TFLOPS = 2**20, 1e12, 1e12
+def hardware(arch: str, sms: int, l2_mb: int, gb_per_s: float, tflops: float, fp8_tflops: float = 0) -> Hardware:
+    """A row of the table, in the datasheets' units. bf16 and fp16 run at the same rate; 0: no fp8."""
+    flops = {"bf16": tflops * 1e12, "fp16": tflops * 1e12} | ({"fp8": fp8_tflops * 1e12} if fp8_tflops else {})
+    return Hardware(arch, sms, l2_mb * 2**20, gb_per_s * 1e9, flops)
 
-# Keyed by what the driver calls the GPU. Longer names first: the first key that the name contains counts.
+
+# By the driver's name for the GPU, whole: an "RTX 4090 Laptop GPU" is no RTX 4090. Rates without sparsity.
 HARDWARE: dict[str, Hardware] = {
-    # NVIDIA A100 Tensor Core GPU datasheet (June 2021); L2: NVIDIA A100 architecture whitepaper, table 1.
-    "A100-SXM4-80GB": Hardware("80", 108, 40 * MB, 2.039 * TB, {"bf16": 312 * TFLOPS, "fp16": 312 * TFLOPS}),
-    "A100 80GB PCIe": Hardware("80", 108, 40 * MB, 1.935 * TB, {"bf16": 312 * TFLOPS, "fp16": 312 * TFLOPS}),
-    "A100-SXM4-40GB": Hardware("80", 108, 40 * MB, 1.555 * TB, {"bf16": 312 * TFLOPS, "fp16": 312 * TFLOPS}),
-    "A100-PCIE-40GB": Hardware("80", 108, 40 * MB, 1.555 * TB, {"bf16": 312 * TFLOPS, "fp16": 312 * TFLOPS}),
-    # NVIDIA H200 datasheet: 989 and 1,979 TFLOP/s dense, 4.8 TB/s. H200 NVL: 835 and 1,671.
-    "H200 NVL": Hardware(
-        "90", 132, 50 * MB, 4.8 * TB, {"bf16": 835 * TFLOPS, "fp16": 835 * TFLOPS, "fp8": 1671 * TFLOPS}
-    ),
-    "H200": Hardware("90", 132, 50 * MB, 4.8 * TB, {"bf16": 989 * TFLOPS, "fp16": 989 * TFLOPS, "fp8": 1979 * TFLOPS}),
-    # NVIDIA H100 datasheet and H100 architecture whitepaper: SXM5 3.35 TB/s, PCIe 2.0 TB/s.
-    "H100 PCIe": Hardware(
-        "90", 114, 50 * MB, 2.0 * TB, {"bf16": 756 * TFLOPS, "fp16": 756 * TFLOPS, "fp8": 1513 * TFLOPS}
-    ),
-    "H100 80GB HBM3": Hardware(
-        "90", 132, 50 * MB, 3.35 * TB, {"bf16": 989 * TFLOPS, "fp16": 989 * TFLOPS, "fp8": 1979 * TFLOPS}
-    ),
-    # NVIDIA Blackwell datasheet, HGX B200: 2.25 and 4.5 PFLOP/s dense, 8 TB/s for each GPU (7.7 in some systems).
-    "B200": Hardware(
-        "100", 148, 126 * MB, 8.0 * TB, {"bf16": 2250 * TFLOPS, "fp16": 2250 * TFLOPS, "fp8": 4500 * TFLOPS}
-    ),
-    # NVIDIA L40S datasheet; L2: NVIDIA Ada GPU architecture whitepaper.
-    "L40S": Hardware("89", 142, 96 * MB, 0.864 * TB, {"bf16": 362 * TFLOPS, "fp16": 362 * TFLOPS, "fp8": 733 * TFLOPS}),
-    # NVIDIA Ada GPU architecture whitepaper, GeForce RTX 4090: tensor rates with fp32 accumulation; fp16 accumulation
-    # runs at twice these.
-    "RTX 4090": Hardware(
-        "89", 128, 72 * MB, 1.008 * TB, {"bf16": 165.2 * TFLOPS, "fp16": 165.2 * TFLOPS, "fp8": 330.3 * TFLOPS}
-    ),
+    # NVIDIA A100 datasheet, June 2021; L2: A100 architecture whitepaper.
+    "NVIDIA A100-SXM4-80GB": hardware("80", 108, 40, 2039, 312),
+    "NVIDIA A100 80GB PCIe": hardware("80", 108, 40, 1935, 312),
+    "NVIDIA A100-SXM4-40GB": hardware("80", 108, 40, 1555, 312),
+    "NVIDIA A100-PCIE-40GB": hardware("80", 108, 40, 1555, 312),
+    # NVIDIA H100 datasheet; SMs and L2: H100 architecture whitepaper.
+    "NVIDIA H100 80GB HBM3": hardware("90", 132, 50, 3350, 989, 1979),
+    "NVIDIA H100 PCIe": hardware("90", 114, 50, 2000, 756, 1513),
+    # NVIDIA H200 datasheet; SMs and L2 as the driver reports them.
+    "NVIDIA H200": hardware("90", 132, 60, 4800, 989, 1979),
+    "NVIDIA H200 NVL": hardware("90", 132, 60, 4800, 835, 1671),
+    # NVIDIA HGX B200 datasheet, for each of its GPUs; SMs and L2 as the driver reports them.
+    "NVIDIA B200": hardware("100", 148, 126, 8000, 2250, 4500),
+    # NVIDIA L40S datasheet; L2: Ada GPU architecture whitepaper.
+    "NVIDIA L40S": hardware("89", 142, 96, 864, 362, 733),
+    # Ada GPU architecture whitepaper; rates with fp32 accumulation (fp16 accumulation runs at twice these).
+    "NVIDIA GeForce RTX 4090": hardware("89", 128, 72, 1008, 165.2, 330.3),
 }
 
 
 def hardware_of(name: str) -> Hardware | None:
     """The limits of the GPU that the driver calls `name`; None where the table has no such GPU, never a guess."""
-    return next((hardware for key, hardware in HARDWARE.items() if key in name), None)
+    return HARDWARE.get(name)
 
 
 @dataclass(frozen=True)
@@ -81,11 +76,14 @@ class GPU:
 
 @cache
 def gpu() -> GPU | None:
-    """The current CUDA device of torch; None where torch finds none."""
+    """The current CUDA device of torch; None where torch finds none: `obstacle` says why."""
+    if find_spec("torch") is None:
+        return None
     import torch
 
-    if not torch.cuda.is_available():
-        return None
+    with warnings.catch_warnings(action="ignore"):  # torch warns of an old driver; so does `obstacle`
+        if not torch.cuda.is_available():
+            return None
     found = torch.cuda.get_device_properties(torch.cuda.current_device())
     return GPU(
         name=found.name,
@@ -97,13 +95,34 @@ def gpu() -> GPU | None:
     )
 
 
+NO_GPU = "no GPU here"
+MIN_DRIVER = {"12": 525, "13": 580}  # by CUDA major version: CUDA Toolkit release notes, minor version compatibility
+
+
+def obstacle() -> str:
+    """Why torch finds no GPU, in one line: there is none, or what keeps torch from it."""
+    if find_spec("torch") is None:
+        return "the package torch is missing"
+    import torch
+
+    driver, cuda = driver_version(), torch.version.cuda
+    if driver is None:
+        return NO_GPU
+    if cuda is None:
+        return f"the driver ({driver}) finds a GPU, and this torch is a build without CUDA"
+    needed = MIN_DRIVER.get(cuda.split(".")[0], 0)
+    if int(driver.split(".")[0]) < needed:
+        return f"driver {driver} is too old for torch's CUDA {cuda}: it needs {needed} or newer"
+    return f"the driver ({driver}) is there, and torch finds no GPU: is CUDA_VISIBLE_DEVICES set?"
+
+
 def driver_version() -> str | None:
     try:
         import pynvml
 
         pynvml.nvmlInit()
         return pynvml.nvmlSystemGetDriverVersion()
-    except Exception:  # no driver, or no nvidia-ml-py: doctor says which
+    except Exception:  # no driver, or no nvidia-ml-py
         return None
 
 
@@ -155,7 +174,7 @@ def why_not(needs: str) -> str | None:
     """
     found = gpu()
     if found is None:
-        return "no GPU here"
+        return obstacle()
     family, needed = int(found.arch) // 10, int(needs) // 10
     if family == needed or (needed == 8 and family > 8):
         return None

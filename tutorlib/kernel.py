@@ -72,6 +72,8 @@ class KernelExercise(Exercise):
             return self.failed(f"NotImplementedError: {error}")
         except CompileFailed as error:
             return self.failed("it does not compile.", str(error))
+        except ModuleNotFoundError as error:
+            return self.outcome("not_run", 0, f"– {self.id} {self.title}: not run: the package {error.name} is missing")
 
     def failed(self, *lines: str) -> Outcome:
         return self.outcome("failed", 0, f"✗ {self.id} {self.title}: " + "\n  ".join(lines))
