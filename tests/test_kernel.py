@@ -166,3 +166,18 @@ def test_targets_are_kept_by_architecture(tmp_path, monkeypatch):
     assert [targets.target("sm_90", "05.3"), targets.target("sm_90", "05.4")] == [0.99, 0.6]
     assert targets.target("sm_80", "05.3") == 0.9
     targets.load.cache_clear()
+
+
+def test_nbval_compares_the_lines_of_cpu_exercises_alone():
+    from tutorlib import build
+    from tutorlib.course import SOLUTIONS
+    from tutorlib.exercises import find
+
+    notebook = build.student_notebook(build.parse(SOLUTIONS / "04_first_kernels.py"))
+    compared = {
+        cell.metadata["tutorlib"]["exercise"]: "nbval-check-output" in cell.metadata.get("tags", [])
+        for cell in notebook.cells
+        if cell.metadata.get("tutorlib", {}).get("role") == "check"
+    }
+    assert set(compared.values()) == {True, False}
+    assert all(tagged == (find(id).needs == "cpu") for id, tagged in compared.items())
