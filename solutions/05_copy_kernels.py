@@ -15,14 +15,20 @@ import cutlass
 import cutlass.cute as cute
 from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
 from cutlass.memory import SmemAllocator
+from IPython.display import Image, display
 from tensor_layouts import Layout, Swizzle, compose
 from tensor_layouts.analysis import segment_analysis
 
 from tutorlib import check
 from tutorlib.banks import wavefronts
+from tutorlib.course import ROOT
 from tutorlib.device import hardware_of
-from tutorlib.draw import show_banks, show_tv
+from tutorlib.draw import show_banks, show_timeline, show_tv
+from tutorlib.evidence import all_data
+from tutorlib.kernel_widgets import explore_tv
 from tutorlib.notation import layout
+from tutorlib.pipeline import Timeline
+from tutorlib.plots import rungs_of
 
 # %% [markdown]
 # ## What memory is billed by
@@ -110,14 +116,14 @@ show_tv("(8,16):(1,8)", (8, 16), "naive: a thread has a row")
 # %% [markdown]
 # **Predict.** In the real tile, 32 threads of a warp read 32 rows: the bad case from above. Sixteen elements share a
 # sector, so the same 32 sectors will be asked for sixteen times in a row. If the L1 cache still holds them the next
-# time round, little is lost; a multiprocessor with 2,048 threads has to hold this much:
+# time round, little is lost; a multiprocessor (SM) with 2,048 threads has to hold this much:
 
 # %%
 print(f"{2048 * 32 // 1024} KiB of sectors, in {2048 * 128 // 1024} KiB of cache lines (128 bytes, one per thread)")
 
 # %% [markdown]
-# An SM of an H200 has 256 KiB for L1 and shared memory together. It will be close, and the stores have no such help
-# before the L2. Write down a guess: what fraction of the bandwidth?
+# An SM of an H100 or H200 has 256 KiB for L1 and shared memory together (NVIDIA's Hopper whitepaper). It will be close,
+# and the stores have no such help before the L2. Write down a guess: what fraction of the bandwidth?
 #
 # **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element. Tiles at the edge are partly
 # outside; an element at (`row`, `column`) of the matrix may be touched only if it exists.
@@ -193,7 +199,7 @@ check("05.3", coalesced)
 # at half of the datasheet's bandwidth, while it writes at the other half:
 
 # %%
-h200 = hardware_of("H200")
+h200 = hardware_of("NVIDIA H200")
 for latency in (300, 600, 900):
     needed = h200.bandwidth / 2 * latency * 1e-9 / h200.sms
     print(f"at {latency} ns: {needed / 1024:4.1f} KiB")
@@ -237,6 +243,13 @@ def look():
 
 
 look()
+
+# %% [markdown]
+# Try other threads and values, and click an element to see all that its thread holds. What do you have to type to get
+# the picture of rung 1, and that of rung 2?
+
+# %%
+explore_tv(threads="(2,4):(4,1)", values="(1,4):(4,1)", tile="(8,16)")
 
 # %% [markdown]
 # Sizes that do not divide the tile need predicates, one for each vector. A vector is inside or outside as a whole if
@@ -305,8 +318,8 @@ check("05.4", vectorised)
 # ## Rung 4: cp.async through shared memory
 #
 # So far every byte went through registers. `cp.async` (sm_80) sends 16 bytes from global to shared memory without
-# touching one: the thread issues it and goes on. It is how every GEMM from notebook 09 on will fetch its tiles, and a
-# copy is the smallest place to learn its three steps:
+# touching one: the thread issues it and goes on. It is how the GEMMs of notebooks 09 to 12 will fetch their tiles, and
+# a copy is the smallest place to learn its three steps:
 #
 # 1. issue: `cute.copy` with an atom made from `cpasync.CopyG2SOp`, once for each vector;
 # 2. `cp_async_commit_group()` closes the group of what was issued, and `cp_async_wait_group(0)` waits until no group
@@ -376,8 +389,12 @@ check("05.5", staged)
 # Is the barrier needed here? Both TiledCopies give a thread the same elements, so each reads only what it fetched
 # itself: for *this* kernel the wait alone would do. The next one has no such luck.
 #
-# **Keep this:** issue, commit, wait, barrier. What cp.async buys is time between the issue and the wait in which a
-# thread can do something else. A copy has nothing else to do; a GEMM has.
+# **Keep this:** issue, commit, wait, barrier. What cp.async buys is the time between the issue and the wait, in which a
+# thread can do something else. A copy has nothing else to do; a GEMM has. This is what notebooks 10 and 12 will make of
+# it: with one buffer the arithmetic waits for every tile; with more, the next tiles are under way meanwhile.
+
+# %%
+show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2, 3)))
 
 # %% [markdown]
 # ## Rung 5: a transpose
@@ -593,3 +610,44 @@ def tma(src: cute.Tensor, dst: cute.Tensor):
 
 # %%
 check("05.8", tma)
+
+# %% [markdown]
+# **Keep this:** with TMA one thread moves a tile, and the hardware does the counting. An mbarrier counts two things,
+# arrivals and bytes; its phase is over when both are complete. In notebook 13 a ring of them becomes a pipeline.
+#
+# ## The ladder, measured
+#
+# These are the answers of this notebook's solutions, each on 1 GiB, each in turns with torch's copy of as many bytes
+# (`tutor evidence 05` on your GPU adds yours). The last column is the time of the rung before over this one's, among
+# copies and among transposes.
+
+# %%
+for data in all_data():
+    name, before = data["machine"]["gpu"], {}
+    print(f"{name}, {data['date']}")
+    for title, measured in rungs_of(data, "05"):
+        kind, time = title.split()[-1] == "transpose", measured["median_us"]
+        gain = f"×{before[kind] / time:.2f}" if kind in before else ""
+        print(f"  {title:20} {measured['gbps']:6,.0f} GB/s  {measured['ratio']:.2f} of torch copy_  {gain}")
+        before[kind] = time
+    if hardware := hardware_of(name):
+        print(f"  {'datasheet':20} {hardware.bandwidth / 1e9:6,.0f} GB/s")
+
+# %%
+for picture in (ROOT / "figures").glob("copy_ladder.png"):
+    display(Image(picture))
+
+# %% [markdown]
+# Compare with what you wrote down.
+#
+# - **Naive → coalesced.** How far is it from the sixteen-fold price of its sectors? The difference is what L1 and L2
+#   caught for you. Caches repair bad access patterns, up to their size; do not plan on it.
+# - **Coalesced → vectorised.** No byte more or less crosses the memory bus. What changed is how many are under way.
+# - **cp.async and TMA** against the vectorised copy: where the gain is ×1.0, that is the answer and not a failure.
+#   Once enough bytes are in flight, the memory is the limit, and it does not care who asked. Both were made for
+#   kernels whose threads have something better to do; the gain comes when they do it.
+# - **The transposes** differ by a swizzle and nothing else. The better one is near the plain copy, because shared
+#   memory with one wavefront for each access is not what it waits for.
+# - **The datasheet** stays out of reach for everybody: it counts what the pins could carry in a second without
+#   refreshing the memory cells and without turning the bus around between reading and writing. torch's copy is the
+#   realistic speed of light, and you wrote a kernel next to it.

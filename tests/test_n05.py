@@ -18,6 +18,8 @@ from tutorlib.device import why_not
 from tutorlib.exercises import find
 from tutorlib.exercises.n05_copy_kernels import sectors
 from tutorlib.kernel import ARCH
+from tutorlib.notation import layout
+from tutorlib.threads import tiled_view
 
 TILE_BYTES = 128 * 64 * 2  # of the copies, bf16
 TURN_BYTES = 64 * 64 * 4  # of the transposes, fp32
@@ -93,6 +95,23 @@ def test_the_swizzle_of_the_page_has_no_conflicts_in_either_direction():
     for row in range(64):
         for left in (0, 32):
             assert wavefronts([mixed(row, left + column) for column in range(32)], element_bytes=4) == 1
+
+
+@pytest.mark.parametrize(
+    ("threads", "values", "picture"),
+    [
+        (Layout((8, 1)), Layout((1, 16)), "(8,16):(1,8)"),
+        (Layout((1, 8)), Layout((1, 1)), "(8,(8,2)):(8,(1,64))"),
+        (Layout((2, 4), (4, 1)), Layout((1, 4)), "((4,2),(4,4)):((32,1),(8,2))"),
+    ],
+    ids=["naive", "coalesced", "vectorised"],
+)
+def test_the_miniatures_of_the_page_are_tiled_copies(threads, values, picture):
+    """What a reader types into the explorer to get the pictures of rungs 1 to 3."""
+    assert picture in (SOLUTIONS / "05_copy_kernels.py").read_text()
+    view, drawn = tiled_view(threads, values, (8, 16)), layout(picture)
+    for row, column in view.places:
+        assert drawn(*view.holder((row, column))) == row + 8 * column
 
 
 @given(
