@@ -180,8 +180,8 @@ total(from_dlpack(a), from_dlpack(out))
 print(out.item(), a.sum().item())
 
 # %% [markdown]
-# **Exercise 04.1** (about 2 lines). Write `axpy(alpha, x, y)`, one of the oldest routines of numerical computing: it
-# adds alpha·x to y, in place, for vectors of any length.
+# **Exercise 04.1** (about 2 lines). Write `axpy(alpha, x, y)`, which is what BLAS calls it: it adds alpha·x to y, in
+# place, for vectors of any length.
 
 
 # %%
@@ -437,7 +437,7 @@ for dynamic in (False, True):
 # and is multiplied with in 64 bits. That is little, and it saves a compilation for every new shape. So matrices are
 # often dynamic; tiles, whose layouts carry the structure of a kernel, are static.
 #
-# **Exercise 04.4** (about 5 lines). Write the two halves of a vector addition, c = a + b. Sizes are multiples of 128.
+# **Exercise 04.4** (about 3 lines). Write the two halves of a vector addition, c = a + b. Sizes are multiples of 128.
 # Use `THREADS` and, if you like, `my_element`.
 
 
@@ -499,7 +499,7 @@ print(compile_cute(half_a_barrier, [TensorSpec((128,))]).body)
 # hang, or it may seem to work until the day when it does not. The barrier goes outside the `if`. You will hunt one of
 # these down in notebook 18.
 #
-# **Exercise 04.5** (about 6 lines). A vector addition for any size, compiled once: the checker passes dynamic
+# **Exercise 04.5** (about 4 lines). A vector addition for any size, compiled once: the checker passes dynamic
 # layouts.
 
 

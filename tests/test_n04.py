@@ -149,7 +149,7 @@ def test_a_page_without_a_gpu_says_what_was_compiled(monkeypatch, capsys):
         guarded_kernel(a, b, c).launch(grid=(1, 1, 1), block=(128, 1, 1))
 
     assert not run_on_gpu(add, *(torch.zeros(128) for _ in range(3)), dynamic=True)
-    assert capsys.readouterr().out.startswith("No GPU here, so add was compiled and not run. sm_80: 128 threads, ")
+    assert capsys.readouterr().out.startswith("add: compiled, not run: no GPU here\nsm_80: 128 threads, ")
 
 
 @needs_gpu

@@ -165,9 +165,13 @@ class Compiled:
     @property
     def body(self) -> str:
         """What the first kernel's threads do, in PTX: without its parameters, declarations and blank lines."""
-        name, lines = re.search(r"\.entry (\w+)\(.*?\n\{\n(.*?)\n\}", self.ptx, re.DOTALL).groups()
-        shown = (line.replace(f"{name}_", "") for line in lines.split("\n") if line.strip())
-        return "\n".join(line for line in shown if not line.lstrip().startswith((".reg", ".loc", "//")))
+        name, text = re.search(r"\.entry (\w+)\(.*?\n\{\n(.*?)\n\}", self.ptx, re.DOTALL).groups()
+        lines = (" ".join(line.split()) for line in text.replace(f"{name}_", "").split("\n"))
+        told = (line for line in lines if line and not line.startswith((".reg", ".loc", "//")))
+        columns = (re.fullmatch(r"((?:@\S+ )?\S+) ?(.*)", line).groups() for line in told)  # opcode, with its predicate
+        return "\n".join(
+            opcode if opcode.endswith(":") else f"  {opcode:15} {operands}".rstrip() for opcode, operands in columns
+        )
 
     def __str__(self) -> str:
         if self.spill_bytes is None:

@@ -21,7 +21,7 @@ def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = Fa
     specs = [TensorSpec.like(tensor, dynamic) for tensor in tensors]
     compiled = compile_cute(host, specs, "sm_80" if reason else device.compile_target())
     if reason:
-        print(f"{reason[0].upper()}{reason[1:]}, so {host.__name__} was compiled and not run. {compiled}")
+        print(f"{host.__name__}: compiled, not run: {reason}\n{compiled}")
         return False
 
     import torch
@@ -30,6 +30,7 @@ def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = Fa
     arguments = [from_dlpack(tensor, assumed_align=16) for tensor in tensors]
     if dynamic:
         arguments = [arg.mark_layout_dynamic(leading_dim=len(arg.shape) - 1) for arg in arguments]
+    torch.cuda.synchronize()  # makes the context in which CuTe launches, where this is the first use of the GPU
     compiled.function(*arguments)
     torch.cuda.synchronize()
     return True

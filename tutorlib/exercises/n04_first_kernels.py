@@ -110,7 +110,7 @@ def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
         "One step is missing: multiply by x once more and add the constant.": polynomial(coefficients[1:] or (0.0,)),
         "That is the right polynomial, added to what y held before.": lambda x, y: y + polynomial(coefficients)(x, y),
     }
-    return on_cpu(name, coefficients, polynomial(coefficients), (5, 6), mistakes)
+    return on_cpu(name, coefficients, polynomial(coefficients), [5], mistakes)
 
 
 # 04.3 compilations ----------------------------------------------------------------------------------------------
