@@ -1,5 +1,6 @@
 """tutorlib.cute: what the real CuTe DSL answers, on the CPU."""
 
+import signal
 import subprocess
 import sys
 import time
@@ -69,4 +70,32 @@ def test_fifty_questions_are_quick():
 
 def test_importing_the_oracle_does_not_import_cutlass():
     code = "import sys, tutorlib.cute; sys.exit('cutlass' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+OVERLAPPING = Layout((4, 2), (1, 2))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("logical_product", OVERLAPPING, Layout(4, 1)),
+        ("logical_divide", ROW_MAJOR, OVERLAPPING),
+        ("zipped_divide", ROW_MAJOR, (OVERLAPPING, 2)),
+    ],
+)
+def test_what_would_end_the_process_is_not_asked(question):
+    refused, after = ask([question, ("size", ROW_MAJOR)])
+    assert "overlaps itself" in refused.why
+    assert after == 32
+
+
+def test_it_does_end_the_process():
+    """Once CuTe refuses this by itself, `divides_by_zero` can go."""
+    code = (
+        "from tensor_layouts import Layout; import tutorlib.cute as cute;"
+        "cute.divides_by_zero = lambda complement: False;"
+        "cute.ask([('logical_product', Layout((4, 2), (1, 2)), Layout(4, 1))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGFPE

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from tensor_layouts import Layout
+from tensor_layouts import Layout, size
 
 Question = tuple[Any, ...]  # the name of a function of cutlass.cute, then its arguments
 
@@ -33,7 +33,8 @@ def ask(questions: Iterable[Question]) -> list[Answer]:
     """What CuTe answers to ("composition", a, b), ("coalesce", a), ("crd2idx", (1, 2), a), …, in one trace.
 
     The name is that of a function of `cutlass.cute`. Arguments are Layouts, ints and tuples of these; so a tiler is
-    4, (2, 2) or (Layout(2, 4), 2). A question that CuTe refuses gets Refused and costs the others nothing.
+    4, (2, 2) or (Layout(2, 4), 2). A question that CuTe refuses gets Refused and costs the others nothing; so does one
+    that is known to end the process (`divides_by_zero`), which is not asked.
     Raises AttributeError where cutlass.cute has no function of that name.
     """
     answers: list[Answer] = []
@@ -54,9 +55,14 @@ def trace():
             return tuple(to_cute(item) for item in value)
         return value
 
+    def complement(layout: Any) -> Any:
+        return cute.complement(layout, cute.cosize(layout))
+
     def answer(name: str, *args: Any) -> Answer:
         function = getattr(cute, name)
         try:
+            if any(divides_by_zero(from_cute(complement(to_cute(part)))) for part in complemented(name, args)):
+                return Refused("the tile or block overlaps itself, and CuTe would divide by zero and end the process")
             return from_cute(function(*(to_cute(arg) for arg in args)))
         except Exception as error:  # MLIRError, ValueError, TypeError …: CuTe has no common class for refusals
             return Refused(reason(error))
@@ -66,6 +72,27 @@ def trace():
         answers.extend(answer(*question) for question in questions)
 
     return answer_all
+
+
+def complemented(name: str, args: tuple) -> list[Layout]:
+    """The layouts whose complement CuTe takes: the tiles of a division, the block of a product."""
+    place = {"divide": 1, "product": 0}.get(name.rpartition("_")[2])
+    return [] if place is None else layouts_in(args[place])
+
+
+def layouts_in(value: Any) -> list[Layout]:
+    """A layout itself, or those in a nested tuple."""
+    if isinstance(value, tuple):
+        return [layout for part in value for layout in layouts_in(part)]
+    return [value] if isinstance(value, Layout) else []
+
+
+def divides_by_zero(complement: Layout) -> bool:
+    """Whether dividing or multiplying with this complement ends the process with SIGFPE, as CuTe 4.8.1 does.
+
+    Where a layout overlaps itself, as (4,2):(1,2) does, its complement has an extent of 0.
+    """
+    return size(complement) == 0
 
 
 def from_cute(value: Any) -> Answer:
