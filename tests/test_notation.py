@@ -40,7 +40,8 @@ def test_text_is_read_back(shape):
 @pytest.mark.parametrize(
     ("written", "says"),
     [
-        ("(4,3):(3,1", "opens 1 parentheses and closes 0"),
+        ("(4,3):(3,1", "The stride (3,1 lacks a )."),
+        ("4,3):(3,1)", "The shape 4,3) lacks a (."),
         ("(4,3):3", "not nested alike"),
         ("((2,2),3):(1,2,4)", "not nested alike"),
         ("(4,0):(1,1)", "every extent is a whole number from 1 on"),

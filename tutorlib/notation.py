@@ -72,9 +72,8 @@ def tree(written: str, what: str, whole: str) -> Tree:
         raise NotationError(f"The {what} is missing in {whole!r}; write a layout like (4,3):(3,1).")
     if odd := re.search(r"[^\d(),\s-]", written):
         raise NotationError(f"{odd[0]!r} in {whole!r} is none of digits, commas, parentheses and one colon.")
-    if written.count("(") != written.count(")"):
-        opened, closed = written.count("("), written.count(")")
-        raise NotationError(f"The {what} {written.strip()} opens {opened} parentheses and closes {closed}.")
+    if missing := written.count("(") - written.count(")"):
+        raise NotationError(f"The {what} {written.strip()} lacks a {')' if missing > 0 else '('}.")
     try:
         value = ast.literal_eval(written.strip())
     except (SyntaxError, ValueError, TypeError):

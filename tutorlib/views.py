@@ -13,8 +13,9 @@ from tensor_layouts import (
     crd2flat,
     flatten,
     idx2crd,
+    mode,
+    rank,
     size,
-    zipped_divide,
 )
 
 from tutorlib.banks import WARP, bank, wavefronts
@@ -28,6 +29,10 @@ Matrix = tuple[tuple[int, ...], ...]
 
 class TooLarge(ValueError):
     """More cells than a picture can show. The message is one line for the reader."""
+
+
+class NoLayout(ValueError):
+    """What is asked for is not a layout. The message is one line for the reader."""
 
 
 def extent(shape: Tree) -> int:
@@ -94,14 +99,15 @@ def layout_view(source: Any) -> LayoutView:
 class ComposeView:
     """a∘b. `picked` holds b's values, which are flat indices of a; `offsets` a∘b's, in the matrix of b.
 
-    Where b is a single mode, `composed` is too: CuTe's composition may make several modes of it.
+    Where b is a single mode, `composed` is too: CuTe's composition may make several modes of it. An offset is None
+    where b leaves a's indices: there a has no value, and libraries differ in how they go on.
     """
 
     a: Layout
     b: Layout
     composed: Layout
     picked: Matrix
-    offsets: Matrix
+    offsets: tuple[tuple[int | None, ...], ...]
 
     def source(self, cell: Cell) -> Cell | None:
         """The cell of a from which a cell of the result comes; None where b leaves a's indices."""
@@ -115,25 +121,40 @@ class ComposeView:
 
 
 def compose_view(a: Any, b: Any) -> ComposeView:
-    """Raises NotationError, TooLarge, and tensor_layouts' LayoutError where a∘b is no layout."""
+    """Raises NotationError, TooLarge, NoLayout, and tensor_layouts' LayoutError for what it refuses to compose.
+
+    CuTe composes mode by mode of b. Where b's modes overlap, the sum may carry from one mode of a into the next, and
+    no layout is a∘b; CuTe returns one all the same, so the law (a∘b)(i) = a(b(i)) is tested here.
+    """
     outer, inner = layout(a), layout(b)
     composed = compose(outer, inner)
     if not isinstance(inner.shape, tuple) and isinstance(composed.shape, tuple):
         composed = Layout((composed.shape,), (composed.stride,))
-    return ComposeView(outer, inner, composed, matrix(inner), matrix(composed))
+    inside = range(size(outer))
+    picked = matrix(inner)
+    offsets = tuple(
+        tuple(offset if index in inside else None for index, offset in zip(*rows, strict=True))
+        for rows in zip(picked, matrix(composed), strict=True)
+    )
+    for index, offset in zip(sum(picked, ()), sum(offsets, ()), strict=True):
+        if offset is not None and offset != outer(index):
+            wrong = f"{text(composed)} has {offset} where a({index}) = {outer(index)}"
+            raise NoLayout(f"No layout is a∘b, as b's modes overlap: {wrong}.")
+    return ComposeView(outer, inner, composed, picked, offsets)
 
 
 @dataclass(frozen=True)
 class DivideView:
     """The zipped divide: `offsets` has inside the tile down and which tile across.
 
-    sources: the cell of the layout's own matrix that each cell comes from; None where a tile reaches past the edge.
+    sources: the cell of the layout's own matrix that each cell comes from. Both are None where a tile reaches past the
+    edge.
     """
 
     layout: Layout
     tiler: Tiler
     divided: Layout
-    offsets: Matrix
+    offsets: tuple[tuple[int | None, ...], ...]
     sources: tuple[tuple[Cell | None, ...], ...]
 
     def places(self, cell: Cell) -> tuple[Cell, ...]:
@@ -147,40 +168,52 @@ class DivideView:
 
 
 def divide_view(source: Any, cut: Any) -> DivideView:
-    """Raises NotationError, TooLarge, and tensor_layouts' LayoutError where the division is none."""
+    """By the definition, mode by mode: L ⊘ T = L ∘ (T, T*), where T* is the complement of T in the mode's size.
+
+    Raises NotationError, TooLarge, and tensor_layouts' LayoutError where the division is none.
+    """
     whole, knife = layout(source), tiler(cut)
-    matrix(whole)  # complains where it is too large
-    sources = divide_sources(whole.shape, knife)
-    divided = zipped_divide(whole, knife)
-    return DivideView(whole, knife, divided, matrix(divided), sources)
+    rows = len(matrix(whole))
+    parts, tiles = divided_modes(whole, knife)
+    others = [complement(tile, size(part)) for tile, part in zip(tiles, parts, strict=False)]
+    inside = [compose(part, tile) for part, tile in zip(parts, tiles, strict=False)]
+    outside = [compose(part, other) for part, other in zip(parts, others, strict=False)]
+    divided = Layout(bundle(inside), bundle(outside + parts[len(tiles) :]))
+    uncut = [Layout(size(part)) for part in parts[len(tiles) :]]
 
-
-def divide_sources(shape: Tree, cut: Tiler) -> tuple[tuple[Cell | None, ...], ...]:
-    """Where the elements of a zipped divide come from, by its definition: tile T and rest T* = complement of T."""
-    if isinstance(cut, Layout):
-        tiles, extents = [cut], [extent(shape)]
-    else:
-        parts = shape if isinstance(shape, tuple) else (shape,)
-        if len(cut) > len(parts):
-            raise NotationError(f"The tiler {text(cut)} has more modes than the shape {text(shape)}.")
-        if any(isinstance(part, tuple) for part in cut):
-            raise NotationError(f"The tiler {text(cut)} is nested; give each mode one number or one layout.")
-        tiles, extents = [layout(part) for part in cut], [extent(part) for part in parts]
-    others = [complement(tile, length) for tile, length in zip(tiles, extents, strict=False)]
-    inside = tuple(size(tile) for tile in tiles)
-    outside = (*(size(other) for other in others), *extents[len(tiles) :])
-    rows = extent(modes(shape)[0])
-
-    def source(i: int, j: int) -> Cell | None:
-        within, which = idx2crd(i, inside), idx2crd(j, outside)
-        index = [tile(a) + other(b) for tile, other, a, b in zip(tiles, others, within, which, strict=False)]
-        index += which[len(index) :]
-        if any(n >= length for n, length in zip(index, extents, strict=True)):
+    def origin(i: int, j: int) -> Cell | None:
+        within = idx2crd(i, tuple(map(size, tiles)))
+        which = idx2crd(j, tuple(map(size, others + uncut)))
+        index = [tile(n) for tile, n in zip(tiles, within, strict=True)] + [0] * len(uncut)
+        index = [start + other(n) for start, other, n in zip(index, others + uncut, which, strict=True)]
+        if any(n >= size(part) for n, part in zip(index, parts, strict=True)):
             return None
-        flat = crd2flat(tuple(index), tuple(extents))
+        flat = crd2flat(tuple(index), tuple(map(size, parts)))
         return flat % rows, flat // rows
 
-    return tuple(tuple(source(i, j) for j in range(extent(outside))) for i in range(extent(inside)))
+    sources = tuple(tuple(origin(i, j) for j in range(size(mode(divided, 1)))) for i in range(size(mode(divided, 0))))
+    offsets = tuple(
+        tuple(offset if cell else None for offset, cell in zip(*both, strict=True))
+        for both in zip(matrix(divided), sources, strict=True)
+    )
+    return DivideView(whole, knife, divided, offsets, sources)
+
+
+def divided_modes(whole: Layout, knife: Tiler) -> tuple[list[Layout], list[Layout]]:
+    """(the modes that a tiler sees, its tile for each of the first of them); a layout sees a single mode."""
+    if isinstance(knife, Layout):
+        return [whole], [knife]
+    parts = [mode(whole, n) for n in range(rank(whole))]
+    if len(knife) > len(parts):
+        raise NotationError(f"The tiler {text(knife)} has more modes than the shape {text(whole.shape)}.")
+    if any(isinstance(part, tuple) for part in knife):
+        raise NotationError(f"The tiler {text(knife)} is nested; give each mode one number or one layout.")
+    return parts, [layout(part) for part in knife]
+
+
+def bundle(parts: list[Layout]) -> Layout:
+    """The layouts as modes of one; a single one stays as it is."""
+    return parts[0] if len(parts) == 1 else Layout(*parts)
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from tutorlib.views import (
     ComposeView,
     DivideView,
     LayoutView,
+    NoLayout,
     SwizzleView,
     TooLarge,
     compose_view,
@@ -51,7 +52,7 @@ class Grids(anywidget.AnyWidget):
 class Explorer(ipywidgets.VBox):
     """Inputs above, grids below. An input that is no layout shows a message, and the last good picture stays.
 
-    compute: the inputs' values and the click → a view; its NotationError, TooLarge or LayoutError is the message.
+    compute: the inputs' values and the click → a view; what it raises of those named in `redraw` is the message.
     show: the view and the click → what is drawn.
     """
 
@@ -87,7 +88,7 @@ class Explorer(ipywidgets.VBox):
     def redraw(self) -> None:
         try:
             view = self.compute(*(box.value for box in self.inputs), self.click)
-        except (NotationError, TooLarge, LayoutError) as error:
+        except (NotationError, TooLarge, NoLayout, LayoutError) as error:
             self.grids.problem = str(error).splitlines()[0]
             return
         self.drawn, answer = self.show(view, self.click)
@@ -184,9 +185,11 @@ def compose_scene(view: ComposeView, click: Click | None) -> Scene:
     row, column = cell
     source, index = view.source(cell), view.picked[row][column]
     at = coordinate_text(view.b, cell)
-    where = f"a{coordinate_text(view.a, source)}" if source else "past the last index of a"
-    said = f"b{at} = {index}, which is {where}\n(a∘b){at} = a({index}) = {view.offsets[row][column]}"
-    return (pointed(b, {cell}), pointed(a, {source} if source else set()), pointed(composed, {cell})), said
+    grids = pointed(b, {cell}), pointed(a, {source} if source else set()), pointed(composed, {cell})
+    if source is None:
+        return grids, f"b{at} = {index} is no index of a, which has {size(view.a)} elements."
+    where = coordinate_text(view.a, source)
+    return grids, f"b{at} = {index}, which is a{where}\n(a∘b){at} = a({index}) = {view.offsets[row][column]}"
 
 
 def divide_scene(view: DivideView, click: Click | None) -> Scene:

@@ -1,5 +1,6 @@
 """Pictures of the algebra's operators: what goes in, what comes out, and which cell came from where."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ def show_divide(source: Any, cut: Any) -> Picture:
     """Left the matrix, each tile in its colour; right the zipped divide, inside the tile × which tile.
 
     cut: a tiler as `tutorlib.notation.tiler` takes it. Tile 0 is outlined on both sides. Where a tile reaches past the
-    edge, the offsets that lie outside the matrix are hatched.
+    edge, its cells outside the matrix are hatched.
     Raises NotationError, TooLarge, and tensor_layouts' LayoutError where the division is none.
     """
     view = divide_view(source, cut)
@@ -37,6 +38,7 @@ def divide_grids(view: DivideView, pointed: set[Cell]) -> tuple[Grid, Grid]:
         f"⊘ {text(view.tiler)} = {text(view.divided)}\ninside the tile (down) × which tile (across)",
         colours=[[category(which) if cell else None for which, cell in enumerate(row)] for row in view.sources],
     )
+    divided = with_labels(divided, view.offsets)
     places = {place for cell in pointed for place in view.places(cell)}
     return replace(whole, outlined=frozenset(pointed)), replace(divided, outlined=frozenset(places))
 
@@ -44,7 +46,8 @@ def divide_grids(view: DivideView, pointed: set[Cell]) -> tuple[Grid, Grid]:
 def show_compose(a: Any, b: Any) -> Picture:
     """b, a and a∘b side by side. b's values say which index of a is taken; its colour is the same in all three.
 
-    Raises NotationError, TooLarge, and tensor_layouts' LayoutError where a∘b is no layout.
+    Where b leaves a's indices, a∘b is hatched.
+    Raises NotationError, TooLarge, and NoLayout or tensor_layouts' LayoutError where a∘b is none.
     """
     return figure(compose_grids(compose_view(a, b)))
 
@@ -55,6 +58,10 @@ def compose_grids(view: ComposeView) -> tuple[Grid, Grid, Grid]:
     last = max(rows * columns - 1, *(max(row) for row in view.picked))
     taken = {index for row in view.picked for index in row}
     by_index = [[ramp(index, 0, last) for index in row] for row in view.picked]
+    inside = [
+        [colour if offset is not None else None for colour, offset in zip(*both, strict=True)]
+        for both in zip(by_index, view.offsets, strict=True)
+    ]
     flat = [[row + column * rows for column in range(columns)] for row in range(rows)]
     return (
         layout_grid(view.b, f"b = {text(view.b)}\nwhich index of a", colours=by_index),
@@ -63,8 +70,16 @@ def compose_grids(view: ComposeView) -> tuple[Grid, Grid, Grid]:
             f"a = {text(view.a)}\nwhat b takes is coloured",
             colours=[[ramp(index, 0, last) if index in taken else EMPTY for index in row] for row in flat],
         ),
-        layout_grid(view.composed, f"a∘b = {text(view.composed)}\na's offset at b's index", colours=by_index),
+        with_labels(
+            layout_grid(view.composed, f"a∘b = {text(view.composed)}\na's offset at b's index", colours=inside),
+            view.offsets,
+        ),
     )
+
+
+def with_labels(grid: Grid, offsets: Sequence[Sequence[int | None]]) -> Grid:
+    """The grid with these offsets; a cell without one stays empty."""
+    return replace(grid, labels=[["" if offset is None else str(offset) for offset in row] for row in offsets])
 
 
 def show_complement(source: Any, bound: int) -> Picture:
