@@ -14,6 +14,7 @@ import nbformat
 import numpy as np
 import psutil
 import pytest
+import torch
 from nbformat import v4
 from tensor_layouts import Layout
 from typer.testing import CliRunner
@@ -48,9 +49,10 @@ ANSWERS = {
     12: "def answer(n):\n    return n + 12\n\n\nanswer('text')",
     13: "import subprocess\n\nsubprocess.Popen(['sleep', '3141'], start_new_session=True)\n\n\n"
     "def answer(n):\n    return n + 13",
-    14: "def answer(n):\n    return answer_of_nobody(n)",
     15: "def answer(n):\n    return n + 15",
     16: "def answer(n):\n    return n + 16",
+    14: "from IPython.display import display\n\n\ndef answer(n):\n"
+    "    display({'text/plain': 'x' * 10**8}, raw=True)\n    return n + 14",
     17: "%%time\ndef answer(n):\n    return n + 17",
 }  # 18 stays unwritten
 
@@ -112,7 +114,7 @@ def files(root: Path) -> set[Path]:
         (11, "failed", 0, "raised MemoryError"),
         (12, "failed", 0, "your cell fails: TypeError"),
         (13, "passed", 2, "2 points"),
-        (14, "failed", 0, "raised NameError"),
+        (14, "failed", 0, "it displays more than 16 MB (line 5 of your answer)"),
         (15, "failed", 0, "answer cell deleted"),
         (16, "failed", 0, "there are 2 answer cells for 90.16: keep one"),
         (17, "passed", 2, "2 points"),
@@ -327,6 +329,9 @@ RECORD = {"id": "90.1", "status": "passed", "points": 2, "message": "✓ 90.1 an
         ({"status": "partial", "points": 1.5}, {"judged": 1, "raised": "CheckFailed: …"}, "failed", 0),
         ({"status": "failed", "points": 0}, {"raised": "CheckFailed: …"}, "failed", 0),
         ({"status": "not_run", "points": 0}, {}, "failed", 0),
+        ({"status": "not_run", "points": 0}, {"excused": False}, "failed", 0),
+        ({"status": "not_run", "points": 0}, {"excused": True}, "not_run", 0),
+        ({}, {}, "passed", 2),
         ({"status": "superb"}, {"judged": 2}, "failed", 0),
     ],
 )
@@ -427,3 +432,29 @@ def test_the_judge_does_not_wait_for_ever(tmp_path):
     case = equals("3", [()], lambda: 3)
     with pytest.raises(remote.Lost, match="no result in time"):
         judge_in_a_thread(tmp_path, exercise_of(case), lambda: never.wait(), seconds=0.2)
+
+
+def test_what_cannot_cross_is_said_so(tmp_path):
+    looks_inside = Case("looks inside", lambda answer: answer.kind)
+    takes_a_tensor = law("a tensor", [(torch.zeros(3),)], lambda got, tensor: None)
+    takes_a_lambda = law("a lambda", [(lambda: 3,)], lambda got, function: None)
+    for case in (looks_inside, takes_a_tensor, takes_a_lambda):
+        with pytest.raises(remote.CannotCross):
+            judge_in_a_thread(tmp_path, exercise_of(case), lambda value: value)
+
+
+@pytest.mark.parametrize("returned", [Stranger(), lambda: 3])
+def test_only_the_exercise_decides_what_cannot_cross(tmp_path, returned):
+    """A judge that shows, looks into, or passes on what was returned: none of it may end the judging."""
+
+    def passes_on(answer):
+        return None if answer(answer(3)) == 3 else Wrong("no")
+
+    cases = [
+        equals("shown", [(3,)], lambda n: n),
+        law("looked into", [(3,)], lambda got, n: None if got.kind else "no"),
+        law("unpacked", [(3,)], lambda got, n: None if [*got] else "no"),
+        Case("passed on", passes_on),
+    ]
+    for case in cases:
+        assert judge_in_a_thread(tmp_path, exercise_of(case), lambda n: returned).status == "failed"

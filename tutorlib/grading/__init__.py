@@ -2,15 +2,15 @@
 
 The answer cells of a submission, and nothing else of it, are put into the notebook as the course has it, which runs
 under pytest and nbval in a child process with limits of time, memory and output. Three things must agree before an
-exercise gets points: the record that `check` writes, what nbval saw of the check cell, and, for an exercise that
-needs no GPU, a second judgement by pytest's process, which calls the answer in the kernel and compares what comes
-back with its own reference. So code that tampers with its own kernel (patches `check`, forges the record, rewrites
-later cells) gains nothing: it has to return right values.
+exercise gets points: the record that `check` writes, what nbval saw of the check cell, and, where the exercise is about
+values and not about kernels, a second judgement by pytest's process, which calls the answer in the kernel and compares
+what comes back with its own reference. So code that tampers with its own kernel (patches `check`, forges the record,
+rewrites later cells) gains nothing: it has to return right values.
 
 What is left open. The kernel runs as the same user as the grader and holds the whole of tutorlib: an answer can call
-the course's own reference, look for the expected values, or attack the grader's process or files. A GPU exercise
-cannot be judged from outside and rests on the record and on nbval. Keep the first in mind when grades matter, and
-grade strangers in a sandbox.
+the course's own reference, look for the expected values, or attack the grader's process or files. A kernel, or a
+@cute.jit function, cannot be judged from outside: it rests on the record and on nbval, which are the kernel's word.
+So read the answers where grades matter, and grade strangers in a sandbox.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from tutorlib.device import gpu
 from tutorlib.exercise import Outcome
 from tutorlib.grading.graft import graft
 from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
@@ -33,7 +34,7 @@ def grade(
     out: Path | None = None,
     graded: Callable[[str], None] = lambda name: None,
 ) -> Scores:
-    """Grade the notebooks of a submission side by side, one on each core.
+    """Grade the notebooks of a submission side by side, one on each core; with a GPU one by one, as they take times.
 
     out: a folder that keeps pytest's JUnit files. graded: called with each notebook's name when it is done.
     Raises GradingFailed, and BuildError where the course itself is broken.
@@ -44,10 +45,10 @@ def grade(
 async def grade_all(
     submission: list[Submitted], limits: Limits, out: Path | None, graded: Callable[[str], None]
 ) -> Scores:
-    cores = asyncio.Semaphore(os.cpu_count() or 1)
+    workers = asyncio.Semaphore(1 if gpu() else os.cpu_count() or 1)
 
     async def grade_one(submitted: Submitted) -> list[Outcome]:
-        async with cores:
+        async with workers:
             outcomes = await grade_notebook(graft(submitted), limits, out)
         graded(submitted.name)
         return outcomes

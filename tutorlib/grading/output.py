@@ -1,15 +1,21 @@
-"""The kernel's stdout and stderr while grading: a cell may print so much and no more."""
+"""What a cell may put out while it is graded, and no more: nbval keeps all of it, and compares it line by line."""
+
+from typing import Any
 
 from ipykernel.iostream import OutStream
+from ipykernel.zmqshell import ZMQInteractiveShell
 
-LIMIT = 2**16  # characters for each cell; nbval compares outputs line by line, which is slow for long ones
+TEXT = 2**16  # characters a cell may print
+SHOWN = 2**24  # characters a cell may display: a figure, as base64, has some 2**17
 
 
 class TooMuchOutput(Exception):
-    """Comes out of the answer's own print, so that it fails as any other exception of the answer does."""
+    """Comes out of the answer's own print or display, so that it fails as with any other exception."""
 
 
 class CappedStream(OutStream):
+    """stdout or stderr of the kernel."""
+
     written = 0
 
     def set_parent(self, parent: dict) -> None:
@@ -18,7 +24,26 @@ class CappedStream(OutStream):
         self.written = 0
 
     def write(self, string: str) -> int | None:
-        if self.written > LIMIT:
-            raise TooMuchOutput(f"it prints more than {LIMIT // 1024} kB")
+        if self.written > TEXT:
+            raise TooMuchOutput(f"it prints more than {TEXT // 1024} kB")
         self.written += len(string)
-        return super().write(string[: LIMIT + 1])
+        return super().write(string[: TEXT + 1])
+
+
+def cap_displays(shell: ZMQInteractiveShell) -> None:
+    """Cap what each cell of a kernel displays."""
+    shown = 0
+
+    def new_cell(*_: Any) -> None:
+        nonlocal shown
+        shown = 0
+
+    def refuse_more(message: dict) -> dict:
+        nonlocal shown
+        shown += sum(len(str(data)) for data in message["content"]["data"].values())
+        if shown > SHOWN:
+            raise TooMuchOutput(f"it displays more than {SHOWN // 2**20} MB")
+        return message
+
+    shell.events.register("pre_run_cell", new_cell)
+    shell.display_pub.register_hook(refuse_more)

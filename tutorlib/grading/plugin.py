@@ -23,9 +23,11 @@ import psutil
 import pytest
 from nbval.kernel import RunningKernel
 
+from tutorlib import device
 from tutorlib.check import RESULTS
+from tutorlib.exercise import Exercise
 from tutorlib.exercises import find
-from tutorlib.grading.remote import Lost, judge
+from tutorlib.grading.remote import CannotCross, Lost, judge
 
 LARGEST_FILE = 2**30  # bytes that a cell may write to one file
 LARGEST_RECORD = 2**16  # bytes of the results file that one check may write
@@ -126,22 +128,27 @@ class Witness:
         }
         if not end and role.get("role") == "check" and (record := self.record(role["exercise"])):
             seen["record"] = record
-            if record.get("points") and find(role["exercise"]).needs == "cpu":
-                try:
-                    seen["judged"] = self.judge(item, role["exercise"])
-                except Lost as error:
-                    end = ("error", f"judged from outside the notebook, {error}")
+            exercise = find(role["exercise"])
+            try:
+                if exercise.needs != "cpu":
+                    seen["excused"] = lacks(exercise)
+                elif record["points"]:
+                    seen["judged"] = self.judge(item, exercise)
+            except CannotCross:
+                pass
+            except Lost as error:
+                end = ("error", f"judged from outside the notebook, {error}")
         if end:
             item.session.shouldstop = "the kernel cannot go on"
         self.report("end", item, end=end, **seen)
 
-    def judge(self, item: pytest.Item, exercise: str) -> float:
+    def judge(self, item: pytest.Item, exercise: Exercise) -> float:
         """The points that the answer in the kernel gets when it is judged out here."""
         door = self.results.with_name("judge.sock")
         name = ast.parse(item.cell.source).body[0].value.args[1].id  # the cell is check("02.5", name)
         serve = f"__import__('tutorlib.grading.remote', fromlist=['serve']).serve({str(door)!r}, {name})"
         kernel = item.parent.kernel
-        return judge(find(exercise), door, lambda: kernel.execute_cell_input(serve), self.timeout).points
+        return judge(exercise, door, lambda: kernel.execute_cell_input(serve), self.timeout).points
 
     def new_records(self) -> list[str]:
         """The lines written to the results file since the last call."""
@@ -166,6 +173,11 @@ class Witness:
         """Whatever the notebook left running ends with it."""
         for process in psutil.Process().children(recursive=True):
             process.kill()
+
+
+def lacks(exercise: Exercise) -> bool:
+    """Whether this machine cannot run a kernel exercise, for want of a GPU or of a package."""
+    return device.why_not(exercise.needs) is not None or None in device.packages().values()
 
 
 def parsed(line: str) -> Any:

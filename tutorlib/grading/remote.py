@@ -36,6 +36,10 @@ class Lost(BaseException):
     """The kernel gives no reply: it hangs or is gone. Not an Exception, or a case would take it for a wrong answer."""
 
 
+class CannotCross(BaseException):
+    """This exercise's judge wants more than the values of calls with plain arguments, so it must sit in the kernel."""
+
+
 class Opaque:
     """Stands for a returned value that is none of those which may cross. It equals nothing."""
 
@@ -68,6 +72,19 @@ class Remote:
         raise Lost("it broke the connection to the judge")
 
 
+class RemoteAnswer(Remote):
+    """The answer under judgement. A judge that looks inside it, as at a @cute.jit function, must sit in the kernel.
+
+    What the answer returns never raises CannotCross: the student chooses it.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        """Messages ask for `__code__` and can do without."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise CannotCross(name)
+
+
 def exception(name: str) -> type[Exception]:
     """The built-in exception of this name; RuntimeError where there is none."""
     found = getattr(builtins, name, None)
@@ -75,9 +92,16 @@ def exception(name: str) -> type[Exception]:
 
 
 class Arguments(pickle.Pickler):
-    """Pickles arrays with their strides; NumPy's own pickles close the gaps."""
+    """Pickles plain data, layouts, and arrays with their strides: NumPy's own pickles close the gaps."""
 
     def reducer_override(self, value: Any) -> Any:
+        if value is strided:
+            return NotImplemented  # by name
+        if isinstance(value, Opaque | Remote):
+            raise TypeError("the answer returned something that it cannot be called with")
+        module = type(value).__module__.split(".")[0]
+        if isinstance(value, FunctionType) or module not in ("builtins", "numpy", "tensor_layouts"):
+            raise CannotCross(type(value).__name__)  # a copy of a tensor is not the tensor that the judge looks at
         if type(value) is not np.ndarray or value.dtype.hasobject or not value.size:
             return NotImplemented
         low, high = np.lib.array_utils.byte_bounds(value)
@@ -163,7 +187,7 @@ def judge(exercise: Exercise, address: Path, start: Callable[[], None], seconds:
     """Grade the answer that a kernel serves at a socket.
 
     start: makes the kernel call `serve(address, answer)`.
-    seconds: for all the calls together. Raises Lost.
+    seconds: for all the calls together. Raises Lost and CannotCross.
     """
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(address))
@@ -177,4 +201,7 @@ def judge(exercise: Exercise, address: Path, start: Callable[[], None], seconds:
         finally:
             address.unlink()
     with Connection(line.detach()) as connection:
-        return exercise.grade(Remote(connection, time.monotonic() + seconds))
+        try:
+            return exercise.grade(RemoteAnswer(connection, time.monotonic() + seconds))
+        except Exception as error:  # a case that stumbles over what the answer returned
+            return exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")

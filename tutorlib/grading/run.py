@@ -37,7 +37,7 @@ class Limits:
     """seconds: for a cell, and again for judging its answer. memory: bytes that one process may allocate."""
 
     seconds: float = 60.0
-    memory: int = 4 * 2**30
+    memory: int = 8 * 2**30
 
 
 async def grade_notebook(graft: Graft, limits: Limits, out: Path | None = None) -> list[Outcome]:
@@ -133,7 +133,8 @@ def write_kernelspec(folder: Path) -> None:
     """
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--HistoryManager.enabled=False"]
     argv += ["--IPKernelApp.outstream_class=tutorlib.grading.output.CappedStream"]
-    argv += ["--IPKernelApp.exec_lines=from sys import exit; quit = exit"]
+    cap = "__import__('tutorlib.grading.output', fromlist=['x']).cap_displays(get_ipython())"
+    argv += [f"--IPKernelApp.exec_lines={cap}", "--IPKernelApp.exec_lines=from sys import exit; quit = exit"]
     spec = folder / "kernels" / KERNEL / "kernel.json"
     spec.parent.mkdir(parents=True)
     spec.write_text(json.dumps({"argv": argv, "display_name": "Grading", "language": "python"}))

@@ -11,8 +11,9 @@ LONGEST_MESSAGE = 4000  # characters
 def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -> Outcome:
     """The outcome of an exercise whose two cells ran to their end.
 
-    answer, check: what the plugin saw: passed, raised, and for the check cell `record`, the outcome that `check` wrote,
-    and `judged`, the points that the answer got when it was judged from outside the kernel (a CPU exercise).
+    answer, check: what the plugin saw: `passed`, `raised`, and for the check cell `record`, the outcome that `check`
+    wrote; `judged`, the points that the answer got from outside the kernel, where it can be judged there; `excused`,
+    whether this machine cannot run the exercise.
     A record is the student's process speaking: points need nbval and the judge to have seen the same.
     """
     if not answer["passed"]:
@@ -23,7 +24,7 @@ def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -
             "error", 0, tidy(f"check came to no verdict: {check['raised'] or 'nothing was recorded'}")
         )
     status, message = record["status"], spoken(exercise, record["message"])
-    if status == "not_run" and exercise.needs != "cpu":
+    if status == "not_run" and check.get("excused"):
         return exercise.outcome("not_run", 0, message)
     if status not in ("passed", "partial") or not record["points"] > 0:  # NaN is not
         return exercise.outcome("failed", 0, message)
@@ -43,7 +44,7 @@ def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -
 
 def spoken(exercise: Exercise, message: str) -> str:
     """A message of `check` without the id and title in front, which the table shows anyway."""
-    for mark in "✓✗":
+    for mark in "✓✗–":
         message = message.removeprefix(f"{mark} {exercise.id} {exercise.title}: ")
     return tidy(message)
 
