@@ -191,8 +191,8 @@ print(text(R), " CuTe:", cute("composition", A, B))
 print("A(B(3, 2)) =", A(B(3, 2)), " R(3, 2) =", R(3, 2))
 
 # %% [markdown]
-# CuTe makes the same assumption. Layouts whose offsets don't repeat, B = tile and its complement for instance, are
-# safe.
+# CuTe makes the same assumption. Powers of two keep you safe here too: where all extents and strides are powers of two
+# and B's offsets don't repeat, each mode has bits of its own and nothing can carry.
 #
 # ### What composition is for
 #
@@ -282,9 +282,9 @@ show_memory("(4,2):(2,3)")
 print(cute("complement", layout("(4,2):(2,3)"), 24))
 
 # %% [markdown]
-# A mode of extent 0 is all the warning you get. In a kernel it would be an empty loop. Give a layout that overlaps
-# itself like this to CuTe's `logical_product`, and it divides by that 0: the Python process ends. (`ask` looks first,
-# and does not pass such questions on.)
+# A mode of extent 0 is all the warning you get. In a kernel it would be an empty loop. Give such a layout to CuTe's
+# `logical_product`, and it divides by that 0: the Python process ends. (`ask` looks first, and does not pass such
+# questions on.)
 #
 # **Keep this:** L says where a piece lies, its complement says where all the other pieces lie. Together they name every
 # place once. That is a division, and it is next.
@@ -420,7 +420,7 @@ check("02.6", zipped_divide)
 # second doesn't. In CuTe kernels it is the line you will write first: `gA = local_tile(mA, tile, block)`.
 #
 # **Exercise 02.7** (about 2 lines). Write `block_tile(layout, tile, block)`: the pair (offset, Layout of the tile),
-# where `block` is (tile row, tile column).
+# where `block` is (tile row, tile column). It should work for nested modes too; mind the trap above.
 
 
 # %%

@@ -319,9 +319,9 @@ def test_block_tile_is_where_cute_says():
 @pytest.mark.parametrize("exercise", n02.EXERCISES, ids=lambda exercise: exercise.id)
 def test_a_check_is_right_and_quick(exercise):
     ask([])  # a cell early in the notebook pays for the import
-    start = time.perf_counter()
+    start = time.process_time()
     outcome = exercise.grade(SOLVED[exercise.title])
-    assert time.perf_counter() - start < 0.2
+    assert time.process_time() - start < 0.2
     assert (outcome.status, outcome.points) == ("passed", exercise.points)
 
 

@@ -62,7 +62,7 @@ def trace():
         function = getattr(cute, name)
         try:
             if any(divides_by_zero(from_cute(complement(to_cute(part)))) for part in complemented(name, args)):
-                return Refused("the tile or block overlaps itself, and CuTe would divide by zero and end the process")
+                return Refused("its complement has an extent of 0; CuTe would divide by it and end the process")
             return from_cute(function(*(to_cute(arg) for arg in args)))
         except Exception as error:  # MLIRError, ValueError, TypeError …: CuTe has no common class for refusals
             return Refused(reason(error))
@@ -90,7 +90,7 @@ def layouts_in(value: Any) -> list[Layout]:
 def divides_by_zero(complement: Layout) -> bool:
     """Whether dividing or multiplying with this complement ends the process with SIGFPE, as CuTe 4.8.1 does.
 
-    Where a layout overlaps itself, as (4,2):(1,2) does, its complement has an extent of 0.
+    Where the modes of a layout get in each other's way, as in (4,2):(1,2), its complement has an extent of 0.
     """
     return size(complement) == 0
 
