@@ -89,7 +89,7 @@ class TestMessages:
         want = ramp(2 * size, 3 * size)
         got = want.clone()
         got[:size, :size], got[size:, size : 2 * size] = want[size:, size : 2 * size], want[:size, :size]
-        assert f"The {size}×{size} block (0, 0) holds what belongs in block (1, 1)" in said(got, want)
+        assert f"the {size}×{size} block (0, 0) holds what belongs in (1, 1)" in said(got, want)
 
     def test_lost_digits(self):
         want = ramp(64, 64) / 1e4 + 1

@@ -1,22 +1,27 @@
 """Kernel exercises without a GPU: what compiles, what is said, and the verdict on made-up measurements."""
 
+import re
 from dataclasses import replace
+from functools import partial
 
 import pytest
+import torch
 
 from tests.gpu.right_kernels import RIGHT, grid_stride_loop, one_thread_per_element
 from tests.wrong.gpu_kernels import (
     COPY,
     FATAL,
+    GEMM,
     WRONG,
     accumulates_in_fp16,
     launches_nothing,
     returns_the_reference,
 )
-from tutorlib import device, targets
-from tutorlib.bench import Measurement
+from tutorlib import device, launch, targets
+from tutorlib.bench import Measurement, Times
 from tutorlib.check import CheckFailed, check
 from tutorlib.device import GPU
+from tutorlib.kernel import WrongWhenTimed
 
 H200 = GPU("NVIDIA H200", "90", 132, 60 * 2**20, 140 * 2**30, "580.0")
 TIMED = replace(COPY, points=5, bench_shape=(16384, 16384), tiers=(0.7, 0.9))
@@ -141,6 +146,116 @@ class TestVerdict:
         unknown = replace(H200, name="NVIDIA Z9000")
         assert unknown.hardware is None
         assert TIMED.verdict(measurement(2.0, median_us=1.0), 1.0, unknown).status == "passed"
+
+
+class OnTorch:
+    """Stands in for Launcher: the "kernel" is a function of torch tensors on the CPU."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+
+    def on(self, work):
+        return lambda: self.kernel(*work.tensors)
+
+
+@pytest.fixture
+def on_cpu(monkeypatch):
+    monkeypatch.setattr(launch, "DEVICE", "cpu")
+    monkeypatch.setattr(launch, "guarded", lambda run, seconds: run())
+    monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: None)
+
+
+@pytest.mark.usefixtures("on_cpu")
+class TestJudging:
+    """What the checker looks at, in the order of the GPU, with calls that are torch's."""
+
+    def judged(self, kernel, shape=(64, 96), exercise=COPY):
+        wrong = exercise.judge(OnTorch(kernel), shape)
+        return wrong and f"{wrong.what} {wrong.mistake}"
+
+    def test_right(self):
+        assert self.judged(lambda src, dst: dst.copy_(src)) is None
+        assert self.judged(lambda a, b, c: torch.mm(a, b.mT, out=c), (64, 96, 160), GEMM) is None
+
+    def test_writes_nothing(self):
+        assert "Unwritten: all 6,144 elements" in self.judged(lambda src, dst: None)
+
+    def test_writes_past_the_end_and_before_the_start(self):
+        def beyond(src, dst, offset):
+            dst.copy_(src)
+            dst.as_strided((3,), (1,), dst.storage_offset() + offset).fill_(1)
+
+        assert "3 elements after its end, the first 1 past" in self.judged(lambda s, d: beyond(s, d, d.numel()))
+        assert "3 elements before its start, the nearest 5 before" in self.judged(lambda s, d: beyond(s, d, -7))
+
+    def test_a_nan_of_its_own_in_a_guard_band_is_seen(self):
+        def nan(src, dst):
+            dst.copy_(src)
+            dst.as_strided((1,), (1,), dst.storage_offset() + dst.numel()).fill_(float("nan"))
+
+        assert "1 element after its end" in self.judged(nan)
+
+    def test_changes_its_input(self):
+        def scribbles(src, dst):
+            dst.copy_(src)
+            src[3, 5] += 1
+
+        assert "changed its input src" in self.judged(scribbles)
+
+    def test_remembers_an_earlier_output(self):
+        outputs = []
+
+        def remembers(src, dst):
+            outputs.append(src.clone())
+            dst.copy_(outputs[min(len(outputs), 2) - 1])
+
+        assert "the right result for the inputs of the call before" in self.judged(remembers)
+
+    def test_works_on_its_own_stream(self, monkeypatch):
+        aside = []  # what a kernel on another stream still has to do when the checker copies the output
+
+        def finish(run, seconds):
+            run()
+            while aside:
+                aside.pop()()
+
+        monkeypatch.setattr(launch, "guarded", finish)
+        wrong = self.judged(lambda src, dst: aside.append(lambda: dst.copy_(src)))
+        assert "dst is written, but not on the current stream" in wrong
+
+    @pytest.mark.parametrize(
+        ("kernel", "says"),
+        [
+            (lambda src, dst: dst.copy_(src), None),
+            (lambda src, dst: dst[:-1].copy_(src[:-1]), "dst[63, 0] is still NaN"),
+            (lambda src, dst: (src.zero_(), dst.zero_()), "the kernel changed an input"),
+        ],
+    )
+    def test_every_timed_call_is_looked_at(self, kernel, says, monkeypatch):
+        def paired(kernels, baselines, refresh, verify):
+            for _ in range(3):
+                refresh()
+                for call in (*kernels, *baselines):
+                    call()
+                verify()
+            return Times((1.0,) * 4, (1.0,) * 4)
+
+        monkeypatch.setattr("tutorlib.bench.paired", paired)
+        measure = partial(TIMED.measure, OnTorch(kernel), (64, 96), replace(H200, l2=2**15))
+        if says is None:
+            assert measure().ratio == 1
+        else:
+            with pytest.raises(WrongWhenTimed, match=re.escape(says)):
+                measure()
+
+    def test_keeps_its_sums_in_fp16(self):
+        def half(a, b, c):
+            total = torch.zeros(c.shape, dtype=torch.float16)
+            for k in range(a.shape[1]):
+                total += (a[:, k, None].float() * b[None, :, k].float()).half()
+            c.copy_(total)
+
+        assert "kept in fp32" in self.judged(half, (32, 48, 160), GEMM)
 
 
 def test_wrong_sizes_share_the_points_of_correctness():

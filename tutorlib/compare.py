@@ -32,7 +32,7 @@ def explain(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor", allow
             f"{element(name, unwritten)} is still NaN: the kernel never wrote it. "
             f"Unwritten: {extent(unwritten)}{pattern(unwritten)}."
         )
-    place = tuple(bad.nonzero()[0].tolist())
+    place = first(bad)
     tolerance = float(allowed.expand_as(want)[place])
     within = f" (± {tolerance:.2g})" if tolerance else ""
     what = (
@@ -44,7 +44,15 @@ def explain(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor", allow
 
 def element(name: str, where: "Tensor") -> str:
     """The first place in a mask, as the reader would index it: "c[0, 128]"."""
-    return f"{name}[{', '.join(str(n) for n in where.nonzero()[0].tolist())}]"
+    return f"{name}[{', '.join(map(str, first(where)))}]"
+
+
+def first(where: "Tensor") -> tuple[int, ...]:
+    """Coordinates of the first True, found without a list of all of them, which can be larger than the result."""
+    import torch
+
+    place = where.reshape(-1).to(torch.uint8).argmax()
+    return tuple(int(n) for n in torch.unravel_index(place, where.shape))
 
 
 def extent(where: "Tensor") -> str:
@@ -112,12 +120,9 @@ def moved_block(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor")
         def blocks(x: "Tensor", size: int = size) -> "Tensor":  # (rows / size, columns / size, size, size)
             return x.unfold(0, size, size).unfold(1, size, size)
 
-        row, column = blocks(bad).any(-1).any(-1).nonzero()[0].tolist()
+        row, column = first(blocks(bad).any(-1).any(-1))
         here = blocks(got)[row, column]
         same = ~wrong_elements(here.expand_as(blocks(want)), blocks(want), blocks(allowed)).any(-1).any(-1)
         if same.any():
-            there = same.nonzero()[0].tolist()
-            return (
-                f"The {size}×{size} block {row, column} holds what belongs in block {tuple(there)}: blocks are swapped."
-            )
+            return f"Blocks are swapped: the {size}×{size} block {(row, column)} holds what belongs in {first(same)}."
     return ""

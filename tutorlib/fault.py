@@ -1,5 +1,7 @@
 """Running a kernel so that what goes wrong on the GPU becomes one line, and never a hang."""
 
+import re
+import textwrap
 import time
 from collections.abc import Callable
 from typing import Literal
@@ -14,7 +16,7 @@ MEANING = {
     "unspecified launch failure": "it crashed (unspecified launch failure).",
     "device-side assert": "an assertion in it failed.",
     "too many resources": "a block asks for more registers than a multiprocessor has.",
-    "out of memory": "the GPU's memory is used up.",
+    "out of memory": "the GPU has too little free memory for this check. Does another program use it?",
 }
 
 _broken = False  # this process's CUDA context is beyond repair: only a new process has a new one
@@ -70,8 +72,10 @@ def guarded(run: Callable[[], None], seconds: float) -> None:
 
 def fault(error: Exception) -> KernelFault:
     """The error of a launch or of the GPU in one line, and whether the context survived it."""
-    text = " ".join(str(error).split())
+    text = textwrap.shorten(re.sub(r"\x1b\[[\d;]*m", "", str(error)), 200, placeholder=" …")
     meaning = next((says for name, says in MEANING.items() if name in text.lower()), "")
     if context_broken():
         return KernelFault(f"{meaning or text} {RESTART}")
+    if "out of memory" in text.lower():
+        return KernelFault(meaning)
     return KernelFault(meaning or f"it could not be launched: {text}", "failed")

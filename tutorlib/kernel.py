@@ -119,8 +119,11 @@ class KernelExercise(Exercise):
             if self.bench_shape is None:
                 return self.outcome("passed", self.points, self.passed_line)
             return self.timed(launcher, self.bench_shape)
-        except KernelFault as error:
-            return self.outcome(error.status, 0, f"✗ {self.id} {self.title}: {error}")
+        except NotImplementedError:
+            raise
+        except (KernelFault, RuntimeError) as error:  # torch raises the latter: no memory, or a late CUDA error
+            told = error if isinstance(error, KernelFault) else fault(error)
+            return self.outcome(told.status, 0, f"✗ {self.id} {self.title}: {told}")
 
     def wrong(self, wrongs: dict[Shape, Wrong]) -> Outcome:
         """The outcome where some shapes came out wrong; the message is about the first of them."""
@@ -145,7 +148,7 @@ class KernelExercise(Exercise):
                 work.refill(fresh)
             if wrong := self.judge_call(call, work, earlier):
                 return wrong
-            earlier = work.expected()
+            earlier = tuple(x.clone() for x in work.expected())  # a copy's result is its input, soon refilled
         return None
 
     def judge_call(self, call: bench.Call, work: Work, earlier: "tuple[Tensor, Tensor] | None") -> Wrong | None:
@@ -191,13 +194,18 @@ class KernelExercise(Exercise):
             works = [Work(self.problem, shape) for _ in range(bench.buffer_sets(self.problem.bytes(shape), gpu.l2))]
             other_outputs = [work.output.tensor.clone() for work in works]  # the baseline has its own
 
+            sums: list[tuple[int, ...]] = []
+
             def refresh() -> None:
                 for work in works:
                     work.refill(new_generator())
                     work.output.poison()
+                sums[:] = [work.checksums() for work in works]
 
             def verify() -> None:
-                for work in works:
+                for work, before in zip(works, sums, strict=True):
+                    if work.checksums() != before:
+                        raise WrongWhenTimed("the kernel changed an input.")
                     left = work.output.as_it_is()
                     if wrong := explain(self.problem.output.name, *left.seen, *work.expected()):
                         raise WrongWhenTimed(wrong.what)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from tutorlib.compile import Compiled, TensorSpec
 
+DEVICE = "cuda"
 TIME_LIMIT_S = 10.0  # for one call of a kernel
 PAUSE_CYCLES = 4_000_000  # 2 ms or more on any GPU: longer than the host needs to queue a call
 
@@ -23,7 +24,7 @@ def new_generator() -> "Generator":
     """A generator on the GPU that nobody can foresee."""
     import torch
 
-    generator = torch.Generator("cuda")
+    generator = torch.Generator(DEVICE)
     generator.seed()
     return generator
 
@@ -33,8 +34,8 @@ class Work:
 
     def __init__(self, problem: Problem, shape: Shape) -> None:
         self.problem, self.shape = problem, shape
-        self.inputs = problem.pattern(shape, "cuda")
-        self.output = Output(problem.output, problem.shape_of(problem.output, shape), "cuda")
+        self.inputs = problem.pattern(shape, DEVICE)
+        self.output = Output(problem.output, problem.shape_of(problem.output, shape), DEVICE)
 
     @property
     def tensors(self) -> "tuple[Tensor, ...]":
@@ -44,6 +45,13 @@ class Work:
         """New random inputs in the same memory."""
         for old, new in zip(self.inputs, self.problem.random(self.shape, generator), strict=True):
             old.copy_(new)
+
+    def checksums(self) -> tuple[int, ...]:
+        """A sum over the bits of each input."""
+        import torch
+
+        integers = {2: torch.int16, 4: torch.int32}
+        return tuple(int(x.view(integers[x.element_size()]).sum(dtype=torch.int64)) for x in self.inputs)
 
     def expected(self) -> "tuple[Tensor, Tensor]":
         return self.problem.expected(self.inputs, self.shape)

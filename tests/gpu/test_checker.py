@@ -35,7 +35,7 @@ def test_a_wrong_kernel_fails_and_hears_why(exercise, kernel, says):
     outcome = exercise.grade(kernel)
     assert outcome.status in ("failed", "partial")
     assert says in outcome.message
-    assert exercise.grade(one_thread_per_element).points in (0, exercise.points)  # the context survived
+    assert COPY.grade(one_thread_per_element).status == "passed"  # the context survived
 
 
 @pytest.mark.parametrize(("exercise", "kernel", "status", "says"), by_name(FATAL))
@@ -50,8 +50,8 @@ def test_a_fatal_kernel_gets_one_line_and_so_do_later_checks(exercise, kernel, s
 
 def test_a_full_gpu_is_said_and_survived():
     (first, message), (second, _) = in_a_child("out_of_memory")
-    assert (first, second) == ("failed", "passed")
-    assert "the GPU's memory is used up" in message
+    assert (first, second) == ("error", "passed")
+    assert "the GPU has too little free memory" in message
 
 
 def in_a_child(name):

@@ -311,7 +311,7 @@ WRONG = (
         "still NaN: the kernel never wrote it. Unwritten: 128 of 65,536 elements, all in row 255",
     ),
     (COPY, transposes, "It is the right result transposed"),
-    (COPY, swaps_two_blocks, "The 64×64 block (0, 0) holds what belongs in block (0, 1)"),
+    (COPY, swaps_two_blocks, "Blocks are swapped: the 64×64 block (0, 0) holds what belongs in (0, 1)"),
     (COPY, writes_past_the_end, "wrote outside dst: 128 elements after its end, the first 1 past the last one"),
     (
         COPY,
