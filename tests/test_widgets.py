@@ -258,7 +258,7 @@ def test_swizzle_explorer():
     click(explorer, 1, 3, 2)
     assert explorer.grids.answer.startswith("(3,16): offset 208 → 200, in bits 011010000 → 011001000; bank 4")
     assert explorer.drawn[0].outlined == {(row, 2) for row in range(8)}
-    bits = explorer.inputs[3]
+    bits = explorer.inputs[1]
     bits.value = 0
     assert "8 wavefronts" in explorer.drawn[1].title
     bits.value = 5

@@ -135,15 +135,15 @@ def explore_swizzle(source: Any = "(8,64):(64,1)", swizzle: tuple[int, int, int]
     width = ipywidgets.Dropdown(options={"1: fp8": 1, "2: bf16": 2, "4: fp32": 4}, value=2, description="bytes")
     access = ipywidgets.Dropdown(options=list(ACCESSES), value=list(ACCESSES)[-1], description="access")
 
-    def compute(typed: str, element_bytes: int, name: str, b: int, m: int, s: int, click: Click | None) -> SwizzleView:
+    def compute(typed: str, b: int, m: int, s: int, element_bytes: int, name: str, click: Click | None) -> SwizzleView:
         return swizzle_view((b, m, s), small(typed), element_bytes, name, click[1] if click else (0, 0))
 
-    return Explorer([layout_box("layout", source), width, access, *sliders], compute, swizzle_scene)
+    return Explorer([layout_box("layout", source), *sliders, width, access], compute, swizzle_scene)
 
 
 def slider(name: str, value: int, high: int) -> ipywidgets.IntSlider:
     """A slider from 0, narrow enough that three stand in a row."""
-    size, style = ipywidgets.Layout(width="190px"), {"description_width": "18px"}
+    size, style = ipywidgets.Layout(width="170px"), {"description_width": "18px"}
     return ipywidgets.IntSlider(value, 0, high, description=name, layout=size, style=style)
 
 
