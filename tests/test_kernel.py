@@ -261,7 +261,7 @@ class TestJudging:
 def test_wrong_sizes_share_the_points_of_correctness():
     from tutorlib.exercise import Wrong
 
-    outcome = TIMED.wrong({(192, 320): Wrong("off.")})
+    outcome = TIMED.wrong({(192, 320): Wrong("off.")}, TIMED.shapes)
     assert (outcome.status, outcome.points) == ("partial", 2)
     assert outcome.message.splitlines() == [
         "✗ 99.1 copy: 2 of 3 sizes right",

@@ -29,7 +29,7 @@ class WrongWhenTimed(Exception):
 class KernelExercise(Exercise):
     """An exercise whose answer is a @cute.jit host function: it takes cute.Tensors, the output last, and launches.
 
-    The checker compiles it and calls it. Points are for right results, shared among `shapes`, except one for each
+    The checker compiles it and calls it. Points are for right results, shared among all sizes, except one for each
     tier. Where this machine cannot run it, it is compiled for `needs` and its instructions are looked at.
 
     problem: what it must compute; its tensors come in the order problem.operands.
@@ -113,9 +113,9 @@ class KernelExercise(Exercise):
         try:
             if lacks := self.wrong_instructions(launcher.compiled(sizes[-1]).instructions):
                 return self.failed(lacks)
-            wrongs = {shape: wrong for shape in self.shapes if (wrong := self.judge(launcher, shape))}
+            wrongs = {shape: wrong for shape in sizes if (wrong := self.judge(launcher, shape))}
             if wrongs:
-                return self.wrong(wrongs)
+                return self.wrong(wrongs, sizes)
             if self.bench_shape is None:
                 return self.outcome("passed", self.points, self.passed_line)
             return self.timed(launcher, self.bench_shape)
@@ -125,17 +125,17 @@ class KernelExercise(Exercise):
             told = error if isinstance(error, KernelFault) else fault(error)
             return self.outcome(told.status, 0, f"✗ {self.id} {self.title}: {told}")
 
-    def wrong(self, wrongs: dict[Shape, Wrong]) -> Outcome:
-        """The outcome where some shapes came out wrong; the message is about the first of them."""
-        right = len(self.shapes) - len(wrongs)
+    def wrong(self, wrongs: dict[Shape, Wrong], sizes: tuple[Shape, ...]) -> Outcome:
+        """The outcome where some of the sizes came out wrong; the message is about the first of them."""
+        right = len(sizes) - len(wrongs)
         shape, wrong = next(iter(wrongs.items()))
         mistake = wrong.mistake
-        square = [other for other in self.shapes if len(set(other)) == 1 < len(other) and other not in wrongs]
+        square = [other for other in sizes if len(set(other)) == 1 < len(other) and other not in wrongs]
         if square and not mistake:
             mistake = f"It is right at {by(square[0])}, where all sizes agree: is one size used in another's place?"
-        lines = [f"✗ {self.id} {self.title}: {right} of {count(len(self.shapes), 'size')} right"]
+        lines = [f"✗ {self.id} {self.title}: {right} of {count(len(sizes), 'size')} right"]
         lines += [f"  {by(shape)}: {wrong.what}"] + ([f"  {mistake}"] if mistake else [])
-        points = int(2 * self.correctness_points * right / len(self.shapes)) / 2
+        points = int(2 * self.correctness_points * right / len(sizes)) / 2
         return self.outcome("partial" if points else "failed", points, "\n".join(lines))
 
     def judge(self, launcher: Launcher, shape: Shape) -> Wrong | None:
@@ -162,22 +162,18 @@ class KernelExercise(Exercise):
             if not before.equal(after):
                 return Wrong(f"the kernel changed its input {op.name}.")
         wrong = explain(name, *left.seen, *work.expected())
-        if (
-            wrong
-            and left.unwritten.any()
-            and not explain(name, *call_in_peace(call, work.output).seen, *work.expected())
-        ):
-            return Wrong(f"{name} is written, but not on the current stream: launch without a stream of your own.")
+        if wrong and left.unwritten.any():
+            later = call_in_peace(call, work.output)
+            if not explain(name, *later.seen, *work.expected()):
+                return Wrong(f"{name} is written, but not on the current stream: launch without a stream of your own.")
         if wrong and earlier and not explain(name, *left.seen, *earlier):
             return replace(wrong, mistake="It is the right result for the inputs of the call before.")
         return wrong
 
     def timed(self, launcher: Launcher, shape: Shape) -> Outcome:
-        """Right at the bench shape too, then timed; a noisy measurement is taken again."""
+        """Timed; a noisy measurement is taken again."""
         gpu = device.gpu()
         try:
-            if wrong := self.judge(launcher, shape):
-                return self.wrong({shape: wrong})
             for _ in range(ATTEMPTS):
                 measured = self.measure(launcher, shape, gpu)
                 if not measured.noisy:

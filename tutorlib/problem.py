@@ -120,10 +120,10 @@ def fill(op: Operand, shape: Shape, device: str) -> "Tensor":
     if op.pattern == "identity":
         row, column = (torch.arange(n, device=device) for n in shape)
         return (row[:, None] % shape[1] == column).to(torch_dtype(op.dtype))
-    ramp = torch.zeros(shape, dtype=torch.int64, device=device)
+    ramp = torch.zeros(shape, dtype=torch.int32, device=device)
     for mode, step in enumerate((31, 7, 3)[-len(shape) :]):  # coprime to 251, so neighbours differ in every mode
-        index = torch.arange(shape[mode], device=device)
-        ramp += step * index.view([-1 if n == mode else 1 for n in range(len(shape))])
+        index = torch.arange(shape[mode], dtype=torch.int32, device=device)
+        ramp += step * (index % 251).view([-1 if n == mode else 1 for n in range(len(shape))])
     return (ramp % 251).to(torch_dtype(op.dtype))
 
 

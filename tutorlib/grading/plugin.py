@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -28,6 +29,7 @@ from tutorlib.check import RESULTS
 from tutorlib.exercise import Exercise
 from tutorlib.exercises import find
 from tutorlib.grading.remote import CannotCross, Lost, judge
+from tutorlib.grading.verdict import spoken
 
 LARGEST_FILE = 2**30  # bytes that a cell may write to one file
 LARGEST_RECORD = 2**16  # bytes of the results file that one check may write
@@ -132,6 +134,8 @@ class Witness:
             try:
                 if exercise.needs != "cpu":
                     seen["excused"] = lacks(exercise)
+                    if record["status"] in ("error", "timeout"):  # after it nothing runs on this kernel's GPU
+                        end = record["status"], spoken(exercise, record["message"])
                 elif record["points"]:
                     seen["judged"] = self.judge(item, exercise)
             except CannotCross:
@@ -172,7 +176,8 @@ class Witness:
     def pytest_unconfigure(self) -> None:
         """Whatever the notebook left running ends with it."""
         for process in psutil.Process().children(recursive=True):
-            process.kill()
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 def lacks(exercise: Exercise) -> bool:
