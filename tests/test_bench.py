@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tutorlib import bench
-from tutorlib.bench import Times, buffer_sets, floor_us, impossible, measured, paired, summarise
+from tutorlib.bench import Times, buffer_sets, floor_us, impossible, paired, summarise
 from tutorlib.device import GPU, HARDWARE, Clocks
 from tutorlib.problem import copy, gemm
 
@@ -133,9 +133,3 @@ class TestRoofline:
         m = summarise(Times((us,) * 4, (500.0,) * 4), copy("fp32"), GIB, H200, {})
         assert bool(impossible(m, copy("fp32"), HARDWARE["NVIDIA H200"])) == refused
         assert impossible(m, copy("fp32"), None) is None
-
-
-def test_measured_shows_the_last_measurement_or_that_there_is_none(monkeypatch):
-    monkeypatch.setattr(bench, "LATEST", {"05.3": "it"})
-    assert measured("05.3") == "it"
-    assert measured("05.4") == "05.4 has not been timed here"

@@ -21,7 +21,7 @@ from tutorlib import device, launch, targets
 from tutorlib.bench import Measurement, Times
 from tutorlib.check import CheckFailed, check
 from tutorlib.device import GPU
-from tutorlib.kernel import WrongWhenTimed
+from tutorlib.kernel import KernelExercise, WrongWhenTimed
 
 H200 = GPU("NVIDIA H200", "90", 132, 60 * 2**20, 140 * 2**30, "580.0")
 TIMED = replace(COPY, points=5, bench_shape=(16384, 16384), tiers=(0.7, 0.9))
@@ -256,6 +256,30 @@ class TestJudging:
             c.copy_(total)
 
         assert "kept in fp32" in self.judged(half, (32, 48, 160), GEMM)
+
+
+@pytest.mark.parametrize(
+    ("target", "ends"),
+    [(1.0, "0.950 of torch copy_'s speed"), (None, "speed. Not graded: nobody has calibrated sm_90")],
+)
+def test_the_speed_is_shown_below_the_line(target, ends, monkeypatch):
+    monkeypatch.setattr(device, "gpu", lambda: H200)
+    monkeypatch.setattr(targets, "target", lambda arch, id: target)
+    monkeypatch.setattr(KernelExercise, "measure", lambda *args: measurement(0.95))
+    outcome = TIMED.timed(None, (16384, 16384))
+    line, speed = outcome.message.splitlines()
+    assert line == TIMED.passed_line
+    assert speed.startswith("  16384×16384 fp32: 500.0 µs")
+    assert speed.endswith(ends)
+    assert outcome.measurement["ratio"] == 0.95
+
+
+def test_a_noisy_measurement_is_taken_again(monkeypatch):
+    taken = iter([measurement(0.5, spread=0.3), measurement(0.95)])
+    monkeypatch.setattr(device, "gpu", lambda: H200)
+    monkeypatch.setattr(targets, "target", lambda arch, id: 1.0)
+    monkeypatch.setattr(KernelExercise, "measure", lambda *args: next(taken))
+    assert TIMED.timed(None, (16384, 16384)).status == "passed"
 
 
 def test_wrong_sizes_share_the_points_of_correctness():

@@ -17,8 +17,6 @@ TOO_FAST = 0.9  # datasheet rates hold at one clock and a GPU may boost beyond i
 
 Call = Callable[[], None]
 
-LATEST: dict[str, "Measurement"] = {}  # by exercise: the last measurement that `check` took in this process
-
 
 @dataclass(frozen=True)
 class Measurement:
@@ -66,11 +64,6 @@ class Measurement:
         return f"{line}. Too noisy: {self.noisy}" if self.noisy else line
 
     __repr__ = __str__
-
-
-def measured(id: str) -> Measurement | str:
-    """What the last check("05.3", …) of this session measured, for a cell of a page to show."""
-    return LATEST.get(id, f"{id} has not been timed here")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ class CheckFailed(AssertionError):
 def check(id: str, answer: Answer) -> None:
     """Grade an answer: print one line where it is right, else raise CheckFailed with what to look at.
 
-    A kernel that this machine can compile and not run is neither: the line says so.
+    A timed kernel's speed stands on a second line. A kernel that this machine can compile and not run is neither
+    right nor wrong: the line says so.
     Raises UnknownExercise where there is no exercise with this id.
     """
     from tutorlib.exercises import find

@@ -180,9 +180,12 @@ class KernelExercise(Exercise):
                     break
         except WrongWhenTimed as error:
             return self.failed(f"right when checked, wrong while it was timed: {error}")
-        bench.LATEST[self.id] = measured
-        outcome = self.verdict(measured, targets.target(f"sm_{gpu.arch}", self.id), gpu)
-        return replace(outcome, measurement=asdict(measured))
+        target = targets.target(f"sm_{gpu.arch}", self.id)
+        outcome = self.verdict(measured, target, gpu)
+        shown = f"\n  {measured}" if outcome.status == "passed" else ""
+        if shown and self.tiers and target is None:
+            shown += f". Not graded: nobody has calibrated sm_{gpu.arch}"
+        return replace(outcome, message=outcome.message + shown, measurement=asdict(measured))
 
     def measure(self, launcher: Launcher, shape: Shape, gpu: device.GPU) -> Measurement:
         """Times beside the baseline's. Raises WrongWhenTimed where a timed call's output is wrong, and KernelFault."""
