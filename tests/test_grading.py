@@ -24,7 +24,7 @@ from tutorlib.cli import app
 from tutorlib.course import NOTEBOOKS, ROOT
 from tutorlib.exercise import Case, Exercise, Wrong, equals, law
 from tutorlib.exercises import of_notebook
-from tutorlib.grading import remote
+from tutorlib.grading import GradingFailed, Limits, grade, remote
 from tutorlib.grading.graft import graft
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.submission import read_submission
@@ -98,6 +98,7 @@ def files(root: Path) -> set[Path]:
     return {path for path in root.rglob("*") if "__pycache__" not in path.parts}
 
 
+@pytest.mark.xdist_group("grading bad answers")
 @pytest.mark.parametrize(
     ("k", "status", "points", "message"),
     [
@@ -126,10 +127,12 @@ def test_a_bad_answer_costs_its_exercise_alone(batch, k, status, points, message
     assert message in batch[k]["message"]
 
 
+@pytest.mark.xdist_group("grading bad answers")
 def test_no_process_is_left(batch):
     assert not [process for process in psutil.process_iter(["cmdline"]) if "3141" in (process.info["cmdline"] or ())]
 
 
+@pytest.mark.xdist_group("grading cheats")
 def test_grading_agrees_with_plain_nbval(course, tmp_path):
     answers = {k: ANSWERS[k] for k in (1, 3, 14)} | {18: "def answer(n):\n    return n + 18"}
     path = course.submit(tmp_path, 90, answers)
@@ -162,8 +165,10 @@ def cheated(course, tmp_path_factory):
         for one in notebook.cells:
             one.metadata["tags"] = ["nbval-skip", "raises-exception"]
         nbformat.write(notebook, path)
-    graded = course.tutor("grade", folder, "--timeout", TIMEOUT, "--format", "json")
+    temporary = tmp_path_factory.mktemp("tmp")
+    graded = course.tutor("grade", folder, "--timeout", TIMEOUT, "--format", "json", TMPDIR=str(temporary))
     assert graded.returncode == 1, graded.stderr
+    assert not list(temporary.iterdir())
     scores = json.loads(graded.stdout)
     assert scores["max_points"] == 4 * len(CHEATS)
     found = {cheat.stem: [] for cheat in CHEATS}
@@ -172,6 +177,7 @@ def cheated(course, tmp_path_factory):
     return found
 
 
+@pytest.mark.xdist_group("grading cheats")
 @pytest.mark.parametrize("cheat", [cheat.stem for cheat in CHEATS])
 def test_a_cheat_gets_no_points(cheated, cheat):
     assert [outcome["points"] for outcome in cheated[cheat]] == [0, 0], cheated[cheat]
@@ -270,6 +276,18 @@ def test_an_answer_left_out_says_so_where_a_later_one_calls_it(tmp_path):
     exec(cell(grafted.notebook(), "answer-00-1").source, names)
     with pytest.raises(RuntimeError, match=r"exercise 00\.1 is missing: SyntaxError in line 3"):
         names["ceil_div"](3, 2)
+
+
+def test_a_folder_that_cannot_be_made(tmp_path):
+    (tmp_path / "file").touch()
+    result = CliRunner().invoke(app, ["grade", str(NOTEBOOKS / "00_start.ipynb"), "--out", str(tmp_path / "file")])
+    assert (result.exit_code, result.stderr) == (2, f"{tmp_path / 'file'}: cannot be made: File exists\n")
+
+
+def test_a_machine_that_cannot_run_a_notebook_is_no_fault_of_the_answers(tmp_path):
+    (tmp_path / "a.ipynb").write_text(START.replace("raise NotImplementedError", "return 3 #"))
+    with pytest.raises(GradingFailed, match="00_start could not be run: it ended the grading run"):
+        grade(read_submission([tmp_path]), Limits(memory=2**20))
 
 
 # ------------------------------------------------------------------------------------------------ scores

@@ -65,15 +65,16 @@ def grade(
     try:
         submission = grading.read_submission(paths or [])
         if folder:
-            folder.mkdir(parents=True, exist_ok=True)
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise fail(f"{folder}: cannot be made: {error.strerror}") from None
         with Progress(console=err, transient=True, disable=not err.is_terminal) as progress:
             bar = progress.add_task("grading", total=len(submission))
             limits = grading.Limits(seconds=timeout)
             scores = grading.grade(submission, limits, folder and folder.resolve(), lambda name: progress.advance(bar))
     except (grading.BadSubmission, grading.GradingFailed, BuildError) as error:
         raise fail(str(error)) from None
-    except OSError as error:
-        raise fail(f"{folder}: cannot be written: {error.strerror}") from None
     text = json.dumps(scores.as_json(), ensure_ascii=False, indent=1)
     if folder:
         (folder / "scores.json").write_text(text + "\n", encoding="utf-8")

@@ -122,7 +122,7 @@ async def pytest_child(
         yield pipe
     finally:
         transport.close()
-        kill_tree(process.pid)
+        kill_all(process.pid, folder)
         await process.wait()
 
 
@@ -151,10 +151,11 @@ def environment(folder: Path) -> dict[str, str]:
     return kept | here | results | {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
-def kill_tree(pid: int) -> None:
-    """Kill a process and all below it; those that are gone are gone."""
+def kill_all(pid: int, folder: Path) -> None:
+    """Kill a process, all below it, and those that lost their parent and still sit in `folder`."""
+    doomed = [one for one in psutil.process_iter(["cwd"]) if one.info["cwd"] == str(folder.resolve())]
     with suppress(psutil.NoSuchProcess):
-        process = psutil.Process(pid)
-        for one in [*process.children(recursive=True), process]:
-            with suppress(psutil.NoSuchProcess):
-                one.kill()
+        doomed += psutil.Process(pid).children(recursive=True)
+    for process in doomed:  # pytest itself is among them: it runs in the folder
+        with suppress(psutil.NoSuchProcess):
+            process.kill()

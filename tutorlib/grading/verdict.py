@@ -33,7 +33,9 @@ def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -
         wrong = f"not confirmed: called from outside the notebook, it gets {count(check.get('judged', 0), 'point')}"
         return exercise.outcome("failed", 0, wrong)
     if status == "passed" and not check["passed"]:
-        return exercise.outcome("failed", 0, "right, but it prints: take the prints out of your answer")
+        return exercise.outcome(
+            "failed", 0, "right, but it prints or warns: check's own line must be all that is shown"
+        )
     if status == "partial" and not check["raised"].startswith("CheckFailed: "):
         return exercise.outcome(
             "error", 0, tidy(f"check did not end as it recorded: {check['raised'] or 'it raised nothing'}")
