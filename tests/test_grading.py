@@ -134,7 +134,7 @@ def test_no_process_is_left(batch):
 
 @pytest.mark.xdist_group("grading cheats")
 def test_grading_agrees_with_plain_nbval(course, tmp_path):
-    answers = {k: ANSWERS[k] for k in (1, 3, 14)} | {18: "def answer(n):\n    return n + 18"}
+    answers = {1: ANSWERS[1], 3: ANSWERS[3], 14: "def answer(n):\n    return nobody(n)", 18: ANSWERS[17] + " + 1"}
     path = course.submit(tmp_path, 90, answers)
     plain = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--nbval-lax", "--color=no", path],
