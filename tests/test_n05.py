@@ -48,7 +48,7 @@ LADDER = [
     # answer, dtype, shape, bytes of shared memory, accesses of each thread: opcode → how many
     ("naive", "bf16", (129, 250), 0, {r"ld\.global\.b16": 64, r"st\.global\.b16": 64}),
     ("coalesced", "bf16", (129, 250), 0, {r"ld\.global\.b16": 64, r"st\.global\.b16": 64}),
-    ("vectorised", "bf16", (300, 1048), 0, {r"ld\.global\.v4\.b32": 8, r"st\.global\.v4\.b32": 8}),
+    ("vectorised", "bf16", (300, 1048), 0, {r"ld\.global\.v4\.b32": 4, r"st\.global\.v4\.b32": 4}),
     ("staged", "bf16", (128, 640), TILE_BYTES, {r"cp\.async\.cg\.shared\.global": 8, r"ld\.shared\.v4\.b32": 8}),
     ("transpose", "fp32", (128, 320), TURN_BYTES, {r"st\.shared\.b32": 16, r"ld\.shared\.b32": 16}),
     ("transpose_swizzled", "fp32", (128, 320), TURN_BYTES, {r"st\.shared\.b32": 16, r"ld\.shared\.b32": 16}),

@@ -124,7 +124,7 @@ EXERCISES = (
         hints=(
             "How many vectors fill a row of 64 elements? So many threads lie side by side, and the rest are rows.",
             "cute.make_fragment_like(from_src) is a tensor in registers; copy into it, then out of it.",
-            "threads is (16, 8):(8, 1) and values (1, 8), for bf16; write them with TILE, THREADS and vector.",
+            "threads is (16, 16):(16, 1) and values (1, 8), for bf16; write them with WIDE, WIDE_THREADS and vector.",
         ),
     ),
     KernelExercise(
