@@ -1,5 +1,8 @@
 """cuTile's dtypes on torch: how values are held, rounded and promoted."""
 
+from collections.abc import Callable
+from typing import Any
+
 import cuda.tile as ct
 import torch
 from torch import Tensor
@@ -37,11 +40,37 @@ INTEGERS = frozenset({ct.int8, ct.int16, ct.int32, ct.int64, ct.uint8, ct.uint16
 UNSIGNED = frozenset({ct.uint8, ct.uint16, ct.uint32, ct.uint64})
 LARGEST_FP8 = {ct.float8_e4m3fn: 448.0, ct.float8_e5m2: 57344.0}
 
+
+class DTypeName:
+    """What ct.float32 is in a kernel: equal to the dtype, and a function that converts to it, ct.float32(x)."""
+
+    def __init__(self, dtype: ct.DType, convert: Callable[[Any, ct.DType], Any]) -> None:
+        self.dtype, self.convert = dtype, convert
+
+    def __call__(self, x: Any = 0, /) -> Any:
+        return self.convert(x, self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return self.dtype == (other.dtype if isinstance(other, DTypeName) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.dtype, name)
+
+    def __str__(self) -> str:
+        return str(self.dtype)
+
+
 Number = bool | int | float
 
 
 def dtype_of(value: object) -> ct.DType:
-    """cuTile's dtype for a dtype of cuTile or torch. Raises TypeError for one that tiles cannot hold."""
+    """cuTile's dtype for one of cuTile, torch or NumPy. Raises TypeError for one that tiles cannot hold."""
+    value = value.dtype if isinstance(value, DTypeName) else value
+    if isinstance(value, type):  # np.float32, np.bool
+        value = getattr(ct, value.__name__, None) or getattr(ct, f"{value.__name__}_", value)
     dtype = FROM_TORCH.get(value, value)
     if not isinstance(dtype, ct.DType) or dtype not in CARRIER:
         raise TypeError(f"{value} is not simulated")

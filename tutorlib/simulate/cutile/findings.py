@@ -1,11 +1,15 @@
 """What the interpreter notices while blocks run, and a GPU would not tell."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Literal
+
+import cuda.tile as ct
+
+from tutorlib.simulate.cutile.dtypes import Number, poison
 
 Kind = Literal["outside", "overlap", "race", "unwritten"]
 Block = tuple[int, ...]
@@ -38,12 +42,14 @@ class Finding:
 class Launch:
     """The state of one launch: which block runs now and what has been noticed so far.
 
+    undetermined: the number that stands where cuTile leaves a value of a dtype undetermined.
     number: the running block's place in the order of execution.
     synchronised: whether the kernel used atomics or memory orders; what blocks may then do to each other's elements
         is up to the reader's own protocol, which is not modelled.
     """
 
     grid: tuple[int, int, int]
+    undetermined: Callable[[ct.DType], Number] = poison
     block: tuple[int, int, int] = (0, 0, 0)
     number: int = 0
     synchronised: bool = False

@@ -6,7 +6,6 @@ a tile's operators never pass through it, so those had to be replaced either way
 """
 
 import builtins
-import inspect
 import operator
 import re
 from collections.abc import Callable, Iterator
@@ -17,6 +16,7 @@ import cuda.tile as ct
 import torch
 
 from tutorlib.simulate.cutile import memory, ops, tile
+from tutorlib.simulate.cutile.dtypes import CARRIER, DTypeName
 from tutorlib.simulate.cutile.findings import Launch
 from tutorlib.simulate.cutile.tile import Tile, Value, common, tile_of
 
@@ -67,11 +67,11 @@ class Language:
         value = getattr(ct, name)
         if isinstance(value, FunctionType):
             raise NotSimulated(f"ct.{name}")
-        return value
+        return DTypeName(value, ops.astype) if isinstance(value, ct.DType) else value
 
 
 def scalar(n: int, dtype: ct.DType = ct.int32) -> Tile:
-    return Tile(torch.tensor(n, dtype=tile.CARRIER[dtype]), dtype)
+    return Tile(torch.tensor(n, dtype=CARRIER[dtype]), dtype)
 
 
 def static_assert(condition, message=None, /) -> None:
@@ -146,9 +146,13 @@ class Rebinder:
             return self.language
         if isinstance(value, ModuleType):
             return Rebound(self, value)
-        if (getattr(value, "__module__", None) or "").split(".")[:2] == ["cuda", "tile"]:  # from cuda.tile import load
-            return getattr(self.language, value.__name__) if is_named(value) else value
-        return self.function(inspect.unwrap(value)) if isinstance(value, FunctionType) else value
+        if (
+            isinstance(value, FunctionType | type) and vars(ct).get(value.__name__) is value
+        ):  # from cuda.tile import load
+            return getattr(self.language, value.__name__)
+        if isinstance(value, ct.DType):
+            return getattr(self.language, value.name)
+        return self.function(undecorated(value)) if isinstance(value, FunctionType) else value
 
     def function(self, function: FunctionType) -> FunctionType:
         if function in self.done:
@@ -175,8 +179,11 @@ class Rebound:
         return self._rebinder.rebind(getattr(self._module, name))
 
 
-def is_named(value: Any) -> bool:
-    return isinstance(value, FunctionType | type) and value.__name__ in ct.__all__
+def undecorated(function: FunctionType) -> FunctionType:
+    """The reader's function under @ct.function; other decorators stay."""
+    while function.__globals__.get("__name__", "").startswith("cuda.tile."):
+        function = function.__wrapped__
+    return function
 
 
 def names(code: CodeType) -> set[str]:

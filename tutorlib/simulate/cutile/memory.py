@@ -8,7 +8,7 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, fit, poison
+from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, Number, fit
 from tutorlib.simulate.cutile.findings import Launch
 from tutorlib.simulate.cutile.tile import Tile, Value, as_shape, convert, tile_of
 
@@ -101,7 +101,7 @@ class Array:
         data = fit(self.data[box.inside], self.dtype)
         if box.whole:
             return data.clone()
-        padded = torch.full(box.size, padding_value(padding, self.dtype), dtype=CARRIER[self.dtype])
+        padded = torch.full(box.size, padding_value(padding, self), dtype=CARRIER[self.dtype])
         padded[box.part] = data
         return padded
 
@@ -186,9 +186,9 @@ class Box:
         return f"{self.array.name}[{', '.join(places)}]"
 
 
-def padding_value(mode: ct.PaddingMode, dtype: ct.DType) -> float:
+def padding_value(mode: ct.PaddingMode, array: Array) -> Number:
     return {
-        ct.PaddingMode.UNDETERMINED: poison(dtype),
+        ct.PaddingMode.UNDETERMINED: array.launch.undetermined(array.dtype),
         ct.PaddingMode.ZERO: 0,
         ct.PaddingMode.NEG_ZERO: -0.0,
         ct.PaddingMode.NAN: float("nan"),
@@ -212,7 +212,7 @@ def box_at(array: Array, index, shape: tuple[int, ...], steps: tuple[int, ...], 
 
 
 def num_tiles(array: Array, /, axis: int, shape, order="C") -> Tile:
-    shape = as_shape(shape)
+    shape = as_shape(shape) or (1,) * array.ndim
     size = array.data.shape[axis_order(order, array.ndim)[int(axis)]]
     return Tile(torch.tensor(-(-size // shape[int(axis)]), dtype=torch.int32), ct.int32)
 
@@ -356,6 +356,8 @@ class Places:
 
 def places(array: Array, indices, mask: Value | None, check_bounds: bool) -> Places:
     parts = indices if isinstance(indices, tuple) else (indices,)
+    if not array.ndim:  # torch indexes the one element of a 0-d tensor as that of a vector
+        array, parts = replace(array, data=array.data.view(1), writer=array.writer.view(1), origin=(0,)), (0,)
     index = torch.broadcast_tensors(*(tile_of(part).data.to(torch.int64) for part in parts))
     exists = torch.ones(index[0].shape, dtype=torch.bool)
     for axis, size in zip(index, array.data.shape, strict=True):
@@ -413,7 +415,7 @@ def advanced_places(array: Array, indices: tuple) -> Places:
 def load_advanced_indexing(
     array: Array, indices, /, *, padding_mode=ct.PaddingMode.UNDETERMINED, latency=None, allow_tma=None
 ) -> Tile:
-    padding = torch.tensor(padding_value(padding_mode, array.dtype), dtype=CARRIER[array.dtype])
+    padding = torch.tensor(padding_value(padding_mode, array), dtype=CARRIER[array.dtype])
     return Tile(take(advanced_places(array, indices), padding), array.dtype)
 
 

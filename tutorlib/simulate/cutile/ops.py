@@ -1,5 +1,6 @@
 """Functions that make tiles, reshape them, reduce them and multiply matrices."""
 
+import functools
 import operator
 from collections.abc import Callable
 
@@ -7,7 +8,17 @@ import cuda.tile as ct
 import torch
 
 from tutorlib.simulate.cutile.dtypes import CARRIER, dtype_of, promote
-from tutorlib.simulate.cutile.tile import Tile, Value, as_shape, convert, maximum, minimum, storage, tile_of
+from tutorlib.simulate.cutile.tile import (
+    Tile,
+    Value,
+    as_shape,
+    check_rounding,
+    convert,
+    maximum,
+    minimum,
+    storage,
+    tile_of,
+)
 
 
 def full(shape, fill_value: Value, dtype) -> Tile:
@@ -38,6 +49,7 @@ def astile(value, /, *, dtype) -> Tile:
 
 
 def astype(x: Value, dtype, /, *, rounding_mode=None) -> Tile:
+    check_rounding(rounding_mode)
     dtype = dtype_of(dtype)
     return Tile(convert(x, dtype), dtype)
 
@@ -72,10 +84,9 @@ def insert(x: Tile, /, index, value: Value) -> Tile:
     return x.insert(index, value)
 
 
-def cat(tiles: tuple[Tile, Tile], /, axis: int) -> Tile:
-    x, y = tiles
-    dtype = promote(x.dtype, y.dtype)
-    return Tile(torch.cat([convert(x, dtype), convert(y, dtype)], int(axis)), dtype)
+def cat(tiles: tuple[Tile, ...], /, axis: int) -> Tile:
+    dtype = functools.reduce(promote, (t.dtype for t in tiles))
+    return Tile(torch.cat([convert(t, dtype) for t in tiles], int(axis)), dtype)
 
 
 def accumulation_dtype(x: ct.DType, acc: ct.DType) -> torch.dtype:

@@ -1,6 +1,6 @@
 """Interpreting a launch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,7 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH
+from tutorlib.simulate.cutile.dtypes import CARRIER, Number, poison
 from tutorlib.simulate.cutile.findings import Finding, Launch
 from tutorlib.simulate.cutile.language import Language, Rebinder
 from tutorlib.simulate.cutile.memory import Array, never_stored
@@ -25,7 +25,13 @@ class Report:
     blocks: int
 
 
-def run(kernel: ct.kernel, grid: Sequence[int], args: Sequence[Any], arch: str = "sm_90") -> Report:
+def run(
+    kernel: ct.kernel,
+    grid: Sequence[int],
+    args: Sequence[Any],
+    arch: str = "sm_90",
+    undetermined: Callable[[ct.DType], Number] = poison,
+) -> Report:
     """Run a kernel over a grid of up to three sizes; tensors among the arguments are read and written in place.
 
     Blocks run one after another in the order of their index, x fastest. An operation gives what a GPU's gives up
@@ -34,8 +40,10 @@ def run(kernel: ct.kernel, grid: Sequence[int], args: Sequence[Any], arch: str =
     Raises cuda.tile.TileError where cuTile's compiler refuses the kernel for `arch`, NotSimulated where the
     interpreter lacks an operation, and what the kernel itself raises.
     """
+    if not isinstance(kernel, ct.kernel):
+        raise TypeError(f"{getattr(kernel, '__name__', kernel)!s} is not a @ct.kernel")
     refuse(kernel, args, arch)
-    launch = Launch(tuple(grid) + (1,) * (3 - len(grid)))
+    launch = Launch(tuple(grid) + (1,) * (3 - len(grid)), undetermined)
     arrays: list[Array] = []
     values = [value(p, arg, launch, arrays) for p, arg in zip(parameters(kernel), args, strict=True)]
     body = Rebinder(Language(launch)).function(function_of(kernel))
@@ -60,7 +68,7 @@ def one_thread() -> Iterator[None]:
 def value(parameter: Parameter, arg: Any, launch: Launch, arrays: list[Array]) -> Any:
     """An argument as the kernel sees it; arrays are noted in `arrays`."""
     if parameter.constant:
-        return FROM_TORCH.get(arg, arg) if isinstance(arg, torch.dtype) else arg
+        return arg
     if isinstance(arg, Tensor):
         arrays.append(Array.of(parameter.name, arg, launch, parameter.array))
         return arrays[-1]

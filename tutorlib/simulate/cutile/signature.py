@@ -65,7 +65,7 @@ def refuse(kernel: ct.kernel, args: Sequence[Any], arch: str) -> None:
 def constraint(parameter: Parameter, arg: Any) -> Any:
     """What ct.launch would assume of the argument, but for its alignment."""
     if parameter.constant:
-        return ConstantConstraint(FROM_TORCH.get(arg, arg) if not isinstance(arg, Tensor) else arg)
+        return ConstantConstraint(arg)
     if isinstance(arg, Tensor):
         return array_constraint(parameter.array, arg)
     if isinstance(arg, list):

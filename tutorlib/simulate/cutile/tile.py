@@ -56,16 +56,18 @@ class Tile:
         return Tile(self.data.transpose(*axes), self.dtype)
 
     def astype(self, dtype, *, rounding_mode=None) -> "Tile":
+        check_rounding(rounding_mode)
         dtype = dtype_of(dtype)
         return self if dtype == self.dtype else Tile(fit(self.data, dtype), dtype)
 
     def extract(self, index, shape) -> "Tile":
-        return Tile(self.data[subtile(index, as_shape(shape))], self.dtype)
+        size = as_shape(shape) or (1,) * self.ndim
+        return Tile(self.data[subtile(index, size)].reshape(as_shape(shape)), self.dtype)
 
     def insert(self, index, value) -> "Tile":
         part = convert(value, self.dtype)
         data = self.data.clone()
-        data[subtile(index, part.shape or (1,) * self.ndim)] = part
+        data[subtile(index, tuple(part.shape) or (1,) * self.ndim)] = part
         return Tile(data, self.dtype)
 
     def __getitem__(self, key) -> "Tile":
