@@ -90,6 +90,21 @@ def test_check_prints_or_raises_without_a_traceback(capsys):
     assert error.value._render_traceback_() == str(error.value).splitlines()
 
 
+def test_what_a_right_answer_prints_is_dropped_and_what_a_wrong_one_prints_is_shown(capsys):
+    def noisy(n, tile):
+        print("n is", n)
+        return -(-n // tile)
+
+    def noisy_and_wrong(n, tile):
+        print("n is", n)
+        return 0
+
+    check("00.1", noisy)
+    assert capsys.readouterr().out == "✓ 00.1 ceil_div: 2 points\n"
+    with pytest.raises(CheckFailed, match="It printed:\n    n is 128"):
+        check("00.1", noisy_and_wrong)
+
+
 def test_after_the_second_failure_a_check_gives_a_hint(monkeypatch):
     monkeypatch.setattr(sys.modules["tutorlib.check"], "_failures", Counter())
     messages = []

@@ -1,8 +1,10 @@
 """`check` and `hint`: what a notebook calls."""
 
+import io
 import json
 import os
 from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 
@@ -12,6 +14,30 @@ RESULTS = "TUTORLIB_RESULTS"  # environment variable: while grading, the file to
 
 _failures: Counter[str] = Counter()
 _hints_shown: Counter[str] = Counter()
+
+
+class TooMuchOutput(Exception):
+    """Comes out of the answer's own print, so that it fails as any other exception of the answer does."""
+
+
+class Printed(io.StringIO):
+    """What an answer prints while it is checked. It is shown with a failure; a check that passes prints its line only.
+
+    Raises TooMuchOutput past LIMIT characters.
+    """
+
+    LIMIT = 2**16
+
+    def write(self, text: str) -> int:
+        if self.tell() + len(text) > self.LIMIT:
+            raise TooMuchOutput(f"it prints more than {self.LIMIT // 1024} kB")
+        return super().write(text)
+
+    def lines(self, most: int = 5) -> str:
+        """The first lines, indented, or ""."""
+        lines = self.getvalue().splitlines()
+        more = [f"… and {len(lines) - most} lines more"] if len(lines) > most else []
+        return "".join(f"\n    {line}" for line in ["It printed:", *lines[:most], *more]) if lines else ""
 
 
 class CheckFailed(AssertionError):
@@ -31,13 +57,15 @@ def check(id: str, answer: Answer) -> None:
     from tutorlib.exercises import find
 
     exercise = find(id)
-    outcome = exercise.grade(answer)
+    printed = Printed()
+    with redirect_stdout(printed), redirect_stderr(printed):
+        outcome = exercise.grade(answer)
     _record(outcome)
     if outcome.status in ("passed", "not_run"):
         print(outcome.message)
         return
     _failures[id] += 1
-    message = outcome.message
+    message = outcome.message + printed.lines()
     if exercise.hints and _failures[id] >= 2:
         message += f'\n  Hint: {exercise.hints[0]}\n  tutorlib.hint("{id}") has more.'
     raise CheckFailed(message)
