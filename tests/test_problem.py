@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tutorlib.problem import copy, gemm, torch_dtype, transpose, vector_add
+from tutorlib.problem import copy, gemm, gemm_fp8, gemm_tf32, torch_dtype, transpose, vector_add
 
 SHAPE = {"MN": (96, 160), "N": (1000,), "MNK": (96, 160, 320)}
 PROBLEMS = [copy("bf16"), copy("fp32"), transpose("fp32"), vector_add("fp32"), vector_add("bf16"), gemm("bf16")]
-PROBLEMS += [gemm("fp16")]
+PROBLEMS += [gemm("fp16"), gemm_tf32(), gemm_fp8()]
 
 
 def gemm_into(dtype, out):
@@ -127,3 +127,35 @@ def test_random_inputs_are_new_for_every_seed_and_scaled():
     assert not torch.equal(a, problem.random((256, 256, 1024), generator(2))[0])
     assert a.float().std() == pytest.approx(1, rel=0.02)
     assert b.float().std() == pytest.approx(1024**-0.5, rel=0.02)
+
+
+class TestOtherBounds:
+    @pytest.mark.parametrize("k", [64, 300, 2048])
+    def test_tf32_takes_both_ways_to_tf32_and_rejects_bf16(self, k):
+        problem = gemm_tf32()
+        inputs = problem.random((64, 96, k), generator(k))
+
+        def cut(x, bits):  # the lowest bits of fp32's 23 set to 0
+            return (x.view(torch.int32) >> bits << bits).view(torch.float32)
+
+        def rounded(x, bits):
+            return cut((x.view(torch.int32) + (1 << bits - 1)).view(torch.float32), bits)
+
+        for to_tf32 in (cut, rounded):
+            a, b = (to_tf32(x, 13) for x in inputs)
+            assert judged(problem, inputs, a @ b.mT)
+        a, b = (x.bfloat16().float() for x in inputs)
+        assert not judged(problem, inputs, a @ b.mT)
+
+    @pytest.mark.parametrize("k", [256, 2048])
+    def test_fp8_takes_sums_of_14_bits_and_rejects_a_lost_tile(self, k):
+        problem = gemm_fp8()
+        inputs = a, b = problem.random((64, 96, k), generator(k))
+        total = torch.zeros(64, 96)
+        for step in range(0, k, 32):  # one instruction: all that it adds, cut off below 2^-13 of the largest
+            products = a[:, None, step : step + 32].float() * b[None, :, step : step + 32].float()
+            added = torch.cat((total[:, :, None], products), -1)
+            unit = 2.0 ** (added.abs().amax(-1, keepdim=True).log2().floor() - 13)
+            total = ((added / unit).trunc() * unit).sum(-1)
+        assert judged(problem, inputs, total.bfloat16())
+        assert not judged(problem, inputs, (a[:, 64:].float() @ b[:, 64:].float().mT).bfloat16())

@@ -50,7 +50,7 @@ class Work:
         """A sum over the bits of each input."""
         import torch
 
-        integers = {2: torch.int16, 4: torch.int32}
+        integers = {1: torch.int8, 2: torch.int16, 4: torch.int32}
         return tuple(int(x.view(integers[x.element_size()]).sum(dtype=torch.int64)) for x in self.inputs)
 
     def expected(self) -> "tuple[Tensor, Tensor]":

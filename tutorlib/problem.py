@@ -2,18 +2,20 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from torch import Generator, Tensor
 
 Shape = tuple[int, ...]
-DType = Literal["fp32", "fp16", "bf16"]
+DType = Literal["fp32", "fp16", "bf16", "e4m3"]
 
-TORCH_NAME = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
-BYTES = {"fp32": 4, "fp16": 2, "bf16": 2}
-UNIT_ROUNDOFF = {"fp32": 2.0**-24, "fp16": 2.0**-11, "bf16": 2.0**-8}  # half the distance from 1 to the next number
+TORCH_NAME = {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16", "e4m3": "float8_e4m3fn"}
+BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "e4m3": 1}
+# Half the distance from 1 to the next number; tf32 is what tensor cores make of fp32.
+UNIT_ROUNDOFF = {"fp32": 2.0**-24, "tf32": 2.0**-11, "fp16": 2.0**-11, "bf16": 2.0**-8}
 
 Bound = Callable[["Tensor", "tuple[Tensor, ...]", DType], "Tensor"]
 
@@ -77,8 +79,10 @@ class Problem:
         sizes = dict(zip(self.dims, shape, strict=True))
 
         def draw(op: Operand) -> "Tensor":
-            values = torch.empty(self.shape_of(op, shape), dtype=torch_dtype(op.dtype), device=generator.device)
-            return values.normal_(0, sizes.get(op.variance, 1) ** -0.5, generator=generator)
+            dtype = torch_dtype(op.dtype)
+            drawn = torch.float32 if dtype.itemsize == 1 else dtype  # torch draws no fp8
+            values = torch.empty(self.shape_of(op, shape), dtype=drawn, device=generator.device)
+            return values.normal_(0, sizes.get(op.variance, 1) ** -0.5, generator=generator).to(dtype)
 
         return tuple(draw(op) for op in self.inputs)
 
@@ -153,6 +157,35 @@ def accumulation(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> 
     return UNIT_ROUNDOFF[out] * result.abs() + 12 * math.sqrt(a.shape[-1]) * UNIT_ROUNDOFF["fp32"] * magnitudes
 
 
+def tf32_accumulation(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+    """`accumulation`, where both factors of each product become tf32 first, rounded or cut off.
+
+    Cut off, a factor is too small by up to 2u of it: by u on average, which makes c smaller by 2u·|c|. What is left is
+    spread evenly over ±u, as roundings are, with a variance of u²/3; for both factors of the K products these
+    add up to a standard deviation of u·√(2/3·Σ(ab)²), of which six are allowed.
+    """
+    a, b = inputs
+    u = UNIT_ROUNDOFF["tf32"]
+    spread = (a.square() @ b.square().mT).sqrt()
+    return accumulation(result, inputs, out) + 2 * u * result.abs() + 6 * math.sqrt(2 / 3) * u * spread
+
+
+FAST_BITS = 2.0**-13  # what Hopper's fp8 instructions keep of a sum: 14 bits (DeepSeek-V3 technical report, 3.3.2)
+
+
+def fast_accumulation(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+    """The error allowed to c_mn = Σ_k a_mk·b_nk of fp8 numbers, summed with 14 bits and rounded once to the output.
+
+    Each product, and the sum so far once for every 32 of them, is cut off below 2^-13 of the largest number that
+    takes part: about K errors of either sign, which together stay under λ·√K·2^-13·max|partial sum|; and a partial
+    sum of products of either sign under λ·√Σ(ab)² (Hoeffding's inequality). λ = 6 in both places, as in `accumulation`.
+    A sum in fp16, 11 bits, is not told from this.
+    """
+    a, b = inputs
+    spread = (a.square() @ b.square().mT).sqrt()
+    return UNIT_ROUNDOFF[out] * result.abs() + 36 * math.sqrt(a.shape[-1]) * FAST_BITS * spread
+
+
 def copy(dtype: DType) -> Problem:
     """dst = src, both (M, N) row-major."""
     return Problem(
@@ -219,4 +252,45 @@ def gemm(dtype: DType) -> Problem:
         baseline=baseline,
         baseline_name="cuBLAS",
         flops=lambda shape: 2 * math.prod(shape),
+    )
+
+
+def gemm_tf32() -> Problem:
+    """`gemm` of fp32 matrices on the tensor cores, which round both factors to tf32. The baseline is cuBLAS' own."""
+
+    def baseline(c: "Tensor", a: "Tensor", b: "Tensor") -> None:
+        import torch
+
+        before = torch.backends.cuda.matmul.allow_tf32
+        torch.backends.cuda.matmul.allow_tf32 = True
+        torch.mm(a, b.mT, out=c)
+        torch.backends.cuda.matmul.allow_tf32 = before
+
+    return replace(
+        gemm("fp32"), name="gemm_tf32", bound=tf32_accumulation, baseline=baseline, baseline_name="cuBLAS tf32"
+    )
+
+
+def gemm_fp8() -> Problem:
+    """`gemm` of e4m3 matrices into bf16, with the tensor cores' fast accumulation. The baseline is cuBLASLt."""
+
+    @cache
+    def one(device: str) -> "Tensor":
+        import torch
+
+        return torch.ones((), device=device)
+
+    def baseline(c: "Tensor", a: "Tensor", b: "Tensor") -> None:
+        import torch
+
+        scale = one(str(a.device))
+        torch._scaled_mm(a, b.mT, scale, scale, out_dtype=c.dtype, use_fast_accum=c.is_cuda, out=c)
+
+    return replace(
+        gemm("bf16"),
+        name="gemm_fp8",
+        inputs=(Operand("a", "MK", "e4m3", pattern="identity"), Operand("b", "NK", "e4m3")),
+        bound=fast_accumulation,
+        baseline=baseline,
+        baseline_name="cuBLASLt",
     )
