@@ -1,0 +1,257 @@
+# %% [markdown]
+# # 06 · Arrays, tiles, blocks
+#
+# So far you told every thread what to do. In *cuTile* you do not mention threads at all: you write what one **block**
+# does with whole **tiles**, and the compiler finds threads, shared memory, copies and tensor cores for it. The kernels
+# of this page are five to ten lines long, and they are the real thing: the same notation carries the GEMM of the next
+# page close to cuBLAS.
+#
+# You need no GPU here. `run` below interprets a kernel block by block on ordinary torch tensors; on a GPU,
+# `ct.launch` runs the same kernel. `check` interprets your kernels, and launches them too where there is a GPU.
+
+# %%
+import cuda.tile as ct
+import torch
+from tensor_layouts import Layout
+
+from tutorlib import check
+from tutorlib.compile import TensorSpec, compile_cutile
+from tutorlib.draw import show_divide
+from tutorlib.simulate.cutile import run
+
+# %% [markdown]
+# ## Three different things
+#
+# - An **array** is memory: a torch tensor that the host made. It has any shape you like.
+# - A **tile** is a value inside a kernel, like a number, only larger. It has no address and cannot be changed; its
+#   sizes are known when the kernel is compiled, and each is a power of two.
+# - A **block** is one run of the kernel's body. The host launches a *grid* of them, and each asks for its own index
+#   with `ct.bid(axis)`.
+#
+# What connects them is *tile space*. Cut an array into tiles of one shape, number the tiles, and `ct.load(array,
+# (i, j), shape)` is the tile with number (i, j): an index counts **tiles**, never elements. Below, a 12×16 array is
+# cut into tiles of 4×8. How large is its tile space?
+
+# %%
+show_divide(Layout((12, 16), (16, 1)), (4, 8))
+
+# %% [markdown]
+# Three by two. That a block works on the tile that has the block's own index is a habit and no law: the two grids are
+# different things, and on the next page we shuffle one against the other.
+#
+# Here is a whole kernel. `ct.Constant` marks a parameter that is known when the kernel is compiled, as tile shapes
+# must be. Before you run the cell: which numbers does block (1, 0) move?
+
+
+# %%
+@ct.kernel
+def double(x, y, tm: ct.Constant[int], tn: ct.Constant[int]):
+    place = (ct.bid(0), ct.bid(1))
+    tile = ct.load(x, place, (tm, tn))
+    ct.store(y, place, tile * 2)
+
+
+x = torch.arange(12 * 16, dtype=torch.float32).reshape(12, 16)
+y = torch.full_like(x, torch.nan)
+report = run(double, (3, 2), (x, y, 4, 8))  # on a GPU: ct.launch(stream, (3, 2), double, (x, y, 4, 8))
+print(report.blocks, "blocks ran;", "y is 2x:", torch.equal(y, 2 * x))
+
+# %% [markdown]
+# ## Vector addition
+#
+# **Exercise 06.1** (about 4 lines). Write the kernel `add(a, b, c, tile)`: c = a + b for vectors of any length. The
+# grid has one block for every `tile` elements, and the last block's tile hangs over the end.
+
+
+# %%
+@ct.kernel
+def add(a, b, c, tile: ct.Constant[int]):
+    ### BEGIN SOLUTION (about 4 lines)
+    i = ct.bid(0)
+    ta = ct.load(a, (i,), (tile,))
+    tb = ct.load(b, (i,), (tile,))
+    ct.store(c, (i,), ta + tb)
+    ### END SOLUTION
+
+
+# %%
+check("06.1", add)
+
+# %% [markdown]
+# You wrote no guard for the last tile, and none was needed. An array knows its size: a store drops what would fall
+# outside. That is the first thing you get for not using pointers. The second is that a tile which lies *wholly*
+# outside is a fault, and the interpreter says so. Here are a grid that is too small and one that is too large:
+
+# %%
+for grid in [(2, 2), (4, 2)]:
+    for finding in run(double, grid, (x, y, 4, 8)).findings:
+        print(f"grid {grid}: {finding.message}")
+
+# %% [markdown]
+# A GPU reports neither: cuTile leaves it undefined what a block too many does there, and a result that is complete
+# by luck looks like one that is right.
+#
+# ## Powers of two
+#
+# A tile is spread over the registers of a block's threads, in a layout that the compiler picks, and it only picks
+# among layouts whose sizes are powers of two. Ask for 48 rows, and cuTile refuses:
+
+# %%
+try:
+    run(double, (1, 2), (x, y, 48, 8))
+except ct.TileError as error:
+    print(error.message)
+
+# %% [markdown]
+# So a row of 100 elements is loaded as a tile of 128, and 28 of its places hold no data. What do they hold? For a
+# store it does not matter. For anything that *combines* elements it does, and you choose it with `padding_mode`.
+# Without one the value is **undetermined**: cuTile promises nothing, and a kernel that relies on it may be right on
+# one GPU and wrong on the next. The interpreter puts NaN there, so that you notice.
+
+
+# %%
+@ct.kernel
+def look(x):
+    print("no padding mode:", ct.load(x, (1,), (4,)))
+    print("ZERO:           ", ct.load(x, (1,), (4,), padding_mode=ct.PaddingMode.ZERO))
+    print("NEG_INF:        ", ct.load(x, (1,), (4,), padding_mode=ct.PaddingMode.NEG_INF))
+
+
+report = run(look, (1,), (torch.arange(6.0),))
+
+# %% [markdown]
+# Which of the three do you need to sum a row? And to find its largest element? Keep your answers: you need both
+# before the page ends.
+#
+# ## Broadcasting
+#
+# Arithmetic on two tiles aligns their shapes at the **right** end. A missing size counts as 1, a size of 1 is
+# repeated, and any other difference is an error. As in NumPy, and as often got wrong. What about a tile of
+# (32, 1, 64) and one of (64, 2)?
+#
+#     (32, 1, 64)
+#     (    64, 2)
+#
+# It is tempting to see the two 64s and match them. But 64 stands above 2, and neither is 1:
+
+
+# %%
+@ct.kernel
+def clash(x):
+    ct.zeros((32, 1, 64), ct.float32) + ct.zeros((64, 2), ct.float32)
+
+
+try:
+    run(clash, (1,), (x,))
+except ct.TileError as error:
+    print(error.message)
+
+# %% [markdown]
+# **Exercise 06.2** (about 5 lines). Write `broadcast_shape(x, y)` in plain Python: the shape of the result for two
+# shapes (tuples of any length, the empty one too), or `None` where they do not fit.
+
+
+# %%
+def broadcast_shape(x, y):
+    ### BEGIN SOLUTION (about 5 lines)
+    rank = max(len(x), len(y))
+    x, y = (1,) * (rank - len(x)) + x, (1,) * (rank - len(y)) + y
+    if any(a != b and 1 not in (a, b) for a, b in zip(x, y, strict=True)):
+        return None
+    return tuple(max(a, b) for a, b in zip(x, y, strict=True))
+    ### END SOLUTION
+
+
+# %%
+check("06.2", broadcast_shape)
+
+# %% [markdown]
+# When the ends do not align by themselves, you add the 1 where you want it: `t[:, None]` turns (4,) into (4, 1).
+#
+# **Exercise 06.3** (about 4 lines). Write the kernel `scale_rows(x, s, y, tm, tn)`: y[m, n] = x[m, n] · s[m]. The
+# grid is two-dimensional, block (i, j) for tile (i, j) of x.
+
+
+# %%
+@ct.kernel
+def scale_rows(x, s, y, tm: ct.Constant[int], tn: ct.Constant[int]):
+    ### BEGIN SOLUTION (about 4 lines)
+    i, j = ct.bid(0), ct.bid(1)
+    tile = ct.load(x, (i, j), (tm, tn))
+    scale = ct.load(s, (i,), (tm,))
+    ct.store(y, (i, j), tile * scale[:, None])
+    ### END SOLUTION
+
+
+# %%
+check("06.3", scale_rows)
+
+# %% [markdown]
+# ## A block may walk
+#
+# Nothing says that a block touches one tile. `ct.num_tiles(x, axis, shape)` is the size of the tile space along an
+# axis, and an ordinary `for` loop goes through it. Loops of this form are the whole GEMM of the next page.
+#
+# **Exercise 06.4** (about 6 lines). Write the kernel `row_sums(x, sums, tm, tn)`: sums[m] = Σₙ x[m, n]. Block i owns
+# rows i·tm to (i+1)·tm and walks along them in tiles of (tm, tn). Add up in fp32.
+
+
+# %%
+@ct.kernel
+def row_sums(x, sums, tm: ct.Constant[int], tn: ct.Constant[int]):
+    ### BEGIN SOLUTION (about 6 lines)
+    i = ct.bid(0)
+    total = ct.zeros((tm,), ct.float32)
+    for j in range(ct.num_tiles(x, 1, (tm, tn))):
+        tile = ct.load(x, (i, j), (tm, tn), padding_mode=ct.PaddingMode.ZERO)
+        total += ct.sum(tile, 1)
+    ct.store(sums, (i,), total)
+    ### END SOLUTION
+
+
+# %%
+check("06.4", row_sums)
+
+# %% [markdown]
+# ## A softmax
+#
+# softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) for every row. Written like this it fails for any row with a number above 88,
+# since exp(89) is more than fp32 holds. So every softmax subtracts the row's maximum first, which changes nothing in
+# exact arithmetic: it cancels.
+#
+# **Exercise 06.5** (about 4 lines). Write the kernel `softmax(x, y, tile)`. A block does one row, in one tile of shape
+# (1, tile), where `tile` is the smallest power of two that holds a row. Neither the maximum nor the sum may notice
+# the padding: there is one padding mode that is right for both.
+
+
+# %%
+@ct.kernel
+def softmax(x, y, tile: ct.Constant[int]):
+    ### BEGIN SOLUTION (about 4 lines)
+    i = ct.bid(0)
+    row = ct.load(x, (i, 0), (1, tile), padding_mode=ct.PaddingMode.NEG_INF)
+    e = ct.exp(row - ct.max(row))
+    ct.store(y, (i, 0), e / ct.sum(e))
+    ### END SOLUTION
+
+
+# %%
+check("06.5", softmax)
+
+# %% [markdown]
+# ## What the compiler made of it
+#
+# `compile_cutile` compiles a kernel for a GPU that need not be here. This is `double` for Hopper, with arrays of
+# 4096×4096 and tiles of 64×64. You asked for a load and a store, and said nothing of threads or of vectors.
+
+# %%
+matrix = TensorSpec((4096, 4096))
+compiled = compile_cutile(double, [matrix, matrix, 64, 64], "sm_90")
+print(compiled)
+print(*sorted(compiled.instructions))
+
+# %% [markdown]
+# `ld.global.v4` and `st.global.v4` are the 128-bit accesses that you arranged by hand in notebook 05.
+#
+# **Keep this:** an array is memory, a tile is a value, a block is a run of the body. An index counts tiles. A store
+# drops what hangs over the edge; a load pads it, and with what is your business.

@@ -1,0 +1,212 @@
+"""Exercises of notebook 06: cuTile's arrays, tiles and blocks."""
+
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+from tutorlib.exercise import Exercise, Mistake, equals
+from tutorlib.problem import UNIT_ROUNDOFF, DType, Operand, Problem, Shape, vector_add
+from tutorlib.tile import TileExercise
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# 06.2 broadcast_shape -------------------------------------------------------------------------------------------
+
+
+def broadcast_shape(x: Shape, y: Shape) -> Shape | None:
+    pairs = list(itertools.zip_longest(reversed(x), reversed(y), fillvalue=1))
+    if any(a != b and 1 not in (a, b) for a, b in pairs):
+        return None
+    return tuple(max(pair) for pair in reversed(pairs))
+
+
+def filled_on_the_right(x: Shape, y: Shape) -> Shape | None:
+    return broadcast_shape(x + (1,) * (len(y) - len(x)), y + (1,) * (len(x) - len(y)))
+
+
+def always_the_larger(x: Shape, y: Shape) -> Shape:
+    return tuple(map(max, reversed(list(itertools.zip_longest(reversed(x), reversed(y), fillvalue=1)))))
+
+
+PAIRS = [((4, 8), (4, 8)), ((4, 8), (8,)), ((4, 1), (8,)), ((), (2, 2)), ((1,), (1, 1)), ((32, 1, 64), (64, 64))]
+CLASHES = [((32, 1, 64), (64, 2)), ((4,), (8,)), ((2, 4), (4, 2)), ((8, 4), (8,))]
+
+SMALLEST_FP32 = 2.0**-126
+
+# Problems -------------------------------------------------------------------------------------------------------
+
+
+def scale_rows(dtype: DType) -> Problem:
+    """y (M, N) = x (M, N), each row times its own s (M,)."""
+
+    def baseline(y: "Tensor", x: "Tensor", s: "Tensor") -> None:
+        import torch
+
+        torch.mul(x, s[:, None], out=y)
+
+    return Problem(
+        name="scale_rows",
+        dims="MN",
+        inputs=(Operand("x", "MN", dtype), Operand("s", "M", dtype)),
+        output=Operand("y", "MN", dtype),
+        reference=lambda x, s: x * s[:, None],
+        bound=lambda result, inputs, out: result.abs() * UNIT_ROUNDOFF[out],
+        baseline=baseline,
+        baseline_name="torch mul",
+    )
+
+
+def row_sums(dtype: DType) -> Problem:
+    """sums (M,) of the rows of x (M, N), added in fp32 in any order: |error| ≤ N·u32·Σ|x|, and one rounding."""
+
+    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+        (x,) = inputs
+        return x.shape[-1] * UNIT_ROUNDOFF["fp32"] * x.abs().sum(-1) + UNIT_ROUNDOFF[out] * result.abs()
+
+    def baseline(sums: "Tensor", x: "Tensor") -> None:
+        import torch
+
+        torch.sum(x, -1, out=sums)
+
+    return Problem(
+        name="row_sums",
+        dims="MN",
+        inputs=(Operand("x", "MN", dtype),),
+        output=Operand("sums", "M", dtype),
+        reference=lambda x: x.sum(-1),
+        bound=bound,
+        baseline=baseline,
+        baseline_name="torch sum",
+    )
+
+
+def softmax(dtype: DType) -> Problem:
+    """y = exp(x - max) / Σ exp(x - max) along the rows of x (M, N)."""
+
+    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
+        """To first order, each error relative to y, in fp32:
+
+        - x - max, at most D in size, is off by D·u, and so is its exponential, which adds 2 units of its own;
+        - the sum of N such terms inherits that and adds N·u at most; the division adds u.
+
+        Twice (D + 2)·u + N·u + u, and the rounding to the output. What is below fp32's smallest normal number may
+        come out as 0.
+        """
+        (x,) = inputs
+        spread = x.amax(-1, keepdim=True) - x.amin(-1, keepdim=True)
+        relative = (2 * (spread + 2) + x.shape[-1] + 1) * UNIT_ROUNDOFF["fp32"] + UNIT_ROUNDOFF[out]
+        return relative * result + SMALLEST_FP32
+
+    def baseline(y: "Tensor", x: "Tensor") -> None:
+        import torch
+
+        torch.softmax(x, -1, out=y)
+
+    return Problem(
+        name="softmax",
+        dims="MN",
+        inputs=(Operand("x", "MN", dtype),),
+        output=Operand("y", "MN", dtype),
+        reference=lambda x: x.softmax(-1),
+        bound=bound,
+        baseline=baseline,
+        baseline_name="torch softmax",
+    )
+
+
+def tiles(n: int, tile: int) -> int:
+    return -(-n // tile)
+
+
+def power_of_two(n: int) -> int:
+    """The smallest power of two that is at least n."""
+    return 1 << math.ceil(math.log2(n))
+
+
+WHOLE_AND_RAGGED = ((64, 96), (70, 70), (33, 129))
+
+EXERCISES = (
+    TileExercise(
+        id="06.1",
+        title="add",
+        points=2,
+        problem=vector_add("fp32"),
+        shapes=((1024,), (1000,), (37,)),
+        grid=lambda shape: (tiles(shape[0], 128),),
+        constants=lambda shape: (128,),
+        hints=(
+            "Which tile of each array does block number ct.bid(0) work on?",
+            "ct.load(a, (i,), (tile,)) gives the tile with index i. An index counts tiles, not elements.",
+            "ct.store(c, (i,), ct.load(a, (i,), (tile,)) + ct.load(b, (i,), (tile,)))",
+        ),
+    ),
+    Exercise(
+        id="06.2",
+        title="broadcast_shape",
+        points=2,
+        cases=(
+            equals(
+                "shapes that fit",
+                PAIRS,
+                broadcast_shape,
+                [
+                    Mistake(
+                        "The shorter shape gets its ones on the right; they belong on the left.", filled_on_the_right
+                    )
+                ],
+            ),
+            equals(
+                "shapes that do not",
+                CLASHES,
+                broadcast_shape,
+                [Mistake("Two sizes that differ, neither of them 1, are no match: give None.", always_the_larger)],
+            ),
+        ),
+        hints=(
+            "Write the two shapes one above the other, aligned at their right ends.",
+            "itertools.zip_longest(reversed(x), reversed(y), fillvalue=1) pairs them up from the right.",
+        ),
+    ),
+    TileExercise(
+        id="06.3",
+        title="scale_rows",
+        points=3,
+        problem=scale_rows("fp32"),
+        shapes=WHOLE_AND_RAGGED,
+        grid=lambda shape: (tiles(shape[0], 16), tiles(shape[1], 32)),
+        constants=lambda shape: (16, 32),
+        hints=(
+            "The tile of s has shape (tm,), that of x (tm, tn). Align them at the right: tm stands under tn.",
+            "s[:, None] has shape (tm, 1).",
+        ),
+    ),
+    TileExercise(
+        id="06.4",
+        title="row_sums",
+        points=3,
+        problem=row_sums("fp32"),
+        shapes=WHOLE_AND_RAGGED,
+        grid=lambda shape: (tiles(shape[0], 8),),
+        constants=lambda shape: (8, 32),
+        hints=(
+            "A block owns tm rows and walks along them: how many tiles is that? ct.num_tiles knows.",
+            "The last tile of a row hangs over the edge. What must its outside be for a sum?",
+            "padding_mode=ct.PaddingMode.ZERO, and one ct.sum(…, 1) after the loop or inside it.",
+        ),
+    ),
+    TileExercise(
+        id="06.5",
+        title="softmax",
+        points=4,
+        problem=softmax("fp32"),
+        shapes=((5, 64), (100, 100), (3, 1)),
+        grid=lambda shape: (shape[0],),
+        constants=lambda shape: (power_of_two(shape[1]),),
+        hints=(
+            "One block, one row, one tile of shape (1, tile) that holds the whole row and then some.",
+            "The maximum must not see the padding, and the sum must not either. Which value satisfies both?",
+            "exp(-inf) is 0, and nothing is less than -inf: ct.PaddingMode.NEG_INF.",
+        ),
+    ),
+)
