@@ -1,12 +1,17 @@
-"""Explorers of kernels: who copies what, and when."""
+"""Explorers of kernels: who copies what, and when; which block computes which tile."""
 
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import ipywidgets
 
 from tutorlib.banks import WARP
+from tutorlib.draw.blocks import order_grid
 from tutorlib.draw.tiled import tiled_grid
 from tutorlib.draw.timeline import timeline_grid
+from tutorlib.l2 import Grid as Tiles
+from tutorlib.l2 import Order, Traffic, coverage, grouped, raster, traffic, waves
 from tutorlib.notation import NotationError, text, tiler
 from tutorlib.pipeline import Timeline
 from tutorlib.threads import TiledView, tiled_view
@@ -49,19 +54,20 @@ def explore_timeline(
 ) -> Explorer:
     """A software pipeline: how many buffers keep the arithmetic busy, for how slow a memory."""
     sliders = [
-        ipywidgets.IntSlider(value, low, high, description=name, layout=ipywidgets.Layout(width="250px"))
-        for name, value, low, high in (
-            ("stages", stages, 1, 6),
-            ("latency", latency, 0, 12),
-            ("transfer", transfer, 1, 6),
-            ("compute", compute, 1, 6),
-        )
+        wide_slider("stages", stages, 1, 6),
+        wide_slider("latency", latency, 0, 12),
+        wide_slider("transfer", transfer, 1, 6),
+        wide_slider("compute", compute, 1, 6),
     ]
 
     def view(stages: int, latency: int, transfer: int, compute: int, _: Click | None) -> Timeline:
         return Timeline(stages, latency, transfer, compute, tiles)
 
     return Explorer(sliders, view, timeline_scene)
+
+
+def wide_slider(name: str, value: int, low: int, high: int) -> ipywidgets.IntSlider:
+    return ipywidgets.IntSlider(value, low, high, description=name, layout=ipywidgets.Layout(width="250px"))
 
 
 def timeline_scene(view: Timeline, _: Click | None) -> Scene:
@@ -71,3 +77,62 @@ def timeline_scene(view: Timeline, _: Click | None) -> Scene:
         f"round of a buffer {round_trip} / {view.stages} stages) = {view.period:g} ticks"
     )
     return [timeline_grid(view, min(view.total, TICKS))], said
+
+
+BLOCK = (128, 128, 64)  # the tile of a block, in bf16
+ORDERS: dict[str, Order] = {"raster": raster} | {f"groups of {n}": partial(grouped, group=n) for n in (2, 4, 8, 16)}
+
+
+@dataclass(frozen=True)
+class BlocksView:
+    """An order of blocks, and what it makes of L2."""
+
+    grid: Tiles
+    name: str
+    in_flight: int
+    traffic: Traffic
+
+    @property
+    def order(self) -> Order:
+        return ORDERS[self.name]
+
+
+def explore_block_order(
+    rows: int = 16, columns: int = 16, order: str = "groups of 8", in_flight: int = 32, l2_mb: int = 8, k: int = 4096
+) -> Explorer:
+    """The order of the blocks of a bf16 GEMM over K = k in tiles of 128×128×64; click a tile to see its wave.
+
+    order: "raster" or "groups of 2", 4, 8, 16. in_flight: SMs × blocks on each.
+    """
+    boxes = [
+        wide_slider("rows", rows, 1, 32),
+        wide_slider("columns", columns, 1, 32),
+        ipywidgets.Dropdown(options=list(ORDERS), value=order, description="order"),
+        wide_slider("in flight", in_flight, 8, 320),
+        wide_slider("L2, MB", l2_mb, 1, 64),
+    ]
+
+    def compute(rows: int, columns: int, name: str, in_flight: int, l2_mb: int, _: Click | None) -> BlocksView:
+        m, n, depth = BLOCK
+        seen = traffic(
+            (rows, columns), ORDERS[name], -(-k // depth), (2 * m * depth, 2 * n * depth), in_flight, l2_mb * 2**20
+        )
+        return BlocksView((rows, columns), name, in_flight, seen)
+
+    return Explorer(boxes, compute, blocks_scene)
+
+
+def blocks_scene(view: BlocksView, click: Click | None) -> Scene:
+    said = (
+        f"all waves: {view.traffic.hit_rate:.1%} of the loads hit L2; memory sends {view.traffic.fetched / 2**20:,.0f} "
+        f"MB, and A and B are {view.traffic.least / 2**20:,.0f} MB"
+    )
+    tile = (click[1][0] - 1, click[1][1] - 1) if click else (-1, -1)
+    taker = coverage(view.grid, view.order).get(tile)
+    if not taker:  # no click, or one on A, on B or on a tile that is gone
+        return [order_grid(view.grid, view.order, view.in_flight, view.name)], f"{said}\nClick a tile to see its wave."
+    wave = taker[0] // view.in_flight
+    running = waves(view.grid, view.order, view.in_flight)[wave]
+    row, column = sum(m == tile[0] for m, _ in running), sum(n == tile[1] for _, n in running)
+    here = f"block {taker[0]}: {row} of its wave read the same row of A, {column} the same column of B"
+    return [order_grid(view.grid, view.order, view.in_flight, view.name, wave)], f"{said}\n{here}"

@@ -1,13 +1,15 @@
-"""Pictures of layouts, shared-memory banks and threads. Every function returns its figure; none saves it."""
+"""Pictures of layouts, shared-memory banks, threads and blocks. Every function returns its figure; none saves it."""
 
 from tutorlib.draw.algebra import show_complement, show_compose, show_divide, show_product
 from tutorlib.draw.banks import show_banks, show_swizzle
+from tutorlib.draw.blocks import show_block_order
 from tutorlib.draw.layouts import show_layout, show_layouts, show_memory
 from tutorlib.draw.threads import show_tv
 from tutorlib.draw.timeline import show_timeline
 
 __all__ = [
     "show_banks",
+    "show_block_order",
     "show_complement",
     "show_compose",
     "show_divide",

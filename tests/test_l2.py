@@ -1,0 +1,158 @@
+"""Block orders visit every tile once; the L2 model by its definition; their picture and explorer."""
+
+import time
+from functools import partial
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tutorlib.draw import show_block_order
+from tutorlib.draw.blocks import READ, order_grid
+from tutorlib.kernel_widgets import ORDERS, explore_block_order
+from tutorlib.l2 import Lru, as_published, blocks, coverage, grouped, raster, traffic, waves
+from tutorlib.palette import category
+
+grids = st.tuples(st.integers(1, 40), st.integers(1, 40))
+orders = st.sampled_from([raster, *(partial(grouped, group=group) for group in (1, 2, 3, 5, 8, 16))])
+MB = 2**20
+
+
+def cuda_grid(x, y):
+    """Blocks in the order in which they start: blockIdx.x runs fastest."""
+    return [(bx, by) for by in range(y) for bx in range(x)]
+
+
+class TestOrders:
+    @given(grids, orders)
+    def test_every_tile_is_computed_once(self, grid, order):
+        assert all(len(blocks) == 1 for blocks in coverage(grid, order).values())
+        assert len(coverage(grid, order)) == grid[0] * grid[1]
+
+    @given(grids)
+    def test_raster_is_the_order_of_a_launch(self, grid):
+        assert blocks(grid, raster) == cuda_grid(*grid)
+
+    @given(grids, st.integers(1, 16))
+    def test_a_group_is_a_strip_column_by_column(self, grid, group):
+        rows, columns = grid
+        strips = [
+            (m, n) for top in range(0, rows, group) for n in range(columns) for m in range(top, min(top + group, rows))
+        ]
+        assert blocks(grid, partial(grouped, group=group)) == strips
+
+    @given(st.integers(1, 5), st.integers(1, 20))
+    def test_the_published_remapping_is_raster_where_the_factor_divides(self, strips, columns):
+        assert blocks((8 * strips, columns), as_published) == blocks((8 * strips, columns), raster)
+
+    @pytest.mark.parametrize("grid", [(9, 9), (12, 16), (20, 5)])
+    def test_and_elsewhere_it_forgets_tiles(self, grid):
+        counts = [len(blocks) for blocks in coverage(grid, as_published).values()]
+        assert 0 in counts
+        assert max(counts) > 1
+
+
+def by_definition(grid, order, k_tiles, tile_bytes, in_flight, l2):
+    """Bytes fetched: every single load of every block, its reuse distance counted out."""
+    history, fetched = [], 0
+    for wave in waves(grid, order, in_flight):
+        for k in range(k_tiles):
+            a, b = sorted({m for m, _ in wave}), sorted({n for _, n in wave})
+            for key in [("A", m, k) for m in a] + [("B", n, k) for n in b]:
+                size = {"A": tile_bytes[0], "B": tile_bytes[1]}
+                if key in history:
+                    since = set(history[len(history) - history[::-1].index(key) :]) | {key}
+                    fetched += size[key[0]] if sum(size[name] for name, *_ in since) > l2 else 0
+                else:
+                    fetched += size[key[0]]
+                history.append(key)
+    return fetched
+
+
+class TestTraffic:
+    @settings(max_examples=40, deadline=None)
+    @given(
+        st.tuples(st.integers(1, 8), st.integers(1, 8)), orders, st.integers(1, 4),
+        st.sampled_from([(1, 1), (2, 2), (3, 3)]), st.integers(1, 20), st.integers(3, 60),
+    )  # fmt: skip
+    def test_a_tile_hits_when_what_was_used_since_fits(self, grid, order, k_tiles, tile_bytes, in_flight, l2):
+        found = traffic(grid, order, k_tiles, tile_bytes, in_flight, l2)
+        assert found.fetched == by_definition(grid, order, k_tiles, tile_bytes, in_flight, l2)
+
+    @given(grids, orders, st.integers(1, 300))
+    def test_a_cache_for_everything_fetches_the_least(self, grid, order, in_flight):
+        found = traffic(grid, order, 2, (16, 32), in_flight, 2**40)
+        assert found.fetched == found.least == 2 * (16 * grid[0] + 32 * grid[1])
+        assert found.requested == 2 * (16 + 32) * grid[0] * grid[1]
+
+    def test_no_cache_still_shares_within_a_step(self):
+        found = traffic((4, 4), raster, k_tiles=3, tile_bytes=(10, 10), in_flight=4, l2=80)
+        assert found.fetched == 3 * 4 * (4 + 1) * 10  # each wave: four rows of A, one column of B
+        assert found.hit_rate == 1 - 600 / 960
+
+    def test_groups_fetch_less_than_raster_on_a_large_grid(self):
+        """Notebook 11's grid: 8192³ in tiles of 128×128×64, two blocks on each of an H200's SMs."""
+        h200 = {"k_tiles": 128, "tile_bytes": (16384, 16384), "in_flight": 264, "l2": 60 * MB}
+        assert traffic((64, 64), grouped, **h200).fetched < 0.7 * traffic((64, 64), raster, **h200).fetched
+
+    def test_fast_enough_for_a_slider(self):
+        start = time.perf_counter()
+        traffic((64, 64), raster, 128, (16384, 16384), 264, 60 * MB)
+        assert time.perf_counter() - start < 0.2
+
+    def test_the_cache_drops_what_was_used_longest_ago(self):
+        cache = Lru(30)
+        assert [cache.load(tile, 10) for tile in (1, 2, 3, 1, 4)] == [10, 10, 10, 0, 10]
+        assert [cache.load(tile, 10) for tile in (1, 3, 4, 2)] == [0, 0, 0, 10]
+
+
+class TestPicture:
+    def test_numbers_waves_and_what_the_first_wave_reads(self):
+        grid = order_grid((4, 3), partial(grouped, group=2), 5, "groups of 2")
+        assert grid.labels[1:] == [
+            ["A", "0", "2", "4"],
+            ["A", "1", "3", "5"],
+            ["", "6", "8", "10"],
+            ["", "7", "9", "11"],
+        ]
+        assert grid.colours[1][1:] == [category(0)] * 3
+        assert grid.colours[2][3] == category(1)
+        assert grid.colours[0][1:] == [READ] * 3
+        assert grid.title.endswith("5 blocks,\nreads 2 rows of A and 3 columns of B")
+
+    def test_a_tile_computed_twice_and_one_forgotten(self):
+        grid = order_grid((9, 9), as_published, 9, "as published")
+        holes = sum(colour is None for row in grid.colours for colour in row)
+        assert holes == sum(label.count("\n") for row in grid.labels for label in row) > 0
+        assert all("\n" in grid.labels[row][column] for row, column in grid.outlined)
+
+    def test_two_orders_beside_each_other(self):
+        assert len(show_block_order((8, 8), {"raster": raster, "groups of 4": ORDERS["groups of 4"]}, 16).axes) == 2
+
+
+class TestExplorer:
+    def test_the_numbers_are_the_models(self):
+        explorer = explore_block_order(rows=8, columns=8, in_flight=8, l2_mb=4, k=1024)
+        found = traffic((8, 8), grouped, 16, (16384, 16384), 8, 4 * MB)
+        assert f"{found.hit_rate:.1%} of the loads hit" in explorer.grids.answer
+
+    def test_a_click_shows_the_wave_of_its_tile(self):
+        explorer = explore_block_order(rows=8, columns=8, order="raster", in_flight=8)
+        explorer.clicked(None, {"grid": 0, "row": 3, "column": 6}, None)
+        assert "raster: wave 5, 8 blocks" in explorer.drawn[0].title
+        assert "block 42: 1 of its wave read the same row of A, 8 the same column of B" in explorer.grids.answer
+
+    def test_a_click_on_an_operand_or_on_a_tile_that_is_gone_says_nothing(self):
+        explorer = explore_block_order(rows=8, columns=8)
+        explorer.clicked(None, {"grid": 0, "row": 0, "column": 3}, None)
+        assert explorer.grids.answer.endswith("Click a tile to see its wave.")
+        explorer.clicked(None, {"grid": 0, "row": 8, "column": 8}, None)
+        explorer.inputs[0].value = 4
+        assert explorer.grids.answer.endswith("Click a tile to see its wave.")
+
+    def test_every_input_is_quick(self):
+        explorer = explore_block_order()
+        for box, value in zip(explorer.inputs, (32, 32, "raster", 9, 1), strict=True):
+            start = time.perf_counter()
+            box.value = value
+            assert time.perf_counter() - start < 1
