@@ -74,7 +74,7 @@ hint("00.1")
 # | exercises | right or wrong | how fast |
 # |---|---|---|
 # | layouts (00–03) | on any machine | – |
-# | kernels | on a GPU of the kind that the notebook names | there too, as a ratio to cuBLAS or to torch's copy, both timed in the same run |
+# | kernels | on a GPU of the kind that the notebook names | there too, beside cuBLAS or torch's copy in the same run |
 #
 # What your machine cannot run is reported as *not run*: never as passed, never as failed.
 #

@@ -19,6 +19,7 @@ MEANING = {
     "out of memory": "the GPU has too little free memory for this check. Does another program use it?",
 }
 
+_endless: list[Callable[[], None]] = []  # kept for ever: freeing a kernel that still runs would wait for its end
 _broken = False  # this process's CUDA context is beyond repair: only a new process has a new one
 
 
@@ -59,6 +60,7 @@ def guarded(run: Callable[[], None], seconds: float) -> None:
         while not done.query():
             if time.monotonic() > deadline:
                 _broken = True
+                _endless.append(run)
                 raise KernelFault(
                     f"it is still running after {seconds:g} s: does a loop never end? {RESTART}", "timeout"
                 )

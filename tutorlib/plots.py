@@ -1,4 +1,4 @@
-"""Performance figures, drawn from figures/data/GPU.json and nothing else: `tutor plots`."""
+"""The pictures in figures/: `tutor plots`. Performance is drawn from figures/data/GPU.json and nothing else."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -69,7 +69,14 @@ def draw_ladder(axes: "Axes", gpu: str, rungs: list[tuple[str, dict]]) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
 
 
-FIGURES: dict[str, Callable[[], "Figure"]] = {"copy_ladder": copy_ladder}
+def swizzle() -> "Figure":
+    """The README's picture: 8×8 chunks of 16 bytes, coloured by the banks they lie in, plain and swizzled."""
+    from tutorlib.draw import show_swizzle
+
+    return show_swizzle((3, 0, 3), "(8,8):(8,1)", element_bytes=16)
+
+
+FIGURES: dict[str, Callable[[], "Figure"]] = {"copy_ladder": copy_ladder, "swizzle": swizzle}
 
 
 def save(name: str, folder: Path = FOLDER) -> list[Path]:
