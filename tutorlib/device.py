@@ -27,7 +27,7 @@ class Hardware:
 
 def hardware(arch: str, sms: int, l2_mb: int, gb_per_s: float, tflops: float, fp8_tflops: float = 0) -> Hardware:
     """A row of the table, in the datasheets' units. bf16 and fp16 run at the same rate; 0: no fp8."""
-    flops = {"bf16": tflops * 1e12, "fp16": tflops * 1e12} | ({"fp8": fp8_tflops * 1e12} if fp8_tflops else {})
+    flops = {"bf16": tflops * 1e12, "fp16": tflops * 1e12} | ({"e4m3": fp8_tflops * 1e12} if fp8_tflops else {})
     return Hardware(arch, sms, l2_mb * 2**20, gb_per_s * 1e9, flops)
 
 
