@@ -12,12 +12,12 @@
 # %%
 import cuda.tile as ct
 import torch
-from tensor_layouts import Layout
 
 from tutorlib import check
 from tutorlib.compile import TensorSpec, compile_cutile
-from tutorlib.draw import show_divide
+from tutorlib.draw.tilespace import show_tile_space
 from tutorlib.simulate.cutile import run
+from tutorlib.tile_widgets import explore_tile_space
 
 # %% [markdown]
 # ## Three different things
@@ -29,14 +29,21 @@ from tutorlib.simulate.cutile import run
 #   with `ct.bid(axis)`.
 #
 # What connects them is *tile space*. Cut an array into tiles of one shape, number the tiles, and `ct.load(array,
-# (i, j), shape)` is the tile with number (i, j): an index counts **tiles**, never elements. Below, a 12×16 array is
-# cut into tiles of 4×8. How large is its tile space?
+# (i, j), shape)` is the tile with number (i, j): an index counts **tiles**, never elements. Below, a 10×20 array is
+# cut into tiles of 4×8. Tiles at the end hang over the edge (hatched): the array need not be a multiple of them.
 
 # %%
-show_divide(Layout((12, 16), (16, 1)), (4, 8))
+show_tile_space((10, 20), (4, 8))
 
 # %% [markdown]
-# Three by two. That a block works on the tile that has the block's own index is a habit and no law: the two grids are
+# You can try other sizes here. Click an element: which tile has it, and at which place? Find sizes at which more than
+# half of all that the tiles cover is outside.
+
+# %%
+explore_tile_space()
+
+# %% [markdown]
+# That a block works on the tile that has the block's own index is a habit and no law: the two grids are
 # different things, and on the next page we shuffle one against the other.
 #
 # Here is a whole kernel. `ct.Constant` marks a parameter that is known when the kernel is compiled, as tile shapes

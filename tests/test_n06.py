@@ -1,18 +1,55 @@
 """Notebook 06: the bound on a softmax, and kernels that are right in another way or wrong without looking so."""
 
+from itertools import pairwise
+
 import cuda.tile as ct
 import pytest
 import torch
 
 from tutorlib import device
 from tutorlib.check import check
+from tutorlib.draw.tilespace import array_grid, space_grid
 from tutorlib.exercises import find
 from tutorlib.exercises.n06_cutile_tiles import softmax
 from tutorlib.tile import TileExercise
+from tutorlib.tile_widgets import Cut, explore_tile_space, scene
 
 Const = ct.Constant
 
-pytestmark = pytest.mark.skipif(device.gpu() is not None, reason="what a machine without a GPU says")
+
+def test_a_picture_of_tile_space():
+    array, space = array_grid((10, 20), (4, 8)), space_grid((10, 20), (4, 8))
+    assert (array.rows, array.columns) == (12, 24)
+    assert (space.rows, space.columns) == (3, 3)
+    assert array.colours[9][19] == space.colours[2][2]
+    assert array.colours[10][19] is None
+    colours = [colour for row in space.colours for colour in row]
+    assert all(a != b for a, b in pairwise(colours))
+
+
+@pytest.mark.parametrize(
+    ("click", "says"),
+    [
+        ((0, (9, 17)), "element (9, 17) is (1, 1) of tile (2, 2)"),
+        ((0, (10, 0)), "(10, 0) is outside: a load pads it, a store drops it"),
+        ((1, (2, 2)), "ct.load(x, (2, 2), (4, 8)): 8 of its 32 elements exist"),
+    ],
+)
+def test_what_the_explorer_says(click, says):
+    grids, said = scene(Cut((10, 20), (4, 8)), click)
+    assert says in said
+    assert len(grids[0].outlined) == 32
+
+
+def test_the_explorer_takes_any_size():
+    explorer = explore_tile_space((10, 20), (4, 8))
+    explorer.clicked(explorer.grids, {"grid": 1, "row": 2, "column": 0}, [])
+    explorer.inputs[0].value = 1
+    assert [(grid.rows, grid.columns) for grid in explorer.drawn] == [(4, 24), (1, 3)]
+    assert not explorer.grids.problem
+
+
+without_gpu = pytest.mark.skipif(device.gpu() is not None, reason="what a machine without a GPU says")
 
 
 @ct.kernel
@@ -87,6 +124,7 @@ def test_what_is_said(answer, says):
     assert says in outcome.message
 
 
+@without_gpu
 def test_speed_that_cannot_be_measured_is_not_run():
     add = find("06.1")
     timed = TileExercise(**{**vars(add), "tiers": (0.9,), "bench_shape": (2**20,)})
