@@ -6,46 +6,43 @@ from dataclasses import dataclass
 
 Grid = tuple[int, int]  # tiles of C along M and along N
 Tile = tuple[int, int]  # (m, n): reads row m of A's tiles and row n of B's
-Order = Callable[[int, Grid], Tile]  # the tile that a block computes; blocks start in the order of their numbers
+Order = Callable[[int, int, int], Tile]  # block, rows, columns → its tile; blocks start in the order of their numbers
 
 
-def raster(block: int, grid: Grid) -> Tile:
+def raster(block: int, rows: int, columns: int) -> Tile:
     """Down one column of tiles after the other, as blockIdx.x runs fastest in a launch of (tiles of M, tiles of N)."""
-    rows, _ = grid
     return block % rows, block // rows
 
 
-def grouped(block: int, grid: Grid, group: int = 8) -> Tile:
+def grouped(block: int, rows: int, columns: int, group: int = 8) -> Tile:
     """Strips of `group` rows of tiles, each strip column by column; the last strip has the rows that are left.
 
     The order of cuTile's and Triton's matmul samples, up to a rotation of the rows in a last strip that is lower.
     """
-    rows, columns = grid
     strip, place = divmod(block, group * columns)
     first = strip * group
     height = min(rows - first, group)
     return first + place % height, place // height
 
 
-def as_published(block: int, grid: Grid, factor: int = 8) -> Tile:
+def as_published(block: int, rows: int, columns: int, factor: int = 8) -> Tile:
     """The remapping that E. Schreiber's "Demystifying CuTe" prints.
 
     Where `factor` divides the rows, this is `raster`: outer % strips * factor + inner is block % rows again.
     Elsewhere the blocks beyond the last row fall back to their raster tile, so some tiles are computed twice and
     others never. `coverage` shows both.
     """
-    rows, _ = grid
     if rows < factor:
-        return raster(block, grid)
+        return raster(block, rows, columns)
     outer, inner = divmod(block, factor)
     strips = -(-rows // factor)
     row = outer % strips * factor + inner
-    return (row, outer // strips) if row < rows else raster(block, grid)
+    return (row, outer // strips) if row < rows else raster(block, rows, columns)
 
 
 def blocks(grid: Grid, order: Order) -> list[Tile]:
     """The tile of every block, in the order in which they start."""
-    return [order(block, grid) for block in range(grid[0] * grid[1])]
+    return [order(block, *grid) for block in range(grid[0] * grid[1])]
 
 
 def coverage(grid: Grid, order: Order) -> dict[Tile, list[int]]:
