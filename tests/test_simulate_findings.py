@@ -2,6 +2,7 @@
 
 import math
 import time
+from dataclasses import dataclass
 
 import cuda.tile as ct
 import pytest
@@ -160,6 +161,23 @@ def test_what_is_lacking_is_named():
         ct.sqrt(ct.load(x, (0,), (4,)), rounding_mode=ct.RoundingMode.RZ)
 
     with pytest.raises(NotSimulated, match=r"RoundingMode\.RZ is not simulated"):
+        run(kernel, (1,), (torch.zeros(8),))
+
+
+@dataclass(frozen=True)
+class Scaled:
+    factor: int
+
+    def of(self, tile):
+        return ct.mul(tile, self.factor)
+
+
+def test_methods_that_call_cutile_are_named_too():
+    @ct.kernel
+    def kernel(x):
+        ct.store(x, (0,), Scaled(2).of(ct.load(x, (0,), (4,))))
+
+    with pytest.raises(NotSimulated, match="class whose methods call"):
         run(kernel, (1,), (torch.zeros(8),))
 
 

@@ -54,7 +54,6 @@ class Launch:
     number: int = 0
     synchronised: bool = False
     seen: dict[tuple[Kind, str, int], Finding] = field(default_factory=dict)
-    times: dict[tuple[Kind, str, int], int] = field(default_factory=dict)
 
     def blocks(self) -> Iterator[None]:
         """Runs through the grid, x fastest; block and number are those of the step."""
@@ -70,10 +69,9 @@ class Launch:
         return str(number) if gy == gz == 1 else str(place if gz > 1 else place[:2])
 
     def notice(self, kind: Kind, array: str, message: str) -> None:
-        """Keep the first of each kind by array and line, and count the others."""
+        """Keep the first of each kind by array and line."""
         line = readers_line()
         key = (kind, array, line)
-        self.times[key] = self.times.get(key, 0) + 1
         if key not in self.seen:
             message = f"block {self.show(self.number)} {message}"
             self.seen[key] = Finding(kind, array, self.block, line, message)

@@ -134,7 +134,10 @@ BUILTINS = vars(builtins) | {
 
 
 class Rebinder:
-    """Copies functions so that they find `language` where they say `ct`, and so do the functions they call."""
+    """Copies functions so that they find `language` where they say `ct`, and so do the functions they call.
+
+    Methods of the reader's own classes stay as they are: from them a cuTile function cannot be called.
+    """
 
     def __init__(self, language: Language) -> None:
         self.language = language
@@ -146,12 +149,10 @@ class Rebinder:
             return self.language
         if isinstance(value, ModuleType):
             return Rebound(self, value)
-        if (
-            isinstance(value, FunctionType | type) and vars(ct).get(value.__name__) is value
-        ):  # from cuda.tile import load
-            return getattr(self.language, value.__name__)
-        if isinstance(value, ct.DType):
-            return getattr(self.language, value.name)
+        if isinstance(value, FunctionType | type | ct.DType):  # perhaps from cuda.tile import load, float32
+            name = value.name if isinstance(value, ct.DType) else value.__name__
+            if vars(ct).get(name) is value:
+                return getattr(self.language, name)
         return self.function(undecorated(value)) if isinstance(value, FunctionType) else value
 
     def function(self, function: FunctionType) -> FunctionType:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tutorlib.simulate.cutile.dtypes import CARRIER, Number, poison
 from tutorlib.simulate.cutile.findings import Finding, Launch
-from tutorlib.simulate.cutile.language import Language, Rebinder
+from tutorlib.simulate.cutile.language import Language, NotSimulated, Rebinder
 from tutorlib.simulate.cutile.memory import Array, never_stored
 from tutorlib.simulate.cutile.signature import Parameter, function_of, parameters, refuse
 from tutorlib.simulate.cutile.tile import Tile
@@ -49,7 +49,12 @@ def run(
     body = Rebinder(Language(launch)).function(function_of(kernel))
     with torch.no_grad(), one_thread():
         for _ in launch.blocks():
-            body(*values)
+            try:
+                body(*values)
+            except RuntimeError as error:
+                if "can only be called from device code" in str(error):  # the real cuTile's own words
+                    raise NotSimulated("a class whose methods call cuda.tile") from error
+                raise
     unwritten = (Finding("unwritten", a.name, None, 0, text) for a in arrays if (text := never_stored(a)))
     return Report((*launch.findings(), *unwritten), launch.number + 1)
 

@@ -1,0 +1,109 @@
+"""cuTile kernels on a GPU: the interpreter's results are the GPU's within rounding, and so are the verdicts."""
+
+import cuda.tile as ct
+import pytest
+import torch
+
+from tests.test_n06 import gathering_add, persistent_add, two_pass_softmax
+from tests.test_simulate_memory import copy, gemm
+from tests.wrong.n06_cutile_tiles import WRONG
+from tutorlib import device
+from tutorlib.exercises import find
+from tutorlib.simulate.cutile import run
+
+pytestmark = pytest.mark.skipif(bool(reason := device.why_not("80")), reason=reason or "")
+
+Const = ct.Constant
+
+
+def randn(*shape, dtype=torch.float32):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0)).to(dtype)
+
+
+def unary(f):
+    @ct.kernel
+    def kernel(x, y):
+        ct.store(y, (ct.bid(0), 0), f(ct.load(x, (ct.bid(0), 0), (4, 32), padding_mode=ct.PaddingMode.ZERO)))
+
+    return kernel
+
+
+def mma(dtype, acc):
+    @ct.kernel
+    def kernel(a, b, c):
+        x, y = ct.load(a, (0, 0), (64, 64)).astype(dtype), ct.load(b, (0, 0), (64, 64)).astype(dtype)
+        ct.store(c, (0, 0), ct.mma(x, y, ct.zeros((64, 64), acc)).astype(ct.float32))
+
+    return kernel
+
+
+@ct.kernel
+def integers(x, y):
+    tile = ct.load(x, (0,), (64,))
+    ct.store(y, (0,), tile // 7 * 100 + tile % -5 + ct.cdiv(tile, 3) + (tile >> 1) + (tile ^ 21))
+
+
+@ct.kernel
+def histogram(x, counts):
+    ct.atomic_add(counts, ct.load(x, (ct.bid(0),), (32,)) & 7, 1)
+
+
+@ct.kernel
+def row_statistics(x, y):
+    tile = ct.load(x, (ct.bid(0), 0), (1, 64), padding_mode=ct.PaddingMode.NEG_INF)
+    ct.store(y, (ct.bid(0), 0), ct.max(tile, 1, keepdims=True))
+    ct.store(y, (ct.bid(0), 1), ct.argmax(tile, 1, keepdims=True).astype(ct.float32))
+    filled = ct.where(tile < -1e30, 0.0, tile)
+    ct.store(y, (ct.bid(0), 2), ct.extract(ct.cumsum(filled, 1), (0, 40), (1, 1)))
+    ct.store(y, (ct.bid(0), 3), ct.sum(filled * filled, 1, keepdims=True))
+
+
+def kernels():
+    """Name, kernel, grid, arguments; the last tensor is the output."""
+    bf16, matrix = torch.bfloat16, randn(10, 30)
+    yield "copy", copy, (3, 2), (matrix, torch.zeros(10, 30), 4, 16)
+    a, b = randn(150, 100, dtype=bf16), randn(90, 100, dtype=bf16)
+    yield "gemm", gemm, (3, 2), (a, b, torch.zeros(150, 90), 64, 64, 32)
+    yield "persistent_add", persistent_add, (3,), (randn(1000), randn(1000), torch.zeros(1000), 128)
+    yield "gathering_add", gathering_add, (8,), (randn(1000), randn(1000), torch.zeros(1000), 128)
+    yield "softmax", two_pass_softmax, (10,), (matrix * 10, torch.zeros(10, 30), 32)
+    yield "integers", integers, (1,), (torch.arange(-30, 34, dtype=torch.int32), torch.zeros(64, dtype=torch.int32))
+    numbers = torch.arange(0, 1920, 3, dtype=torch.int32)
+    yield "histogram", histogram, (20,), (numbers, torch.zeros(8, dtype=torch.int32))
+    yield "row_statistics", row_statistics, (10,), (randn(10, 50), torch.zeros(10, 4))
+    for f in (ct.exp, ct.exp2, ct.log, ct.log2, ct.sqrt, ct.rsqrt, ct.sin, ct.cos, ct.tanh, ct.floor, ct.ceil):
+        yield f.__name__, unary(f), (3,), (matrix.abs() + 0.25, torch.zeros(10, 30))
+        yield f"{f.__name__} fp16", unary(f), (3,), ((matrix.abs() + 0.25).half(), torch.zeros(10, 30).half())
+    for dtype in (ct.float16, ct.bfloat16, ct.float32, ct.tfloat32, ct.float8_e4m3fn, ct.float8_e5m2):
+        yield f"mma {dtype}", mma(dtype, ct.float32), (1,), (randn(64, 64) * 4, randn(64, 64), torch.zeros(64, 64))
+    yield "mma fp16, fp16", mma(ct.float16, ct.float16), (1,), (randn(64, 64), randn(64, 64), torch.zeros(64, 64))
+
+
+TOLERANCE = {"mma fp16, fp16": 2e-2, "mma float8_e4m3fn": 2e-3, "mma float8_e5m2": 2e-3}  # sums with fewer bits
+
+
+@pytest.mark.parametrize(("name", "kernel", "grid", "args"), [pytest.param(*case, id=case[0]) for case in kernels()])
+def test_the_interpreter_gives_what_the_gpu_gives(name, kernel, grid, args):
+    if "float8" in name and device.why_not("80") is None and int(device.gpu().arch) < 89:
+        pytest.skip("fp8 needs sm_89")
+    on_gpu = tuple(arg.cuda() if isinstance(arg, torch.Tensor) else arg for arg in args)
+    ct.launch(torch.cuda.current_stream(), grid, kernel, on_gpu)
+    torch.cuda.synchronize()
+    assert not run(kernel, grid, args).findings
+    got, want = ([arg for arg in given if isinstance(arg, torch.Tensor)][-1].cpu() for given in (args, on_gpu))
+    half = got.dtype == torch.float16
+    tolerance = TOLERANCE.get(name, 2e-3 if half else 2e-5)
+    torch.testing.assert_close(got, want, rtol=tolerance, atol=tolerance * max(1.0, float(want.abs().max()) / 10))
+
+
+@pytest.mark.parametrize(
+    ("id", "answer"), [("06.1", persistent_add), ("06.1", gathering_add), ("06.5", two_pass_softmax)]
+)
+def test_a_right_answer_passes_here_too(id, answer):
+    outcome = find(id).grade(answer)
+    assert outcome.message == find(id).passed_line
+
+
+@pytest.mark.parametrize(("id", "answer"), [(id, answer) for id, answers in WRONG.items() for answer in answers])
+def test_a_wrong_answer_fails_here_too(id, answer):
+    assert find(id).grade(answer).points < find(id).points
