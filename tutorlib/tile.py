@@ -54,6 +54,8 @@ class TileExercise(KernelExercise):
             wrongs = {shape: wrong for shape in self.shapes if (wrong := self.interpret(answer, shape))}
             if wrongs:
                 return self.wrong(wrongs, self.shapes)
+            if lacks := self.lacks(answer):
+                return self.failed(lacks)
             return self.interpreted(reason) if reason else self.run(answer)
         except NotImplementedError as error:
             if str(error).startswith("Exercise "):
@@ -63,6 +65,16 @@ class TileExercise(KernelExercise):
             return self.failed(str(error))
         except CompileFailed as error:
             return self.failed("it does not compile.", str(error))
+
+    def lacks(self, answer: Answer) -> str | None:
+        """What the kernel, compiled for `needs`, has and should not, or should have and has not. Raises CompileFailed."""
+        from tutorlib.compile import compile_cutile
+
+        if not (self.requires or self.forbids):
+            return None
+        shape = self.bench_shape or self.shapes[-1]
+        arguments = [*self.specs(shape), *self.constants(shape)]
+        return self.wrong_instructions(compile_cutile(answer, arguments, f"sm_{self.needs}").instructions)
 
     def interpreted(self, reason: str) -> Outcome:
         """The outcome of an answer that is right, on a machine that cannot time it."""
