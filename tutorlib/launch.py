@@ -98,6 +98,7 @@ def call_in_order(call: Call, output: Output) -> Snapshot:
     import torch
 
     left: list[Snapshot] = []
+    output.snapshot()  # memory and the copying kernels are got now: getting them waits for kernels that run
 
     def run() -> None:
         torch.cuda._sleep(PAUSE_CYCLES)
