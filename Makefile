@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: lab grade test build lint
+.PHONY: lab grade test build plots lint
 lab: .venv/.ready
 	$(BIN)/jupyter lab --notebook-dir=notebooks
 
@@ -14,6 +14,9 @@ test: .venv/.ready lint
 
 build: .venv/.ready
 	$(BIN)/tutor build
+
+plots: .venv/.ready
+	$(BIN)/tutor plots
 
 lint: .venv/.ready
 	$(BIN)/ruff check .
