@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tutorlib import l2
 from tutorlib.draw import show_block_order
 from tutorlib.draw.blocks import READ, order_grid
 from tutorlib.kernel_widgets import ORDERS, explore_block_order
-from tutorlib.l2 import Lru, as_published, blocks, coverage, grouped, raster, traffic, waves
+from tutorlib.l2 import Lru, as_published, blocks, coverage, grouped, raster, timetable, traffic, waves
 from tutorlib.palette import category
 
 grids = st.tuples(st.integers(1, 40), st.integers(1, 40))
@@ -53,19 +54,17 @@ class TestOrders:
 
 
 def by_definition(grid, order, k_tiles, tile_bytes, in_flight, l2):
-    """Bytes fetched: every single load of every block, its reuse distance counted out."""
+    """Bytes fetched by waves in lockstep: every single load of every block, its reuse distance counted out."""
+    size = {"A": tile_bytes[0], "B": tile_bytes[1]}
     history, fetched = [], 0
     for wave in waves(grid, order, in_flight):
         for k in range(k_tiles):
-            a, b = sorted({m for m, _ in wave}), sorted({n for _, n in wave})
-            for key in [("A", m, k) for m in a] + [("B", n, k) for n in b]:
-                size = {"A": tile_bytes[0], "B": tile_bytes[1]}
-                if key in history:
-                    since = set(history[len(history) - history[::-1].index(key) :]) | {key}
-                    fetched += size[key[0]] if sum(size[name] for name, *_ in since) > l2 else 0
-                else:
-                    fetched += size[key[0]]
-                history.append(key)
+            for m, n in wave:
+                for key in (("A", m, k), ("B", n, k)):
+                    since = {key, *history[len(history) - history[::-1].index(key) :]} if key in history else None
+                    if since is None or sum(size[name] for name, *_ in since) > l2:
+                        fetched += size[key[0]]
+                    history.append(key)
     return fetched
 
 
@@ -75,9 +74,9 @@ class TestTraffic:
         st.tuples(st.integers(1, 8), st.integers(1, 8)), orders, st.integers(1, 4),
         st.sampled_from([(1, 1), (2, 2), (3, 3)]), st.integers(1, 20), st.integers(3, 60),
     )  # fmt: skip
-    def test_a_tile_hits_when_what_was_used_since_fits(self, grid, order, k_tiles, tile_bytes, in_flight, l2):
-        found = traffic(grid, order, k_tiles, tile_bytes, in_flight, l2)
-        assert found.fetched == by_definition(grid, order, k_tiles, tile_bytes, in_flight, l2)
+    def test_a_tile_hits_when_what_was_used_since_fits(self, grid, order, k_tiles, tile_bytes, in_flight, room):
+        found = traffic(grid, order, k_tiles, tile_bytes, in_flight, room)
+        assert found.fetched == by_definition(grid, order, k_tiles, tile_bytes, in_flight, room)
 
     @given(grids, orders, st.integers(1, 300))
     def test_a_cache_for_everything_fetches_the_least(self, grid, order, in_flight):
@@ -85,7 +84,7 @@ class TestTraffic:
         assert found.fetched == found.least == 2 * (16 * grid[0] + 32 * grid[1])
         assert found.requested == 2 * (16 + 32) * grid[0] * grid[1]
 
-    def test_no_cache_still_shares_within_a_step(self):
+    def test_no_room_for_a_second_step_still_shares_the_first(self):
         found = traffic((4, 4), raster, k_tiles=3, tile_bytes=(10, 10), in_flight=4, l2=80)
         assert found.fetched == 3 * 4 * (4 + 1) * 10  # each wave: four rows of A, one column of B
         assert found.hit_rate == 1 - 600 / 960
@@ -94,10 +93,31 @@ class TestTraffic:
         """Notebook 11's grid: 8192³ in tiles of 128×128×64, two blocks on each of an H200's SMs."""
         h200 = {"k_tiles": 128, "tile_bytes": (16384, 16384), "in_flight": 264, "l2": 60 * MB}
         assert traffic((64, 64), grouped, **h200).fetched < 0.7 * traffic((64, 64), raster, **h200).fetched
+        apart = {**h200, "l2": 30 * MB, "drift": 0.125}
+        assert traffic((64, 64), grouped, **apart).fetched < 0.3 * traffic((64, 64), raster, **apart).fetched
+
+    @given(st.integers(1, 30), st.integers(1, 8), st.integers(1, 40), st.floats(0, 1))
+    def test_every_block_makes_every_step_in_order_and_no_more_run_than_fit(self, blocks, steps, in_flight, drift):
+        events = list(zip(*timetable(blocks, steps, in_flight, drift), strict=True))
+        for block in range(blocks):
+            assert [step for who, step in events if who == block] == list(range(steps))
+        running = set()
+        for block, step in events:
+            running.add(block)
+            assert len(running) <= in_flight
+            if step == steps - 1:
+                running.remove(block)
+
+    def test_a_finer_walk_along_k_changes_little(self, monkeypatch):
+        coarse = traffic((32, 32), grouped, 128, (16384, 16384), 66, 30 * MB, drift=0.125)
+        monkeypatch.setattr(l2, "STEPS", 128)
+        fine = traffic((32, 32), grouped, 128, (16384, 16384), 66, 30 * MB, drift=0.125)
+        assert coarse.requested == fine.requested
+        assert coarse.fetched == pytest.approx(fine.fetched, rel=0.03)
 
     def test_fast_enough_for_a_slider(self):
         start = time.perf_counter()
-        traffic((64, 64), raster, 128, (16384, 16384), 264, 60 * MB)
+        traffic((64, 64), raster, 128, (16384, 16384), 264, 30 * MB, drift=0.125)
         assert time.perf_counter() - start < 0.2
 
     def test_the_cache_drops_what_was_used_longest_ago(self):
@@ -152,7 +172,7 @@ class TestExplorer:
 
     def test_every_input_is_quick(self):
         explorer = explore_block_order()
-        for box, value in zip(explorer.inputs, (32, 32, "raster", 9, 1), strict=True):
+        for box, value in zip(explorer.inputs, (32, 32, "raster", 9, 1, 0.5), strict=True):
             start = time.perf_counter()
             box.value = value
             assert time.perf_counter() - start < 1

@@ -102,7 +102,7 @@ def explore_block_order(
 ) -> Explorer:
     """The order of the blocks of a bf16 GEMM over K = k in tiles of 128×128×64; click a tile to see its wave.
 
-    order: "raster" or "groups of 2", 4, 8, 16. in_flight: SMs × blocks on each.
+    order: "raster" or "groups of 2", 4, 8, 16. in_flight: SMs × blocks on each. What the sliders mean: `l2.traffic`.
     """
     boxes = [
         wide_slider("rows", rows, 1, 32),
@@ -110,13 +110,23 @@ def explore_block_order(
         ipywidgets.Dropdown(options=list(ORDERS), value=order, description="order"),
         wide_slider("in flight", in_flight, 8, 320),
         wide_slider("L2, MB", l2_mb, 1, 64),
+        ipywidgets.FloatSlider(
+            0,
+            min=0,
+            max=0.5,
+            step=0.125,
+            readout_format=".3f",
+            description="drift",
+            layout=ipywidgets.Layout(width="250px"),
+        ),
     ]
 
-    def compute(rows: int, columns: int, name: str, in_flight: int, l2_mb: int, _: Click | None) -> BlocksView:
+    def compute(
+        rows: int, columns: int, name: str, in_flight: int, l2_mb: int, drift: float, _: Click | None
+    ) -> BlocksView:
         m, n, depth = BLOCK
-        seen = traffic(
-            (rows, columns), ORDERS[name], -(-k // depth), (2 * m * depth, 2 * n * depth), in_flight, l2_mb * 2**20
-        )
+        tile_bytes = 2 * m * depth, 2 * n * depth
+        seen = traffic((rows, columns), ORDERS[name], -(-k // depth), tile_bytes, in_flight, l2_mb * 2**20, drift)
         return BlocksView((rows, columns), name, in_flight, seen)
 
     return Explorer(boxes, compute, blocks_scene)

@@ -1,12 +1,17 @@
 """Which block computes which tile of C, and what that order makes of L2: a GEMM's tile loads through an LRU cache."""
 
+import heapq
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 Grid = tuple[int, int]  # tiles of C along M and along N
 Tile = tuple[int, int]  # (m, n): reads row m of A's tiles and row n of B's
 Order = Callable[[int, int, int], Tile]  # block, rows, columns → its tile; blocks start in the order of their numbers
+
+STEPS = 32  # along K: a finer walk changes next to nothing
 
 
 def raster(block: int, rows: int, columns: int) -> Tile:
@@ -73,30 +78,41 @@ class Traffic:
         return 1 - self.fetched / self.requested
 
 
-def traffic(grid: Grid, order: Order, k_tiles: int, tile_bytes: tuple[int, int], in_flight: int, l2: int) -> Traffic:
+def traffic(
+    grid: Grid, order: Order, k_tiles: int, tile_bytes: tuple[int, int], in_flight: int, l2: int, drift: float = 0.0
+) -> Traffic:
     """What L2 sees of a GEMM whose blocks run `in_flight` at a time.
 
     k_tiles: tiles along K. tile_bytes: of one tile of A (bM × bK) and one of B (bN × bK). in_flight: SMs × blocks on
-    each. l2: bytes.
+    each. l2: bytes. drift: how far apart, as a fraction, the paces of the slowest and the fastest block are.
 
-    The model: blocks start in waves, and those of a wave walk along K in lockstep. In each step every block asks for
-    one tile of A and one of B; the first to ask for a tile brings it in, the others hit. L2 is fully associative and
-    drops the tile that was used longest ago.
-    What it leaves out: a block starts when another ends, and blocks drift apart; L2 has sets and, on data-centre GPUs,
-    two halves that may both keep a line (half the bytes is the other extreme); C passes through it too. So it compares
-    orders; what a kernel does, a profiler says.
+    The model: a block starts as soon as there is room, and walks along K; in each step it asks for a tile of A and one
+    of B. Who asks first brings a tile in, later ones hit until L2, a fully associative cache, drops it as the one whose
+    last use is longest ago. Without drift the blocks run in waves, those of a wave in lockstep.
+    What it leaves out: L2 has sets, and C passes through it too. On a data-centre GPU it has two halves, both of which
+    keep what SMs of both sides read: half of its bytes, and a drift of an eighth, come near to what an H200's counters
+    say (tests/gpu/test_ladder_counters.py). K is walked in STEPS steps at most.
     """
-    cache = Lru(l2)
-    requested = fetched = 0
-    for wave in waves(grid, order, in_flight):
-        rows, columns = {m for m, _ in wave}, {n for _, n in wave}
-        panels = [(2 * m, tile_bytes[0]) for m in sorted(rows)] + [(2 * n + 1, tile_bytes[1]) for n in sorted(columns)]
-        requested += len(wave) * sum(tile_bytes) * k_tiles
-        for k in range(k_tiles):
-            for panel, bytes in panels:
-                fetched += cache.load(panel * k_tiles + k, bytes)
-    least = k_tiles * sum(count * bytes for count, bytes in zip(grid, tile_bytes, strict=True))
-    return Traffic(requested, fetched, least)
+    tiles, steps = blocks(grid, order), min(k_tiles, STEPS)
+    a_bytes, b_bytes = (bytes * k_tiles // steps for bytes in tile_bytes)
+    cache, fetched = Lru(l2), 0
+    for block, step in zip(*timetable(len(tiles), steps, in_flight, drift), strict=True):
+        m, n = tiles[block]
+        fetched += cache.load(2 * m * steps + step, a_bytes) + cache.load((2 * n + 1) * steps + step, b_bytes)
+    requested = len(tiles) * steps * (a_bytes + b_bytes)
+    return Traffic(requested, fetched, steps * (grid[0] * a_bytes + grid[1] * b_bytes))
+
+
+def timetable(blocks: int, steps: int, in_flight: int, drift: float) -> tuple[list[int], list[int]]:
+    """Which block makes which of its steps, in the order in which they happen; the same for every call."""
+    pace = 1 + drift * (np.random.default_rng(0).random(blocks) - 0.5)  # the time of a block's step
+    start, free = np.empty(blocks), [0.0] * in_flight
+    for block in range(blocks):
+        start[block] = free[0]
+        heapq.heapreplace(free, free[0] + steps * pace[block])
+    times = start[:, None] + pace[:, None] * np.arange(steps)
+    block, step = np.divmod(np.argsort(times, axis=None, kind="stable"), steps)
+    return block.tolist(), step.tolist()
 
 
 class Lru:
