@@ -1,10 +1,10 @@
-# Every target makes .venv first if it is missing or older than pyproject.toml.
+# Every target makes .venv first if it is missing or older than pyproject.toml. `make lab ARGS=--no-browser` on a remote box.
 PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: lab grade test build plots lint
 lab: .venv/.ready
-	$(BIN)/jupyter lab --notebook-dir=notebooks
+	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 grade: .venv/.ready
 	$(BIN)/tutor grade
