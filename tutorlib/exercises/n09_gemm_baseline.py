@@ -1,0 +1,269 @@
+"""Exercises of notebook 09: the first GEMM on tensor cores, part by part."""
+
+from dataclasses import dataclass
+from random import Random
+
+from tensor_layouts import Layout, is_layout, size
+
+from tutorlib import banks
+from tutorlib.exercise import Answer, Exercise, Mistake, Outcome, equals, law, shorten
+from tutorlib.parts import LoopExercise, PartExercise
+from tutorlib.problem import gemm
+
+BENCH = (4096, 4096, 4096)
+WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
+EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
+VECTOR = 8  # bf16 elements in 16 bytes
+
+# 09.1 loaded_bytes ----------------------------------------------------------------------------------------------
+
+
+def loaded_bytes(m: int, n: int, k: int, tile_m: int, tile_n: int) -> int:
+    blocks = -(-m // tile_m) * -(-n // tile_n)
+    return blocks * (tile_m + tile_n) * k * 2
+
+
+LOADING = (
+    Mistake(
+        "That is each matrix once. Every block loads its own rows of A and of B, whoever else has loaded them.",
+        lambda m, n, k, tile_m, tile_n: (m + n) * k * 2,
+    ),
+    Mistake("Elements are 2 bytes.", lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) // 2),
+    Mistake(
+        "A tile that is partly outside has a block, too: round the number of blocks up.",
+        lambda m, n, k, tile_m, tile_n: (m // tile_m) * (n // tile_n) * (tile_m + tile_n) * k * 2,
+    ),
+    Mistake(
+        "A block loads tile_m rows of A and tile_n rows of B: their sum, not their product.",
+        lambda m, n, k, tile_m, tile_n: -(-m // tile_m) * -(-n // tile_n) * tile_m * tile_n * k * 2,
+    ),
+)
+
+
+def problems(seed: int, whole: bool, n: int = 20) -> list[tuple[int, ...]]:
+    dice = Random(seed)
+    sizes = []
+    for _ in range(n):
+        tile = dice.choice((64, 128, 256)), dice.choice((32, 128, 256))
+        m, n = (t * dice.randrange(1, 9) + (0 if whole else dice.randrange(1, t)) for t in tile)
+        sizes.append((m, n, dice.randrange(8, 4096, 8), *tile))
+    return sizes
+
+
+# 09.2 smem_layout -----------------------------------------------------------------------------------------------
+
+ROWS, STAGES = 32, 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmemExercise(PartExercise):
+    """A layout (rows, K, stages) of shared memory: looked at as CuTe makes it, then used in the kernel."""
+
+    def grade(self, answer: Answer) -> Outcome:
+        from tutorlib.compile import CompileFailed
+
+        if not callable(answer):
+            return self.failed(f"{answer!r} is not a function.")
+        try:
+            for k in (64, 32):
+                if broken := self.broken(answer, k):
+                    return self.failed(f"{answer.__name__}({ROWS}, {k}, {STAGES}): {broken}")
+        except NotImplementedError as error:
+            return self.failed("not written yet" if str(error).startswith("Exercise ") else str(error))
+        except CompileFailed as error:
+            return self.failed("CuTe refuses it.", str(error))
+        return super().grade(answer)
+
+    def broken(self, answer: Answer, k: int) -> str:
+        """What is wrong with the layout for this K, or ""."""
+        offsets, cosize = look(answer, k)
+        if cosize != ROWS * k * STAGES or len(set(offsets.values())) < len(offsets):
+            return f"{ROWS * k * STAGES} elements must fill as many places, each its own; it reaches to {cosize}."
+        for (row, vector, stage), offset in offsets.items():
+            if offset % VECTOR:
+                return f"the vector at row {row}, column {vector * VECTOR} starts at offset {offset}, inside another."
+            if stage and offset - offsets[row, vector, 0] != ROWS * k:
+                return f"stage 1 should be stage 0 again, {ROWS * k} elements on, so that buffers behave alike."
+        for first in range(0, ROWS, 8):
+            for vector in range(k // VECTOR):
+                read = [offsets[first + row, vector, 0] for row in range(8)]
+                if (ways := banks.ways(read, 2, VECTOR)) > 1:
+                    return (
+                        f"ldmatrix reads column {vector * VECTOR} of rows {first} to {first + 7} in {ways} wavefronts."
+                    )
+        order = [offsets[row, vector, 0] for row in range(ROWS) for vector in range(k // VECTOR)]
+        for start in range(0, len(order), 8):
+            if (ways := banks.ways(order[start : start + 8], 2, VECTOR)) > 1:
+                return f"cp.async writes 8 neighbouring vectors of row {start * VECTOR // k} in {ways} wavefronts."
+        return ""
+
+
+def look(answer: Answer, k: int) -> tuple[dict[tuple[int, int, int], int], int]:
+    """Offset of each vector (row, vector, stage), and the cosize. Raises CompileFailed."""
+    from cutlass import cute
+
+    from tutorlib.compile import call_host
+
+    seen: dict[tuple[int, int, int], int] = {}
+    cosize: list[int] = []
+
+    def note(layout: cute.ComposedLayout) -> None:
+        cosize.append(cute.cosize(layout))
+        for row in range(ROWS):
+            for vector in range(k // VECTOR):
+                for stage in range(STAGES):
+                    seen[row, vector, stage] = int(layout((row, vector * VECTOR, stage)))
+
+    @cute.jit
+    def host():
+        note(answer(ROWS, k, STAGES))
+
+    call_host(host)
+    return seen, cosize[-1]
+
+
+# 09.4 columns ---------------------------------------------------------------------------------------------------
+
+
+def columns(warps: int, tile_n: int) -> Layout:
+    return Layout((2, 4, warps, 4, tile_n // (32 * warps)), (1, 8, 32, 2, 32 * warps))
+
+
+def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
+    """Which column of the MMA a thread's value belongs to: lanes 0 to 3 of a row, atoms of 8 columns."""
+    return value + 2 * lane + 8 * warp + 8 * warps * atom
+
+
+def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
+    """What keeps a thread's sums of 4 neighbouring atoms from being 8 neighbours in memory, or None."""
+    if not is_layout(got):
+        return "it should be a Layout"
+    if size(got) != tile_n:
+        return f"it has {size(got)} columns, the tile has {tile_n}"
+    places = [got(column) for column in range(tile_n)]
+    if sorted(places) != list(range(tile_n)):
+        return f"the columns 0 to {tile_n - 1} should all be hit, each once"
+    for warp in range(warps):
+        for lane in range(4):
+            for four in range(0, tile_n // (8 * warps), 4):
+                mine = [
+                    places[mma_column(value, lane, warp, atom, warps)]
+                    for atom in range(four, four + 4)
+                    for value in range(2)
+                ]
+                if mine != list(range(mine[0], mine[0] + 8)) or mine[0] % 8:
+                    return (
+                        f"lane {lane} of warp {warp} has columns {shorten(mine)} in its atoms {four} to {four + 3}; "
+                        "they should be 8 neighbours from a multiple of 8 on"
+                    )
+    return None
+
+
+PERMUTING = (
+    Mistake(
+        "That is the inverse: it takes a column of the tile to a column of the MMA.",
+        lambda warps, tile_n: Layout((2, 4, 4, warps, tile_n // (32 * warps)), (1, 8 * warps, 2, 8, 32 * warps)),
+    ),
+    Mistake(
+        "That changes nothing: every column stays where it was.",
+        lambda warps, tile_n: Layout(tile_n, 1),
+    ),
+)
+
+# --------------------------------------------------------------------------------------------------------------
+
+
+def with_smem(answer: Answer) -> Answer:
+    from tutorlib.gemm import GemmConfig, make_gemm, single_buffer
+
+    return make_gemm(GemmConfig(), single_buffer, smem=answer)
+
+
+def with_loop(answer: Answer) -> Answer:
+    from tutorlib.gemm import GemmConfig, make_gemm
+
+    return make_gemm(GemmConfig(), answer)
+
+
+def with_epilogue(answer: Answer) -> Answer:
+    from tutorlib.gemm import GemmConfig, make_gemm, single_buffer
+
+    return make_gemm(GemmConfig(), single_buffer, epilogue=answer)
+
+
+EXERCISES = (
+    Exercise(
+        id="09.1",
+        title="loaded_bytes",
+        points=2,
+        cases=(
+            equals("whole tiles", problems(1, whole=True), loaded_bytes, LOADING),
+            equals("tiles partly outside", problems(2, whole=False), loaded_bytes, LOADING),
+        ),
+        hints=(
+            "How many blocks are there, and what does one of them load in all its steps along K?",
+            "A block loads (tile_m + tile_n) rows of k elements.",
+        ),
+    ),
+    SmemExercise(
+        id="09.2",
+        title="swizzled shared memory",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        build=with_smem,
+        requires=("cp.async", "ldmatrix", "mma.sync"),
+        hints=(
+            "A row of 64 elements is 8 vectors of 8: three bits each for the row, the vector and the element.",
+            "cute.make_swizzle(3, 3, 3) for 64; rows of 32 have two bits of vectors, so cute.make_swizzle(2, 3, 3).",
+            "cute.make_composed_layout(swizzle, 0, cute.make_layout((8, width), stride=(width, 1))) is the atom.",
+        ),
+    ),
+    LoopExercise(
+        id="09.3",
+        title="single buffer",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        bench_shape=BENCH,
+        tiers=(0.8,),
+        build=with_loop,
+        stages=1,
+        in_flight=0,
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        hints=(
+            "Notebook 05: issue, commit, wait, barrier. Then the four K blocks: fetch, multiply.",
+            "Before the next tile may overwrite the buffer, every warp must have fetched from it.",
+            "There are two barriers: one after the wait, one at the loop's end.",
+        ),
+    ),
+    Exercise(
+        id="09.4",
+        title="columns",
+        points=3,
+        cases=(
+            law("one warp across", [(1, 32), (1, 64), (1, 128)], not_in_vectors, PERMUTING),
+            law("two warps across", [(2, 64), (2, 128), (2, 256)], not_in_vectors, PERMUTING),
+            law("four warps across", [(4, 128), (4, 256)], not_in_vectors, PERMUTING),
+        ),
+        hints=(
+            "Write the MMA's column as digits: value (2), lane (4), warp (warps), atom in its four (4), the rest.",
+            "In memory a thread's value runs fastest, then its atom, then the lane, then the warp.",
+            "Strides: value 1, lane 8, warp 32, atom 2, the rest 32 * warps.",
+        ),
+    ),
+    PartExercise(
+        id="09.5",
+        title="vectorised write-back",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=EDGES,
+        build=with_epilogue,
+        requires=("st.global.v4",),
+        hints=(
+            "`eight` picks the 8 neighbours out of the registers, out of their places in C, and of the coordinates.",
+            "One coordinate speaks for all eight: sums.coordinates[(0, row), m, (0, n)].",
+            "if cute.elem_less(that, sums.shape): cute.autovec_copy(registers[eight], sums.tCgC[eight])",
+        ),
+    ),
+)
