@@ -139,6 +139,24 @@ def evidence(
 
 
 @app.command()
+def sweep(names: Annotated[list[str] | None, typer.Argument(help="Sweeps by name; default: all.")] = None) -> None:
+    """Time many kernels at many sizes on this GPU: figures/data/sweeps/."""
+    from tutorlib import device, sweeps
+
+    for name in names or sweeps.SWEEPS:
+        if name not in sweeps.SWEEPS:
+            raise fail(f"There is no sweep {name}; there are {', '.join(sweeps.SWEEPS)}.")
+    gpu_machine(device.this_machine())
+    for name in names or sweeps.SWEEPS:
+        points = []
+        for point in sweeps.measure(sweeps.SWEEPS[name]()):
+            shape, noise = "×".join(map(str, point["shape"])), point["spread"]
+            out.print(f"{point['name']}, {shape}: {point['ratio']:.3f} of {point['baseline']}, spread {noise:.1%}")
+            points.append(point)
+        out.print(f"wrote {sweeps.write(name, points)}", markup=False)
+
+
+@app.command()
 def plots(names: Annotated[list[str] | None, typer.Argument(help="Figures by name; default: all.")] = None) -> None:
     """Draw the performance figures from figures/data/."""
     from tutorlib import plots

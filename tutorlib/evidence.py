@@ -29,6 +29,10 @@ Data = dict[str, Any]  # what figures/data/GPU.json holds
 Record = dict[str, Any]  # an Outcome as `check` records it
 
 
+class NoData(LookupError):
+    """No GPU's data holds what a figure shows. One line."""
+
+
 @dataclass(frozen=True)
 class Run:
     """One notebook executed: how long it took, what its checks recorded, and the error that ended it, or ""."""

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tutorlib import sweep_plots
 from tutorlib.course import ROOT
 from tutorlib.device import hardware_of
-from tutorlib.evidence import Data, all_data
+from tutorlib.evidence import Data, NoData, all_data
 from tutorlib.exercises import find
 from tutorlib.palette import CATEGORIES, INK, MARK
 
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FOLDER = ROOT / "figures"
-
-
-class NoData(LookupError):
-    """No GPU's data holds what a figure shows. One line."""
 
 
 def copy_ladder(everything: list[Data] | None = None) -> "Figure":
@@ -76,7 +73,13 @@ def swizzle() -> "Figure":
     return show_swizzle((3, 0, 3), "(8,8):(8,1)", element_bytes=16)
 
 
-FIGURES: dict[str, Callable[[], "Figure"]] = {"copy_ladder": copy_ladder, "swizzle": swizzle}
+FIGURES: dict[str, Callable[[], "Figure"]] = {
+    "copy_ladder": copy_ladder,
+    "gemm_ladder": sweep_plots.gemm_ladder,
+    "gemm_stages": sweep_plots.gemm_stages,
+    "roofline": sweep_plots.roofline,
+    "swizzle": swizzle,
+}
 
 
 def save(name: str, folder: Path = FOLDER) -> list[Path]:

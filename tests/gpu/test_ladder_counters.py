@@ -1,0 +1,72 @@
+"""What the GPU itself counts of the ladder's kernels: no bank conflicts, accesses of 128 bits, the model's traffic."""
+
+import shutil
+import sys
+from functools import partial
+
+import pytest
+
+from tutorlib import counters, device
+from tutorlib.l2 import grouped, raster, traffic
+
+reason = device.why_not("80") or ("" if shutil.which("ncu") else "no ncu here")
+pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
+
+RUNGS = ["one buffer", "two buffers", "three stages", "tuned"]
+ORDERS = {"raster": raster, "groups of 4": partial(grouped, group=4), "groups of 8": grouped}
+
+
+def count(size, names, *metrics):
+    """The metrics of each kernel, by name."""
+    command = [sys.executable, "-m", "tests.gpu.ladder", str(size), *names]
+    try:
+        found = counters.count(command, metrics, "gemm_kernel")
+    except counters.NoCounters as error:
+        if "ERR_NVGPUCTRPERM" in str(error):
+            pytest.skip("this user may not read the GPU's counters")
+        raise
+    return dict(zip(names, found, strict=True))
+
+
+@pytest.fixture(scope="module")
+def accesses():
+    return count(
+        2048, [*RUNGS, "unswizzled"],
+        counters.LDMATRIX, counters.LDMATRIX_CONFLICTS, counters.CP_ASYNC, counters.CP_ASYNC_CONFLICTS,
+        counters.CP_ASYNC_BYTES, counters.STORES, counters.STORE_BYTES,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_no_access_to_shared_memory_waits_for_a_bank(accesses, name):
+    found = accesses[name]
+    assert found[counters.LDMATRIX] > 0
+    assert found[counters.LDMATRIX_CONFLICTS] == 0
+    assert found[counters.CP_ASYNC_CONFLICTS] == 0
+
+
+def test_without_the_swizzle_ldmatrix_has_eight_rows_in_the_same_banks(accesses):
+    """Each of its four matrices then takes eight wavefronts in place of one."""
+    found = accesses["unswizzled"]
+    assert found[counters.LDMATRIX_CONFLICTS] == pytest.approx(4 * 7 * found[counters.LDMATRIX], rel=0.01)
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_global_memory_is_read_and_written_by_128_bits(accesses, name):
+    found = accesses[name]
+    assert found[counters.CP_ASYNC_BYTES] == 32 * 16 * found[counters.CP_ASYNC] > 0
+    assert found[counters.STORE_BYTES] == 32 * 16 * found[counters.STORES] == 2 * 2048 * 2048
+
+
+def test_the_l2_model_comes_near_to_what_memory_sends():
+    """8192³: two blocks on each SM, half of L2, a drift of an eighth. Raster order fetches a multiple."""
+    gpu = device.gpu()
+    if gpu.arch != "90":
+        pytest.skip("the two blocks of an SM are a Hopper's")
+    measured = {
+        name: found[counters.MEMORY_READ] for name, found in count(8192, [*ORDERS], counters.MEMORY_READ).items()
+    }
+    for name, order in ORDERS.items():
+        model = traffic((64, 64), order, 128, (16384, 16384), 2 * gpu.sms, gpu.l2 // 2, drift=0.125)
+        assert model.fetched == pytest.approx(measured[name], rel=0.35), name
+    assert measured["raster"] > 2 * measured["groups of 8"]

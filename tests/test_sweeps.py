@@ -1,0 +1,143 @@
+"""Sweeps: what is measured and kept; their figures show what the data say."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from tutorlib import device, plots, sweep_plots, sweeps
+from tutorlib.bench import Measurement
+from tutorlib.cli import app
+from tutorlib.compile import TensorSpec, compile_cute
+from tutorlib.evidence import NoData
+from tutorlib.palette import MARK
+from tutorlib.sweeps import SWEEPS, Candidate, Sweep, gemm
+
+MACHINE = {"gpu": "NVIDIA H200", "arch": "sm_90", "driver": "580.0", "packages": {}}
+UNKNOWN = {**MACHINE, "gpu": "NVIDIA Z9000"}
+
+
+def measurement(shape, tflops, baseline_tflops):
+    microseconds = gemm("bf16").flops(shape) / 1e6
+    return Measurement(
+        shape=shape, dtype="bf16", median_us=microseconds / tflops, lower_us=0.0, upper_us=0.0, baseline="cuBLAS",
+        baseline_us=microseconds / baseline_tflops, ratio=tflops / baseline_tflops, spread=0.01, n=40, clock_mhz=1980,
+        throttled=(), tflops=tflops, gbps=None, gpu="NVIDIA H200", versions={},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def h200(monkeypatch, tmp_path):
+    """A GPU that multiplies at 100 TFLOP/s where a kernel is called slow and else at 400, and at 800 in cuBLAS."""
+    monkeypatch.setattr(device, "this_machine", lambda: MACHINE)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(
+        torch.cuda, "get_device_properties", lambda _: SimpleNamespace(shared_memory_per_block_optin=227 * 1024)
+    )
+    monkeypatch.setattr(
+        sweeps, "time", lambda _, kernel, shape, gpu: measurement(shape, 100 if kernel.name == "slow" else 400, 800)
+    )
+    monkeypatch.setattr(sweeps, "DATA", tmp_path / "sweeps")
+
+
+def made_of(*names, sizes=(512, 1024, 2048), smem=0, **facts):
+    candidates = tuple(Candidate(name, print, smem, facts) for name in names)
+    return Sweep(gemm("bf16"), candidates, tuple((size,) * 3 for size in sizes))
+
+
+class TestMeasure:
+    def test_every_kernel_at_every_size(self, h200):
+        points = list(sweeps.measure(made_of("slow", "fast", stages=3)))
+        assert [(p["name"], p["shape"][0], p["tflops"]) for p in points[:3]] == [
+            ("slow", 512, 100), ("fast", 512, 400), ("slow", 1024, 100),
+        ]  # fmt: skip
+        assert points[0]["stages"] == 3
+        assert not {"gbps", "gpu", "versions"} & set(points[0])
+
+    def test_what_does_not_fit_is_left_out(self, h200):
+        assert list(sweeps.measure(made_of("huge", smem=228 * 1024))) == []
+
+    def test_written_and_read_again(self, h200):
+        points = json.loads(json.dumps(list(sweeps.measure(made_of("slow", "fast")))))
+        path = sweeps.write("gemm_rungs", points)
+        assert path.name == "h200_gemm_rungs.json"
+        assert [data["points"] for data in sweeps.all_data("gemm_rungs")] == [points]
+        assert sweeps.all_data("gemm_stages") == []
+
+    def test_the_command(self, h200, monkeypatch):
+        monkeypatch.setitem(SWEEPS, "gemm_rungs", lambda: made_of("slow", sizes=(512,)))
+        done = CliRunner().invoke(app, ["sweep", "gemm_rungs"])
+        assert done.output.startswith("slow, 512×512×512: 0.125 of cuBLAS, spread 1.0%\nwrote ")
+
+    def test_without_a_gpu_and_with_an_unknown_name(self, monkeypatch):
+        assert "There is no sweep x" in CliRunner().invoke(app, ["sweep", "x"]).output
+        monkeypatch.setattr(device, "this_machine", lambda: {"gpu": None})
+        assert "needs a GPU" in CliRunner().invoke(app, ["sweep", "gemm_rungs"]).output
+
+
+class TestSweeps:
+    @pytest.mark.parametrize("name", SWEEPS)
+    def test_names_tell_the_kernels_apart(self, name):
+        sweep = SWEEPS[name]()
+        assert len({kernel.name for kernel in sweep.candidates}) == len(sweep.candidates) > 1
+
+    @pytest.mark.parametrize(("name", "which"), [("gemm_rungs", -1), ("gemm_stages", 4)])
+    def test_the_kernels_compile_with_the_shared_memory_that_they_say(self, name, which):
+        kernel = SWEEPS[name]().candidates[which]
+        compiled = compile_cute(kernel.host, [TensorSpec((512, 512), "bf16")] * 3, "sm_80")
+        assert kernel.smem_bytes <= compiled.smem_bytes <= kernel.smem_bytes + 1024  # and the allocator's alignment
+
+
+@pytest.fixture
+def rungs(h200):
+    return {"machine": MACHINE, "points": list(sweeps.measure(made_of("slow", "fast")))}
+
+
+@pytest.fixture
+def stages(h200):
+    points = [
+        point
+        for name, count, tile in (("slow", 2, [64, 64, 64]), ("a", 3, [64, 64, 64]), ("slow", 2, [128, 64, 64]))
+        for point in sweeps.measure(made_of(name, sizes=(4096,), stages=count, tile=tile))
+    ]
+    return {"machine": MACHINE, "points": points}
+
+
+class TestFigures:
+    def test_the_ladder_shows_speeds_and_ratios(self, rungs):
+        speed, ratio = sweep_plots.gemm_ladder([rungs]).axes
+        lines = {line.get_label(): list(line.get_ydata()) for line in speed.get_lines()}
+        assert lines == {"cuBLAS": pytest.approx([800] * 3), "slow": [100] * 3, "fast": [400] * 3}
+        lines = {line.get_label(): list(line.get_ydata()) for line in ratio.get_lines()}
+        assert lines == {"cuBLAS": [1, 1], "slow": [0.125] * 3, "fast": [0.5] * 3}
+
+    def test_lines_differ_in_more_than_colour(self, rungs):
+        styles = [(style["color"], style["marker"]) for _, _, style in sweep_plots.lines(rungs)]
+        assert all(len(set(column)) == 2 for column in zip(*styles, strict=True))
+
+    def test_the_roofline_puts_points_at_their_intensity(self, rungs):
+        (axes,) = sweep_plots.roofline([rungs]).axes
+        roof, _, slow, _ = axes.get_lines()
+        assert list(slow.get_xdata()) == pytest.approx([512 / 3, 1024 / 3, 2048 / 3])  # 2n³ FLOP over 6n² bytes
+        assert roof.get_xdata()[1] == pytest.approx(989 / 4.8)
+        assert max(roof.get_ydata()) == pytest.approx(989)
+
+    def test_no_roof_for_an_unknown_gpu(self, rungs):
+        with pytest.raises(NoData, match="hardware table"):
+            sweep_plots.roofline([{**rungs, "machine": UNKNOWN}])
+
+    def test_stages_by_tile_and_what_did_not_fit(self, stages):
+        axes = sweep_plots.gemm_stages([stages]).axes[0]
+        assert [text.get_text() for text in axes.texts] == ["100", "400", "100"]
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["64×64×64", "128×64×64"]
+        hatched, outlined = ([p for p in axes.patches if bool(p.get_hatch()) is wanted] for wanted in (True, False))
+        assert [patch.get_xy() for patch in hatched] == [(0.5, 0.5)]
+        assert [patch.get_xy() for patch in outlined] == [(0.5, -0.5)]
+        assert outlined[0].get_edgecolor()[:3] == pytest.approx([int(MARK[n : n + 2], 16) / 255 for n in (1, 3, 5)])
+
+    @pytest.mark.parametrize("name", ["gemm_ladder", "gemm_stages", "roofline"])
+    def test_no_data_names_the_command(self, name, h200):
+        with pytest.raises(NoData, match="tutor sweep gemm_"):
+            plots.FIGURES[name]()

@@ -1,0 +1,137 @@
+"""What takes more kernels and sizes than an exercise has: `tutor sweep` measures it, `tutor plots` draws it."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tutorlib import device, evidence
+from tutorlib.bench import Measurement
+from tutorlib.kernel import ATTEMPTS, KernelExercise
+from tutorlib.launch import Launcher
+from tutorlib.problem import Problem, Shape, gemm
+
+DATA = evidence.DATA / "sweeps"
+
+Point = dict[str, Any]  # a candidate's name and facts, and its Measurement at one shape
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kernel of a sweep.
+
+    name: in the figure's legend. host: as an exercise's answer. smem_bytes: shared memory of a block.
+    facts: what else a figure must know of it, as JSON has it.
+    """
+
+    name: str
+    host: Callable[..., None]
+    smem_bytes: int
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Kernels that solve the same problem, and the shapes at which they are timed beside its baseline."""
+
+    problem: Problem
+    candidates: tuple[Candidate, ...]
+    shapes: tuple[Shape, ...]
+
+
+def gemm_rungs() -> Sweep:
+    """The ladder of notebooks 09 to 12 over square sizes; last its three stages' kernel in the tile that suits it."""
+    from tutorlib.gemm import GemmConfig, grouped, make_gemm, multistage, single_buffer
+
+    def rung(name: str, config: GemmConfig, *parts: Any) -> Candidate:
+        return Candidate(name, make_gemm(config, *parts), config.smem_bytes)
+
+    by_eight = partial(grouped, group=8)
+    rungs = (
+        rung("09 one buffer", GemmConfig(), single_buffer),
+        rung("10 two buffers", GemmConfig(stages=2), multistage),
+        rung("11 grid swizzle", GemmConfig(stages=2), multistage, by_eight),
+        rung("12 three stages", GemmConfig(stages=3), multistage, by_eight),
+        rung("12 tuned", GemmConfig((128, 256, 32), (2, 4), 4), multistage, by_eight),
+    )
+    return Sweep(gemm("bf16"), rungs, tuple((n, n, n) for n in (512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192)))
+
+
+def gemm_stages() -> Sweep:
+    """Notebook 12's kernel at 4096³ for every number of stages and a choice of tiles."""
+    from tutorlib.gemm import GemmConfig, grouped, make_gemm, multistage
+
+    tiles = (
+        ((64, 64, 64), (2, 1)),
+        ((128, 64, 64), (4, 1)),
+        ((128, 128, 32), (2, 2)),
+        ((128, 128, 64), (2, 2)),
+        ((128, 256, 32), (2, 4)),
+        ((256, 128, 32), (4, 2)),
+        ((128, 256, 64), (2, 4)),
+    )
+    configs = [GemmConfig(tile, warps, stages) for tile, warps in tiles for stages in range(2, 7)]
+    by_eight = partial(grouped, group=8)
+    candidates = tuple(
+        Candidate(
+            f"{'×'.join(map(str, config.tile))}, {config.stages} stages",
+            make_gemm(config, multistage, by_eight),
+            config.smem_bytes,
+            {"tile": list(config.tile), "stages": config.stages},
+        )
+        for config in configs
+    )
+    return Sweep(gemm("bf16"), candidates, ((4096, 4096, 4096),))
+
+
+SWEEPS: dict[str, Callable[[], Sweep]] = {"gemm_rungs": gemm_rungs, "gemm_stages": gemm_stages}
+
+
+def measure(sweep: Sweep) -> Iterator[Point]:
+    """Every candidate that this GPU has the shared memory for, at every shape, one after the other.
+
+    Raises WrongWhenTimed and KernelFault: a sweep of kernels that fail is none.
+    """
+    import torch
+
+    gpu = device.gpu()
+    room = torch.cuda.get_device_properties(torch.cuda.current_device()).shared_memory_per_block_optin
+    for shape in sweep.shapes:
+        for candidate in sweep.candidates:
+            if candidate.smem_bytes <= room:
+                measured = asdict(time(sweep.problem, candidate, shape, gpu))
+                del measured["versions"], measured["gpu"]  # the file says them once
+                yield {
+                    "name": candidate.name,
+                    **candidate.facts,
+                    **{key: value for key, value in measured.items() if value is not None},
+                }
+
+
+def time(problem: Problem, candidate: Candidate, shape: Shape, gpu: device.GPU) -> Measurement:
+    """As an exercise is timed, every output looked at; a noisy measurement is taken again."""
+    exercise = KernelExercise("sweep", candidate.name, 0, problem=problem, shapes=(shape,))
+    launcher = Launcher(candidate.host, {shape: exercise.specs(shape)}, dynamic=False)
+    for _ in range(ATTEMPTS):
+        measured = exercise.measure(launcher, shape, gpu)
+        if not measured.noisy:
+            break
+    return measured
+
+
+def write(name: str, points: list[Point]) -> Path:
+    """figures/data/sweeps/h200_gemm_rungs.json, for an H200."""
+    machine = device.this_machine()
+    path = DATA / f"{evidence.file_of(machine['gpu']).stem}_{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    data = {"machine": machine, "date": date.today().isoformat(), "points": points}
+    path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def all_data(name: str) -> list[evidence.Data]:
+    """What a sweep found on every GPU that it ran on, by file name."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(DATA.glob(f"*_{name}.json"))]
