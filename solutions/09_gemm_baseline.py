@@ -129,8 +129,8 @@ display(Code(getsource(GemmConfig), language="python"))
 # shared memory, and a second copy of it in L1 only costs. As published, on an A100, the same ladder was faster with
 # L1; as measured for this course on an H200 it is slower with it. Try it, it is one word.
 #
-# The TiledMma lays warps over the tile. One `mma.sync.m16n8k16` has 16×8 sums, and a warp takes two of them side by
-# side, because one `ldmatrix.x4` brings the operand B for both.
+# The TiledMma lays warps over the tile. One `mma.sync.m16n8k16` has 16×8 sums, and a warp takes two of them along N,
+# because one `ldmatrix.x4` brings the operand B for both.
 
 # %%
 display(Code("\n\n".join(map(getsource, (make_copy_g2s, make_mma))), language="python"))
@@ -145,8 +145,8 @@ show_tv("((4,8),(2,2)):((32,1),(16,8))", (16, 8), "m16n8k16: who has which sums"
 # %% [markdown]
 # One operand's way into shared memory. Matrices need not be made of whole tiles: then each vector of 16 bytes is asked
 # for its coordinates, fetched if it is inside and set to zero if it is not. Zeros along K add nothing to a sum; zeros
-# in rows beyond M or N only reach sums that nobody stores. Where the tiles fit, `coordinates` is `None`, and no
-# instruction is spent on the question: shapes are known when the kernel is compiled.
+# in rows beyond M or N only reach sums that nobody stores. Where the tiles fit, `places` is `None`, and no instruction
+# is spent on the question: shapes are known when the kernel is compiled.
 
 # %%
 display(Code(getsource(GlobalToShared), language="python"))
@@ -255,7 +255,7 @@ check("09.4", columns)
 # but rows are aligned, eight neighbours are inside or outside together. And if rows start anywhere, no wide store is
 # possible, and `store_elements` does it one by one.
 #
-# **Exercise 09.5** (about 5 lines). Write the second case, inside the loops. `cute.elem_less(place, shape)` is true
+# **Exercise 09.5** (about 2 lines). Write the second case, inside the loops. `cute.elem_less(place, shape)` is true
 # where every coordinate is smaller.
 
 
@@ -363,8 +363,8 @@ for picture in (ROOT / "figures").glob("gemm_ladder.png"):
 # the size that suits him).
 #
 # On a **Hopper** GPU cuBLAS uses WGMMA, which mma.sync cannot keep up with: it reads its operands from shared memory
-# without passing through registers, and only it reaches the datasheet's rate. So these four notebooks climb towards
-# some 0.6 to 0.75 there, whatever they do; notebook 13 changes the instructions.
+# without passing through registers, and only it reaches the datasheet's rate. So these four notebooks stay well below
+# cuBLAS there, whatever they do; notebook 13 changes the instructions.
 #
 # And what holds this kernel back on both? Look at the timeline: while tiles are under way the tensor cores wait, and
 # while they work nothing is under way. Two blocks on one multiprocessor fill each other's gaps to some degree. The
