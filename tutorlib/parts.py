@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 
 from tutorlib.exercise import Answer, Outcome, count
 from tutorlib.kernel import KernelExercise
@@ -25,21 +26,20 @@ class PartExercise(KernelExercise):
 class LoopExercise(PartExercise):
     """A main loop: rehearsed on the CPU, where every hazard shows, before it is compiled and run.
 
-    stages: buffers in shared memory.
-    in_flight: how many tiles must be under way while one is multiplied.
+    stages: the numbers of buffers in shared memory that it must work with; all but one of them must be under way
+        while a tile is multiplied.
     prefetched: whether a K block's registers must be fetched before the one before it is multiplied.
     """
 
-    stages: int
-    in_flight: int
+    stages: tuple[int, ...]
     prefetched: bool = False
 
     def grade(self, answer: Answer) -> Outcome:
         if getattr(answer, "_decorator_kind", None) != "jit":
             return self.failed(f"{getattr(answer, '__name__', repr(answer))} is not a @cute.jit function.")
-        for k_tiles in K_TILES:
+        for stages, k_tiles in product(self.stages, K_TILES):
             try:
-                told = self.told(rehearse(answer, k_tiles, K_BLOCKS, self.stages))
+                told = self.told(rehearse(answer, k_tiles, K_BLOCKS, stages))
             except Hazard as hazard:
                 told = str(hazard)
             except NotImplementedError as error:
@@ -47,18 +47,15 @@ class LoopExercise(PartExercise):
             except Exception as error:
                 return self.unrehearsed(super().grade(answer), error)
             if told:
-                return self.failed(f"rehearsed with {count(k_tiles, 'K tile')}, {count(self.stages, 'buffer')}:", told)
+                return self.failed(f"rehearsed with {count(k_tiles, 'K tile')}, {count(stages, 'buffer')}:", told)
         return super().grade(answer)
 
     def told(self, stage: Stage) -> str:
         """What a right loop does not do well enough, or ""."""
         for tile, under_way in sorted(stage.in_flight.items()):
-            wanted = min(self.in_flight, stage.k_tiles - 1 - tile)
+            wanted = min(stage.stages - 1, stage.k_tiles - 1 - tile)
             if under_way < wanted:
-                return (
-                    f"it is safe, but while tile {tile} is multiplied {under_way} tiles are under way; "
-                    f"with {self.stages} buffers it could be {wanted}."
-                )
+                return f"it is safe, but while tile {tile} is multiplied {under_way} of {wanted} others are under way."
         if self.prefetched and not stage.prefetched:
             return "it is safe, but it multiplies a K block before it has fetched the next one's registers."
         return ""

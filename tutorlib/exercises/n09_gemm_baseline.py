@@ -228,8 +228,7 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.8,),
         build=with_loop,
-        stages=1,
-        in_flight=0,
+        stages=(1,),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         hints=(
             "Notebook 05: issue, commit, wait, barrier. Then the four K blocks: fetch, multiply.",

@@ -1,0 +1,240 @@
+# %% [markdown]
+# # 10 · Two buffers
+#
+# The GEMM of notebook 09 works in a strict rhythm: load a tile, wait, compute, load. While it loads, the tensor cores
+# have nothing to do, and while they compute, nothing is under way. This notebook gives shared memory a second buffer,
+# so that the next tile travels while this one is multiplied; and then does the same once more, one level further in,
+# with the registers.
+#
+# The kernel stays as it is. Its layouts get one more mode, and the main loop is new: that is all you write.
+
+# %%
+import cutlass
+import cutlass.cute as cute
+from IPython.display import Image, display
+
+from tutorlib import check
+from tutorlib import gemm as course
+from tutorlib.compile import TensorSpec, compile_cute
+from tutorlib.course import ROOT
+from tutorlib.draw import show_timeline
+from tutorlib.evidence import all_data
+from tutorlib.gemm import GemmConfig, Steps, make_gemm, make_mma, smem_layout
+from tutorlib.kernel_widgets import explore_timeline
+from tutorlib.pipeline import Timeline
+from tutorlib.plots import rungs_of
+from tutorlib.reading import counts, story
+
+# %% [markdown]
+# ## The idea, in time
+#
+# Two lanes: the copies, one row for each buffer, and the arithmetic. Dots are *latency*, a copy that was issued and of
+# which nothing has arrived; then it *transfers*; then the tile is used. Colours are tiles.
+
+# %%
+show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2)))
+
+# %% [markdown]
+# With two buffers, the copy of tile 1 is issued right at the start, and the copy of tile 2 as soon as tile 0 is done
+# with. In this example the arithmetic still waits at times. Move the sliders: which of the three has to be how slow
+# for two buffers to be enough? When does a third one help, and when does none?
+
+# %%
+explore_timeline(stages=2, latency=4, transfer=2, compute=3)
+
+# %% [markdown]
+# **Exercise 10.1** (about 2 lines). Write `period(stages, latency, transfer, compute)`: how many ticks one tile takes
+# in the long run. Three things can be the slowest: the arithmetic, which does one tile at a time; the memory, which
+# sends one at a time; and a buffer, which goes through latency, transfer and compute before it can be filled again.
+# Return a float.
+
+
+# %%
+def period(stages, latency, transfer, compute):
+    ### BEGIN SOLUTION (about 2 lines)
+    round_trip = latency + transfer + compute
+    return float(max(compute, transfer, round_trip / stages))
+    ### END SOLUTION
+
+
+# %%
+check("10.1", period)
+
+# %% [markdown]
+# ## One more mode
+#
+# Where do the buffers lie? In the same layouts, with a third mode, the **stage**. Compare (CuTe prints a swizzle, an
+# offset and a layout; read the strides of the last one):
+
+
+# %%
+@cute.jit
+def look():
+    print("one stage: ", smem_layout(128, 64, 1))
+    print("two stages:", smem_layout(128, 64, 2))
+
+
+look()
+
+# %% [markdown]
+# Nothing else moved: a stage is a whole tile, 8,192 elements on, and the swizzle pattern of a tile (1,024 bytes) fits
+# into it a whole number of times. So each buffer has the same banks as before.
+#
+# There is one trap. The registers for A and B are made from the partition of `sA` and `sB`, and these have a stage mode
+# now. Registers should hold one K block's operands, not one for each buffer! So the kernel takes the mode away before
+# it makes fragments, by picking stage 0: look for `[None, None, None, 0]` in `gemm_kernel`. Nothing is read there; a
+# slice of a layout is a layout. With the mode left in, this is what the fragment of A would be:
+
+
+# %%
+@cute.jit
+def fragments():
+    mma = make_mma(GemmConfig(), cutlass.BFloat16)
+    tile = mma.get_slice(0).partition_A(cute.make_identity_tensor((128, 64, 2)))
+    print("shape with stages:   ", tile.shape, "=", cute.size(tile), "elements in registers")
+    print("shape without stages:", tile[None, None, None, 0].shape, "=", cute.size(tile[None, None, None, 0]))
+
+
+fragments()
+
+# %% [markdown]
+# ## Double buffering
+#
+# Tile *k* lies in buffer *k* % 2. Before the loop the first tile is sent for (the *prologue*). A step of the loop then
+#
+# 1. waits for tile *k*, and passes the barrier;
+# 2. sends for tile *k* + 1, into the other buffer, and commits;
+# 3. multiplies tile *k*.
+#
+# **Think first**, then write: in notebook 09 a step needed two barriers, *it is there* and *it is free*. How many does
+# this one need? What does everybody know who has passed the barrier of step 1?
+#
+# **Exercise 10.2** (about 12 lines). The main loop for two buffers. Tile *k* + 1 may not exist; `if` with a condition
+# that is only known at run time works inside a `@cute.jit` function. The rehearsal counts what is under way while you
+# compute, so a loop that is right and waits too early is told so.
+
+
+# %%
+@cute.jit
+def double_buffer(steps: Steps):
+    ### BEGIN SOLUTION (about 12 lines)
+    steps.load(0, 0)
+    cute.arch.cp_async_commit_group()
+    for k_tile in range(steps.k_tiles):
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()
+        if k_tile + 1 < steps.k_tiles:
+            steps.load(k_tile + 1, (k_tile + 1) % 2)
+        cute.arch.cp_async_commit_group()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            steps.fetch(k_block, k_tile % 2)
+            steps.multiply(k_block)
+    ### END SOLUTION
+
+
+# %%
+check("10.2", double_buffer)
+
+# %% [markdown]
+# One barrier. Who has passed it knows two things: everybody's copies of tile *k* have arrived, and everybody has
+# finished step *k* − 1, so nobody reads the buffer that tile *k* + 1 goes to. Put the load *before* the wait and the
+# second half is gone: the rehearsal will tell you.
+#
+# ## The same again, in registers
+#
+# Inside a tile there is a smaller load-wait-compute: `ldmatrix` brings a K block's operands from shared memory, and the
+# mma that needs them waits until they are there. The cure is the same. Fetch K block *b* + 1, *then* multiply block
+# *b*: its operands were fetched a block ago. Registers are the buffers, and there are enough of them: `fetch(b, …)`
+# fills the registers of block *b*, each block has its own.
+#
+# What about the last block of a tile? The next one is block 0 of the *next tile*, so before that fetch the next tile
+# must have arrived. The wait and the barrier move there, in front of the last multiplication of a tile: its operands
+# are in registers already, so when the barrier opens there is arithmetic to do at once.
+#
+# | in step k | fetch | multiply |
+# |---|---|---|
+# | first, load tile k + 1 and commit | | |
+# | block 0 | block 1 of tile k | block 0 |
+# | block 1 | block 2 of tile k | block 1 |
+# | block 2 | block 3 of tile k | block 2 |
+# | block 3: wait, barrier | block 0 of tile k + 1 | block 3 |
+#
+# **Exercise 10.3** (about 19 lines). Write that. The prologue ends with the first fetch. In the last step there is no
+# tile k + 1; fetching stale data from its buffer does no harm if nobody multiplies it.
+
+
+# %%
+@cute.jit
+def register_pipeline(steps: Steps):
+    ### BEGIN SOLUTION (about 19 lines)
+    steps.load(0, 0)
+    cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()
+    steps.fetch(0, 0)
+    for k_tile in range(steps.k_tiles):
+        if k_tile + 1 < steps.k_tiles:
+            steps.load(k_tile + 1, (k_tile + 1) % 2)
+        cute.arch.cp_async_commit_group()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            if cutlass.const_expr(k_block + 1 < steps.k_blocks):
+                steps.fetch(k_block + 1, k_tile % 2)
+            else:
+                cute.arch.cp_async_wait_group(0)
+                cute.arch.sync_threads()
+                steps.fetch(0, (k_tile + 1) % 2)
+            steps.multiply(k_block)
+    ### END SOLUTION
+
+
+# %%
+check("10.3", register_pipeline)
+
+# %% [markdown]
+# Your GEMM, with the entry point that it always has:
+
+# %%
+gemm = make_gemm(GemmConfig(stages=2), register_pipeline)
+
+# %% [markdown]
+# ## What the compiler made of it
+#
+# The course's two loops side by side. In the first, every run of `ldmatrix` is followed by the mma that need it. In the
+# second, find the wait and the barrier: they stand *inside* the arithmetic, and what is fetched before a run of mma
+# belongs to the next one.
+
+# %%
+SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
+for name, kernel in {
+    "one buffer": make_gemm(GemmConfig(), course.single_buffer),
+    "two, with registers fetched ahead": make_gemm(GemmConfig(stages=2), course.multistage),
+}.items():
+    compiled = compile_cute(kernel, SQUARE)
+    print(f"{name}: {compiled}\n{story(compiled.ptx)}\n{counts(compiled.ptx)}\n")
+
+# %% [markdown]
+# (PTX is not the last word: the assembler that makes machine code of it may move an `ldmatrix` ahead of an mma by
+# itself, within a tile. Across a barrier it may not, and that is the fetch that matters most.)
+#
+# What did it cost? Twice the shared memory. Does that reduce how many blocks a multiprocessor can hold? Registers say
+# two blocks here, and two blocks' buffers fit. Notebook 12 makes an exercise of it.
+#
+# ## The ladder so far
+
+# %%
+for data in all_data():
+    if rungs := rungs_of(data, "09") + rungs_of(data, "10"):
+        print(f"{data['machine']['gpu']}, {data['date']}")
+        for title, measured in rungs:
+            print(f"  {title:24} {measured['tflops']:6.0f} TFLOP/s, {measured['ratio']:.2f} of cuBLAS")
+for picture in (ROOT / "figures").glob("gemm_ladder.png"):
+    display(Image(picture))
+
+# %% [markdown]
+# As published, on an A100, the second buffer brought the ladder from 101 % to 111 % of cuBLAS at 2048³ (Schreiber,
+# [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper read it against
+# the rung below, since cuBLAS has other instructions there.
+#
+# **Keep this:** a second buffer turns *load, wait, compute* into *send for the next, compute this*. The barrier that
+# says *it is there* also says *the other one is free*. And every level of memory has its own such pipeline: global to
+# shared by tiles, shared to registers by K blocks.

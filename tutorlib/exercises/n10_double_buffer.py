@@ -1,0 +1,107 @@
+"""Exercises of notebook 10: two buffers, and registers that are fetched ahead."""
+
+from itertools import product
+
+from tutorlib.exercise import Answer, Exercise, Mistake, equals
+from tutorlib.parts import LoopExercise
+from tutorlib.pipeline import Timeline
+from tutorlib.problem import gemm
+
+BENCH = (4096, 4096, 4096)
+SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))  # K of four tiles, of one, and of one and a bit
+
+# 10.1 period ----------------------------------------------------------------------------------------------------
+
+
+def period(stages: int, latency: int, transfer: int, compute: int) -> float:
+    return Timeline(stages, latency, transfer, compute, tiles=1).period
+
+
+SOONER = (
+    Mistake(
+        "That is one buffer's round. With several buffers as many rounds overlap.",
+        lambda stages, latency, transfer, compute: float(latency + transfer + compute),
+    ),
+    Mistake(
+        "The memory sends one tile at a time: however many buffers there are, a tile takes `transfer` ticks.",
+        lambda stages, latency, transfer, compute: max(compute, (latency + transfer + compute) / stages),
+    ),
+    Mistake(
+        "The arithmetic does one tile at a time: however many buffers there are, a tile takes `compute` ticks.",
+        lambda stages, latency, transfer, compute: (latency + transfer + compute) / stages,
+    ),
+    Mistake(
+        "That is what unlimited buffers would give. A buffer's own round may be the slowest of the three.",
+        lambda stages, latency, transfer, compute: float(max(compute, transfer)),
+    ),
+)
+
+
+def times(stages: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
+    return list(product(stages, (0, 4, 9), (1, 5), (1, 3, 8)))
+
+
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def with_loop(answer: Answer) -> Answer:
+    from tutorlib.gemm import GemmConfig, make_gemm
+
+    return make_gemm(GemmConfig(stages=2), answer)
+
+
+EXERCISES = (
+    Exercise(
+        id="10.1",
+        title="period",
+        points=2,
+        cases=(
+            equals("one buffer", [(1, *rest) for _, *rest in times((1,))], lambda *args: float(period(*args)), SOONER),
+            equals("two buffers", times((2,)), lambda *args: float(period(*args)), SOONER),
+            equals("more buffers", times((3, 6)), lambda *args: float(period(*args)), SOONER),
+        ),
+        hints=(
+            "Three things can be the slowest. One is the arithmetic, one is the memory's transfer.",
+            "The third is a buffer's round, wait, fill and use, of which `stages` run at a time.",
+        ),
+    ),
+    LoopExercise(
+        id="10.2",
+        title="double buffer",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        bench_shape=BENCH,
+        tiers=(0.8,),
+        build=with_loop,
+        stages=(2,),
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        hints=(
+            "Tile k lies in buffer k % 2. Before the loop, load tile 0 and commit.",
+            "At the top of the loop wait for tile k, then the barrier: now it is there, and everybody has left the "
+            "other buffer. So load tile k + 1 there, if it exists, and compute from buffer k % 2.",
+            "One barrier is enough. Commit also where nothing was loaded: an empty group costs nothing.",
+        ),
+    ),
+    LoopExercise(
+        id="10.3",
+        title="register pipeline",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        build=with_loop,
+        stages=(2,),
+        prefetched=True,
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        hints=(
+            "Before the loop, tile 0 must have arrived for fetch(0, 0): load, commit, wait, barrier, fetch.",
+            "In K block b, fetch block b + 1 and then multiply block b.",
+            "At the last block, the next one is block 0 of the next tile: wait and barrier before you fetch it, and "
+            "nowhere else in the loop.",
+            "The load of tile k + 1 goes to the top of the loop; the barrier at the end of the step before freed its "
+            "buffer.",
+        ),
+    ),
+)
