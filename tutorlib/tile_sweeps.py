@@ -1,0 +1,66 @@
+"""The sweeps of notebook 07: its ladder over sizes, and the whole space of its tiles and hints."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import cuda.tile as ct
+
+from tutorlib import device
+from tutorlib.kernel import KernelExercise
+from tutorlib.problem import Shape, gemm
+from tutorlib.sweeps import Candidate, Sweep
+from tutorlib.tile import TileLauncher
+from tutorlib.tile_gemm import Config, persistent, plain, space
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileCandidate(Candidate):
+    """A cuTile kernel of a sweep. grid, constants: as an exercise has them."""
+
+    host: ct.kernel
+    smem_bytes: int = 0  # cuTile makes as many stages as fit
+    grid: Callable[[Shape], tuple[int, ...]]
+    constants: Callable[[Shape], tuple[Any, ...]]
+
+    def launcher(self, exercise: KernelExercise, shape: Shape) -> TileLauncher:
+        return TileLauncher(self.host, self.grid, self.constants)
+
+
+def tuned(name: str, config: Config, one_tile_each: bool = False) -> TileCandidate:
+    """The persistent kernel as configured, or with a block for each tile of C."""
+
+    def grid(shape: Shape) -> tuple[int, ...]:
+        return (config.tiles(shape[:2]), 1, 1) if one_tile_each else config.grid(shape[:2], device.gpu().sms)
+
+    kernel = persistent.replace_hints(**config.hints)
+    return TileCandidate(
+        name=name, host=kernel, grid=grid, constants=lambda shape: config.constants, facts={"config": asdict(config)}
+    )
+
+
+def tile_rungs() -> Sweep:
+    """Notebook 07's ladder at three square sizes."""
+    small, wide = Config(128, 128), Config(128, 256)
+    first = TileCandidate(
+        name="a block for each tile",
+        host=plain,
+        grid=lambda shape: (-(-shape[0] // small.tm), -(-shape[1] // small.tn), 1),
+        constants=lambda shape: small.constants[:3],
+    )
+    rungs = (
+        first,
+        tuned("in strips of 8 rows", small, one_tile_each=True),
+        tuned("tiles of 128×256, spilled", wide, one_tile_each=True),
+        tuned("128×256, 8 warps", Config(128, 256, num_worker_warps=8), one_tile_each=True),
+        tuned("persistent, 128×256, 8 warps", Config(128, 256, num_worker_warps=8)),
+        tuned("persistent, 256×256, 2 CTAs", Config(256, 256, num_ctas=2, num_worker_warps=8)),
+        tuned("persistent, 128×128", small),
+    )
+    return Sweep(gemm("bf16"), rungs, tuple((n, n, n) for n in (2048, 4096, 8192)))
+
+
+def tile_space() -> Sweep:
+    """Every configuration of `tile_gemm.space` at 4096³."""
+    candidates = tuple(tuned(str(config), config) for config in space())
+    return Sweep(gemm("bf16"), candidates, ((4096, 4096, 4096),))
