@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tutorlib import l2
 from tutorlib.draw import show_block_order
 from tutorlib.draw.blocks import READ, order_grid
-from tutorlib.kernel_widgets import ORDERS, explore_block_order
-from tutorlib.l2 import Lru, as_published, blocks, coverage, grouped, raster, timetable, traffic, waves
+from tutorlib.kernel_widgets import explore_block_order
+from tutorlib.l2 import ORDERS, Lru, as_published, blocks, coverage, grouped, raster, timetable, traffic, waves
 from tutorlib.palette import category
 
 grids = st.tuples(st.integers(1, 40), st.integers(1, 40))

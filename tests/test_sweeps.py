@@ -7,10 +7,11 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from tutorlib import device, plots, sweep_plots, sweeps
+from tutorlib import counters, device, plots, sweep_plots, sweeps
 from tutorlib.bench import Measurement
 from tutorlib.cli import app
 from tutorlib.compile import TensorSpec, compile_cute
+from tutorlib.counters import MEMORY_READ, WAVES
 from tutorlib.evidence import NoData
 from tutorlib.palette import MARK
 from tutorlib.sweeps import SWEEPS, Candidate, Sweep, gemm
@@ -40,16 +41,21 @@ def h200(monkeypatch, tmp_path):
         sweeps, "time", lambda _, kernel, shape, gpu: measurement(shape, 100 if kernel.name == "slow" else 400, 800)
     )
     monkeypatch.setattr(sweeps, "DATA", tmp_path / "sweeps")
+    monkeypatch.setattr(counters, "count", lambda command, metrics, kernel: [dict.fromkeys(metrics, 2.0)])
 
 
-def made_of(*names, sizes=(512, 1024, 2048), smem=0, **facts):
+def made_of(*names, sizes=(512, 1024, 2048), smem=0, counters=(), **facts):
+    """What a sweep of these kernels measures."""
     candidates = tuple(Candidate(name, print, smem, facts) for name in names)
-    return Sweep(gemm("bf16"), candidates, tuple((size,) * 3 for size in sizes))
+    made = Sweep(gemm("bf16"), candidates, tuple((size,) * 3 for size in sizes), counters)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(SWEEPS, "made", lambda: made)
+        return list(sweeps.measure("made"))
 
 
 class TestMeasure:
     def test_every_kernel_at_every_size(self, h200):
-        points = list(sweeps.measure(made_of("slow", "fast", stages=3)))
+        points = made_of("slow", "fast", stages=3)
         assert [(p["name"], p["shape"][0], p["tflops"]) for p in points[:3]] == [
             ("slow", 512, 100), ("fast", 512, 400), ("slow", 1024, 100),
         ]  # fmt: skip
@@ -57,17 +63,28 @@ class TestMeasure:
         assert not {"gbps", "gpu", "versions"} & set(points[0])
 
     def test_what_does_not_fit_is_left_out(self, h200):
-        assert list(sweeps.measure(made_of("huge", smem=228 * 1024))) == []
+        assert made_of("huge", smem=228 * 1024) == []
+
+    def test_counters_of_a_launch_where_it_is_to_be_counted(self, h200, monkeypatch):
+        assert made_of("slow", counters=("dram.sum",))[0]["counters"] == {"dram.sum": 2.0}
+        assert "counters" not in made_of("slow")[0]
+
+        def refuse(*_):
+            raise counters.NoCounters("ERR_NVGPUCTRPERM")
+
+        monkeypatch.setattr(counters, "count", refuse)
+        assert "counters" not in made_of("slow", counters=("dram.sum",))[0]
 
     def test_written_and_read_again(self, h200):
-        points = json.loads(json.dumps(list(sweeps.measure(made_of("slow", "fast")))))
+        points = json.loads(json.dumps(made_of("slow", "fast")))
         path = sweeps.write("gemm_rungs", points)
         assert path.name == "h200_gemm_rungs.json"
         assert [data["points"] for data in sweeps.all_data("gemm_rungs")] == [points]
         assert sweeps.all_data("gemm_stages") == []
 
     def test_the_command(self, h200, monkeypatch):
-        monkeypatch.setitem(SWEEPS, "gemm_rungs", lambda: made_of("slow", sizes=(512,)))
+        sweep = Sweep(gemm("bf16"), (Candidate("slow", print, 0),), ((512, 512, 512),))
+        monkeypatch.setitem(SWEEPS, "gemm_rungs", lambda: sweep)
         done = CliRunner().invoke(app, ["sweep", "gemm_rungs"])
         assert done.output.startswith("slow, 512×512×512: 0.125 of cuBLAS, spread 1.0%\nwrote ")
 
@@ -92,7 +109,7 @@ class TestSweeps:
 
 @pytest.fixture
 def rungs(h200):
-    return {"machine": MACHINE, "points": list(sweeps.measure(made_of("slow", "fast")))}
+    return {"machine": MACHINE, "points": made_of("slow", "fast")}
 
 
 @pytest.fixture
@@ -100,7 +117,7 @@ def stages(h200):
     points = [
         point
         for name, count, tile in (("slow", 2, [64, 64, 64]), ("a", 3, [64, 64, 64]), ("slow", 2, [128, 64, 64]))
-        for point in sweeps.measure(made_of(name, sizes=(4096,), stages=count, tile=tile))
+        for point in made_of(name, sizes=(4096,), stages=count, tile=tile)
     ]
     return {"machine": MACHINE, "points": points}
 
@@ -137,7 +154,28 @@ class TestFigures:
         assert [patch.get_xy() for patch in outlined] == [(0.5, -0.5)]
         assert outlined[0].get_edgecolor()[:3] == pytest.approx([int(MARK[n : n + 2], 16) / 255 for n in (1, 3, 5)])
 
-    @pytest.mark.parametrize("name", ["gemm_ladder", "gemm_stages", "roofline"])
+    def test_orders_beside_the_model(self, h200):
+        points = made_of(
+            "raster", "groups of 8", sizes=(4096, 8192), counters=(MEMORY_READ, WAVES), tile=[128, 128, 64]
+        )
+        for point in points:
+            point["counters"] = {MEMORY_READ: 2e9, WAVES: 4096 / 264}
+        _, memory = sweep_plots.gemm_orders([{"machine": MACHINE, "points": points}]).axes
+        assert [bar.get_width() for bar in memory.patches] == [2, 2]
+        raster, grouped = (x for x, _ in memory.collections[0].get_offsets())
+        assert raster > 2 * grouped > memory.get_lines()[0].get_xdata()[0]
+        assert memory.get_lines()[0].get_xdata()[0] == pytest.approx(2 * 2 * 8192 * 8192 / 1e9)
+
+    def test_orders_without_counters_or_hardware(self, h200):
+        points = made_of("raster", counters=(MEMORY_READ, WAVES), tile=[128, 128, 64])
+        _, memory = sweep_plots.gemm_orders([{"machine": UNKNOWN, "points": points}]).axes
+        assert not memory.collections
+        for point in points:
+            del point["counters"]
+        _, memory = sweep_plots.gemm_orders([{"machine": MACHINE, "points": points}]).axes
+        assert memory.get_xlabel().startswith("no counters")
+
+    @pytest.mark.parametrize("name", ["gemm_ladder", "gemm_orders", "gemm_stages", "roofline"])
     def test_no_data_names_the_command(self, name, h200):
         with pytest.raises(NoData, match="tutor sweep gemm_"):
             plots.FIGURES[name]()

@@ -149,7 +149,7 @@ def sweep(names: Annotated[list[str] | None, typer.Argument(help="Sweeps by name
     gpu_machine(device.this_machine())
     for name in names or sweeps.SWEEPS:
         points = []
-        for point in sweeps.measure(sweeps.SWEEPS[name]()):
+        for point in sweeps.measure(name):
             shape, noise = "×".join(map(str, point["shape"])), point["spread"]
             out.print(f"{point['name']}, {shape}: {point['ratio']:.3f} of {point['baseline']}, spread {noise:.1%}")
             points.append(point)

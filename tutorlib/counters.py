@@ -18,6 +18,8 @@ CP_ASYNC_BYTES = "sm__sass_data_bytes_mem_global_op_ldgsts.sum"
 STORES = "smsp__sass_inst_executed_op_global_st.sum"
 STORE_BYTES = "sm__sass_data_bytes_mem_global_op_st.sum"
 MEMORY_READ = "dram__bytes_read.sum"
+L2_READ = "lts__t_sectors_srcunit_tex_op_read.sum"  # sectors of 32 bytes that SMs ask of L2
+WAVES = "launch__waves_per_multiprocessor"  # blocks of the launch, over those that run at the same time
 
 
 class NoCounters(RuntimeError):

@@ -1,7 +1,6 @@
 """Explorers of kernels: who copies what, and when; which block computes which tile."""
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import ipywidgets
@@ -10,8 +9,8 @@ from tutorlib.banks import WARP
 from tutorlib.draw.blocks import order_grid
 from tutorlib.draw.tiled import tiled_grid
 from tutorlib.draw.timeline import timeline_grid
+from tutorlib.l2 import ORDERS, Order, Traffic, coverage, traffic, waves
 from tutorlib.l2 import Grid as Tiles
-from tutorlib.l2 import Order, Traffic, coverage, grouped, raster, traffic, waves
 from tutorlib.notation import NotationError, text, tiler
 from tutorlib.pipeline import Timeline
 from tutorlib.threads import TiledView, tiled_view
@@ -80,7 +79,6 @@ def timeline_scene(view: Timeline, _: Click | None) -> Scene:
 
 
 BLOCK = (128, 128, 64)  # the tile of a block, in bf16
-ORDERS: dict[str, Order] = {"raster": raster} | {f"groups of {n}": partial(grouped, group=n) for n in (2, 4, 8, 16)}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import heapq
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -43,6 +44,9 @@ def as_published(block: int, rows: int, columns: int, factor: int = 8) -> Tile:
     strips = -(-rows // factor)
     row = outer % strips * factor + inner
     return (row, outer // strips) if row < rows else raster(block, rows, columns)
+
+
+ORDERS: dict[str, Order] = {"raster": raster} | {f"groups of {n}": partial(grouped, group=n) for n in (2, 4, 8, 16)}
 
 
 def blocks(grid: Grid, order: Order) -> list[Tile]:

@@ -76,6 +76,7 @@ def swizzle() -> "Figure":
 FIGURES: dict[str, Callable[[], "Figure"]] = {
     "copy_ladder": copy_ladder,
     "gemm_ladder": sweep_plots.gemm_ladder,
+    "gemm_orders": sweep_plots.gemm_orders,
     "gemm_stages": sweep_plots.gemm_stages,
     "roofline": sweep_plots.roofline,
     "swizzle": swizzle,

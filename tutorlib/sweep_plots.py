@@ -1,4 +1,4 @@
-"""Figures of the sweeps: the ladder of GEMMs over sizes, under the roofs, and by tile and stages."""
+"""Figures of the sweeps: the ladder of GEMMs over sizes and under the roofs; tiles and stages; orders of blocks."""
 
 from collections.abc import Iterator
 from itertools import cycle
@@ -6,9 +6,11 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from tutorlib import sweeps
+from tutorlib.counters import MEMORY_READ, WAVES
 from tutorlib.device import Hardware, hardware_of
 from tutorlib.evidence import Data, NoData
-from tutorlib.palette import FAINT, INK, LINES, MARK, RAMP
+from tutorlib.l2 import ORDERS, Traffic, traffic
+from tutorlib.palette import CATEGORIES, FAINT, INK, LINES, MARK, RAMP
 from tutorlib.problem import gemm
 
 if TYPE_CHECKING:
@@ -146,6 +148,57 @@ def draw_roofline(axes: "Axes", data: Data, hardware: Hardware) -> None:
     axes.set_title(f"{data['machine']['gpu']}, bf16", loc="left", color=INK)
     axes.legend(loc="lower right", frameon=False)
     plain(axes)
+
+
+def gemm_orders(everything: list[Data] | None = None) -> "Figure":
+    """Orders of blocks: speed over size, and what memory sends at the largest, counted and by the model of notebook 11.
+
+    A row for each GPU. Raises NoData.
+    """
+    from matplotlib.figure import Figure
+
+    measured = swept("gemm_orders", everything)
+    figure = Figure(figsize=(13, 4.6 * len(measured)), layout="constrained")
+    for (ratio, memory), data in zip(figure.subplots(len(measured), 2, squeeze=False), measured, strict=True):
+        draw_ratios(ratio, data)
+        ratio.set_title(
+            f"{data['machine']['gpu']}, bf16: fraction of {data['points'][0]['baseline']}", loc="left", color=INK
+        )
+        draw_memory(memory, data)
+    return figure
+
+
+def draw_memory(axes: "Axes", data: Data) -> None:
+    """GB that memory sends, a bar for each order; strokes for the model, a line for A and B once."""
+    largest = max(point["shape"] for point in data["points"])
+    points = [point for point in data["points"] if point["shape"] == largest and "counters" in point]
+    names = [point["name"] for point in points]
+    models = [modelled(point, hardware_of(data["machine"]["gpu"])) for point in points]
+    axes.barh(names, [point["counters"][MEMORY_READ] / 1e9 for point in points], color=CATEGORIES[0], label="counted")
+    if points and None not in models:
+        fetched = [model.fetched / 1e9 for model in models]
+        axes.scatter(fetched, names, marker="|", s=900, color=INK, linewidths=3, label="model", zorder=3)
+        axes.axvline(models[0].least / 1e9, color=MARK, linestyle="--", label="A and B once")
+    axes.invert_yaxis()
+    axes.set_xlabel("GB" if points else "no counters: ncu was not there, or may not count")
+    axes.set_title(f"read from memory at {'×'.join(map(str, largest))}", loc="left", color=INK)
+    axes.legend(loc="lower right", frameon=False, markerscale=0.4)
+    plain(axes)
+
+
+def modelled(point: dict, hardware: Hardware | None) -> Traffic | None:
+    """The model of a point of gemm_orders; None for a GPU that the hardware table lacks.
+
+    Half of L2, since both of its halves may keep a line, and blocks that drift by an eighth.
+    """
+    if hardware is None:
+        return None
+    (m, n, k), (tile_m, tile_n, tile_k) = point["shape"], point["tile"]
+    grid = -(-m // tile_m), -(-n // tile_n)
+    in_flight = round(grid[0] * grid[1] / point["counters"][WAVES])
+    tile_bytes = 2 * tile_m * tile_k, 2 * tile_n * tile_k
+    order = ORDERS[point["name"]]
+    return traffic(grid, order, -(-k // tile_k), tile_bytes, in_flight, hardware.l2 // 2, drift=0.125)
 
 
 def gemm_stages(everything: list[Data] | None = None) -> "Figure":

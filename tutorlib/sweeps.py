@@ -1,6 +1,7 @@
 """What takes more kernels and sizes than an exercise has: `tutor sweep` measures it, `tutor plots` draws it."""
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import date
@@ -8,13 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tutorlib import device, evidence
+from tutorlib import counters, device, evidence
 from tutorlib.bench import Measurement
 from tutorlib.kernel import ATTEMPTS, KernelExercise
-from tutorlib.launch import Launcher
+from tutorlib.launch import Launcher, Work, new_generator
 from tutorlib.problem import Problem, Shape, gemm
 
 DATA = evidence.DATA / "sweeps"
+
+KERNEL = "kernel_cutlass"  # how the names of a CuTe kernel begin
 
 Point = dict[str, Any]  # a candidate's name and facts, and its Measurement at one shape
 
@@ -32,14 +35,22 @@ class Candidate:
     smem_bytes: int
     facts: dict[str, Any] = field(default_factory=dict)
 
+    def launcher(self, exercise: KernelExercise, shape: Shape) -> Launcher:
+        """What calls it on tensors of this shape, as `exercise` has them."""
+        return Launcher(self.host, {shape: exercise.specs(shape)}, dynamic=False)
+
 
 @dataclass(frozen=True)
 class Sweep:
-    """Kernels that solve the same problem, and the shapes at which they are timed beside its baseline."""
+    """Kernels that solve the same problem, and the shapes at which they are timed beside its baseline.
+
+    counters: what ncu counts of a launch besides, where there is an ncu that may.
+    """
 
     problem: Problem
     candidates: tuple[Candidate, ...]
     shapes: tuple[Shape, ...]
+    counters: tuple[str, ...] = ()
 
 
 def gemm_rungs() -> Sweep:
@@ -87,17 +98,51 @@ def gemm_stages() -> Sweep:
     return Sweep(gemm("bf16"), candidates, ((4096, 4096, 4096),))
 
 
-SWEEPS: dict[str, Callable[[], Sweep]] = {"gemm_rungs": gemm_rungs, "gemm_stages": gemm_stages}
+def gemm_orders() -> Sweep:
+    """Notebook 11's question: the same kernel with its blocks in other orders, and what memory has to send."""
+    from tutorlib.gemm import GemmConfig, grouped, make_gemm, multistage, raster
+
+    config = GemmConfig(stages=3)
+    orders = {"raster": raster} | {f"groups of {group}": partial(grouped, group=group) for group in (4, 8, 16)}
+    candidates = tuple(
+        Candidate(name, make_gemm(config, multistage, order), config.smem_bytes, {"tile": list(config.tile)})
+        for name, order in orders.items()
+    )
+    shapes = tuple((n, n, n) for n in (2048, 4096, 8192))
+    return Sweep(gemm("bf16"), candidates, shapes, (counters.MEMORY_READ, counters.L2_READ, counters.WAVES))
 
 
-def measure(sweep: Sweep) -> Iterator[Point]:
-    """Every candidate that this GPU has the shared memory for, at every shape, one after the other.
+def tile_rungs() -> Sweep:
+    """The ladder of notebook 07."""
+    from tutorlib import tile_sweeps
+
+    return tile_sweeps.tile_rungs()
+
+
+def tile_space() -> Sweep:
+    """The space of notebook 07's tiles and hints."""
+    from tutorlib import tile_sweeps
+
+    return tile_sweeps.tile_space()
+
+
+SWEEPS: dict[str, Callable[[], Sweep]] = {
+    "gemm_rungs": gemm_rungs,
+    "gemm_stages": gemm_stages,
+    "gemm_orders": gemm_orders,
+    "tile_rungs": tile_rungs,
+    "tile_space": tile_space,
+}
+
+
+def measure(name: str) -> Iterator[Point]:
+    """Every candidate of a sweep that this GPU has the shared memory for, at every shape, one after the other.
 
     Raises WrongWhenTimed and KernelFault: a sweep of kernels that fail is none.
     """
     import torch
 
-    gpu = device.gpu()
+    sweep, gpu = SWEEPS[name](), device.gpu()
     room = torch.cuda.get_device_properties(torch.cuda.current_device()).shared_memory_per_block_optin
     for shape in sweep.shapes:
         for candidate in sweep.candidates:
@@ -108,18 +153,44 @@ def measure(sweep: Sweep) -> Iterator[Point]:
                     "name": candidate.name,
                     **candidate.facts,
                     **{key: value for key, value in measured.items() if value is not None},
+                    **counted(name, candidate, shape, sweep.counters),
                 }
 
 
 def time(problem: Problem, candidate: Candidate, shape: Shape, gpu: device.GPU) -> Measurement:
     """As an exercise is timed, every output looked at; a noisy measurement is taken again."""
     exercise = KernelExercise("sweep", candidate.name, 0, problem=problem, shapes=(shape,))
-    launcher = Launcher(candidate.host, {shape: exercise.specs(shape)}, dynamic=False)
+    launcher = candidate.launcher(exercise, shape)
     for _ in range(ATTEMPTS):
         measured = exercise.measure(launcher, shape, gpu)
         if not measured.noisy:
             break
     return measured
+
+
+def counted(name: str, candidate: Candidate, shape: Shape, metrics: tuple[str, ...]) -> dict[str, Any]:
+    """{"counters": {metric: count}} of one launch in a process of its own; {} where nothing is asked for or counted."""
+    if not metrics:
+        return {}
+    command = [sys.executable, "-m", "tutorlib.sweeps", name, candidate.name, *map(str, shape)]
+    try:
+        (found,) = counters.count(command, metrics, KERNEL)
+    except counters.NoCounters:
+        return {}
+    return {"counters": found}
+
+
+def launch(name: str, candidate: str, shape: Shape) -> None:
+    """Compile one candidate of a sweep and call it once, for ncu to look at."""
+    import torch
+
+    sweep = SWEEPS[name]()
+    (kernel,) = (kernel for kernel in sweep.candidates if kernel.name == candidate)
+    exercise = KernelExercise("sweep", candidate, 0, problem=sweep.problem, shapes=(shape,))
+    work = Work(sweep.problem, shape)
+    work.refill(new_generator())
+    kernel.launcher(exercise, shape).on(work)()
+    torch.cuda.synchronize()
 
 
 def write(name: str, points: list[Point]) -> Path:
@@ -135,3 +206,7 @@ def write(name: str, points: list[Point]) -> Path:
 def all_data(name: str) -> list[evidence.Data]:
     """What a sweep found on every GPU that it ran on, by file name."""
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(DATA.glob(f"*_{name}.json"))]
+
+
+if __name__ == "__main__":
+    launch(sys.argv[1], sys.argv[2], tuple(map(int, sys.argv[3:])))
