@@ -1,0 +1,306 @@
+# %% [markdown]
+# # 12 · Three stages, and how many more?
+#
+# With two buffers the next tile has as long to arrive as this one takes to multiply. If memory is late once (other
+# blocks ask at the same time, a page has to be opened), the tensor cores stand still. A third buffer lets two tiles be
+# under way: then it is the *average* that must keep up, and no longer every single one.
+#
+# You write the loop for any number of stages. Then you work out what a stage costs, and look for the fastest
+# configuration of all.
+
+# %%
+from collections import namedtuple
+
+import cutlass
+import cutlass.cute as cute
+from IPython.display import Image, Markdown, display
+
+from tutorlib import check
+from tutorlib import gemm as course
+from tutorlib.compile import TensorSpec, compile_cute
+from tutorlib.course import ROOT
+from tutorlib.draw import show_timeline
+from tutorlib.evidence import all_data
+from tutorlib.gemm import GemmConfig, Steps, make_gemm
+from tutorlib.kernel_widgets import explore_timeline
+from tutorlib.occupancy import A100, H100
+from tutorlib.occupancy import blocks_per_sm as fit
+from tutorlib.pipeline import Timeline
+from tutorlib.plots import rungs_of
+from tutorlib.reading import story
+
+# %% [markdown]
+# ## The idea, in time
+#
+# A memory with a long latency, and two, three and four buffers. Follow one colour from its first dot to its use.
+
+# %%
+show_timeline(*(Timeline(stages, latency=6, transfer=1, compute=3, tiles=8) for stages in (2, 3, 4)))
+
+# %% [markdown]
+# **Predict:** from how many stages on does one more bring nothing here? Notebook 10's formula knows. Then try it.
+
+# %%
+explore_timeline(stages=3, latency=6, transfer=1, compute=3)
+
+# %% [markdown]
+# ## Counting groups
+#
+# Tile *k* lies in buffer *k* % STAGES, and STAGES − 1 tiles are ahead: the **prologue** sends for tiles 0 … STAGES − 2,
+# and step *k* sends for tile *k* + STAGES − 1, into the buffer that tile *k* − 1 has just left.
+#
+# `cp_async_wait_group(n)` waits until at most the *n* newest groups are open. In the prologue STAGES − 1 groups were
+# committed and the oldest is needed: STAGES − 2 may stay open. In step *k* one more was committed, and now tile *k* + 1
+# is needed: again the newest STAGES − 2 may stay open. The same number every time, since
+#
+# > **one group is committed in every step**,
+#
+# whether there was something left to load or not. At the end of K there is nothing left. If the commit stood inside the
+# `if`, the groups that are allowed to stay open would be the last tiles themselves, and the loop would multiply what
+# has not arrived. (In the loop that the article prints whose ladder this is, `cp_async_fence` stands inside the `if`.
+# Such a loop gives right results as long as the last tiles happen to be fast. The rehearsal does not let it pass.)
+#
+# **Exercise 12.1** (about 20 lines). Write it for any `steps.stages` from 2 on; with 2 it is notebook 10's loop. Fetch
+# registers ahead as there. The rehearsal plays it with 2, 3, 4 and 5 stages, also where K has fewer tiles than there
+# are stages.
+
+
+# %%
+@cute.jit
+def multistage(steps: Steps):
+    ### BEGIN SOLUTION (about 20 lines)
+    for k_tile in cutlass.range_constexpr(steps.stages - 1):
+        if cutlass.const_expr(k_tile < steps.k_tiles):
+            steps.load(k_tile, k_tile)
+        cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(steps.stages - 2)
+    cute.arch.sync_threads()
+    steps.fetch(0, 0)
+    for k_tile in range(steps.k_tiles):
+        ahead = k_tile + steps.stages - 1
+        if ahead < steps.k_tiles:
+            steps.load(ahead, ahead % steps.stages)
+        cute.arch.cp_async_commit_group()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            if cutlass.const_expr(k_block + 1 < steps.k_blocks):
+                steps.fetch(k_block + 1, k_tile % steps.stages)
+            else:
+                cute.arch.cp_async_wait_group(steps.stages - 2)
+                cute.arch.sync_threads()
+                steps.fetch(0, (k_tile + 1) % steps.stages)
+            steps.multiply(k_block)
+    ### END SOLUTION
+
+
+# %%
+check("12.1", multistage)
+
+# %% [markdown]
+# In the PTX, the number behind `cp.async.wait_group` is the whole difference:
+
+# %%
+SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
+for stages in (2, 3, 4):
+    compiled = compile_cute(make_gemm(GemmConfig((128, 128, 32), stages=stages), course.multistage), SQUARE)
+    waits = [line.split()[-1].rstrip(";") for line in compiled.ptx.splitlines() if "cp.async.wait_group" in line]
+    print(f"{stages} stages: wait_group {', '.join(waits)}; {compiled}")
+print(story(compiled.ptx))
+
+# %% [markdown]
+# ## What a stage costs
+#
+# Shared memory. A stage of 128×128×64 is 32 KiB, and a multiprocessor has only so much, for all blocks that live on it
+# together. When one block's share passes a threshold, the SM holds one block less, and with it go warps that could
+# have worked while others wait.
+#
+# Four things limit the number of blocks: shared memory (each block also loses `sm.reserved` bytes to the system);
+# registers, which a warp gets in pieces of `sm.piece`, so that 32 × `registers` is rounded up; the number of threads;
+# and the number of blocks.
+
+# %%
+print(A100)
+print(H100)
+
+# %% [markdown]
+# **Exercise 12.2** (about 5 lines). Write `blocks_per_sm(sm, smem_bytes, registers, threads)`.
+
+
+# %%
+def blocks_per_sm(sm, smem_bytes, registers, threads):
+    ### BEGIN SOLUTION (about 5 lines)
+    of_a_warp = -(-32 * registers // sm.piece) * sm.piece
+    by_shared = sm.shared // (smem_bytes + sm.reserved)
+    by_registers = sm.registers // (threads // 32 * of_a_warp)
+    return min(by_shared, by_registers, sm.threads // threads, sm.blocks)
+    ### END SOLUTION
+
+
+# %%
+check("12.2", blocks_per_sm)
+
+# %% [markdown]
+# Now the configurations. Registers are what the compiler says; the rest is arithmetic. Which threshold is passed where?
+
+# %%
+CONFIGS = [
+    GemmConfig((128, 128, 64), (2, 2), 2),
+    GemmConfig((128, 128, 64), (2, 2), 3),
+    GemmConfig((128, 128, 64), (2, 2), 4),
+    GemmConfig((128, 128, 32), (2, 2), 4),
+    GemmConfig((128, 256, 32), (2, 4), 3),
+    GemmConfig((128, 256, 32), (2, 4), 4),
+]
+print("tile         warps  stages  registers  shared KiB  blocks per SM: A100  H100  warps per SM: A100  H100")
+for config in CONFIGS:
+    compiled = compile_cute(make_gemm(config, course.multistage), SQUARE)
+    on = [fit(sm, config.smem_bytes, compiled.registers, config.threads) for sm in (A100, H100)]
+    warps = [blocks * config.threads // 32 for blocks in on]
+    print(
+        f"{'×'.join(map(str, config.tile)):12} {config.warps!s:6} {config.stages:6} {compiled.registers:10}"
+        f"{config.smem_bytes / 1024:12.0f} {on[0]:19} {on[1]:5} {warps[0]:19} {warps[1]:5}"
+    )
+
+# %% [markdown]
+# As published, the third stage cost a block there (three to two on an SM, for a kernel with fewer registers) and was
+# still worth it at 2048³. Here registers set the limit at two blocks before shared memory does. A third stage of
+# 128×128×64 is free on an H100; on an A100 it is one step too far.
+#
+# ## The fastest of all
+#
+# Stages, tile and warps play together. A larger tile needs fewer bytes for its arithmetic (09.1). A thread's share of
+# the sums are registers, and 255 is all there is: so a larger tile needs more warps. A shorter step along K makes room
+# for more stages, and pays with more barriers. The heat map shows what was measured (`tutor plots stages`, if there is
+# data).
+
+# %%
+pictures = list((ROOT / "figures").glob("*stages*.png"))
+for picture in pictures:
+    display(Image(picture))
+if not pictures:
+    print("No sweep has been measured yet.")
+
+# %% [markdown]
+# **Exercise 12.3** (about 1 line). Write `tuned()`, which returns the `GemmConfig` that is fastest at 4096³ on your
+# GPU. It must not spill. The checker compiles it with the course's loop and with the order of blocks of notebook 11.
+
+
+# %%
+def tuned():
+    ### BEGIN SOLUTION (about 1 line)
+    return GemmConfig(tile=(128, 256, 32), warps=(2, 4), stages=4)
+    ### END SOLUTION
+
+
+# %%
+check("12.3", tuned)
+
+# %% [markdown]
+# ## The ladder
+
+# %%
+for data in all_data():
+    rungs = [rung for notebook in ("09", "10", "11", "12") for rung in rungs_of(data, notebook)]
+    if rungs:
+        print(f"{data['machine']['gpu']}, {data['date']}")
+    for title, measured in rungs:
+        shape = "×".join(map(str, measured["shape"]))
+        print(f"  {title:24} {shape:16} {measured['tflops']:6.0f} TFLOP/s, {measured['ratio']:.2f} of cuBLAS")
+for picture in (ROOT / "figures").glob("gemm_ladder.png"):
+    display(Image(picture))
+
+# %% [markdown]
+# On a Hopper GPU this is where mma.sync ends: cuBLAS's WGMMA reads operands from shared memory by itself, without
+# `ldmatrix`, without registers for them, and it alone reaches the datasheet's rate. The pipeline that you have built
+# stays right. In notebook 13 its parts get new names: TMA for cp.async, mbarrier for wait_group and barrier.
+#
+# # The same kernel in C++
+#
+# CuTe was a C++ library first, and most of what you will read is written in it. Everything of these four notebooks has
+# its counterpart there. Eric Schreiber ported his three-stage kernel from C++ to Python, and published for 2048³ on an
+# A100 (these are his numbers): 149 TFLOP/s, where PyTorch has 128 and NVIDIA's own example in the Python DSL 142; a
+# run of 0.1155 ms in Python and 0.1158 ms in C++; some 650 lines instead of 850. Do they agree with each other?
+
+# %%
+Published = namedtuple("Published", "what ms")
+for what, ms in (Published("Python", 0.1155), Published("C++", 0.1158)):
+    print(f"{what}: {2 * 2048**3 / (ms * 1e-3) / 1e12:.0f} TFLOP/s")
+print(f"{149 / 128:.0%} of PyTorch, {149 / 142:.0%} of NVIDIA's example")
+
+# %%
+TWINS = [  # what, in Python, in C++
+    ("a number known at compile time", "`8`", "`Int<8>{}`"),
+    (
+        "a layout",
+        "`cute.make_layout((8, 64), stride=(64, 1))`",
+        "`make_layout(make_shape(Int<8>{}, Int<64>{}), make_stride(Int<64>{}, Int<1>{}))`",
+    ),
+    (
+        "swizzle ∘ layout",
+        "`cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, atom)`",
+        "`composition(Swizzle<3,3,3>{}, atom)`",
+    ),
+    (
+        "repeat an atom",
+        "`cute.tile_to_shape(atom, (128, 64, 3), (0, 1, 2))`",
+        "`tile_to_shape(atom, make_shape(Int<128>{}, Int<64>{}, Int<3>{}))`",
+    ),
+    (
+        "a kernel's parameters",
+        "`@cute.kernel`, types of the arguments, `cutlass.Constexpr`",
+        "`template <class SmemLayoutA, …> __global__`",
+    ),
+    ("the block's tile", "`cute.local_tile(mA, (128, 64), (m, None))`", "`local_tile(mA, tiler, make_coord(m, _))`"),
+    ("keep a mode, pick from another", "`tAgA[None, None, None, k_tile]`", "`tAgA(_, _, _, k_tile)`"),
+    (
+        "one thread's share",
+        "`tiled_copy.get_slice(thread).partition_S(gA)`",
+        "`tiled_copy.get_slice(threadIdx.x).partition_S(gA)`",
+    ),
+    (
+        "shared memory",
+        "`SmemAllocator().allocate_tensor(dtype, layout, 128)`",
+        "`extern __shared__`, then `make_tensor(make_smem_ptr(p), layout)`, offsets by hand",
+    ),
+    (
+        "cp.async",
+        "`CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL)`, `num_bits_per_copy=128`",
+        "`SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>`",
+    ),
+    ("ldmatrix", "`warp.LdMatrix8x8x16bOp(num_matrices=4)`", "`SM75_U32x4_LDSM_N`"),
+    ("mma", "`warp.MmaF16BF16Op(BFloat16, Float32, (16, 8, 16))`", "`SM80_16x8x16_F32BF16BF16F32_TN`"),
+    (
+        "ldmatrix as the mma wants it",
+        "`cute.make_tiled_copy_A(atom, tiled_mma)`",
+        "`make_tiled_copy_A(atom, tiled_mma)`",
+    ),
+    (
+        "copy, multiply",
+        "`cute.copy(tiled_copy, src, dst)`, `cute.gemm(mma, d, a, b, c)`",
+        "`copy(tiled_copy, src, dst)`, `gemm(mma, a, b, c)`",
+    ),
+    (
+        "close a group, wait, barrier",
+        "`cp_async_commit_group()`, `cp_async_wait_group(1)`, `sync_threads()`",
+        "`cp_async_fence()`, `cp_async_wait<1>()`, `__syncthreads()`",
+    ),
+    ("unrolled loop", "`for k in cutlass.range_constexpr(4)`", "`#pragma unroll`, or `CUTE_UNROLL`"),
+    ("decided at compile time", "`if cutlass.const_expr(…)`", "`if constexpr (…)`"),
+]
+table = "\n".join(f"| {what} | {python} | {cpp} |" for what, python, cpp in TWINS)
+display(Markdown(f"| what | Python | C++ |\n|---|---|---|\n{table}"))
+
+# %% [markdown]
+# What to watch out for when you go from one to the other:
+#
+# - `None` keeps a mode here. In NumPy an index `None` *adds* one; they have nothing to do with each other.
+# - In C++ a number in a layout is known at compile time because its *type* says so. In Python it is because it is a
+#   Python number. Both end in the same layouts, static or dynamic, and the difference matters as much: strides that
+#   are known make `cp.async` of 16 bytes possible, and fragments in registers.
+# - A plain `for … in range(…)` inside `@cute.jit` is a loop of the *kernel*. A loop of the compiler, which picks
+#   registers, is `range_constexpr`. In C++ both are written `for`, and the pragma tells them apart.
+# - There is no C++ underneath. The DSL reads the function's syntax tree, builds MLIR of it and compiles that to PTX and
+#   machine code. It takes about a second, so a configuration can be tried in a cell of a notebook; this faster round
+#   is what Schreiber names as Python's gain, and inline assembly as what C++ keeps.
+#
+# **Keep this:** what makes the kernel fast is its layouts and the order of its waits. Both say the same in both
+# languages.

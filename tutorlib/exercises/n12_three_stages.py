@@ -1,0 +1,157 @@
+"""Exercises of notebook 12: any number of stages, what they cost, and the fastest configuration."""
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+
+from tutorlib.exercise import Answer, Exercise, Mistake, Outcome, equals
+from tutorlib.occupancy import A100, H100, SM, blocks_per_sm
+from tutorlib.parts import LoopExercise, PartExercise
+from tutorlib.problem import gemm
+
+BENCH = (4096, 4096, 4096)
+SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
+
+# 12.2 blocks_per_sm ---------------------------------------------------------------------------------------------
+
+LIMITS = (
+    Mistake(
+        "Besides what it asks for, every block loses `sm.reserved` bytes of shared memory.",
+        lambda sm, smem_bytes, registers, threads: min(
+            sm.shared // max(smem_bytes, 1), blocks_per_sm(sm, 0, registers, threads)
+        ),
+    ),
+    Mistake(
+        "Registers are dealt to warps in pieces: 32 * registers, rounded up to a multiple of `sm.piece`.",
+        lambda sm, smem_bytes, registers, threads: min(
+            sm.registers // (registers * threads), blocks_per_sm(sm, smem_bytes, 8, threads)
+        ),
+    ),
+    Mistake(
+        "Registers limit the number of blocks, too.",
+        lambda sm, smem_bytes, registers, threads: blocks_per_sm(sm, smem_bytes, 8, threads),
+    ),
+    Mistake(
+        "Shared memory limits the number of blocks, too.",
+        lambda sm, smem_bytes, registers, threads: blocks_per_sm(sm, 0, registers, threads),
+    ),
+    Mistake(
+        "A multiprocessor has no more than `sm.threads` threads and `sm.blocks` blocks, however small they are.",
+        lambda sm, smem_bytes, registers, threads: min(
+            sm.shared // (smem_bytes + sm.reserved), sm.registers // (threads // 32 * (-(-registers // 8) * 256))
+        ),
+    ),
+)
+
+
+def kernels(*, smem: tuple[int, ...], registers: tuple[int, ...], threads: tuple[int, ...]) -> list[tuple]:
+    return list(product((A100, H100, SM(shared=100 * 1024, threads=1536, blocks=24)), smem, registers, threads))
+
+
+# 12.3 tuned -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigExercise(PartExercise):
+    """A function without arguments that returns a GemmConfig."""
+
+    def grade(self, answer: Answer) -> Outcome:
+        from tutorlib.compile import CompileFailed, compile_cute
+        from tutorlib.gemm import GemmConfig
+
+        if not callable(answer):
+            return self.failed(f"{answer!r} is not a function.")
+        try:
+            config = answer()
+        except NotImplementedError as error:
+            return self.failed("not written yet" if str(error).startswith("Exercise ") else str(error))
+        if not isinstance(config, GemmConfig):
+            return self.failed(f"it returns {config!r}, not a GemmConfig.")
+        if config.stages < 2:
+            return self.failed(f"{config.stages} stage: the loop needs two or more.")
+        try:
+            compiled = compile_cute(self.build(answer), self.specs(self.bench_shape), "sm_80")
+        except CompileFailed as error:
+            return self.failed("it does not compile.", str(error))
+        if compiled.spill_bytes:
+            return self.failed(f"{config} spills {compiled.spill_bytes} bytes of registers in each thread.")
+        return super().grade(answer)
+
+
+# ----------------------------------------------------------------------------------------------------------------
+
+
+def with_loop(answer: Answer) -> Answer:
+    from tutorlib.gemm import GemmConfig, make_gemm
+
+    return make_gemm(GemmConfig(stages=3), answer)
+
+
+def with_config(answer: Answer) -> Answer:
+    from tutorlib.gemm import grouped, make_gemm, multistage
+
+    return make_gemm(answer(), multistage, partial(grouped, group=8))
+
+
+EXERCISES = (
+    LoopExercise(
+        id="12.1",
+        title="multistage",
+        points=5,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        build=with_loop,
+        stages=(2, 3, 4, 5),
+        prefetched=True,
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        hints=(
+            "Prologue: tiles 0 to stages - 2 (those that exist), a commit after each; then wait, barrier, fetch(0, 0).",
+            "In step k, load tile k + stages - 1 into buffer (k + stages - 1) % stages.",
+            "Count groups, not tiles: commit in every step, also where there was nothing left to load. Then the tile "
+            "that is needed next is always the one before the newest stages - 2 groups.",
+        ),
+    ),
+    Exercise(
+        id="12.2",
+        title="blocks_per_sm",
+        points=3,
+        cases=(
+            equals(
+                "shared memory",
+                kernels(smem=(32768, 65536, 98304, 116736), registers=(32,), threads=(128,)),
+                blocks_per_sm,
+                LIMITS,
+            ),
+            equals(
+                "registers",
+                kernels(smem=(0, 4096), registers=(60, 73, 100, 129, 220, 236, 255), threads=(128, 256)),
+                blocks_per_sm,
+                LIMITS,
+            ),
+            equals("small blocks", kernels(smem=(0,), registers=(16,), threads=(32, 128, 1024)), blocks_per_sm, LIMITS),
+        ),
+        hints=(
+            "Four limits, and the smallest counts: shared memory, registers, threads, blocks.",
+            "A warp has 32 * registers of them, rounded up to a multiple of sm.piece; a block has threads // 32 warps.",
+            "sm.shared // (smem_bytes + sm.reserved) is the first of the four.",
+        ),
+    ),
+    ConfigExercise(
+        id="12.3",
+        title="tuned",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=((512, 512, 512), (129, 200, 72)),
+        bench_shape=BENCH,
+        tiers=(0.97,),
+        build=with_config,
+        requires=("cp.async", "ldmatrix", "mma.sync"),
+        hints=(
+            "A larger tile does more arithmetic for each byte; a thread's sums are registers, so it needs more warps.",
+            "A shorter step along K (32) makes room for more stages in the same shared memory.",
+            "Look at the heat map: 128×256×32 with 2×4 warps.",
+        ),
+    ),
+)

@@ -1,0 +1,33 @@
+"""How many blocks of a kernel one multiprocessor (SM) holds at a time."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SM:
+    """What the blocks on a multiprocessor share.
+
+    shared: bytes of shared memory; reserved: how many of them each block loses to the system.
+    registers: of 32 bits; a warp gets them in pieces of `piece`. threads, blocks: how many there may be.
+    """
+
+    shared: int
+    reserved: int = 1024
+    registers: int = 65536
+    piece: int = 256
+    threads: int = 2048
+    blocks: int = 32
+
+
+# CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" and its sections on 8.x and 9.0.
+A100 = SM(shared=164 * 1024)
+H100 = SM(shared=228 * 1024)  # and the H200
+
+
+def blocks_per_sm(sm: SM, smem_bytes: int, registers: int, threads: int) -> int:
+    """For blocks of so many threads, each with so many registers, and bytes of shared memory for each block."""
+    warps = threads // 32
+    of_a_warp = -(-32 * registers // sm.piece) * sm.piece
+    return min(
+        sm.shared // (smem_bytes + sm.reserved), sm.registers // (warps * of_a_warp), sm.threads // threads, sm.blocks
+    )
