@@ -261,7 +261,7 @@ check("08.4", gemm)
 # ## What each promise is worth
 #
 # The table is about 4096³ in bf16, and each variant is timed in turns with cuBLAS. Without a GPU it shows what the
-# compiler says. Each line adds to the one above; the last two change one thing in the line "+ `__restrict__`". What do
+# compiler says. "+" adds to the line above; the last three change one thing in the line "+ `__restrict__`". What do
 # masks cost when TMA does the masking? And what does the compiler gain when it knows the sizes as constants?
 
 # %%
@@ -279,9 +279,9 @@ race(gemm_problem("bf16"), BENCH, {title: (v.source, v.grid) for title, v in pro
 
 # %% [markdown]
 # Is it as you expected? A promise alone changes little; it takes all three to get on the fast road. `__restrict__`
-# does nothing for a kernel without TMA, and decides about one that has it. The remarks are silent on it, but the PTX
-# shows why. The compiler gives the loads to threads of their own. This is the loop that they run, reduced to what
-# matters: where it waits, and where it starts a load.
+# does nothing for a kernel that promises nothing else, and decides about one that has TMA. The remarks are silent on
+# it, but the PTX shows why. The compiler gives the loads to threads of their own. This is the loop that they run,
+# reduced to what matters: where it waits, and where it starts a load.
 
 
 # %%

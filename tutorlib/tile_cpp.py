@@ -147,10 +147,7 @@ def built(source: str, arch: str) -> tuple[bytes, str]:
         cubin = made.read_bytes() if made.exists() else b""
     with suppress(OSError):  # a home that cannot be written to
         kept.parent.mkdir(parents=True, exist_ok=True)
-        for path, data in (
-            (kept.with_suffix(".txt"), said.encode()),
-            (kept, cubin),
-        ):  # the cubin last: it is looked for
+        for path, data in ((kept.with_suffix(".txt"), said.encode()), (kept, cubin)):  # the one looked for comes last
             fresh = path.with_suffix(f".{os.getpid()}")
             fresh.write_bytes(data)
             fresh.replace(path)
@@ -200,7 +197,7 @@ def remarks(said: str) -> tuple[Remark, ...]:
     return tuple(sorted(found, key=lambda remark: (remark.line, remark.text)))
 
 
-INTEGER = {"u32": ctypes.c_int32, "u64": ctypes.c_int64}  # PTX has one type for signed and unsigned parameters
+PARAMETER = {"ptr": ctypes.c_void_p, "u32": ctypes.c_int32, "u64": ctypes.c_int64}  # to PTX an int is a u32
 
 
 def loaded(compiled: CompiledCpp, grid: Grid, args: "Sequence[Tensor | int]") -> Callable[[], None]:
@@ -220,18 +217,13 @@ def loaded(compiled: CompiledCpp, grid: Grid, args: "Sequence[Tensor | int]") ->
     torch.cuda.synchronize()  # makes the context that the module is loaded into, where this is the first use of the GPU
     module = done(driver.cuModuleLoadData(compiled.cubin))
     function = done(driver.cuModuleGetFunction(module, compiled.name.encode()))
-    values = [
-        ctypes.c_void_p(arg.data_ptr()) if kind == "ptr" else INTEGER[kind](arg)
-        for kind, arg in zip(compiled.parameters, args, strict=True)
-    ]
-    pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+    kinds = tuple(PARAMETER[kind] for kind in compiled.parameters)
     blocks = (*grid, 1, 1)[:3]
 
     def launch() -> None:
-        keep = values, args  # `pointers` holds addresses alone
+        values = tuple(arg if isinstance(arg, int) else arg.data_ptr() for arg in args)
         stream = torch.cuda.current_stream().cuda_stream
-        done(driver.cuLaunchKernel(function, *blocks, 1, 1, 1, 0, stream, ctypes.addressof(pointers), 0))
-        del keep
+        done(driver.cuLaunchKernel(function, *blocks, 1, 1, 1, 0, stream, (values, kinds), 0))
 
     return launch
 
@@ -239,10 +231,8 @@ def loaded(compiled: CompiledCpp, grid: Grid, args: "Sequence[Tensor | int]") ->
 def wrong_parameters(compiled: CompiledCpp, pointers: int, integers: int) -> str | None:
     """Why the kernel does not take that many pointers and then that many integers, or None."""
     told = {"ptr": "pointer", "u32": "integer", "u64": "integer"}
-    has, wanted = (
-        [told.get(kind, kind) for kind in compiled.parameters],
-        ["pointer"] * pointers + ["integer"] * integers,
-    )
+    has = [told.get(kind, kind) for kind in compiled.parameters]
+    wanted = ["pointer"] * pointers + ["integer"] * integers
     if has == wanted:
         return None
     return f"the kernel's parameters should be {', '.join(wanted)}; yours are {', '.join(has) or 'none'}"
