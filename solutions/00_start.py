@@ -12,6 +12,7 @@
 #
 # Run the cells in order: click into one and press Shift-Enter. Most are short enough to predict, and predicting is
 # the point: say what a cell prints before you run it. If you restart the kernel, run the page again from the top.
+# (*Run All* stops at the first check that is not solved yet; Shift-Enter goes on from there.)
 
 # %%
 from tutorlib import check, hint
