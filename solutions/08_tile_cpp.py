@@ -20,7 +20,7 @@ import torch
 
 from tutorlib import check
 from tutorlib.compile import CompileFailed
-from tutorlib.cpp_exercise import race
+from tutorlib.cpp_exercise import profile, race
 from tutorlib.draw import show_block_order
 from tutorlib.evidence import all_data
 from tutorlib.exercises.n08_tile_cpp import BENCH, Variant, blocks_of, in_tiles
@@ -386,6 +386,33 @@ def persistent_gemm():
 
 # %%
 check("08.5", persistent_gemm)
+
+# %% [markdown]
+# ## In Nsight Compute
+#
+# A profiler sees a tile kernel as it sees any other, and answers what the source leaves open: how many threads the
+# compiler gave a block, which registers and how much shared memory they have, and what they wait for. Put a kernel
+# that passed into a file, without the lines that every source begins with, and let `ncu` watch one launch of it, with
+# the sizes and the grid of an exercise:
+#
+#     ncu --set detailed -k regex:gemm python -m tutorlib.cpp_exercise 08.5 my_gemm.cu
+#
+# In its window, on the page *Details*, stands *Launch Statistics*: the block size there is the compiler's choice, for
+# the launch said 1. NVIDIA's post shows a section of its own for such kernels, *Tile Statistics*, in the version of
+# CUDA 13.3; version 2025.3, of CUDA 13.0, does not have it yet.
+#
+# Here are four counters of four kernels. *Stalled* is how many warps, on average, wait for memory when another one
+# issues an instruction. How do its numbers fit the remarks, and the loop of loads and waits?
+
+# %%
+profile(
+    {
+        "nothing promised": ("08.4", silent.source),
+        "all but __restrict__": ("08.4", Variant(restrict=False).source),
+        "all promised": ("08.4", Variant().source),
+        "persistent": ("08.5", Variant(group=8, persistent=True).source),
+    }
+)
 
 # %% [markdown]
 # ## The way so far, measured

@@ -1,20 +1,26 @@
 """Notebook 08: what the page says of the compiler, and Tile C++ from a string to a launch."""
 
+import ctypes
 import re
 import subprocess
+from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
+import torch
 
+from tests.test_kernel import H200, measurement
 from tests.wrong.n08_tile_cpp import ADD, FIRST, PROMISING, WRONG_ON_GPU
-from tutorlib import device, tile_cpp
+from tutorlib import cpp_exercise, device, launch, tile_cpp
 from tutorlib.build import parse
 from tutorlib.compile import CompileFailed
 from tutorlib.course import SOLUTIONS
-from tutorlib.cpp_exercise import race
+from tutorlib.cpp_exercise import launch_each, profile, race
 from tutorlib.exercises import find
 from tutorlib.exercises.n08_tile_cpp import Variant, blocks_of, in_tiles, tma_carries
+from tutorlib.kernel import KernelExercise
 from tutorlib.problem import vector_add
-from tutorlib.tile_cpp import Remark, compile_cpp, failure, remarks, run_cpp, wrong_parameters
+from tutorlib.tile_cpp import Remark, compile_cpp, failure, loaded, remarks, run_cpp, wrong_parameters
 
 needs_gpu = pytest.mark.skipif(device.gpu() is None, reason="needs a GPU")
 without_gpu = pytest.mark.skipif(device.gpu() is not None, reason="what a machine without a GPU says")
@@ -222,13 +228,112 @@ def test_what_a_gemm_without_tma_hears():
     assert "base pointer not 16-byte aligned" in message
 
 
+class OnTorch:
+    """Stands in for a GPU: `loaded` gives a function of torch tensors on the CPU in place of the kernel."""
+
+    def __init__(self, monkeypatch, kernel=None):
+        self.launches, self.kernel = [], kernel
+        monkeypatch.setattr(device, "gpu", lambda: H200)
+        monkeypatch.setattr(launch, "DEVICE", "cpu")
+        monkeypatch.setattr(launch, "guarded", lambda run, seconds: run())
+        monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: None)
+        monkeypatch.setattr(cpp_exercise, "context_broken", lambda: False)
+        monkeypatch.setattr(cpp_exercise, "loaded", self.loaded)
+
+    def loaded(self, compiled, grid, args):
+        self.launches.append((compiled.arch, grid, args[-3:]))
+        return lambda: self.kernel(*args)
+
+
+def test_a_right_kernel_is_launched_on_every_size(monkeypatch):
+    gpu = OnTorch(monkeypatch, lambda a, b, c, m, n, k: torch.mm(a, b.mT, out=c))
+    outcome = find("08.2").grade(lambda: FIRST)
+    assert (outcome.status, outcome.points) == ("passed", 3)
+    assert gpu.launches == [
+        ("sm_90", (2, 2), (256, 256, 256)),
+        ("sm_90", (3, 2), (300, 200, 129)),
+        ("sm_90", (1, 5), (70, 513, 96)),
+    ]
+
+
+def test_a_kernel_that_is_right_without_a_tail_is_partly_right(monkeypatch):
+    OnTorch(monkeypatch, lambda a, b, c, m, n, k: torch.mm(a[:, : k // 64 * 64], b[:, : k // 64 * 64].mT, out=c))
+    outcome = find("08.2").grade(lambda: FIRST)
+    assert outcome.status == "partial"
+    assert "1 of 3 sizes right" in outcome.message
+
+
+def test_what_the_driver_refuses_is_told(monkeypatch):
+    def refused(*args):
+        raise RuntimeError("too many resources requested for launch")
+
+    OnTorch(monkeypatch)
+    monkeypatch.setattr(cpp_exercise, "loaded", refused)
+    monkeypatch.setattr("tutorlib.fault.context_broken", lambda: False)
+    outcome = find("08.2").grade(lambda: FIRST)
+    assert outcome.status == "failed"
+    assert "a block asks for more registers" in outcome.message
+
+
+def test_the_persistent_gemm_gets_a_block_for_each_multiprocessor(monkeypatch):
+    monkeypatch.setattr(device, "gpu", lambda: H200)
+    assert find("08.5").grid((4096, 4096, 4096)) == (132,)
+
+
+def test_a_race_says_how_fast(monkeypatch, capsys):
+    OnTorch(monkeypatch)
+    monkeypatch.setattr(KernelExercise, "measure", lambda *args: measurement(0.9))
+    race(vector_add("fp32"), (2**20,), {"tiles of 64": (in_tiles(64), blocks_of(64))})
+    assert capsys.readouterr().out.rstrip().endswith("500.0 µs, 0.90 of torch copy_")
+
+
+def test_what_nsight_compute_counts_is_a_table(monkeypatch, capsys):
+    def count(command, metrics, kernel):
+        assert command[1:4] == ["-m", "tutorlib.cpp_exercise", "08.4"]
+        return [dict(zip(metrics, (128, 3_665_000, 12.34, 30.1), strict=True))]
+
+    monkeypatch.setattr(device, "gpu", lambda: H200)
+    monkeypatch.setattr(cpp_exercise, "count", count)
+    profile({"nothing promised": ("08.4", FIRST)})
+    title, row = capsys.readouterr().out.splitlines()
+    assert title.split() == ["threads", "µs", "%", "of", "peak", "stalled"]
+    assert row.split() == ["nothing", "promised", "128.0", "3,665.0", "12.3", "30.1"]
+
+
+def test_a_launch_for_a_profiler(monkeypatch, tmp_path):
+    gpu = OnTorch(monkeypatch, lambda *args: None)
+    monkeypatch.setattr("tutorlib.exercises.find", lambda id: replace(find(id), bench_shape=(256, 128, 64)))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    (tmp_path / "gemm.cu").write_text(PROMISING)
+    launch_each(["08.4", str(tmp_path / "gemm.cu"), "08.5", str(tmp_path / "gemm.cu")])
+    assert gpu.launches == [("sm_90", (2, 1), (256, 128, 64)), ("sm_90", (132,), (256, 128, 64))]
+
+
+def test_a_launch_hands_over_the_arguments(monkeypatch):
+    """Pointers as 64 bits, sizes as the kernel's own integers: what the driver gets from cuda-bindings."""
+    from cuda.bindings import driver
+
+    calls = []
+    good = driver.CUresult.CUDA_SUCCESS
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(cuda_stream=7))
+    monkeypatch.setattr(driver, "cuModuleLoadData", lambda cubin: (good, "module"))
+    monkeypatch.setattr(driver, "cuModuleGetFunction", lambda module, name: (good, name))
+    monkeypatch.setattr(driver, "cuLaunchKernel", lambda *args: calls.append(args) or (good,))
+    a, b, c = (torch.zeros(8) for _ in range(3))
+    loaded(compile_cpp(ADD), (3,), (a, b, c, 8))()
+    pointers = tuple(x.data_ptr() for x in (a, b, c))
+    kinds = (ctypes.c_void_p,) * 3 + (ctypes.c_int32,)
+    assert calls == [(b"_Z10vector_addPKfS0_Pfi", 3, 1, 1, 1, 1, 1, 0, 7, ((*pointers, 8), kinds), 0)]
+
+
 @without_gpu
 def test_a_page_without_a_gpu(capsys):
-    import torch
-
     assert not run_cpp(ADD, (1,), *(torch.zeros(8) for _ in range(3)), 8)
     assert capsys.readouterr().out.startswith("compiled, not run: ")
     with pytest.raises(CompileFailed, match="parameters should be"):
         run_cpp(ADD, (1,), torch.zeros(8), 8)
     race(vector_add("fp32"), (2**20,), {"tiles of 64": (in_tiles(64), blocks_of(64))})
     assert "their speed: not run: " in capsys.readouterr().out
+    profile({"": ("08.1", ADD)})
+    assert capsys.readouterr().out.startswith("not counted: ")

@@ -1,11 +1,16 @@
 """Exercises whose answer is a CUDA Tile C++ kernel, written as a string that a function returns."""
 
-from collections.abc import Callable
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 from tutorlib import device
 from tutorlib.bench import Call
 from tutorlib.compile import CompileFailed
+from tutorlib.counters import NoCounters, count
 from tutorlib.exercise import Answer, Outcome, Unwritten, attempt
 from tutorlib.fault import RESTART, KernelFault, context_broken, fault
 from tutorlib.kernel import KernelExercise
@@ -105,6 +110,8 @@ def race(problem: Problem, shape: Shape, sources: dict[str, tuple[str, Callable[
     sources: title → source and grid. Raises CompileFailed, WrongWhenTimed and KernelFault.
     """
     reason = device.why_not("80")
+    with ThreadPoolExecutor() as pool:
+        list(pool.map(lambda pair: compile_cpp(pair[0], INSPECTED), sources.values()))
     for title, (source, grid) in sources.items():
         compiled = compile_cpp(source, INSPECTED)
         tma = "   TMA" if "cp.async.bulk.tensor" in compiled.instructions else "no TMA"
@@ -121,3 +128,55 @@ def race(problem: Problem, shape: Shape, sources: dict[str, tuple[str, Callable[
         print(line)
     if reason:
         print(f"their speed: not run: {reason}")
+
+
+COUNTED = {  # title → metric
+    "threads": "launch__block_size",  # of a block
+    "µs": "gpu__time_duration.sum",
+    "% of peak": "sm__throughput.avg.pct_of_peak_sustained_elapsed",  # of the SMs' busiest part
+    "stalled": "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",  # warps that wait for memory
+}
+
+
+def profile(sources: dict[str, tuple[str, str]]) -> None:
+    """Print what Nsight Compute counts of each source, launched as an exercise launches its answer to time it.
+
+    sources: title → the exercise's id and the source. Where nothing can be counted, a line says why.
+    """
+    if reason := device.why_not("80"):
+        print(f"not counted: {reason}")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        pairs = []
+        for n, (id, source) in enumerate(sources.values()):
+            file = Path(folder) / f"{n}.cu"
+            file.write_text(source, encoding="utf-8")
+            pairs += [id, str(file)]
+        try:
+            counted = count([sys.executable, "-m", __name__, *pairs], tuple(COUNTED.values()), "gemm")
+        except NoCounters as error:
+            print(f"not counted: {error}")
+            return
+    print(f"{'':28}{''.join(f'{name:>12}' for name in COUNTED)}")
+    for title, found in zip(sources, counted, strict=True):
+        values = dict(zip(COUNTED, found.values(), strict=True))
+        values["µs"] /= 1000
+        print(f"{title:28}{''.join(f'{value:12,.1f}' for value in values.values())}")
+
+
+def launch_each(arguments: Sequence[str]) -> None:
+    """Launch sources once each, for a profiler to watch: an exercise's id and a file, and so on in turns."""
+    import torch
+
+    from tutorlib.exercises import find
+
+    for id, file in zip(arguments[::2], arguments[1::2], strict=True):
+        exercise = find(id)
+        work = Work(exercise.problem, exercise.bench_shape)
+        compiled = compile_cpp(Path(file).read_text(encoding="utf-8"), target())
+        CppLauncher(compiled, exercise.grid).on(work)()
+        torch.cuda.synchronize()
+
+
+if __name__ == "__main__":
+    launch_each(sys.argv[1:])
