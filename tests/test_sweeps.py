@@ -41,13 +41,12 @@ def h200(monkeypatch, tmp_path):
         sweeps, "time", lambda _, kernel, shape, gpu: measurement(shape, 100 if kernel.name == "slow" else 400, 800)
     )
     monkeypatch.setattr(sweeps, "DATA", tmp_path / "sweeps")
-    monkeypatch.setattr(counters, "count", lambda command, metrics, kernel: [dict.fromkeys(metrics, 2.0)])
 
 
-def made_of(*names, sizes=(512, 1024, 2048), smem=0, counters=(), **facts):
+def made_of(*names, sizes=(512, 1024, 2048), smem=0, **facts):
     """What a sweep of these kernels measures."""
     candidates = tuple(Candidate(name, print, smem, facts) for name in names)
-    made = Sweep(gemm("bf16"), candidates, tuple((size,) * 3 for size in sizes), counters)
+    made = Sweep(gemm("bf16"), candidates, tuple((size,) * 3 for size in sizes))
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(SWEEPS, "made", lambda: made)
         return list(sweeps.measure("made"))
@@ -65,15 +64,20 @@ class TestMeasure:
     def test_what_does_not_fit_is_left_out(self, h200):
         assert made_of("huge", smem=228 * 1024) == []
 
-    def test_counters_of_a_launch_where_it_is_to_be_counted(self, h200, monkeypatch):
-        assert made_of("slow", counters=("dram.sum",))[0]["counters"] == {"dram.sum": 2.0}
-        assert "counters" not in made_of("slow")[0]
+    def test_counters_of_each_kernel_where_they_are_asked_for(self, h200, monkeypatch):
+        kernels = Candidate("a", print, 0), Candidate("b", print, 0)
+        monkeypatch.setitem(SWEEPS, "plain", lambda: Sweep(gemm("bf16"), kernels, ((8, 8, 8),)))
+        monkeypatch.setitem(SWEEPS, "counted", lambda: Sweep(gemm("bf16"), kernels, ((8, 8, 8),), ("dram.sum",)))
+        launches = [{"dram.sum": 1.0}, {"dram.sum": 2.0}]
+        monkeypatch.setattr(counters, "count", lambda command, metrics, kernel: launches)
+        assert sweeps.counted("plain") == {}
+        assert sweeps.counted("counted") == {"a": {"dram.sum": 1.0}, "b": {"dram.sum": 2.0}}
 
         def refuse(*_):
             raise counters.NoCounters("ERR_NVGPUCTRPERM")
 
         monkeypatch.setattr(counters, "count", refuse)
-        assert "counters" not in made_of("slow", counters=("dram.sum",))[0]
+        assert sweeps.counted("counted") == {}
 
     def test_written_and_read_again(self, h200):
         points = json.loads(json.dumps(made_of("slow", "fast")))
@@ -87,6 +91,15 @@ class TestMeasure:
         monkeypatch.setitem(SWEEPS, "gemm_rungs", lambda: sweep)
         done = CliRunner().invoke(app, ["sweep", "gemm_rungs"])
         assert done.output.startswith("slow, 512×512×512: 0.125 of cuBLAS, spread 1.0%\nwrote ")
+        assert sweeps.all_data("gemm_rungs")[0]["complete"]
+
+    def test_a_sweep_that_ran_out_of_time_says_so(self, h200, monkeypatch):
+        sweep = Sweep(gemm("bf16"), (Candidate("slow", print, 0), Candidate("fast", print, 0)), ((512, 512, 512),))
+        monkeypatch.setitem(SWEEPS, "gemm_rungs", lambda: sweep)
+        CliRunner().invoke(app, ["sweep", "gemm_rungs", "--seconds", "0"])
+        (data,) = sweeps.all_data("gemm_rungs")
+        assert [point["name"] for point in data["points"]] == ["slow"]
+        assert not data["complete"]
 
     def test_without_a_gpu_and_with_an_unknown_name(self, monkeypatch):
         assert "There is no sweep x" in CliRunner().invoke(app, ["sweep", "x"]).output
@@ -119,7 +132,7 @@ def stages(h200):
         for name, count, tile in (("slow", 2, [64, 64, 64]), ("a", 3, [64, 64, 64]), ("slow", 2, [128, 64, 64]))
         for point in made_of(name, sizes=(4096,), stages=count, tile=tile)
     ]
-    return {"machine": MACHINE, "points": points}
+    return {"machine": MACHINE, "complete": True, "points": points}
 
 
 class TestFigures:
@@ -149,30 +162,27 @@ class TestFigures:
         axes = sweep_plots.gemm_stages([stages]).axes[0]
         assert [text.get_text() for text in axes.texts] == ["100", "400", "100"]
         assert [label.get_text() for label in axes.get_yticklabels()] == ["64×64×64", "128×64×64"]
+        assert axes.get_xlabel().endswith("no room in shared memory")
+        assert sweep_plots.gemm_stages([{**stages, "complete": False}]).axes[0].get_xlabel().endswith("not measured")
         hatched, outlined = ([p for p in axes.patches if bool(p.get_hatch()) is wanted] for wanted in (True, False))
         assert [patch.get_xy() for patch in hatched] == [(0.5, 0.5)]
         assert [patch.get_xy() for patch in outlined] == [(0.5, -0.5)]
         assert outlined[0].get_edgecolor()[:3] == pytest.approx([int(MARK[n : n + 2], 16) / 255 for n in (1, 3, 5)])
 
     def test_orders_beside_the_model(self, h200):
-        points = made_of(
-            "raster", "groups of 8", sizes=(4096, 8192), counters=(MEMORY_READ, WAVES), tile=[128, 128, 64]
-        )
-        for point in points:
-            point["counters"] = {MEMORY_READ: 2e9, WAVES: 4096 / 264}
-        _, memory = sweep_plots.gemm_orders([{"machine": MACHINE, "points": points}]).axes
+        points = made_of("raster", "groups of 8", sizes=(4096, 8192), tile=[128, 128, 64])
+        counted = {name: {MEMORY_READ: 2e9, WAVES: 4096 / 264} for name in ("raster", "groups of 8")}
+        _, memory = sweep_plots.gemm_orders([{"machine": MACHINE, "counters": counted, "points": points}]).axes
         assert [bar.get_width() for bar in memory.patches] == [2, 2]
         raster, grouped = (x for x, _ in memory.collections[0].get_offsets())
         assert raster > 2 * grouped > memory.get_lines()[0].get_xdata()[0]
         assert memory.get_lines()[0].get_xdata()[0] == pytest.approx(2 * 2 * 8192 * 8192 / 1e9)
 
     def test_orders_without_counters_or_hardware(self, h200):
-        points = made_of("raster", counters=(MEMORY_READ, WAVES), tile=[128, 128, 64])
-        _, memory = sweep_plots.gemm_orders([{"machine": UNKNOWN, "points": points}]).axes
+        points, counted = made_of("raster", tile=[128, 128, 64]), {"raster": {MEMORY_READ: 2e9, WAVES: 4096 / 264}}
+        _, memory = sweep_plots.gemm_orders([{"machine": UNKNOWN, "counters": counted, "points": points}]).axes
         assert not memory.collections
-        for point in points:
-            del point["counters"]
-        _, memory = sweep_plots.gemm_orders([{"machine": MACHINE, "points": points}]).axes
+        _, memory = sweep_plots.gemm_orders([{"machine": MACHINE, "counters": {}, "points": points}]).axes
         assert memory.get_xlabel().startswith("no counters")
 
     @pytest.mark.parametrize("name", ["gemm_ladder", "gemm_orders", "gemm_stages", "roofline"])

@@ -139,8 +139,13 @@ def evidence(
 
 
 @app.command()
-def sweep(names: Annotated[list[str] | None, typer.Argument(help="Sweeps by name; default: all.")] = None) -> None:
+def sweep(
+    names: Annotated[list[str] | None, typer.Argument(help="Sweeps by name; default: all.")] = None,
+    seconds: Annotated[float, typer.Option(min=0, help="Begin no measurement later than this, in each.")] = 3600,
+) -> None:
     """Time many kernels at many sizes on this GPU: figures/data/sweeps/."""
+    import time
+
     from tutorlib import device, sweeps
 
     for name in names or sweeps.SWEEPS:
@@ -148,12 +153,15 @@ def sweep(names: Annotated[list[str] | None, typer.Argument(help="Sweeps by name
             raise fail(f"There is no sweep {name}; there are {', '.join(sweeps.SWEEPS)}.")
     gpu_machine(device.this_machine())
     for name in names or sweeps.SWEEPS:
-        points = []
+        points, complete, end = [], True, time.monotonic() + seconds
         for point in sweeps.measure(name):
             shape, noise = "×".join(map(str, point["shape"])), point["spread"]
             out.print(f"{point['name']}, {shape}: {point['ratio']:.3f} of {point['baseline']}, spread {noise:.1%}")
             points.append(point)
-        out.print(f"wrote {sweeps.write(name, points)}", markup=False)
+            if time.monotonic() > end:
+                complete = False
+                break
+        out.print(f"wrote {sweeps.write(name, points, complete)}", markup=False)
 
 
 @app.command()

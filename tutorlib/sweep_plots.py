@@ -151,7 +151,7 @@ def draw_roofline(axes: "Axes", data: Data, hardware: Hardware) -> None:
 
 
 def gemm_orders(everything: list[Data] | None = None) -> "Figure":
-    """Orders of blocks: speed over size, and what memory sends at the largest, counted and by the model of notebook 11.
+    """Orders of blocks: speed over size, and what memory sends at the largest, counted and by the model of `l2`.
 
     A row for each GPU. Raises NoData.
     """
@@ -171,11 +171,11 @@ def gemm_orders(everything: list[Data] | None = None) -> "Figure":
 def draw_memory(axes: "Axes", data: Data) -> None:
     """GB that memory sends, a bar for each order; strokes for the model, a line for A and B once."""
     largest = max(point["shape"] for point in data["points"])
-    points = [point for point in data["points"] if point["shape"] == largest and "counters" in point]
-    names = [point["name"] for point in points]
-    models = [modelled(point, hardware_of(data["machine"]["gpu"])) for point in points]
-    axes.barh(names, [point["counters"][MEMORY_READ] / 1e9 for point in points], color=CATEGORIES[0], label="counted")
-    if points and None not in models:
+    points = [point for point in data["points"] if point["shape"] == largest and point["name"] in data["counters"]]
+    names, found = [point["name"] for point in points], [data["counters"][point["name"]] for point in points]
+    axes.barh(names, [counts[MEMORY_READ] / 1e9 for counts in found], color=CATEGORIES[0], label="counted")
+    if points and (hardware := hardware_of(data["machine"]["gpu"])):
+        models = [modelled(point, counts[WAVES], hardware) for point, counts in zip(points, found, strict=True)]
         fetched = [model.fetched / 1e9 for model in models]
         axes.scatter(fetched, names, marker="|", s=900, color=INK, linewidths=3, label="model", zorder=3)
         axes.axvline(models[0].least / 1e9, color=MARK, linestyle="--", label="A and B once")
@@ -186,16 +186,11 @@ def draw_memory(axes: "Axes", data: Data) -> None:
     plain(axes)
 
 
-def modelled(point: dict, hardware: Hardware | None) -> Traffic | None:
-    """The model of a point of gemm_orders; None for a GPU that the hardware table lacks.
-
-    Half of L2, since both of its halves may keep a line, and blocks that drift by an eighth.
-    """
-    if hardware is None:
-        return None
+def modelled(point: dict, waves: float, hardware: Hardware) -> Traffic:
+    """The model of a point of gemm_orders: half of L2, since both halves may keep a line, and a drift of an eighth."""
     (m, n, k), (tile_m, tile_n, tile_k) = point["shape"], point["tile"]
     grid = -(-m // tile_m), -(-n // tile_n)
-    in_flight = round(grid[0] * grid[1] / point["counters"][WAVES])
+    in_flight = round(grid[0] * grid[1] / waves)
     tile_bytes = 2 * tile_m * tile_k, 2 * tile_n * tile_k
     order = ORDERS[point["name"]]
     return traffic(grid, order, -(-k // tile_k), tile_bytes, in_flight, hardware.l2 // 2, drift=0.125)
@@ -213,7 +208,7 @@ def gemm_stages(everything: list[Data] | None = None) -> "Figure":
 
 
 def draw_stages(axes: "Axes", data: Data) -> None:
-    """TFLOP/s in each cell; hatched is what does not fit into shared memory."""
+    """TFLOP/s in each cell; hatched is what was not measured, since it does not fit into shared memory."""
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.patches import Rectangle
 
@@ -234,6 +229,6 @@ def draw_stages(axes: "Axes", data: Data) -> None:
     axes.figure.colorbar(picture, ax=axes, label="TFLOP/s")
     axes.set_xticks(range(len(stages)), map(str, stages))
     axes.set_yticks(range(len(tiles)), ["×".join(map(str, tile)) for tile in tiles])
-    axes.set_xlabel("stages; hatched: more than a block's shared memory")
+    axes.set_xlabel(f"stages; hatched: {'no room in shared memory' if data['complete'] else 'not measured'}")
     shape = "×".join(map(str, data["points"][0]["shape"]))
     axes.set_title(f"{data['machine']['gpu']}, {shape} bf16, tiles of M×N×K", loc="left", color=INK)

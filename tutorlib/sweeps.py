@@ -44,7 +44,8 @@ class Candidate:
 class Sweep:
     """Kernels that solve the same problem, and the shapes at which they are timed beside its baseline.
 
-    counters: what ncu counts of a launch besides, where there is an ncu that may.
+    shapes: the most telling first, in case there is no time for all.
+    counters: what ncu counts of each kernel at the first shape, where there is an ncu that may.
     """
 
     problem: Problem
@@ -60,15 +61,14 @@ def gemm_rungs() -> Sweep:
     def rung(name: str, config: GemmConfig, *parts: Any) -> Candidate:
         return Candidate(name, make_gemm(config, *parts), config.smem_bytes)
 
-    by_eight = partial(grouped, group=8)
     rungs = (
         rung("09 one buffer", GemmConfig(), single_buffer),
         rung("10 two buffers", GemmConfig(stages=2), multistage),
-        rung("11 grid swizzle", GemmConfig(stages=2), multistage, by_eight),
-        rung("12 three stages", GemmConfig(stages=3), multistage, by_eight),
-        rung("12 tuned", GemmConfig((128, 256, 32), (2, 4), 4), multistage, by_eight),
+        rung("11 grid swizzle", GemmConfig(stages=2), multistage, partial(grouped, group=8)),
+        rung("12 three stages", GemmConfig(stages=3), multistage, partial(grouped, group=8)),
+        rung("12 tuned", GemmConfig((128, 256, 32), (2, 4), 4), multistage, partial(grouped, group=8)),
     )
-    return Sweep(gemm("bf16"), rungs, tuple((n, n, n) for n in (512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192)))
+    return Sweep(gemm("bf16"), rungs, tuple((n, n, n) for n in (4096, 8192, 2048, 1024, 512, 3072, 6144, 1536, 768)))
 
 
 def gemm_stages() -> Sweep:
@@ -77,19 +77,16 @@ def gemm_stages() -> Sweep:
 
     tiles = (
         ((64, 64, 64), (2, 1)),
-        ((128, 64, 64), (4, 1)),
         ((128, 128, 32), (2, 2)),
         ((128, 128, 64), (2, 2)),
         ((128, 256, 32), (2, 4)),
-        ((256, 128, 32), (4, 2)),
         ((128, 256, 64), (2, 4)),
     )
-    configs = [GemmConfig(tile, warps, stages) for tile, warps in tiles for stages in range(2, 7)]
-    by_eight = partial(grouped, group=8)
+    configs = [GemmConfig(tile, warps, stages) for tile, warps in tiles for stages in range(2, 6)]
     candidates = tuple(
         Candidate(
             f"{'×'.join(map(str, config.tile))}, {config.stages} stages",
-            make_gemm(config, multistage, by_eight),
+            make_gemm(config, multistage, partial(grouped, group=8)),
             config.smem_bytes,
             {"tile": list(config.tile), "stages": config.stages},
         )
@@ -108,7 +105,7 @@ def gemm_orders() -> Sweep:
         Candidate(name, make_gemm(config, multistage, order), config.smem_bytes, {"tile": list(config.tile)})
         for name, order in orders.items()
     )
-    shapes = tuple((n, n, n) for n in (2048, 4096, 8192))
+    shapes = tuple((n, n, n) for n in (8192, 4096, 2048))
     return Sweep(gemm("bf16"), candidates, shapes, (counters.MEMORY_READ, counters.L2_READ, counters.WAVES))
 
 
@@ -149,12 +146,8 @@ def measure(name: str) -> Iterator[Point]:
             if candidate.smem_bytes <= room:
                 measured = asdict(time(sweep.problem, candidate, shape, gpu))
                 del measured["versions"], measured["gpu"]  # the file says them once
-                yield {
-                    "name": candidate.name,
-                    **candidate.facts,
-                    **{key: value for key, value in measured.items() if value is not None},
-                    **counted(name, candidate, shape, sweep.counters),
-                }
+                kept = {key: value for key, value in measured.items() if value is not None}
+                yield {"name": candidate.name, **candidate.facts, **kept}
 
 
 def time(problem: Problem, candidate: Candidate, shape: Shape, gpu: device.GPU) -> Measurement:
@@ -168,37 +161,43 @@ def time(problem: Problem, candidate: Candidate, shape: Shape, gpu: device.GPU) 
     return measured
 
 
-def counted(name: str, candidate: Candidate, shape: Shape, metrics: tuple[str, ...]) -> dict[str, Any]:
-    """{"counters": {metric: count}} of one launch in a process of its own; {} where nothing is asked for or counted."""
-    if not metrics:
+def counted(name: str) -> dict[str, dict[str, float]]:
+    """The sweep's counters of each of its kernels at its first shape; {} where none are asked for, or none come."""
+    sweep = SWEEPS[name]()
+    if not sweep.counters:
         return {}
-    command = [sys.executable, "-m", "tutorlib.sweeps", name, candidate.name, *map(str, shape)]
     try:
-        (found,) = counters.count(command, metrics, KERNEL)
+        launches = counters.count([sys.executable, "-m", "tutorlib.sweeps", name], sweep.counters, KERNEL)
     except counters.NoCounters:
         return {}
-    return {"counters": found}
+    return dict(zip((candidate.name for candidate in sweep.candidates), launches, strict=True))
 
 
-def launch(name: str, candidate: str, shape: Shape) -> None:
-    """Compile one candidate of a sweep and call it once, for ncu to look at."""
+def launch(name: str) -> None:
+    """Call each kernel of a sweep once at its first shape, for ncu to look at."""
     import torch
 
     sweep = SWEEPS[name]()
-    (kernel,) = (kernel for kernel in sweep.candidates if kernel.name == candidate)
-    exercise = KernelExercise("sweep", candidate, 0, problem=sweep.problem, shapes=(shape,))
-    work = Work(sweep.problem, shape)
+    work = Work(sweep.problem, sweep.shapes[0])
     work.refill(new_generator())
-    kernel.launcher(exercise, shape).on(work)()
+    for candidate in sweep.candidates:
+        exercise = KernelExercise("sweep", candidate.name, 0, problem=sweep.problem, shapes=sweep.shapes)
+        candidate.launcher(exercise, sweep.shapes[0]).on(work)()
     torch.cuda.synchronize()
 
 
-def write(name: str, points: list[Point]) -> Path:
-    """figures/data/sweeps/h200_gemm_rungs.json, for an H200."""
+def write(name: str, points: list[Point], complete: bool = True) -> Path:
+    """figures/data/sweeps/h200_gemm_rungs.json, for an H200. complete: there was time for all that fits."""
     machine = device.this_machine()
     path = DATA / f"{evidence.file_of(machine['gpu']).stem}_{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = {"machine": machine, "date": date.today().isoformat(), "points": points}
+    data = {
+        "machine": machine,
+        "date": date.today().isoformat(),
+        "complete": complete,
+        "counters": counted(name),
+        "points": points,
+    }
     path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     return path
 
@@ -209,4 +208,4 @@ def all_data(name: str) -> list[evidence.Data]:
 
 
 if __name__ == "__main__":
-    launch(sys.argv[1], sys.argv[2], tuple(map(int, sys.argv[3:])))
+    launch(sys.argv[1])
