@@ -169,11 +169,11 @@ for config in CONFIGS:
 #
 # Stages, tile and warps play together. A larger tile needs fewer bytes for its arithmetic (09.1). A thread's share of
 # the sums are registers, and 255 is all there is: so a larger tile needs more warps. A shorter step along K makes room
-# for more stages, and pays with more barriers. The heat map shows what was measured (`tutor plots stages`, if there is
-# data).
+# for more stages, and pays with more barriers. The heat map shows what was measured (`tutor sweep gemm_stages`,
+# then `tutor plots gemm_stages`).
 
 # %%
-pictures = list((ROOT / "figures").glob("*stages*.png"))
+pictures = list((ROOT / "figures").glob("gemm_stages.png"))
 for picture in pictures:
     display(Image(picture))
 if not pictures:

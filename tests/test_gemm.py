@@ -10,7 +10,16 @@ from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 from tutorlib import device
 from tutorlib.compile import CompileFailed, TensorSpec, compile_cute
 from tutorlib.exercises.n09_gemm_baseline import columns, mma_column
-from tutorlib.gemm import GemmConfig, grouped, make_gemm, multistage, raster, single_buffer, store_through_smem
+from tutorlib.gemm import (
+    GemmConfig,
+    by_eighths,
+    grouped,
+    make_gemm,
+    multistage,
+    raster,
+    single_buffer,
+    store_through_smem,
+)
 from tutorlib.kernel import KernelExercise
 from tutorlib.problem import gemm
 from tutorlib.reading import counts, opcodes, story
@@ -18,9 +27,9 @@ from tutorlib.reading import counts, opcodes, story
 RUNGS = {
     "one buffer": make_gemm(GemmConfig(), single_buffer),
     "two stages": make_gemm(GemmConfig(stages=2), multistage),
-    "grouped": make_gemm(GemmConfig(stages=2), multistage, partial(grouped, group=8)),
-    "three stages": make_gemm(GemmConfig(stages=3), multistage, partial(grouped, group=8)),
-    "tuned": make_gemm(GemmConfig((128, 256, 32), (2, 4), 4), multistage, partial(grouped, group=8)),
+    "grouped": make_gemm(GemmConfig(stages=2), multistage, by_eighths),
+    "three stages": make_gemm(GemmConfig(stages=3), multistage, by_eighths),
+    "tuned": make_gemm(GemmConfig((128, 256, 32), (2, 4), 4), multistage, by_eighths),
 }
 TRIPLES = [
     (1, 1, 8),
@@ -85,7 +94,7 @@ def test_the_detour_takes_whole_tiles():
 @pytest.mark.parametrize("grid", [(1, 1), (8, 8), (13, 5), (5, 13), (32, 17)])
 def test_an_order_of_blocks_visits_every_tile_once(grid, group):
     everything = sorted((m, n) for m in range(grid[0]) for n in range(grid[1]))
-    for order in (raster, partial(grouped, group=group)):
+    for order in (raster, by_eighths, partial(grouped, group=group)):
         assert sorted(order(block, *grid) for block in range(len(everything))) == everything
 
 

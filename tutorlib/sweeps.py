@@ -56,7 +56,7 @@ class Sweep:
 
 def gemm_rungs() -> Sweep:
     """The ladder of notebooks 09 to 12 over square sizes; last its three stages' kernel in the tile that suits it."""
-    from tutorlib.gemm import GemmConfig, grouped, make_gemm, multistage, single_buffer
+    from tutorlib.gemm import GemmConfig, by_eighths, make_gemm, multistage, single_buffer
 
     def rung(name: str, config: GemmConfig, *parts: Any) -> Candidate:
         return Candidate(name, make_gemm(config, *parts), config.smem_bytes)
@@ -64,16 +64,16 @@ def gemm_rungs() -> Sweep:
     rungs = (
         rung("09 one buffer", GemmConfig(), single_buffer),
         rung("10 two buffers", GemmConfig(stages=2), multistage),
-        rung("11 grid swizzle", GemmConfig(stages=2), multistage, partial(grouped, group=8)),
-        rung("12 three stages", GemmConfig(stages=3), multistage, partial(grouped, group=8)),
-        rung("12 tuned", GemmConfig((128, 256, 32), (2, 4), 4), multistage, partial(grouped, group=8)),
+        rung("11 grid swizzle", GemmConfig(stages=2), multistage, by_eighths),
+        rung("12 three stages", GemmConfig(stages=3), multistage, by_eighths),
+        rung("12 tuned", GemmConfig((128, 256, 32), (2, 4), 4), multistage, by_eighths),
     )
     return Sweep(gemm("bf16"), rungs, tuple((n, n, n) for n in (4096, 8192, 2048, 1024, 512, 3072, 6144, 1536, 768)))
 
 
 def gemm_stages() -> Sweep:
     """Notebook 12's kernel at 4096³ for every number of stages and a choice of tiles."""
-    from tutorlib.gemm import GemmConfig, grouped, make_gemm, multistage
+    from tutorlib.gemm import GemmConfig, by_eighths, make_gemm, multistage
 
     tiles = (
         ((64, 64, 64), (2, 1)),
@@ -86,7 +86,7 @@ def gemm_stages() -> Sweep:
     candidates = tuple(
         Candidate(
             f"{'×'.join(map(str, config.tile))}, {config.stages} stages",
-            make_gemm(config, multistage, partial(grouped, group=8)),
+            make_gemm(config, multistage, by_eighths),
             config.smem_bytes,
             {"tile": list(config.tile), "stages": config.stages},
         )
@@ -116,6 +116,13 @@ def tile_rungs() -> Sweep:
     return tile_sweeps.tile_rungs()
 
 
+def tile_fp8() -> Sweep:
+    """What was tried for the last rung of notebook 07."""
+    from tutorlib import tile_sweeps
+
+    return tile_sweeps.tile_fp8()
+
+
 def tile_space() -> Sweep:
     """The space of notebook 07's tiles and hints."""
     from tutorlib import tile_sweeps
@@ -128,6 +135,7 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "gemm_stages": gemm_stages,
     "gemm_orders": gemm_orders,
     "tile_rungs": tile_rungs,
+    "tile_fp8": tile_fp8,
     "tile_space": tile_space,
 }
 

@@ -1,7 +1,6 @@
 """Exercises of notebook 12: any number of stages, what they cost, and the fastest configuration."""
 
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 
 from tutorlib.exercise import Answer, Exercise, Mistake, Outcome, equals
@@ -88,9 +87,9 @@ def with_loop(answer: Answer) -> Answer:
 
 
 def with_config(answer: Answer) -> Answer:
-    from tutorlib.gemm import grouped, make_gemm, multistage
+    from tutorlib.gemm import by_eighths, make_gemm, multistage
 
-    return make_gemm(answer(), multistage, partial(grouped, group=8))
+    return make_gemm(answer(), multistage, by_eighths)
 
 
 EXERCISES = (

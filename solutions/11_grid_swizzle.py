@@ -1,0 +1,236 @@
+# %% [markdown]
+# # 11 · Which block does which tile
+#
+# A GEMM's blocks are independent: any order of them gives the same C. But some hundred of them run at the same time,
+# and what they read together is what the L2 cache has to hold. Which tiles are computed *together* is our choice, and
+# it costs three lines at the top of the kernel. Nothing else changes: not the loop, not the layouts.
+#
+# This page has a surprise in it, about a remapping that was published, and a lesson about cache hit rates.
+
+# %%
+import json
+from collections import Counter
+from functools import partial
+
+import cutlass
+from IPython.display import Image, display
+
+from tutorlib import check, l2
+from tutorlib import gemm as course
+from tutorlib.compile import TensorSpec, compile_cute
+from tutorlib.course import ROOT
+from tutorlib.device import hardware_of
+from tutorlib.draw import show_block_order
+from tutorlib.evidence import all_data
+from tutorlib.gemm import GemmConfig, make_gemm
+from tutorlib.kernel_widgets import explore_block_order
+from tutorlib.plots import rungs_of
+from tutorlib.reading import story
+
+# %% [markdown]
+# ## What a wave reads
+#
+# Blocks start in the order of their numbers. With 132 multiprocessors and two blocks on each, 264 run at a time: a
+# *wave*. In each step along K every one of them wants a tile of A, the same for all blocks in its row of C, and a tile
+# of B, the same for all in its column. Who comes first fetches it from device memory, the others find it in L2.
+#
+# So far the block number runs down the rows of C first (**raster order**). In a small picture: 16×16 tiles of C, 32
+# blocks at a time. Green is what the first wave reads.
+
+# %%
+show_block_order((16, 16), {"raster": l2.raster}, 32)
+
+# %% [markdown]
+# All of A, and two columns of B. Is there a better set of 32 tiles?
+#
+# **Exercise 11.1** (about 2 lines). Write `footprint(tiles)`: how many tiles of A and of B, together, the blocks with
+# these tiles `(m, n)` of C read in one step along K, if each is fetched once.
+
+
+# %%
+def footprint(tiles):
+    ### BEGIN SOLUTION (about 2 lines)
+    rows, columns = zip(*tiles, strict=True)
+    return len(set(rows)) + len(set(columns))
+    ### END SOLUTION
+
+
+# %%
+check("11.1", footprint)
+
+# %% [markdown]
+# For a rectangle of *r* × *c* tiles the footprint is *r* + *c*, and *r* · *c* is fixed: a square is best. So take
+# **groups** of rows: down `group` rows, next column, down again, until the group is done.
+
+# %%
+show_block_order((16, 16), {"raster": l2.raster, "groups of 4": partial(l2.grouped, group=4)}, 32)
+
+# %% [markdown]
+# ## A remapping that was published
+#
+# Schreiber's [ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), which these notebooks
+# follow, has such a step. As published it brings 111 % → 112 % of cuBLAS on an A100. The code is in `tutorlib/l2.py` as
+# `as_published`, with a factor of 8. Before one trusts an order of blocks, one thing has to be known: does every tile
+# get exactly one block?
+#
+# **Exercise 11.2** (about 5 lines). Write `visits(order, rows, columns)` for a function `order(block, rows, columns)` →
+# `(m, n)`. Blocks are numbered from 0 to rows · columns − 1. Return two sorted lists: the tiles of the grid that no
+# block computes, and the tiles that more than one does (also where they lie outside of the grid).
+
+
+# %%
+def visits(order, rows, columns):
+    ### BEGIN SOLUTION (about 5 lines)
+    taken = Counter(order(block, rows, columns) for block in range(rows * columns))
+    never = [(m, n) for m in range(rows) for n in range(columns) if (m, n) not in taken]
+    often = sorted(tile for tile, times in taken.items() if times > 1)
+    return never, often
+    ### END SOLUTION
+
+
+# %%
+check("11.2", visits)
+
+# %% [markdown]
+# Now look at the published order, first where 8 divides the rows, then where it does not. Hatched tiles are computed
+# by nobody; red ones by several blocks.
+
+# %%
+show_block_order((16, 16), {"as published, 16 rows": l2.as_published}, 32)
+
+# %%
+show_block_order((12, 16), {"as published, 12 rows": l2.as_published, "groups of 8": l2.grouped}, 32)
+
+# %% [markdown]
+# Two findings.
+#
+# **Where 8 divides the rows, it is raster order.** Follow the code: the row is outer % (rows / 8) · 8 + inner, with
+# outer = block // 8 and inner = block % 8. That is block % rows. The digits are taken apart and put together again, to
+# the same number. So the step from 111 to 112 % was not due to the order of the blocks.
+#
+# **Where 8 does not divide the rows, it is wrong.** The blocks that would land below the last row fall back to their
+# raster tile, which somebody else has, too; and other tiles are left over. At square powers of two, where such kernels
+# are measured, nobody notices.
+#
+# It is no shame to write this, and five lines find it: an order of blocks is a function from a small set to itself, and
+# one can simply try all of it. That it is raster order on grids of powers of two, too:
+
+# %%
+powers = [(2**i, 2**j) for i in range(3, 7) for j in range(3, 7)]
+print(all(l2.as_published(b, *grid) == l2.raster(b, *grid) for grid in powers for b in range(grid[0] * grid[1])))
+
+# %% [markdown]
+# ## Groups that are groups
+#
+# **Exercise 11.3** (about 5 lines). Write `grouped(block, rows, columns, group)`: the first `group` rows of tiles are
+# all visited before the next ones, down first, then across. If `group` does not divide the rows, the last group has
+# fewer. Use `cutlass.min` where you need a minimum: it takes plain numbers, and it takes the numbers of a running
+# kernel, in which `block` is not known while the kernel is compiled.
+
+
+# %%
+def grouped(block, rows, columns, group):
+    ### BEGIN SOLUTION (about 5 lines)
+    span = group * columns
+    first = block // span * group
+    height = cutlass.min(rows - first, group)
+    place = block % span
+    return first + place % height, place // height
+    ### END SOLUTION
+
+
+# %%
+check("11.3", grouped)
+
+# %% [markdown]
+# ## What L2 makes of it
+#
+# The picture of waves says how much is read at one moment. How much comes from device memory in the end depends on what
+# L2 still holds when it is asked for again. `l2.traffic` plays all loads of a GEMM through a cache that forgets what
+# was used longest ago. Two things had to go into it before it agreed with the counters of an H200 (the tests compare):
+# L2 has two halves, which keep copies of the same lines, so half of its size counts; and blocks do not stay in step, so
+# the loads of a "wave" are spread out.
+
+# %%
+h200 = hardware_of("NVIDIA H200")
+for size in (4096, 8192):
+    grid, k_tiles = (size // 128, size // 128), size // 64
+    least = None
+    for group in (0, 4, 8, 16):
+        order = partial(l2.grouped, group=group) if group else l2.raster
+        seen = l2.traffic(grid, order, k_tiles, (128 * 64 * 2, 128 * 64 * 2), 2 * h200.sms, h200.l2 // 2, drift=0.125)
+        name = f"groups of {group}" if group else "raster"
+        print(f"{size}: {name:12} {seen.fetched / 1e9:5.2f} GB from memory, hit rate {seen.hit_rate:.0%}")
+    print(f"{size}: {'the least':12} {seen.least / 1e9:5.2f} GB")
+
+# %% [markdown]
+# **Predict.** At 8192 raster order reads several times as much from memory. How much slower is it? Work it out: how
+# long do these bytes take at the datasheet's bandwidth, and how long does the arithmetic take?
+
+# %%
+explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
+
+# %% [markdown]
+# ## In the kernel
+#
+# The place is the line `m, n = order(block, …)` at the top of `gemm_kernel`. All that follows is made of *m* and *n*.
+#
+# **Exercise 11.4** (about 1 line). Write `in_groups(block, rows, columns)`, for the kernel: your `grouped`, with the
+# group that you think best. `rows` and `columns` are known while the kernel is compiled, so the group may depend on
+# them. It is first tried with plain numbers, then compiled into the two-stage kernel of notebook 10, and timed at
+# 8192³.
+
+
+# %%
+def in_groups(block, rows, columns):
+    ### BEGIN SOLUTION (about 1 line)
+    return grouped(block, rows, columns, max(1, rows // 8))
+    ### END SOLUTION
+
+
+# %%
+check("11.4", in_groups)
+
+# %%
+gemm = make_gemm(GemmConfig(stages=2), course.multistage, order=in_groups)
+
+# %% [markdown]
+# What does the remapping cost? The grid is known when the kernel is compiled, so its divisions become multiplications,
+# once in a block's life. Compare the PTX up to the first copy, and the story after it:
+
+# %%
+SQUARE = [TensorSpec((8192, 8192), "bf16")] * 3
+for name, order in {"raster": l2.raster, "groups": course.by_eighths}.items():
+    compiled = compile_cute(make_gemm(GemmConfig(stages=2), course.multistage, order), SQUARE)
+    lines = compiled.body.splitlines()
+    ahead = next(n for n, line in enumerate(lines) if "cp.async" in line)
+    print(
+        f"{name}: {ahead} instructions before the first copy; {compiled.registers} registers\n  {story(compiled.ptx)}"
+    )
+
+# %% [markdown]
+# ## Measured
+#
+# Orders of blocks beside each other, with what the GPU's counters saw of the traffic (`tutor sweep gemm_orders`,
+# `tutor plots gemm_orders`), and the ladder.
+
+# %%
+for path in sorted((ROOT / "figures/data/sweeps").glob("*_gemm_orders.json")):
+    print(path.name, json.loads(path.read_text()).get("date", ""))
+for name in ("gemm_orders", "gemm_ladder"):
+    for picture in (ROOT / "figures").glob(f"{name}.png"):
+        display(Image(picture))
+for data in all_data():
+    for title, measured in [rung for notebook in ("09", "10", "11") for rung in rungs_of(data, notebook)]:
+        shape = "×".join(map(str, measured["shape"]))
+        print(f"{title:24} {shape:16} {measured['tflops']:6.0f} TFLOP/s, {measured['ratio']:.2f} of cuBLAS")
+
+# %% [markdown]
+# Where the bars hardly differ while the traffic does, that is the lesson, and no failure. The copies run beside the
+# arithmetic, and as long as they are in time, nobody asks where they came from. A better hit rate is worth its time
+# where memory is the limit: with a smaller L2, with more blocks, with faster arithmetic. Notebooks 13 and 14 bring the
+# latter, and there the order of blocks comes back. (It also saves energy. A GPU that runs at its power limit can turn
+# that into clock.)
+#
+# **Keep this:** an order of blocks is a bijection, so test that it is one, on grids that nothing divides. And a hit
+# rate is not a speed: work out first whether the bytes are what the kernel waits for.
