@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutorlib import sweep_plots
+from tutorlib import sweep_plots, tile_plots
 from tutorlib.course import ROOT
 from tutorlib.device import hardware_of
 from tutorlib.evidence import Data, NoData, all_data
@@ -80,6 +80,8 @@ FIGURES: dict[str, Callable[[], "Figure"]] = {
     "gemm_stages": sweep_plots.gemm_stages,
     "roofline": sweep_plots.roofline,
     "swizzle": swizzle,
+    "tile_heatmap": tile_plots.tile_heatmap,
+    "tile_ladder": tile_plots.tile_ladder,
 }
 
 

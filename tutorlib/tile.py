@@ -67,7 +67,7 @@ class TileExercise(KernelExercise):
             return self.failed("it does not compile.", str(error))
 
     def lacks(self, answer: Answer) -> str | None:
-        """What the kernel, compiled for `needs`, has and should not, or should have and has not. Raises CompileFailed."""
+        """What is wrong with the instructions that it compiles to for `needs`, or None. Raises CompileFailed."""
         from tutorlib.compile import compile_cutile
 
         if not (self.requires or self.forbids):

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 SMEM = 227 * 1024  # bytes of shared memory that a block may have on sm_90, CUDA C++ Programming Guide, table 24
 ACCUMULATORS = 128  # registers for each thread: half of the 255 that it can address
+LEAST = 64  # accumulators: with fewer, a thread loads too much for what it computes
 STAGES = 2  # tiles of A and B in shared memory, at least: one in use, one on its way
 
 
@@ -69,10 +70,10 @@ class Config:
 
 
 def space(element_bytes: int = 2) -> Iterator[Config]:
-    """Every configuration of these tiles and hints that fits."""
+    """Every configuration of these tiles and hints that fits and gives each thread at least LEAST accumulators."""
     for tm, tn, tk, num_ctas, warps in product((64, 128, 256), (64, 128, 256), (32, 64, 128), (1, 2), (4, 8)):
         config = Config(tm, tn, tk, num_ctas=num_ctas, num_worker_warps=warps)
-        if config.fits(element_bytes):
+        if config.fits(element_bytes) and tm * tn >= num_ctas * warps * 32 * LEAST:
             yield config
 
 

@@ -1,4 +1,4 @@
-"""The sweeps of notebook 07: its ladder over sizes, and the whole space of its tiles and hints."""
+"""The sweeps of notebook 07: its ladder over sizes, ways to do 320 rows in fp8, the space of its tiles and hints."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -8,9 +8,10 @@ import cuda.tile as ct
 
 from tutorlib import device
 from tutorlib.kernel import KernelExercise
-from tutorlib.problem import Shape, gemm
+from tutorlib.problem import Shape, gemm, gemm_fp8
 from tutorlib.sweeps import Candidate, Sweep
 from tutorlib.tile import TileLauncher
+from tutorlib.tile_fp8 import slabs, straight_slabs, tiled
 from tutorlib.tile_gemm import Config, persistent, plain, space
 
 
@@ -64,3 +65,31 @@ def tile_space() -> Sweep:
     """Every configuration of `tile_gemm.space` at 4096³."""
     candidates = tuple(tuned(str(config), config) for config in space())
     return Sweep(gemm("bf16"), candidates, ((4096, 4096, 4096),))
+
+
+def tile_fp8() -> Sweep:
+    """What was tried for notebook 07's last rung, at 320×32576×7168."""
+
+    def on_every_sm(name: str, kernel: ct.kernel, *constants: Any, blocks: int = 1) -> TileCandidate:
+        return TileCandidate(
+            name=name,
+            host=kernel,
+            grid=lambda shape: (device.gpu().sms * blocks, 1, 1),
+            constants=lambda shape: constants,
+        )
+
+    wide = {"num_worker_warps": 8}
+    candidates = (
+        on_every_sm(
+            "64×128, 2 blocks on an SM, slow sums", tiled.replace_hints(occupancy=2), 64, 128, 128, False, blocks=2
+        ),
+        on_every_sm("64×256", tiled, 64, 256, 128, True),
+        on_every_sm("128×256, 8 warps", tiled.replace_hints(**wide), 128, 256, 128, True),
+        on_every_sm("(256 + 64)×128", straight_slabs.replace_hints(**wide), 128),
+        on_every_sm("128×(256 + 64), tk = 64", slabs.replace_hints(**wide), 64, 6, 6, 6, True),
+        on_every_sm("128×(256 + 64), latency 3, 3, 3", slabs.replace_hints(**wide), 128, 3, 3, 3, True),
+        on_every_sm("128×(256 + 64), latency 3, 6, 3", slabs.replace_hints(**wide), 128, 3, 6, 3, True),
+        on_every_sm("128×(256 + 64), no TMA stores", slabs.replace_hints(**wide), 128, 5, 5, 5, False),
+        on_every_sm("128×(256 + 64), latency 7, 5, 5, no TMA stores", slabs.replace_hints(**wide), 128, 7, 5, 5, False),
+    )
+    return Sweep(gemm_fp8(), candidates, ((320, 32576, 7168),))
