@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from tests.test_kernel import H200, measurement
-from tests.wrong.n08_tile_cpp import ADD, FIRST, PROMISING, WRONG_ON_GPU
-from tutorlib import cpp_exercise, device, launch, tile_cpp
+from tests.wrong.n08_tile_cpp import ADD, FIRST, PROMISING, TOO_SLOW, WRONG_ON_GPU
+from tutorlib import cpp_exercise, device, launch, targets, tile_cpp
 from tutorlib.build import parse
 from tutorlib.compile import CompileFailed
 from tutorlib.course import SOLUTIONS
@@ -189,23 +189,33 @@ def test_without_nvcc(nothing_kept, monkeypatch):
 # Exercises ------------------------------------------------------------------------------------------------------
 
 
+def cases(answers):
+    return [pytest.param(id, answer, id=f"{id}-{answer.__name__}") for id in answers for answer in answers[id]]
+
+
 @without_gpu
-@pytest.mark.parametrize("id", list(WRONG_ON_GPU))
-def test_wrong_kernels_compile_so_that_only_a_run_tells(id):
-    for answer in WRONG_ON_GPU[id]:
-        outcome = find(id).grade(answer)
-        assert outcome.status == "not_run", outcome.message
+@pytest.mark.parametrize(("id", "answer"), cases(WRONG_ON_GPU) + cases(TOO_SLOW))
+def test_wrong_kernels_compile_so_that_only_a_run_tells(id, answer):
+    outcome = find(id).grade(answer)
+    assert outcome.status == "not_run", outcome.message
 
 
 @needs_gpu
-@pytest.mark.parametrize(
-    ("id", "answer"),
-    [pytest.param(id, answer, id=f"{id}-{answer.__name__}") for id in WRONG_ON_GPU for answer in WRONG_ON_GPU[id]],
-)
+@pytest.mark.parametrize(("id", "answer"), cases(WRONG_ON_GPU))
 def test_a_wrong_kernel_loses_points_on_a_gpu(id, answer):
     outcome = find(id).grade(answer)
-    assert outcome.status in ("failed", "partial", "error")
+    assert outcome.status in ("failed", "partial")
     assert outcome.points < outcome.max_points
+
+
+@needs_gpu
+@pytest.mark.parametrize(("id", "answer"), cases(TOO_SLOW))
+def test_a_slow_kernel_loses_points_on_a_calibrated_gpu(id, answer):
+    if targets.target(f"sm_{device.gpu().arch}", id) is None:
+        pytest.skip("nobody has calibrated this GPU")
+    outcome = find(id).grade(answer)
+    assert outcome.status == "partial"
+    assert find(id).correctness_points <= outcome.points < outcome.max_points
 
 
 @pytest.mark.parametrize(
