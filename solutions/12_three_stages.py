@@ -57,8 +57,9 @@ explore_timeline(stages=3, latency=6, transfer=1, compute=3)
 #
 # whether there was something left to load or not. At the end of K there is nothing left. If the commit stood inside the
 # `if`, the groups that are allowed to stay open would be the last tiles themselves, and the loop would multiply what
-# has not arrived. (In the loop that the article prints whose ladder this is, `cp_async_fence` stands inside the `if`.
-# Such a loop gives right results as long as the last tiles happen to be fast. The rehearsal does not let it pass.)
+# has not arrived. (In the loop as the article prints it whose ladder this is, `cp_async_fence` stands inside the `if`;
+# in its author's kernel it stands outside. The printed loop gives right results as long as the last tiles happen to be
+# fast. The rehearsal does not let it pass.)
 #
 # **Exercise 12.1** (about 20 lines). Write it for any `steps.stages` from 2 on; with 2 it is notebook 10's loop. Fetch
 # registers ahead as there. The rehearsal plays it with 2, 3, 4 and 5 stages, also where K has fewer tiles than there
