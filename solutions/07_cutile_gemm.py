@@ -1,0 +1,525 @@
+# %% [markdown]
+# # 07 · A GEMM in cuTile, from eight lines to an autotuned kernel
+#
+# C = A·Bᵀ is where a GPU earns its money, and the kernel that you write first on this page has eight lines. The rest of
+# the page is about the distance from those lines to cuBLAS: the order in which blocks take their tiles, the shape of a
+# tile, and a handful of hints. Every rung changes a few lines and keeps the same contract: A is (M, K) and B is (N, K),
+# both row-major, C is (M, N), sums are kept in fp32.
+#
+# `check` interprets your kernels block by block, so a laptop tells right from wrong. A GPU adds what they are worth.
+# What the compiler makes of them you can read anywhere: it needs no GPU either.
+
+# %%
+from functools import partial
+
+import cuda.tile as ct
+import torch
+from IPython.display import Image, display
+
+from tutorlib import check, device, evidence, tile_gemm
+from tutorlib.compile import TensorSpec, compile_cutile
+from tutorlib.course import ROOT
+from tutorlib.draw import show_block_order
+from tutorlib.l2 import grouped as strips
+from tutorlib.l2 import raster, traffic
+from tutorlib.plots import rungs_of
+from tutorlib.sweeps import all_data
+from tutorlib.tile_gemm import Config, compiled, tile_of_product
+
+ZERO = ct.PaddingMode.ZERO
+h200 = device.hardware_of("NVIDIA H200")
+
+# %% [markdown]
+# ## Rung 1: a block for each tile of C
+#
+# Tile (m, n) of C needs row m of A's tiles and row n of B's, nothing else. So the block that owns it walks along K:
+# load a tile of A, load a tile of B, multiply, add; at the end it stores the sum once.
+#
+# Why tiles at all? Count what a block loads for each operation that it does. **Predict** before you run the cell: how
+# large must a square tile be before an H200 could feed its tensor cores from memory alone?
+
+# %%
+print(f"the tensor cores want {h200.flops['bf16'] / h200.bandwidth:.0f} operations for each byte from memory")
+for side in (16, 32, 64, 128, 256):
+    operations, bytes_loaded = 2 * side * side, (side + side) * 2  # for one step along K, bf16
+    print(f"{side:3}×{side:<3} tile: {operations / bytes_loaded:4.0f} operations for each byte")
+
+# %% [markdown]
+# Not even 256×256 is enough. What saves us is that blocks share. At 4096, the 32 blocks that own a row of 128×128 tiles
+# read the same row of A. If they read it at about the same time, memory sends it once and L2 the other 31 times. Rung
+# 2 is about *the same time*.
+#
+# **Exercise 07.1** (about 5 lines). Write the kernel. `ct.mma(x, y, total)` is x @ y + total for tiles of shapes (tm,
+# tk), (tk, tn) and (tm, tn). A tile of B is (tn, tk): `ct.transpose` it, which costs nothing here, since the tensor
+# cores read their operands either way. K may be no multiple of tk.
+
+
+# %%
+@ct.kernel
+def gemm(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int]):
+    m, n = ct.bid(0), ct.bid(1)
+    total = ct.zeros((tm, tn), ct.float32)
+    ### BEGIN SOLUTION (about 5 lines)
+    for k in range(ct.cdiv(a.shape[1], tk)):
+        rows = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
+        columns = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
+        total = ct.mma(rows, ct.transpose(columns), total)
+    ct.store(c, (m, n), total.astype(c.dtype))
+    ### END SOLUTION
+
+
+# %%
+check("07.1", gemm)
+
+# %% [markdown]
+# No thread, no barrier, no shared memory, no address. What did the compiler put in their place? This is the same
+# kernel (`tile_gemm.plain`, so that the cell runs before you have solved the exercise), compiled for three
+# generations of tensor cores:
+
+# %%
+matrices = [TensorSpec((4096, 4096), "bf16")] * 3
+of_interest = {"cp.async", "ldmatrix", "mma.sync", "cp.async.bulk.tensor", "mbarrier", "wgmma", "tcgen05"}
+for arch in ("sm_80", "sm_90", "sm_100"):
+    made = compile_cutile(tile_gemm.plain, [*matrices, 128, 128, 64], arch)
+    print(made, "\n   ", ", ".join(sorted(made.instructions & of_interest)))
+
+# %% [markdown]
+# On Ampere it is the pipeline that notebooks 09 to 12 build by hand: cp.async, ldmatrix, mma.sync. On Hopper, TMA
+# (`cp.async.bulk.tensor`) fills shared memory while wgmma empties it, in different warps of the same block. On
+# Blackwell the sums do not even live in registers any more. Eight lines, three machines: that is the bargain that
+# cuTile offers. What you give up is the say in *how*, and the rest of this page is about what say is left.
+#
+# **Keep this:** the block index picks a tile of C; the loop walks along K; the accumulator is fp32 until the store.
+
+# %% [markdown]
+# ## Rung 2: who runs at the same time
+#
+# C at 8192×8192 has 64×64 tiles of 128×128, and an H200 has 132 SMs. Blocks start in the order of their numbers; the
+# first 132 make up a *wave*. With the grid of rung 1 the row index runs fastest, so a wave is two columns of C's tiles
+# and a bit: it reads **all** of A and three rows of tiles of B.
+#
+# Now let the wave be a rectangle instead. Below are both orders in miniature, 16×16 tiles and 32 blocks in flight; the
+# colours are waves, and green marks the tiles of A and B that the first one reads.
+
+# %%
+small, in_flight = (16, 16), 32
+show_block_order(small, {"down the columns": raster, "strips of 4 rows": partial(strips, group=4)}, in_flight)
+
+# %% [markdown]
+# Same blocks, same work. The right one reads 12 rows of tiles where the left one reads 18. In the first column of a
+# strip, neighbouring blocks read the same tile of B and different ones of A; in the next column, the tiles of A are
+# those of the column before.
+#
+# **Exercise 07.2** (about 3 lines). Write `grouped(block, rows, columns, group)`: which tile (m, n) the block computes,
+# if C has rows×columns tiles and blocks go through strips of `group` rows, each strip column by column. The last strip
+# may be lower. Kernels will call your function with sizes that are known at run time only, so use arithmetic, `min`
+# and nothing else.
+
+
+# %%
+def grouped(block, rows, columns, group):
+    ### BEGIN SOLUTION (about 3 lines)
+    strip, place = block // (group * columns), block % (group * columns)
+    height = min(group, rows - strip * group)
+    return strip * group + place % height, place // height
+    ### END SOLUTION
+
+
+# %%
+check("07.2", grouped)
+
+# %% [markdown]
+# What is it worth? `traffic` sends a GEMM's tile loads through a model of L2, a cache in which the tile makes room
+# that was used longest ago. (Half of the H200's L2, since its two halves may both keep a tile; and blocks that drift
+# apart by an eighth: its docstring says why.) Which group is best? Say it before you run the cell.
+
+# %%
+size, tile, k_tile = 8192, 128, 64
+grid, tile_bytes = (size // tile, size // tile), (tile * k_tile * 2, tile * k_tile * 2)
+orders = {"columns": raster} | {f"{n} rows": partial(strips, group=n) for n in (1, 4, 8, 16, 32)}
+for name, order in orders.items():
+    seen = traffic(grid, order, size // k_tile, tile_bytes, h200.sms, h200.l2 // 2, drift=1 / 8)
+    sent = f"{seen.fetched / 1e9:5.2f} GB, and {seen.least / 1e9:.2f} at least"
+    print(f"{name:8} L2 has {seen.hit_rate:4.0%}; memory sends {sent}")
+
+# %% [markdown]
+# A wave of `group` rows is about 132 / group columns wide; it reads least when it is nearly square. That is why 8 or
+# 16 is the number in everybody's source, and why it hardly matters which.
+
+# %% [markdown]
+# ## The shape of a tile
+#
+# Larger tiles load less for each operation. So 128×256 should beat 128×128, and it is what NVIDIA's own sample has as
+# its default. On Hopper it is a catastrophe. The compiler will tell us why; look at the stack.
+
+# %%
+for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
+    made = compiled(Config(tm, tn))
+    print(f"{tm:3}×{tn:<3} {made.registers} registers, {made.stack_bytes:5,} bytes of stack for each thread")
+
+# %% [markdown]
+# A stack is local memory, and a kernel like this one needs none. It is there because something did not fit into
+# registers. What? The accumulator: on Hopper it is spread over the registers of the warps that compute, 4 of them
+# unless you say otherwise.
+
+# %%
+for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
+    print(f"{tm:3}×{tn:<3} {tm * tn // (4 * 32):4} accumulators for each of 128 threads")
+
+# %% [markdown]
+# A thread can address 255 registers. 128×128 leaves room for everything else; 128×256 does not, and so at every step
+# along K accumulators travel to memory and back. (On sm_100 the accumulator has a memory of its own: the same kernel
+# needs no stack there.) There are three ways out:
+#
+# - a smaller tile;
+# - **`num_worker_warps=8`**: twice the threads share the accumulator;
+# - **`num_ctas=2`**: two blocks on two SMs, a *cluster*, work on one tile, and each holds half of it. TMA sends what
+#   both need to both at once (*multicast*), so they even save loads.
+#
+# **Exercise 07.3** (about 5 lines). Write `hints(tm, tn)`: a dict of `num_ctas` and `num_worker_warps` with which the
+# bf16 GEMM with a (tm, tn) tile keeps nothing on its stack on Hopper, for tiles up to 256×256. A tile that fits without
+# hints gets `{}`. `check` asks the compiler.
+
+
+# %%
+def hints(tm, tn):
+    ### BEGIN SOLUTION (about 5 lines)
+    if tm * tn <= 128 * 128:
+        return {}
+    if tm * tn <= 128 * 256:
+        return {"num_worker_warps": 8}
+    return {"num_ctas": 2, "num_worker_warps": 8}
+    ### END SOLUTION
+
+
+# %%
+check("07.3", hints)
+
+# %% [markdown]
+# **Keep this:** before you time a kernel, read its report. A large stack in a GEMM means that the accumulator did not
+# fit, and nothing else that you tune will matter.
+
+# %% [markdown]
+# ## Hints, and what they change
+#
+# Hints never change a result. They stand in two places.
+#
+# *On the kernel*: `num_ctas`, `occupancy` (how many blocks should share an SM) and `num_worker_warps`. A hint that is
+# good for one GPU may be useless on another, so each takes a `ct.ByTarget`: `@ct.kernel(num_ctas=ct.ByTarget(sm_100=2,
+# default=1))`. `kernel.replace_hints(...)` gives you a copy with others.
+#
+# *On a load*: `latency`, from 1 to 10, says how heavy the traffic will be, and `allow_tma=False` forbids TMA. What do
+# they do? Nothing that you have to believe: compile, and compare.
+
+
+# %%
+@ct.kernel(num_ctas=ct.ByTarget(sm_90=2, default=1))
+def hinted(a, b, c, latency: ct.Constant[int], tma: ct.Constant[bool]):
+    m, n = ct.bid(0), ct.bid(1)
+    total = ct.zeros((128, 128), ct.float32)
+    for k in range(ct.cdiv(a.shape[1], 64)):
+        rows = ct.load(a, (m, k), (128, 64), padding_mode=ZERO, latency=latency, allow_tma=tma)
+        columns = ct.load(b, (n, k), (128, 64), padding_mode=ZERO, latency=latency, allow_tma=tma)
+        total = ct.mma(rows, ct.transpose(columns), total)
+    ct.store(c, (m, n), total.astype(c.dtype))
+
+
+one_cta = hinted.replace_hints(num_ctas=1)
+for name, kernel, latency, tma in [
+    ("latency 1", one_cta, 1, True),
+    ("latency 5", one_cta, 5, True),
+    ("latency 10", one_cta, 10, True),
+    ("no TMA", one_cta, 5, False),
+    ("two CTAs", hinted, 5, True),
+]:
+    made = compile_cutile(kernel, [*matrices, latency, tma], "sm_90")
+    notes = [word for word in ("multicast", "ld.global") if word in made.ptx]
+    print(f"{name:10} {made.smem_bytes // 1024:4} KiB of shared memory  {', '.join(notes)}")
+
+# %% [markdown]
+# Latency is the depth of the pipeline: how many tiles are under way, and shared memory pays for it. Where you say
+# nothing, the compiler guesses. Without TMA the threads fetch the tiles themselves, as before Hopper.
+#
+# TMA asks for something too: rows must begin at multiples of 16 bytes. K = 4090 breaks that, and there is nothing to
+# be seen in the source:
+
+# %%
+odd = [TensorSpec((4096, 4090), "bf16")] * 2 + matrices[:1]
+for name, specs in {"K = 4096": matrices, "K = 4090": odd}.items():
+    made = compile_cutile(tile_gemm.plain, [*specs, 128, 128, 64], "sm_90")
+    print(name, "loads by", "single threads" if "ld.global" in made.instructions else "TMA")
+
+# %% [markdown]
+# ## Rung 3: persistent
+#
+# With more tiles than SMs, blocks come and go. Each newcomer starts with empty shared memory and waits for its first
+# tiles; each leaver stores its part of C while its tensor cores do nothing. A **persistent** kernel launches as many
+# blocks as fit on the GPU, once, and lets each compute tile after tile. While one tile is stored, the loads of the next
+# are under way.
+
+# %%
+tiles = (4096 // 128) ** 2
+print(f"{tiles} tiles on {h200.sms} SMs are {tiles / h200.sms:.2f} waves")
+
+# %% [markdown]
+# `tile_of_product` is the loop of exercise 07.1 in a function: a kernel may call ordinary functions, and they need no
+# decorator.
+#
+# **Exercise 07.4** (about 5 lines). Write the kernel. It runs on a grid of one dimension that has fewer blocks than C
+# has tiles; `ct.num_blocks(0)` says how many. Let block i take tiles i, i + blocks, i + 2·blocks …, and send each
+# number through your `grouped`.
+
+
+# %%
+@ct.kernel
+def persistent(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int], group: ct.Constant[int]):
+    ### BEGIN SOLUTION (about 5 lines)
+    rows, columns = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn)
+    for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)):
+        m, n = grouped(tile, rows, columns, group)
+        product = tile_of_product(a, b, m, n, tm, tn, tk)
+        ct.store(c, (m, n), product.astype(c.dtype))
+    ### END SOLUTION
+
+
+# %%
+check("07.4", persistent)
+
+# %% [markdown]
+# **Keep this:** a grid is a number of workers, not a number of jobs.
+
+# %% [markdown]
+# ## Searching the whole space
+#
+# Tile, depth, order, CTAs, occupancy, warps: nobody knows the best combination for a shape beforehand, but a computer
+# has the patience to try them all. `cuda.tile.tune.exhaustive_search` takes a list of configurations and four
+# functions of one: the grid, the arguments, the hints, the kernel. It compiles and times each.
+#
+# Each costs a second of compilation, and most of them are hopeless for a reason you can state. So state it.
+#
+# **Exercise 07.5** (about 4 lines). Write `fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy)`: True if
+#
+# - each thread has at most 128 accumulators: the tile is spread over num_ctas·warps·32 threads. If `occupancy` blocks
+#   share an SM, they share its registers too, so then it is 128 for all of them together;
+# - two stages (one being used, one under way) of a (tm, tk) and a (tn, tk) tile fit into 227 KiB of shared memory. Each
+#   CTA holds its share of the tiles; `occupancy` blocks share the 227 KiB.
+
+
+# %%
+def fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
+    ### BEGIN SOLUTION (about 4 lines)
+    accumulators = tm * tn / (num_ctas * warps * 32) * occupancy
+    stage = (tm + tn) * tk * element_bytes / num_ctas
+    return accumulators <= 128 and 2 * stage * occupancy <= 227 * 1024
+    ### END SOLUTION
+
+
+# %%
+check("07.5", fits)
+
+# %% [markdown]
+# `tile_gemm.space()` is the product of 64, 128 and 256 for both sides of the tile, 32, 64 and 128 along K, four or
+# eight warps, one or two CTAs, without those that do not fit. `tile_gemm.tune` hands configurations of the persistent
+# kernel to `exhaustive_search`. Here it gets three of them; without a GPU there is nothing to time.
+
+# %%
+print(len(list(tile_gemm.space())), "of", 3 * 3 * 3 * 2 * 2, "configurations")
+few = [Config(128, 128), Config(128, 256, num_worker_warps=8), Config(256, 256, num_ctas=2, num_worker_warps=8)]
+if reason := device.why_not("90"):
+    print("not searched:", reason)
+else:
+    a, b, c = (torch.randn(4096, 4096, device="cuda").bfloat16() for _ in range(3))
+    print("the best of three:", tile_gemm.tune(few, a, b, c).best.config)
+
+# %% [markdown]
+# The whole space takes minutes. `tutor sweep tile_space` times it in the same careful way as `check` does, each
+# configuration in turns with cuBLAS, and `tutor plots tile_heatmap` draws for each tile and each depth the best that
+# any hints gave.
+
+# %%
+for picture in (ROOT / "figures").glob("tile_heatmap.png"):
+    display(Image(picture))
+
+# %% [markdown]
+# Look for the cliffs. A search does not replace the reading of reports: it tells you *that* a point is bad, the report
+# tells you *why*, and only the second is worth something for the next kernel.
+
+# %% [markdown]
+# ## fp32 through the tensor cores
+#
+# Give the kernel fp32 matrices and it is right, and slow: tensor cores have no fp32, so ct.mma falls back to ordinary
+# multiplications. What they have is **tf32**: fp32's exponent, and 10 bits of fraction instead of 23. Cast the *tiles*,
+# and neither memory nor the accumulator changes:
+
+# %%
+single = [TensorSpec((4096, 4096), "fp32")] * 3
+made = compile_cutile(tile_gemm.plain, [*single, 64, 64, 32], "sm_90")
+print("fp32 tiles:", "wgmma" if "wgmma" in made.instructions else "no tensor core instruction")
+
+# %% [markdown]
+# **Exercise 07.6** (about 6 lines). The persistent kernel once more, with its loop: if A holds fp32 (`a.dtype ==
+# ct.float32`, which is known when the kernel is compiled), multiply in `ct.tfloat32`, else in A's own dtype.
+
+
+# %%
+@ct.kernel
+def gemm_tf32(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int], group: ct.Constant[int]):
+    rows, columns = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn)
+    for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)):
+        m, n = grouped(tile, rows, columns, group)
+        total = ct.zeros((tm, tn), ct.float32)
+        ### BEGIN SOLUTION (about 6 lines)
+        dtype = ct.tfloat32 if a.dtype == ct.float32 else a.dtype
+        for k in range(ct.cdiv(a.shape[1], tk)):
+            x = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO).astype(dtype)
+            y = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO).astype(dtype)
+            total = ct.mma(x, ct.transpose(y), total)
+        ### END SOLUTION
+        ct.store(c, (m, n), total.astype(c.dtype))
+
+
+# %%
+check("07.6", gemm_tf32)
+
+# %% [markdown]
+# What do the ten bits cost? Numbers are off by up to one part in 2¹¹, a sum of K random products by about that, and
+# not by K times that: errors of either sign cancel. `check` allows this much and no more; tiles in bf16 would fail.
+
+# %% [markdown]
+# ## FP8, and a matrix with 320 rows
+#
+# The last rung is not square: A has 320 rows, as many tokens as a language model may have in one batch, and B is a
+# weight matrix of 32576×7168, in fp8 (e4m3, one byte for each number). A tutorial of January 2026, "CuTile学习—从 GEMM
+# 开始", took this shape on a Blackwell GPU from 130 µs with NVIDIA's sample kernel over 87.5 µs with a persistent one
+# to 80 µs by searching its space, beside 77 µs for DeepGEMM (as published there). On Hopper two things stand in the
+# way.
+#
+# **Fast accumulation.** Hopper's tensor cores add fp8 products with about 14 bits (DeepSeek-V3's technical report
+# found that out by measuring). So by default cuTile adds what each step along K gives to ordinary fp32 registers, and
+# waits for the step to end before it can. `ct.mma(..., use_fast_acc=True)` leaves the sums in the tensor cores, which
+# is what cuBLASLt does when it is asked for speed. Read the shared memory as the number of steps under way:
+
+# %%
+skinny = [TensorSpec((320, 7168), "e4m3"), TensorSpec((32576, 7168), "e4m3"), TensorSpec((320, 32576), "bf16")]
+
+
+@ct.kernel
+def one_tile(a, b, c, fast: ct.Constant[bool]):
+    m, n = ct.bid(0), ct.bid(1)
+    total = ct.zeros((128, 128), ct.float32)
+    for k in range(ct.cdiv(a.shape[1], 128)):
+        rows = ct.load(a, (m, k), (128, 128), padding_mode=ZERO)
+        columns = ct.load(b, (n, k), (128, 128), padding_mode=ZERO)
+        total = ct.mma(rows, ct.transpose(columns), total, use_fast_acc=fast)
+    ct.store(c, (m, n), total.astype(c.dtype))
+
+
+for fast in (False, True):
+    print(f"use_fast_acc={fast!s:5}", compile_cutile(one_tile, [*skinny, fast], "sm_90"))
+
+# %% [markdown]
+# **Powers of two.** 320 is none. With tiles of 128 rows a sixth of the work is on padding. With tiles of 64 none is,
+# but then B, which is a hundred times larger than A, is loaded five times over. Here is what each choice moves from
+# L2 to the SMs, and how long its last block makes the others wait:
+
+# %%
+rows, columns, depth = 320, 32576, 7168
+for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
+    down, across = -(-rows // tm), -(-columns // tn)
+    loaded = across * rows * depth + down * columns * depth  # what lies outside A is not loaded
+    waves = -(-down * across // h200.sms)
+    busy = rows * columns / (waves * h200.sms * tm * tn)
+    print(
+        f"{tm:3}×{tn:<3} {loaded / 1e9:.2f} GB to the SMs, tensor cores at useful work {busy:4.0%} of the time at most"
+    )
+
+# %% [markdown]
+# The last line is the one to have: a block that keeps **all 320 rows**. No tile has 320 rows, but nobody said that a
+# block has only one accumulator. 320 is 256 + 64: two of them, two tiles of A, and one tile of B that is loaded once
+# and used twice.
+#
+# Do the accumulators fit? 320·128 of them over 8 warps are 160 for each thread, more than the 128 of before. It works
+# because the warps that only move data give their registers up: each computing thread gets 232 (`setmaxnreg` in the
+# PTX). One more turn: an instruction of Hopper's tensor cores takes 64 rows of its first operand for each group of
+# 4 warps, and up to 256 of its second. Let **B** be the first one: its 128 rows are 64 for each group, and A's 256 and
+# 64 rows are one instruction each. What you get is a tile of Cᵀ, to be transposed on its way out.
+#
+# **Exercise 07.7** (about 8 lines). Write the kernel for 256 < M ≤ 320. It is persistent over B's tiles of `tn` rows.
+# `ct.load(a, (4, k), (64, tk))` are A's rows 256 to 319: an index counts tiles of the shape that you ask for. At full
+# size tn = tk = 128, and the compiler, left alone, fetches so far ahead that accumulators spill after all. Here a
+# hint is worth having: `latency=3` on the tiles of B and of the 64 rows, 6 on that of the 256 rows.
+
+
+# %%
+@ct.kernel(num_worker_warps=ct.ByTarget(sm_90=8))
+def gemm_fp8(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
+    for n in range(ct.bid(0), ct.cdiv(b.shape[0], tn), ct.num_blocks(0)):
+        upper = ct.zeros((tn, 256), ct.float32)  # of Cᵀ: for A's rows 0 to 255
+        lower = ct.zeros((tn, 64), ct.float32)  # for rows 256 to 319
+        ### BEGIN SOLUTION (about 8 lines)
+        for k in range(ct.cdiv(a.shape[1], tk)):
+            slab = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO, latency=3)
+            first = ct.load(a, (0, k), (256, tk), padding_mode=ZERO, latency=6)
+            rest = ct.load(a, (4, k), (64, tk), padding_mode=ZERO, latency=3)
+            upper = ct.mma(slab, ct.transpose(first), upper, use_fast_acc=True)
+            lower = ct.mma(slab, ct.transpose(rest), lower, use_fast_acc=True)
+        ct.store(c, (0, n), ct.transpose(upper.astype(c.dtype)))
+        ct.store(c, (4, n), ct.transpose(lower.astype(c.dtype)))
+        ### END SOLUTION
+
+
+# %%
+check("07.7", gemm_fp8)
+
+# %% [markdown]
+# **Keep this:** the language has tiles of powers of two; the algorithm need not. Several accumulators for one block are
+# a tile of any shape, as long as the registers hold them.
+#
+# How far does it get? These were tried at this size (`tutor sweep tile_fp8`), each in turns with cuBLASLt:
+
+# %%
+for data in all_data("tile_fp8"):
+    print(f"{data['machine']['gpu']}, {data['date']}")
+    for point in sorted(data["points"], key=lambda point: -point["ratio"]):
+        print(f"  {point['name']:48} {point['median_us']:6.1f} µs  {point['ratio']:.3f} of {point['baseline']}")
+
+# %% [markdown]
+# Which stages fit decides more than which tile it is: compare the same slab with other latencies. With 320·128
+# accumulators in registers, a step of 128 along K needs 56 KiB of shared memory, and three or four such steps are all
+# there is. cuBLASLt is not bound to powers of two, nor to one schedule for every shape.
+
+# %% [markdown]
+# ## The ladder, measured
+#
+# The rungs of this page in bf16, each in turns with cuBLAS (`tutor sweep tile_rungs`, then `tutor plots tile_ladder`):
+
+# %%
+for data in all_data("tile_rungs"):
+    print(f"{data['machine']['gpu']}, {data['date']}")
+    for point in data["points"]:
+        size, speed = point["shape"][0], f"{point['tflops']:4.0f} TFLOP/s"
+        print(f"  {size:5}  {point['name']:28} {speed}  {point['ratio']:.3f} of cuBLAS")
+
+# %%
+for picture in (ROOT / "figures").glob("tile_ladder.png"):
+    display(Image(picture))
+
+# %% [markdown]
+# And what `check` timed, the last two of them not in bf16 (`tutor evidence 07`):
+
+# %%
+for data in evidence.all_data():
+    for title, measured in rungs_of(data, "07"):
+        beside = f"{measured['ratio']:.3f} of {measured['baseline']}"
+        print(f"{data['machine']['gpu']}  {title:20} {measured['median_us']:7.1f} µs  {beside}")
+
+# %% [markdown]
+# Compare with your predictions.
+#
+# - **The order of the blocks** costs nothing to change. It pays where A and B do not fit into L2 together.
+# - **The spilled tile** is the same source as its neighbours, with another pair of numbers. Nothing but the report
+#   warns you.
+# - **Persistence** hides the first loads and the last stores of a tile behind another tile's arithmetic. The fewer
+#   steps a tile has along K, the more there is to hide.
+# - **Which tile is best** depends on the size: a large one loads less, a small one leaves fewer SMs idle in the last
+#   wave. That is what the search is for.

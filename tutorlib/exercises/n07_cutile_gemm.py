@@ -1,0 +1,318 @@
+"""Exercises of notebook 07: the ladder of cuTile GEMMs.
+
+Kernels are interpreted on small matrices whose sizes are partly no multiples of the tile; a GPU times them beside
+cuBLAS too.
+"""
+
+import math
+from functools import cache
+
+from tutorlib import device
+from tutorlib.exercise import Answer, Case, Exercise, Mistake, Wrong, attempt, equals, law, show_call
+from tutorlib.l2 import grouped
+from tutorlib.problem import Shape, gemm, gemm_fp8, gemm_tf32
+from tutorlib.tile import TileExercise
+from tutorlib.tile_gemm import ACCUMULATORS, SMEM, STAGES, Config, compiled
+
+SMALL = ((128, 128, 128), (200, 136, 72), (70, 300, 160))
+BENCH = (4096, 4096, 4096)
+BENCH_FP8 = (320, 32576, 7168)
+
+
+def tiles(shape: Shape, tm: int, tn: int) -> tuple[int, int]:
+    return -(-shape[0] // tm), -(-shape[1] // tn)
+
+
+def blocks_at_once(shape: Shape, most: int) -> tuple[int]:
+    """The grid of a persistent kernel: one block for each SM; a few for small matrices, so that each has more to do."""
+    gpu = device.gpu()
+    return (min(most, gpu.sms if gpu and shape in (BENCH, BENCH_FP8) else 3),)
+
+
+# 07.1 and 07.4: the tile of C that a block computes -------------------------------------------------------------------
+
+
+def plain_tile(shape: Shape) -> tuple[int, int, int]:
+    """tm, tn and tk: different sizes, so that one in another's place shows."""
+    return (128, 128, 64) if shape == BENCH else (64, 32, 16)
+
+
+# 07.2 grouped -----------------------------------------------------------------------------------------------------
+
+GRIDS = [(8, 6, 4), (16, 3, 8), (4, 4, 1)]  # rows, columns, group: the group divides the rows
+RAGGED_GRIDS = [(10, 6, 4), (7, 5, 3), (3, 9, 8), (1, 1, 8)]
+
+
+def strip_after_strip(name: str, grids: list[tuple[int, int, int]]) -> Case:
+    """A case that is right when consecutive blocks take the tiles of a strip column by column, every tile once.
+
+    In which order the tiles of one column of a strip come is left to the answer.
+    """
+
+    def judge(answer: Answer) -> Wrong | None:
+        for rows, columns, group in grids:
+            order = []
+            for block in range(rows * columns):
+                args = (block, rows, columns, group)
+                got, wrong = attempt(answer, args)
+                if wrong is not None:
+                    return wrong
+                if broken := misplaced(got, order, *args):
+                    return Wrong(f"{show_call(answer, args)} gives {got!r}: {broken}.", likely(answer, *args[1:]))
+                order.append(got)
+        return None
+
+    return Case(name, judge)
+
+
+def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int, columns: int, group: int) -> str:
+    """What is wrong with the tile of a block, whose predecessors took those `before`; "" where it is right."""
+    if not (isinstance(got, tuple) and len(got) == 2 and all(type(n) is int for n in got)):
+        return "it should give a pair of integers, the row and the column of a tile"
+    m, n = got
+    if not (0 <= m < rows and 0 <= n < columns):
+        return f"C has {rows}×{columns} tiles"
+    if got in before:
+        return f"block {before.index(got)} has that tile already"
+    first, column = block // (group * columns) * group, grouped(block, rows, columns, group)[1]
+    last = min(first + group, rows) - 1
+    if not first <= m <= last:
+        return f"block {block} belongs to the strip of rows {first} to {last}"
+    return "" if n == column else f"block {block} belongs to column {column} of its strip"
+
+
+def row_by_row(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
+    return block // columns, block % columns
+
+
+def column_by_column(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
+    return block % rows, block // rows
+
+
+def strips_of_columns(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
+    return grouped(block, columns, rows, group)[::-1]
+
+
+def along_the_strip(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
+    strip, place = divmod(block, group * columns)
+    return strip * group + place // columns, place % columns
+
+
+def always_full(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
+    strip, place = divmod(block, group * columns)
+    return strip * group + place % group, place // group
+
+
+ORDERS = (
+    Mistake("That is row after row. Go down each column of a strip first.", row_by_row),
+    Mistake("That is column after column over the whole height, without strips.", column_by_column),
+    Mistake("Your strips stand upright. They should have `group` rows and run through all columns.", strips_of_columns),
+    Mistake("Inside a strip go down each column first, then on to the next.", along_the_strip),
+    Mistake("The last strip may have fewer than `group` rows: count those that are left.", always_full),
+)
+
+
+def likely(answer: Answer, rows: int, columns: int, group: int) -> str:
+    """The mistake that gives the same order as the answer does for all blocks, or ""."""
+    for mistake in ORDERS:
+        try:
+            if all(
+                answer(n, rows, columns, group) == mistake.answer(n, rows, columns, group)
+                for n in range(rows * columns)
+            ):
+                return mistake.says
+        except Exception:  # a wrong answer may fail on a later block
+            continue
+    return ""
+
+
+# 07.3 hints -------------------------------------------------------------------------------------------------------
+
+DEPTH = 32  # along K; the compiler is fastest here
+
+
+@cache
+def stack_bytes(tm: int, tn: int, num_ctas: int, num_worker_warps: int | None) -> int:
+    return compiled(Config(tm, tn, DEPTH, num_ctas=num_ctas, num_worker_warps=num_worker_warps)).stack_bytes
+
+
+def no_spill(got: object, tm: int, tn: int) -> str | None:
+    if not isinstance(got, dict):
+        return 'it should give a dict, such as {"num_ctas": 2}'
+    if unknown := sorted(set(got) - {"num_ctas", "num_worker_warps"}):
+        return f"the hints to choose are num_ctas and num_worker_warps, not {unknown[0]}"
+    num_ctas, warps = got.get("num_ctas", 1), got.get("num_worker_warps")
+    if num_ctas not in (1, 2) or warps not in (None, 4, 8):
+        return "num_ctas is 1 or 2 here, and num_worker_warps 4 or 8"
+    if stack := stack_bytes(tm, tn, num_ctas, warps):
+        return f"compiled for sm_90 with tk = {DEPTH}, each thread keeps {stack:,} bytes on its stack"
+    threads = num_ctas * (warps or 4) * 32
+    if tm * tn <= 128 * ACCUMULATORS and threads > 128:
+        return f"{tm}×{tn} needs no hint, and with them each thread has little to do"
+    return None
+
+
+# 07.5 fits --------------------------------------------------------------------------------------------------------
+
+
+def fits(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: int, occupancy: int) -> bool:
+    return Config(tm, tn, tk, num_ctas=num_ctas, num_worker_warps=warps, occupancy=occupancy).fits(element_bytes)
+
+
+def without(part: str):
+    """`fits` that leaves one thing out of account."""
+
+    def wrong(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
+        shared = (tm + tn) * tk * (1 if part == "bytes" else element_bytes) * (1 if part == "stages" else STAGES)
+        shared *= 1 if part == "occupancy" else occupancy
+        registers = math.ceil(tm * tn / (num_ctas * warps * 32)) * (1 if part == "occupancy" else occupancy)
+        return (part == "shared" or shared <= SMEM * (1 if part == "ctas" else num_ctas)) and (
+            part == "registers" or registers <= ACCUMULATORS
+        )
+
+    return wrong
+
+
+FITS_MISTAKES = (
+    Mistake("Shared memory is counted in bytes: multiply by the size of an element.", without("bytes")),
+    Mistake("Each CTA of a pair has shared memory of its own and holds its part of the tiles.", without("ctas")),
+    Mistake("Blocks on the same SM share its registers and its shared memory.", without("occupancy")),
+    Mistake("One stage is in use while the next one is on its way: two of them need room.", without("stages")),
+    Mistake("Do the tiles of A and B fit into shared memory?", without("shared")),
+    Mistake("Do the accumulators fit into the registers?", without("registers")),
+)
+
+# tm, tn, tk, element_bytes, num_ctas, warps, occupancy; the first of a list tell the mistakes apart
+REGISTERS = [(64, 64, 32, 2, 1, 4, 1), (128, 128, 64, 2, 1, 4, 1), (128, 256, 32, 2, 1, 4, 1)]
+REGISTERS += [(128, 256, 32, 2, 1, 8, 1), (256, 256, 32, 2, 2, 4, 1), (256, 256, 32, 2, 2, 8, 1)]
+SHARED = [(128, 128, 1024, 2, 1, 4, 1), (128, 128, 512, 1, 1, 4, 1), (64, 64, 256, 4, 1, 4, 1)]
+SHARED += [(128, 128, 128, 2, 1, 4, 1), (128, 256, 128, 2, 1, 8, 1), (128, 128, 256, 1, 1, 4, 1)]
+PAIRS = [(256, 256, 128, 2, 2, 8, 1), (128, 256, 128, 2, 2, 8, 1), (128, 128, 256, 2, 2, 4, 1)]
+PAIRS += [(256, 256, 128, 4, 2, 8, 1)]
+SHARING = [(128, 128, 64, 2, 1, 4, 2), (64, 128, 64, 2, 1, 4, 2), (64, 64, 128, 4, 1, 4, 2), (64, 128, 128, 2, 1, 4, 2)]
+SHARING += [(64, 64, 64, 2, 1, 4, 4), (64, 64, 64, 4, 1, 4, 4)]
+
+
+# 07.7 fp8 ---------------------------------------------------------------------------------------------------------
+
+
+def skinny_tile(shape: Shape) -> tuple[int, int]:
+    """tn and tk."""
+    return (128, 128) if shape == BENCH_FP8 else (32, 16)
+
+
+# The ladder -------------------------------------------------------------------------------------------------------
+
+EXERCISES = (
+    TileExercise(
+        id="07.1",
+        title="gemm",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=SMALL,
+        bench_shape=BENCH,
+        grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
+        constants=plain_tile,
+        hints=(
+            "Tile (m, n) of C needs row m of A's tiles and row n of B's: which index walks?",
+            "How many steps? K is a.shape[1], and the last step may reach beyond it: ct.cdiv, and a padding mode.",
+            "ct.mma(x, y, total) wants (tm, tk) and (tk, tn); B's tile comes as (tn, tk), so ct.transpose it.",
+            "total is fp32; ct.store wants c's dtype: total.astype(c.dtype).",
+        ),
+    ),
+    Exercise(
+        id="07.2",
+        title="grouped",
+        points=3,
+        cases=(
+            strip_after_strip("whole strips", GRIDS),
+            strip_after_strip("a lower last strip", RAGGED_GRIDS),
+        ),
+        hints=(
+            "A strip of `group` rows has group * columns tiles: so which strip is it, and which place in the strip?",
+            "Its first row is strip * group. How many rows has it? group, or what is left of `rows`.",
+            "Down first: place % height is the row inside the strip, place // height the column.",
+        ),
+    ),
+    Exercise(
+        id="07.3",
+        title="hints",
+        points=3,
+        cases=tuple(
+            law(f"a tile of {tm}×{tn}", [(tm, tn)], no_spill) for tm, tn in ((128, 128), (128, 256), (256, 256))
+        ),
+        hints=(
+            "How many accumulators has a thread? tm * tn of them, over num_ctas * 32 * num_worker_warps threads.",
+            "128 accumulators for each thread are fine. 128×256 needs twice the threads, 256×256 four times.",
+            "Double num_worker_warps from 4 to 8, or num_ctas from 1 to 2, or both.",
+        ),
+    ),
+    TileExercise(
+        id="07.4",
+        title="persistent gemm",
+        points=5,
+        problem=gemm("bf16"),
+        shapes=SMALL,
+        bench_shape=BENCH,
+        tiers=(0.7, 0.9),
+        grid=lambda shape: blocks_at_once(shape, math.prod(tiles(shape, *plain_tile(shape)[:2]))),
+        constants=lambda shape: (*plain_tile(shape), 8 if shape == BENCH else 2),
+        hints=(
+            "Block ct.bid(0) takes tiles ct.bid(0), ct.bid(0) + ct.num_blocks(0), and so on.",
+            "for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)): a range may have a step.",
+            "Inside: m, n = grouped(tile, rows, columns, group), then tile_of_product and ct.store.",
+        ),
+    ),
+    Exercise(
+        id="07.5",
+        title="fits",
+        points=3,
+        cases=(
+            equals("registers", REGISTERS, fits, FITS_MISTAKES),
+            equals("shared memory", SHARED, fits, FITS_MISTAKES),
+            equals("two CTAs", PAIRS, fits, FITS_MISTAKES),
+            equals("blocks that share an SM", SHARING, fits, FITS_MISTAKES),
+        ),
+        hints=(
+            "Accumulators: tm * tn over num_ctas * warps * 32 threads, at most 128 for each.",
+            "A stage is a tile of A and one of B: (tm + tn) * tk elements, shared among the CTAs.",
+            "occupancy blocks, each with 2 stages, have 227 * 1024 bytes together.",
+        ),
+    ),
+    TileExercise(
+        id="07.6",
+        title="gemm through tf32",
+        points=3,
+        problem=gemm_tf32(),
+        shapes=SMALL,
+        bench_shape=BENCH,
+        tiers=(0.7,),
+        requires=("mma.sync",),
+        grid=lambda shape: blocks_at_once(shape, math.prod(tiles(shape, *plain_tile(shape)[:2]))),
+        constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (*plain_tile(shape), 2),
+        hints=(
+            "dtypes can be compared while the kernel is compiled: a.dtype == ct.float32.",
+            "dtype = ct.tfloat32 if a.dtype == ct.float32 else a.dtype, before the loop.",
+            "Both operands of ct.mma: ct.load(…).astype(dtype).",
+        ),
+    ),
+    TileExercise(
+        id="07.7",
+        title="fp8, 320 rows",
+        points=6,
+        needs="90",
+        problem=gemm_fp8(),
+        shapes=((320, 96, 64), (320, 100, 80), (257, 72, 144)),
+        bench_shape=BENCH_FP8,
+        tiers=(0.7, 0.9),
+        requires=("wgmma",),
+        grid=lambda shape: blocks_at_once(shape, -(-shape[1] // skinny_tile(shape)[0])),
+        constants=skinny_tile,
+        hints=(
+            "Two accumulators, (tn, 256) and (tn, 64), one loop: B's tile is loaded once and used twice.",
+            "A's rows 256 to 319 are tile 4 of the tiles of 64 rows: ct.load(a, (4, k), (64, tk)).",
+            "B's tile is the first operand: ct.mma(slab, ct.transpose(rows), total); total is a tile of Cᵀ.",
+            "Without use_fast_acc=True the compiler keeps a second set of accumulators, and there is no room for them.",
+        ),
+    ),
+)
