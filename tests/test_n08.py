@@ -247,7 +247,7 @@ class OnTorch:
         monkeypatch.setattr(launch, "DEVICE", "cpu")
         monkeypatch.setattr(launch, "guarded", lambda run, seconds: run())
         monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: None)
-        monkeypatch.setattr(cpp_exercise, "context_broken", lambda: False)
+        monkeypatch.setattr("tutorlib.kernel.context_broken", lambda: False)
         monkeypatch.setattr(cpp_exercise, "loaded", self.loaded)
 
     def loaded(self, compiled, grid, args):

@@ -12,7 +12,6 @@ from tutorlib.bench import Call
 from tutorlib.compile import CompileFailed
 from tutorlib.counters import NoCounters, count
 from tutorlib.exercise import Answer, Outcome, Unwritten, attempt
-from tutorlib.fault import RESTART, KernelFault, context_broken, fault
 from tutorlib.kernel import KernelExercise
 from tutorlib.launch import Work
 from tutorlib.problem import Problem, Shape
@@ -74,22 +73,8 @@ class CppExercise(KernelExercise):
             return f"it compiles, but a thread keeps {compiled.stack_bytes:,} bytes of its tile in local memory."
         return None
 
-    def run(self, source: str) -> Outcome:
-        """Every shape on the GPU, then the time. A crash or a hang ends it."""
-        if context_broken():
-            return self.outcome("error", 0, f"✗ {self.id} {self.title}: {RESTART}")
-        sizes = (*self.shapes, self.bench_shape) if self.bench_shape else self.shapes
-        launcher = CppLauncher(compile_cpp(source, target()), self.grid)
-        try:
-            wrongs = {shape: wrong for shape in sizes if (wrong := self.judge(launcher, shape))}
-            if wrongs:
-                return self.wrong(wrongs, sizes)
-            if self.bench_shape is None:
-                return self.outcome("passed", self.points, self.passed_line)
-            return self.timed(launcher, self.bench_shape)
-        except (KernelFault, RuntimeError) as error:
-            told = error if isinstance(error, KernelFault) else fault(error)
-            return self.outcome(told.status, 0, f"✗ {self.id} {self.title}: {told}")
+    def launcher(self, source: str) -> "CppLauncher":
+        return CppLauncher(compile_cpp(source, target()), self.grid)
 
 
 @dataclass(frozen=True)
@@ -123,7 +108,7 @@ def race(problem: Problem, shape: Shape, sources: dict[str, tuple[str, Callable[
             trial = CppExercise(
                 id="", title=title, points=0, problem=problem, shapes=(), grid=lambda _, grid=grid: grid
             )
-            measured = trial.measure(CppLauncher(compile_cpp(source, target()), trial.grid), shape, device.gpu())
+            measured = trial.measure(trial.launcher(source), shape, device.gpu())
             line += f"  {measured.median_us:8.1f} µs, {measured.ratio:.2f} of {measured.baseline}"
         print(line)
     if reason:

@@ -21,6 +21,10 @@ ARCH = {"80": "sm_80", "90": "sm_90a", "100": "sm_100a"}  # what a kernel is com
 ATTEMPTS = 3  # at a measurement that is not too noisy
 
 
+class WrongCode(Exception):
+    """The answer compiles, but not to the instructions that its exercise is about; the message says what is wrong."""
+
+
 class WrongWhenTimed(Exception):
     """A call whose time was taken gave a wrong result; the message says what is wrong with it."""
 
@@ -104,21 +108,32 @@ class KernelExercise(Exercise):
             return f"it compiles, but still uses {' and '.join(extra)}."
         return None
 
+    @property
+    def sizes(self) -> tuple[Shape, ...]:
+        """Every size at which the answer must be right, the timed one last."""
+        return (*self.shapes, self.bench_shape) if self.bench_shape else self.shapes
+
+    def launcher(self, answer: Answer) -> Launcher:
+        """The answer, compiled for this GPU; its `on(work)` is a call of it. Raises CompileFailed and WrongCode."""
+        launcher = Launcher(answer, {shape: self.specs(shape) for shape in self.sizes}, self.dynamic)
+        if lacks := self.wrong_instructions(launcher.compiled(self.sizes[-1]).instructions):
+            raise WrongCode(lacks)
+        return launcher
+
     def run(self, answer: Answer) -> Outcome:
-        """Every shape, then the time. A crash or a hang ends it."""
+        """Every size, then the time. A crash or a hang ends it. Raises CompileFailed and NotImplementedError."""
         if context_broken():
             return self.outcome("error", 0, f"✗ {self.id} {self.title}: {RESTART}")
-        sizes = (*self.shapes, self.bench_shape) if self.bench_shape else self.shapes
-        launcher = Launcher(answer, {shape: self.specs(shape) for shape in sizes}, self.dynamic)
         try:
-            if lacks := self.wrong_instructions(launcher.compiled(sizes[-1]).instructions):
-                return self.failed(lacks)
-            wrongs = {shape: wrong for shape in sizes if (wrong := self.judge(launcher, shape))}
+            launcher = self.launcher(answer)
+            wrongs = {shape: wrong for shape in self.sizes if (wrong := self.judge(launcher, shape))}
             if wrongs:
-                return self.wrong(wrongs, sizes)
+                return self.wrong(wrongs, self.sizes)
             if self.bench_shape is None:
                 return self.outcome("passed", self.points, self.passed_line)
             return self.timed(launcher, self.bench_shape)
+        except WrongCode as error:
+            return self.failed(str(error))
         except NotImplementedError:
             raise
         except (KernelFault, RuntimeError) as error:  # torch raises the latter: no memory, or a late CUDA error

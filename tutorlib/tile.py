@@ -8,7 +8,6 @@ from tutorlib import device
 from tutorlib.bench import Call
 from tutorlib.compare import explain
 from tutorlib.exercise import Answer, Outcome, Wrong
-from tutorlib.fault import RESTART, KernelFault, context_broken, fault
 from tutorlib.kernel import KernelExercise
 from tutorlib.launch import Work
 from tutorlib.output import Output
@@ -140,22 +139,8 @@ class TileExercise(KernelExercise):
             if finding.kind != "unwritten"
         ]
 
-    def run(self, answer: Answer) -> Outcome:
-        """Every shape on the GPU, then the time. A crash or a hang ends it."""
-        if context_broken():
-            return self.outcome("error", 0, f"✗ {self.id} {self.title}: {RESTART}")
-        sizes = (*self.shapes, self.bench_shape) if self.bench_shape else self.shapes
-        launcher = TileLauncher(answer, self.grid, self.constants)
-        try:
-            wrongs = {shape: wrong for shape in sizes if (wrong := self.judge(launcher, shape))}
-            if wrongs:
-                return self.wrong(wrongs, sizes)
-            if self.bench_shape is None:
-                return self.outcome("passed", self.points, self.passed_line)
-            return self.timed(launcher, self.bench_shape)
-        except (KernelFault, RuntimeError) as error:
-            told = error if isinstance(error, KernelFault) else fault(error)
-            return self.outcome(told.status, 0, f"✗ {self.id} {self.title}: {told}")
+    def launcher(self, answer: Answer) -> "TileLauncher":
+        return TileLauncher(answer, self.grid, self.constants)
 
 
 @dataclass(frozen=True)
