@@ -237,18 +237,21 @@ def multistage(steps: Steps):
     cute.arch.cp_async_wait_group(steps.stages - 2)
     cute.arch.sync_threads()
     steps.fetch(0, 0)
+    read, write = 0, steps.stages - 1
     for k_tile in range(steps.k_tiles):
         ahead = k_tile + steps.stages - 1
         if ahead < steps.k_tiles:
-            steps.load(ahead, ahead % steps.stages)
+            steps.load(ahead, write)
         cute.arch.cp_async_commit_group()
+        write = read
         for k_block in cutlass.range_constexpr(steps.k_blocks):
             if cutlass.const_expr(k_block + 1 < steps.k_blocks):
-                steps.fetch(k_block + 1, k_tile % steps.stages)
+                steps.fetch(k_block + 1, read)
             else:
+                read = (read + 1) % steps.stages
                 cute.arch.cp_async_wait_group(steps.stages - 2)
                 cute.arch.sync_threads()
-                steps.fetch(0, (k_tile + 1) % steps.stages)
+                steps.fetch(0, read)
             steps.multiply(k_block)
 
 
