@@ -71,7 +71,7 @@ class Config:
 
 def space(element_bytes: int = 2) -> Iterator[Config]:
     """Every configuration of these tiles and hints that fits and gives each thread at least LEAST accumulators."""
-    for tm, tn, tk, num_ctas, warps in product((64, 128, 256), (64, 128, 256), (32, 64, 128), (1, 2), (4, 8)):
+    for tk, tm, tn, num_ctas, warps in product((64, 128, 32), (64, 128, 256), (64, 128, 256), (1, 2), (4, 8)):
         config = Config(tm, tn, tk, num_ctas=num_ctas, num_worker_warps=warps)
         if config.fits(element_bytes) and tm * tn >= num_ctas * warps * 32 * LEAST:
             yield config

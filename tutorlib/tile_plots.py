@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from tutorlib.evidence import Data
 from tutorlib.palette import FAINT, INK, LINES, MARK, RAMP
 from tutorlib.sweep_plots import MARKERS, swept
+from tutorlib.tile_gemm import space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,8 +33,8 @@ def draw_ladder(axes: "Axes", data: Data) -> None:
     for size, colour, marker in zip(sizes, LINES, MARKERS, strict=False):
         ratios = {point["name"]: point["ratio"] for point in data["points"] if point["shape"][0] == size}
         axes.scatter(
-            [ratios[name] for name in names],
-            rows,
+            list(ratios.values()),
+            [names.index(name) for name in ratios],
             color=colour,
             marker=marker,
             s=80,
@@ -62,7 +63,7 @@ def tile_heatmap(everything: list[Data] | None = None) -> "Figure":
 
 
 def draw_space(axes: "Axes", data: Data) -> None:
-    """TFLOP/s and the hints in each cell, the fastest outlined; hatched is what does not fit with any hints."""
+    """TFLOP/s and hints in each cell, the fastest outlined; hatched: fits with no hints, blank: not measured."""
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.patches import Rectangle
 
@@ -72,6 +73,7 @@ def draw_space(axes: "Axes", data: Data) -> None:
         cell = (config["tm"], config["tn"]), config["tk"]
         if cell not in best or point["tflops"] > best[cell]["tflops"]:
             best[cell] = point
+    fit = {((config.tm, config.tn), config.tk) for config in space()}
     tiles, depths = sorted({tile for tile, _ in best}), sorted({depth for _, depth in best})
     winner = max(best, key=lambda cell: best[cell]["tflops"])
     table = [
@@ -81,8 +83,9 @@ def draw_space(axes: "Axes", data: Data) -> None:
     for row, tile in enumerate(tiles):
         for column, depth in enumerate(depths):
             corner = column - 0.5, row - 0.5
-            if (tile, depth) not in best:
+            if (tile, depth) not in fit:
                 axes.add_patch(Rectangle(corner, 1, 1, hatch="////", facecolor="white", edgecolor=FAINT, linewidth=0))
+            if (tile, depth) not in best:
                 continue
             point = best[tile, depth]
             hints = f"{point['config']['num_worker_warps']} warps"

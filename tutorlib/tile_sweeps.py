@@ -58,7 +58,7 @@ def tile_rungs() -> Sweep:
         tuned("persistent, 256×256, 2 CTAs", Config(256, 256, num_ctas=2, num_worker_warps=8)),
         tuned("persistent, 128×128", small),
     )
-    return Sweep(gemm("bf16"), rungs, tuple((n, n, n) for n in (2048, 4096, 8192)))
+    return Sweep(gemm("bf16"), rungs, tuple((n, n, n) for n in (4096, 2048, 8192)))
 
 
 def tile_space() -> Sweep:
@@ -89,7 +89,8 @@ def tile_fp8() -> Sweep:
         on_every_sm("128×(256 + 64), tk = 64", slabs.replace_hints(**wide), 64, 6, 6, 6, True),
         on_every_sm("128×(256 + 64), latency 3, 3, 3", slabs.replace_hints(**wide), 128, 3, 3, 3, True),
         on_every_sm("128×(256 + 64), latency 3, 6, 3", slabs.replace_hints(**wide), 128, 3, 6, 3, True),
-        on_every_sm("128×(256 + 64), no TMA stores", slabs.replace_hints(**wide), 128, 5, 5, 5, False),
+        on_every_sm("128×(256 + 64), latency 5, 5, 5, no TMA stores", slabs.replace_hints(**wide), 128, 5, 5, 5, False),
+        on_every_sm("128×(256 + 64), latency 3, 6, 3, no TMA stores", slabs.replace_hints(**wide), 128, 3, 6, 3, False),
         on_every_sm("128×(256 + 64), latency 7, 5, 5, no TMA stores", slabs.replace_hints(**wide), 128, 7, 5, 5, False),
     )
     return Sweep(gemm_fp8(), candidates, ((320, 32576, 7168),))
