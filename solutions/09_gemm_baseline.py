@@ -364,7 +364,8 @@ for picture in (ROOT / "figures").glob("gemm_ladder.png"):
 #
 # On a **Hopper** GPU cuBLAS uses WGMMA, which mma.sync cannot keep up with: it reads its operands from shared memory
 # without passing through registers, and only it reaches the datasheet's rate. So these four notebooks stay well below
-# cuBLAS there, whatever they do; notebook 13 changes the instructions.
+# cuBLAS there, whatever they do, and the fair comparison is with other kernels made of mma.sync. Notebook 13 changes
+# the instructions.
 #
 # And what holds this kernel back on both? Look at the timeline: while tiles are under way the tensor cores wait, and
 # while they work nothing is under way. Two blocks on one multiprocessor fill each other's gaps to some degree. The
