@@ -23,6 +23,7 @@ from tutorlib.gemm import (
 from tutorlib.kernel import KernelExercise
 from tutorlib.problem import gemm
 from tutorlib.reading import counts, opcodes, story
+from tutorlib.versus import compare_on_gpu
 
 RUNGS = {
     "one buffer": make_gemm(GemmConfig(), single_buffer),
@@ -88,6 +89,14 @@ def test_rows_that_do_not_start_at_16_bytes_are_refused_in_words(k):
 def test_the_detour_takes_whole_tiles():
     with pytest.raises(CompileFailed, match="not made of whole tiles"):
         compiled(make_gemm(GemmConfig(), single_buffer, epilogue=store_through_smem), (129, 128, 64))
+
+
+def test_a_page_says_what_it_cannot_measure(capsys):
+    kernels = {"one buffer": RUNGS["one buffer"], "two stages": RUNGS["two stages"]}
+    compare_on_gpu(kernels, sizes=(512,))
+    said = capsys.readouterr().out
+    reason = device.why_not("80")
+    assert said == f"one buffer against two stages: not measured: {reason}\n" if reason else said.startswith("512: one")
 
 
 @pytest.mark.parametrize("group", [1, 3, 8, 100])
