@@ -20,6 +20,7 @@ from tutorlib import check, device, evidence, tile_gemm
 from tutorlib.compile import TensorSpec, compile_cutile
 from tutorlib.course import ROOT
 from tutorlib.draw import show_block_order
+from tutorlib.kernel_widgets import explore_block_order
 from tutorlib.l2 import grouped as strips
 from tutorlib.l2 import raster, traffic
 from tutorlib.plots import rungs_of
@@ -144,7 +145,11 @@ for name, order in orders.items():
 
 # %% [markdown]
 # A wave of `group` rows is about 132 / group columns wide; it reads least when it is nearly square. That is why 8 or
-# 16 is the number in everybody's source, and why it hardly matters which.
+# 16 is the number in everybody's source, and why the two hardly differ. Another GPU or another size wants another
+# number; click a tile to see the wave that it belongs to:
+
+# %%
+explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2**21)
 
 # %% [markdown]
 # ## The shape of a tile
