@@ -214,6 +214,10 @@ for picture in (ROOT / "figures").glob("gemm_ladder.png"):
     display(Image(picture))
 
 # %% [markdown]
+# Where the third stage brings nothing, that is an answer: more buffers help as long as a buffer's round is the slowest
+# of the three in notebook 10's formula, and no longer. Then it is the larger tile that counts, which asks less of
+# memory and of shared memory for the same arithmetic.
+#
 # On a Hopper GPU this is where mma.sync ends: cuBLAS's WGMMA reads operands from shared memory by itself, without
 # `ldmatrix`, without registers for them, and it alone reaches the datasheet's rate. The pipeline that you have built
 # stays right. In notebook 13 its parts get new names: TMA for cp.async, mbarrier for wait_group and barrier.
