@@ -423,7 +423,7 @@ profile(
 # %%
 for data in all_data():
     for title, measured in rungs_of(data, "08"):
-        rate = f"{measured['tflops']:,.0f} TFLOP/s" if measured["tflops"] else f"{measured['gbps']:,.0f} GB/s"
+        rate = f"{measured['tflops']:,.0f} TFLOP/s" if measured.get("tflops") else f"{measured['gbps']:,.0f} GB/s"
         print(f"{data['machine']['gpu']}  {title:18} {rate:>14}  {measured['ratio']:.2f} of {measured['baseline']}")
 if not any(rungs_of(data, "08") for data in all_data()):
     print("nobody has measured this notebook yet")

@@ -125,6 +125,9 @@ def power_of_two(n: int) -> int:
 
 
 WHOLE_AND_RAGGED = ((64, 96), (70, 70), (33, 129))
+# On Hopper, cuda-tile 1.7.0 stores a one-dimensional tile by TMA, which writes whole 16 bytes: with 70 sums in fp32 the
+# guard band behind them is hit, whatever the answer. So rows that give a sum come in fours.
+ROWS_IN_FOURS = ((64, 96), (68, 70), (36, 129))
 
 EXERCISES = (
     TileExercise(
@@ -186,7 +189,7 @@ EXERCISES = (
         title="row_sums",
         points=3,
         problem=row_sums("fp32"),
-        shapes=WHOLE_AND_RAGGED,
+        shapes=ROWS_IN_FOURS,
         grid=lambda shape: (tiles(shape[0], 8),),
         constants=lambda shape: (8, 32),
         hints=(
