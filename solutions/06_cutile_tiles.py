@@ -220,11 +220,11 @@ def row_sums(x, sums, tm: ct.Constant[int], tn: ct.Constant[int]):
 check("06.4", row_sums)
 
 # %% [markdown]
-# A warning from the checker's guard bands. On Hopper the compiler stores a one-dimensional tile by TMA, the copy engine
-# of notebook 05, and that writes whole 16 bytes. With cuda-tile 1.7.0 on an H200, a `sums` whose length is not a multiple
-# of four fp32 was overrun by the rest of those 16 bytes. Nobody notices as long as nothing lives there, since allocations
-# are padded; in a view into a larger tensor something does. The checker asks for rows in fours here, and you should keep
-# outputs in multiples of 16 bytes.
+# A warning from the checker's guard bands. On Hopper the compiler stores a one-dimensional tile by TMA, the copy
+# engine of notebook 05, and that writes whole 16 bytes. With cuda-tile 1.7.0 on an H200, a `sums` whose length is not a
+# multiple of four fp32 was overrun by the rest of those 16 bytes. Nobody notices as long as nothing lives there, since
+# allocations are padded; in a view into a larger tensor something does. The checker asks for rows in fours here, and
+# you should keep outputs in multiples of 16 bytes.
 #
 # ## A softmax
 #
