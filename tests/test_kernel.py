@@ -260,7 +260,7 @@ class TestJudging:
 
 @pytest.mark.parametrize(
     ("target", "ends"),
-    [(1.0, "0.950 of torch copy_'s speed"), (None, "speed. Not graded: nobody has calibrated sm_90")],
+    [(1.0, "0.950 of torch copy_'s speed"), (None, "speed. Not graded: there is no target for sm_90")],
 )
 def test_the_speed_is_shown_below_the_line(target, ends, monkeypatch):
     monkeypatch.setattr(device, "gpu", lambda: H200)

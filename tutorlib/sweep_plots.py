@@ -132,7 +132,7 @@ def draw_roofline(axes: "Axes", data: Data, hardware: Hardware) -> None:
     low, high = left * hardware.bandwidth / 1e12, peak / 1e12
     axes.plot([left, ridge, right], [low, high, high], color=INK, linewidth=2.5)
     said = {"textcoords": "offset points", "color": INK}
-    axes.annotate(f"memory, {hardware.bandwidth / 1e12:.1f} TB/s", (left, low), (26, 8), **said)
+    axes.annotate(f"memory, {hardware.bandwidth / 1e12:.1f} TB/s", (left, low), (36, 2), va="top", **said)
     axes.annotate(f"tensor cores, {high:,.0f} TFLOP/s", (right, high), (0, 7), ha="right", **said)
     axes.plot([intensity[size] for size in baseline], list(baseline.values()), **baseline_style(data))
     for _, points, style in lines(data):
