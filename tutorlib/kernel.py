@@ -199,7 +199,7 @@ class KernelExercise(Exercise):
         outcome = self.verdict(measured, target, gpu)
         shown = f"\n  {measured}" if outcome.status == "passed" else ""
         if shown and self.tiers and target is None:
-            shown += f". Not graded: there is no target for sm_{gpu.arch} yet"
+            shown += f". Not graded: there is no target for sm_{gpu.arch}"
         return replace(outcome, message=outcome.message + shown, measurement=asdict(measured))
 
     def measure(self, launcher: Launcher, shape: Shape, gpu: device.GPU) -> Measurement:
