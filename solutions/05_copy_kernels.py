@@ -659,7 +659,7 @@ for picture in (ROOT / "figures").glob("copy_ladder.png"):
 # - **cp.async and TMA** against the vectorised copy: where the gain is ×1.0, that is the answer and not a failure.
 #   Once enough bytes are in flight, the memory is the limit, and it does not care who asked. Both were made for
 #   kernels whose threads have something better to do; the gain comes when they do it. Where cp.async is a few percent
-#   behind, it is not the instruction but its narrower tile: give it `WIDE`, and measure.
+#   behind, suspect its narrower tile before the instruction: give it `WIDE`, and measure.
 # - **The transposes** differ by a swizzle and nothing else. The better one is near the plain copy, because shared
 #   memory with one wavefront for each access is not what it waits for.
 # - **The datasheet** stays out of reach for everybody: it counts what the pins could carry in a second without

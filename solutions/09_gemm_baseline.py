@@ -127,7 +127,7 @@ display(Code(getsource(GemmConfig), language="python"))
 # %% [markdown]
 # Then who copies and who multiplies. cp.async goes past the L1 cache (`LoadCacheMode.GLOBAL`): the tile's home is
 # shared memory, and a second copy of it in L1 only costs. As published, on an A100, the same ladder was faster with
-# L1; as measured for this course on an H200 it is slower with it. Try it, it is one word.
+# L1. Which is true on your GPU? Try it, it is one word.
 #
 # The TiledMma lays warps over the tile. One `mma.sync.m16n8k16` has 16×8 sums, and a warp takes two of them along N,
 # because one `ldmatrix.x4` brings the operand B for both.

@@ -17,7 +17,7 @@ _hints_shown: Counter[str] = Counter()
 
 
 class TooMuchOutput(Exception):
-    """Comes out of the answer's own print, so that it fails as any other exception of the answer does."""
+    """Comes out of the answer's own print or display, so that it fails as with any other exception."""
 
 
 class Printed(io.StringIO):

@@ -5,12 +5,10 @@ from typing import Any
 from ipykernel.iostream import OutStream
 from ipykernel.zmqshell import ZMQInteractiveShell
 
-TEXT = 2**16  # characters a cell may print
+from tutorlib.check import Printed, TooMuchOutput
+
+TEXT = Printed.LIMIT  # characters a cell may print
 SHOWN = 2**24  # characters a cell may display: a figure, as base64, has some 2**17
-
-
-class TooMuchOutput(Exception):
-    """Comes out of the answer's own print or display, so that it fails as with any other exception."""
 
 
 class CappedStream(OutStream):
