@@ -4,12 +4,16 @@ import pytest
 import torch
 
 from tutorlib import bench
-from tutorlib.bench import Times, buffer_sets, floor_us, impossible, paired, summarise
+from tutorlib.bench import Pace, Times, buffer_sets, floor_us, impossible, paired, summarise
 from tutorlib.device import GPU, HARDWARE, Clocks
 from tutorlib.problem import copy, gemm
 
 H200 = GPU("NVIDIA H200", "90", 132, 60 * 2**20, 140 * 2**30, "580.0")
 GIB = (16384, 16384)  # fp32: 1 GiB read, 1 GiB written
+
+
+def nothing():
+    pass
 
 
 class FakeGpu:
@@ -45,7 +49,7 @@ def fake(monkeypatch):
     monkeypatch.setattr(torch.cuda, "Event", gpu.event)
     monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: gpu.log.append("sleep"))
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
-    monkeypatch.setattr(bench, "warm_up", lambda kernels, baselines: 1e-4)
+    monkeypatch.setattr(bench, "warm_up", lambda kernels, baselines: Pace(1e-4, 2e-3))
     monkeypatch.setattr(bench, "clocks", lambda: Clocks(1980, ()))
     return gpu
 
@@ -54,20 +58,28 @@ class TestPaired:
     def test_each_call_has_its_own_time(self, fake):
         kernels = [fake.call(f"A{n}", 10 + n) for n in range(4)]
         baselines = [fake.call(f"B{n}", 20 + n) for n in range(4)]
-        times = paired(kernels, baselines, lambda: None, lambda: None, pairs=8)
+        times = paired(kernels, baselines, nothing, nothing, nothing, pairs=8)
         assert times.kernel == pytest.approx([10, 11, 12, 13] * 2)
         assert times.baseline == pytest.approx([22, 23, 20, 21] * 2)
 
     def test_a_and_b_alternate_on_sets_far_apart_and_take_turns_in_going_first(self, fake):
         kernels = [fake.call(f"A{n}", 1) for n in range(4)]
         baselines = [fake.call(f"B{n}", 1) for n in range(4)]
-        paired(kernels, baselines, fake.call("refresh", 0), fake.call("verify", 0), pairs=8)
-        first, second = " ".join(fake.log).split("verify")[:2]
-        assert first.split() == ["refresh", "sleep", "A0", "B2", "A1", "B3", "A2", "B0", "A3", "B1"]
-        assert second.split() == ["refresh", "sleep", "B2", "A0", "B3", "A1", "B0", "A2", "B1", "A3"]
+        paired(kernels, baselines, *(fake.call(name, 0) for name in ("refresh", "spoil", "verify")), pairs=8)
+        first, second = (round.split("spoil")[1] for round in " ".join(fake.log).split("verify")[:2])
+        assert first.split() == ["A0", "B2", "A1", "B3", "A2", "B0", "A3", "B1"]
+        assert second.split() == ["B2", "A0", "B3", "A1", "B0", "A2", "B1", "A3"]
+
+    def test_the_same_work_leads_in_and_what_it_wrote_is_spoilt(self, fake, monkeypatch):
+        monkeypatch.setattr(bench, "warm_up", lambda kernels, baselines: Pace(1e-4, bench.LEAD_IN_S / 1.5))
+        calls = (fake.call(name, 3 if name in "AB" else 1000) for name in ("A", "B", "refresh", "spoil", "verify"))
+        kernel, baseline, *others = calls
+        times = paired([kernel], [baseline], *others, pairs=1)
+        assert fake.log == ["refresh", "sleep", "A", "B", "A", "B", "spoil", "A", "B", "verify"]
+        assert (times.kernel, times.baseline) == ((3,), (3,))
 
     def test_at_least_so_many_pairs(self, fake):
-        times = paired([fake.call("A", 1)], [fake.call("B", 1)], lambda: None, lambda: None)
+        times = paired([fake.call("A", 1)], [fake.call("B", 1)], nothing, nothing, nothing)
         assert len(times.kernel) == len(times.baseline) == bench.PAIRS
 
     def test_a_wrong_output_ends_it(self, fake):
@@ -75,7 +87,7 @@ class TestPaired:
             raise ValueError("wrong")
 
         with pytest.raises(ValueError, match="wrong"):
-            paired([fake.call("A", 1)], [fake.call("B", 1)], lambda: None, verify)
+            paired([fake.call("A", 1)], [fake.call("B", 1)], nothing, nothing, verify)
 
 
 @pytest.mark.parametrize(

@@ -232,9 +232,10 @@ class TestJudging:
         ],
     )
     def test_every_timed_call_is_looked_at(self, kernel, says, monkeypatch):
-        def paired(kernels, baselines, refresh, verify):
+        def paired(kernels, baselines, refresh, spoil, verify):
             for _ in range(3):
                 refresh()
+                spoil()
                 for call in (*kernels, *baselines):
                     call()
                 verify()

@@ -68,12 +68,14 @@ class TestMeasure:
         kernels = Candidate("a", print, 0), Candidate("b", print, 0)
         monkeypatch.setitem(SWEEPS, "plain", lambda: Sweep(gemm("bf16"), kernels, ((8, 8, 8),)))
         monkeypatch.setitem(SWEEPS, "counted", lambda: Sweep(gemm("bf16"), kernels, ((8, 8, 8),), ("dram.sum",)))
-        launches = [{"dram.sum": 1.0}, {"dram.sum": 2.0}]
-        monkeypatch.setattr(counters, "count", lambda command, metrics, kernel: launches)
+        launches = [{"dram.sum": float(n)} for n in range(3)]
+        monkeypatch.setattr(counters, "count", lambda command, metrics, marked: launches)
         assert sweeps.counted("plain") == {}
-        assert sweeps.counted("counted") == {"a": {"dram.sum": 1.0}, "b": {"dram.sum": 2.0}}
+        assert sweeps.counted("counted") == {
+            "cuBLAS": {"dram.sum": 0.0}, "a": {"dram.sum": 1.0}, "b": {"dram.sum": 2.0},
+        }  # fmt: skip
 
-        def refuse(*_):
+        def refuse(*_, **__):
             raise counters.NoCounters("ERR_NVGPUCTRPERM")
 
         monkeypatch.setattr(counters, "count", refuse)
@@ -81,7 +83,7 @@ class TestMeasure:
 
     def test_written_and_read_again(self, h200):
         points = json.loads(json.dumps(made_of("slow", "fast")))
-        path = sweeps.write("gemm_rungs", points)
+        path = sweeps.write("gemm_rungs", points, complete=True, counts={})
         assert path.name == "h200_gemm_rungs.json"
         assert [data["points"] for data in sweeps.all_data("gemm_rungs")] == [points]
         assert sweeps.all_data("gemm_stages") == []
@@ -108,7 +110,14 @@ class TestMeasure:
 
 
 class TestSweeps:
-    @pytest.mark.parametrize("name", SWEEPS)
+    def test_nvidias_example_is_asked_for_where_it_is_missing(self, h200, monkeypatch, tmp_path):
+        monkeypatch.setenv("TUTORLIB_CUTLASS", str(tmp_path))
+        done = CliRunner().invoke(app, ["sweep", "gemm_nvidia"])
+        assert done.exit_code == 0
+        assert "gemm_nvidia: git clone" in done.output
+        assert sweeps.all_data("gemm_nvidia") == []
+
+    @pytest.mark.parametrize("name", [name for name in SWEEPS if name != "gemm_nvidia"])
     def test_names_tell_the_kernels_apart(self, name):
         sweep = SWEEPS[name]()
         assert len({kernel.name for kernel in sweep.candidates}) == len(sweep.candidates) > 1

@@ -144,24 +144,38 @@ def sweep(
     seconds: Annotated[float, typer.Option(min=0, help="Begin no measurement later than this, in each.")] = 3600,
 ) -> None:
     """Time many kernels at many sizes on this GPU: figures/data/sweeps/."""
-    import time
-
     from tutorlib import device, sweeps
+    from tutorlib.nvidia_example import NoExample
 
     for name in names or sweeps.SWEEPS:
         if name not in sweeps.SWEEPS:
             raise fail(f"There is no sweep {name}; there are {', '.join(sweeps.SWEEPS)}.")
     gpu_machine(device.this_machine())
     for name in names or sweeps.SWEEPS:
-        points, complete, end = [], True, time.monotonic() + seconds
-        for point in sweeps.measure(name):
-            shape, noise = "×".join(map(str, point["shape"])), point["spread"]
-            out.print(f"{point['name']}, {shape}: {point['ratio']:.3f} of {point['baseline']}, spread {noise:.1%}")
-            points.append(point)
-            if time.monotonic() > end:
-                complete = False
-                break
-        out.print(f"wrote {sweeps.write(name, points, complete)}", markup=False)
+        try:
+            written = swept(name, seconds)
+        except NoExample as error:
+            err.print(f"{name}: {error}", style="yellow", markup=False)
+            continue
+        out.print(f"wrote {written}", markup=False)
+
+
+def swept(name: str, seconds: float) -> Path:
+    """Measure one sweep, printing each point; what there is stays on disk should it be cut short. Raises NoExample."""
+    import time
+
+    from tutorlib import sweeps
+
+    points, end = [], time.monotonic() + seconds
+    for point in sweeps.measure(name):
+        shape, noise = "×".join(map(str, point["shape"])), point["spread"]
+        out.print(f"{point['name']}, {shape}: {point['ratio']:.3f} of {point['baseline']}, spread {noise:.1%}")
+        out.file.flush()
+        points.append(point)
+        path = sweeps.write(name, points, complete=False, counts={})
+        if time.monotonic() > end:
+            return path
+    return sweeps.write(name, points, complete=True, counts=sweeps.counted(name))
 
 
 @app.command()

@@ -26,15 +26,20 @@ class NoCounters(RuntimeError):
     """Nsight Compute counted nothing. The message is what it said, in one line."""
 
 
-def count(command: Sequence[str], metrics: Sequence[str], kernel: str = "") -> list[dict[str, float]]:
+def count(
+    command: Sequence[str], metrics: Sequence[str], kernel: str = "", marked: bool = False
+) -> list[dict[str, float]]:
     """Run a command under ncu: the metrics of each launch of a kernel whose name contains `kernel`, in order.
 
+    marked: only what is launched between torch.cuda.profiler.start() and stop().
     Bytes are bytes, times nanoseconds. The clocks stay as they are, so times are what they are outside ncu.
     Raises NoCounters.
     """
     if shutil.which("ncu") is None:
         raise NoCounters("ncu is not on the path: Nsight Compute comes with the CUDA toolkit")
     options = ["--csv", "--page=raw", "--print-units=base", "--clock-control=none", f"--metrics={','.join(metrics)}"]
+    if marked:
+        options.append("--profile-from-start=off")
     done = subprocess.run(
         ["ncu", *options, f"--kernel-name=regex:{kernel}", *command],
         cwd=ROOT, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False,

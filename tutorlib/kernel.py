@@ -213,8 +213,11 @@ class KernelExercise(Exercise):
             def refresh() -> None:
                 for work in works:
                     work.refill(new_generator())
-                    work.output.poison()
                 sums[:] = [work.checksums() for work in works]
+
+            def spoil() -> None:
+                for work in works:
+                    work.output.poison()
 
             def verify() -> None:
                 for work, before in zip(works, sums, strict=True):
@@ -231,6 +234,7 @@ class KernelExercise(Exercise):
                     for output, work in zip(other_outputs, works, strict=True)
                 ],
                 refresh,
+                spoil,
                 verify,
             )
         except (WrongWhenTimed, KernelFault):

@@ -17,8 +17,6 @@ from tutorlib.problem import Problem, Shape, gemm
 
 DATA = evidence.DATA / "sweeps"
 
-KERNEL = "kernel_cutlass"  # how the names of a CuTe kernel begin
-
 Point = dict[str, Any]  # a candidate's name and facts, and its Measurement at one shape
 
 
@@ -45,7 +43,7 @@ class Sweep:
     """Kernels that solve the same problem, and the shapes at which they are timed beside its baseline.
 
     shapes: the most telling first, in case there is no time for all.
-    counters: what ncu counts of each kernel at the first shape, where there is an ncu that may.
+    counters: what ncu counts of the baseline and of each kernel at the first shape, where there is an ncu that may.
     """
 
     problem: Problem
@@ -54,21 +52,32 @@ class Sweep:
     counters: tuple[str, ...] = ()
 
 
-def gemm_rungs() -> Sweep:
-    """The ladder of notebooks 09 to 12 over square sizes; last its three stages' kernel in the tile that suits it."""
+def rungs() -> tuple[Candidate, ...]:
+    """The ladder of notebooks 09 to 12; last its three stages' kernel in the tile that suits it."""
     from tutorlib.gemm import GemmConfig, by_eighths, make_gemm, multistage, single_buffer
 
     def rung(name: str, config: GemmConfig, *parts: Any) -> Candidate:
         return Candidate(name, make_gemm(config, *parts), config.smem_bytes)
 
-    rungs = (
+    return (
         rung("09 one buffer", GemmConfig(), single_buffer),
         rung("10 two buffers", GemmConfig(stages=2), multistage),
         rung("11 grid swizzle", GemmConfig(stages=2), multistage, by_eighths),
         rung("12 three stages", GemmConfig(stages=3), multistage, by_eighths),
         rung("12 tuned", GemmConfig((128, 256, 32), (2, 4), 4), multistage, by_eighths),
     )
-    return Sweep(gemm("bf16"), rungs, tuple((n, n, n) for n in (4096, 8192, 2048, 1024, 512, 3072, 6144, 1536, 768)))
+
+
+def gemm_rungs() -> Sweep:
+    """The ladder over square sizes."""
+    return Sweep(gemm("bf16"), rungs(), tuple((n, n, n) for n in (4096, 8192, 2048, 1024, 512, 3072, 6144, 1536, 768)))
+
+
+def gemm_nvidia() -> Sweep:
+    """The ladder beside NVIDIA's own CuTe GEMM for the same instructions. Raises NoExample."""
+    from tutorlib.nvidia_example import against_nvidia
+
+    return Sweep(against_nvidia(), rungs(), tuple((n, n, n) for n in (4096, 8192, 2048)))
 
 
 def gemm_stages() -> Sweep:
@@ -132,6 +141,7 @@ def tile_space() -> Sweep:
 
 SWEEPS: dict[str, Callable[[], Sweep]] = {
     "gemm_rungs": gemm_rungs,
+    "gemm_nvidia": gemm_nvidia,
     "gemm_stages": gemm_stages,
     "gemm_orders": gemm_orders,
     "tile_rungs": tile_rungs,
@@ -170,31 +180,40 @@ def time(problem: Problem, candidate: Candidate, shape: Shape, gpu: device.GPU) 
 
 
 def counted(name: str) -> dict[str, dict[str, float]]:
-    """The sweep's counters of each of its kernels at its first shape; {} where none are asked for, or none come."""
+    """The sweep's counters of its baseline and of each kernel; {} where none are asked for, or none come."""
     sweep = SWEEPS[name]()
     if not sweep.counters:
         return {}
+    names = [sweep.problem.baseline_name, *(candidate.name for candidate in sweep.candidates)]
     try:
-        launches = counters.count([sys.executable, "-m", "tutorlib.sweeps", name], sweep.counters, KERNEL)
+        launches = counters.count([sys.executable, "-m", "tutorlib.sweeps", name], sweep.counters, marked=True)
     except counters.NoCounters:
         return {}
-    return dict(zip((candidate.name for candidate in sweep.candidates), launches, strict=True))
+    return dict(zip(names, launches, strict=True))
 
 
 def launch(name: str) -> None:
-    """Call each kernel of a sweep once at its first shape, for ncu to look at."""
+    """Call the baseline and each kernel of a sweep at its first shape, the second call of each for ncu to look at."""
     import torch
 
     sweep = SWEEPS[name]()
     work = Work(sweep.problem, sweep.shapes[0])
     work.refill(new_generator())
+    calls = [partial(sweep.problem.baseline, work.output.tensor, *work.inputs)]
     for candidate in sweep.candidates:
         exercise = KernelExercise("sweep", candidate.name, 0, problem=sweep.problem, shapes=sweep.shapes)
-        candidate.launcher(exercise, sweep.shapes[0]).on(work)()
+        calls.append(candidate.launcher(exercise, sweep.shapes[0]).on(work))
+    for call in calls:
+        call()
     torch.cuda.synchronize()
+    torch.cuda.profiler.start()
+    for call in calls:
+        call()
+    torch.cuda.synchronize()
+    torch.cuda.profiler.stop()
 
 
-def write(name: str, points: list[Point], complete: bool = True) -> Path:
+def write(name: str, points: list[Point], complete: bool, counts: dict[str, dict[str, float]]) -> Path:
     """figures/data/sweeps/h200_gemm_rungs.json, for an H200. complete: there was time for all that fits."""
     machine = device.this_machine()
     path = DATA / f"{evidence.file_of(machine['gpu']).stem}_{name}.json"
@@ -203,7 +222,7 @@ def write(name: str, points: list[Point], complete: bool = True) -> Path:
         "machine": machine,
         "date": date.today().isoformat(),
         "complete": complete,
-        "counters": counted(name),
+        "counters": counts,
         "points": points,
     }
     path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")

@@ -86,7 +86,7 @@ class TestTiming:
 
         ratios = []
         for _ in range(2):
-            times = bench.paired(copies(), copies(), nothing, nothing)
+            times = bench.paired(copies(), copies(), nothing, nothing, nothing)
             problem, shape = COPY.problem, (16384, 8192)
             measured = bench.summarise(times, problem, shape, device.gpu(), {})
             print(measured)
