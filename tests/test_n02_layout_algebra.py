@@ -20,7 +20,9 @@ from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 from tutorlib.build import parse
 from tutorlib.course import SOLUTIONS
 from tutorlib.cute import Refused, ask
-from tutorlib.exercises import n02_layout_algebra as n02
+from tutorlib.exercises.n02_layout_algebra import EXERCISES
+from tutorlib.layout_checks import laws, mistakes
+from tutorlib.layout_checks.draws import composable, drawn
 
 BATCH = 50  # questions in one trace
 BATCHES = 10
@@ -156,7 +158,7 @@ def table(layout: Layout) -> list[int]:
 def test_coalesce_is_cutes():
     def judge(args, cute):
         assert SOLVED["coalesce"](*args) == cute
-        assert n02.is_coalesced(cute, *args) is None
+        assert laws.is_coalesced(cute, *args) is None
         return "merged" if len(flatten(cute.shape)) < len(flatten(args[0].shape)) else "as it was"
 
     seen = on_random(st.tuples(layouts()), "coalesce", judge)
@@ -189,7 +191,7 @@ def test_compose_is_cutes_wherever_the_law_can_hold():
             return "CuTe breaks the law"
         if not adds_up(a, b):
             return "modes carry"
-        assert n02.is_composition(mine, a, b) is None
+        assert laws.is_composition(mine, a, b) is None
         if isinstance(cute, Refused):
             return "CuTe refuses"
         assert table(mine) == table(cute) == lawful
@@ -207,7 +209,7 @@ def test_complement_is_cutes_wherever_the_law_can_hold():
         if mine is None:
             assert isinstance(cute, Refused) or not fills(*args, cute)
             return "no complement"
-        assert n02.is_complement(mine, *args) is None
+        assert laws.is_complement(mine, *args) is None
         assert table(mine) == table(cute)
         return "equal" if mine == cute else "the same function"
 
@@ -232,7 +234,7 @@ def test_logical_divide_is_cutes_wherever_the_law_can_hold():
             assert table(mine) == table(cute)
         if not adds_up(layout, Layout(tile, tl.complement(tile, size(layout)))):
             return "modes carry"
-        assert n02.is_division(mine, layout, tile) is None
+        assert laws.is_division(mine, layout, tile) is None
         return "CuTe refuses" if isinstance(cute, Refused) else "equal" if mine == cute else "the same function"
 
     seen = on_random(divisions(), "logical_divide", judge)
@@ -252,7 +254,7 @@ def test_zipped_divide_is_cutes():
         mine = answer("zipped_divide", *args)
         if mine is None:
             return "refused"
-        assert n02.is_zipped(mine, *args) is None
+        assert laws.is_zipped(mine, *args) is None
         assert not isinstance(cute, Refused)
         assert table(mine) == table(cute)
         layout, tiler = args
@@ -274,7 +276,7 @@ def test_logical_product_is_cutes_wherever_the_law_can_hold():
             assert table(mine) == table(cute)
         if not adds_up(tl.complement(block, size(block) * cosize(grid)), grid):
             return "modes carry"
-        assert n02.is_product(mine, block, grid) is None
+        assert laws.is_product(mine, block, grid) is None
         return "CuTe refuses" if isinstance(cute, Refused) else "equal" if mine == cute else "the same function"
 
     products = st.tuples(layouts(largest=16, wild=False), layouts(largest=12, wild=False))
@@ -288,7 +290,7 @@ def test_transposed_is_a_transpose():
         mine = answer("transposed", layout)
         if mine is None:
             return "refused"
-        assert n02.is_transpose(mine, layout) is None
+        assert laws.is_transpose(mine, layout) is None
         assert table(mine) == table(cute)
         return "transposed"
 
@@ -316,7 +318,7 @@ def test_block_tile_is_where_cute_says():
 # The checks themselves -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("exercise", n02.EXERCISES, ids=lambda exercise: exercise.id)
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
 def test_a_check_is_right_and_quick(exercise):
     ask([])  # a cell early in the notebook pays for the import
     start = time.process_time()
@@ -325,7 +327,7 @@ def test_a_check_is_right_and_quick(exercise):
     assert (outcome.status, outcome.points) == ("passed", exercise.points)
 
 
-@pytest.mark.parametrize("exercise", n02.EXERCISES, ids=lambda exercise: exercise.id)
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
 @pytest.mark.parametrize(
     "nothing",
     [
@@ -342,6 +344,25 @@ def test_an_answer_of_another_kind_gets_no_points_and_a_sentence(exercise, nothi
     outcome = exercise.grade(nothing)
     assert outcome.points == 0
     assert len(outcome.message.splitlines()) > 1
+
+
+KNOWN_MISTAKES = {
+    "02.1": mistakes.COALESCE,
+    "02.2": mistakes.COMPOSE,
+    "02.3": mistakes.TRANSPOSE,
+    "02.4": mistakes.COMPLEMENT,
+    "02.5": mistakes.DIVIDE,
+    "02.6": mistakes.ZIP,
+    "02.7": mistakes.BLOCK,
+    "02.8": mistakes.PRODUCT,
+}
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
+def test_a_known_mistake_is_wrong_and_named(exercise):
+    for mistake in KNOWN_MISTAKES[exercise.id]:
+        named = {wrong.mistake for case in exercise.cases if (wrong := case.judge(mistake.answer))}
+        assert mistake.says in named
 
 
 def layouts_like(values: list[int]) -> list[Layout]:
@@ -395,7 +416,7 @@ def test_where_complement_should_raise_there_is_none(layout, bound):
 
 def test_an_order_of_modes_is_drawn():
     """The random layouts of the checks are not all column-major."""
-    calls = n02.drawn(22, n02.composable)
+    calls = drawn(22, composable)
     assert len({tuple(permutation) for a, _ in calls for permutation in [flatten(a.stride)]}) > 10
     assert any(list(flatten(a.stride)) != sorted(flatten(a.stride)) for a, _ in calls)
     assert any(isinstance(part, tuple) for a, _ in calls if isinstance(a.shape, tuple) for part in a.shape)
