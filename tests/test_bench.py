@@ -1,5 +1,7 @@
 """Timing without a GPU: the order of calls, the arithmetic on times, and what is refused."""
 
+import time
+
 import pytest
 import torch
 
@@ -77,6 +79,18 @@ class TestPaired:
         times = paired([kernel], [baseline], *others, pairs=1)
         assert fake.log == ["refresh", "sleep", "A", "B", "A", "B", "spoil", "A", "B", "verify"]
         assert (times.kernel, times.baseline) == ((3,), (3,))
+
+    def test_a_first_call_that_compiles_is_no_measure_of_the_pace(self, monkeypatch):
+        monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+        compiled = []
+
+        def compiles_first():
+            if not compiled:
+                time.sleep(0.3)
+                compiled.append(True)
+
+        pace = bench.warm_up([compiles_first], [nothing])
+        assert pace.queueing_s < pace.pair_s * 3 + 1e-3 < 0.01
 
     def test_at_least_so_many_pairs(self, fake):
         times = paired([fake.call("A", 1)], [fake.call("B", 1)], nothing, nothing, nothing)

@@ -80,6 +80,18 @@ def test_a_large_tile_spills_and_eight_warps_mend_it():
     assert compile_cpp(Variant(large, group=8, hints="num_worker_warps_per_cta=8").source).stack_bytes == 0
 
 
+def instructions(compiled):
+    """The PTX without its comments, which have the Tile IR."""
+    return [line for line in compiled.ptx.split("\n") if not line.startswith(("//", "%", "\t.loc"))]
+
+
+@pytest.mark.parametrize("source", [ADD, PROMISING], ids=["add", "gemm"])
+def test_a_store_without_a_mask_is_the_same_code_so_it_is_no_wrong_answer(source):
+    unmasked = source.replace("C.store_masked", "C.store")
+    assert unmasked != source
+    assert instructions(compile_cpp(unmasked)) == instructions(compile_cpp(source))
+
+
 # From a string to a kernel --------------------------------------------------------------------------------------
 
 

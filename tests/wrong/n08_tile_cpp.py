@@ -106,7 +106,6 @@ WRONG = {
 WRONG_ON_GPU = {
     "08.1": [
         answer("difference", "Subtracts.", ADD, ") + B", ") - B"),
-        answer("unmasked", "Stores beyond the end.", ADD, "C.store_masked", "C.store"),
         answer("same_tile", "Every block takes the first tile.", ADD, "ct::bid().x", "0"),
     ],
     "08.2": [
@@ -136,7 +135,7 @@ WRONG_ON_GPU = {
             "Each block computes one tile and stops.",
             PERSISTENT,
             "down * across, int(ct::num_blocks().x)",
-            "int(ct::bid().x) + 1, 1",
+            "(down * across < int(ct::bid().x) + 1 ? down * across : int(ct::bid().x) + 1), 1",
         ),
     ],
 }
