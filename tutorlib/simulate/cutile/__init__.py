@@ -6,8 +6,8 @@ Shapes, dtypes and syntax are checked first, by cuTile's own compiler. While the
 the interpreter notices what a GPU would not tell: see `Finding`.
 """
 
+from tutorlib.simulate.cutile.errors import NotSimulated
 from tutorlib.simulate.cutile.findings import Finding
-from tutorlib.simulate.cutile.language import NotSimulated
 from tutorlib.simulate.cutile.run import Report, run
 
 __all__ = ["Finding", "NotSimulated", "Report", "run"]

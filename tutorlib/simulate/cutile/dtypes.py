@@ -7,6 +7,8 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
+from tutorlib.simulate.cutile.errors import NotSimulated
+
 STORAGE = {  # what an array's elements are in memory; torch has few operations on its own wide unsigned dtypes
     ct.bool_: torch.bool,
     ct.int8: torch.int8,
@@ -67,13 +69,16 @@ Number = bool | int | float
 
 
 def dtype_of(value: object) -> ct.DType:
-    """cuTile's dtype for one of cuTile, torch or NumPy. Raises TypeError for one that tiles cannot hold."""
+    """cuTile's dtype for one of cuTile, torch or NumPy.
+
+    Raises NotSimulated for one that the interpreter's tiles cannot hold, such as float4_e2m1fn.
+    """
     value = value.dtype if isinstance(value, DTypeName) else value
     if isinstance(value, type):  # np.float32, np.bool
         value = getattr(ct, value.__name__, None) or getattr(ct, f"{value.__name__}_", value)
     dtype = FROM_TORCH.get(value, value)
     if not isinstance(dtype, ct.DType) or dtype not in CARRIER:
-        raise TypeError(f"{value} is not simulated")
+        raise NotSimulated(str(value))
     return dtype
 
 

@@ -17,19 +17,9 @@ import torch
 
 from tutorlib.simulate.cutile import memory, ops, tile
 from tutorlib.simulate.cutile.dtypes import CARRIER, DTypeName
+from tutorlib.simulate.cutile.errors import KernelAssertion, NotSimulated
 from tutorlib.simulate.cutile.findings import Launch
 from tutorlib.simulate.cutile.tile import Tile, Value, common, tile_of
-
-
-class NotSimulated(NotImplementedError):
-    """The interpreter lacks something of cuTile's. The message names it."""
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what} is not simulated: this kernel needs a GPU")
-
-
-class KernelAssertion(AssertionError):
-    """A ct.assert_ of the kernel does not hold."""
 
 
 def own(module: ModuleType) -> dict[str, Callable]:

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, Number, fit
+from tutorlib.simulate.cutile.errors import NotSimulated
 from tutorlib.simulate.cutile.findings import Launch
 from tutorlib.simulate.cutile.tile import Tile, Value, as_shape, convert, tile_of
 
@@ -87,8 +88,6 @@ class Array:
         return TiledView(self, as_shape(tile_shape), steps, padding_mode)
 
     def __getattr__(self, name: str):
-        from tutorlib.simulate.cutile.language import NotSimulated
-
         if name.startswith("__"):
             raise AttributeError(name)
         raise NotSimulated(f"Array.{name}")

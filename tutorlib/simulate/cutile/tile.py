@@ -23,6 +23,7 @@ from tutorlib.simulate.cutile.dtypes import (
     fit,
     promote,
 )
+from tutorlib.simulate.cutile.errors import NotSimulated
 
 
 class Tile:
@@ -164,8 +165,6 @@ def floor_divide(x, y):
 def check_rounding(mode) -> None:
     """Nearest-even, and the fast modes that may differ from it by a rounding, are all computed as nearest-even."""
     if mode not in (None, ct.RoundingMode.RN, ct.RoundingMode.FULL, ct.RoundingMode.APPROX):
-        from tutorlib.simulate.cutile.language import NotSimulated
-
         raise NotSimulated(f"rounding_mode={mode}")
 
 

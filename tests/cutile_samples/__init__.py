@@ -1,0 +1,10 @@
+"""NVIDIA's public cuTile kernels as a table of launches, each with inputs and with what torch gives for them.
+
+The kernels are not part of this repository: an environment variable names a checkout of each of NVIDIA's. A sample
+is imported, and its inputs are made, only when a test asks for its case.
+"""
+
+from tests.cutile_samples import cutile_python, tilegym
+from tests.cutile_samples.table import SAMPLES, assert_close
+
+__all__ = ["SAMPLES", "assert_close", "cutile_python", "tilegym"]

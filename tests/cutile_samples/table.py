@@ -1,0 +1,137 @@
+"""What a sample is, and how it is found, imported and compared."""
+
+import itertools
+import os
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import cuda.tile as ct
+import pytest
+import torch
+
+from tutorlib.simulate.cutile import Report, run
+from tutorlib.simulate.cutile.dtypes import poison
+
+FP32, TF32, FP16, BF16 = 2e-5, 2e-3, 4e-3, 1.6e-2  # tolerances: a few roundings of each
+
+
+@dataclass(frozen=True)
+class Source:
+    """A repository of NVIDIA's.
+
+    variable: the environment variable that names a checkout.
+    folders: of the checkout, from which Python imports the samples.
+    bare: packages whose __init__ is not run, because it imports more than the kernels need.
+    """
+
+    repository: str
+    variable: str
+    folders: tuple[str, ...]
+    bare: tuple[str, ...] = ()
+
+
+CUTILE_PYTHON = Source("NVIDIA/cutile-python", "TUTORLIB_CUTILE_SAMPLES", (".", "test"))
+TILEGYM = Source(
+    "NVIDIA/TileGym",
+    "TUTORLIB_TILEGYM",
+    ("src",),
+    tuple(f"tilegym{package}" for package in ("", ".ops", ".ops.cutile", ".ops.cutile.experimental")),
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch and its result.
+
+    want: what torch gives, by the argument's place; nothing where the interpreter refuses the kernel.
+    tolerance: largest difference from it, in parts of its largest element (of 1 where all are smaller).
+    finds: the kinds of the interpreter's findings; most samples have none.
+    undetermined: stands where cuTile leaves a value undetermined, for samples that count on a finite one.
+    needs: the sm_ number of the oldest GPU that runs it.
+    refused: what of the kernel is not simulated.
+    """
+
+    kernel: ct.kernel
+    grid: tuple[int, ...]
+    args: tuple[Any, ...]
+    want: dict[int, Any]
+    tolerance: float = FP32
+    finds: frozenset[str] = frozenset()
+    undetermined: float | None = None
+    needs: int = 80
+    refused: str = ""
+
+    def interpret(self) -> Report:
+        """Run it on the arguments as they are, as if for Hopper or the oldest GPU that will do."""
+        undetermined = poison if self.undetermined is None else lambda dtype: self.undetermined
+        return run(self.kernel, self.grid, self.args, f"sm_{max(90, self.needs)}", undetermined)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A kernel of a repository. build: its imported module to a case."""
+
+    name: str
+    source: Source
+    module: str
+    build: Callable[[ModuleType], Case]
+
+    def case(self) -> Case:
+        """The case, its inputs the same every time. Skips the test where the sample cannot be imported."""
+        if self.source.variable not in os.environ:
+            pytest.skip(f"{self.source.variable} names no checkout of {self.source.repository}")
+        try:
+            module = imported(self.source, self.module)
+        except ModuleNotFoundError as error:
+            pytest.skip(f"{self.module} needs {error.name}")
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return self.build(module)
+
+    def __str__(self) -> str:
+        return f"{self.source.repository.split('/')[1]}-{self.name}"
+
+
+SAMPLES: list[Sample] = []
+
+
+def sample(source: Source, module: str, **variants: Iterable[Any]) -> Callable:
+    """Put a function from the imported module to a Case into SAMPLES, once for each combination of its variants."""
+
+    def add(build: Callable[..., Case]) -> Callable[..., Case]:
+        for values in itertools.product(*variants.values()):
+            chosen = dict(zip(variants, values, strict=True))
+            name = "-".join([build.__name__, *(f"{key}={value}" for key, value in chosen.items())])
+            SAMPLES.append(Sample(name, source, module, partial(build, **chosen)))
+        return build
+
+    return add
+
+
+@cache
+def imported(source: Source, module: str) -> ModuleType:
+    root = Path(os.environ[source.variable]).resolve()
+    with pytest.MonkeyPatch.context() as patch:
+        for folder in source.folders:
+            patch.syspath_prepend(str(root / folder))
+        for package in source.bare:
+            if package not in sys.modules:
+                sys.modules[package] = ModuleType(package)
+                sys.modules[package].__path__ = [str(root / source.folders[0] / package.replace(".", "/"))]
+        return import_module(module)
+
+
+def assert_close(got: Any, want: Any, tolerance: float) -> None:
+    """Within the tolerance in parts of the largest wanted element; lists of tensors each by itself."""
+    if isinstance(want, list | tuple):
+        for one, wanted in zip(got, want, strict=True):
+            assert_close(one, wanted, tolerance)
+        return
+    got, want = got.cpu().double(), want.cpu().double()
+    torch.testing.assert_close(got, want, rtol=0, atol=tolerance * max(1.0, float(want.abs().max())))
