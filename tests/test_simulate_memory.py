@@ -168,6 +168,17 @@ def test_a_list_of_arrays():
     assert torch.equal(z, 3 * ramp(4))
 
 
+def test_a_tuple_of_parameters_each_with_its_own_annotation():
+    @ct.kernel
+    def kernel(part: tuple[torch.Tensor, Const[int]], shape: Const[tuple[int, int]], more: tuple[Const[int], ...], z):
+        tile = ct.load(part[0], (0, part[1]), shape)
+        ct.store(z, (0, 0), ct.reshape(tile, (more[0], more[1])))
+
+    x, z = ramp(4, 16), torch.zeros(2, 8)
+    assert not run(kernel, (1,), ((x, 2), (4, 4), (2, 8), z)).findings
+    assert torch.equal(z, x[:, 8:12].reshape(2, 8))
+
+
 def test_atomics_on_one_element_take_turns():
     @ct.kernel
     def kernel(z, old):

@@ -208,6 +208,28 @@ def test_the_largest_of_numbers_and_nan_is_a_number():
     assert z[1].isnan()
 
 
+@pytest.mark.parametrize(
+    ("f", "propagate", "want"),
+    [
+        ("argmax", False, [1, 1, 0, 1]),
+        ("argmax", True, [1, 2, 0, 0]),
+        ("argmin", False, [0, 3, 0, 1]),
+        ("argmin", True, [0, 2, 0, 0]),
+    ],
+)
+def test_the_place_of_the_extreme_value_among_nan(f, propagate, want):
+    nan, inf = math.nan, math.inf
+    x = torch.tensor([[1.0, inf, 3.0, 2.0], [1.0, inf, nan, -inf], [nan, nan, nan, nan], [nan, -inf, nan, -inf]])
+    z, function = torch.zeros(4, dtype=torch.int32), getattr(ct, f)
+
+    @ct.kernel
+    def kernel(x, z):
+        ct.store(z, (0,), function(ct.load(x, (0, 0), (4, 4)), 1, propagate_nan=propagate))
+
+    run(kernel, (1,), (x, z))
+    assert z.tolist() == want
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_scans(reverse):
     x, sums, largest = randn(8, 16), out(8, 16), out(8, 16)
@@ -323,6 +345,30 @@ def test_dtypes_by_any_name():
     numpy = pytest.importorskip("numpy")
     names = ct.float32, torch.float32, numpy.float32
     assert {dtype_of(name) for name in names} == {ct.float32}
+
+
+def test_dtypes_of_torch_convert_when_called():
+    x, z = randn(8), torch.zeros(8, dtype=torch.float16)
+
+    @ct.kernel
+    def kernel(x, z):
+        third = torch.float16(ct.load(x, (2,), ()) * 3)
+        ct.static_assert(third.dtype == ct.float16)
+        ct.store(z, (0,), ct.full((8,), third + torch.float16(1.5), torch.float16))
+
+    run(kernel, (1,), (x, z))
+    assert torch.equal(z, ((x[2] * 3).half() + 1.5).expand(8))
+
+
+def test_constants_of_64_bits():
+    z = torch.zeros(2, dtype=torch.uint64)
+
+    @ct.kernel
+    def kernel(z):
+        ct.store(z, (0,), ct.full((2,), 2**63 + 5, ct.uint64))
+
+    run(kernel, (1,), (z,))
+    assert z.tolist() == [2**63 + 5] * 2
 
 
 @ct.function

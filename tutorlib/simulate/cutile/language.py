@@ -16,7 +16,7 @@ import cuda.tile as ct
 import torch
 
 from tutorlib.simulate.cutile import memory, ops, tile
-from tutorlib.simulate.cutile.dtypes import CARRIER, DTypeName
+from tutorlib.simulate.cutile.dtypes import CARRIER, DTypeName, dtype_of
 from tutorlib.simulate.cutile.errors import KernelAssertion, NotSimulated
 from tutorlib.simulate.cutile.findings import Launch
 from tutorlib.simulate.cutile.tile import Tile, Value, common, tile_of
@@ -139,11 +139,20 @@ class Rebinder:
             return self.language
         if isinstance(value, ModuleType):
             return Rebound(self, value)
+        if isinstance(value, torch.dtype) or (isinstance(value, type) and value.__module__ == "numpy"):
+            return self.dtype(value)
         if isinstance(value, FunctionType | type | ct.DType):  # perhaps from cuda.tile import load, float32
             name = value.name if isinstance(value, ct.DType) else value.__name__
             if vars(ct).get(name) is value:
                 return getattr(self.language, name)
         return self.function(undecorated(value)) if isinstance(value, FunctionType) else value
+
+    def dtype(self, value: Any) -> Any:
+        """A dtype of torch's or NumPy's, which converts when called: torch.float32(x)."""
+        try:
+            return DTypeName(dtype_of(value), ops.astype)
+        except NotSimulated:
+            return value
 
     def function(self, function: FunctionType) -> FunctionType:
         if function in self.done:

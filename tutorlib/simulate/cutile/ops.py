@@ -157,19 +157,28 @@ def min(x: Tile, /, axis=None, *, keepdims=False, flush_to_zero=False, propagate
 
 
 def argmax(x: Tile, /, axis=None, *, keepdims=False, propagate_nan=False) -> Tile:
-    return arg_extreme(torch.argmax, -torch.inf, torch.inf, x, axis, keepdims, propagate_nan)
+    return arg_extreme(torch.argmax, torch.amax, -torch.inf, x, axis, keepdims, propagate_nan)
 
 
 def argmin(x: Tile, /, axis=None, *, keepdims=False, propagate_nan=False) -> Tile:
-    return arg_extreme(torch.argmin, torch.inf, -torch.inf, x, axis, keepdims, propagate_nan)
+    return arg_extreme(torch.argmin, torch.amin, torch.inf, x, axis, keepdims, propagate_nan)
 
 
-def arg_extreme(find: Callable, worst: float, best: float, x: Tile, axis, keepdims: bool, propagate_nan: bool) -> Tile:
-    """The first index of the extreme value, int32; NaN counts as worst, or as best where it propagates."""
+def arg_extreme(
+    find: Callable, take: Callable, worst: float, x: Tile, axis, keepdims: bool, propagate_nan: bool
+) -> Tile:
+    """The first index of the extreme value, int32. A NaN loses against a number unless it is to propagate.
+
+    find: torch's function, for which NaN is the extreme value.
+    """
     data = x.data.to(torch.int32) if x.dtype == ct.bool_ else x.data
-    if data.is_floating_point():
-        data = torch.where(data.isnan(), best if propagate_nan else worst, data)
-    found = find(data, None if axis is None else int(axis), keepdim=keepdims)
+    dim = None if axis is None else int(axis)
+    if data.is_floating_point() and not propagate_nan:
+        nan = data.isnan()
+        data = torch.where(nan, worst, data)
+        extreme = (data == take(data, () if dim is None else dim, keepdim=True)) & ~nan
+        find, data = torch.argmax, extreme.to(torch.int32)  # all 0 where all are NaN
+    found = find(data, dim, keepdim=keepdims)
     return Tile(found.to(torch.int32), ct.int32)
 
 

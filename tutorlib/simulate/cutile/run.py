@@ -79,8 +79,7 @@ def value(parameter: Parameter, arg: Any, launch: Launch, arrays: list[Array]) -
         arrays.append(Array.of(parameter.name, arg, launch, parameter.array))
         return arrays[-1]
     if isinstance(arg, list | tuple):
-        names = (parameter._replace(name=f"{parameter.name}[{n}]") for n in range(len(arg)))
-        return type(arg)(value(p, item, launch, arrays) for p, item in zip(names, arg, strict=True))
+        return type(arg)(value(parameter.item(n), item, launch, arrays) for n, item in enumerate(arg))
     if isinstance(arg, bool | int | float):
         dtype = ct.bool_ if isinstance(arg, bool) else parameter.integer if isinstance(arg, int) else ct.float32
         return Tile(torch.tensor(arg, dtype=CARRIER[dtype]), dtype)

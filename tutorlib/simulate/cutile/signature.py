@@ -28,12 +28,23 @@ def function_of(kernel: ct.kernel) -> Callable[..., None]:
 
 
 class Parameter(typing.NamedTuple):
-    """name, and what its annotation says: constant (ct.Constant) or not, index and scalar dtypes."""
+    """name, and what its annotation says: constant (ct.Constant) or not, index and scalar dtypes.
+
+    items: the annotations of a tuple's elements, () where it has none of its own for them.
+    """
 
     name: str
     constant: bool
     array: ct.ArrayAnnotation
     integer: ct.DType
+    items: tuple[Any, ...] = ()
+
+    def item(self, n: int) -> "Parameter":
+        """The n-th element of a list or a tuple. A tuple of the wrong length is left to the compiler to refuse."""
+        name = f"{self.name}[{n}]"
+        if self.constant or not self.items:
+            return self._replace(name=name)
+        return described(name, self.items[0] if ... in self.items else self.items[min(n, len(self.items) - 1)])
 
 
 def parameters(kernel: ct.kernel) -> list[Parameter]:
@@ -48,8 +59,11 @@ def described(name: str, hint: Any) -> Parameter:
         constant |= isinstance(note, ct.ConstantAnnotation)
         if isinstance(note, ct.ArrayAnnotation):
             array = note
-        integer = ct.int64 if hint is ct.ScalarInt64 else integer
-    return Parameter(name, constant, array, integer)
+        if isinstance(note, ct.ListAnnotation):
+            array = note.element
+        integer = ct.int64 if note in ct.ScalarInt64.__metadata__ else integer
+    items = typing.get_args(hint) if typing.get_origin(hint) is tuple else ()
+    return Parameter(name, constant, array, integer, items)
 
 
 def refuse(kernel: ct.kernel, args: Sequence[Any], arch: str) -> None:
@@ -64,6 +78,8 @@ def refuse(kernel: ct.kernel, args: Sequence[Any], arch: str) -> None:
 
 def constraint(parameter: Parameter, arg: Any) -> Any:
     """What ct.launch would assume of the argument, but for its alignment."""
+    if isinstance(arg, tuple):
+        return TupleConstraint([constraint(parameter.item(n), item) for n, item in enumerate(arg)])
     if parameter.constant:
         return ConstantConstraint(arg)
     if isinstance(arg, Tensor):
@@ -71,8 +87,6 @@ def constraint(parameter: Parameter, arg: Any) -> Any:
     if isinstance(arg, list):
         element = array_constraint(parameter.array, arg[0])
         return ListConstraint(element, alias_groups=(), elements_may_alias=False)
-    if isinstance(arg, tuple):
-        return TupleConstraint([constraint(parameter, item) for item in arg])
     if isinstance(arg, bool | float):
         return ScalarConstraint(ct.bool_ if isinstance(arg, bool) else ct.float32)
     if isinstance(arg, int):

@@ -126,14 +126,16 @@ def tile_of(value: "Tile | Number") -> Tile:
     if isinstance(value, Tile):
         return value
     dtype = dtype_of_number(value)
-    return Tile(torch.tensor(value, dtype=CARRIER[dtype]), dtype)
+    return Tile(convert(value, dtype), dtype)
 
 
 def convert(value: "Tile | Number", dtype: ct.DType) -> Tensor:
     """A tile's or a number's data in the dtype's carrier."""
     if isinstance(value, Tile):
         return value.data if value.dtype == dtype else fit(value.data, dtype)
-    return fit(torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else torch.int64), dtype)
+    if isinstance(value, float):
+        return fit(torch.tensor(value, dtype=torch.float64), dtype)
+    return fit(torch.tensor(value if value < 2**63 else value - 2**64), dtype)  # uint64's 64 bits in int64
 
 
 def common(x: "Tile | Number", y: "Tile | Number") -> ct.DType:
