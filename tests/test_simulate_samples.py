@@ -5,8 +5,9 @@ They are not part of this repository: TUTORLIB_CUTILE_SAMPLES and TUTORLIB_TILEG
 
 import pytest
 
-from tests.cutile_samples import SAMPLES, assert_close
+from tests.cutile_samples import SAMPLES, SOURCES, assert_close
 from tutorlib.simulate.cutile import NotSimulated
+from tutorlib.simulate.cutile.signature import function_of
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=str)
@@ -20,3 +21,11 @@ def test_the_interpreter_gives_what_torch_gives_or_names_what_it_lacks(sample):
     assert {finding.kind for finding in report.findings} == case.finds
     for place, want in case.want.items():
         assert_close(case.args[place], want, case.tolerance)
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.repository)
+def test_every_kernel_is_in_the_table(source):
+    wanted = source.kernels()
+    modules = {module for module, _ in wanted}
+    samples = [sample for sample in SAMPLES if sample.module in modules]
+    assert wanted == {(sample.module, function_of(sample.case().kernel).__name__) for sample in samples}

@@ -5,6 +5,8 @@ is imported, and its inputs are made, only when a test asks for its case.
 """
 
 from tests.cutile_samples import cutile_python, tilegym
-from tests.cutile_samples.table import SAMPLES, assert_close
+from tests.cutile_samples.table import CUTILE_PYTHON, SAMPLES, TILEGYM, assert_close
 
-__all__ = ["SAMPLES", "assert_close", "cutile_python", "tilegym"]
+SOURCES = [CUTILE_PYTHON, TILEGYM]
+
+__all__ = ["SAMPLES", "SOURCES", "assert_close", "cutile_python", "tilegym"]

@@ -1,5 +1,6 @@
 """What a sample is, and how it is found, imported and compared."""
 
+import ast
 import itertools
 import os
 import sys
@@ -27,20 +28,41 @@ class Source:
 
     variable: the environment variable that names a checkout.
     folders: of the checkout, from which Python imports the samples.
+    package: in the last of the folders, with the kernels that the table is to have all of.
     bare: packages whose __init__ is not run, because it imports more than the kernels need.
     """
 
     repository: str
     variable: str
     folders: tuple[str, ...]
+    package: str
     bare: tuple[str, ...] = ()
 
+    @property
+    def checkout(self) -> Path:
+        """Skips the test where the variable is not set."""
+        if self.variable not in os.environ:
+            pytest.skip(f"{self.variable} names no checkout of {self.repository}")
+        return Path(os.environ[self.variable]).resolve()
 
-CUTILE_PYTHON = Source("NVIDIA/cutile-python", "TUTORLIB_CUTILE_SAMPLES", (".", "test"))
+    def kernels(self) -> set[tuple[str, str]]:
+        """Module and name of every @ct.kernel in the package."""
+        root, found = self.checkout / self.folders[-1], set()
+        for file in (root / self.package.replace(".", "/")).rglob("*.py"):
+            module = ".".join(file.relative_to(root).with_suffix("").parts)
+            for node in ast.walk(ast.parse(file.read_text())):
+                decorators = map(ast.unparse, getattr(node, "decorator_list", ()))
+                if any(decorator.startswith("ct.kernel") for decorator in decorators):
+                    found.add((module, node.name))
+        return found
+
+
+CUTILE_PYTHON = Source("NVIDIA/cutile-python", "TUTORLIB_CUTILE_SAMPLES", (".", "test"), "kernels")
 TILEGYM = Source(
     "NVIDIA/TileGym",
     "TUTORLIB_TILEGYM",
     ("src",),
+    "tilegym.ops.cutile",
     tuple(f"tilegym{package}" for package in ("", ".ops", ".ops.cutile", ".ops.cutile.experimental")),
 )
 
@@ -84,8 +106,6 @@ class Sample:
 
     def case(self) -> Case:
         """The case, its inputs the same every time. Skips the test where the sample cannot be imported."""
-        if self.source.variable not in os.environ:
-            pytest.skip(f"{self.source.variable} names no checkout of {self.source.repository}")
         try:
             module = imported(self.source, self.module)
         except ModuleNotFoundError as error:
@@ -116,7 +136,7 @@ def sample(source: Source, module: str, **variants: Iterable[Any]) -> Callable:
 
 @cache
 def imported(source: Source, module: str) -> ModuleType:
-    root = Path(os.environ[source.variable]).resolve()
+    root = source.checkout
     with pytest.MonkeyPatch.context() as patch:
         for folder in source.folders:
             patch.syspath_prepend(str(root / folder))

@@ -183,6 +183,18 @@ def geglu(module):
     return Case(module._geglu_fwd_kernel, (8,), (zeros(960), x.reshape(-1), 96, 192, 96, 128, 1), {0: want})
 
 
+@sample(TILEGYM, f"{OPS}.activation.geglu")
+def geglu_backward(module):
+    """The gradient of exact GELU, Φ(x) + x φ(x), but with Φ by tanh."""
+    x, dy = randn(10, 192), randn(10, 96)
+    left, right = x.chunk(2, 1)
+    activated = functional.gelu(right, approximate="tanh")
+    slope = activated / right + right * (-right.square() / 2).exp() / math.sqrt(2 * math.pi)
+    want = torch.cat([dy * activated, left * dy * slope], 1).reshape(-1)
+    args = (zeros(1920), dy.reshape(-1), x.reshape(-1), 96, 192, 96, 128, 1)
+    return Case(module._geglu_bwd_kernel, (8,), args, {0: want})
+
+
 @sample(TILEGYM, f"{OPS}.dropout", training=[False, True])
 def dropout(module, training):
     """A number's place is its random number, after a hash in 32 bits that wrap."""
