@@ -194,6 +194,49 @@ def test_atomics_on_one_element_take_turns():
     assert old.tolist() == list(range(0, 16, 2))
 
 
+def test_a_compare_and_swap_outside_gives_what_was_expected():
+    @ct.kernel
+    def kernel(x, old):
+        places = ct.arange(4, dtype=ct.int32)
+        ct.store(old, (0,), ct.atomic_cas(x, places, 2, 7))
+
+    x, old = ramp(3, dtype=torch.int32), torch.zeros(4, dtype=torch.int32)
+    run(kernel, (1,), (x, old))
+    assert old.tolist() == [1, 2, 3, 2]
+    assert x.tolist() == [1, 7, 3]
+
+
+def test_raw_memory():
+    """A transpose by offsets, and a counter; offsets beyond the memory are noticed."""
+
+    @ct.kernel
+    def kernel(x, z, sums, size: Const[int]):
+        offsets = ct.arange(size, dtype=ct.int32)
+        there, odd = offsets % 4 * 2 + offsets // 4, offsets % 2 == 1
+        tile = x.get_raw_memory().load_offset(offsets)
+        z.get_raw_memory().store_offset(there, tile, mask=~odd)
+        z.get_raw_memory().store_offset(there, -tile, mask=odd)
+        sums.get_raw_memory().atomic_add_offset(offsets * 0, tile, mask=odd)
+
+    x, z, sums = ramp(2, 4), torch.zeros(4, 2), torch.zeros(1)
+    assert not run(kernel, (1,), (x, z, sums, 8)).findings
+    assert torch.equal(z, (x * torch.tensor([1, -1, 1, -1])).T)
+    assert sums.item() == 2 + 4 + 6 + 8
+    assert {f.array for f in run(kernel, (1,), (x, z, sums, 16)).findings if f.kind == "outside"} == {"x", "z"}
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu], ids=str)
+def test_scatter_of_fp8(dtype):
+    @ct.kernel
+    def kernel(x, z):
+        places = ct.arange(4, dtype=ct.int32)
+        ct.scatter(z, 3 - places, ct.gather(x, places))
+
+    x, z = torch.tensor([0.5, 1.0, 2.0, 8.0]).to(dtype), torch.ones(4).to(dtype)
+    run(kernel, (1,), (x, z), "sm_100")
+    assert z.float().tolist() == [8.0, 2.0, 1.0, 0.5]
+
+
 def test_split_k_by_atomic_add():
     @ct.kernel
     def kernel(x, z):

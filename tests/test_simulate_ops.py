@@ -371,6 +371,26 @@ def test_constants_of_64_bits():
     assert z.tolist() == [2**63 + 5] * 2
 
 
+def square(tile):
+    return ct.mul(tile, tile)
+
+
+FUNCTIONS = {"square": [square], "root": [ct.sqrt]}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_in_a_table(name):
+    x, z = randn(8).abs(), out(8)
+
+    @ct.kernel
+    def kernel(x, z):
+        function = ct.static_eval(FUNCTIONS[name][0])
+        ct.store(z, (0,), function(ct.load(x, (0,), (8,))))
+
+    run(kernel, (1,), (x, z))
+    torch.testing.assert_close(z, x.square() if name == "square" else x.sqrt())
+
+
 @ct.function
 def helper(tile, scale):
     return other_helper(tile) * scale

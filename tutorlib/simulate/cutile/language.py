@@ -139,6 +139,10 @@ class Rebinder:
             return self.language
         if isinstance(value, ModuleType):
             return Rebound(self, value)
+        if type(value) is dict:
+            return {key: self.rebind(item) for key, item in value.items()}
+        if type(value) in (list, tuple):
+            return type(value)(map(self.rebind, value))
         if isinstance(value, torch.dtype) or (isinstance(value, type) and value.__module__ == "numpy"):
             return self.dtype(value)
         if isinstance(value, FunctionType | type | ct.DType):  # perhaps from cuda.tile import load, float32

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import cuda.tile as ct
 import torch
@@ -86,6 +86,11 @@ class Array:
         shape = as_shape(tile_shape) or (1,) * self.ndim
         steps = shape if traversal_steps is None else as_shape(traversal_steps)
         return TiledView(self, as_shape(tile_shape), steps, padding_mode)
+
+    def get_raw_memory(self) -> "RawMemory":
+        if not self.data.is_contiguous() or any(self.origin):
+            raise NotSimulated("get_raw_memory of a slice or of an array with gaps")
+        return RawMemory(replace(self, data=self.data.view(-1), writer=self.writer.view(-1), origin=(0,)))
 
     def __getattr__(self, name: str):
         if name.startswith("__"):
@@ -390,8 +395,13 @@ def put(at: Places, value: Tensor) -> None:
     array, where = at.array, at.chosen()
     new = value.broadcast_to(at.wanted.shape)[at.wanted].to(array.data.dtype)
     array.notice_overlap(where, new, at)
-    array.data[where] = new
+    bits(array.data)[where] = bits(new)
     array.writer[where] = array.launch.number
+
+
+def bits(data: Tensor) -> Tensor:
+    """fp8 as bytes, because torch cannot write to single elements of each of its fp8 dtypes."""
+    return data.view(torch.uint8) if data.is_floating_point() and data.itemsize == 1 else data
 
 
 @dataclass(frozen=True)
@@ -422,21 +432,29 @@ def store_advanced_indexing(array: Array, indices, tile: Value, /, *, latency=No
     put(advanced_places(array, indices), convert(tile, array.dtype))
 
 
-def atomic(change: Callable[..., Tensor]) -> Callable:
-    """An atomic function of cuTile. change: the old elements and the operands to the new elements."""
+def atomic(change: Callable[..., Tensor], gives_first: bool = False) -> Callable:
+    """An atomic function of cuTile.
 
-    def apply(array: Array, indices, /, *operands: Value, check_bounds=True, memory_order=None, memory_scope=None):
+    change: the old elements and the operands to the new elements.
+    gives_first: where there is no element, it gives the first operand; else cuTile leaves open what it gives.
+    """
+
+    def apply(
+        array: Array, indices, /, *operands: Value, mask=None, check_bounds=True, memory_order=None, memory_scope=None
+    ):
         array.launch.synchronised = True
-        at = places(array, indices, None, check_bounds)
+        at = places(array, indices, mask, check_bounds)
         flat = ravel(at)
-        values = [convert(v, array.dtype).broadcast_to(at.wanted.shape)[at.wanted] for v in operands]
+        spread = [convert(v, array.dtype).broadcast_to(at.wanted.shape) for v in operands]
+        values = [v[at.wanted] for v in spread]
         old = torch.empty_like(flat, dtype=CARRIER[array.dtype])
         for turn in turns(flat):
             where = tuple(axis[turn] for axis in at.chosen())
             old[turn] = fit(array.data[where], array.dtype)
             array.data[where] = fit(change(old[turn], *(v[turn] for v in values)), array.dtype).to(array.data.dtype)
             array.writer[where] = array.launch.number
-        result = torch.zeros(at.wanted.shape, dtype=CARRIER[array.dtype])
+        nothing = array.launch.undetermined(array.dtype)
+        result = spread[0].clone() if gives_first else torch.full_like(spread[0], nothing)
         result[at.wanted] = old
         return Tile(result, array.dtype)
 
@@ -471,8 +489,34 @@ ATOMICS = {
     "atomic_or": atomic(lambda old, x: old | x),
     "atomic_xor": atomic(lambda old, x: old ^ x),
     "atomic_xchg": atomic(lambda old, x: x),
-    "atomic_cas": atomic(lambda old, expected, desired: torch.where(old == expected, desired, old)),
+    "atomic_cas": atomic(lambda old, expected, desired: torch.where(old == expected, desired, old), gives_first=True),
 }
+
+
+@dataclass(frozen=True)
+class RawMemory:
+    """An array's memory by offsets in elements, whatever its shape: what Array.get_raw_memory gives.
+
+    flat: all of the memory as an array of one axis.
+    """
+
+    flat: Array
+
+    @property
+    def dtype(self) -> ct.DType:
+        return self.flat.dtype
+
+    def load_offset(self, offset: Value, /, *, mask=None, padding_value=0, latency=None) -> Tile:
+        return gather(self.flat, offset, mask=mask, padding_value=padding_value, check_bounds=False)
+
+    def store_offset(self, offset: Value, value: Value, /, *, mask=None, latency=None) -> None:
+        scatter(self.flat, offset, value, mask=mask, check_bounds=False)
+
+    def __getattr__(self, name: str):
+        """atomic_add_offset and its siblings."""
+        if not (name.startswith("atomic_") and name.endswith("_offset")):
+            raise AttributeError(name)
+        return partial(ATOMICS[name.removesuffix("_offset")], self.flat, check_bounds=False)
 
 
 def never_stored(array: Array) -> str:
