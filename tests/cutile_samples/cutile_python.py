@@ -1,4 +1,4 @@
-"""NVIDIA/cutile-python: the kernels of samples/ and test/kernels/."""
+"""NVIDIA/cutile-python: the kernels of test/kernels/, and the two of samples/ that are not also there."""
 
 import torch
 from torch import randn
