@@ -18,13 +18,16 @@ from IPython.display import Image, display
 
 from tutorlib import check, device, evidence, tile_gemm
 from tutorlib.compile import TensorSpec, compile_cutile
+from tutorlib.counters import SM_CLOCK, TENSOR_BUSY, TO_SMS
 from tutorlib.course import ROOT
 from tutorlib.draw import show_block_order
 from tutorlib.kernel_widgets import explore_block_order
 from tutorlib.l2 import grouped as strips
 from tutorlib.l2 import raster, traffic
 from tutorlib.plots import rungs_of
+from tutorlib.ptxas import serialized
 from tutorlib.sweeps import all_data
+from tutorlib.tile_fp8 import slabs
 from tutorlib.tile_gemm import Config, compiled, tile_of_product
 
 ZERO = ct.PaddingMode.ZERO
@@ -449,27 +452,54 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 # 4 warps, and up to 256 of its second. Let **B** be the first one: its 128 rows are 64 for each group, and A's 256 and
 # 64 rows are one instruction each. What you get is a tile of Cᵀ, to be transposed on its way out.
 #
+# So much for the idea. The compilers have theirs. `slabs` in `tutorlib/tile_fp8.py` is this kernel with a few switches
+# (look at it later). Here is what becomes of three of them. The last column is ptxas, the last compiler in the row:
+# does it let several wgmma run at a time?
+
+# %%
+switches = {  # open zero, latency of the small tiles and of the large one, stores by TMA
+    "sums start from 0": (False, 0, 0, True),
+    "… latency 3, 6": (False, 3, 6, True),
+    "sums start from ct.bid(1)": (True, 0, 0, True),
+}
+for title, values in switches.items():
+    made = compile_cutile(slabs.replace_hints(num_worker_warps=8), [*skinny, 128, 128, *values], "sm_90")
+    verdict = f"one at a time: {reason}" if (reason := serialized(made.ptx)) else "several at a time"
+    print(f"{title:26} {made.ptx.count('wgmma.mma_async'):3} wgmma, {made.stack_bytes:5,} bytes of stack, {verdict}")
+
+# %% [markdown]
+# Left alone, the compiler spills. With hints that keep it from fetching far ahead it does not, but now each wgmma waits
+# until the one before is done, for want of registers. Both come from the zero. A wgmma can be told to ignore what its
+# accumulator holds, so the compiler takes the first step out of the loop and does it that way: that is why the first
+# two have twice the instructions. The sums of the step outside and of the loop inside are different registers, and
+# there are no 160 to spare.
+#
+# So give it a zero that it cannot know. The grid has one dimension, and `ct.bid(1)` is 0 in every block; to the
+# compiler it is a number like any other. The sums start from registers that hold it, nothing leaves the loop, and the
+# loads need no hints.
+#
 # **Exercise 07.7** (about 8 lines). Write the kernel for 256 < M ≤ 320. It is persistent over B's tiles of `tn` rows.
 # `ct.load(a, (4, k), (64, tk))` are A's rows 256 to 319: an index counts tiles of the shape that you ask for. At full
-# size tn = tk = 128, and the compiler, left alone, fetches so far ahead that accumulators spill after all. Here a
-# hint is worth having: `latency=3` on the tiles of B and of the 64 rows, 6 on that of the 256 rows.
+# size tn = tk = 128. Store with `allow_tma=False`: a store by TMA goes through shared memory, 64 KiB of it for the tile
+# of 256 rows, and the loop has better use for it.
 
 
 # %%
 @ct.kernel(num_worker_warps=ct.ByTarget(sm_90=8))
 def gemm_fp8(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
+    zero = ct.bid(1)  # which the compiler does not know
     for n in range(ct.bid(0), ct.cdiv(b.shape[0], tn), ct.num_blocks(0)):
-        upper = ct.zeros((tn, 256), ct.float32)  # of Cᵀ: for A's rows 0 to 255
-        lower = ct.zeros((tn, 64), ct.float32)  # for rows 256 to 319
+        upper = ct.full((tn, 256), zero, ct.float32)  # of Cᵀ: for A's rows 0 to 255
+        lower = ct.full((tn, 64), zero, ct.float32)  # for rows 256 to 319
         ### BEGIN SOLUTION (about 8 lines)
         for k in range(ct.cdiv(a.shape[1], tk)):
-            slab = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO, latency=3)
-            first = ct.load(a, (0, k), (256, tk), padding_mode=ZERO, latency=6)
-            rest = ct.load(a, (4, k), (64, tk), padding_mode=ZERO, latency=3)
+            slab = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
+            first = ct.load(a, (0, k), (256, tk), padding_mode=ZERO)
+            rest = ct.load(a, (4, k), (64, tk), padding_mode=ZERO)
             upper = ct.mma(slab, ct.transpose(first), upper, use_fast_acc=True)
             lower = ct.mma(slab, ct.transpose(rest), lower, use_fast_acc=True)
-        ct.store(c, (0, n), ct.transpose(upper.astype(c.dtype)))
-        ct.store(c, (4, n), ct.transpose(lower.astype(c.dtype)))
+        ct.store(c, (0, n), ct.transpose(upper.astype(c.dtype)), allow_tma=False)
+        ct.store(c, (4, n), ct.transpose(lower.astype(c.dtype)), allow_tma=False)
         ### END SOLUTION
 
 
@@ -478,20 +508,30 @@ check("07.7", gemm_fp8)
 
 # %% [markdown]
 # **Keep this:** the language has tiles of powers of two; the algorithm need not. Several accumulators for one block are
-# a tile of any shape, as long as the registers hold them.
+# a tile of any shape, as long as the registers hold them once. And when a kernel that should be fast is not, ask each
+# compiler in the row what it did.
 #
-# How far does it get? These were tried at this size (`tutor sweep tile_fp8`), each in turns with cuBLASLt:
+# How far does it get? These were tried at this size, each in turns with cuBLASLt, and counted by Nsight Compute
+# (`tutor sweep tile_fp8`). *Busy* is the part of an SM's cycles in which its tensor cores work; *to SMs* is what comes
+# out of L2 or of a neighbour's load.
 
 # %%
 for data in all_data("tile_fp8"):
     print(f"{data['machine']['gpu']}, {data['date']}")
-    for point in sorted(data["points"], key=lambda point: -point["ratio"]):
-        print(f"  {point['name']:48} {point['median_us']:6.1f} µs  {point['ratio']:.3f} of {point['baseline']}")
+    print(f"  {'':44}{'µs':>7}{'of cuBLASLt':>13}{'busy':>7}{'clock':>11}{'to SMs':>9}")
+    times = {point["name"]: (point["median_us"], point["ratio"]) for point in data["points"]}
+    baseline = data["points"][0]
+    times[baseline["baseline"]] = (baseline["baseline_us"], 1)
+    for name, (us, ratio) in times.items():
+        line = f"  {name:44}{us:7.1f}{ratio:13.3f}"
+        if found := data["counters"].get(name):
+            line += f"{found[TENSOR_BUSY]:6.0f}%{found[SM_CLOCK] / 1e9:7.2f} GHz{found[TO_SMS] / 1e9:6.2f} GB"
+        print(line)
 
 # %% [markdown]
-# Which stages fit decides more than which tile it is: compare the same slab with other latencies. With 320·128
-# accumulators in registers, a step of 128 along K needs 56 KiB of shared memory, and three or four such steps are all
-# there is. cuBLASLt is not bound to powers of two, nor to one schedule for every shape.
+# Read down the column *busy*. Tiles of 128×256 are busy, but a sixth of what they do is padding. The slabs whose wgmma
+# wait for each other are busy for three quarters of the time; with the open zero that gap closes. cuBLASLt is busiest,
+# and look at its clock: at its power limit the GPU takes cycles from those who do most in each.
 
 # %% [markdown]
 # ## The ladder, measured

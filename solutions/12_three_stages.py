@@ -15,7 +15,7 @@ import cutlass
 import cutlass.cute as cute
 from IPython.display import Image, Markdown, display
 
-from tutorlib import check
+from tutorlib import check, sweeps
 from tutorlib import gemm as course
 from tutorlib.compile import TensorSpec, compile_cute
 from tutorlib.course import ROOT
@@ -218,6 +218,20 @@ for picture in (ROOT / "figures").glob("gemm_ladder.png"):
 # of the three in notebook 10's formula, and no longer. Then it is the larger tile that counts, which asks less of
 # memory and of shared memory for the same arithmetic.
 #
+# How good is that for these instructions? NVIDIA ships a GEMM with CUTLASS that uses the same ones, `tensorop_gemm.py`,
+# also in the CuTe DSL, also with three stages. Here are your rungs beside it (`tutor sweep gemm_nvidia`, with
+# TUTORLIB_CUTLASS set to a checkout of CUTLASS):
+
+# %%
+for data in sweeps.all_data("gemm_nvidia"):
+    print(f"{data['machine']['gpu']}, {data['date']}: NVIDIA's time over yours")
+    sizes = sorted({point["shape"][0] for point in data["points"]})
+    print(f"  {'M = N = K':16}" + "".join(f"{size:8}" for size in sizes))
+    for name in dict.fromkeys(point["name"] for point in data["points"]):
+        ratios = {point["shape"][0]: point["ratio"] for point in data["points"] if point["name"] == name}
+        print(f"  {name:16}" + "".join(f"{ratios[size]:8.2f}" for size in sizes if size in ratios))
+
+# %% [markdown]
 # On a Hopper GPU this is where mma.sync ends: cuBLAS's WGMMA reads operands from shared memory by itself, without
 # `ldmatrix`, without registers for them, and it alone reaches the datasheet's rate. The pipeline that you have built
 # stays right. In notebook 13 its parts get new names: TMA for cp.async, mbarrier for wait_group and barrier.

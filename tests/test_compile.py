@@ -1,6 +1,5 @@
 """Compiling without a GPU: numbers agree with ptxas, and failures name the reader's line."""
 
-import os
 import re
 import subprocess
 import sys
@@ -14,15 +13,8 @@ from cutlass import cute
 from cutlass.cute.runtime import from_dlpack
 from cutlass.memory import SmemAllocator
 
-from tutorlib.compile import (
-    CompileFailed,
-    TensorSpec,
-    call_host,
-    compilations,
-    compile_cute,
-    compile_cutile,
-    ptxas_path,
-)
+from tutorlib import ptxas
+from tutorlib.compile import CompileFailed, TensorSpec, call_host, compilations, compile_cute, compile_cutile
 
 VECTOR = TensorSpec((1024,))
 
@@ -92,8 +84,7 @@ KERNELS = [double_kernel, wide_kernel, shared_kernel, spilling_kernel, local_arr
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
 def test_the_cubin_is_read_as_ptxas_describes_it(kernel):
     compiled = compile_cute(launch(kernel), [VECTOR])
-    command = [ptxas_path(), "--verbose", "--gpu-name", "sm_80", "--output-file", os.devnull, "-"]
-    said = subprocess.run(command, input=compiled.ptx, capture_output=True, text=True, check=True).stderr
+    said = ptxas.said(compiled.ptx)
     assert f"Used {compiled.registers} registers" in said
     assert f"{compiled.stack_bytes} bytes stack frame" in said
 

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tutorlib import sweeps, tile_plots
+from tutorlib import ptxas, sweeps, tile_plots
 from tutorlib.build import parse
 from tutorlib.compile import TensorSpec, compile_cutile
 from tutorlib.course import SOLUTIONS
@@ -68,9 +68,28 @@ class TestWhatThePageSays:
         specs = [TensorSpec((m, k), "e4m3"), TensorSpec((n, k), "e4m3"), TensorSpec((m, n), "bf16")]
         made = compile_cutile(notebook.gemm_fp8, [*specs, *skinny_tile(BENCH_FP8)], "sm_90")
         assert made.stack_bytes == 0
-        deep = compile_cutile(slabs.replace_hints(num_worker_warps=8), [*specs, 128, 5, 5, 5, True], "sm_90")
-        assert deep.stack_bytes > 1000  # as without hints: the compiler's own guess
+        assert ptxas.serialized(made.ptx) is None
         assert re.search(r"setmaxnreg\.inc\S* +\t?232", made.ptx.replace("\t", " "))
+
+    @pytest.mark.parametrize(
+        ("open_zero", "near", "far", "spills", "says"),
+        [
+            (False, 0, 0, True, None),
+            (False, 3, 6, False, "insufficient register resources"),
+            (False, 7, 7, False, "non wgmma instructions reading accumulator registers"),
+            (True, 0, 0, False, None),
+            (True, 3, 6, False, None),
+        ],
+    )
+    def test_a_zero_that_the_compiler_knows_costs_registers(self, open_zero, near, far, spills, says):
+        m, n, k = BENCH_FP8
+        specs = [TensorSpec((m, k), "e4m3"), TensorSpec((n, k), "e4m3"), TensorSpec((m, n), "bf16")]
+        by_tma = near != 7
+        arguments = [*specs, 128, 128, open_zero, near, far, by_tma]
+        made = compile_cutile(slabs.replace_hints(num_worker_warps=8), arguments, "sm_90")
+        assert (made.stack_bytes > 1000) == spills
+        assert (ptxas.serialized(made.ptx) or "").startswith(says or "")
+        assert bool(ptxas.serialized(made.ptx)) == bool(says)
 
     def test_strips_read_less(self):
         h200 = hardware_of("NVIDIA H200")

@@ -7,19 +7,17 @@ No GPU is needed: CuTe kernels are compiled for tensors that exist only as shape
 """
 
 import linecache
-import os
 import re
 import struct
-import subprocess
 import sysconfig
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib import metadata
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
+
+from tutorlib import ptxas
 
 DType = Literal["fp32", "fp16", "bf16", "e4m3", "int32"]
 
@@ -200,7 +198,7 @@ def compile_cute(answer: Callable[..., None], specs: Sequence[TensorSpec], arch:
     ptx, cubin = built.artifacts.PTX, built.artifacts.CUBIN
     if not isinstance(cubin, bytes):
         raise CompileFailed(f"{name_of(answer)} launches no kernel")
-    compiled = inspect(arch, ptx, cubin, dynamic_smem(str(built.ir_module)), spilled(ptx, arch))
+    compiled = inspect(arch, ptx, cubin, dynamic_smem(str(built.ir_module)), ptxas.spilled(ptx))
     limit = cutlass.memory.get_smem_capacity_in_bytes(arch.rstrip("af"))
     if compiled.smem_bytes > limit:
         raise CompileFailed(
@@ -295,28 +293,6 @@ def dynamic_smem(host_ir: str) -> int:
         for value in re.findall(rf"llvm\.store (%\d+), {place} : i64", host_ir):
             sizes += re.findall(rf"{value} = llvm\.mlir\.constant\((\d+) : i64\)", host_ir)
     return max(map(int, sizes), default=0)
-
-
-def spilled(ptx: str, arch: str) -> int | None:
-    """Bytes of spill stores for each thread, which only ptxas knows: a cubin holds no more than the stack's size.
-
-    The DSL carries a ptxas of its own (both of CUDA 13.4) and keeps to itself what that says. None where the package
-    nvidia-cuda-nvcc, which has one that can be run, is missing.
-    """
-    if (ptxas := ptxas_path()) is None:
-        return None
-    command = [ptxas, "--verbose", "--gpu-name", arch, "--output-file", os.devnull, "-"]
-    said = subprocess.run(command, input=ptx, capture_output=True, text=True, check=True).stderr
-    return max(int(stores) for stores in re.findall(r"(\d+) bytes spill stores", said))
-
-
-@cache
-def ptxas_path() -> Path | None:
-    try:
-        files = metadata.files("nvidia-cuda-nvcc") or []
-    except metadata.PackageNotFoundError:
-        return None
-    return next((Path(file.locate()) for file in files if file.name in ("ptxas", "ptxas.exe")), None)
 
 
 EIATTR_FRAME_SIZE, EIATTR_REGCOUNT = 0x11, 0x2F

@@ -19,6 +19,9 @@ STORES = "smsp__sass_inst_executed_op_global_st.sum"
 STORE_BYTES = "sm__sass_data_bytes_mem_global_op_st.sum"
 MEMORY_READ = "dram__bytes_read.sum"
 L2_READ = "lts__t_sectors_srcunit_tex_op_read.sum"  # sectors of 32 bytes that SMs ask of L2
+TO_SMS = "l1tex__m_xbar2l1tex_read_bytes.sum"  # bytes that reach SMs, each copy of a multicast for itself
+TENSOR_BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"  # percent of an SM's cycles
+SM_CLOCK = "sm__cycles_elapsed.avg.per_second"
 WAVES = "launch__waves_per_multiprocessor"  # blocks of the launch, over those that run at the same time
 
 

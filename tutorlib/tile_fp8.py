@@ -24,22 +24,26 @@ def slabs(
     a,
     b,
     c,
+    tn: ct.Constant[int],
     tk: ct.Constant[int],
-    latency_b: ct.Constant[int],
-    latency_first: ct.Constant[int],
-    latency_rest: ct.Constant[int],
+    open_zero: ct.Constant[bool],
+    near: ct.Constant[int],
+    far: ct.Constant[int],
     tma: ct.Constant[bool],
 ):
-    """All of up to 320 rows at once: C's columns in slabs of 128, as Cᵀ, in accumulators for 256 and for 64 rows.
+    """All of up to 320 rows at once: C's columns in slabs of tn, as Cᵀ, in accumulators for 256 and for 64 rows.
 
-    tma: whether the stores go through shared memory and TMA.
+    open_zero: whether the sums start from a zero that the compiler does not know to be one; the grid has one dimension.
+    near, far: latency hints, far for the tile of 256 rows; 0: none. tma: whether the stores go by TMA.
     """
-    for n in range(ct.bid(0), ct.cdiv(b.shape[0], 128), ct.num_blocks(0)):
-        upper, lower = ct.zeros((128, 256), ct.float32), ct.zeros((128, 64), ct.float32)
+    zero = ct.bid(1) if open_zero else 0
+    near, far = near if near else None, far if far else None
+    for n in range(ct.bid(0), ct.cdiv(b.shape[0], tn), ct.num_blocks(0)):
+        upper, lower = ct.full((tn, 256), zero, ct.float32), ct.full((tn, 64), zero, ct.float32)
         for k in range(ct.cdiv(a.shape[1], tk)):
-            slab = ct.load(b, (n, k), (128, tk), padding_mode=ZERO, latency=latency_b)
-            first = ct.load(a, (0, k), (256, tk), padding_mode=ZERO, latency=latency_first)
-            rest = ct.load(a, (4, k), (64, tk), padding_mode=ZERO, latency=latency_rest)
+            slab = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO, latency=near)
+            first = ct.load(a, (0, k), (256, tk), padding_mode=ZERO, latency=far)
+            rest = ct.load(a, (4, k), (64, tk), padding_mode=ZERO, latency=near)
             upper = ct.mma(slab, ct.transpose(first), upper, use_fast_acc=True)
             lower = ct.mma(slab, ct.transpose(rest), lower, use_fast_acc=True)
         ct.store(c, (0, n), ct.transpose(upper.astype(c.dtype)), allow_tma=tma)
@@ -47,14 +51,16 @@ def slabs(
 
 
 @ct.kernel
-def straight_slabs(a, b, c, tk: ct.Constant[int]):
-    """`slabs` with A as the first operand, so that C is not transposed."""
-    for n in range(ct.bid(0), ct.cdiv(b.shape[0], 128), ct.num_blocks(0)):
-        upper, lower = ct.zeros((256, 128), ct.float32), ct.zeros((64, 128), ct.float32)
+def straight_slabs(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int], near: ct.Constant[int], far: ct.Constant[int]):
+    """`slabs` with A as the first operand, so that C is not transposed, and the open zero."""
+    zero = ct.bid(1)
+    near, far = near if near else None, far if far else None
+    for n in range(ct.bid(0), ct.cdiv(b.shape[0], tn), ct.num_blocks(0)):
+        upper, lower = ct.full((256, tn), zero, ct.float32), ct.full((64, tn), zero, ct.float32)
         for k in range(ct.cdiv(a.shape[1], tk)):
-            slab = ct.transpose(ct.load(b, (n, k), (128, tk), padding_mode=ZERO))
-            first = ct.load(a, (0, k), (256, tk), padding_mode=ZERO)
-            rest = ct.load(a, (4, k), (64, tk), padding_mode=ZERO)
+            slab = ct.transpose(ct.load(b, (n, k), (tn, tk), padding_mode=ZERO, latency=near))
+            first = ct.load(a, (0, k), (256, tk), padding_mode=ZERO, latency=far)
+            rest = ct.load(a, (4, k), (64, tk), padding_mode=ZERO, latency=near)
             upper = ct.mma(first, slab, upper, use_fast_acc=True)
             lower = ct.mma(rest, slab, lower, use_fast_acc=True)
         ct.store(c, (0, n), upper.astype(c.dtype))

@@ -6,7 +6,7 @@ from typing import Any
 
 import cuda.tile as ct
 
-from tutorlib import device
+from tutorlib import counters, device
 from tutorlib.kernel import KernelExercise
 from tutorlib.problem import Shape, gemm, gemm_fp8
 from tutorlib.sweeps import Candidate, Sweep
@@ -68,29 +68,42 @@ def tile_space() -> Sweep:
 
 
 def tile_fp8() -> Sweep:
-    """What was tried for notebook 07's last rung, at 320×32576×7168."""
+    """What was tried for notebook 07's last rung, at 320×32576×7168, and what ncu says of it and of cuBLASLt."""
 
-    def on_every_sm(name: str, kernel: ct.kernel, *constants: Any, blocks: int = 1) -> TileCandidate:
+    def on_every_sm(name: str, kernel: ct.kernel, *constants: Any, blocks: float = 1) -> TileCandidate:
         return TileCandidate(
             name=name,
             host=kernel,
-            grid=lambda shape: (device.gpu().sms * blocks, 1, 1),
+            grid=lambda shape: (int(device.gpu().sms * blocks), 1, 1),
             constants=lambda shape: constants,
         )
 
-    wide = {"num_worker_warps": 8}
+    wide, pair = {"num_worker_warps": 8}, {"num_worker_warps": 8, "num_ctas": 2}
+    slab, straight, slab_of_two = (
+        slabs.replace_hints(**wide),
+        straight_slabs.replace_hints(**wide),
+        slabs.replace_hints(**pair),
+    )
     candidates = (
         on_every_sm(
-            "64×128, 2 blocks on an SM, slow sums", tiled.replace_hints(occupancy=2), 64, 128, 128, False, blocks=2
+            "64×128, 2 blocks an SM, slow sums", tiled.replace_hints(occupancy=2), 64, 128, 128, False, blocks=2
         ),
         on_every_sm("64×256", tiled, 64, 256, 128, True),
-        on_every_sm("128×256, 8 warps", tiled.replace_hints(**wide), 128, 256, 128, True),
-        on_every_sm("(256 + 64)×128", straight_slabs.replace_hints(**wide), 128),
-        on_every_sm("128×(256 + 64), tk = 64", slabs.replace_hints(**wide), 64, 6, 6, 6, True),
-        on_every_sm("128×(256 + 64), latency 3, 3, 3", slabs.replace_hints(**wide), 128, 3, 3, 3, True),
-        on_every_sm("128×(256 + 64), latency 3, 6, 3", slabs.replace_hints(**wide), 128, 3, 6, 3, True),
-        on_every_sm("128×(256 + 64), latency 5, 5, 5, no TMA stores", slabs.replace_hints(**wide), 128, 5, 5, 5, False),
-        on_every_sm("128×(256 + 64), latency 3, 6, 3, no TMA stores", slabs.replace_hints(**wide), 128, 3, 6, 3, False),
-        on_every_sm("128×(256 + 64), latency 7, 5, 5, no TMA stores", slabs.replace_hints(**wide), 128, 7, 5, 5, False),
+        on_every_sm("128×256", tiled.replace_hints(**wide), 128, 256, 128, True),
+        on_every_sm("slabs of 128", slab, 128, 128, False, 0, 0, True),
+        on_every_sm("  latency 3, 6", slab, 128, 128, False, 3, 6, True),
+        on_every_sm("  latency 7, 7", slab, 128, 128, False, 7, 7, False),
+        on_every_sm("  an open zero", slab, 128, 128, True, 0, 0, True),
+        on_every_sm("  an open zero, latency 3, 6", slab, 128, 128, True, 3, 6, True),
+        on_every_sm("  an open zero, stores without TMA", slab, 128, 128, True, 0, 0, False),
+        on_every_sm("  an open zero, A first, latency 3, 7", straight, 128, 128, 3, 7),
+        on_every_sm(
+            "  an open zero, 256 for 2 CTAs, latency 3, 7", slab_of_two, 256, 128, True, 3, 7, True, blocks=0.5
+        ),
     )
-    return Sweep(gemm_fp8(), candidates, ((320, 32576, 7168),))
+    return Sweep(
+        gemm_fp8(),
+        candidates,
+        ((320, 32576, 7168),),
+        (counters.TENSOR_BUSY, counters.SM_CLOCK, counters.TO_SMS, counters.MEMORY_READ),
+    )

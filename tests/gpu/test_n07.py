@@ -47,9 +47,9 @@ def test_the_kernel_that_is_swept(config):
 @pytest.mark.parametrize(
     ("kernel", "constants"),
     [
-        (slabs, (128, 3, 6, 3, True)),
-        (slabs, (64, 5, 5, 5, False)),
-        (straight_slabs, (64,)),
+        (slabs, (128, 128, False, 3, 6, True)),
+        (slabs, (64, 128, True, 0, 0, False)),
+        (straight_slabs, (128, 64, 3, 7)),
         (tiled, (64, 256, 128, True)),
         (tiled, (128, 128, 128, False)),
     ],

@@ -1,0 +1,49 @@
+"""What ptxas, the last of the compilers, says of PTX: registers spilled, and wgmma that it could not overlap."""
+
+import os
+import re
+import subprocess
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+
+@cache
+def path() -> Path | None:
+    """Where it is: in the package nvidia-cuda-nvcc, else None."""
+    try:
+        files = metadata.files("nvidia-cuda-nvcc") or []
+    except metadata.PackageNotFoundError:
+        return None
+    return next((Path(file.locate()) for file in files if file.name in ("ptxas", "ptxas.exe")), None)
+
+
+def said(ptx: str) -> str | None:
+    """What `ptxas --verbose` prints when it assembles this for its own target; None where there is no ptxas.
+
+    The line numbers and debug sections of PTX that comes out of a cubin are left out: its table of files is lost.
+    """
+    if path() is None:
+        return None
+    code = re.sub(r"(?m)^\s*\.(loc|file)\b.*$", "", re.split(r"(?m)^\s*\.section\b", ptx)[0])
+    target = re.search(r"(?m)^\.target (\w+)", code)[1]
+    command = [path(), "--verbose", "--gpu-name", target, "--output-file", os.devnull, "-"]
+    return subprocess.run(command, input=code, capture_output=True, text=True, check=True).stderr
+
+
+def spilled(ptx: str) -> int | None:
+    """Bytes of spill stores for each thread, which only ptxas knows: a cubin holds no more than the stack's size.
+
+    The CuTe DSL carries a ptxas of its own (both of CUDA 13.4) and keeps to itself what that says. None: no ptxas here.
+    """
+    text = said(ptx)
+    return None if text is None else max(int(stores) for stores in re.findall(r"(\d+) bytes spill stores", text))
+
+
+def serialized(ptx: str) -> str | None:
+    """Why ptxas lets each wgmma wait until the one before is done, in its own words (its remarks C7510 to C7514).
+
+    None where it does not: several are then under way at a time. None too where there is no ptxas.
+    """
+    found = re.search(r"serialized due to (.*?) in the function", said(ptx) or "")
+    return found and " ".join(found[1].split())
