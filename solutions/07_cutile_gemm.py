@@ -468,15 +468,14 @@ for title, values in switches.items():
     print(f"{title:26} {made.ptx.count('wgmma.mma_async'):3} wgmma, {made.stack_bytes:5,} bytes of stack, {verdict}")
 
 # %% [markdown]
-# Left alone, the compiler spills. With hints that keep it from fetching far ahead it does not, but now each wgmma waits
-# until the one before is done, for want of registers. Both come from the zero. A wgmma can be told to ignore what its
-# accumulator holds, so the compiler takes the first step out of the loop and does it that way: that is why the first
-# two have twice the instructions. The sums of the step outside and of the loop inside are different registers, and
-# there are no 160 to spare.
+# Left alone, the compiler spills. With hints that keep it from fetching far ahead it does not. Instead it has each
+# wgmma twice, and each waits until the one before is done, for want of registers. The twins come from the zero: a wgmma
+# can be told to ignore what its accumulator holds, so the compiler takes the first step out of the loop and does it
+# that way. The sums of the step outside and of the loop inside are different registers, and there are no 160 to spare.
 #
 # So give it a zero that it cannot know. The grid has one dimension, and `ct.bid(1)` is 0 in every block; to the
-# compiler it is a number like any other. The sums start from registers that hold it, nothing leaves the loop, and the
-# loads need no hints.
+# compiler it is a number like any other. The sums start from registers that hold it, nothing leaves the loop, nothing
+# is spilled, and the loads need no hints.
 #
 # **Exercise 07.7** (about 8 lines). Write the kernel for 256 < M ≤ 320. It is persistent over B's tiles of `tn` rows.
 # `ct.load(a, (4, k), (64, tk))` are A's rows 256 to 319: an index counts tiles of the shape that you ask for. At full

@@ -8,23 +8,28 @@ from importlib import metadata
 from pathlib import Path
 
 
+class NoPtxas(RuntimeError):
+    """There is no ptxas on this machine. The message says how it gets there."""
+
+
 @cache
-def path() -> Path | None:
-    """Where it is: in the package nvidia-cuda-nvcc, else None."""
+def path() -> Path:
+    """Where it is, in the package nvidia-cuda-nvcc. Raises NoPtxas."""
     try:
         files = metadata.files("nvidia-cuda-nvcc") or []
     except metadata.PackageNotFoundError:
-        return None
-    return next((Path(file.locate()) for file in files if file.name in ("ptxas", "ptxas.exe")), None)
+        files = []
+    found = next((Path(file.locate()) for file in files if file.name in ("ptxas", "ptxas.exe")), None)
+    if found is None:
+        raise NoPtxas("there is no ptxas here: pip install nvidia-cuda-nvcc")
+    return found
 
 
-def said(ptx: str) -> str | None:
-    """What `ptxas --verbose` prints when it assembles this for its own target; None where there is no ptxas.
+def said(ptx: str) -> str:
+    """What `ptxas --verbose` prints when it assembles this for its own target. Raises NoPtxas.
 
     The line numbers and debug sections of PTX that comes out of a cubin are left out: its table of files is lost.
     """
-    if path() is None:
-        return None
     code = re.sub(r"(?m)^\s*\.(loc|file)\b.*$", "", re.split(r"(?m)^\s*\.section\b", ptx)[0])
     target = re.search(r"(?m)^\.target (\w+)", code)[1]
     command = [path(), "--verbose", "--gpu-name", target, "--output-file", os.devnull, "-"]
@@ -36,14 +41,16 @@ def spilled(ptx: str) -> int | None:
 
     The CuTe DSL carries a ptxas of its own (both of CUDA 13.4) and keeps to itself what that says. None: no ptxas here.
     """
-    text = said(ptx)
-    return None if text is None else max(int(stores) for stores in re.findall(r"(\d+) bytes spill stores", text))
+    try:
+        return max(int(stores) for stores in re.findall(r"(\d+) bytes spill stores", said(ptx)))
+    except NoPtxas:
+        return None
 
 
 def serialized(ptx: str) -> str | None:
     """Why ptxas lets each wgmma wait until the one before is done, in its own words (its remarks C7510 to C7514).
 
-    None where it does not: several are then under way at a time. None too where there is no ptxas.
+    None where it does not: several are then under way at a time. Raises NoPtxas.
     """
-    found = re.search(r"serialized due to (.*?) in the function", said(ptx) or "")
+    found = re.search(r"serialized due to (.*?) in the function", said(ptx))
     return found and " ".join(found[1].split())
