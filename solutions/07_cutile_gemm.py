@@ -529,8 +529,8 @@ for data in all_data("tile_fp8"):
 
 # %% [markdown]
 # Read down the column *busy*. Tiles of 128×256 are busy, but a sixth of what they do is padding. The slabs whose wgmma
-# wait for each other are busy for three quarters of the time; with the open zero that gap closes. cuBLASLt is busiest,
-# and look at its clock: at its power limit the GPU takes cycles from those who do most in each.
+# wait for each other idle for a good part of the time; with the open zero most of that gap closes. And look at the
+# clock: at its power limit the GPU takes cycles from those who move and multiply most in each.
 
 # %% [markdown]
 # ## The ladder, measured
