@@ -12,8 +12,8 @@ from tutorlib.compile import CompileFailed, TensorSpec, compile_cute
 from tutorlib.exercises.n09_gemm_baseline import columns, mma_column
 from tutorlib.gemm import (
     GemmConfig,
-    by_eighths,
     grouped,
+    in_eights,
     make_gemm,
     multistage,
     raster,
@@ -28,9 +28,9 @@ from tutorlib.versus import compare_on_gpu
 RUNGS = {
     "one buffer": make_gemm(GemmConfig(), single_buffer),
     "two stages": make_gemm(GemmConfig(stages=2), multistage),
-    "grouped": make_gemm(GemmConfig(stages=2), multistage, by_eighths),
-    "three stages": make_gemm(GemmConfig(stages=3), multistage, by_eighths),
-    "tuned": make_gemm(GemmConfig((128, 256, 32), (2, 4), 4), multistage, by_eighths),
+    "grouped": make_gemm(GemmConfig(stages=2), multistage, in_eights),
+    "three stages": make_gemm(GemmConfig(stages=3), multistage, in_eights),
+    "tuned": make_gemm(GemmConfig((128, 256, 32), (2, 4), 4), multistage, in_eights),
 }
 TRIPLES = [
     (1, 1, 8),
@@ -103,7 +103,7 @@ def test_a_page_says_what_it_cannot_measure(capsys):
 @pytest.mark.parametrize("grid", [(1, 1), (8, 8), (13, 5), (5, 13), (32, 17)])
 def test_an_order_of_blocks_visits_every_tile_once(grid, group):
     everything = sorted((m, n) for m in range(grid[0]) for n in range(grid[1]))
-    for order in (raster, by_eighths, partial(grouped, group=group)):
+    for order in (raster, in_eights, partial(grouped, group=group)):
         assert sorted(order(block, *grid) for block in range(len(everything))) == everything
 
 

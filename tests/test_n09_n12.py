@@ -23,7 +23,7 @@ SHAPES = ((256, 256, 256), (1024, 1024, 64), (127, 65, 64))  # whole tiles first
         ("09.3", gemm.single_buffer),
         ("09.5", gemm.store),
         ("10.3", gemm.multistage),
-        ("11.4", gemm.by_eighths),
+        ("11.4", gemm.in_eights),
         ("12.1", gemm.multistage),
     ],
 )

@@ -54,7 +54,7 @@ class Sweep:
 
 def rungs() -> tuple[Candidate, ...]:
     """The ladder of notebooks 09 to 12; last its three stages' kernel in the tile that suits it."""
-    from tutorlib.gemm import GemmConfig, by_eighths, make_gemm, multistage, single_buffer
+    from tutorlib.gemm import GemmConfig, in_eights, make_gemm, multistage, single_buffer
 
     def rung(name: str, config: GemmConfig, *parts: Any) -> Candidate:
         return Candidate(name, make_gemm(config, *parts), config.smem_bytes)
@@ -62,9 +62,9 @@ def rungs() -> tuple[Candidate, ...]:
     return (
         rung("09 one buffer", GemmConfig(), single_buffer),
         rung("10 two buffers", GemmConfig(stages=2), multistage),
-        rung("11 grid swizzle", GemmConfig(stages=2), multistage, by_eighths),
-        rung("12 three stages", GemmConfig(stages=3), multistage, by_eighths),
-        rung("12 tuned", GemmConfig((128, 256, 32), (2, 4), 4), multistage, by_eighths),
+        rung("11 grid swizzle", GemmConfig(stages=2), multistage, in_eights),
+        rung("12 three stages", GemmConfig(stages=3), multistage, in_eights),
+        rung("12 tuned", GemmConfig((128, 256, 32), (2, 4), 4), multistage, in_eights),
     )
 
 
@@ -82,7 +82,7 @@ def gemm_nvidia() -> Sweep:
 
 def gemm_stages() -> Sweep:
     """Notebook 12's kernel at 4096³ for every number of stages and a choice of tiles."""
-    from tutorlib.gemm import GemmConfig, by_eighths, make_gemm, multistage
+    from tutorlib.gemm import GemmConfig, in_eights, make_gemm, multistage
 
     tiles = (
         ((64, 64, 64), (2, 1)),
@@ -95,7 +95,7 @@ def gemm_stages() -> Sweep:
     candidates = tuple(
         Candidate(
             f"{'×'.join(map(str, config.tile))}, {config.stages} stages",
-            make_gemm(config, multistage, by_eighths),
+            make_gemm(config, multistage, in_eights),
             config.smem_bytes,
             {"tile": list(config.tile), "stages": config.stages},
         )

@@ -87,9 +87,9 @@ def with_loop(answer: Answer) -> Answer:
 
 
 def with_config(answer: Answer) -> Answer:
-    from tutorlib.gemm import by_eighths, make_gemm, multistage
+    from tutorlib.gemm import in_eights, make_gemm, multistage
 
-    return make_gemm(answer(), multistage, by_eighths)
+    return make_gemm(answer(), multistage, in_eights)
 
 
 EXERCISES = (
