@@ -44,6 +44,7 @@ class KernelExercise(Exercise):
     requires, forbids: instruction names as in Compiled.instructions ("cp.async") that the PTX must or must not have.
     dynamic: whether the sizes are known at run time only: one compilation then serves all shapes.
     divisible: what divides the contiguous mode's size; dynamic layouts carry it, so that 128-bit accesses compile.
+    archs: what it is compiled for where it cannot run; (): the family that it needs.
     """
 
     cases: tuple[Case, ...] = ()
@@ -56,6 +57,7 @@ class KernelExercise(Exercise):
     forbids: tuple[str, ...] = ()
     dynamic: bool = False
     divisible: int = 1
+    archs: tuple[str, ...] = ()
 
     @property
     def correctness_points(self) -> int:
@@ -92,14 +94,16 @@ class KernelExercise(Exercise):
         ]
 
     def compile_only(self, answer: Answer, reason: str) -> Outcome:
-        """Compile for the family that the exercise needs: "not_run" where that goes well, else "failed"."""
+        """Compile for each of `archs`: "not_run" where that goes well, else "failed"."""
         from tutorlib.compile import compile_cute
 
-        arch = ARCH[self.needs]
-        compiled = compile_cute(answer, self.specs(self.bench_shape or self.shapes[-1]), arch)
-        if lacks := self.wrong_instructions(compiled.instructions):
-            return self.failed(lacks)
-        return self.outcome("not_run", 0, f"– {self.id} {self.title}: compiled for {arch}; not run: {reason}")
+        archs = self.archs or (ARCH[self.needs],)
+        for arch in archs:
+            compiled = compile_cute(answer, self.specs(self.bench_shape or self.shapes[-1]), arch)
+            if lacks := self.wrong_instructions(compiled.instructions):
+                return self.failed(lacks)
+        message = f"– {self.id} {self.title}: compiled for {' and '.join(archs)}; not run: {reason}"
+        return self.outcome("not_run", 0, message)
 
     def wrong_instructions(self, found: frozenset[str]) -> str | None:
         if missing := [name for name in self.requires if name not in found]:

@@ -16,6 +16,7 @@ K_BLOCKS = 4
 class PartExercise(KernelExercise):
     """build: takes the answer, returns the host function gemm(a, b, c) that has it as a part."""
 
+    archs: tuple[str, ...] = ("sm_80", "sm_90a")  # what the ladder is timed on, published and here
     build: Callable[[Answer], Answer]
 
     def grade(self, answer: Answer) -> Outcome:
