@@ -15,7 +15,7 @@ from typing import Any
 import cuda.tile as ct
 import torch
 
-from tutorlib.simulate.cutile import memory, ops, tile
+from tutorlib.simulate.cutile import atomics, gather_scatter, ops, tile, tile_space
 from tutorlib.simulate.cutile.dtypes import CARRIER, DTypeName, dtype_of
 from tutorlib.simulate.cutile.errors import KernelAssertion, NotSimulated
 from tutorlib.simulate.cutile.findings import Launch
@@ -27,8 +27,8 @@ def own(module: ModuleType) -> dict[str, Callable]:
     return {name: value for name in ct.__all__ if callable(value := vars(module).get(name))}
 
 
-FUNCTIONS = own(memory) | memory.ATOMICS | own(ops) | own(tile)
-FUNCTIONS = {name: value for name, value in FUNCTIONS.items() if name not in ("Tile", "Array", "TiledView")}
+FUNCTIONS = own(tile_space) | own(gather_scatter) | atomics.ATOMICS | own(ops) | own(tile)
+FUNCTIONS = {name: value for name, value in FUNCTIONS.items() if name not in ("Tile", "TiledView")}
 
 
 class Language:

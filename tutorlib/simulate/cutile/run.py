@@ -9,11 +9,11 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
+from tutorlib.simulate.cutile.array import Array, never_stored
 from tutorlib.simulate.cutile.dtypes import CARRIER, Number, poison
 from tutorlib.simulate.cutile.errors import NotSimulated
 from tutorlib.simulate.cutile.findings import Finding, Launch
 from tutorlib.simulate.cutile.language import Language, Rebinder
-from tutorlib.simulate.cutile.memory import Array, never_stored
 from tutorlib.simulate.cutile.signature import Parameter, function_of, parameters, refuse
 from tutorlib.simulate.cutile.tile import Tile
 
