@@ -300,10 +300,10 @@ check("07.4", persistent)
 # ## Searching the whole space
 #
 # Tile, depth, order, CTAs, occupancy, warps: nobody knows the best combination for a shape beforehand, but a computer
-# has the patience to try them all. `cuda.tile.tune.exhaustive_search` takes a list of configurations and four
-# functions of one: the grid, the arguments, the hints, the kernel. It compiles and times each.
+# has the patience to try them all. `cuda.tile.tune.exhaustive_search` takes a kernel, a list of configurations and
+# three functions of one: its grid, its arguments, its hints. It compiles and times each.
 #
-# Each costs a second of compilation, and most of them are hopeless for a reason you can state. So state it.
+# That takes its time, and many of them are hopeless for a reason you can state. So state it.
 #
 # **Exercise 07.5** (about 4 lines). Write `fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy)`: True if
 #
@@ -327,8 +327,9 @@ check("07.5", fits)
 
 # %% [markdown]
 # `tile_gemm.space()` is the product of 64, 128 and 256 for both sides of the tile, 32, 64 and 128 along K, four or
-# eight warps, one or two CTAs, without those that do not fit. `tile_gemm.tune` hands configurations of the persistent
-# kernel to `exhaustive_search`. Here it gets three of them; without a GPU there is nothing to time.
+# eight warps, one or two CTAs, without those that do not fit or leave a thread too little to do. `tile_gemm.tune` hands
+# configurations of the persistent kernel to `exhaustive_search`. Here it gets three of them; without a GPU there is
+# nothing to time.
 
 # %%
 print(len(list(tile_gemm.space())), "of", 3 * 3 * 3 * 2 * 2, "configurations")
@@ -340,9 +341,8 @@ else:
     print("the best of three:", tile_gemm.tune(few, a, b, c).best.config)
 
 # %% [markdown]
-# The whole space takes minutes. `tutor sweep tile_space` times it in the same careful way as `check` does, each
-# configuration in turns with cuBLAS, and `tutor plots tile_heatmap` draws for each tile and each depth the best that
-# any hints gave.
+# `tutor sweep tile_space` times the whole space in the same careful way as `check` does, each configuration in turns
+# with cuBLAS, and `tutor plots tile_heatmap` draws for each tile and each depth the best that any hints gave.
 
 # %%
 for picture in (ROOT / "figures").glob("tile_heatmap.png"):
@@ -560,7 +560,7 @@ for data in evidence.all_data():
 # %% [markdown]
 # Compare with your predictions.
 #
-# - **The order of the blocks** costs nothing to change. It pays where A and B do not fit into L2 together.
+# - **The order of the blocks** pays where A and B do not fit into L2 together, and most at the largest size.
 # - **The spilled tile** is the same source as its neighbours, with another pair of numbers. Nothing but the report
 #   warns you.
 # - **Persistence** hides the first loads and the last stores of a tile behind another tile's arithmetic. The fewer

@@ -219,8 +219,8 @@ for picture in (ROOT / "figures").glob("gemm_ladder.png"):
 # memory and of shared memory for the same arithmetic.
 #
 # How good is that for these instructions? NVIDIA ships a GEMM with CUTLASS that uses the same ones, `tensorop_gemm.py`,
-# also in the CuTe DSL, also with three stages. Here are your rungs beside it (`tutor sweep gemm_nvidia`, with
-# TUTORLIB_CUTLASS set to a checkout of CUTLASS):
+# also in the CuTe DSL, with tiles of 128×128×32 in four stages. Here are your rungs beside it (`tutor sweep
+# gemm_nvidia`, with TUTORLIB_CUTLASS set to a checkout of CUTLASS):
 
 # %%
 for data in sweeps.all_data("gemm_nvidia"):

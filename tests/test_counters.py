@@ -41,6 +41,14 @@ def test_a_row_for_each_launch(ncu):
     assert said.endswith("--kernel-name=regex:gemm python -m x\n")
 
 
+def test_only_what_is_marked_is_counted_where_that_is_asked_for(ncu):
+    arguments = ncu(PRINTED)
+    count(["x"], ["dram.sum"])
+    assert "--profile-from-start" not in arguments.read_text()
+    count(["x"], ["dram.sum"], marked=True)
+    assert "--profile-from-start=off" in arguments.read_text()
+
+
 def test_a_counter_that_the_gpu_lacks(ncu):
     ncu(PRINTED)
     with pytest.raises(NoCounters, match="does not count other"):

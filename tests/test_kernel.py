@@ -1,8 +1,10 @@
 """Kernel exercises without a GPU: what compiles, what is said, and the verdict on made-up measurements."""
 
 import re
+from collections import Counter
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -67,6 +69,18 @@ class TestWithoutAGpu:
         monkeypatch.setattr("tutorlib.exercises.find", lambda id: COPY)
         check("99.1", one_thread_per_element)
         assert capsys.readouterr().out == "– 99.1 copy: compiled for sm_80; not run: no GPU here\n"
+
+    def test_it_is_compiled_for_each_architecture(self, monkeypatch):
+        compiled = []
+
+        def lacks_it_later(answer, specs, arch):
+            compiled.append(arch)
+            return SimpleNamespace(instructions=frozenset({"cp.async"} if len(compiled) == 1 else ()))
+
+        monkeypatch.setattr("tutorlib.compile.compile_cute", lacks_it_later)
+        exercise = replace(COPY, archs=("sm_80", "sm_90a"), requires=("cp.async",))
+        assert exercise.grade(grid_stride_loop).status == "failed"
+        assert compiled == ["sm_80", "sm_90a"]
 
     def test_a_missing_instruction_fails(self, monkeypatch):
         outcome = replace(COPY, requires=("cp.async", "ldmatrix")).grade(grid_stride_loop)
@@ -146,6 +160,19 @@ class TestVerdict:
         unknown = replace(H200, name="NVIDIA Z9000")
         assert unknown.hardware is None
         assert TIMED.verdict(measurement(2.0, median_us=1.0), 1.0, unknown).status == "passed"
+
+
+def led_in(kernels, baselines, refresh, spoil, verify):
+    """Stands in for bench.paired: each round leads in, spoils, then times."""
+    for _ in range(3):
+        refresh()
+        for call in (*kernels, *baselines):
+            call()
+        spoil()
+        for call in (*kernels, *baselines):
+            call()
+        verify()
+    return Times((1.0,) * 4, (1.0,) * 4)
 
 
 class OnTorch:
@@ -232,22 +259,25 @@ class TestJudging:
         ],
     )
     def test_every_timed_call_is_looked_at(self, kernel, says, monkeypatch):
-        def paired(kernels, baselines, refresh, spoil, verify):
-            for _ in range(3):
-                refresh()
-                spoil()
-                for call in (*kernels, *baselines):
-                    call()
-                verify()
-            return Times((1.0,) * 4, (1.0,) * 4)
-
-        monkeypatch.setattr("tutorlib.bench.paired", paired)
+        monkeypatch.setattr("tutorlib.bench.paired", led_in)
         measure = partial(TIMED.measure, OnTorch(kernel), (64, 96), replace(H200, l2=2**15))
         if says is None:
             assert measure().ratio == 1
         else:
             with pytest.raises(WrongWhenTimed, match=re.escape(says)):
                 measure()
+
+    def test_what_the_lead_in_wrote_is_no_result_of_a_timed_call(self, monkeypatch):
+        calls = Counter()
+
+        def every_other_time(src, dst):
+            calls[dst.data_ptr()] += 1
+            if calls[dst.data_ptr()] % 2:
+                dst.copy_(src)
+
+        monkeypatch.setattr("tutorlib.bench.paired", led_in)
+        with pytest.raises(WrongWhenTimed, match="still NaN"):
+            TIMED.measure(OnTorch(every_other_time), (64, 96), replace(H200, l2=2**15))
 
     def test_keeps_its_sums_in_fp16(self):
         def half(a, b, c):

@@ -454,3 +454,37 @@ def test_tensor_layouts_divides_the_first_part_of_a_nested_mode_by_a_plain_numbe
         == [Layout((2, (2, 2)), (1, (2, 32)))]
     )
     assert tl.logical_divide(rows, 2) == Layout(((2, 2), 2), ((1, 2), 32))
+
+
+ROWS = Layout((4, 4), (4, 1))
+
+
+@pytest.mark.parametrize(
+    ("law", "args", "right", "wrong", "says"),
+    [
+        (laws.is_coalesced, (Layout((2, 2), (1, 2)),), Layout(4, 1), Layout((2, 2), (1, 2)), "could be one"),
+        (laws.is_composition, (Layout(8, 2), Layout(4, 1)), Layout(4, 2), Layout(4, 1), "R(1) is 1"),
+        (laws.is_transpose, (ROWS,), Layout((4, 4), (1, 4)), ROWS, "it sends (1, 0) to 4"),
+        (laws.is_complement, (Layout(4, 1), 8), Layout(2, 4), Layout(2, 1), "meet at offset 1"),
+        (laws.is_division, (Layout(8, 1), Layout(2, 1)), Layout((2, 4), (1, 2)), Layout((2, 4), (4, 1)), "(0, 1)"),
+        (
+            laws.is_zipped,
+            (ROWS, (2, 2)),
+            Layout(((2, 2), (2, 2)), ((4, 1), (8, 2))),
+            Layout(((2, 2), (2, 2)), ((4, 1), (2, 8))),
+            "of tile",
+        ),
+        (
+            laws.is_block_tile,
+            (ROWS, (2, 2), (1, 0)),
+            (8, Layout((2, 2), (4, 1))),
+            (2, Layout((2, 2), (4, 1))),
+            "(2, 0) of the matrix",
+        ),
+        (laws.is_product, (Layout(4, 1), Layout(3, 1)), Layout((4, 3), (1, 4)), Layout((4, 3), (1, 5)), "mode 1"),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_each_law_takes_what_is_right_and_says_what_breaks_it(law, args, right, wrong, says):
+    assert law(right, *args) is None
+    assert says in law(wrong, *args)

@@ -174,7 +174,7 @@ def points():
 
 class TestFigures:
     def test_a_candidate_is_launched_as_an_exercise_is(self):
-        candidate = sweeps.tile_rungs().candidates[0]
+        candidate = sweeps.SWEEPS["tile_rungs"]().candidates[0]
         launcher = candidate.launcher(None, (256, 384, 128))
         assert isinstance(launcher, TileLauncher)
         assert launcher.grid((256, 384, 128)) == (2, 3, 1)

@@ -75,6 +75,9 @@ class TestMeasure:
             "cuBLAS": {"dram.sum": 0.0}, "a": {"dram.sum": 1.0}, "b": {"dram.sum": 2.0},
         }  # fmt: skip
 
+        monkeypatch.setattr(counters, "count", lambda command, metrics, marked: [*launches, {"dram.sum": 3.0}])
+        assert sweeps.counted("counted") == {}  # whose is which cannot be told
+
         def refuse(*_, **__):
             raise counters.NoCounters("ERR_NVGPUCTRPERM")
 

@@ -9,7 +9,8 @@ from tutorlib.course import ROOT
 
 TIME_LIMIT_S = 300  # a kernel is run once for each group of counters that the GPU can count together
 
-# Sums over all SMs. The names of a kernel's instructions are those of SASS: LDSM is ldmatrix, LDGSTS is cp.async.
+# Sums over all SMs, but for the last three. The names of a kernel's instructions are those of SASS: LDSM is ldmatrix,
+# LDGSTS is cp.async.
 LDMATRIX_CONFLICTS = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldsm.sum"
 CP_ASYNC_CONFLICTS = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum"
 LDMATRIX = "sm__sass_inst_executed_op_ldsm.sum"

@@ -57,6 +57,11 @@ class Unwritten(Exception):
     """The answer still holds the placeholder that `tutor build` put there."""
 
 
+def is_placeholder(error: NotImplementedError) -> bool:
+    """Whether `tutor build` put this error there in place of an answer."""
+    return str(error).startswith("Exercise ")
+
+
 @dataclass(frozen=True)
 class Exercise:
     """An exercise of the course.
@@ -126,7 +131,7 @@ def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
     try:
         return answer(*args), None
     except NotImplementedError as error:
-        if str(error).startswith("Exercise "):
+        if is_placeholder(error):
             raise Unwritten from None
         return None, Wrong(f"{show_call(answer, args)} raised NotImplementedError: {error}")
     except Exception as error:

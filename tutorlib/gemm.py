@@ -264,7 +264,7 @@ def grouped(block: Any, grid_m: int, grid_n: int, group: int) -> tuple[Any, Any]
 
 
 def in_eights(block: Any, grid_m: int, grid_n: int) -> tuple[Any, Any]:
-    """Notebook 11's answer: groups of 8 rows, but raster order where A is no taller than what L2 keeps of it."""
+    """Notebook 11's answer: groups of 8 rows of tiles, but raster order up to 32, where L2 keeps most of A."""
     return grouped(block, grid_m, grid_n, 8 if grid_m > 32 else grid_m)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tutorlib import bench, device, targets
 from tutorlib.bench import Measurement
 from tutorlib.compare import explain
-from tutorlib.exercise import Answer, Case, Exercise, Outcome, Wrong, count
+from tutorlib.exercise import Answer, Case, Exercise, Outcome, Wrong, count, is_placeholder
 from tutorlib.fault import RESTART, KernelFault, context_broken, fault
 from tutorlib.launch import Launcher, Work, call_in_order, call_in_peace, new_generator
 from tutorlib.problem import Problem, Shape
@@ -73,7 +73,7 @@ class KernelExercise(Exercise):
         try:
             return self.compile_only(answer, reason) if reason else self.run(answer)
         except NotImplementedError as error:
-            if str(error).startswith("Exercise "):
+            if is_placeholder(error):
                 return self.failed("not written yet")
             return self.failed(f"NotImplementedError: {error}")
         except CompileFailed as error:

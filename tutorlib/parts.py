@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 
-from tutorlib.exercise import Answer, Outcome, count
+from tutorlib.exercise import Answer, Outcome, count, is_placeholder
 from tutorlib.kernel import KernelExercise
 from tutorlib.rehearsal import Hazard, Stage, rehearse
 
@@ -44,7 +44,7 @@ class LoopExercise(PartExercise):
             except Hazard as hazard:
                 told = str(hazard)
             except NotImplementedError as error:
-                return self.failed("not written yet" if str(error).startswith("Exercise ") else str(error))
+                return self.failed("not written yet" if is_placeholder(error) else str(error))
             except Exception as error:
                 return self.unrehearsed(super().grade(answer), error)
             if told:

@@ -1,7 +1,7 @@
 """Figures of the sweeps: the ladder of GEMMs over sizes and under the roofs; tiles and stages; orders of blocks."""
 
 from collections.abc import Iterator
-from itertools import cycle
+from itertools import cycle, product
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -9,8 +9,9 @@ from tutorlib import sweeps
 from tutorlib.counters import MEMORY_READ, WAVES
 from tutorlib.device import Hardware, hardware_of
 from tutorlib.evidence import Data, NoData
+from tutorlib.heatmap import draw_heatmap
 from tutorlib.l2 import ORDERS, Traffic, traffic
-from tutorlib.palette import CATEGORIES, FAINT, INK, LINES, MARK, RAMP
+from tutorlib.palette import CATEGORIES, FAINT, INK, LINES, MARK
 from tutorlib.problem import gemm
 
 if TYPE_CHECKING:
@@ -209,26 +210,10 @@ def gemm_stages(everything: list[Data] | None = None) -> "Figure":
 
 def draw_stages(axes: "Axes", data: Data) -> None:
     """TFLOP/s in each cell; hatched is what was not measured, since it does not fit into shared memory."""
-    from matplotlib.colors import LinearSegmentedColormap
-    from matplotlib.patches import Rectangle
-
-    speeds = {(tuple(point["tile"]), point["stages"]): point["tflops"] for point in data["points"]}
-    tiles, stages = list(dict.fromkeys(tile for tile, _ in speeds)), sorted({count for _, count in speeds})
-    best = max(speeds, key=speeds.__getitem__)
-    table = [[speeds.get((tile, count), float("nan")) for count in stages] for tile in tiles]
-    picture = axes.imshow(table, cmap=LinearSegmentedColormap.from_list("ramp", RAMP), aspect="auto")
-    for row, tile in enumerate(tiles):
-        for column, count in enumerate(stages):
-            corner = column - 0.5, row - 0.5
-            if (tile, count) not in speeds:
-                axes.add_patch(Rectangle(corner, 1, 1, hatch="////", facecolor="white", edgecolor=FAINT, linewidth=0))
-                continue
-            axes.text(column, row, f"{speeds[tile, count]:.0f}", ha="center", va="center", color=INK)
-            if (tile, count) == best:
-                axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=MARK, linewidth=3, zorder=3))
-    axes.figure.colorbar(picture, ax=axes, label="TFLOP/s")
-    axes.set_xticks(range(len(stages)), map(str, stages))
-    axes.set_yticks(range(len(tiles)), ["×".join(map(str, tile)) for tile in tiles])
+    speeds = {("×".join(map(str, point["tile"])), str(point["stages"])): point["tflops"] for point in data["points"]}
+    tiles = list(dict.fromkeys(tile for tile, _ in speeds))
+    stages = [str(n) for n in sorted({point["stages"] for point in data["points"]})]
+    draw_heatmap(axes, tiles, stages, speeds, {}, set(product(tiles, stages)) - set(speeds))
     axes.set_xlabel(f"stages; hatched: {'no room in shared memory' if data['complete'] else 'not measured'}")
     shape = "×".join(map(str, data["points"][0]["shape"]))
     axes.set_title(f"{data['machine']['gpu']}, {shape} bf16, tiles of M×N×K", loc="left", color=INK)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -118,25 +119,9 @@ def gemm_orders() -> Sweep:
     return Sweep(gemm("bf16"), candidates, shapes, (counters.MEMORY_READ, counters.L2_READ, counters.WAVES))
 
 
-def tile_rungs() -> Sweep:
-    """The ladder of notebook 07."""
-    from tutorlib import tile_sweeps
-
-    return tile_sweeps.tile_rungs()
-
-
-def tile_fp8() -> Sweep:
-    """What was tried for the last rung of notebook 07."""
-    from tutorlib import tile_sweeps
-
-    return tile_sweeps.tile_fp8()
-
-
-def tile_space() -> Sweep:
-    """The space of notebook 07's tiles and hints."""
-    from tutorlib import tile_sweeps
-
-    return tile_sweeps.tile_space()
+def in_tiles(name: str) -> Callable[[], Sweep]:
+    """A sweep of notebook 07; its module, which needs cuTile, is imported when the sweep is asked for."""
+    return lambda: getattr(import_module("tutorlib.tile_sweeps"), name)()
 
 
 SWEEPS: dict[str, Callable[[], Sweep]] = {
@@ -144,9 +129,9 @@ SWEEPS: dict[str, Callable[[], Sweep]] = {
     "gemm_nvidia": gemm_nvidia,
     "gemm_stages": gemm_stages,
     "gemm_orders": gemm_orders,
-    "tile_rungs": tile_rungs,
-    "tile_fp8": tile_fp8,
-    "tile_space": tile_space,
+    "tile_rungs": in_tiles("tile_rungs"),
+    "tile_fp8": in_tiles("tile_fp8"),
+    "tile_space": in_tiles("tile_space"),
 }
 
 
@@ -180,7 +165,10 @@ def time(problem: Problem, candidate: Candidate, shape: Shape, gpu: device.GPU) 
 
 
 def counted(name: str) -> dict[str, dict[str, float]]:
-    """The sweep's counters of its baseline and of each kernel; {} where none are asked for, or none come."""
+    """The sweep's counters of its baseline and of each kernel.
+
+    {} where none are asked for, none come, or a baseline is more than one launch.
+    """
     sweep = SWEEPS[name]()
     if not sweep.counters:
         return {}
@@ -189,7 +177,7 @@ def counted(name: str) -> dict[str, dict[str, float]]:
         launches = counters.count([sys.executable, "-m", "tutorlib.sweeps", name], sweep.counters, marked=True)
     except counters.NoCounters:
         return {}
-    return dict(zip(names, launches, strict=True))
+    return dict(zip(names, launches, strict=True)) if len(launches) == len(names) else {}
 
 
 def launch(name: str) -> None:

@@ -1,9 +1,11 @@
 """Figures of notebook 07: its ladder over sizes, and the space of tiles and hints."""
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 from tutorlib.evidence import Data
-from tutorlib.palette import FAINT, INK, LINES, MARK, RAMP
+from tutorlib.heatmap import Cell, draw_heatmap
+from tutorlib.palette import FAINT, INK, LINES
 from tutorlib.sweep_plots import MARKERS, swept
 from tutorlib.tile_gemm import space
 
@@ -63,42 +65,33 @@ def tile_heatmap(everything: list[Data] | None = None) -> "Figure":
 
 
 def draw_space(axes: "Axes", data: Data) -> None:
-    """TFLOP/s and hints in each cell, the fastest outlined; hatched: fits with no hints, blank: not measured."""
-    from matplotlib.colors import LinearSegmentedColormap
-    from matplotlib.patches import Rectangle
-
-    best: dict[tuple[tuple[int, int], int], dict] = {}
+    """The best TFLOP/s of each tile and its hints; hatched: fits with no hints, blank: not measured."""
+    best: dict[tuple[int, int, int], dict] = {}
     for point in data["points"]:
-        config = point["config"]
-        cell = (config["tm"], config["tn"]), config["tk"]
-        if cell not in best or point["tflops"] > best[cell]["tflops"]:
-            best[cell] = point
-    fit = {((config.tm, config.tn), config.tk) for config in space()}
-    tiles, depths = sorted({tile for tile, _ in best}), sorted({depth for _, depth in best})
-    winner = max(best, key=lambda cell: best[cell]["tflops"])
-    table = [
-        [best[tile, depth]["tflops"] if (tile, depth) in best else float("nan") for depth in depths] for tile in tiles
-    ]
-    picture = axes.imshow(table, cmap=LinearSegmentedColormap.from_list("ramp", RAMP), aspect="auto")
-    for row, tile in enumerate(tiles):
-        for column, depth in enumerate(depths):
-            corner = column - 0.5, row - 0.5
-            if (tile, depth) not in fit:
-                axes.add_patch(Rectangle(corner, 1, 1, hatch="////", facecolor="white", edgecolor=FAINT, linewidth=0))
-            if (tile, depth) not in best:
-                continue
-            point = best[tile, depth]
-            hints = f"{point['config']['num_worker_warps']} warps"
-            if point["config"]["num_ctas"] > 1:
-                hints += f", {point['config']['num_ctas']} CTAs"
-            axes.text(column, row, f"{point['tflops']:.0f}\n{hints}", ha="center", va="center", color=INK, fontsize=9)
-            if (tile, depth) == winner:
-                axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=MARK, linewidth=3, zorder=3))
-    axes.figure.colorbar(picture, ax=axes, label="TFLOP/s")
-    axes.set_xticks(range(len(depths)), map(str, depths))
-    axes.set_yticks(range(len(tiles)), [f"{m}×{n}" for m, n in tiles])
-    unfit = any((tile, depth) not in fit for tile in tiles for depth in depths)
+        tile = point["config"]["tm"], point["config"]["tn"], point["config"]["tk"]
+        if tile not in best or point["tflops"] > best[tile]["tflops"]:
+            best[tile] = point
+    tiles, depths = sorted({tile[:2] for tile in best}), sorted({tile[2] for tile in best})
+    fit = {(config.tm, config.tn, config.tk) for config in space()}
+    unfit = {cell(m, n, k) for (m, n), k in product(tiles, depths) if (m, n, k) not in fit}
+    draw_heatmap(
+        axes,
+        [f"{m}×{n}" for m, n in tiles],
+        [str(k) for k in depths],
+        {cell(*tile): point["tflops"] for tile, point in best.items()},
+        {cell(*tile): hints(point["config"]) for tile, point in best.items()},
+        unfit,
+    )
     axes.set_xlabel("tk; hatched: fits with no hints" if unfit else "tk")
     axes.set_ylabel("tm×tn")
     shape = "×".join(map(str, data["points"][0]["shape"]))
     axes.set_title(f"{data['machine']['gpu']}, {shape} bf16: the best of each tile", loc="left", color=INK)
+
+
+def cell(tm: int, tn: int, tk: int) -> Cell:
+    return f"{tm}×{tn}", str(tk)
+
+
+def hints(config: dict) -> str:
+    """What a cell says of a configuration beside its tile."""
+    return f"{config['num_worker_warps']} warps" + (f", {config['num_ctas']} CTAs" if config["num_ctas"] > 1 else "")

@@ -4,9 +4,9 @@ The kernels are not part of this repository: an environment variable names a che
 is imported, and its inputs are made, only when a test asks for its case.
 """
 
-from tests.cutile_samples import cutile_python, tilegym
+from tests.cutile_samples import cutile_python, tilegym, tilegym_attention
 from tests.cutile_samples.table import CUTILE_PYTHON, SAMPLES, TILEGYM, assert_close
 
 SOURCES = [CUTILE_PYTHON, TILEGYM]
 
-__all__ = ["SAMPLES", "SOURCES", "assert_close", "cutile_python", "tilegym"]
+__all__ = ["SAMPLES", "SOURCES", "assert_close", "cutile_python", "tilegym", "tilegym_attention"]
