@@ -165,7 +165,7 @@ for size in (4096, 8192):
 
 # %% [markdown]
 # Read the two sizes apart. At 4096 no group saves much: when raster order comes to the next column of tiles, most of A
-# is still in L2. At 8192 A is four times as large, and all of it has gone by then.
+# is still in L2. At 8192 A is four times as large, and much of it has gone by then.
 #
 # **Predict.** At 8192 raster order reads several times as much from memory. How much slower is it? Work it out: how
 # long do these bytes take at the datasheet's bandwidth, and how long does the arithmetic take?
