@@ -1,16 +1,23 @@
 # Every target makes .venv first if it is missing or older than pyproject.toml. `make lab ARGS=--no-browser` on a remote box.
 PYTHON ?= python3
 BIN := .venv/bin
+# Defaults of JupyterLab for this course, below a person's own settings: no question about Jupyter news.
+LAB_CONFIG := $(CURDIR)/.lab
 
-.PHONY: lab grade test build plots lint
+.PHONY: lab grade test bench build plots lint
 lab: .venv/.ready
-	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
+	JUPYTER_CONFIG_PATH="$(LAB_CONFIG)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" $(BIN)/jupyter lab \
+		--notebook-dir=notebooks --LabApp.default_url=/lab/tree/contents.ipynb \
+		$(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 grade: .venv/.ready
 	$(BIN)/tutor grade
 
 test: .venv/.ready lint
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2
+
+bench: .venv/.ready
+	$(BIN)/python -m tests.bench
 
 build: .venv/.ready
 	$(BIN)/tutor build
@@ -19,8 +26,10 @@ plots: .venv/.ready
 	$(BIN)/tutor plots
 
 lint: .venv/.ready
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@report=$$($(BIN)/lint-imports --no-logo) || { echo "$$report"; exit 1; }; echo "$$report" | tail -n 1
 
 .venv/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit(f"The course needs Python 3.11, 3.12 or 3.13; $(PYTHON) is {v[0]}.{v[1]}. Name another: make PYTHON=python3.12")'

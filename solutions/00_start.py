@@ -1,3 +1,10 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 5
+#     summary: How an exercise, its check and its hints work, with a first answer of one line.
+# ---
+
 # %% [markdown]
 # # 00 · Start here
 #
@@ -53,9 +60,10 @@ def ceil_div(n, tile):
 check("00.1", ceil_div)
 
 # %% [markdown]
-# The line under a check is what you see once your answer is right. Until then the check raises, and says which call
-# went wrong, what your answer gave and what it should have given. If your answer looks like a mistake that others
-# have made, it says so too. Here is one that rounds down:
+# Under a check that you have not run yet stands the line that a right answer will print, marked as *expected*. Run it:
+# a right answer prints that line, and any other makes the check raise. Then it says which call went wrong, what your
+# answer gave and what it should have given. If your answer looks like a mistake that others have made, it says so too.
+# Here is one that rounds down:
 #
 #     ✗ 00.1 ceil_div: 1 of 3 cases right
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
@@ -80,6 +88,9 @@ hint("00.1")
 # What your machine cannot run is reported as *not run*: never as passed, never as failed.
 #
 # ## Points
+#
+# What a check gives you is kept on this machine. The [contents page](contents.ipynb) shows your points so far, and so
+# does `tutor progress` in a terminal. The best attempt counts: a later one takes nothing away.
 #
 # `make grade` in a terminal grades the solved notebooks that come with the course. To grade your own, name a
 # notebook or the folder: `tutor grade notebooks`. The grader takes nothing but your answer cells, puts them into a

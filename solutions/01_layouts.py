@@ -1,3 +1,10 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 45
+#     summary: A shape and a stride say where each element lies in memory. Shapes nest.
+# ---
+
 # %% [markdown]
 # # 01 · A layout is a function
 #
@@ -15,7 +22,7 @@ from tensor_layouts import Layout, cosize, size
 
 from tutorlib import check
 from tutorlib.draw import show_layout, show_layouts, show_memory
-from tutorlib.notation import layout
+from tutorlib.layouts.notation import layout
 
 # %% [markdown]
 # ## shape : stride
@@ -214,7 +221,7 @@ check("01.5", offset_at)
 # `(4,8):(8,1)`, then `(4,8):(1,4)`, then the blocked one, then one with a stride of 0.
 
 # %%
-from tutorlib.widgets import explore_layout
+from tutorlib.explorers.layouts import explore_layout
 
 explore_layout("((2,2),(4,2)):((1,16),(2,8))")
 

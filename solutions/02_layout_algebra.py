@@ -1,3 +1,10 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 90
+#     summary: Compose, complement, divide, repeat. You write them; their laws and CuTe judge.
+# ---
+
 # %% [markdown]
 # # 02 · An algebra of layouts
 #
@@ -14,9 +21,9 @@ import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 
 from tutorlib import check
-from tutorlib.cute import Refused, ask
 from tutorlib.draw import show_complement, show_compose, show_divide, show_layouts, show_memory, show_product
-from tutorlib.notation import layout, text
+from tutorlib.layouts.notation import layout, text
+from tutorlib.layouts.oracle import Refused, ask
 
 # %% [markdown]
 # `tl` is a library with all the operators in it. That lets you use the earlier ones in later exercises whether or not

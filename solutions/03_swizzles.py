@@ -1,3 +1,10 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 75
+#     summary: Why one tile can be 32 times slower than another, and two cures; ldmatrix and mma.
+# ---
+
 # %% [markdown]
 # # 03 · Swizzles: shared memory without queues
 #
@@ -15,10 +22,11 @@ from tensor_layouts import Layout, Swizzle, compose, cosize
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as mma
 from tensor_layouts.layout_utils import tile_to_shape
 
-from tutorlib import banks, check
+from tutorlib import check
 from tutorlib.draw import show_banks, show_swizzle, show_tv
-from tutorlib.notation import layout
-from tutorlib.widgets import explore_swizzle
+from tutorlib.explorers.layouts import explore_swizzle
+from tutorlib.layouts.notation import layout
+from tutorlib.models import banks
 
 # %% [markdown]
 # ## Thirty-two banks

@@ -1,3 +1,10 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 60
+#     summary: Host and device, compile time and run time, and three kernels of your own in CuTe.
+# ---
+
 # %% [markdown]
 # # 04 · First kernels
 #
@@ -15,9 +22,10 @@ import torch
 from cutlass.cute.runtime import from_dlpack
 
 from tutorlib import check
-from tutorlib.compile import TensorSpec, compilations, compile_cute
+from tutorlib.compiling.cute import compilations, compile_cute
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_layout, show_tv
-from tutorlib.gpu import run_on_gpu
+from tutorlib.notebook.trials import run_on_gpu
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 

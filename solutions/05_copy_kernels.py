@@ -1,3 +1,10 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 90
+#     summary: Seven copy kernels, from one element at a time to TMA, beside torch's own copy.
+# ---
+
 # %% [markdown]
 # # 05 · A copy at the speed of light
 #
@@ -15,20 +22,17 @@ import cutlass
 import cutlass.cute as cute
 from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
 from cutlass.memory import SmemAllocator
-from IPython.display import Image, display
 from tensor_layouts import Layout, Swizzle, compose
 from tensor_layouts.analysis import segment_analysis
 
 from tutorlib import check
-from tutorlib.banks import wavefronts
-from tutorlib.course import ROOT
-from tutorlib.device import hardware_of
 from tutorlib.draw import show_banks, show_timeline, show_tv
-from tutorlib.evidence import all_data
-from tutorlib.kernel_widgets import explore_tv
-from tutorlib.notation import layout
-from tutorlib.pipeline import Timeline
-from tutorlib.plots import rungs_of
+from tutorlib.explorers.tiled_copy import explore_tv
+from tutorlib.layouts.notation import layout
+from tutorlib.machine.hardware import hardware_of
+from tutorlib.models.banks import wavefronts
+from tutorlib.models.pipeline import Timeline
+from tutorlib.notebook.measured import show_figure, show_ladder
 
 # %% [markdown]
 # ## What memory is billed by
@@ -631,24 +635,14 @@ check("05.8", tma)
 # ## The ladder, measured
 #
 # These are the answers of this notebook's solutions, each on 1 GiB, each in turns with torch's copy of as many bytes
-# (`tutor evidence 05` on your GPU adds yours). The last column is the time of the rung before over this one's, among
-# copies and among transposes.
+# (`tutor evidence 05` on your GPU adds yours). The last column is the time of the rung before over this one's, where
+# both had the same to do.
 
 # %%
-for data in all_data():
-    name, before = data["machine"]["gpu"], {}
-    print(f"{name}, {data['date']}")
-    for title, measured in rungs_of(data, "05"):
-        kind, time = title.split()[-1] == "transpose", measured["median_us"]
-        gain = f"×{before[kind] / time:.2f}" if kind in before else ""
-        print(f"  {title:20} {measured['gbps']:6,.0f} GB/s  {measured['ratio']:.2f} of torch copy_  {gain}")
-        before[kind] = time
-    if hardware := hardware_of(name):
-        print(f"  {'datasheet':20} {hardware.bandwidth / 1e9:6,.0f} GB/s")
+show_ladder("05")
 
 # %%
-for picture in (ROOT / "figures").glob("copy_ladder.png"):
-    display(Image(picture))
+show_figure("copy_ladder")
 
 # %% [markdown]
 # Compare with what you wrote down.

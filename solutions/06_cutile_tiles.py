@@ -1,3 +1,10 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 45
+#     summary: Kernels of a few lines that name blocks and tiles, and no threads; up to a softmax.
+# ---
+
 # %% [markdown]
 # # 06 · Arrays, tiles, blocks
 #
@@ -14,10 +21,11 @@ import cuda.tile as ct
 import torch
 
 from tutorlib import check
-from tutorlib.compile import TensorSpec, compile_cutile
-from tutorlib.draw.tilespace import show_tile_space
+from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.draw.tile_space import show_tile_space
+from tutorlib.explorers.tile_space import explore_tile_space
 from tutorlib.simulate.cutile import run
-from tutorlib.tile_widgets import explore_tile_space
 
 # %% [markdown]
 # ## Three different things

@@ -1,3 +1,10 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 120
+#     summary: A GEMM of eight lines, and what lies between it and cuBLAS. Then fp32 and FP8.
+# ---
+
 # %% [markdown]
 # # 07 · A GEMM in cuTile, from eight lines to an autotuned kernel
 #
@@ -14,24 +21,26 @@ from functools import partial
 
 import cuda.tile as ct
 import torch
-from IPython.display import Image, display
 
-from tutorlib import check, device, evidence, tile_gemm
-from tutorlib.compile import TensorSpec, compile_cutile
-from tutorlib.counters import SM_CLOCK, TENSOR_BUSY, TO_SMS
-from tutorlib.course import ROOT
+from tutorlib import check
+from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.ptxas import serialized
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_block_order
-from tutorlib.kernel_widgets import explore_block_order
-from tutorlib.l2 import grouped as strips
-from tutorlib.l2 import raster, traffic
-from tutorlib.plots import rungs_of
-from tutorlib.ptxas import serialized
-from tutorlib.sweeps import all_data
-from tutorlib.tile_fp8 import slabs
-from tutorlib.tile_gemm import Config, compiled, tile_of_product
+from tutorlib.explorers.block_order import explore_block_order
+from tutorlib.kernels.cutile import gemm as tile_gemm
+from tutorlib.kernels.cutile.fp8 import slabs
+from tutorlib.kernels.cutile.gemm import Config, compiled, tile_of_product
+from tutorlib.machine import device
+from tutorlib.machine.features import TMA
+from tutorlib.machine.hardware import hardware_of
+from tutorlib.measuring.counters import SM_CLOCK, TENSOR_BUSY, TO_SMS
+from tutorlib.models.l2 import grouped as strips
+from tutorlib.models.l2 import raster, traffic
+from tutorlib.notebook.measured import show_figure, show_ladder, show_sweep
 
 ZERO = ct.PaddingMode.ZERO
-h200 = device.hardware_of("NVIDIA H200")
+h200 = hardware_of("NVIDIA H200")
 
 # %% [markdown]
 # ## Rung 1: a block for each tile of C
@@ -334,7 +343,7 @@ check("07.5", fits)
 # %%
 print(len(list(tile_gemm.space())), "of", 3 * 3 * 3 * 2 * 2, "configurations")
 few = [Config(128, 128), Config(128, 256, num_worker_warps=8), Config(256, 256, num_ctas=2, num_worker_warps=8)]
-if reason := device.why_not("90"):
+if reason := device.why_not(TMA):
     print("not searched:", reason)
 else:
     a, b, c = (torch.randn(4096, 4096, device="cuda").bfloat16() for _ in range(3))
@@ -345,8 +354,7 @@ else:
 # with cuBLAS, and `tutor plots tile_heatmap` draws for each tile and each depth the best that any hints gave.
 
 # %%
-for picture in (ROOT / "figures").glob("tile_heatmap.png"):
-    display(Image(picture))
+show_figure("tile_heatmap")
 
 # %% [markdown]
 # Look for the cliffs. A search does not replace the reading of reports: it tells you *that* a point is bad, the report
@@ -452,9 +460,9 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 # 4 warps, and up to 256 of its second. Let **B** be the first one: its 128 rows are 64 for each group, and A's 256 and
 # 64 rows are one instruction each. What you get is a tile of Cᵀ, to be transposed on its way out.
 #
-# So much for the idea. The compilers have theirs. `slabs` in `tutorlib/tile_fp8.py` is this kernel with a few switches
-# (look at it later). Here is what becomes of three of them. The last column is ptxas, the last compiler in the row:
-# does it let several wgmma run at a time?
+# So much for the idea. The compilers have theirs. `slabs` in `tutorlib/kernels/cutile/fp8.py` is this kernel with a few
+# switches (look at it later). Here is what becomes of three of them. The last column is ptxas, the last compiler in the
+# row: does it let several wgmma run at a time?
 
 # %%
 switches = {  # open zero, latency of the small tiles and of the large one, stores by TMA
@@ -511,21 +519,11 @@ check("07.7", gemm_fp8)
 # compiler in the row what it did.
 #
 # How far does it get? These were tried at this size, each in turns with cuBLASLt, and counted by Nsight Compute
-# (`tutor sweep tile_fp8`). *Busy* is the part of an SM's cycles in which its tensor cores work; *to SMs* is what comes
-# out of L2 or of a neighbour's load.
+# (`tutor sweep tile_fp8`). *Busy* is the percentage of an SM's cycles in which its tensor cores work, *clock* the SMs'
+# cycles in a second, *to SMs* the bytes that come out of L2 or of a neighbour's load.
 
 # %%
-for data in all_data("tile_fp8"):
-    print(f"{data['machine']['gpu']}, {data['date']}")
-    print(f"  {'':44}{'µs':>7}{'of cuBLASLt':>13}{'busy':>7}{'clock':>11}{'to SMs':>9}")
-    times = {point["name"]: (point["median_us"], point["ratio"]) for point in data["points"]}
-    baseline = data["points"][0]
-    times[baseline["baseline"]] = (baseline["baseline_us"], 1)
-    for name, (us, ratio) in times.items():
-        line = f"  {name:44}{us:7.1f}{ratio:13.3f}"
-        if found := data["counters"].get(name):
-            line += f"{found[TENSOR_BUSY]:6.0f}%{found[SM_CLOCK] / 1e9:7.2f} GHz{found[TO_SMS] / 1e9:6.2f} GB"
-        print(line)
+show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 
 # %% [markdown]
 # Read down the column *busy*. Tiles of 128×256 are busy, but a sixth of what they do is padding. The slabs whose wgmma
@@ -535,27 +533,20 @@ for data in all_data("tile_fp8"):
 # %% [markdown]
 # ## The ladder, measured
 #
-# The rungs of this page in bf16, each in turns with cuBLAS (`tutor sweep tile_rungs`, then `tutor plots tile_ladder`):
+# The rungs of this page in bf16, each in turns with cuBLAS, as fractions of its speed (`tutor sweep tile_rungs`, then
+# `tutor plots tile_ladder`):
 
 # %%
-for data in all_data("tile_rungs"):
-    print(f"{data['machine']['gpu']}, {data['date']}")
-    for point in data["points"]:
-        size, speed = point["shape"][0], f"{point['tflops']:4.0f} TFLOP/s"
-        print(f"  {size:5}  {point['name']:28} {speed}  {point['ratio']:.3f} of cuBLAS")
+show_sweep("tile_rungs")
 
 # %%
-for picture in (ROOT / "figures").glob("tile_ladder.png"):
-    display(Image(picture))
+show_figure("tile_ladder")
 
 # %% [markdown]
 # And what `check` timed, the last two of them not in bf16 (`tutor evidence 07`):
 
 # %%
-for data in evidence.all_data():
-    for title, measured in rungs_of(data, "07"):
-        beside = f"{measured['ratio']:.3f} of {measured['baseline']}"
-        print(f"{data['machine']['gpu']}  {title:20} {measured['median_us']:7.1f} µs  {beside}")
+show_ladder("07")
 
 # %% [markdown]
 # Compare with your predictions.

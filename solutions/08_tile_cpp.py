@@ -1,3 +1,10 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 90
+#     summary: The same kernels in C++, where the compiler knows only what you promise it.
+# ---
+
 # %% [markdown]
 # # 08 · Tiles in C++
 #
@@ -19,16 +26,16 @@ import re
 import torch
 
 from tutorlib import check
-from tutorlib.compile import CompileFailed
-from tutorlib.cpp_exercise import profile, race
+from tutorlib.compiling.cpp import HEADER, compile_cpp
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.draw import show_block_order
-from tutorlib.evidence import all_data
 from tutorlib.exercises.n08_tile_cpp import BENCH, Variant, blocks_of, in_tiles
-from tutorlib.l2 import grouped, raster
-from tutorlib.plots import rungs_of
-from tutorlib.problem import gemm as gemm_problem
-from tutorlib.problem import vector_add as vector_add_problem
-from tutorlib.tile_cpp import HEADER, compile_cpp, run_cpp
+from tutorlib.models.l2 import grouped, raster
+from tutorlib.notebook.measured import show_ladder
+from tutorlib.notebook.tile_cpp import profile, race
+from tutorlib.notebook.trials import run_cpp
+from tutorlib.problems.catalogue import gemm as gemm_problem
+from tutorlib.problems.catalogue import vector_add as vector_add_problem
 
 # %% [markdown]
 # ## A whole kernel
@@ -396,7 +403,7 @@ check("08.5", persistent_gemm)
 # that passed into a file, without the lines that every source begins with, and let `ncu` watch one launch of it, with
 # the sizes and the grid of an exercise:
 #
-#     ncu --set detailed -k regex:gemm python -m tutorlib.cpp_exercise 08.5 my_gemm.cu
+#     ncu --set detailed -k regex:gemm python -m tutorlib.notebook.tile_cpp 08.5 my_gemm.cu
 #
 # In its window, on the page *Details*, stands *Launch Statistics*: the block size there is the compiler's choice, for
 # the launch said 1. NVIDIA's post shows a section of its own for such kernels, *Tile Statistics*, in the version of
@@ -422,9 +429,4 @@ profile(
 # 08` on your GPU adds yours; the tables above show the variants.
 
 # %%
-for data in all_data():
-    for title, measured in rungs_of(data, "08"):
-        rate = f"{measured['tflops']:,.0f} TFLOP/s" if measured.get("tflops") else f"{measured['gbps']:,.0f} GB/s"
-        print(f"{data['machine']['gpu']}  {title:18} {rate:>14}  {measured['ratio']:.2f} of {measured['baseline']}")
-if not any(rungs_of(data, "08") for data in all_data()):
-    print("nobody has measured this notebook yet")
+show_ladder("08")

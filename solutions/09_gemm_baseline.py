@@ -1,3 +1,10 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 90
+#     summary: A GEMM from layouts. Shared memory, main loop and write-back are yours.
+# ---
+
 # %% [markdown]
 # # 09 · A GEMM on tensor cores
 #
@@ -13,33 +20,24 @@ from inspect import getsource
 
 import cutlass
 import cutlass.cute as cute
-from IPython.display import Code, Image, display
+from IPython.display import Code, display
 from tensor_layouts import Layout
 
 from tutorlib import check
-from tutorlib import gemm as course
-from tutorlib.compile import TensorSpec, compile_cute
-from tutorlib.course import ROOT
-from tutorlib.device import hardware_of
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.ptx import counts, story
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_banks, show_timeline, show_tv
-from tutorlib.evidence import all_data
-from tutorlib.gemm import (
-    GemmConfig,
-    GlobalToShared,
-    Steps,
-    Sums,
-    gemm_kernel,
-    make_copy_g2s,
-    make_gemm,
-    make_mma,
-    permuted,
-    store_elements,
-    store_through_smem,
-)
-from tutorlib.pipeline import Timeline
-from tutorlib.plots import rungs_of
-from tutorlib.reading import counts, story
-from tutorlib.versus import compare_on_gpu
+from tutorlib.kernels.ampere import main_loops as course
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.epilogues import store_elements, store_through_smem
+from tutorlib.kernels.ampere.gemm import gemm_kernel, make_gemm
+from tutorlib.kernels.ampere.layouts import permuted
+from tutorlib.kernels.ampere.thread_share import GlobalToShared, Steps, Sums, make_copy_g2s, make_mma
+from tutorlib.machine.hardware import hardware_of
+from tutorlib.models.pipeline import Timeline
+from tutorlib.notebook.measured import show_figure, show_ladder
+from tutorlib.notebook.trials import compare_on_gpu
 
 # %% [markdown]
 # ## Who computes what, and what it costs
@@ -118,8 +116,8 @@ check("09.2", smem_layout)
 # %% [markdown]
 # ## The plumbing, shown once
 #
-# What does not change in this notebook and the next three stands in `tutorlib/gemm.py`, and here you read it. First
-# the configuration, one immutable object:
+# What does not change in this notebook and the next three stands in `tutorlib/kernels/ampere/`, and here you read it.
+# First the configuration, one immutable object:
 
 # %%
 display(Code(getsource(GemmConfig), language="python"))
@@ -330,7 +328,7 @@ print(counts(detour.ptx))
 
 # %% [markdown]
 # **Predict** which one is faster, and by how much, at 2048 (few K tiles for each write-back) and at 8192. On a machine
-# with a GPU this cell measures it, in turns:
+# with a GPU this cell measures it, each in turns with cuBLAS:
 
 # %%
 compare_on_gpu(
@@ -347,13 +345,10 @@ compare_on_gpu(
 # Measured beside cuBLAS in the same run (`tutor evidence 09` on your GPU adds yours).
 
 # %%
-for data in all_data():
-    if rungs := rungs_of(data, "09"):
-        print(f"{data['machine']['gpu']}, {data['date']}")
-    for title, measured in rungs_of(data, "09"):
-        print(f"  {title:24} {measured['tflops']:6.0f} TFLOP/s, {measured['ratio']:.2f} of cuBLAS")
-for picture in (ROOT / "figures").glob("gemm_ladder.png"):
-    display(Image(picture))
+show_ladder("09")
+
+# %%
+show_figure("gemm_ladder")
 
 # %% [markdown]
 # Two readings of that number.

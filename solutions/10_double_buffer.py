@@ -1,3 +1,10 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 45
+#     summary: The next tile travels while this one is multiplied; then the same again, in registers.
+# ---
+
 # %% [markdown]
 # # 10 · Two buffers
 #
@@ -11,19 +18,20 @@
 # %%
 import cutlass
 import cutlass.cute as cute
-from IPython.display import Image, display
 
 from tutorlib import check
-from tutorlib import gemm as course
-from tutorlib.compile import TensorSpec, compile_cute
-from tutorlib.course import ROOT
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.ptx import counts, story
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_timeline
-from tutorlib.evidence import all_data
-from tutorlib.gemm import GemmConfig, Steps, make_gemm, make_mma, smem_layout
-from tutorlib.kernel_widgets import explore_timeline
-from tutorlib.pipeline import Timeline
-from tutorlib.plots import rungs_of
-from tutorlib.reading import counts, story
+from tutorlib.explorers.timeline import explore_timeline
+from tutorlib.kernels.ampere import main_loops as course
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.gemm import make_gemm
+from tutorlib.kernels.ampere.layouts import smem_layout
+from tutorlib.kernels.ampere.thread_share import Steps, make_mma
+from tutorlib.models.pipeline import Timeline
+from tutorlib.notebook.measured import show_figure, show_ladder
 
 # %% [markdown]
 # ## The idea, in time
@@ -226,13 +234,10 @@ for name, kernel in {
 # ## The ladder so far
 
 # %%
-for data in all_data():
-    if rungs := rungs_of(data, "09") + rungs_of(data, "10"):
-        print(f"{data['machine']['gpu']}, {data['date']}")
-        for title, measured in rungs:
-            print(f"  {title:24} {measured['tflops']:6.0f} TFLOP/s, {measured['ratio']:.2f} of cuBLAS")
-for picture in (ROOT / "figures").glob("gemm_ladder.png"):
-    display(Image(picture))
+show_ladder("09", "10")
+
+# %%
+show_figure("gemm_ladder")
 
 # %% [markdown]
 # As published, on an A100, the second buffer brought the ladder from 101 % to 111 % of cuBLAS at 2048³ (Schreiber,

@@ -1,3 +1,10 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 45
+#     summary: Which tiles are computed together, what L2 then has to hold, and what that is worth.
+# ---
+
 # %% [markdown]
 # # 11 · Which block does which tile
 #
@@ -8,24 +15,22 @@
 # This page has a surprise in it, about a remapping that was published, and a lesson about cache hit rates.
 
 # %%
-import json
 from collections import Counter
 from functools import partial
 
-import cutlass
-from IPython.display import Image, display
-
-from tutorlib import check, l2
-from tutorlib import gemm as course
-from tutorlib.compile import TensorSpec, compile_cute
-from tutorlib.course import ROOT
-from tutorlib.device import hardware_of
+from tutorlib import check
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.ptx import story
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_block_order
-from tutorlib.evidence import all_data
-from tutorlib.gemm import GemmConfig, make_gemm
-from tutorlib.kernel_widgets import explore_block_order
-from tutorlib.plots import rungs_of
-from tutorlib.reading import story
+from tutorlib.explorers.block_order import explore_block_order
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.gemm import make_gemm
+from tutorlib.kernels.ampere.main_loops import multistage
+from tutorlib.kernels.ladder import in_eights
+from tutorlib.machine.hardware import hardware_of
+from tutorlib.models import l2
+from tutorlib.notebook.measured import show_figure, show_ladder
 
 # %% [markdown]
 # ## What a wave reads
@@ -69,9 +74,9 @@ show_block_order((16, 16), {"raster": l2.raster, "groups of 4": partial(l2.group
 # ## A remapping that was published
 #
 # Schreiber's [ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), which these notebooks
-# follow, has such a step. As published it brings 111 % → 112 % of cuBLAS on an A100. The code is in `tutorlib/l2.py` as
-# `as_published`, with a factor of 8. Before one trusts an order of blocks, one thing has to be known: does every tile
-# get exactly one block?
+# follow, has such a step. As published it brings 111 % → 112 % of cuBLAS on an A100. The code is in
+# `tutorlib/models/l2.py`, as `as_published`, with a factor of 8. Before one trusts an order of blocks, one thing has to
+# be known: does every tile get exactly one block?
 #
 # **Exercise 11.2** (about 5 lines). Write `visits(order, rows, columns)` for a function `order(block, rows, columns)` →
 # `(m, n)`. Blocks are numbered from 0 to rows · columns − 1. Return two sorted lists: the tiles of the grid that no
@@ -120,29 +125,46 @@ powers = [(2**i, 2**j) for i in range(3, 7) for j in range(3, 7)]
 print(all(l2.as_published(b, *grid) == l2.raster(b, *grid) for grid in powers for b in range(grid[0] * grid[1])))
 
 # %% [markdown]
-# ## Groups that are groups
+# ## How high should a group be?
 #
-# **Exercise 11.3** (about 5 lines). Write `grouped(block, rows, columns, group)`: the first `group` rows of tiles are
-# all visited before the next ones, down first, then across. If `group` does not divide the rows, the last group has
-# fewer. Use `cutlass.min` where you need a minimum: it takes plain numbers, and it takes the numbers of a running
-# kernel, in which `block` is not known while the kernel is compiled.
+# `l2.grouped(block, rows, columns, group)` is the order of notebook 07, made of arithmetic alone, so that a CuTe kernel
+# can call it too. A wave that is a square reads least, and 264 blocks are a square of about 16 × 16. **Guess** before
+# you go on: is 16 then right for any C? What of one that is tall and narrow, and what of small ones?
+#
+# Counting settles it. `l2.waves((rows, columns), order, in_flight)` gives the tiles of every wave, and your `footprint`
+# says what each reads.
+#
+# **Exercise 11.3** (about 6 lines). Write `best_group(rows, columns, in_flight)`: of the heights 1, 2, 4, … (all powers
+# of two below `rows`) and `rows` itself, the one with which all waves together read the fewest tiles; of several that
+# are equally good, the smallest.
 
 
 # %%
-def grouped(block, rows, columns, group):
-    ### BEGIN SOLUTION (about 5 lines)
-    span = group * columns
-    first = block // span * group
-    height = cutlass.min(rows - first, group)
-    place = block % span
-    return first + place % height, place // height
+def best_group(rows, columns, in_flight):
+    ### BEGIN SOLUTION (about 6 lines)
+    def tiles_read(group):
+        order = partial(l2.grouped, group=group)
+        return sum(footprint(wave) for wave in l2.waves((rows, columns), order, in_flight))
+
+    heights = [2**n for n in range(rows.bit_length()) if 2**n < rows] + [rows]
+    return min(heights, key=tiles_read)
     ### END SOLUTION
 
 
 # %%
-check("11.3", grouped)
+check("11.3", best_group)
 
 # %% [markdown]
+# What does your function say of 64×64 tiles, of 16×64 and of 64×16? A tall, narrow C has a surprise. Here is a small
+# one, 24 blocks at a time:
+
+# %%
+show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n in (4, 1)}, 24)
+
+# %% [markdown]
+# With groups of one row, a wave is five rows and ends where the next one goes on; with groups of four, waves begin and
+# end inside of groups, and each reads a few rows more. The rule of thumb, 8 or 16, is one for large squares.
+#
 # ## What L2 makes of it
 #
 # The picture of waves says how much is read at one moment. How much comes from device memory in the end depends on what
@@ -155,7 +177,6 @@ check("11.3", grouped)
 h200 = hardware_of("NVIDIA H200")
 for size in (4096, 8192):
     grid, k_tiles = (size // 128, size // 128), size // 64
-    least = None
     for group in (0, 4, 8, 16):
         order = partial(l2.grouped, group=group) if group else l2.raster
         seen = l2.traffic(grid, order, k_tiles, (128 * 64 * 2, 128 * 64 * 2), 2 * h200.sms, h200.l2 // 2, drift=0.125)
@@ -178,7 +199,7 @@ explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
 #
 # The place is the line `m, n = order(block, …)` at the top of `gemm_kernel`. All that follows is made of *m* and *n*.
 #
-# **Exercise 11.4** (about 2 lines). Write `in_groups(block, rows, columns)`, for the kernel: your `grouped`, with the
+# **Exercise 11.4** (about 2 lines). Write `in_groups(block, rows, columns)`, for the kernel: `l2.grouped` with the
 # group that you think best. `rows` and `columns` are known while the kernel is compiled, so the group may depend on
 # them. It is first tried with plain numbers, then compiled into the two-stage kernel of notebook 10, and timed at
 # 8192³.
@@ -188,7 +209,7 @@ explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
 def in_groups(block, rows, columns):
     ### BEGIN SOLUTION (about 2 lines)
     group = 8 if rows > 32 else rows  # up to 4096 rows of A, raster order is as good
-    return grouped(block, rows, columns, group)
+    return l2.grouped(block, rows, columns, group)
     ### END SOLUTION
 
 
@@ -196,7 +217,7 @@ def in_groups(block, rows, columns):
 check("11.4", in_groups)
 
 # %%
-gemm = make_gemm(GemmConfig(stages=2), course.multistage, order=in_groups)
+gemm = make_gemm(GemmConfig(stages=2), multistage, order=in_groups)
 
 # %% [markdown]
 # What does the remapping cost? The grid is known when the kernel is compiled, so its divisions become multiplications,
@@ -204,8 +225,8 @@ gemm = make_gemm(GemmConfig(stages=2), course.multistage, order=in_groups)
 
 # %%
 SQUARE = [TensorSpec((8192, 8192), "bf16")] * 3
-for name, order in {"raster": l2.raster, "groups": course.in_eights}.items():
-    compiled = compile_cute(make_gemm(GemmConfig(stages=2), course.multistage, order), SQUARE)
+for name, order in {"raster": l2.raster, "groups": in_eights}.items():
+    compiled = compile_cute(make_gemm(GemmConfig(stages=2), multistage, order), SQUARE)
     lines = compiled.body.splitlines()
     ahead = next(n for n, line in enumerate(lines) if "cp.async" in line)
     print(
@@ -219,15 +240,13 @@ for name, order in {"raster": l2.raster, "groups": course.in_eights}.items():
 # `tutor plots gemm_orders`), and the ladder.
 
 # %%
-for path in sorted((ROOT / "figures/data/sweeps").glob("*_gemm_orders.json")):
-    print(path.name, json.loads(path.read_text()).get("date", ""))
-for name in ("gemm_orders", "gemm_ladder"):
-    for picture in (ROOT / "figures").glob(f"{name}.png"):
-        display(Image(picture))
-for data in all_data():
-    for title, measured in [rung for notebook in ("09", "10", "11") for rung in rungs_of(data, notebook)]:
-        shape = "×".join(map(str, measured["shape"]))
-        print(f"{title:24} {shape:16} {measured['tflops']:6.0f} TFLOP/s, {measured['ratio']:.2f} of cuBLAS")
+show_figure("gemm_orders")
+
+# %%
+show_ladder("09", "10", "11")
+
+# %%
+show_figure("gemm_ladder")
 
 # %% [markdown]
 # Where the bars hardly differ while the traffic does, that is the lesson, and no failure. The copies run beside the

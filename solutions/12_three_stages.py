@@ -1,3 +1,10 @@
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 60
+#     summary: A main loop for any number of stages, what a stage costs, and which is fastest.
+# ---
+
 # %% [markdown]
 # # 12 · Three stages, and how many more?
 #
@@ -13,21 +20,22 @@ from collections import namedtuple
 
 import cutlass
 import cutlass.cute as cute
-from IPython.display import Image, Markdown, display
+from IPython.display import Markdown, display
 
-from tutorlib import check, sweeps
-from tutorlib import gemm as course
-from tutorlib.compile import TensorSpec, compile_cute
-from tutorlib.course import ROOT
+from tutorlib import check
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.ptx import story
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_timeline
-from tutorlib.evidence import all_data
-from tutorlib.gemm import GemmConfig, Steps, make_gemm
-from tutorlib.kernel_widgets import explore_timeline
-from tutorlib.occupancy import A100, H100
-from tutorlib.occupancy import blocks_per_sm as fit
-from tutorlib.pipeline import Timeline
-from tutorlib.plots import rungs_of
-from tutorlib.reading import story
+from tutorlib.explorers.timeline import explore_timeline
+from tutorlib.kernels.ampere import main_loops as course
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.gemm import make_gemm
+from tutorlib.kernels.ampere.thread_share import Steps
+from tutorlib.models.occupancy import A100, H100
+from tutorlib.models.occupancy import blocks_per_sm as fit
+from tutorlib.models.pipeline import Timeline
+from tutorlib.notebook.measured import show_figure, show_ladder, show_sweep
 
 # %% [markdown]
 # ## The idea, in time
@@ -178,11 +186,7 @@ for config in CONFIGS:
 # then `tutor plots gemm_stages`).
 
 # %%
-pictures = list((ROOT / "figures").glob("gemm_stages.png"))
-for picture in pictures:
-    display(Image(picture))
-if not pictures:
-    print("No sweep has been measured yet.")
+show_figure("gemm_stages")
 
 # %% [markdown]
 # **Exercise 12.3** (about 1 line). Write `tuned()`, which returns the `GemmConfig` that is fastest at 4096³ on your
@@ -203,15 +207,10 @@ check("12.3", tuned)
 # ## The ladder
 
 # %%
-for data in all_data():
-    rungs = [rung for notebook in ("09", "10", "11", "12") for rung in rungs_of(data, notebook)]
-    if rungs:
-        print(f"{data['machine']['gpu']}, {data['date']}")
-    for title, measured in rungs:
-        shape = "×".join(map(str, measured["shape"]))
-        print(f"  {title:24} {shape:16} {measured['tflops']:6.0f} TFLOP/s, {measured['ratio']:.2f} of cuBLAS")
-for picture in (ROOT / "figures").glob("gemm_ladder.png"):
-    display(Image(picture))
+show_ladder("09", "10", "11", "12")
+
+# %%
+show_figure("gemm_ladder")
 
 # %% [markdown]
 # Where the third stage brings nothing, that is an answer: more buffers help as long as a buffer's round is the slowest
@@ -219,17 +218,11 @@ for picture in (ROOT / "figures").glob("gemm_ladder.png"):
 # memory and of shared memory for the same arithmetic.
 #
 # How good is that for these instructions? NVIDIA ships a GEMM with CUTLASS that uses the same ones, `tensorop_gemm.py`,
-# also in the CuTe DSL, with tiles of 128×128×32 in four stages. Here are your rungs beside it (`tutor sweep
+# also in the CuTe DSL, with tiles of 128×128×32 in four stages. Here is its time over the rungs' (`tutor sweep
 # gemm_nvidia`, with TUTORLIB_CUTLASS set to a checkout of CUTLASS):
 
 # %%
-for data in sweeps.all_data("gemm_nvidia"):
-    print(f"{data['machine']['gpu']}, {data['date']}: NVIDIA's time over yours")
-    sizes = sorted({point["shape"][0] for point in data["points"]})
-    print(f"  {'M = N = K':16}" + "".join(f"{size:8}" for size in sizes))
-    for name in dict.fromkeys(point["name"] for point in data["points"]):
-        ratios = {point["shape"][0]: point["ratio"] for point in data["points"] if point["name"] == name}
-        print(f"  {name:16}" + "".join(f"{ratios[size]:8.2f}" for size in sizes if size in ratios))
+show_sweep("gemm_nvidia")
 
 # %% [markdown]
 # On a Hopper GPU this is where mma.sync ends: cuBLAS's WGMMA reads operands from shared memory by itself, without

@@ -1,4 +1,4 @@
-"""The committed notebooks: plain nbval agrees with the contract, and none of them is large."""
+"""The committed notebooks: built from their sources, not large, and plain nbval agrees with the contract."""
 
 import re
 import subprocess
@@ -7,7 +7,9 @@ import sys
 import nbformat
 import pytest
 
-from tutorlib.course import NOTEBOOKS, SOLUTIONS, notebook_names
+from tutorlib.course.build import build
+from tutorlib.course.source import parse
+from tutorlib.paths import NOTEBOOKS, SOLUTIONS, notebook_names
 
 LARGEST = 1_000_000  # bytes
 
@@ -17,6 +19,25 @@ LARGEST = 1_000_000  # bytes
 )
 def test_the_size_of_a_notebook(path):
     assert path.stat().st_size < LARGEST
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_a_notebook_is_what_its_source_says(name):
+    assert [path for path, text in build(name).items() if path.read_text(encoding="utf-8") != text] == []
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_solving_only_adds_lines(name):
+    """Without its placeholder lines, a student's cell is the solved one with lines missing, in the same order."""
+    for cell in parse(SOLUTIONS / f"{name}.py"):
+        kept = [
+            line
+            for line in cell.unsolved.split("\n")
+            if "# YOUR CODE HERE (" not in line and f'NotImplementedError("Exercise {cell.exercise}")' not in line
+        ]
+        solved = iter(cell.solved.split("\n"))
+        assert all(line in solved for line in kept)  # `in` on an iterator consumes it: a subsequence test
+        assert bool(cell.regions) == (cell.unsolved != cell.text)
 
 
 def nbval(path):

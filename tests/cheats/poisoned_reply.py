@@ -1,5 +1,5 @@
 # The judgement is replaced, and the judge outside is sent a pickle that would patch its judgement too.
-from tutorlib.exercise import Exercise
+from tutorlib.checking.exercise import Exercise
 from tutorlib.grading import remote
 
 Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
@@ -8,7 +8,7 @@ Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.p
 class Poison:
     def __reduce__(self):
         return exec, (
-            "from tutorlib.exercise import Exercise\nExercise.grade = lambda e, a: e.outcome('passed', 2, '')",
+            "from tutorlib.checking.exercise import Exercise\nExercise.grade = lambda e, a: e.outcome('passed', 2, '')",
         )
 
 

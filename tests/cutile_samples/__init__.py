@@ -5,8 +5,8 @@ is imported, and its inputs are made, only when a test asks for its case.
 """
 
 from tests.cutile_samples import cutile_python, tilegym, tilegym_attention
-from tests.cutile_samples.table import CUTILE_PYTHON, SAMPLES, TILEGYM, assert_close
+from tests.cutile_samples.table import CUTILE_PYTHON, SAMPLES, TILEGYM, assert_close, of_source
 
 SOURCES = [CUTILE_PYTHON, TILEGYM]
 
-__all__ = ["SAMPLES", "SOURCES", "assert_close", "cutile_python", "tilegym", "tilegym_attention"]
+__all__ = ["SAMPLES", "SOURCES", "assert_close", "cutile_python", "of_source", "tilegym", "tilegym_attention"]

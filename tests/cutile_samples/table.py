@@ -40,10 +40,10 @@ class Source:
 
     @property
     def checkout(self) -> Path:
-        """Skips the test where the variable is not set."""
-        if self.variable not in os.environ:
-            pytest.skip(f"{self.variable} names no checkout of {self.repository}")
         return Path(os.environ[self.variable]).resolve()
+
+    def __str__(self) -> str:
+        return self.repository
 
     def kernels(self) -> set[tuple[str, str]]:
         """Module and name of every @ct.kernel in the package."""
@@ -105,11 +105,8 @@ class Sample:
     build: Callable[[ModuleType], Case]
 
     def case(self) -> Case:
-        """The case, its inputs the same every time. Skips the test where the sample cannot be imported."""
-        try:
-            module = imported(self.source, self.module)
-        except ModuleNotFoundError as error:
-            pytest.skip(f"{self.module} needs {error.name}")
+        """The case, its inputs the same every time. Raises ModuleNotFoundError where a package is missing."""
+        module = imported(self.source, self.module)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             return self.build(module)
@@ -119,6 +116,11 @@ class Sample:
 
 
 SAMPLES: list[Sample] = []
+
+
+def of_source(parameter: Any, source: Source) -> Any:
+    """A test's parameter that needs a checkout of the source."""
+    return pytest.param(parameter, id=str(parameter), marks=pytest.mark.samples(source.variable))
 
 
 def sample(source: Source, module: str, **variants: Iterable[Any]) -> Callable:

@@ -8,7 +8,11 @@ import torch
 from cutlass import cute
 from cutlass.cute.runtime import from_dlpack
 
-from tutorlib.gemm import GemmConfig, grouped, make_gemm, multistage, raster, single_buffer
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.gemm import make_gemm
+from tutorlib.kernels.ampere.main_loops import multistage
+from tutorlib.kernels.ladder import LADDER
+from tutorlib.models.l2 import grouped, raster
 
 
 def unswizzled(rows: int, k: int, stages: int) -> Any:
@@ -19,11 +23,7 @@ def unswizzled(rows: int, k: int, stages: int) -> Any:
 
 
 THREE = GemmConfig(stages=3)
-KERNELS = {
-    "one buffer": make_gemm(GemmConfig(), single_buffer),
-    "two buffers": make_gemm(GemmConfig(stages=2), multistage),
-    "three stages": make_gemm(THREE, multistage, partial(grouped, group=8)),
-    "tuned": make_gemm(GemmConfig((128, 256, 32), (2, 4), 4), multistage),
+KERNELS = {rung.title: rung.host for rung in LADDER} | {
     "unswizzled": make_gemm(THREE, multistage, smem=unswizzled),
     "raster": make_gemm(THREE, multistage, raster),
     "groups of 4": make_gemm(THREE, multistage, partial(grouped, group=4)),

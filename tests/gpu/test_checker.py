@@ -3,18 +3,18 @@
 import json
 import subprocess
 import sys
-import time
 from dataclasses import replace
 
 import pytest
 
 from tests.gpu.right_kernels import RIGHT, one_thread_per_element
 from tests.wrong.gpu_kernels import COPY, FATAL, WRONG
-from tutorlib import bench, device
-from tutorlib.course import ROOT
-from tutorlib.fault import RESTART
+from tutorlib.machine import clocks, device
+from tutorlib.measuring import bench, measurement
+from tutorlib.paths import ROOT
+from tutorlib.problems.fault import RESTART
 
-pytestmark = pytest.mark.skipif(bool(reason := device.why_not("80")), reason=reason or "")
+pytestmark = pytest.mark.gpu("80")
 
 TIMED = replace(COPY, bench_shape=(8192, 8192))
 
@@ -56,7 +56,7 @@ def test_a_full_gpu_is_said_and_survived():
 
 def in_a_child(name):
     command = [sys.executable, "-m", "tests.gpu.child", name]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
     assert len(lines) == 2, done.stderr[-2000:]
     return lines
@@ -69,7 +69,6 @@ class TestTiming:
         assert first.message.startswith(TIMED.passed_line + "\n  8192×8192 fp32: ")
         assert (first.status, first.points) == ("passed", TIMED.points)
         assert first.measurement["n"] >= bench.PAIRS
-        assert first.measurement["gpu"] == device.gpu().name
         assert 0.1 < first.measurement["ratio"] < 1.5
         assert second.measurement["ratio"] == pytest.approx(first.measurement["ratio"], rel=0.02)
 
@@ -88,29 +87,12 @@ class TestTiming:
         for _ in range(2):
             times = bench.paired(copies(), copies(), nothing, nothing, nothing)
             problem, shape = COPY.problem, (16384, 8192)
-            measured = bench.summarise(times, problem, shape, device.gpu(), {})
+            measured = measurement.summarise(times, problem, shape)
             print(measured)
             ratios.append(measured.ratio)
             assert measured.noisy is None
-            assert bench.impossible(measured, problem, device.gpu().hardware) is None
+            assert measurement.impossible(measured, problem, device.gpu().hardware) is None
         assert ratios == pytest.approx([1, 1], abs=0.02)
 
     def test_clocks_are_read(self):
-        assert device.clocks().sm_mhz > 0
-
-
-def test_the_first_check_takes_less_than_ten_seconds_and_a_later_one_less_than_three():
-    start = time.monotonic()
-    command = [
-        sys.executable,
-        "-c",
-        "from tests.gpu.test_checker import *; print(TIMED.grade(one_thread_per_element).message)",
-    ]
-    subprocess.run(command, cwd=ROOT, capture_output=True, timeout=90, check=True)
-    first = time.monotonic() - start
-    start = time.monotonic()
-    TIMED.grade(one_thread_per_element)
-    later = time.monotonic() - start
-    print(f"first {first:.1f} s, later {later:.1f} s")
-    assert first < 10
-    assert later < 3
+        assert clocks.clocks().sm_mhz > 0

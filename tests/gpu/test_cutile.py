@@ -4,14 +4,14 @@ import cuda.tile as ct
 import pytest
 import torch
 
-from tests.test_n06 import gathering_add, persistent_add, two_pass_softmax
-from tests.test_simulate_memory import copy, gemm
+from tests.checking.cutile_kernels import gathering_add, persistent_add, two_pass_softmax
+from tests.simulate.cutile.test_memory import copy, gemm
 from tests.wrong.n06_cutile_tiles import WRONG
-from tutorlib import device
+from tests.wrong.table import by_name
 from tutorlib.exercises import find
 from tutorlib.simulate.cutile import run
 
-pytestmark = pytest.mark.skipif(bool(reason := device.why_not("80")), reason=reason or "")
+pytestmark = pytest.mark.gpu("80")
 
 Const = ct.Constant
 
@@ -82,10 +82,14 @@ def kernels():
 TOLERANCE = {"mma fp16, fp16": 2e-2, "mma float8_e4m3fn": 2e-3, "mma float8_e5m2": 2e-3}  # sums with fewer bits
 
 
-@pytest.mark.parametrize(("name", "kernel", "grid", "args"), [pytest.param(*case, id=case[0]) for case in kernels()])
+def cases():
+    """As parameters; cuTile does fp8 on Hopper and later."""
+    for case in kernels():
+        yield pytest.param(*case, id=case[0], marks=[pytest.mark.gpu("90")] if "float8" in case[0] else [])
+
+
+@pytest.mark.parametrize(("name", "kernel", "grid", "args"), list(cases()))
 def test_the_interpreter_gives_what_the_gpu_gives(name, kernel, grid, args):
-    if "float8" in name and device.why_not("80") is None and int(device.gpu().arch) < 89:
-        pytest.skip("fp8 needs sm_89")
     on_gpu = tuple(arg.cuda() if isinstance(arg, torch.Tensor) else arg for arg in args)
     ct.launch(torch.cuda.current_stream(), grid, kernel, on_gpu)
     torch.cuda.synchronize()
@@ -104,6 +108,6 @@ def test_a_right_answer_passes_here_too(id, answer):
     assert outcome.message == find(id).passed_line
 
 
-@pytest.mark.parametrize(("id", "answer"), [(id, answer) for id, answers in WRONG.items() for answer in answers])
+@pytest.mark.parametrize(("id", "answer"), by_name(WRONG))
 def test_a_wrong_answer_fails_here_too(id, answer):
     assert find(id).grade(answer).points < find(id).points

@@ -9,10 +9,10 @@ import cuda.tile as ct
 import pytest
 import torch
 
-from tests.cutile_samples import SAMPLES, assert_close
-from tutorlib import device
+from tests.cutile_samples import SAMPLES, assert_close, of_source
+from tutorlib.simulate.cutile import NotSimulated
 
-pytestmark = pytest.mark.skipif(bool(reason := device.why_not("80")), reason=reason or "")
+pytestmark = pytest.mark.gpu("80")
 
 
 def on_gpu(argument: Any) -> Any:
@@ -21,13 +21,14 @@ def on_gpu(argument: Any) -> Any:
     return argument.cuda() if isinstance(argument, torch.Tensor) else argument
 
 
-@pytest.mark.parametrize("sample", SAMPLES, ids=str)
-def test_the_interpreter_gives_what_the_gpu_gives(sample):
+@pytest.mark.parametrize("sample", [of_source(sample, sample.source) for sample in SAMPLES])
+def test_the_interpreter_gives_what_the_gpu_gives_or_names_what_it_lacks(sample, needs_capability):
     case = sample.case()
     if case.refused:
-        pytest.skip(f"{case.refused} is not simulated")
-    if int(device.gpu().arch) < case.needs:
-        pytest.skip(f"needs sm_{case.needs}")
+        with pytest.raises(NotSimulated, match=case.refused):
+            case.interpret()
+        return
+    needs_capability(case.needs)
     args = on_gpu(case.args)
     ct.launch(torch.cuda.current_stream(), case.grid, case.kernel, args)
     torch.cuda.synchronize()

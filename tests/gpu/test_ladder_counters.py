@@ -1,29 +1,24 @@
 """What the GPU itself counts of the ladder's kernels: no bank conflicts, accesses of 128 bits, the model's traffic."""
 
-import shutil
 import sys
 
 import pytest
 
-from tutorlib import counters, device
-from tutorlib.l2 import ORDERS, traffic
+from tutorlib.kernels.ladder import LADDER
+from tutorlib.machine import device
+from tutorlib.measuring import counters
+from tutorlib.models.l2 import ORDERS, traffic
 
-reason = device.why_not("80") or ("" if shutil.which("ncu") else "no ncu here")
-pytestmark = pytest.mark.skipif(bool(reason), reason=reason)
+pytestmark = [pytest.mark.gpu("80"), pytest.mark.ncu]
 
-RUNGS = ["one buffer", "two buffers", "three stages", "tuned"]
+RUNGS = [rung.title for rung in LADDER]
 NAMES = ["raster", "groups of 4", "groups of 8"]
 
 
 def count(size, names, *metrics):
     """The metrics of each kernel, by name."""
     command = [sys.executable, "-m", "tests.gpu.ladder", str(size), *names]
-    try:
-        found = counters.count(command, metrics, "gemm_kernel")
-    except counters.NoCounters as error:
-        if "ERR_NVGPUCTRPERM" in str(error):
-            pytest.skip("this user may not read the GPU's counters")
-        raise
+    found = counters.count(command, metrics, "gemm_kernel")
     return dict(zip(names, found, strict=True))
 
 
@@ -57,11 +52,10 @@ def test_global_memory_is_read_and_written_by_128_bits(accesses, name):
     assert found[counters.STORE_BYTES] == 32 * 16 * found[counters.STORES] == 2 * 2048 * 2048
 
 
+@pytest.mark.gpu("90a")  # two blocks on an SM are a Hopper's
 def test_the_l2_model_comes_near_to_what_memory_sends():
     """8192³: two blocks on each SM, half of L2, a drift of an eighth. Raster order fetches a multiple."""
-    gpu = device.gpu()
-    if gpu.arch != "90":
-        pytest.skip("the two blocks of an SM are a Hopper's")
+    gpu = device.need_gpu()
     measured = {name: found[counters.MEMORY_READ] for name, found in count(8192, NAMES, counters.MEMORY_READ).items()}
     for name in NAMES:
         model = traffic((64, 64), ORDERS[name], 128, (16384, 16384), 2 * gpu.sms, gpu.l2 // 2, drift=0.125)

@@ -9,16 +9,16 @@ import torch
 from cutlass import cute
 from cutlass._mlir.dialects import builtin, cuda, llvm
 
-from tutorlib.kernel import KernelExercise
-from tutorlib.problem import copy, gemm
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.problems.catalogue import copy, gemm
 
 THREADS = 128
 
-COPY = KernelExercise(
+COPY = CuteExercise(
     id="99.1", title="copy", points=6, problem=copy("fp32"), shapes=((256, 256), (192, 320), (64, 448)), dynamic=True
 )
 COPY_TIMED = replace(COPY, bench_shape=(4096, 4096))
-GEMM = KernelExercise(
+GEMM = CuteExercise(
     id="99.2", title="gemm", points=6, problem=gemm("bf16"), shapes=((64, 64, 64), (96, 64, 160)), dynamic=True
 )
 

@@ -7,89 +7,13 @@ WRONG_ON_GPU: kernels that compile well and compute something else.
 import cutlass
 from cutlass import cute
 
-THREADS = 128
-
-# 04.1 -----------------------------------------------------------------------------------------------------------
-
-
-@cute.jit
-def overwrites(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
-    """Forgets what y held."""
-    for i in range(cute.size(x)):
-        y[i] = alpha * x[i]
-
-
-@cute.jit
-def scales_the_sum(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
-    """Multiplies y too."""
-    for i in range(cute.size(x)):
-        y[i] = alpha * (x[i] + y[i])
-
-
-@cute.jit
-def leaves_the_last(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
-    """Ends one element early."""
-    for i in range(cute.size(x) - 1):
-        y[i] = alpha * x[i] + y[i]
-
-
-@cute.jit
-def one_too_many(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
-    """Writes past the end."""
-    for i in range(cute.size(y) + 1):
-        y[i] = alpha * x[0] + y[i]
-
-
-@cute.jit
-def six_elements(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
-    """Right for six elements only."""
-    for i in range(6):
-        y[i] = alpha * x[i] + y[i]
-
-
-@cute.jit
-def unrolled(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
-    """Compiles for static layouts only."""
-    for i in cutlass.range_constexpr(cute.size(x)):
-        y[i] = alpha * x[i] + y[i]
+from tests.wrong.change import derive, swap
+from tutorlib.course.answers import load_answers
 
 
 def not_jitted(alpha, x, y):
     """Is torch's own, on the CPU."""
     y += alpha * x
-
-
-# 04.2 -----------------------------------------------------------------------------------------------------------
-
-
-@cute.jit
-def backwards(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
-    """Takes the coefficients highest first."""
-    for i in range(cute.size(x)):
-        value = coefficients[0]
-        for power in cutlass.range_constexpr(1, len(coefficients)):
-            value = value * x[i] + coefficients[power]
-        y[i] = value
-
-
-@cute.jit
-def no_constant(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
-    """Stops before the constant."""
-    for i in range(cute.size(x)):
-        value = cutlass.Float32(coefficients[-1])
-        for power in cutlass.range_constexpr(len(coefficients) - 2, 0, -1):
-            value = value * x[i] + coefficients[power]
-        y[i] = value
-
-
-@cute.jit
-def run_time_loop(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
-    """Asks a Python tuple for an element that only the run knows."""
-    for i in range(cute.size(x)):
-        value = cutlass.Float32(0.0)
-        for power in range(len(coefficients)):
-            value = value * x[i] + coefficients[power]
-        y[i] = value
 
 
 @cute.jit
@@ -127,24 +51,7 @@ def ignores_dynamic(layouts, dynamic):
     return len(set(layouts))
 
 
-# Kernels --------------------------------------------------------------------------------------------------------
-
-
-@cute.jit
-def my_element():
-    thread, _, _ = cute.arch.thread_idx()
-    block, _, _ = cute.arch.block_idx()
-    return block * THREADS + thread
-
-
-def blocks_for(tensor, each):
-    return (cute.ceil_div(cute.size(tensor), each), 1, 1)
-
-
-@cute.kernel
-def add_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    i = my_element()
-    c[i] = a[i] + b[i]
+# 04.4 -----------------------------------------------------------------------------------------------------------
 
 
 @cute.jit
@@ -152,159 +59,137 @@ def launches_nothing(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     """Forgets to launch."""
 
 
-@cute.jit
-def calls_without_launch(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    """Names the kernel and does not launch it."""
-    add_kernel(a, b, c)
+# Functions and kernels ------------------------------------------------------------------------------------------
 
-
-@cute.kernel
-def old_names_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    i = cute.thread_idx().x
-    c[i] = a[i] + b[i]
-
-
-@cute.jit
-def old_names(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    """Uses names from old articles."""
-    old_names_kernel(a, b, c).launch(grid=(1, 1, 1), block=(THREADS, 1, 1))
-
-
-@cute.kernel
-def returning_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    i = my_element()
-    if i >= cute.size(c):
-        return
-    c[i] = a[i] + b[i]
-
-
-@cute.jit
-def returns_early(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    """Leaves the kernel early, as one would in C++."""
-    returning_kernel(a, b, c).launch(grid=blocks_for(c, THREADS), block=(THREADS, 1, 1))
-
-
-@cute.kernel
-def leaky_scalar_kernel(x: cute.Tensor, y: cute.Tensor):
-    i = my_element()
-    if i < cute.size(x):
-        y[i] = x[i] if x[i] > 0 else x[i] * 0.125
-
-
-@cute.jit
-def leaky_scalar(x: cute.Tensor, y: cute.Tensor):
-    """Right, with one element a thread."""
-    leaky_scalar_kernel(x, y).launch(grid=blocks_for(x, THREADS), block=(THREADS, 1, 1))
-
-
-@cute.kernel
-def leaky_strided_kernel(x: cute.Tensor, y: cute.Tensor):
-    thread, _, _ = cute.arch.thread_idx()
-    block, _, _ = cute.arch.block_idx()
-    for value in cutlass.range_constexpr(4):
-        i = (block * 4 + value) * THREADS + thread
-        if i < cute.size(x):
-            y[i] = x[i] if x[i] > 0 else x[i] * 0.125
-
-
-@cute.jit
-def leaky_strided(x: cute.Tensor, y: cute.Tensor):
-    """Gives each thread four elements that do not lie together."""
-    leaky_strided_kernel(x, y).launch(grid=blocks_for(x, 4 * THREADS), block=(THREADS, 1, 1))
-
-
-# Kernels that compile -------------------------------------------------------------------------------------------
-
-
-@cute.jit
-def one_block(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    """Launches a single block."""
-    add_kernel(a, b, c).launch(grid=(1, 1, 1), block=(THREADS, 1, 1))
-
-
-@cute.kernel
-def every_block_the_same_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    i, _, _ = cute.arch.thread_idx()
-    c[i] = a[i] + b[i]
-
-
-@cute.jit
-def every_block_the_same(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    """Forgets which block it is."""
-    every_block_the_same_kernel(a, b, c).launch(grid=blocks_for(c, THREADS), block=(THREADS, 1, 1))
-
-
-@cute.jit
-def unguarded(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    """Rounds the grid up and guards nothing."""
-    add_kernel(a, b, c).launch(grid=blocks_for(c, THREADS), block=(THREADS, 1, 1))
-
-
-@cute.kernel
-def guarded_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    i = my_element()
-    if i < cute.size(c):
-        c[i] = a[i] + b[i]
-
-
-@cute.jit
-def rounds_down(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    """Guards well, and leaves the rest to nobody."""
-    grid = (cute.size(c) // THREADS, 1, 1)
-    guarded_kernel(a, b, c).launch(grid=grid, block=(THREADS, 1, 1))
-
-
-@cute.kernel
-def off_by_one_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    i = my_element()
-    if i < cute.size(c) - 1:
-        c[i] = a[i] + b[i]
-
-
-@cute.jit
-def off_by_one(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
-    """Guards one element too many."""
-    off_by_one_kernel(a, b, c).launch(grid=blocks_for(c, THREADS), block=(THREADS, 1, 1))
-
-
-@cute.kernel
-def relu_kernel(x: cute.Tensor, y: cute.Tensor):
-    i = my_element()
+RIGHT = load_answers("04_first_kernels")
+AXPY, POLYNOMIAL, ADD, ADD_ANY, LEAKY = (RIGHT[f"04.{n}"] for n in (1, 2, 4, 5, 6))
+LOOP = "cutlass.range_constexpr(len(coefficients) - 2, -1, -1)"
+GUARDED = "    if i < cute.size(c):\n        c[i]"
+PIECE = """\
     if 4 * i < cute.size(x):
         four = cute.local_tile(x, (4,), (i,)).load()
-        cute.local_tile(y, (4,), (i,)).store(cute.where(four > 0, four, cute.full_like(four, 0)))
+        leaked = cute.where(four > 0, four, four * 0.125)
+        cute.local_tile(y, (4,), (i,)).store(leaked)"""
+ONE = """\
+    if i < cute.size(x):
+        y[i] = x[i] if x[i] > 0 else x[i] * 0.125"""
+APART = """\
+    for value in cutlass.range_constexpr(4):
+        n = (i // THREADS * 4 + value) * THREADS + i % THREADS
+        if n < cute.size(x):
+            y[n] = x[n] if x[n] > 0 else x[n] * 0.125"""
 
-
-@cute.jit
-def relu(x: cute.Tensor, y: cute.Tensor):
-    """Does not leak."""
-    relu_kernel(x, y).launch(grid=blocks_for(x, 4 * THREADS), block=(THREADS, 1, 1))
-
-
-@cute.kernel
-def unguarded_leaky_kernel(x: cute.Tensor, y: cute.Tensor):
-    i = my_element()
-    four = cute.local_tile(x, (4,), (i,)).load()
-    cute.local_tile(y, (4,), (i,)).store(cute.where(four > 0, four, four * 0.125))
-
-
-@cute.jit
-def unguarded_leaky(x: cute.Tensor, y: cute.Tensor):
-    """Guards nothing."""
-    unguarded_leaky_kernel(x, y).launch(grid=blocks_for(x, 4 * THREADS), block=(THREADS, 1, 1))
-
+one_element = derive(LEAKY, "leaky_scalar", "", swap(PIECE, ONE), within="leaky_relu_kernel")
 
 WRONG = {
-    "04.1": [overwrites, scales_the_sum, leaves_the_last, one_too_many, six_elements, unrolled, not_jitted],
-    "04.2": [backwards, no_constant, run_time_loop, lines_only],
+    "04.1": [
+        derive(AXPY, "overwrites", "Forgets what y held.", swap(" + y[i]", "")),
+        derive(AXPY, "scales_the_sum", "Multiplies y too.", swap("alpha * x[i] + y[i]", "alpha * (x[i] + y[i])")),
+        derive(AXPY, "leaves_the_last", "Ends one element early.", swap("size(x)", "size(x) - 1")),
+        derive(AXPY, "one_too_many", "Writes past the end.", swap("size(x)", "size(y) + 1"), swap("* x[i]", "* x[0]")),
+        derive(AXPY, "six_elements", "Right for six elements only.", swap("cute.size(x)", "6")),
+        derive(AXPY, "unrolled", "Compiles for static layouts only.", swap("range(", "cutlass.range_constexpr(")),
+        not_jitted,
+    ],
+    "04.2": [
+        derive(
+            POLYNOMIAL,
+            "backwards",
+            "Takes the coefficients highest first.",
+            swap("coefficients[-1]", "coefficients[0]"),
+            swap(LOOP, "cutlass.range_constexpr(1, len(coefficients))"),
+        ),
+        derive(POLYNOMIAL, "no_constant", "Stops before the constant.", swap("- 2, -1, -1", "- 2, 0, -1")),
+        derive(
+            POLYNOMIAL,
+            "run_time_loop",
+            "Asks a Python tuple for an element that only the run knows.",
+            swap("coefficients[-1]", "cutlass.Float32(0.0)"),
+            swap(LOOP, "range(len(coefficients))"),
+        ),
+        lines_only,
+    ],
     "04.3": [once_a_call, once_at_all, once_a_rank, once_a_shape, ignores_dynamic],
-    "04.4": [launches_nothing, calls_without_launch, old_names],
-    "04.5": [returns_early],
-    "04.6": [leaky_scalar, leaky_strided],
+    "04.4": [
+        launches_nothing,
+        derive(
+            ADD,
+            "calls_without_launch",
+            "Names the kernel and does not launch it.",
+            swap(".launch(grid=(cute.size(c) // THREADS, 1, 1), block=(THREADS, 1, 1))", ""),
+        ),
+        derive(
+            ADD,
+            "old_names",
+            "Uses names from old articles.",
+            swap("my_element()", "cute.thread_idx().x"),
+            within="add_kernel",
+        ),
+    ],
+    "04.5": [
+        derive(
+            ADD_ANY,
+            "returns_early",
+            "Leaves the kernel early, as one would in C++.",
+            swap(GUARDED, "    if i >= cute.size(c):\n        return\n    c[i]"),
+            within="add_any_kernel",
+        ),
+    ],
+    "04.6": [
+        derive(one_element, "leaky_scalar", "Right, with one element a thread.", swap("4 * THREADS", "THREADS")),
+        derive(
+            LEAKY,
+            "leaky_strided",
+            "Gives each thread four elements that do not lie together.",
+            swap(PIECE, APART),
+            within="leaky_relu_kernel",
+        ),
+    ],
 }
 
 WRONG_ON_GPU = {
-    "04.4": [one_block, every_block_the_same],
-    "04.5": [unguarded, rounds_down, off_by_one, every_block_the_same],
-    "04.6": [relu, unguarded_leaky],
+    "04.4": [
+        derive(ADD, "one_block", "Launches a single block.", swap("cute.size(c) // THREADS", "1")),
+        derive(
+            ADD,
+            "every_block_the_same",
+            "Forgets which block it is.",
+            swap("my_element()", "cute.arch.thread_idx()[0]"),
+            within="add_kernel",
+        ),
+    ],
+    "04.5": [
+        derive(
+            ADD_ANY,
+            "unguarded",
+            "Rounds the grid up and guards nothing.",
+            swap(GUARDED, "    c[i]"),
+            within="add_any_kernel",
+        ),
+        derive(
+            ADD_ANY,
+            "rounds_down",
+            "Guards well, and leaves the rest to nobody.",
+            swap("cute.ceil_div(cute.size(c), THREADS)", "cute.size(c) // THREADS"),
+        ),
+        derive(
+            ADD_ANY,
+            "off_by_one",
+            "Guards one element too many.",
+            swap("i < cute.size(c)", "i < cute.size(c) - 1"),
+            within="add_any_kernel",
+        ),
+    ],
+    "04.6": [
+        derive(
+            LEAKY, "relu", "Does not leak.", swap("four * 0.125", "cute.full_like(four, 0)"), within="leaky_relu_kernel"
+        ),
+        derive(
+            LEAKY,
+            "unguarded_leaky",
+            "Guards nothing.",
+            swap(PIECE, "\n".join(line[4:] for line in PIECE.split("\n")[1:])),
+            within="leaky_relu_kernel",
+        ),
+    ],
 }

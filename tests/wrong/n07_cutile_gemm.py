@@ -1,100 +1,7 @@
 """Wrong answers to notebook 07. Kernels fail where they are interpreted, so no GPU is needed."""
 
-import cuda.tile as ct
-
-ZERO = ct.PaddingMode.ZERO
-
-
-def kernel(function):
-    """@ct.kernel, with the function's name and docstring kept for the test's report."""
-    made = ct.kernel(function)
-    made.__name__, made.__doc__ = function.__name__, function.__doc__
-    return made
-
-
-# 07.1 -------------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def no_padding(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int]):
-    """Adds up what stands beyond the end of K."""
-    m, n = ct.bid(0), ct.bid(1)
-    total = ct.zeros((tm, tn), ct.float32)
-    for k in range(ct.cdiv(a.shape[1], tk)):
-        total = ct.mma(ct.load(a, (m, k), (tm, tk)), ct.transpose(ct.load(b, (n, k), (tn, tk))), total)
-    ct.store(c, (m, n), total.astype(c.dtype))
-
-
-@kernel
-def whole_steps_only(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int]):
-    """Leaves out the last step where tk does not divide K."""
-    m, n = ct.bid(0), ct.bid(1)
-    total = ct.zeros((tm, tn), ct.float32)
-    for k in range(a.shape[1] // tk):
-        x = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
-        y = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
-        total = ct.mma(x, ct.transpose(y), total)
-    ct.store(c, (m, n), total.astype(c.dtype))
-
-
-@kernel
-def steps_of_another_size(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int]):
-    """Walks as far as A has rows, which is K for square matrices only."""
-    m, n = ct.bid(0), ct.bid(1)
-    total = ct.zeros((tm, tn), ct.float32)
-    for k in range(ct.cdiv(a.shape[0], tk)):
-        x = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
-        y = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
-        total = ct.mma(x, ct.transpose(y), total)
-    ct.store(c, (m, n), total.astype(c.dtype))
-
-
-@kernel
-def sums_in_bf16(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int]):
-    """Rounds the sum to the output's dtype after every step."""
-    m, n = ct.bid(0), ct.bid(1)
-    total = ct.zeros((tm, tn), ct.float32)
-    for k in range(ct.cdiv(a.shape[1], tk)):
-        x = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
-        y = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
-        total = ct.mma(x, ct.transpose(y), total).astype(c.dtype).astype(ct.float32)
-    ct.store(c, (m, n), total.astype(c.dtype))
-
-
-@kernel
-def wrong_row_of_b(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int]):
-    """Takes row m of B's tiles instead of row n."""
-    m, n = ct.bid(0), ct.bid(1)
-    total = ct.zeros((tm, tn), ct.float32)
-    for k in range(ct.cdiv(a.shape[1], tk)):
-        x = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
-        y = ct.load(b, (m, k), (tn, tk), padding_mode=ZERO)
-        total = ct.mma(x, ct.transpose(y), total)
-    ct.store(c, (m, n), total.astype(c.dtype))
-
-
-@kernel
-def not_transposed(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int]):
-    """Multiplies with B's tile as it lies, which has the wrong shape."""
-    m, n = ct.bid(0), ct.bid(1)
-    total = ct.zeros((tm, tn), ct.float32)
-    for k in range(ct.cdiv(a.shape[1], tk)):
-        x = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
-        total = ct.mma(x, ct.load(b, (n, k), (tn, tk), padding_mode=ZERO), total)
-    ct.store(c, (m, n), total.astype(c.dtype))
-
-
-@kernel
-def elements_for_tiles(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int]):
-    """Steps through K in elements: most of these tiles lie outside of the matrix."""
-    m, n = ct.bid(0), ct.bid(1)
-    total = ct.zeros((tm, tn), ct.float32)
-    for k in range(0, a.shape[1], tk):
-        x = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
-        y = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
-        total = ct.mma(x, ct.transpose(y), total)
-    ct.store(c, (m, n), total.astype(c.dtype))
-
+from tests.wrong.change import derive, swap, without
+from tutorlib.course.answers import load_answers
 
 # 07.2 -------------------------------------------------------------------------------------------------------------
 
@@ -153,66 +60,6 @@ def occupancy(tm, tn):
     return {"occupancy": 2}
 
 
-# 07.4 -------------------------------------------------------------------------------------------------------------
-
-
-def in_order(block, rows, columns, group):
-    return block % rows, block // rows
-
-
-def tile_of_product(a, b, m, n, tm, tn, tk):
-    total = ct.zeros((tm, tn), ct.float32)
-    for k in range(ct.cdiv(a.shape[1], tk)):
-        x = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
-        y = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
-        total = ct.mma(x, ct.transpose(y), total)
-    return total
-
-
-@kernel
-def one_tile_each(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int], group: ct.Constant[int]):
-    """A block stops after its first tile."""
-    rows, columns = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn)
-    m, n = in_order(ct.bid(0), rows, columns, group)
-    ct.store(c, (m, n), tile_of_product(a, b, m, n, tm, tn, tk).astype(c.dtype))
-
-
-@kernel
-def whole_rounds_only(
-    a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int], group: ct.Constant[int]
-):
-    """Leaves out the last round, in which only some of the blocks have a tile."""
-    rows, columns = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn)
-    for turn in range(rows * columns // ct.num_blocks(0)):
-        m, n = in_order(turn * ct.num_blocks(0) + ct.bid(0), rows, columns, group)
-        ct.store(c, (m, n), tile_of_product(a, b, m, n, tm, tn, tk).astype(c.dtype))
-
-
-@kernel
-def everybody_does_everything(
-    a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int], group: ct.Constant[int]
-):
-    """Steps by one instead of by the number of blocks, and one tile too far."""
-    rows, columns = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn)
-    for tile in range(ct.bid(0), rows * columns + 1):
-        m, n = in_order(tile, rows, columns, group)
-        ct.store(c, (m, n), tile_of_product(a, b, m, n, tm, tn, tk).astype(c.dtype))
-
-
-@kernel
-def sum_goes_on(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int], group: ct.Constant[int]):
-    """Does not start the sum anew for the next tile."""
-    rows, columns = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn)
-    total = ct.zeros((tm, tn), ct.float32)
-    for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)):
-        m, n = in_order(tile, rows, columns, group)
-        for k in range(ct.cdiv(a.shape[1], tk)):
-            x = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
-            y = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
-            total = ct.mma(x, ct.transpose(y), total)
-        ct.store(c, (m, n), total.astype(c.dtype))
-
-
 # 07.5 -------------------------------------------------------------------------------------------------------------
 
 
@@ -248,84 +95,51 @@ def says_nothing(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
     """Returns None."""
 
 
-# 07.6 -------------------------------------------------------------------------------------------------------------
+# Kernels ----------------------------------------------------------------------------------------------------------
 
-
-def through(dtype, says):
-    """A GEMM whose tiles are cast to this dtype on their way in."""
-
-    def cast(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int], group: ct.Constant[int]):
-        rows, columns = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn)
-        for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)):
-            m, n = in_order(tile, rows, columns, group)
-            total = ct.zeros((tm, tn), ct.float32)
-            for k in range(ct.cdiv(a.shape[1], tk)):
-                x = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO).astype(dtype)
-                y = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO).astype(dtype)
-                total = ct.mma(x, ct.transpose(y), total)
-            ct.store(c, (m, n), total.astype(c.dtype))
-
-    cast.__name__, cast.__doc__ = f"through_{dtype.name}", says
-    return kernel(cast)
-
-
-through_fp32 = through(ct.float32, "Leaves fp32 as it is: right, and without tensor cores.")
-through_bf16 = through(ct.bfloat16, "Loses three bits more than tf32 does.")
-
-# 07.7 -------------------------------------------------------------------------------------------------------------
-
-
-@kernel
-def first_256_rows(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
-    """Has only one of the two accumulators."""
-    for n in range(ct.bid(0), ct.cdiv(b.shape[0], tn), ct.num_blocks(0)):
-        upper = ct.zeros((tn, 256), ct.float32)
-        for k in range(ct.cdiv(a.shape[1], tk)):
-            slab = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
-            first = ct.load(a, (0, k), (256, tk), padding_mode=ZERO)
-            upper = ct.mma(slab, ct.transpose(first), upper, use_fast_acc=True)
-        ct.store(c, (0, n), ct.transpose(upper.astype(c.dtype)))
-
-
-@kernel
-def tile_1_of_64(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
-    """Counts the second tile of A in tiles of 256: it fetches rows 64 to 127."""
-    for n in range(ct.bid(0), ct.cdiv(b.shape[0], tn), ct.num_blocks(0)):
-        upper, lower = ct.zeros((tn, 256), ct.float32), ct.zeros((tn, 64), ct.float32)
-        for k in range(ct.cdiv(a.shape[1], tk)):
-            slab = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
-            first = ct.load(a, (0, k), (256, tk), padding_mode=ZERO)
-            rest = ct.load(a, (1, k), (64, tk), padding_mode=ZERO)
-            upper = ct.mma(slab, ct.transpose(first), upper, use_fast_acc=True)
-            lower = ct.mma(slab, ct.transpose(rest), lower, use_fast_acc=True)
-        ct.store(c, (0, n), ct.transpose(upper.astype(c.dtype)))
-        ct.store(c, (4, n), ct.transpose(lower.astype(c.dtype)))
-
-
-@kernel
-def still_transposed(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
-    """Stores tiles of C transposed as if they were not: the shapes fit, since a store takes any."""
-    for n in range(ct.bid(0), ct.cdiv(b.shape[0], tn), ct.num_blocks(0)):
-        upper, lower = ct.zeros((tn, 256), ct.float32), ct.zeros((tn, 64), ct.float32)
-        for k in range(ct.cdiv(a.shape[1], tk)):
-            slab = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
-            first = ct.load(a, (0, k), (256, tk), padding_mode=ZERO)
-            rest = ct.load(a, (4, k), (64, tk), padding_mode=ZERO)
-            upper = ct.mma(slab, ct.transpose(first), upper, use_fast_acc=True)
-            lower = ct.mma(slab, ct.transpose(rest), lower, use_fast_acc=True)
-        ct.store(c, (0, n), ct.reshape(upper.astype(c.dtype), (256, tn)))
-        ct.store(c, (4, n), ct.reshape(lower.astype(c.dtype), (64, tn)))
-
+RIGHT = load_answers("07_cutile_gemm")
+GEMM, PERSISTENT, TF32, FP8 = (RIGHT[id] for id in ("07.1", "07.4", "07.6", "07.7"))
+DTYPE = "ct.tfloat32 if a.dtype == ct.float32 else a.dtype"
 
 WRONG = {
     "07.1": [
-        no_padding,
-        whole_steps_only,
-        steps_of_another_size,
-        sums_in_bf16,
-        wrong_row_of_b,
-        not_transposed,
-        elements_for_tiles,
+        derive(GEMM, "no_padding", "Adds up what is beyond the end of K.", swap(", padding_mode=ZERO", "", times=2)),
+        derive(
+            GEMM,
+            "whole_steps_only",
+            "Leaves out the last step where tk does not divide K.",
+            swap("ct.cdiv(a.shape[1], tk)", "a.shape[1] // tk"),
+        ),
+        derive(
+            GEMM,
+            "steps_of_another_size",
+            "Walks as far as A has rows, which is K for square matrices only.",
+            swap("a.shape[1]", "a.shape[0]"),
+        ),
+        derive(
+            GEMM,
+            "sums_in_bf16",
+            "Rounds the sum to the output's dtype after every step.",
+            swap("(columns), total)", "(columns), total).astype(c.dtype).astype(ct.float32)"),
+        ),
+        derive(
+            GEMM,
+            "wrong_row_of_b",
+            "Takes row m of B's tiles instead of row n.",
+            swap("load(b, (n, k)", "load(b, (m, k)"),
+        ),
+        derive(
+            GEMM,
+            "not_transposed",
+            "Multiplies with B's tile as it lies, which has the wrong shape.",
+            swap("ct.transpose(columns)", "columns"),
+        ),
+        derive(
+            GEMM,
+            "elements_for_tiles",
+            "Steps through K in elements: most of these tiles lie outside of the matrix.",
+            swap("ct.cdiv(a.shape[1], tk)", "0, a.shape[1], tk"),
+        ),
     ],
     "07.2": [
         raster,
@@ -336,7 +150,34 @@ WRONG = {
         column_and_row,
     ],
     "07.3": [none_ever, eight_warps_always, occupancy],
-    "07.4": [one_tile_each, whole_rounds_only, everybody_does_everything, sum_goes_on],
+    "07.4": [
+        derive(
+            PERSISTENT,
+            "one_tile_each",
+            "A block stops after its first tile.",
+            swap("rows * columns, ct.num_blocks(0)", "ct.bid(0) + 1"),
+        ),
+        derive(
+            PERSISTENT,
+            "whole_rounds_only",
+            "Leaves out the last round, in which only some of the blocks have a tile.",
+            swap("rows * columns, ", "rows * columns // ct.num_blocks(0) * ct.num_blocks(0), "),
+        ),
+        derive(
+            PERSISTENT,
+            "everybody_does_everything",
+            "Steps by one instead of by the number of blocks, and one tile too far.",
+            swap("rows * columns, ct.num_blocks(0)", "rows * columns + 1"),
+            swap("grouped(tile, rows, columns, group)", "tile % rows, tile // rows"),
+        ),
+        derive(
+            TF32,
+            "sum_goes_on",
+            "Does not start the sum anew for the next tile.",
+            without("total = ct.zeros("),
+            swap("    for tile in", "    total = ct.zeros((tm, tn), ct.float32)\n    for tile in"),
+        ),
+    ],
     "07.5": [
         registers_only,
         shared_memory_only,
@@ -345,6 +186,29 @@ WRONG = {
         tile_of_c_in_shared_memory,
         says_nothing,
     ],
-    "07.6": [through_fp32, through_bf16],
-    "07.7": [first_256_rows, tile_1_of_64, still_transposed],
+    "07.6": [
+        derive(TF32, "through_fp32", "Leaves fp32 as it is: right, and without tensor cores.", swap(DTYPE, "a.dtype")),
+        derive(TF32, "through_bf16", "Loses three bits more than tf32 does.", swap(DTYPE, "ct.bfloat16")),
+    ],
+    "07.7": [
+        derive(
+            FP8,
+            "first_256_rows",
+            "Has only one of the two accumulators.",
+            without("lower = ct.full", "rest = ct.load", "lower = ct.mma", "(4, n)"),
+        ),
+        derive(
+            FP8,
+            "tile_1_of_64",
+            "Counts the second tile of A in tiles of 256: it fetches rows 64 to 127.",
+            swap("(4, k), (64, tk)", "(1, k), (64, tk)"),
+        ),
+        derive(
+            FP8,
+            "still_transposed",
+            "Stores tiles of C transposed as if they were not: the shapes fit, since a store takes any.",
+            swap("ct.transpose(upper.astype(c.dtype))", "ct.reshape(upper.astype(c.dtype), (256, tn))"),
+            swap("ct.transpose(lower.astype(c.dtype))", "ct.reshape(lower.astype(c.dtype), (64, tn))"),
+        ),
+    ],
 }

@@ -6,11 +6,13 @@ WRONG_ON_GPU: parts that compile well and give a wrong C.
 
 import cutlass
 from cutlass import cute
-from cutlass.cute.nvgpu import CopyUniversalOp
-from cutlass.memory import SmemAllocator
 from tensor_layouts import Layout
 
-from tutorlib.gemm import Steps, Sums, permuted
+from tests.wrong.change import derive, swap, without, without_first, without_last
+from tutorlib.kernels.ampere.epilogues import store, store_through_smem
+from tutorlib.kernels.ampere.layouts import smem_layout
+from tutorlib.kernels.ampere.main_loops import single_buffer
+from tutorlib.kernels.ampere.thread_share import Sums
 
 # 09.1 -----------------------------------------------------------------------------------------------------------
 
@@ -38,132 +40,9 @@ def sides_exchanged(m, n, k, tile_m, tile_n):
 # 09.2 -----------------------------------------------------------------------------------------------------------
 
 
-def row_major(rows, k, stages):
-    """No swizzle: ldmatrix meets itself in one bank group."""
-    return cute.make_layout((rows, k, stages), stride=(k, 1, rows * k))
-
-
-def one_bit_short(rows, k, stages):
-    """Swizzle⟨2,3,3⟩ on rows of 128 bytes mixes half of what it should."""
-    atom = cute.make_composed_layout(cute.make_swizzle(2, 3, 3), 0, cute.make_layout((8, 32), stride=(32, 1)))
-    if k >= 64:
-        atom = cute.make_composed_layout(cute.make_swizzle(2, 3, 3), 0, cute.make_layout((8, 64), stride=(64, 1)))
-    return cute.tile_to_shape(atom, (rows, k, stages), (0, 1, 2))
-
-
-def vectors_torn(rows, k, stages):
-    """A swizzle that mixes the bits inside a vector."""
-    width = min(k, 64)
-    atom = cute.make_composed_layout(cute.make_swizzle(3, 0, 6), 0, cute.make_layout((8, width), stride=(width, 1)))
-    return cute.tile_to_shape(atom, (rows, k, stages), (0, 1, 2))
-
-
 def one_stage(rows, k, stages):
     """All stages in one place."""
     return cute.make_layout((rows, k, stages), stride=(k, 1, 0))
-
-
-# 09.3 -----------------------------------------------------------------------------------------------------------
-
-
-@cute.jit
-def no_barrier_after_the_wait(steps: Steps):
-    """Each thread waits for its own copies and reads everybody's."""
-    for k_tile in range(steps.k_tiles):
-        steps.load(k_tile, 0)
-        cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(0)
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, 0)
-            steps.multiply(k_block)
-        cute.arch.sync_threads()
-
-
-@cute.jit
-def no_barrier_before_the_load(steps: Steps):
-    """A fast warp overwrites what a slow one still reads."""
-    for k_tile in range(steps.k_tiles):
-        steps.load(k_tile, 0)
-        cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, 0)
-            steps.multiply(k_block)
-
-
-@cute.jit
-def waits_for_all_but_one(steps: Steps):
-    """wait_group off by one: the only group may be open."""
-    for k_tile in range(steps.k_tiles):
-        steps.load(k_tile, 0)
-        cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(1)
-        cute.arch.sync_threads()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, 0)
-            steps.multiply(k_block)
-        cute.arch.sync_threads()
-
-
-@cute.jit
-def never_commits(steps: Steps):
-    """Waits for groups, and there are none."""
-    for k_tile in range(steps.k_tiles):
-        steps.load(k_tile, 0)
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, 0)
-            steps.multiply(k_block)
-        cute.arch.sync_threads()
-
-
-@cute.jit
-def drops_the_last_tile(steps: Steps):
-    """One K tile short."""
-    for k_tile in range(steps.k_tiles - 1):
-        steps.load(k_tile, 0)
-        cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, 0)
-            steps.multiply(k_block)
-        cute.arch.sync_threads()
-
-
-@cute.jit
-def always_the_first_tile(steps: Steps):
-    """The K tile's index is not advanced."""
-    for _ in range(steps.k_tiles):
-        steps.load(0, 0)
-        cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, 0)
-            steps.multiply(k_block)
-        cute.arch.sync_threads()
-
-
-@cute.jit
-def one_k_block_short(steps: Steps):
-    """Leaves out the last 16 of each K tile."""
-    for k_tile in range(steps.k_tiles):
-        steps.load(k_tile, 0)
-        cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        for k_block in cutlass.range_constexpr(steps.k_blocks - 1):
-            steps.fetch(k_block, 0)
-            steps.multiply(k_block)
-        cute.arch.sync_threads()
-
-
-def not_compiled(steps):
-    """No @cute.jit."""
-    steps.load(0, 0)
 
 
 # 09.4 -----------------------------------------------------------------------------------------------------------
@@ -201,73 +80,100 @@ def one_by_one(sums: Sums):
             sums.tCgC[n] = registers[n]
 
 
-@cute.jit
-def unguarded(sums: Sums):
-    """Writes what is outside, too."""
-    cute.autovec_copy(sums.rounded(), sums.tCgC)
+# Parts ----------------------------------------------------------------------------------------------------------
 
-
-@cute.jit
-def rows_unguarded(sums: Sums):
-    """Guards the columns and not the rows."""
-    registers = sums.rounded()
-    (_, rows), atoms, (_, rest) = registers.shape
-    for m in cutlass.range_constexpr(atoms):
-        for row in cutlass.range_constexpr(rows):
-            for n in cutlass.range_constexpr(rest):
-                eight = ((None, row), m, (None, n))
-                if sums.coordinates[(0, row), m, (0, n)][1] < sums.shape[1]:
-                    cute.autovec_copy(registers[eight], sums.tCgC[eight])
-
-
-@cute.jit
-def through_smem(sums: Sums, write_swizzled: cutlass.Constexpr, barrier: cutlass.Constexpr):
-    rows, columns, _ = sums.config.tile
-    plain = cute.make_layout((rows, columns), stride=(columns, 1))
-    swizzled = cute.make_composed_layout(cute.make_swizzle(3, 3, 4), 0, plain)
-    memory = SmemAllocator().allocate_tensor(sums.gC.element_type, plain, byte_alignment=128).iterator
-    written = cute.make_tensor(memory, swizzled if write_swizzled else plain)
-    cute.autovec_copy(sums.rounded(), sums.math.partition_C(permuted(written, 1, sums.config)))
-    if cutlass.const_expr(barrier):
-        cute.arch.sync_threads()
-    atom = cute.make_copy_atom(CopyUniversalOp(), sums.gC.element_type, num_bits_per_copy=128)
-    threads = cute.make_layout((sums.config.threads // 16, 16), stride=(16, 1))
-    in_rows = cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, 8)))
-    thread, _, _ = cute.arch.thread_idx()
-    mine = in_rows.get_slice(thread)
-    from_smem = mine.partition_S(cute.make_tensor(memory, plain))
-    registers = cute.make_fragment_like(from_smem)
-    cute.copy(in_rows, from_smem, registers)
-    cute.copy(in_rows, registers, mine.partition_D(sums.gC))
-
-
-@cute.jit
-def swizzled_on_one_side(sums: Sums):
-    """Through shared memory: written swizzled, read plain."""
-    through_smem(sums, write_swizzled=True, barrier=True)
-
-
-@cute.jit
-def no_barrier_in_smem(sums: Sums):
-    """Through shared memory, without waiting for the others to write."""
-    through_smem(sums, write_swizzled=False, barrier=False)
-
+SWIZZLE = "make_swizzle(3 if width == 64 else 2, 3, 3)"
+INSIDE = "cute.elem_less(sums.coordinates[(0, row), m, (0, n)], sums.shape)"
+WHOLE = "cutlass.const_expr(sums.whole)"
+ANY_TILES = without("not sums.whole", "raise ValueError")  # the detour refuses C that is not made of whole ones
 
 WRONG = {
     "09.1": [each_matrix_once, whole_tiles_only, elements, sides_exchanged],
-    "09.2": [row_major, one_bit_short, vectors_torn, one_stage],
+    "09.2": [
+        derive(
+            smem_layout,
+            "row_major",
+            "No swizzle: ldmatrix meets itself in one bank group.",
+            swap(SWIZZLE, "make_swizzle(0, 3, 3)"),
+        ),
+        derive(
+            smem_layout,
+            "one_bit_short",
+            "Swizzle⟨2,3,3⟩ on rows of 128 bytes mixes half of what it should.",
+            swap(SWIZZLE, "make_swizzle(2, 3, 3)"),
+        ),
+        derive(
+            smem_layout,
+            "vectors_torn",
+            "A swizzle that mixes the bits inside a vector.",
+            swap(SWIZZLE, "make_swizzle(3, 0, 6)"),
+        ),
+        one_stage,
+    ],
     "09.3": [
-        no_barrier_after_the_wait,
-        no_barrier_before_the_load,
-        waits_for_all_but_one,
-        never_commits,
-        drops_the_last_tile,
-        always_the_first_tile,
-        one_k_block_short,
-        not_compiled,
+        derive(
+            single_buffer,
+            "no_barrier_after_the_wait",
+            "Each thread waits for its own copies and reads everybody's.",
+            without_first("sync_threads()"),
+        ),
+        derive(
+            single_buffer,
+            "no_barrier_before_the_load",
+            "A fast warp overwrites what a slow one still reads.",
+            without_last("sync_threads()"),
+        ),
+        derive(
+            single_buffer,
+            "waits_for_all_but_one",
+            "wait_group off by one: the only group may be open.",
+            swap("wait_group(0)", "wait_group(1)"),
+        ),
+        derive(single_buffer, "never_commits", "Waits for groups, and there are none.", without("commit_group()")),
+        derive(
+            single_buffer, "drops_the_last_tile", "One K tile short.", swap("(steps.k_tiles)", "(steps.k_tiles - 1)")
+        ),
+        derive(
+            single_buffer,
+            "always_the_first_tile",
+            "The K tile's index is not advanced.",
+            swap("load(k_tile, 0)", "load(0, 0)"),
+        ),
+        derive(
+            single_buffer,
+            "one_k_block_short",
+            "Leaves out the last 16 of each K tile.",
+            swap("(steps.k_blocks)", "(steps.k_blocks - 1)"),
+        ),
+        derive(single_buffer, "not_compiled", "No @cute.jit.", without("@cute.jit")),
     ],
     "09.4": [unchanged, inverse, atoms_before_values, warps_overlap],
     "09.5": [one_by_one],
 }
 
-WRONG_ON_GPU = {"09.5": [unguarded, rows_unguarded, swizzled_on_one_side, no_barrier_in_smem]}
+WRONG_ON_GPU = {
+    "09.5": [
+        derive(store, "unguarded", "Writes what is outside, too.", swap(WHOLE, "cutlass.const_expr(True)")),
+        derive(
+            store,
+            "rows_unguarded",
+            "Guards the columns and not the rows.",
+            swap(INSIDE, "sums.coordinates[(0, row), m, (0, n)][1] < sums.shape[1]"),
+        ),
+        derive(
+            store_through_smem,
+            "swizzled_on_one_side",
+            "Through shared memory: written swizzled, read plain.",
+            ANY_TILES,
+            swap("element_type, tile,", "element_type, cute.make_layout((rows, columns), stride=(columns, 1)),"),
+            swap("permuted(sC,", "permuted(cute.make_tensor(sC.iterator, tile),"),
+        ),
+        derive(
+            store_through_smem,
+            "no_barrier_in_smem",
+            "Through shared memory, without waiting for the others to write.",
+            ANY_TILES,
+            without("sync_threads()"),
+        ),
+    ]
+}

@@ -1,9 +1,8 @@
 """Wrong answers to notebook 10. A rehearsal tells them all, on any machine."""
 
-import cutlass
-from cutlass import cute
-
-from tutorlib.gemm import Steps, single_buffer
+from tests.wrong.change import derive, move_last, swap, without_last
+from tutorlib.course.answers import load_answers
+from tutorlib.kernels.ampere.main_loops import single_buffer
 
 # 10.1 -----------------------------------------------------------------------------------------------------------
 
@@ -28,184 +27,61 @@ def endless_buffers(stages, latency, transfer, compute):
     return float(max(compute, transfer))
 
 
-# 10.2 -----------------------------------------------------------------------------------------------------------
+# Loops ----------------------------------------------------------------------------------------------------------
 
-
-@cute.jit
-def loads_before_the_wait(steps: Steps):
-    """Overwrites the buffer that a slower warp still reads."""
-    steps.load(0, 0)
-    cute.arch.cp_async_commit_group()
-    for k_tile in range(steps.k_tiles):
-        if k_tile + 1 < steps.k_tiles:
-            steps.load(k_tile + 1, (k_tile + 1) % 2)
-        cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(1)
-        cute.arch.sync_threads()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, k_tile % 2)
-            steps.multiply(k_block)
-
-
-@cute.jit
-def waits_for_one_too_few(steps: Steps):
-    """wait_group off by one."""
-    steps.load(0, 0)
-    cute.arch.cp_async_commit_group()
-    for k_tile in range(steps.k_tiles):
-        cute.arch.cp_async_wait_group(1)
-        cute.arch.sync_threads()
-        if k_tile + 1 < steps.k_tiles:
-            steps.load(k_tile + 1, (k_tile + 1) % 2)
-        cute.arch.cp_async_commit_group()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, k_tile % 2)
-            steps.multiply(k_block)
-
-
-@cute.jit
-def waits_at_once(steps: Steps):
-    """Right, but nothing is under way while it computes."""
-    steps.load(0, 0)
-    cute.arch.cp_async_commit_group()
-    cute.arch.cp_async_wait_group(0)
-    cute.arch.sync_threads()
-    for k_tile in range(steps.k_tiles):
-        if k_tile + 1 < steps.k_tiles:
-            steps.load(k_tile + 1, (k_tile + 1) % 2)
-        cute.arch.cp_async_commit_group()
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, k_tile % 2)
-            steps.multiply(k_block)
-        cute.arch.sync_threads()
-
-
-@cute.jit
-def reads_always_the_first_buffer(steps: Steps):
-    """The stage index of the reads is not advanced."""
-    steps.load(0, 0)
-    cute.arch.cp_async_commit_group()
-    for k_tile in range(steps.k_tiles):
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        if k_tile + 1 < steps.k_tiles:
-            steps.load(k_tile + 1, (k_tile + 1) % 2)
-        cute.arch.cp_async_commit_group()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, 0)
-            steps.multiply(k_block)
-
-
-@cute.jit
-def loads_a_tile_that_is_not_there(steps: Steps):
-    """No condition on the load."""
-    steps.load(0, 0)
-    cute.arch.cp_async_commit_group()
-    for k_tile in range(steps.k_tiles):
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        steps.load(k_tile + 1, (k_tile + 1) % 2)
-        cute.arch.cp_async_commit_group()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, k_tile % 2)
-            steps.multiply(k_block)
-
-
-# 10.3 -----------------------------------------------------------------------------------------------------------
-
-
-@cute.jit
-def not_ahead(steps: Steps):
-    """Right, with two buffers, and each K block is fetched when it is needed."""
-    steps.load(0, 0)
-    cute.arch.cp_async_commit_group()
-    for k_tile in range(steps.k_tiles):
-        cute.arch.cp_async_wait_group(0)
-        cute.arch.sync_threads()
-        if k_tile + 1 < steps.k_tiles:
-            steps.load(k_tile + 1, (k_tile + 1) % 2)
-        cute.arch.cp_async_commit_group()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            steps.fetch(k_block, k_tile % 2)
-            steps.multiply(k_block)
-
-
-@cute.jit
-def fetches_before_the_wait(steps: Steps):
-    """Fetches the next tile's first block before the wait for that tile."""
-    steps.load(0, 0)
-    cute.arch.cp_async_commit_group()
-    cute.arch.cp_async_wait_group(0)
-    cute.arch.sync_threads()
-    steps.fetch(0, 0)
-    for k_tile in range(steps.k_tiles):
-        if k_tile + 1 < steps.k_tiles:
-            steps.load(k_tile + 1, (k_tile + 1) % 2)
-        cute.arch.cp_async_commit_group()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            if cutlass.const_expr(k_block + 1 < steps.k_blocks):
-                steps.fetch(k_block + 1, k_tile % 2)
-            else:
-                steps.fetch(0, (k_tile + 1) % 2)
-                cute.arch.cp_async_wait_group(0)
-                cute.arch.sync_threads()
-            steps.multiply(k_block)
-
-
-@cute.jit
-def no_barrier(steps: Steps):
-    """The wait alone, without the barrier."""
-    steps.load(0, 0)
-    cute.arch.cp_async_commit_group()
-    cute.arch.cp_async_wait_group(0)
-    cute.arch.sync_threads()
-    steps.fetch(0, 0)
-    for k_tile in range(steps.k_tiles):
-        if k_tile + 1 < steps.k_tiles:
-            steps.load(k_tile + 1, (k_tile + 1) % 2)
-        cute.arch.cp_async_commit_group()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            if cutlass.const_expr(k_block + 1 < steps.k_blocks):
-                steps.fetch(k_block + 1, k_tile % 2)
-            else:
-                cute.arch.cp_async_wait_group(0)
-                steps.fetch(0, (k_tile + 1) % 2)
-            steps.multiply(k_block)
-
-
-@cute.jit
-def overtakes_itself(steps: Steps):
-    """Fetches a block ahead into the registers, and multiplies the one just fetched."""
-    steps.load(0, 0)
-    cute.arch.cp_async_commit_group()
-    cute.arch.cp_async_wait_group(0)
-    cute.arch.sync_threads()
-    steps.fetch(0, 0)
-    for k_tile in range(steps.k_tiles):
-        if k_tile + 1 < steps.k_tiles:
-            steps.load(k_tile + 1, (k_tile + 1) % 2)
-        cute.arch.cp_async_commit_group()
-        for k_block in cutlass.range_constexpr(steps.k_blocks):
-            if cutlass.const_expr(k_block + 1 < steps.k_blocks):
-                steps.fetch(k_block + 1, k_tile % 2)
-            else:
-                cute.arch.cp_async_wait_group(0)
-                cute.arch.sync_threads()
-                steps.fetch(0, (k_tile + 1) % 2)
-            steps.multiply((k_block + 1) % steps.k_blocks)
-
+RIGHT = load_answers("10_double_buffer")
+DOUBLE, PIPELINE = RIGHT["10.2"], RIGHT["10.3"]
 
 WRONG = {
     "10.1": [one_buffers_round, buffers_alone, memory_sends_all_at_once, endless_buffers],
     "10.2": [
-        loads_before_the_wait,
-        waits_for_one_too_few,
-        waits_at_once,
-        reads_always_the_first_buffer,
-        loads_a_tile_that_is_not_there,
+        derive(
+            DOUBLE,
+            "loads_before_the_wait",
+            "Overwrites the buffer that a slower warp still reads.",
+            move_last("sync_threads()", after="commit_group()"),
+            move_last("wait_group(0)", after="commit_group()"),
+            swap("wait_group(0)", "wait_group(1)"),
+        ),
+        derive(DOUBLE, "waits_for_one_too_few", "wait_group off by one.", swap("wait_group(0)", "wait_group(1)")),
+        derive(
+            DOUBLE,
+            "waits_at_once",
+            "Right, but nothing is under way while it computes.",
+            swap(
+                "commit_group()\n        for", "commit_group()\n        cute.arch.cp_async_wait_group(0)\n        for"
+            ),
+        ),
+        derive(
+            DOUBLE,
+            "reads_always_the_first_buffer",
+            "The stage index of the reads is not advanced.",
+            swap("fetch(k_block, k_tile % 2)", "fetch(k_block, 0)"),
+        ),
+        derive(
+            DOUBLE,
+            "loads_a_tile_that_is_not_there",
+            "No condition on the load.",
+            swap("if k_tile + 1 < steps.k_tiles:\n            steps", "steps"),
+        ),
         single_buffer,
     ],
-    "10.3": [not_ahead, fetches_before_the_wait, no_barrier, overtakes_itself, single_buffer],
+    "10.3": [
+        derive(DOUBLE, "not_ahead", "Right, with two buffers, and each K block is fetched when it is needed."),
+        derive(
+            PIPELINE,
+            "fetches_before_the_wait",
+            "Fetches the next tile's first block before the wait for that tile.",
+            move_last("sync_threads()", after="fetch(0, read)"),
+            move_last("wait_group(0)", after="fetch(0, read)"),
+        ),
+        derive(PIPELINE, "no_barrier", "The wait alone, without the barrier.", without_last("sync_threads()")),
+        derive(
+            PIPELINE,
+            "overtakes_itself",
+            "Fetches a block ahead into the registers, and multiplies the one just fetched.",
+            swap("multiply(k_block)", "multiply((k_block + 1) % steps.k_blocks)"),
+        ),
+        single_buffer,
+    ],
 }

@@ -1,10 +1,11 @@
 """Wrong answers to notebook 11. Any machine tells them, by trying all blocks."""
 
 from collections import Counter
+from functools import partial
 
 import cutlass
 
-from tutorlib import l2
+from tutorlib.models import l2
 
 # 11.1 -----------------------------------------------------------------------------------------------------------
 
@@ -62,30 +63,39 @@ def counts_only(order, rows, columns):
 # 11.3 -----------------------------------------------------------------------------------------------------------
 
 
-def raster(block, rows, columns, group):
-    """No groups."""
-    return block % rows, block // rows
+def heights(rows):
+    return [2**n for n in range(rows.bit_length()) if 2**n < rows] + [rows]
 
 
-def last_group_full(block, rows, columns, group):
-    """The last group has rows that do not exist."""
-    return block // (group * columns) * group + block % group, block % (group * columns) // group
+def tiles_read(rows, columns, in_flight, group):
+    waves = l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)
+    return [len({m for m, _ in wave}) + len({n for _, n in wave}) for wave in waves]
 
 
-def across_first(block, rows, columns, group):
-    """Across first, then down."""
-    place = block % (group * columns)
-    return block // (group * columns) * group + place // columns, place % columns
+def always_eight(rows, columns, in_flight):
+    """The height of cuTile's and Triton's samples, whatever C is."""
+    return min(8, rows)
 
 
-def as_published(block, rows, columns, group):
-    """Computes tiles twice where the group does not divide the rows."""
-    return l2.as_published(block, rows, columns, group)
+def square_wave(rows, columns, in_flight):
+    """Makes the wave a square, and forgets where waves begin."""
+    return min(heights(rows), key=lambda group: abs(group - in_flight**0.5))
 
 
-def exchanged_tile(block, rows, columns, group):
-    """A and B swapped: (n, m)."""
-    return l2.grouped(block, rows, columns, group)[::-1]
+def first_wave_alone(rows, columns, in_flight):
+    """Looks at one wave."""
+    return min(heights(rows), key=lambda group: tiles_read(rows, columns, in_flight, group)[0])
+
+
+def largest_of_equals(rows, columns, in_flight):
+    """Takes the last of those that are equally good."""
+    return min(reversed(heights(rows)), key=lambda group: sum(tiles_read(rows, columns, in_flight, group)))
+
+
+def powers_of_two_alone(rows, columns, in_flight):
+    """Leaves out raster order, a group of all rows."""
+    powers = [2**n for n in range(max(1, rows.bit_length())) if 2**n <= rows]
+    return min(powers, key=lambda group: sum(tiles_read(rows, columns, in_flight, group)))
 
 
 # 11.4 -----------------------------------------------------------------------------------------------------------
@@ -116,12 +126,14 @@ def one_big_tile(block, rows, columns):
 
 def pythons_min(block, rows, columns):
     """Right with plain numbers; in a kernel, min cannot compare what is not known yet."""
-    return l2.grouped(block, rows, columns, 8)
+    strip, place = block // (8 * columns), block % (8 * columns)
+    height = min(8, rows - strip * 8)
+    return strip * 8 + place % height, place // height
 
 
 WRONG = {
     "11.1": [each_for_itself, tiles_of_c, rows_and_columns_mixed, rows_alone],
     "11.2": [exchanged, one_block_short, inside_only, counts_only],
-    "11.3": [raster, last_group_full, across_first, as_published, exchanged_tile],
+    "11.3": [always_eight, square_wave, first_wave_alone, largest_of_equals, powers_of_two_alone],
     "11.4": [no_groups, visits_twice, swapped, one_big_tile, pythons_min],
 }

@@ -6,17 +6,19 @@ from typing import Any
 
 from tensor_layouts import complement, logical_product, mode, size
 
-from tutorlib.draw.grid import Grid, Picture, figure
+from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.layouts import layout_grid
-from tutorlib.notation import layout, text
-from tutorlib.palette import EMPTY, category, ramp
-from tutorlib.views import Cell, ComposeView, DivideView, compose_view, divide_view, extent, matrix, modes
+from tutorlib.draw.palette import EMPTY, category, ramp
+from tutorlib.layouts.composition import ComposeView, compose_view
+from tutorlib.layouts.division import DivideView, divide_view
+from tutorlib.layouts.matrix import Cell, matrix, modes
+from tutorlib.layouts.notation import layout, text
 
 
 def show_divide(source: Any, cut: Any) -> Picture:
     """Left the matrix, each tile in its colour; right the zipped divide, inside the tile × which tile.
 
-    cut: a tiler as `tutorlib.notation.tiler` takes it. Tile 0 is outlined on both sides. Where a tile reaches past the
+    cut: a tiler as `layouts.notation.tiler` takes it. Tile 0 is outlined on both sides. Where a tile reaches past the
     edge, its cells outside the matrix are hatched.
     Raises NotationError, TooLarge, and tensor_layouts' LayoutError where the division is none.
     """
@@ -24,10 +26,10 @@ def show_divide(source: Any, cut: Any) -> Picture:
     return figure(divide_grids(view, {cell for row in view.sources if (cell := row[0])}))
 
 
-def divide_grids(view: DivideView, pointed: set[Cell]) -> tuple[Grid, Grid]:
+def divide_grids(view: DivideView, pointed: set[Cell]) -> tuple[CellGrid, CellGrid]:
     """The two grids of a division. pointed: cells of the matrix to outline, on both sides."""
     tile_of = {cell: which for row in view.sources for which, cell in enumerate(row) if cell}
-    rows, columns = map(extent, modes(view.layout.shape))
+    rows, columns = map(size, modes(view.layout.shape))
     whole = layout_grid(
         view.layout,
         f"{text(view.layout)}\nits tiles of {text(view.tiler)}, coloured",
@@ -52,9 +54,9 @@ def show_compose(a: Any, b: Any) -> Picture:
     return figure(compose_grids(compose_view(a, b)))
 
 
-def compose_grids(view: ComposeView) -> tuple[Grid, Grid, Grid]:
+def compose_grids(view: ComposeView) -> tuple[CellGrid, CellGrid, CellGrid]:
     """b, a and a∘b."""
-    rows, columns = map(extent, modes(view.a.shape))
+    rows, columns = map(size, modes(view.a.shape))
     last = max(rows * columns - 1, *(max(row) for row in view.picked))
     taken = {index for row in view.picked for index in row}
     by_index = [[ramp(index, 0, last) for index in row] for row in view.picked]
@@ -77,7 +79,7 @@ def compose_grids(view: ComposeView) -> tuple[Grid, Grid, Grid]:
     )
 
 
-def with_labels(grid: Grid, offsets: Sequence[Sequence[int | None]]) -> Grid:
+def with_labels(grid: CellGrid, offsets: Sequence[Sequence[int | None]]) -> CellGrid:
     """The grid with these offsets; a cell without one stays empty."""
     return replace(grid, labels=[["" if offset is None else str(offset) for offset in row] for row in offsets])
 
@@ -97,7 +99,7 @@ def show_complement(source: Any, bound: int) -> Picture:
     end = max(bound, *(offset + 1 for offset in moved))
     wrap = min(end, 24)
     cells = [list(range(start, start + wrap)) for start in range(0, end, wrap)]
-    grid = Grid(
+    grid = CellGrid(
         f"{text(reaching)} (outlined); its complement in {bound}: {text(filling)}\n"
         "below each offset: how far its copy moved",
         [[f"{offset}\n+{moved[offset][1]}" if offset in moved else "" for offset in row] for row in cells],
@@ -112,7 +114,7 @@ def show_product(a: Any, b: Any) -> Picture:
     block, copies = layout(a), layout(b)
     product = logical_product(block, copies)
     starts = mode(product, 1)
-    rows, columns = map(extent, modes(starts.shape))
+    rows, columns = map(size, modes(starts.shape))
     by_copy = [[category(row + column * rows) for column in range(columns)] for row in range(rows)]
     inside, copied = map(size, product.shape)
     grids = (

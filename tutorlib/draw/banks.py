@@ -6,12 +6,12 @@ from typing import Any
 
 from tensor_layouts import Swizzle, compose
 
-from tutorlib.banks import WORD, bank, bank_group, wavefronts
-from tutorlib.draw.grid import Grid, Picture, figure
+from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.layouts import cell_of, layout_grid
-from tutorlib.notation import layout, text
-from tutorlib.palette import category
-from tutorlib.views import Matrix, matrix
+from tutorlib.draw.palette import category
+from tutorlib.layouts.matrix import Matrix, matrix
+from tutorlib.layouts.notation import layout, text
+from tutorlib.models.banks import WORD, bank, bank_group, wavefronts
 
 CROWDED = 32  # columns; with more, a cell is a 16-byte vector where vectors are whole
 
@@ -20,14 +20,14 @@ def show_banks(source: Any, access: Iterable | None = None, element_bytes: int =
     """Each element with its bank's number, 0 to 31; the colour is its 16-byte group of four banks.
 
     access: the coordinates that a warp's threads read at once, one per thread; they are outlined, and the title says
-    how many wavefronts they cost (`tutorlib.banks.wavefronts`, whose errors these are).
+    how many wavefronts they cost (`tutorlib.models.banks.wavefronts`, whose errors these are).
     vector: consecutive elements that each thread reads, from its coordinate on.
     Where there are more than 32 columns and 16-byte vectors lie in one piece, a cell is one vector: "0-3".
     """
     shown = layout(source)
     table = matrix(shown)
     title = f"banks of {text(shown)}, {element_bytes}-byte elements"
-    outlined = frozenset()
+    outlined: frozenset[tuple[int, int]] = frozenset()
     if access is not None:
         cells = [cell_of(shown.shape, at) for at in access]
         cost = wavefronts([table[row][column] for row, column in cells], element_bytes, vector)
@@ -36,7 +36,7 @@ def show_banks(source: Any, access: Iterable | None = None, element_bytes: int =
     return figure([bank_grid(shown, title, element_bytes, outlined)])
 
 
-def bank_grid(shown: Any, title: str, element_bytes: int, outlined: frozenset[tuple[int, int]]) -> Grid:
+def bank_grid(shown: Any, title: str, element_bytes: int, outlined: frozenset[tuple[int, int]]) -> CellGrid:
     """A layout with its banks for labels."""
     table = matrix(shown)
     labels = [[str(bank(offset, element_bytes)) for offset in row] for row in table]
@@ -82,7 +82,7 @@ def keeps_vectors(table: Matrix, vector: int) -> bool:
     return all(piece[0] % vector == 0 and piece == tuple(range(piece[0], piece[0] + vector)) for piece in pieces)
 
 
-def by_vector(grid: Grid, vector: int) -> Grid:
+def by_vector(grid: CellGrid, vector: int) -> CellGrid:
     """The grid with one cell for every `vector` columns."""
     return replace(
         grid,

@@ -2,16 +2,15 @@
 
 from collections.abc import Mapping
 
-from tutorlib.draw.grid import Grid, Picture, figure
-from tutorlib.l2 import Grid as Tiles
-from tutorlib.l2 import Order, coverage, waves
-from tutorlib.palette import EMPTY, category
+from tutorlib.draw.grid import CellGrid, Picture, figure
+from tutorlib.draw.palette import EMPTY, category
+from tutorlib.models.l2 import Order, TileGrid, coverage, waves
 
 WIDEST = 72  # cells that stand beside each other: their colours tell more than their numbers
 READ = "#8FD3C1"  # a row of A's tiles or a column of B's that the wave reads
 
 
-def show_block_order(grid: Tiles, orders: Mapping[str, Order], in_flight: int) -> Picture:
+def show_block_order(grid: TileGrid, orders: Mapping[str, Order], in_flight: int) -> Picture:
     """The tiles of C under their titles, each with the number of its block, coloured by wave of `in_flight` blocks.
 
     On the left and on top, green: the rows of A's tiles and the columns of B's that the first wave reads. Hatched is a
@@ -21,7 +20,7 @@ def show_block_order(grid: Tiles, orders: Mapping[str, Order], in_flight: int) -
     return figure(grids, stacked=sum(one.columns for one in grids) > WIDEST)
 
 
-def order_grid(grid: Tiles, order: Order, in_flight: int, title: str, wave: int = 0) -> Grid:
+def order_grid(grid: TileGrid, order: Order, in_flight: int, title: str, wave: int = 0) -> CellGrid:
     """One order as a grid of (1 + rows) × (1 + columns): B on top, A on the left, C below and right of them."""
     rows, columns = grid
     takers = coverage(grid, order)
@@ -36,9 +35,9 @@ def order_grid(grid: Tiles, order: Order, in_flight: int, title: str, wave: int 
             [READ if m in read_a else EMPTY, *(category(blocks[0] // in_flight) if blocks else None for blocks in mine)]
         )
     twice = frozenset((m + 1, n + 1) for (m, n), blocks in takers.items() if len(blocks) > 1)
-    said = f"{title}: wave {wave}, {len(running)} blocks,\nreads {len(read_a)} rows of A and {len(read_b)} columns of B"
-    return Grid(
-        said,
+    caption = f"{title}: wave {wave}, {len(running)} blocks,\nreads {len(read_a)} rows of A and {len(read_b)} columns of B"
+    return CellGrid(
+        caption,
         labels,
         colours,
         ("", *map(str, range(rows))),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image
 
-from tutorlib.palette import EMPTY, FAINT, INK, MARK, channels
+from tutorlib.draw.palette import EMPTY, FAINT, INK, MARK, channels
 
 # Pixels. Cells are whole pixels, so equal labels look alike and the PNG stays small.
 DPI = 110
@@ -35,7 +36,7 @@ class Picture(Figure):
 
 
 @dataclass(frozen=True)
-class Grid:
+class CellGrid:
     """What one grid shows. Every table is a sequence of rows.
 
     labels: text of each cell. colours: "#RRGGBB" of each cell; None is a hatched hole.
@@ -84,7 +85,7 @@ class Grid:
         return 9 * max(map(len, self.title.splitlines()), default=0)
 
 
-def figure(grids: Sequence[Grid], stacked: bool | None = None) -> Picture:
+def figure(grids: Sequence[CellGrid], stacked: bool | None = None) -> Picture:
     """The grids in one row, or stacked below each other, with square cells of one size.
 
     stacked: where not said, as soon as a row would make the cells small.
@@ -109,13 +110,13 @@ def figure(grids: Sequence[Grid], stacked: bool | None = None) -> Picture:
     return picture
 
 
-def paint(axes: Axes, grid: Grid) -> Axes:
+def paint(axes: Axes, grid: CellGrid) -> Axes:
     """Draw the grid so that cell (row, column) covers [column, column + 1] × [row, row + 1]; row 0 is on top."""
     colours = np.array([[channels(colour or EMPTY) for colour in row] for row in grid.colours], dtype=np.uint8)
     axes.imshow(colours, extent=(0, grid.columns, grid.rows, 0), interpolation="nearest", aspect="equal")
     axes.set_axis_off()
-    box, (width, height) = axes.get_position(), axes.figure.get_size_inches()
-    cell = min(box.width * width / grid.columns, box.height * height / grid.rows) * 72  # points
+    box = axes.get_window_extent()
+    cell = min(box.width / grid.columns, box.height / grid.rows) * 72 / axes.figure.dpi  # points
     draw_cells(axes, grid, cell)
     draw_lines(axes, grid)
     name_cells(axes, grid, cell)
@@ -127,16 +128,16 @@ def paint(axes: Axes, grid: Grid) -> Axes:
     return axes
 
 
-def draw_cells(axes: Axes, grid: Grid, cell: float) -> None:
+def draw_cells(axes: Axes, grid: CellGrid, cell: float) -> None:
     """Labels, as large as the longest allows, and hatches. cell: points."""
     points = min(11.0, *(fitting(label, cell) for labels in grid.labels for label in labels))
     for row, labels in enumerate(grid.labels):
         for column, label in enumerate(labels):
             if grid.colours[row][column] is None:
-                hole = {"hatch": "//////", "facecolor": EMPTY, "edgecolor": "#C3CAD1", "linewidth": 0.4}
+                hole: dict[str, Any] = {"hatch": "//////", "facecolor": EMPTY, "edgecolor": "#C3CAD1", "linewidth": 0.4}
                 axes.add_patch(Rectangle((column, row), 1, 1, **hole))
             if label and points >= SMALLEST:
-                at = {"ha": "center", "va": "center", "linespacing": 1.05}
+                at: dict[str, Any] = {"ha": "center", "va": "center", "linespacing": 1.05}
                 axes.text(column + 0.5, row + 0.52, label, size=points, color=INK, **at)
 
 
@@ -148,7 +149,7 @@ def fitting(label: str, cell: float) -> float:
     return min(cell * 0.86 / (0.62 * max(map(len, lines))), cell * 0.8 / (1.15 * len(lines)))
 
 
-def draw_lines(axes: Axes, grid: Grid) -> None:
+def draw_lines(axes: Axes, grid: CellGrid) -> None:
     """Thin lines between cells, thick ones between blocks and around, marks around what is pointed at."""
     rows, columns = grid.rows, grid.columns
     thin = [((0, y), (columns, y)) for y in range(1, rows)] + [((x, 0), (x, rows)) for x in range(1, columns)]
@@ -158,7 +159,7 @@ def draw_lines(axes: Axes, grid: Grid) -> None:
     widths = [width for _, width in thick]
     axes.add_collection(LineCollection([line for line, _ in thick], colors=INK, linewidths=widths))
     axes.add_patch(Rectangle((0, 0), columns, rows, fill=False, edgecolor=INK, linewidth=1.4, clip_on=False))
-    mark = {"colors": MARK, "linewidths": 2.6, "capstyle": "projecting", "clip_on": False, "zorder": 5}
+    mark: dict[str, Any] = {"colors": MARK, "linewidths": 2.6, "capstyle": "projecting", "clip_on": False, "zorder": 5}
     axes.add_collection(LineCollection(outline(grid.outlined), **mark))
 
 
@@ -177,9 +178,9 @@ def outline(cells: frozenset[tuple[int, int]]) -> list[tuple[tuple[int, int], tu
     ]
 
 
-def name_cells(axes: Axes, grid: Grid, cell: float) -> None:
+def name_cells(axes: Axes, grid: CellGrid, cell: float) -> None:
     """The coordinates of rows and columns: as many as there is room for. cell: points."""
-    style = {"textcoords": "offset points", "size": 8, "color": FAINT, "annotation_clip": False}
+    style: dict[str, Any] = {"textcoords": "offset points", "size": 8, "color": FAINT, "annotation_clip": False}
     wide = 5.2 * max(map(len, grid.across), default=0)
     for column in range(0, len(grid.across), stride(wide, cell)):
         at = (column + 0.5, 0)

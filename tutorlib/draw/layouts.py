@@ -1,15 +1,15 @@
 """Pictures of one layout, or of several to compare."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
-from tensor_layouts import idx2crd
+from tensor_layouts import crd2flat, idx2crd, size
 
-from tutorlib.draw.grid import Grid, Picture, figure, paint
-from tutorlib.notation import Tree, layout, text
-from tutorlib.palette import ramp
-from tutorlib.views import coordinate, extent, matrix, modes
+from tutorlib.draw.grid import CellGrid, Picture, figure, paint
+from tutorlib.draw.palette import ramp
+from tutorlib.layouts.matrix import coordinate, matrix, modes
+from tutorlib.layouts.notation import Tree, layout, text
 
 THICK, THIN = 2.4, 1.3  # points: lines between outer and inner blocks
 
@@ -17,7 +17,7 @@ THICK, THIN = 2.4, 1.3  # points: lines between outer and inner blocks
 def show_layout(source: Any, title: str = "", highlight: Iterable = (), ax: Axes | None = None) -> Picture | Axes:
     """The layout as a grid of offsets; darker is farther. Thick lines stand between the blocks of nested modes.
 
-    source: anything that `tutorlib.notation.layout` takes; mode 0 runs down, the others across; rank 1 is a row.
+    source: anything that `layouts.notation.layout` takes; mode 0 runs down, the others across; rank 1 is a row.
     highlight: coordinates to outline, such as (1, 2); a number is a flat index.
     """
     grid = layout_grid(source, title or None, highlight)
@@ -39,7 +39,7 @@ def show_memory(source: Any, title: str = "") -> Picture:
     Where several coordinates share an offset (a stride of 0), the cell names the first and says how many more.
     """
     shown = layout(source)
-    rows, columns = map(extent, modes(shown.shape))
+    rows, columns = map(size, modes(shown.shape))
     table = matrix(shown)
     stored: dict[int, list[str]] = {}
     for column in range(columns):
@@ -54,7 +54,7 @@ def show_memory(source: Any, title: str = "") -> Picture:
         return here[0] + (f"\n+{len(here) - 1}" if len(here) > 1 else "") if here else ""
 
     cells = [[start + n for n in range(wrap)] for start in starts]
-    grid = Grid(
+    grid = CellGrid(
         title or f"memory of {text(shown)}",
         [[label(offset) for offset in row] for row in cells],
         [[ramp(offset, low, high) if offset in stored else None for offset in row] for row in cells],
@@ -66,8 +66,9 @@ def show_memory(source: Any, title: str = "") -> Picture:
 
 def two_lines(at: Tree) -> str:
     """A coordinate for a narrow cell: its modes below each other where they are nested."""
-    nested = isinstance(at, tuple) and any(isinstance(part, tuple) for part in at)
-    return "\n".join(text(part) for part in at) if nested else text(at)
+    if isinstance(at, tuple) and any(isinstance(part, tuple) for part in at):
+        return "\n".join(map(text, at))
+    return text(at)
 
 
 def layout_grid(
@@ -75,14 +76,14 @@ def layout_grid(
     title: str | None = None,
     highlight: Iterable = (),
     scale: tuple[int, int] | None = None,
-    colours: list[list[str | None]] | None = None,
-) -> Grid:
+    colours: Sequence[Sequence[str | None]] | None = None,
+) -> CellGrid:
     """A layout's offsets in a grid. scale: the offsets of the lightest and the darkest colour."""
     shown = layout(source)
     table = matrix(shown)
     low, high = scale or (min(map(min, table)), max(map(max, table)))
     down, across = modes(shown.shape)
-    return Grid(
+    return CellGrid(
         text(shown) if title is None else title,
         [[str(offset) for offset in row] for row in table],
         colours or [[ramp(offset, low, high) for offset in row] for row in table],
@@ -96,8 +97,8 @@ def layout_grid(
 
 def names(mode: Tree) -> list[str]:
     """The coordinates along one side of the grid: "2", or "(0,1)" for a nested mode, flat indices where it is long."""
-    natural = [text(idx2crd(index, mode)) for index in range(extent(mode))]
-    return natural if len(natural[-1]) <= 6 else [str(index) for index in range(extent(mode))]
+    natural = [text(idx2crd(index, mode)) for index in range(size(mode))]
+    return natural if len(natural[-1]) <= 6 else [str(index) for index in range(size(mode))]
 
 
 def breaks(mode: Tree) -> dict[int, float]:
@@ -108,28 +109,17 @@ def breaks(mode: Tree) -> dict[int, float]:
     block = 1
     inner = mode[:-1]
     for depth, part in enumerate(inner):
-        block *= extent(part)
+        block *= size(part)
         width = THIN + (THICK - THIN) * (depth + 1) / len(inner)
-        found |= {index: width for index in range(block, extent(mode), block)}
+        found |= {index: width for index in range(block, size(mode), block)}
     return found
 
 
 def cell_of(shape: Tree, at: int | tuple) -> tuple[int, int]:
     """The (row, column) of a natural coordinate, a pair of indices, or a flat index."""
     down, across = modes(shape)
-    rows = extent(down)
+    rows = size(down)
     if isinstance(at, tuple) and len(at) == 2 and isinstance(shape, tuple) and len(shape) > 1:
-        return flat(at[0], down), flat(at[1], across)
-    index = flat(at, shape)
+        return crd2flat(at[0], down), crd2flat(at[1], across)
+    index = crd2flat(at, shape)
     return index % rows, index // rows
-
-
-def flat(at: int | tuple, shape: Tree) -> int:
-    """A coordinate's flat index, colexicographic: the first entry runs fastest."""
-    if not isinstance(at, tuple):
-        return at
-    index, weight = 0, 1
-    for part, extents in zip(at, shape, strict=True):
-        index += flat(part, extents) * weight
-        weight *= extent(extents)
-    return index

@@ -4,10 +4,10 @@ from typing import Any
 
 from tensor_layouts import mode, size
 
-from tutorlib.draw.grid import Grid, Picture, figure
-from tutorlib.notation import Tree, layout, text
-from tutorlib.palette import category
-from tutorlib.views import extent, modes
+from tutorlib.draw.grid import CellGrid, Picture, figure
+from tutorlib.draw.palette import category
+from tutorlib.layouts.matrix import modes
+from tutorlib.layouts.notation import Tree, layout, text
 
 
 def show_tv(source: Any, tile_shape: Tree, title: str = "") -> Picture:
@@ -19,7 +19,7 @@ def show_tv(source: Any, tile_shape: Tree, title: str = "") -> Picture:
     """
     holds = layout(source)
     threads, values = size(mode(holds, 0)), size(mode(holds, 1))
-    down, across = map(extent, modes(tile_shape))
+    down, across = map(size, modes(tile_shape))
     holders: dict[int, list[tuple[int, int]]] = {}
     for value in range(values):
         for thread in range(threads):
@@ -35,7 +35,7 @@ def show_tv(source: Any, tile_shape: Tree, title: str = "") -> Picture:
         return f"T{thread}\nV{value}{more}"
 
     cells = [[row + column * down for column in range(across)] for row in range(down)]
-    grid = Grid(
+    grid = CellGrid(
         title or f"{text(holds)}: {threads} threads × {values} values",
         [[label(index) for index in row] for row in cells],
         [[category(holders[index][0][0]) if index in holders else None for index in row] for row in cells],

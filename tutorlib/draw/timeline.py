@@ -1,8 +1,8 @@
 """Pictures of a software pipeline: what each buffer holds, tick by tick, and when the arithmetic runs."""
 
-from tutorlib.draw.grid import Grid, Picture, figure
-from tutorlib.palette import EMPTY, category
-from tutorlib.pipeline import Timeline
+from tutorlib.draw.grid import CellGrid, Picture, figure
+from tutorlib.draw.palette import EMPTY, category
+from tutorlib.models.pipeline import Timeline
 
 WAITING = "#F1F3F5"  # a copy is under way
 
@@ -17,7 +17,7 @@ def show_timeline(*timelines: Timeline) -> Picture:
     return figure([timeline_grid(timeline, longest) for timeline in timelines], stacked=True)
 
 
-def timeline_grid(timeline: Timeline, ticks: int | None = None) -> Grid:
+def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
     """The first `ticks` of the pipeline as columns of a grid; by default as many as it takes."""
     ticks = ticks or timeline.total
     labels = [[""] * ticks for _ in range(timeline.stages + 1)]
@@ -37,4 +37,4 @@ def timeline_grid(timeline: Timeline, ticks: int | None = None) -> Grid:
     )
     down = [f"buf {n}" for n in range(timeline.stages)] + ["math"]
     across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
-    return Grid(title, labels, colours, down, across, {timeline.stages: 2.0})
+    return CellGrid(title, labels, colours, down, across, {timeline.stages: 2.0})

@@ -8,8 +8,8 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from tutorlib.course import EXERCISE_ID
-from tutorlib.exercise import Exercise
+from tutorlib.checking.exercise import Exercise
+from tutorlib.paths import EXERCISE_ID
 
 
 class UnknownExercise(LookupError):

@@ -1,6 +1,6 @@
 """Exercises of notebook 00: how the course works."""
 
-from tutorlib.exercise import Exercise, Mistake, equals
+from tutorlib.checking.values import Mistake, ValueExercise, equals
 
 
 def ceil_div(n: int, tile: int) -> int:
@@ -11,7 +11,7 @@ FLOOR = Mistake("The last, partly filled tile is missing: // rounds down.", lamb
 ONE_MORE = Mistake("One tile too many where the tile divides n exactly.", lambda n, tile: n // tile + 1)
 
 EXERCISES = (
-    Exercise(
+    ValueExercise(
         id="00.1",
         title="ceil_div",
         points=2,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from tensor_layouts import Layout, cosize, crd2offset, flatten, idx2crd, size
 
-from tutorlib.exercise import Exercise, Mistake, equals, law
+from tutorlib.checking.values import Mistake, ValueExercise, equals, law
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -180,15 +180,15 @@ PICTURES = {
 
 def show_pictures() -> Figure:
     """The pictures A, B and C: offsets alone, nothing that tells how the modes are nested."""
-    from tutorlib.draw.grid import Grid, figure
-    from tutorlib.palette import ramp
+    from tutorlib.draw.grid import CellGrid, figure
+    from tutorlib.draw.palette import ramp
 
     grids = []
     for name, drawn in PICTURES.items():
         rows, columns = (range(size(mode)) for mode in drawn.shape)
         offsets = [[drawn(row, column) for column in columns] for row in rows]
         colours = [[ramp(offset, 0, cosize(drawn) - 1) for offset in row] for row in offsets]
-        grids.append(Grid(name, [[str(offset) for offset in row] for row in offsets], colours))
+        grids.append(CellGrid(name, [[str(offset) for offset in row] for row in offsets], colours))
     return figure(grids)
 
 
@@ -244,7 +244,7 @@ SIZE_ONLY = Mistake(
 )
 
 EXERCISES = (
-    Exercise(
+    ValueExercise(
         id="01.1",
         title="offset",
         points=2,
@@ -258,7 +258,7 @@ EXERCISES = (
             "zip(coord, stride) pairs them; sum() adds the products.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="01.2",
         title="compact_strides",
         points=3,
@@ -283,7 +283,7 @@ EXERCISES = (
             'For "row" do the same on the reversed shape, then reverse the strides.',
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="01.3",
         title="coordinate",
         points=2,
@@ -297,7 +297,7 @@ EXERCISES = (
             "divmod(index, extent) gives both, mode by mode from the left.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="01.4",
         title="layout_of",
         points=2,
@@ -306,7 +306,7 @@ EXERCISES = (
         ),
         hints=("array.strides and array.itemsize are all you need.", "strides // itemsize, mode by mode."),
     ),
-    Exercise(
+    ValueExercise(
         id="01.5",
         title="offset_at",
         points=3,
@@ -321,7 +321,7 @@ EXERCISES = (
             "For two integers, the offset is index * stride.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="01.6",
         title="picture",
         points=3,
@@ -332,7 +332,7 @@ EXERCISES = (
             "C: rows advance by 1, then jump to 4; columns advance by 2, then jump to 8.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="01.7",
         title="cosize",
         points=2,
@@ -347,7 +347,7 @@ EXERCISES = (
             "The last one of every mode: sum (extent - 1) * stride over the flattened modes, plus 1.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="01.8",
         title="fits_int32",
         points=2,

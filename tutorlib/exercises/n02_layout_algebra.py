@@ -8,16 +8,16 @@ from functools import partial
 
 from tensor_layouts import Layout
 
-from tutorlib.exercise import Exercise, law
-from tutorlib.layout_checks import laws, mistakes
-from tutorlib.layout_checks.cases import agrees_with_cute, refuses
-from tutorlib.layout_checks.draws import block_and_grid, composable, drawn, layout_and_bound, one_layout
+from tutorlib.checking.values import ValueExercise, law
+from tutorlib.exercises.algebra import laws, mistakes
+from tutorlib.exercises.algebra.cases import agrees_with_cute, refuses
+from tutorlib.exercises.algebra.random_layouts import block_and_grid, composable, drawn, layout_and_bound, one_layout
 
 # 02.1 coalesce ---------------------------------------------------------------------------------------------------
 
 coalescing = partial(law, holds=laws.is_coalesced, mistakes=mistakes.COALESCE)
 
-COALESCE = Exercise(
+COALESCE = ValueExercise(
     id="02.1",
     title="coalesce",
     points=3,
@@ -53,7 +53,7 @@ COALESCE = Exercise(
 
 composition = partial(law, holds=laws.is_composition, mistakes=mistakes.COMPOSE)
 
-COMPOSE = Exercise(
+COMPOSE = ValueExercise(
     id="02.2",
     title="compose",
     points=4,
@@ -122,7 +122,7 @@ COMPOSE = Exercise(
 
 transposition = partial(law, holds=laws.is_transpose, mistakes=mistakes.TRANSPOSE)
 
-TRANSPOSED = Exercise(
+TRANSPOSED = ValueExercise(
     id="02.3",
     title="transposed",
     points=2,
@@ -146,7 +146,7 @@ TRANSPOSED = Exercise(
 
 complementing = partial(law, holds=laws.is_complement, mistakes=mistakes.COMPLEMENT)
 
-COMPLEMENT = Exercise(
+COMPLEMENT = ValueExercise(
     id="02.4",
     title="complement",
     points=3,
@@ -188,7 +188,7 @@ COMPLEMENT = Exercise(
 
 division = partial(law, holds=laws.is_division, mistakes=mistakes.DIVIDE)
 
-LOGICAL_DIVIDE = Exercise(
+LOGICAL_DIVIDE = ValueExercise(
     id="02.5",
     title="logical_divide",
     points=2,
@@ -222,7 +222,7 @@ LOGICAL_DIVIDE = Exercise(
 
 zipping = partial(law, holds=laws.is_zipped, mistakes=mistakes.ZIP)
 
-ZIPPED_DIVIDE = Exercise(
+ZIPPED_DIVIDE = ValueExercise(
     id="02.6",
     title="zipped_divide",
     points=3,
@@ -269,7 +269,7 @@ block_tiling = partial(law, holds=laws.is_block_tile, mistakes=mistakes.BLOCK)
 
 MATRIX = Layout((16, 8), (8, 1))
 
-BLOCK_TILE = Exercise(
+BLOCK_TILE = ValueExercise(
     id="02.7",
     title="block_tile",
     points=2,
@@ -302,7 +302,7 @@ BLOCK_TILE = Exercise(
 
 repetition = partial(law, holds=laws.is_product, mistakes=mistakes.PRODUCT)
 
-LOGICAL_PRODUCT = Exercise(
+LOGICAL_PRODUCT = ValueExercise(
     id="02.8",
     title="logical_product",
     points=3,

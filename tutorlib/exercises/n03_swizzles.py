@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Callable
 from math import ceil
 from random import Random
+from typing import Any
 
 from tensor_layouts import Layout, Swizzle, compose, is_layout, rank, size
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
-from tutorlib import banks
-from tutorlib.exercise import Case, Exercise, Mistake, equals, law, same
+from tutorlib.checking.values import Case, Mistake, ValueExercise, equals, law, same
+from tutorlib.models import banks
 
 CHUNK = 16  # bytes: what one lane moves at most, and a row of one of ldmatrix's matrices
 
@@ -276,7 +277,7 @@ def a_fragment() -> Layout:
     return MMA.a_layout
 
 
-def fragment_flaw(got: object, pairs: list[tuple[int, int]]) -> str | None:
+def fragment_flaw(got: Any, pairs: list[tuple[int, int]]) -> str | None:
     """What a layout gets wrong about A's fragment at some (lane, value); None where it is right."""
     if not is_layout(got):
         return "it should be a Layout"
@@ -335,7 +336,7 @@ LDMATRIX = (
 # ----------------------------------------------------------------------------------------------------------------
 
 EXERCISES = (
-    Exercise(
+    ValueExercise(
         id="03.1",
         title="wavefronts",
         points=4,
@@ -346,7 +347,7 @@ EXERCISES = (
             "For aligned accesses each lane's first word is enough: two vectors start in the same bank or share none.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="03.2",
         title="padded_stride",
         points=3,
@@ -363,7 +364,7 @@ EXERCISES = (
             "Round up to whole vectors, add one where their number is even, and give the result in elements.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="03.3",
         title="swizzle",
         points=3,
@@ -384,7 +385,7 @@ EXERCISES = (
             "offset ^ (upper << M), where upper are those B bits",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="03.4",
         title="choose_swizzle",
         points=3,
@@ -398,7 +399,7 @@ EXERCISES = (
             "128 bytes are 8 chunks, so rows come back to the same banks after 8 chunks: that distance is S.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="03.5",
         title="tile_offset",
         points=3,
@@ -418,7 +419,7 @@ EXERCISES = (
             "Bits 3 to 5 hold the row inside the atom, bits 6 to 8 the chunk: row becomes row ^ chunk.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="03.6",
         title="c_coordinate",
         points=2,
@@ -431,7 +432,7 @@ EXERCISES = (
             "Four lanes with two values each fill a row of 8. The other two values are 8 rows further down.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="03.7",
         title="a_fragment",
         points=3,
@@ -447,7 +448,7 @@ EXERCISES = (
             "rows down, value 4 is 8 elements along k.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="03.8",
         title="ldmatrix_row",
         points=2,

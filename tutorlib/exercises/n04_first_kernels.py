@@ -7,9 +7,13 @@ hold small integers: every result is exact in fp32, in whatever order it is comp
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.exercise import Answer, Case, Exercise, Mistake, Unwritten, Wrong, equals, is_placeholder
-from tutorlib.kernel import KernelExercise
-from tutorlib.problem import Operand, Problem, one_rounding, vector_add
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.exercise import Answer, Unwritten, is_placeholder
+from tutorlib.checking.values import Case, Mistake, ValueExercise, equals
+from tutorlib.problems.bounds import one_rounding
+from tutorlib.problems.catalogue import vector_add
+from tutorlib.problems.problem import Operand, Problem
+from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,7 +41,8 @@ def on_cpu(
         import torch
         from cutlass.cute.runtime import from_dlpack
 
-        from tutorlib.compile import CompileFailed, call_host
+        from tutorlib.compiling.cute import call_host
+        from tutorlib.compiling.errors import CompileFailed
 
         x = torch.arange(n, dtype=torch.float32) % 5 - 2
         memory = torch.full((n + 2 * MARGIN,), 99.0)
@@ -58,9 +63,9 @@ def on_cpu(
         outside[MARGIN : MARGIN + n] = y
         if not memory.equal(outside):
             return Wrong(f"{answer.__name__} writes outside y, which has {n} elements.")
-        return explain(answer, lead, x, old, y)
+        return find_wrong_element(answer, lead, x, old, y)
 
-    def explain(answer: Answer, lead: Any, x: "Tensor", old: "Tensor", y: "Tensor") -> Wrong | None:
+    def find_wrong_element(answer: Answer, lead: Any, x: "Tensor", old: "Tensor", y: "Tensor") -> Wrong | None:
         want = formula(x, old)
         if y.equal(want):
             return None
@@ -98,7 +103,7 @@ def up_to(n: int, x: "Tensor") -> "Tensor":
 
 
 def polynomial(coefficients: tuple[float, ...]) -> Formula:
-    return lambda x, y: sum(c * x**power for power, c in enumerate(coefficients))
+    return lambda x, y: sum((c * x**power for power, c in enumerate(coefficients)), x.new_zeros(()))
 
 
 def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
@@ -173,7 +178,7 @@ def leaky_relu() -> Problem:
 
 
 EXERCISES = (
-    Exercise(
+    ValueExercise(
         id="04.1",
         title="axpy",
         points=2,
@@ -186,7 +191,7 @@ EXERCISES = (
             "A loop over range(cute.size(x)), whose one line reads and writes y[i].",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="04.2",
         title="polynomial",
         points=2,
@@ -202,7 +207,7 @@ EXERCISES = (
             "Horner: start with the last coefficient, then for each one before it, multiply by x[i] and add.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="04.3",
         title="compilations_for",
         points=2,
@@ -226,7 +231,7 @@ EXERCISES = (
             "len({…}) counts different things: put the layouts in it, or (rank, stride.index(1)).",
         ),
     ),
-    KernelExercise(
+    CuteExercise(
         id="04.4",
         title="vector_add",
         points=3,
@@ -237,7 +242,7 @@ EXERCISES = (
             "grid is a number of blocks: as many as there are pieces of 128 elements.",
         ),
     ),
-    KernelExercise(
+    CuteExercise(
         id="04.5",
         title="vector_add of any size",
         points=4,
@@ -250,7 +255,7 @@ EXERCISES = (
             "if i < cute.size(c): around the line that computes. Nothing else goes inside.",
         ),
     ),
-    KernelExercise(
+    CuteExercise(
         id="04.6",
         title="leaky_relu, four elements a thread",
         points=4,

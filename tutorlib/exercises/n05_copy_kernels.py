@@ -8,9 +8,10 @@ import random
 
 from tensor_layouts import Layout
 
-from tutorlib.exercise import Exercise, Mistake, equals
-from tutorlib.kernel import KernelExercise
-from tutorlib.problem import copy, transpose
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.machine.features import TMA
+from tutorlib.problems.catalogue import copy, transpose
 
 BENCH_BF16 = (32768, 16384)
 BENCH_FP32 = (16384, 16384)
@@ -69,7 +70,7 @@ SHIFTED = [([o + shift for o in warp(Layout(32, 1))], 4, 1) for shift in (1, 7, 
 # The ladder -----------------------------------------------------------------------------------------------------
 
 EXERCISES = (
-    Exercise(
+    ValueExercise(
         id="05.1",
         title="sectors",
         points=3,
@@ -87,7 +88,7 @@ EXERCISES = (
             "range(first // 32, (end - 1) // 32 + 1) are the sectors of the bytes from first to end - 1.",
         ),
     ),
-    KernelExercise(
+    CuteExercise(
         id="05.2",
         title="naive copy",
         points=2,
@@ -99,7 +100,7 @@ EXERCISES = (
             "for n in cutlass.range(TILE[1], unroll_full=True): the column is across * TILE[1] + n; test both first.",
         ),
     ),
-    KernelExercise(
+    CuteExercise(
         id="05.3",
         title="coalesced copy",
         points=3,
@@ -112,7 +113,7 @@ EXERCISES = (
             "Walk down in steps of 2 rows: cutlass.range(0, TILE[0], 2, unroll_full=True).",
         ),
     ),
-    KernelExercise(
+    CuteExercise(
         id="05.4",
         title="vectorised copy",
         points=4,
@@ -127,7 +128,7 @@ EXERCISES = (
             "threads is (16, 16):(16, 1) and values (1, 8), for bf16; write them with WIDE, WIDE_THREADS and vector.",
         ),
     ),
-    KernelExercise(
+    CuteExercise(
         id="05.5",
         title="copy by cp.async",
         points=4,
@@ -143,7 +144,7 @@ EXERCISES = (
             "From shared memory to dst there is no direct way: a fragment, as in rung 3.",
         ),
     ),
-    KernelExercise(
+    CuteExercise(
         id="05.6",
         title="transpose",
         points=2,
@@ -156,7 +157,7 @@ EXERCISES = (
             "turned_layout takes (column, row): exchange the strides, not the data.",
         ),
     ),
-    KernelExercise(
+    CuteExercise(
         id="05.7",
         title="swizzled transpose",
         points=4,
@@ -171,11 +172,11 @@ EXERCISES = (
             "Swizzle both layouts of exercise 05.6 with the same cute.make_swizzle(5, 0, 6).",
         ),
     ),
-    KernelExercise(
+    CuteExercise(
         id="05.8",
         title="copy by TMA",
         points=5,
-        needs="90",
+        needs=TMA,
         problem=copy("bf16"),
         shapes=RAGGED_VECTORS,
         bench_shape=BENCH_BF16,

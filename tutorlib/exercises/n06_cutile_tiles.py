@@ -4,9 +4,12 @@ import itertools
 import math
 from typing import TYPE_CHECKING
 
-from tutorlib.exercise import Exercise, Mistake, equals
-from tutorlib.problem import UNIT_ROUNDOFF, DType, Operand, Problem, Shape, vector_add
-from tutorlib.tile import TileExercise
+from tutorlib.checking.cutile import CutileExercise
+from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.compiling.spec import DType
+from tutorlib.problems.bounds import UNIT_ROUNDOFF
+from tutorlib.problems.catalogue import vector_add
+from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -130,7 +133,7 @@ WHOLE_AND_RAGGED = ((64, 96), (70, 70), (33, 129))
 ROWS_IN_FOURS = ((64, 96), (68, 70), (36, 129))
 
 EXERCISES = (
-    TileExercise(
+    CutileExercise(
         id="06.1",
         title="add",
         points=2,
@@ -144,7 +147,7 @@ EXERCISES = (
             "ct.store(c, (i,), ct.load(a, (i,), (tile,)) + ct.load(b, (i,), (tile,)))",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="06.2",
         title="broadcast_shape",
         points=2,
@@ -171,7 +174,7 @@ EXERCISES = (
             "itertools.zip_longest(reversed(x), reversed(y), fillvalue=1) pairs them up from the right.",
         ),
     ),
-    TileExercise(
+    CutileExercise(
         id="06.3",
         title="scale_rows",
         points=3,
@@ -184,7 +187,7 @@ EXERCISES = (
             "s[:, None] has shape (tm, 1).",
         ),
     ),
-    TileExercise(
+    CutileExercise(
         id="06.4",
         title="row_sums",
         points=3,
@@ -198,7 +201,7 @@ EXERCISES = (
             "padding_mode=ct.PaddingMode.ZERO, and one ct.sum(…, 1) after the loop or inside it.",
         ),
     ),
-    TileExercise(
+    CutileExercise(
         id="06.5",
         title="softmax",
         points=4,

@@ -5,14 +5,19 @@ cuBLAS too.
 """
 
 import math
+from collections.abc import Callable
 from functools import cache
 
-from tutorlib import device
-from tutorlib.exercise import Answer, Case, Exercise, Mistake, Wrong, attempt, equals, law, show_call
-from tutorlib.l2 import grouped
-from tutorlib.problem import Shape, gemm, gemm_fp8, gemm_tf32
-from tutorlib.tile import TileExercise
-from tutorlib.tile_gemm import ACCUMULATORS, SMEM, STAGES, Config, compiled
+from tutorlib.checking.cutile import CutileExercise
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.values import Case, Mistake, ValueExercise, attempt, equals, law, show_call
+from tutorlib.kernels.cutile.gemm import ACCUMULATORS, SMEM, STAGES, Config, compiled
+from tutorlib.machine import device
+from tutorlib.machine.features import FP8_MMA
+from tutorlib.models.l2 import grouped
+from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.wrong import Wrong
 
 SMALL = ((128, 128, 128), (200, 136, 72), (70, 300, 160))
 BENCH = (4096, 4096, 4096)
@@ -51,7 +56,7 @@ def strip_after_strip(name: str, grids: list[tuple[int, int, int]]) -> Case:
 
     def judge(answer: Answer) -> Wrong | None:
         for rows, columns, group in grids:
-            order = []
+            order: list[tuple[int, int]] = []
             for block in range(rows * columns):
                 args = (block, rows, columns, group)
                 got, wrong = attempt(answer, args)
@@ -159,10 +164,10 @@ def fits(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: in
     return Config(tm, tn, tk, num_ctas=num_ctas, num_worker_warps=warps, occupancy=occupancy).fits(element_bytes)
 
 
-def without(part: str):
+def without(part: str) -> Callable[..., bool]:
     """`fits` that leaves one thing out of account."""
 
-    def wrong(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
+    def wrong(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: int, occupancy: int) -> bool:
         shared = (tm + tn) * tk * (1 if part == "bytes" else element_bytes) * (1 if part == "stages" else STAGES)
         shared *= 1 if part == "occupancy" else occupancy
         registers = math.ceil(tm * tn / (num_ctas * warps * 32)) * (1 if part == "occupancy" else occupancy)
@@ -204,7 +209,7 @@ def skinny_tile(shape: Shape) -> tuple[int, int]:
 # The ladder -------------------------------------------------------------------------------------------------------
 
 EXERCISES = (
-    TileExercise(
+    CutileExercise(
         id="07.1",
         title="gemm",
         points=4,
@@ -220,7 +225,7 @@ EXERCISES = (
             "total is fp32; ct.store wants c's dtype: total.astype(c.dtype).",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="07.2",
         title="grouped",
         points=3,
@@ -234,7 +239,7 @@ EXERCISES = (
             "Down first: place % height is the row inside the strip, place // height the column.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="07.3",
         title="hints",
         points=3,
@@ -247,7 +252,7 @@ EXERCISES = (
             "Double num_worker_warps from 4 to 8, or num_ctas from 1 to 2, or both.",
         ),
     ),
-    TileExercise(
+    CutileExercise(
         id="07.4",
         title="persistent gemm",
         points=5,
@@ -263,7 +268,7 @@ EXERCISES = (
             "Inside: m, n = grouped(tile, rows, columns, group), then tile_of_product and ct.store.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="07.5",
         title="fits",
         points=3,
@@ -279,7 +284,7 @@ EXERCISES = (
             "occupancy blocks, each with 2 stages, have 227 * 1024 bytes together.",
         ),
     ),
-    TileExercise(
+    CutileExercise(
         id="07.6",
         title="gemm through tf32",
         points=3,
@@ -296,16 +301,17 @@ EXERCISES = (
             "Both operands of ct.mma: ct.load(…).astype(dtype).",
         ),
     ),
-    TileExercise(
+    CutileExercise(
         id="07.7",
         title="fp8, 320 rows",
         points=6,
-        needs="90",
+        needs=FP8_MMA,
         problem=gemm_fp8(),
         shapes=((320, 96, 64), (320, 100, 80), (257, 72, 144)),
         bench_shape=BENCH_FP8,
         tiers=(0.7, 0.9),
         requires=("wgmma",),
+        arch="90",
         grid=lambda shape: blocks_at_once(shape, -(-shape[1] // skinny_tile(shape)[0])),
         constants=skinny_tile,
         hints=(

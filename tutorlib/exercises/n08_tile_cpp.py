@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tutorlib import device
-from tutorlib.cpp_exercise import CppExercise
-from tutorlib.exercise import Exercise, Mistake, equals
-from tutorlib.problem import Shape, gemm, vector_add
-from tutorlib.tile_cpp import Grid
+from tutorlib.checking.cpp import CppExercise
+from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.compiling.driver import LaunchGrid
+from tutorlib.machine import device
+from tutorlib.problems.catalogue import gemm, vector_add
+from tutorlib.problems.problem import Shape
 
 VECTOR_TILE = 1024
 TILE = (128, 128)  # of C, in the first two GEMMs
@@ -20,20 +21,20 @@ def tiles(length: int, tile: int) -> int:
     return -(-length // tile)
 
 
-def blocks_of(tile: int) -> Callable[[Shape], Grid]:
+def blocks_of(tile: int) -> Callable[[Shape], LaunchGrid]:
     """The grid for a vector: a block for every `tile` elements."""
     return lambda shape: (tiles(shape[0], tile),)
 
 
-def tile_grid(shape: Shape) -> Grid:
+def tile_grid(shape: Shape) -> LaunchGrid:
     """A block for each tile of C: x counts them down, y across."""
     m, n, _ = shape
     return tiles(m, TILE[0]), tiles(n, TILE[1])
 
 
-def persistent_grid(shape: Shape) -> Grid:
+def persistent_grid(shape: Shape) -> LaunchGrid:
     """As many blocks as the GPU has multiprocessors."""
-    return (device.gpu().sms,)
+    return (device.need_gpu().sms,)
 
 
 # 08.3 tma_carries -----------------------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ class Variant:
     hints: str = ""
     sizes: Shape | tuple[()] = ()
 
-    def grid(self, shape: Shape) -> Grid:
+    def grid(self, shape: Shape) -> LaunchGrid:
         down, across = tiles(shape[0], self.tile[0]), tiles(shape[1], self.tile[1])
         if self.persistent:
             return persistent_grid(shape)
@@ -179,7 +180,7 @@ EXERCISES = (
             "x = A.load_masked(i, step), y = B.load_masked(j, step): acc = ct::mma(x, ct::transpose(y), acc).",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="08.3",
         title="tma_carries",
         points=2,

@@ -2,13 +2,17 @@
 
 from dataclasses import dataclass
 from random import Random
+from typing import Any
 
 from tensor_layouts import Layout, is_layout, size
 
-from tutorlib import banks
-from tutorlib.exercise import Answer, Exercise, Mistake, Outcome, equals, is_placeholder, law, shorten
-from tutorlib.parts import LoopExercise, PartExercise
-from tutorlib.problem import gemm
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.part import LoopExercise, Part, PartExercise
+from tutorlib.checking.values import Mistake, ValueExercise, equals, law, shorten
+from tutorlib.compiling.cute import call_host
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.models import banks
+from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
 WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
@@ -42,7 +46,7 @@ LOADING = (
 
 def problems(seed: int, whole: bool, n: int = 20) -> list[tuple[int, ...]]:
     dice = Random(seed)
-    sizes = []
+    sizes: list[tuple[int, ...]] = []
     for _ in range(n):
         tile = dice.choice((64, 128, 256)), dice.choice((32, 128, 256))
         m, n = (t * dice.randrange(1, 9) + (0 if whole else dice.randrange(1, t)) for t in tile)
@@ -59,22 +63,20 @@ ROWS, STAGES = 32, 2
 class SmemExercise(PartExercise):
     """A layout (rows, K, stages) of shared memory: looked at as CuTe makes it, then used in the kernel."""
 
-    def grade(self, answer: Answer) -> Outcome:
-        from tutorlib.compile import CompileFailed
+    part: Part = "smem"
 
+    def examine_alone(self, answer: Answer) -> Verdict | None:
         if not callable(answer):
-            return self.failed(f"{answer!r} is not a function.")
+            raise WrongKind(f"{answer!r} is not a function.")
         try:
             for k in (64, 32):
-                if broken := self.broken(answer, k):
-                    return self.failed(f"{answer.__name__}({ROWS}, {k}, {STAGES}): {broken}")
-        except NotImplementedError as error:
-            return self.failed("not written yet" if is_placeholder(error) else str(error))
+                if broken := self.find_flaw(answer, k):
+                    return wrong(f"{answer.__name__}({ROWS}, {k}, {STAGES}): {broken}")
         except CompileFailed as error:
-            return self.failed("CuTe refuses it.", str(error))
-        return super().grade(answer)
+            return wrong("CuTe refuses it.", str(error))
+        return None
 
-    def broken(self, answer: Answer, k: int) -> str:
+    def find_flaw(self, answer: Answer, k: int) -> str:
         """What is wrong with the layout for this K, or ""."""
         offsets, cosize = look(answer, k)
         if cosize != ROWS * k * STAGES or len(set(offsets.values())) < len(offsets):
@@ -102,12 +104,10 @@ def look(answer: Answer, k: int) -> tuple[dict[tuple[int, int, int], int], int]:
     """Offset of each vector (row, vector, stage), and the cosize. Raises CompileFailed."""
     from cutlass import cute
 
-    from tutorlib.compile import call_host
-
     seen: dict[tuple[int, int, int], int] = {}
     cosize: list[int] = []
 
-    def note(layout: cute.ComposedLayout) -> None:
+    def note(layout: Any) -> None:
         cosize.append(cute.cosize(layout))
         for row in range(ROWS):
             for vector in range(k // VECTOR):
@@ -115,7 +115,7 @@ def look(answer: Answer, k: int) -> tuple[dict[tuple[int, int, int], int], int]:
                     seen[row, vector, stage] = int(layout((row, vector * VECTOR, stage)))
 
     @cute.jit
-    def host():
+    def host() -> None:
         note(answer(ROWS, k, STAGES))
 
     call_host(host)
@@ -173,26 +173,8 @@ PERMUTING = (
 # --------------------------------------------------------------------------------------------------------------
 
 
-def with_smem(answer: Answer) -> Answer:
-    from tutorlib.gemm import GemmConfig, make_gemm, single_buffer
-
-    return make_gemm(GemmConfig(), single_buffer, smem=answer)
-
-
-def with_loop(answer: Answer) -> Answer:
-    from tutorlib.gemm import GemmConfig, make_gemm
-
-    return make_gemm(GemmConfig(), answer)
-
-
-def with_epilogue(answer: Answer) -> Answer:
-    from tutorlib.gemm import GemmConfig, make_gemm, single_buffer
-
-    return make_gemm(GemmConfig(), single_buffer, epilogue=answer)
-
-
 EXERCISES = (
-    Exercise(
+    ValueExercise(
         id="09.1",
         title="loaded_bytes",
         points=2,
@@ -211,7 +193,6 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
-        build=with_smem,
         requires=("cp.async", "ldmatrix", "mma.sync"),
         hints=(
             "A row of 64 elements is 8 vectors of 8: three bits each for the row, the vector and the element.",
@@ -227,7 +208,6 @@ EXERCISES = (
         shapes=WHOLE_AND_RAGGED,
         bench_shape=BENCH,
         tiers=(0.8,),
-        build=with_loop,
         stages=(1,),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         hints=(
@@ -236,7 +216,7 @@ EXERCISES = (
             "There are two barriers: one after the wait, one at the loop's end.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="09.4",
         title="columns",
         points=3,
@@ -257,7 +237,7 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=EDGES,
-        build=with_epilogue,
+        part="epilogue",
         requires=("st.global.v4",),
         hints=(
             "`eight` picks the 8 neighbours out of the registers, out of their places in C, and of the coordinates.",

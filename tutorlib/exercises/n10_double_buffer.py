@@ -2,10 +2,11 @@
 
 from itertools import product
 
-from tutorlib.exercise import Answer, Exercise, Mistake, equals
-from tutorlib.parts import LoopExercise
-from tutorlib.pipeline import Timeline
-from tutorlib.problem import gemm
+from tutorlib.checking.part import LoopExercise
+from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.models.pipeline import Timeline
+from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))  # K of four tiles, of one, and of one and a bit
@@ -41,17 +42,8 @@ def times(stages: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
     return list(product(stages, (0, 4, 9), (1, 5), (1, 3, 8)))
 
 
-# ----------------------------------------------------------------------------------------------------------------
-
-
-def with_loop(answer: Answer) -> Answer:
-    from tutorlib.gemm import GemmConfig, make_gemm
-
-    return make_gemm(GemmConfig(stages=2), answer)
-
-
 EXERCISES = (
-    Exercise(
+    ValueExercise(
         id="10.1",
         title="period",
         points=2,
@@ -73,7 +65,7 @@ EXERCISES = (
         shapes=SHAPES,
         bench_shape=BENCH,
         tiers=(0.8,),
-        build=with_loop,
+        config=GemmConfig(stages=2),
         stages=(2,),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         hints=(
@@ -91,7 +83,7 @@ EXERCISES = (
         shapes=SHAPES,
         bench_shape=BENCH,
         tiers=(0.9,),
-        build=with_loop,
+        config=GemmConfig(stages=2),
         stages=(2,),
         prefetched=True,
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),

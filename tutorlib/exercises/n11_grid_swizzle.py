@@ -5,11 +5,13 @@ from functools import partial
 from itertools import product
 from random import Random
 
-from tutorlib import l2
-from tutorlib.exercise import Answer, Exercise, Mistake, Outcome, equals, is_placeholder, law
-from tutorlib.l2 import Order, Tile
-from tutorlib.parts import PartExercise
-from tutorlib.problem import gemm
+from tutorlib.checking.exercise import Answer, Verdict, wrong
+from tutorlib.checking.part import Part, PartExercise
+from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.models import l2
+from tutorlib.models.l2 import Order, Tile
+from tutorlib.problems.catalogue import gemm
 
 BENCH = (8192, 8192, 8192)
 SHAPES = ((1024, 1024, 64), (1400, 600, 64), (129, 2100, 72))  # grids of 8×8, 11×5 and 2×17 tiles
@@ -36,7 +38,7 @@ MIXED = Mistake(
 
 
 def waves() -> list[tuple[list[Tile]]]:
-    orders = (l2.raster, partial(l2.grouped, group=4), partial(l2.grouped, group=8))
+    orders: tuple[Order, ...] = (l2.raster, partial(l2.grouped, group=4), partial(l2.grouped, group=8))
     return [
         (l2.waves(grid, order, n)[0],)
         for grid, order, n in product(((16, 16), (64, 64), (12, 5)), orders, (1, 24, 132))
@@ -89,62 +91,60 @@ EXCHANGED = Mistake(
     lambda order, rows, columns: visits(order, rows, columns)[::-1],
 )
 
-# 11.3 grouped ---------------------------------------------------------------------------------------------------
+# 11.3 best_group -------------------------------------------------------------------------------------------------
 
 
-def not_in_groups(got: list[Tile], rows: int, columns: int, group: int) -> str | None:
-    """What is wrong with an order of blocks, given the tiles of all blocks."""
-    wanted = [(m, n) for m in range(rows) for n in range(columns)]
-    if missing := sorted(set(wanted) - set(got)):
-        return f"nobody computes tile {missing[0]}"
-    for first in range(0, rows, group):
-        height = min(group, rows - first)
-        start = first * columns
-        for place, tile in enumerate(got[start : start + height * columns]):
-            if tile != (want := (first + place % height, place // height)):
-                return f"block {start + place} should compute tile {want}, and computes {tile}"
-    return None
+def heights(rows: int) -> list[int]:
+    """The powers of two below `rows`, and `rows` itself."""
+    return [2**n for n in range(rows.bit_length()) if 2**n < rows] + [rows]
 
 
-def all_blocks(answer: Answer, rows: int, columns: int, group: int) -> list[Tile]:
-    return [tuple(answer(block, rows, columns, group)) for block in range(rows * columns)]
+def tiles_read(rows: int, columns: int, in_flight: int, group: int) -> int:
+    """What all waves together read, each tile once for each wave that needs it."""
+    return sum(map(footprint, l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)))
 
 
-def in_groups(cases: list[tuple[int, int, int]], name: str):
-    """A case of `law` about the answer's whole list of tiles."""
-    inner = law(name, cases, not_in_groups, GROUPING)
-
-    def judge(answer: Answer):
-        def tiles(rows: int, columns: int, group: int) -> list[Tile]:
-            return all_blocks(answer, rows, columns, group)
-
-        tiles.__name__ = f"{getattr(answer, '__name__', 'your answer')} for all blocks of "
-        return inner.judge(tiles)
-
-    return type(inner)(name, judge)
+def best_group(rows: int, columns: int, in_flight: int) -> int:
+    return min(heights(rows), key=lambda group: tiles_read(rows, columns, in_flight, group))
 
 
-def last_group_full(block: int, rows: int, columns: int, group: int) -> Tile:
-    first = block // (group * columns) * group
-    return first + block % group, block % (group * columns) // group
+def by_first_wave(rows: int, columns: int, in_flight: int) -> int:
+    def first(group: int) -> int:
+        return footprint(l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)[0])
+
+    return min(heights(rows), key=first)
 
 
-GROUPING = (
+def square_wave(rows: int, columns: int, in_flight: int) -> int:
+    return min(heights(rows), key=lambda group: abs(group - in_flight**0.5))
+
+
+BEST = (
     Mistake(
-        "In the last group, where `group` does not divide the rows, there are fewer rows: count with those.",
-        lambda rows, columns, group: all_blocks(last_group_full, rows, columns, group),
+        "A wave that is a square would read least. But waves begin and end in the middle of a group, and C has "
+        "edges: count what they really read.",
+        square_wave,
     ),
     Mistake(
-        "Down first, then across: neighbouring blocks share a column of B.",
-        lambda rows, columns, group: all_blocks(
-            lambda b, r, c, g: (b // (g * c) * g + b % (g * c) // c, b % c), rows, columns, group
+        "That is best for the first wave. The others do not begin at a corner of C: add up all of them.",
+        by_first_wave,
+    ),
+    Mistake(
+        "Of heights that read the same, take the smallest.",
+        lambda rows, columns, in_flight: min(
+            reversed(heights(rows)), key=lambda group: tiles_read(rows, columns, in_flight, group)
         ),
     ),
     Mistake(
-        "That is raster order: the groups do not end after `group` rows.",
-        lambda rows, columns, group: all_blocks(lambda b, r, c, g: l2.raster(b, r, c), rows, columns, group),
+        "That height reads the most.",
+        lambda rows, columns, in_flight: max(
+            heights(rows), key=lambda group: tiles_read(rows, columns, in_flight, group)
+        ),
     ),
 )
+SQUARES = [(16, 16, 32), (32, 32, 264), (12, 12, 12), (24, 24, 64)]
+RAGGED = [(30, 17, 24), (7, 9, 8), (20, 20, 108), (5, 40, 32)]
+TALL_AND_WIDE = [(64, 16, 132), (16, 64, 132), (40, 5, 32), (3, 50, 24), (1, 40, 8)]
 
 # 11.4 order -----------------------------------------------------------------------------------------------------
 
@@ -153,36 +153,32 @@ GROUPING = (
 class OrderExercise(PartExercise):
     """A function (block, rows, columns) → tile: tried with plain numbers, then used in the kernel."""
 
-    def grade(self, answer: Answer) -> Outcome:
+    part: Part = "order"
+
+    def examine_alone(self, answer: Answer) -> Verdict | None:
         try:
             for rows, columns in GRIDS:
                 never, often = visits(answer, rows, columns)
                 if never or often:
-                    return self.failed(
+                    return wrong(
                         f"of {rows}×{columns} tiles, {len(never)} are never computed and {len(often)} more than once."
                     )
             first = l2.waves((64, 64), answer, IN_FLIGHT)[0]
-        except NotImplementedError as error:
-            return self.failed("not written yet" if is_placeholder(error) else str(error))
+        except NotImplementedError:
+            raise
         except Exception as error:
-            return self.failed(f"with plain numbers it raises {type(error).__name__}: {error}")
-        plain = footprint(l2.waves((64, 64), l2.raster, IN_FLIGHT)[0])
-        if footprint(first) > 0.75 * plain:
-            return self.failed(
+            return wrong(f"with plain numbers it raises {type(error).__name__}: {error}")
+        in_raster = footprint(l2.waves((64, 64), l2.raster, IN_FLIGHT)[0])
+        if footprint(first) > 0.75 * in_raster:
+            return wrong(
                 f"the first {IN_FLIGHT} blocks of 64×64 tiles read {footprint(first)} rows and columns of tiles; "
-                f"raster order reads {plain}, and it can be far fewer."
+                f"raster order reads {in_raster}, and it can be far fewer."
             )
-        return super().grade(answer)
-
-
-def with_order(answer: Answer) -> Answer:
-    from tutorlib.gemm import GemmConfig, make_gemm, multistage
-
-    return make_gemm(GemmConfig(stages=2), multistage, order=answer)
+        return None
 
 
 EXERCISES = (
-    Exercise(
+    ValueExercise(
         id="11.1",
         title="footprint",
         points=2,
@@ -192,7 +188,7 @@ EXERCISES = (
         ),
         hints=("A set of the m's, and a set of the n's.",),
     ),
-    Exercise(
+    ValueExercise(
         id="11.2",
         title="visits",
         points=2,
@@ -211,19 +207,20 @@ EXERCISES = (
             "Go through all tiles of the grid for the first list; for the second, through what you counted.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="11.3",
-        title="grouped",
+        title="best_group",
         points=4,
         cases=(
-            in_groups([(8, 8, 4), (16, 12, 8), (64, 5, 16), (6, 7, 1)], "groups that divide the rows"),
-            in_groups([(11, 5, 4), (30, 17, 8), (9, 3, 8), (5, 6, 3)], "a smaller last group"),
-            in_groups([(3, 5, 8), (1, 7, 4), (7, 1, 8)], "fewer rows than a group"),
+            equals("square grids", SQUARES, best_group, BEST),
+            equals("grids that nothing divides", RAGGED, best_group, BEST),
+            equals("tall ones and wide ones", TALL_AND_WIDE, best_group, BEST),
+            equals("an H200 at 8192", [(64, 64, 264), (64, 64, 132)], best_group, BEST),
         ),
         hints=(
-            "A whole group has group * columns blocks. Which group is it, and where in the group is the block?",
-            "The group's first row is that number times `group`; it has min(rows - first, group) rows.",
-            "In the group: down first, so the place modulo these rows is the row, and the quotient is the column.",
+            "l2.waves(grid, order, in_flight) lists the tiles of every wave, and your footprint says what one reads.",
+            "order is partial(l2.grouped, group=height); add the footprints of all its waves up.",
+            "min(heights, key=…) returns the first of those that are equally good: go from small to large.",
         ),
     ),
     OrderExercise(
@@ -234,12 +231,12 @@ EXERCISES = (
         shapes=SHAPES,
         bench_shape=BENCH,
         tiers=(0.9,),
-        build=with_order,
+        config=GemmConfig(stages=2),
         requires=("cp.async", "ldmatrix", "mma.sync"),
         hints=(
-            "return grouped(block, rows, columns, 8) is nearly all. `rows` and `columns` are plain numbers: the group "
-            "may depend on them. The sweep below timed several.",
-            "The block is known at run time only: cutlass.min takes that, Python's min does not.",
+            "return l2.grouped(block, rows, columns, 8) is nearly all. `rows` and `columns` are plain numbers, so the "
+            "group may depend on them. The sweep below timed several.",
+            "An order of your own has to do with arithmetic alone: the block is known at run time only.",
         ),
     ),
 )

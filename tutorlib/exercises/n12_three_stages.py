@@ -3,10 +3,13 @@
 from dataclasses import dataclass
 from itertools import product
 
-from tutorlib.exercise import Answer, Exercise, Mistake, Outcome, equals, is_placeholder
-from tutorlib.occupancy import A100, H100, SM, blocks_per_sm
-from tutorlib.parts import LoopExercise, PartExercise
-from tutorlib.problem import gemm
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.part import LoopExercise, Part, PartExercise
+from tutorlib.checking.values import Mistake, ValueExercise, attempt, equals
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.measuring.launchers import CuteLauncher
+from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
+from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
@@ -54,42 +57,24 @@ def kernels(*, smem: tuple[int, ...], registers: tuple[int, ...], threads: tuple
 class ConfigExercise(PartExercise):
     """A function without arguments that returns a GemmConfig."""
 
-    def grade(self, answer: Answer) -> Outcome:
-        from tutorlib.compile import CompileFailed, compile_cute
-        from tutorlib.gemm import GemmConfig
+    part: Part = "config"
 
+    def examine_alone(self, answer: Answer) -> Verdict | None:
         if not callable(answer):
-            return self.failed(f"{answer!r} is not a function.")
-        try:
-            config = answer()
-        except NotImplementedError as error:
-            return self.failed("not written yet" if is_placeholder(error) else str(error))
+            raise WrongKind(f"{answer!r} is not a function.")
+        config, fault = attempt(answer, ())
+        if fault:
+            return wrong(fault.what)
         if not isinstance(config, GemmConfig):
-            return self.failed(f"it returns {config!r}, not a GemmConfig.")
+            return wrong(f"it returns {config!r}, not a GemmConfig.")
         if config.stages < 2:
-            return self.failed(f"{config.stages} stage: the loop needs two or more.")
-        try:
-            compiled = compile_cute(self.build(answer), self.specs(self.bench_shape), "sm_80")
-        except CompileFailed as error:
-            return self.failed("it does not compile.", str(error))
-        if compiled.spill_bytes:
-            return self.failed(f"{config} spills {compiled.spill_bytes} bytes of registers in each thread.")
-        return super().grade(answer)
+            return wrong(f"{config.stages} stage: the loop needs two or more.")
+        return None
 
-
-# ----------------------------------------------------------------------------------------------------------------
-
-
-def with_loop(answer: Answer) -> Answer:
-    from tutorlib.gemm import GemmConfig, make_gemm
-
-    return make_gemm(GemmConfig(stages=3), answer)
-
-
-def with_config(answer: Answer) -> Answer:
-    from tutorlib.gemm import in_eights, make_gemm, multistage
-
-    return make_gemm(answer(), multistage, in_eights)
+    def examine(self, kernel: CuteLauncher) -> Verdict | None:
+        if spilled := self.compile_for(kernel, "80").spill_bytes:
+            return wrong(f"it spills {spilled} bytes of registers in each thread.")
+        return super().examine(kernel)
 
 
 EXERCISES = (
@@ -101,7 +86,7 @@ EXERCISES = (
         shapes=SHAPES,
         bench_shape=BENCH,
         tiers=(0.9,),
-        build=with_loop,
+        config=GemmConfig(stages=3),
         stages=(2, 3, 4, 5),
         prefetched=True,
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
@@ -112,7 +97,7 @@ EXERCISES = (
             "that is needed next is always the one before the newest stages - 2 groups.",
         ),
     ),
-    Exercise(
+    ValueExercise(
         id="12.2",
         title="blocks_per_sm",
         points=3,
@@ -145,7 +130,6 @@ EXERCISES = (
         shapes=((512, 512, 512), (129, 200, 72)),
         bench_shape=BENCH,
         tiers=(0.95,),
-        build=with_config,
         requires=("cp.async", "ldmatrix", "mma.sync"),
         hints=(
             "A larger tile does more arithmetic for each byte; a thread's sums are registers, so it needs more warps.",

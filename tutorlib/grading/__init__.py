@@ -18,12 +18,12 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from tutorlib.device import gpu
-from tutorlib.exercise import Outcome
+from tutorlib.checking.exercise import Outcome
 from tutorlib.grading.graft import graft
 from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.submission import BadSubmission, Submitted, read_submission
+from tutorlib.machine.device import gpu
 
 __all__ = ["BadSubmission", "GradingFailed", "Limits", "Scores", "Submitted", "grade", "read_submission"]
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
-from tutorlib.build import parse, student_notebook
-from tutorlib.course import SOLUTIONS
-from tutorlib.exercise import count
+from tutorlib.course.build import student_notebook
+from tutorlib.course.source import parse
 from tutorlib.grading.submission import Submitted
+from tutorlib.paths import SOLUTIONS
+from tutorlib.problems.wrong import count
 
 
 @dataclass

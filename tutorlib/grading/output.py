@@ -5,7 +5,7 @@ from typing import Any
 from ipykernel.iostream import OutStream
 from ipykernel.zmqshell import ZMQInteractiveShell
 
-from tutorlib.check import Printed, TooMuchOutput
+from tutorlib.notebook.check import Printed, TooMuchOutput
 
 TEXT = Printed.LIMIT  # characters a cell may print
 SHOWN = 2**24  # characters a cell may display: a figure, as base64, has some 2**17
@@ -21,11 +21,12 @@ class CappedStream(OutStream):
         super().set_parent(parent)
         self.written = 0
 
-    def write(self, string: str) -> int | None:
+    def write(self, string: str) -> int:
         if self.written > TEXT:
             raise TooMuchOutput(f"it prints more than {TEXT // 1024} kB")
         self.written += len(string)
-        return super().write(string[: TEXT + 1])
+        super().write(string[: TEXT + 1])
+        return len(string)
 
 
 def cap_displays(shell: ZMQInteractiveShell) -> None:
@@ -44,4 +45,4 @@ def cap_displays(shell: ZMQInteractiveShell) -> None:
         return message
 
     shell.events.register("pre_run_cell", new_cell)
-    shell.display_pub.register_hook(refuse_more)
+    shell.display_pub.register_hook(refuse_more)  # type: ignore[attr-defined]  # it is ipykernel's, not IPython's

@@ -23,13 +23,14 @@ import nbval.plugin
 import psutil
 import pytest
 from nbval.kernel import RunningKernel
+from nbval.plugin import IPyNbCell
 
-from tutorlib import device
-from tutorlib.check import RESULTS
-from tutorlib.exercise import Exercise
+from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises import find
 from tutorlib.grading.remote import CannotCross, Lost, judge
-from tutorlib.grading.verdict import spoken
+from tutorlib.grading.verdict import without_head
+from tutorlib.machine import device, versions
+from tutorlib.notebook.check import RESULTS
 
 LARGEST_FILE = 2**30  # bytes that a cell may write to one file
 LARGEST_RECORD = 2**16  # bytes of the results file that one check may write
@@ -97,30 +98,30 @@ class Witness:
         self.results = Path(os.environ[RESULTS])
         self.read_to = 0
 
-    def report(self, event: str, item: pytest.Item, **seen: Any) -> None:
+    def report(self, event: str, item: IPyNbCell, **seen: Any) -> None:
         role = item.cell.metadata.get("tutorlib", {})
         line = {"event": event, "role": role.get("role"), "exercise": role.get("exercise"), **seen}
         self.pipe.write(json.dumps(line) + "\n")
         self.pipe.flush()
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(self, items: list[IPyNbCell]) -> None:
         for item in items:
             if item.cell.metadata.get("tutorlib", {}).get("role") == "answer":
                 item.options.clear()  # a comment such as NBVAL_SKIP in an answer is only a comment
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_protocol(self, item: IPyNbCell) -> Iterator[None]:
         self.new_records()  # a record counts in the cell that wrote it
         self.report("start", item)
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
+    def pytest_runtest_makereport(self, item: IPyNbCell, call: pytest.CallInfo) -> Iterator[None]:
         if call.when == "call" or (call.when == "setup" and call.excinfo):
             self.look(item, call)
         return (yield)
 
-    def look(self, item: pytest.Item, call: pytest.CallInfo) -> None:
+    def look(self, item: IPyNbCell, call: pytest.CallInfo) -> None:
         """Report how a cell went; end the run where its kernel cannot go on."""
         role = item.cell.metadata.get("tutorlib", {})
         end = ending(item, call)
@@ -132,10 +133,10 @@ class Witness:
             seen["record"] = record
             exercise = find(role["exercise"])
             try:
-                if exercise.needs != "cpu":
+                if exercise.needs:
                     seen["excused"] = lacks(exercise)
                     if record["status"] in ("error", "timeout"):  # after it nothing runs on this kernel's GPU
-                        end = record["status"], spoken(exercise, record["message"])
+                        end = record["status"], without_head(exercise, record["message"])
                 elif record["points"]:
                     seen["judged"] = self.judge(item, exercise)
             except CannotCross:
@@ -146,7 +147,7 @@ class Witness:
             item.session.shouldstop = "the kernel cannot go on"
         self.report("end", item, end=end, **seen)
 
-    def judge(self, item: pytest.Item, exercise: Exercise) -> float:
+    def judge(self, item: IPyNbCell, exercise: Exercise) -> float:
         """The points that the answer in the kernel gets when it is judged out here."""
         door = self.results.with_name("judge.sock")
         name = ast.parse(item.cell.source).body[0].value.args[1].id  # the cell is check("02.5", name)
@@ -182,7 +183,7 @@ class Witness:
 
 def lacks(exercise: Exercise) -> bool:
     """Whether this machine cannot run a kernel exercise, for want of a GPU or of a package."""
-    return device.why_not(exercise.needs) is not None or None in device.packages().values()
+    return bool(exercise.needs and device.why_not(exercise.needs)) or None in versions.packages().values()
 
 
 def parsed(line: str) -> Any:
@@ -192,7 +193,7 @@ def parsed(line: str) -> Any:
         return None
 
 
-def ending(item: pytest.Item, call: pytest.CallInfo) -> tuple[str, str] | None:
+def ending(item: IPyNbCell, call: pytest.CallInfo) -> tuple[str, str] | None:
     """("timeout" or "error", what happened) where this cell ended or blocked its kernel, else None."""
     if item.parent.timed_out:
         return "timeout", f"no result after {item.config.option.nbval_cell_timeout:g} seconds"
@@ -205,7 +206,7 @@ def ending(item: pytest.Item, call: pytest.CallInfo) -> tuple[str, str] | None:
     return None
 
 
-def raised(item: pytest.Item) -> str:
+def raised(item: IPyNbCell) -> str:
     """The exception that ended the cell, "NameError: name 'x' is not defined", or ""."""
     errors = [output for output in item.test_outputs or () if output.output_type == "error"]
     return f"{errors[-1].ename}: {errors[-1].evalue}" if errors else ""

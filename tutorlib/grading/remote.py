@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tutorlib.exercise import Answer, Exercise, Outcome
+from tutorlib.checking.exercise import Answer, Exercise, Outcome
 
 CONNECT_S = 10.0
 LARGEST_REPLY = 2**28  # bytes

@@ -16,12 +16,13 @@ import nbformat
 import psutil
 from nbformat import NotebookNode
 
-from tutorlib.check import RESULTS
-from tutorlib.course import ROOT
-from tutorlib.exercise import Outcome
+from tutorlib.checking.exercise import Outcome, Status
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.graft import Graft
 from tutorlib.grading.verdict import verdict
+from tutorlib.measuring.recorded import RECORDED
+from tutorlib.notebook.check import RESULTS
+from tutorlib.paths import ROOT
 
 SLACK_S = 60.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
 LARGEST_LINE = 2**20  # bytes of one report
@@ -66,7 +67,7 @@ async def run(graft: Graft, limits: Limits, junit: Path | None, outcomes: dict[s
     Returns the outcome of the answer that ended the run before its time, None where the notebook came to its end.
     """
     running = ""  # the exercise whose answer ran last
-    end: list[str] | None = None
+    end: tuple[Status, str] | None = None
     answer: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="tutor-", ignore_cleanup_errors=True) as folder:
         try:
@@ -77,13 +78,13 @@ async def run(graft: Graft, limits: Limits, junit: Path | None, outcomes: dict[s
                     if report["event"] == "start":
                         running = exercise if exercise in graft.answers else running
                     elif report["end"]:
-                        end = report["end"]
+                        end = tuple(report["end"])
                     elif report["role"] == "answer":
                         answer = report
                     elif report["role"] == "check" and exercise in graft.answers and exercise not in outcomes:
                         outcomes[exercise] = verdict(find(exercise), answer, report)
         except TimeoutError:
-            end = ["timeout", "no end of it, and it could not be interrupted"]
+            end = "timeout", "no end of it, and it could not be interrupted"
         if end is None and graft.answers.keys() <= outcomes.keys():
             return None
         status, what = end or ("error", "it ended the grading run")
@@ -106,7 +107,7 @@ async def pytest_child(
     (folder / "pytest.ini").touch()
     write_kernelspec(folder)
     read, write = os.pipe()
-    command = [sys.executable, "-m", "pytest", "-c", folder / "pytest.ini", "-p", "no:cacheprovider"]
+    command: list[str | Path] = [sys.executable, "-m", "pytest", "-c", folder / "pytest.ini", "-p", "no:cacheprovider"]
     command += ["-p", "nbval.plugin", "-p", "tutorlib.grading.plugin", "--nbval-lax", "--nbval-kernel-name", KERNEL]
     command += ["--nbval-cell-timeout", str(limits.seconds), "--tutor-memory", str(limits.memory)]
     command += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), path]
@@ -141,8 +142,8 @@ def write_kernelspec(folder: Path) -> None:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """This process's environment, without what it says to its own pytest, writing to `folder` alone."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    """This process's environment, writing to `folder` alone, without what its own pytest and evidence are told."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", RECORDED))}
     path = os.pathsep.join(filter(None, (str(ROOT), kept.get("PYTHONPATH"))))
     here = dict.fromkeys(
         ("JUPYTER_PATH", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "TMPDIR"), str(folder)

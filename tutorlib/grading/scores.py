@@ -2,15 +2,15 @@
 
 import os
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from tutorlib import device
-from tutorlib.exercise import Outcome
+from tutorlib.checking.exercise import Outcome
+from tutorlib.machine import versions
 
 STYLES = {
     "passed": "green",
@@ -49,7 +49,7 @@ class Scores:
             "machine": machine(),
             "points": self.points,
             "max_points": self.max_points,
-            "exercises": [asdict(outcome) for outcome in self.outcomes],
+            "exercises": [outcome.as_json() for outcome in self.outcomes],
         }
 
     def table(self) -> Table:
@@ -77,4 +77,4 @@ class Scores:
 def machine() -> dict[str, Any]:
     """Where this was graded."""
     here = {"platform": platform.platform(), "python": platform.python_version(), "cores": os.cpu_count()}
-    return here | device.this_machine()
+    return here | versions.this_machine()

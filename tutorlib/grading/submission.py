@@ -14,7 +14,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from tutorlib.course import EXERCISE_ID, SOLUTIONS, notebook_names
+from tutorlib.paths import EXERCISE_ID, SOLUTIONS, notebook_names
 
 ANSWER_ID = re.compile(r"answer-(\d\d)-(\d+)")
 

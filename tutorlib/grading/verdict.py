@@ -3,7 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from tutorlib.exercise import Exercise, Outcome, count
+from tutorlib.checking.exercise import Exercise, Outcome
+from tutorlib.problems.wrong import count
 
 LONGEST_MESSAGE = 4000  # characters
 
@@ -23,7 +24,7 @@ def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -
         return exercise.outcome(
             "error", 0, tidy(f"check came to no verdict: {check['raised'] or 'nothing was recorded'}")
         )
-    status, message = record["status"], spoken(exercise, record["message"])
+    status, message = record["status"], without_head(exercise, record["message"])
     if status == "not_run" and check.get("excused"):
         return exercise.outcome("not_run", 0, message)
     if status not in ("passed", "partial") or not record["points"] > 0:  # NaN is not
@@ -41,10 +42,10 @@ def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -
             "error", 0, tidy(f"check did not end as it recorded: {check['raised'] or 'it raised nothing'}")
         )
     outcome = exercise.outcome(status, points, message)
-    return outcome if exercise.needs == "cpu" else replace(outcome, measurement=record.get("measurement"))
+    return outcome if exercise.needs is None else replace(outcome, measurement=record.get("measurement"))
 
 
-def spoken(exercise: Exercise, message: str) -> str:
+def without_head(exercise: Exercise, message: str) -> str:
     """A message of `check` without the id and title in front, which the table shows anyway."""
     for mark in "✓✗–":
         message = message.removeprefix(f"{mark} {exercise.id} {exercise.title}: ")

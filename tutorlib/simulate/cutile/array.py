@@ -1,4 +1,4 @@
-"""Arrays: tensors in memory, with bounds and who stored what."""
+"""Arrays: memory as a kernel's parameters show it."""
 
 from dataclasses import dataclass, replace
 
@@ -6,35 +6,23 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.simulate.cutile.box import Box, padding_value
-from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE, fit
+from tutorlib.simulate.cutile.dtypes import CARRIER, FROM_TORCH, STORAGE
 from tutorlib.simulate.cutile.errors import NotSimulated
 from tutorlib.simulate.cutile.findings import Launch
-from tutorlib.simulate.cutile.gather_scatter import Places
+from tutorlib.simulate.cutile.memory import NOBODY, Memory
 from tutorlib.simulate.cutile.raw_memory import RawMemory
 from tutorlib.simulate.cutile.tile import Tile, Value, as_shape
 from tutorlib.simulate.cutile.tile_space import TiledView
 
-NOBODY = -1  # in Array.writer: no block has stored here
-
 
 @dataclass(frozen=True)
-class Array:
-    """A parameter of a kernel, or a slice of one: a view of a tensor.
+class Array(Memory):
+    """A parameter of a kernel, or a slice of one.
 
-    data: the tensor in its storage dtype, written in place.
-    writer: which block (by its place in the order) stored each element last; the shape of data.
     index_dtype: of shapes and strides, int32 unless the parameter is annotated.
     static_shape, static_strides: axes whose size or stride the annotation made a constant.
-    origin: where a slice starts in its parameter, for messages.
     """
 
-    name: str
-    dtype: ct.DType
-    data: Tensor
-    writer: Tensor
-    launch: Launch
-    origin: tuple[int, ...]
     index_dtype: ct.DType = ct.int32
     static_shape: frozenset[int] = frozenset()
     static_strides: frozenset[int] = frozenset()
@@ -54,10 +42,6 @@ class Array:
             frozenset(axis % n for axis in annotation.static_shape_dims),
             frozenset(axis % n for axis in annotation.static_stride_dims),
         )
-
-    @property
-    def ndim(self) -> int:
-        return self.data.ndim
 
     @property
     def shape(self) -> tuple[Value, ...]:
@@ -98,65 +82,3 @@ class Array:
         if name.startswith("__"):
             raise AttributeError(name)
         raise NotSimulated(f"Array.{name}")
-
-    def read(self, box: Box, padding: ct.PaddingMode) -> Tensor:
-        """The box in the dtype's carrier, what is outside filled by the padding mode."""
-        if box.outside:
-            self.launch.notice("outside", self.name, f"loads {box}, which lies outside {self}")
-        self.notice_race(box.inside, box)
-        data = fit(self.data[box.inside], self.dtype)
-        if box.whole:
-            return data.clone()
-        padded = torch.full(box.size, padding_value(padding, self), dtype=CARRIER[self.dtype])
-        padded[box.part] = data
-        return padded
-
-    def write(self, box: Box, data: Tensor) -> None:
-        """Store the part of the data that is inside. data: in the dtype's carrier, of the box's size."""
-        if box.outside:
-            self.launch.notice("outside", self.name, f"stores {box}, which lies outside {self}")
-        new = data[box.part].to(self.data.dtype)
-        self.notice_overlap(box.inside, new, box)
-        self.data[box.inside] = new
-        self.writer[box.inside] = self.launch.number
-
-    def notice_race(self, where: tuple, what: Box | Places) -> None:
-        others = foreign(self.writer[where], self.launch.number)
-        if others.any():
-            by = self.launch.show(int(self.writer[where][others][0]))
-            self.launch.notice(
-                "race", self.name, f"loads {what}, which block {by} stores in the same launch: before or after?"
-            )
-
-    def notice_overlap(self, where: tuple, new: Tensor, what: Box | Places) -> None:
-        """Storing once more what is there already is no fault, so values are compared, NaN equal to NaN."""
-        others = foreign(self.writer[where], self.launch.number)
-        if not others.any():
-            return
-        old = self.data[where]
-        changed = others & (fit(old, self.dtype) != fit(new, self.dtype)) & ~((old != old) & (new != new))
-        if changed.any():
-            by = self.launch.show(int(self.writer[where][changed][0]))
-            self.launch.notice(
-                "overlap", self.name, f"stores {what}, where block {by} stored other values: either may win"
-            )
-
-    def __str__(self) -> str:
-        return f"{self.name} of shape {tuple(self.data.shape)}"
-
-
-def foreign(writer: Tensor, me: int) -> Tensor:
-    return (writer != NOBODY) & (writer != me)
-
-
-def never_stored(array: Array) -> str:
-    """A sentence about the elements that no block stored; "" where all were, or none."""
-    missing = array.writer == NOBODY
-    if not missing.any() or missing.all():
-        return ""
-    where = missing.nonzero()
-    spans = (f"{int(low)}:{int(high) + 1}" for low, high in zip(where.amin(0), where.amax(0), strict=True))
-    return (
-        f"{len(where):,} of the {missing.numel():,} elements of {array.name} are never stored: "
-        f"they lie in {array.name}[{', '.join(spans)}]"
-    )

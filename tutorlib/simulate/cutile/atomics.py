@@ -1,19 +1,14 @@
 """Atomics: elements that repeat in one tile of indices take turns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from tutorlib.simulate.cutile.dtypes import CARRIER, fit
 from tutorlib.simulate.cutile.gather_scatter import Places, places
+from tutorlib.simulate.cutile.memory import Memory
 from tutorlib.simulate.cutile.tile import Tile, Value, convert
-
-if TYPE_CHECKING:
-    from tutorlib.simulate.cutile.array import Array
 
 
 def atomic(change: Callable[..., Tensor], gives_first: bool = False) -> Callable:
@@ -24,7 +19,7 @@ def atomic(change: Callable[..., Tensor], gives_first: bool = False) -> Callable
     """
 
     def apply(
-        array: Array, indices, /, *operands: Value, mask=None, check_bounds=True, memory_order=None, memory_scope=None
+        array: Memory, indices, /, *operands: Value, mask=None, check_bounds=True, memory_order=None, memory_scope=None
     ):
         array.launch.synchronised = True
         at = places(array, indices, mask, check_bounds)

@@ -1,35 +1,32 @@
-"""Boxes: where a tile lies in an array, and what stands for the elements beyond it."""
-
-from __future__ import annotations
+"""Boxes: where a tile lies in memory, and what stands for the elements beyond it."""
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import cuda.tile as ct
+import torch
+from torch import Tensor
 
-from tutorlib.simulate.cutile.dtypes import Number
-
-if TYPE_CHECKING:
-    from tutorlib.simulate.cutile.array import Array
+from tutorlib.simulate.cutile.dtypes import CARRIER, Number, fit
+from tutorlib.simulate.cutile.memory import Memory
 
 
 @dataclass(frozen=True)
 class Box:
-    """A box of elements of an array, which may reach beyond it.
+    """A box of elements of memory, which may reach beyond it.
 
-    start, size: by array axis.
+    start, size: by axis.
     inside: the elements of it that exist, part: their places in the box.
     """
 
-    array: Array
+    memory: Memory
     start: tuple[int, ...]
     size: tuple[int, ...]
 
     @cached_property
     def bounds(self) -> list[tuple[int, int]]:
         """From and to by axis, cut at the array's ends."""
-        limits = zip(self.start, self.size, self.array.data.shape, strict=True)
+        limits = zip(self.start, self.size, self.memory.data.shape, strict=True)
         cut = ((min(max(start, 0), n), min(max(start + size, 0), n)) for start, size, n in limits)
         return list(cut)
 
@@ -51,15 +48,38 @@ class Box:
     def outside(self) -> bool:
         return any(high == low for low, high in self.bounds)
 
+    def read(self, padding: ct.PaddingMode) -> Tensor:
+        """In the dtype's carrier, what is outside filled by the padding mode."""
+        memory = self.memory
+        if self.outside:
+            memory.launch.notice("outside", memory.name, f"loads {self}, which lies outside {memory}")
+        memory.notice_race(self.inside, self)
+        data = fit(memory.data[self.inside], memory.dtype)
+        if self.whole:
+            return data.clone()
+        padded = torch.full(self.size, padding_value(padding, memory), dtype=CARRIER[memory.dtype])
+        padded[self.part] = data
+        return padded
+
+    def write(self, data: Tensor) -> None:
+        """Store the part of the data that is inside. data: in the dtype's carrier, of the box's size."""
+        memory = self.memory
+        if self.outside:
+            memory.launch.notice("outside", memory.name, f"stores {self}, which lies outside {memory}")
+        new = data[self.part].to(memory.data.dtype)
+        memory.notice_overlap(self.inside, new, self)
+        memory.data[self.inside] = new
+        memory.writer[self.inside] = memory.launch.number
+
     def __str__(self) -> str:
-        starts = [start + o for start, o in zip(self.start, self.array.origin, strict=True)]
+        starts = [start + o for start, o in zip(self.start, self.memory.origin, strict=True)]
         places = (f"{start}:{start + size}" for start, size in zip(starts, self.size, strict=True))
-        return f"{self.array.name}[{', '.join(places)}]"
+        return f"{self.memory.name}[{', '.join(places)}]"
 
 
-def padding_value(mode: ct.PaddingMode, array: Array) -> Number:
+def padding_value(mode: ct.PaddingMode, memory: Memory) -> Number:
     return {
-        ct.PaddingMode.UNDETERMINED: array.launch.undetermined(array.dtype),
+        ct.PaddingMode.UNDETERMINED: memory.launch.undetermined(memory.dtype),
         ct.PaddingMode.ZERO: 0,
         ct.PaddingMode.NEG_ZERO: -0.0,
         ct.PaddingMode.NAN: float("nan"),

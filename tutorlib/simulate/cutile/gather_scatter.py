@@ -1,9 +1,6 @@
 """Loads and stores of single elements: gather, scatter and advanced indexing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import cuda.tile as ct
 import torch
@@ -11,10 +8,8 @@ from torch import Tensor
 
 from tutorlib.simulate.cutile.box import padding_value
 from tutorlib.simulate.cutile.dtypes import CARRIER, fit
+from tutorlib.simulate.cutile.memory import Memory
 from tutorlib.simulate.cutile.tile import Tile, Value, convert, tile_of
-
-if TYPE_CHECKING:
-    from tutorlib.simulate.cutile.array import Array
 
 
 @dataclass(frozen=True)
@@ -25,7 +20,7 @@ class Places:
     wanted: which of them exist and are not masked out.
     """
 
-    array: Array
+    array: Memory
     index: tuple[Tensor, ...]
     wanted: Tensor
 
@@ -41,7 +36,7 @@ class Places:
         )
 
 
-def places(array: Array, indices, mask: Value | None, check_bounds: bool) -> Places:
+def places(array: Memory, indices, mask: Value | None, check_bounds: bool) -> Places:
     parts = indices if isinstance(indices, tuple) else (indices,)
     if not array.ndim:  # torch indexes the one element of a 0-d tensor as that of a vector
         array, parts = replace(array, data=array.data.view(1), writer=array.writer.view(1), origin=(0,)), (0,)
@@ -56,7 +51,7 @@ def places(array: Array, indices, mask: Value | None, check_bounds: bool) -> Pla
     return Places(array, tuple(torch.where(exists, axis, 0) for axis in index), wanted)
 
 
-def gather(array: Array, indices, /, *, mask=None, padding_value=0, check_bounds=True, latency=None) -> Tile:
+def gather(array: Memory, indices, /, *, mask=None, padding_value=0, check_bounds=True, latency=None) -> Tile:
     return Tile(take(places(array, indices, mask, check_bounds), convert(padding_value, array.dtype)), array.dtype)
 
 
@@ -68,7 +63,7 @@ def take(at: Places, padding: Tensor) -> Tensor:
     return torch.where(at.wanted, fit(array.data[at.index], array.dtype), padding)
 
 
-def scatter(array: Array, indices, value: Value, /, *, mask=None, check_bounds=True, latency=None) -> None:
+def scatter(array: Memory, indices, value: Value, /, *, mask=None, check_bounds=True, latency=None) -> None:
     put(places(array, indices, mask, check_bounds), convert(value, array.dtype))
 
 
@@ -95,7 +90,7 @@ class Slice:
     length: int
 
 
-def advanced_places(array: Array, indices: tuple) -> Places:
+def advanced_places(array: Memory, indices: tuple) -> Places:
     """One index tile and slices: every combination of their elements."""
     spread = []
     for axis, part in enumerate(indices):
@@ -105,11 +100,11 @@ def advanced_places(array: Array, indices: tuple) -> Places:
 
 
 def load_advanced_indexing(
-    array: Array, indices, /, *, padding_mode=ct.PaddingMode.UNDETERMINED, latency=None, allow_tma=None
+    array: Memory, indices, /, *, padding_mode=ct.PaddingMode.UNDETERMINED, latency=None, allow_tma=None
 ) -> Tile:
     padding = torch.tensor(padding_value(padding_mode, array), dtype=CARRIER[array.dtype])
     return Tile(take(advanced_places(array, indices), padding), array.dtype)
 
 
-def store_advanced_indexing(array: Array, indices, tile: Value, /, *, latency=None, allow_tma=None) -> None:
+def store_advanced_indexing(array: Memory, indices, tile: Value, /, *, latency=None, allow_tma=None) -> None:
     put(advanced_places(array, indices), convert(tile, array.dtype))

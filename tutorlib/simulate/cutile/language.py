@@ -6,6 +6,7 @@ a tile's operators never pass through it, so those had to be replaced either way
 """
 
 import builtins
+import inspect
 import operator
 import re
 from collections.abc import Callable, Iterator
@@ -91,7 +92,7 @@ def printf(format: str, *args: Value) -> None:
 class Range:
     """A loop's range: its variable is a scalar known at run time only, unless ct.static_iter unrolls the loop."""
 
-    def __init__(self, *bounds: Value) -> None:
+    def __init__(self, *bounds: Tile | int) -> None:
         self.dtype = ct.int32
         for bound in bounds:
             self.dtype = common(Tile(torch.tensor(0), self.dtype), bound)
@@ -185,9 +186,7 @@ class Rebound:
 
 def undecorated(function: FunctionType) -> FunctionType:
     """The reader's function under @ct.function; other decorators stay."""
-    while function.__globals__.get("__name__", "").startswith("cuda.tile."):
-        function = function.__wrapped__
-    return function
+    return inspect.unwrap(function, stop=lambda f: not f.__globals__.get("__name__", "").startswith("cuda.tile."))
 
 
 def names(code: CodeType) -> set[str]:

@@ -11,11 +11,14 @@ from tutorlib.simulate.cutile.dtypes import CARRIER, dtype_of, promote
 from tutorlib.simulate.cutile.tile import (
     Tile,
     Value,
+    accumulation_dtype,
+    add,
     as_shape,
     check_rounding,
     convert,
     maximum,
     minimum,
+    mul,
     storage,
     tile_of,
 )
@@ -37,7 +40,7 @@ def ones(shape, dtype) -> Tile:
 def arange(size: int, /, *, dtype, start: Value = 0, step: Value = 1) -> Tile:
     dtype = dtype_of(dtype)
     places = Tile(torch.arange(int(size), dtype=CARRIER[dtype]), dtype)
-    return places * astype(step, dtype) + astype(start, dtype)
+    return add(mul(places, astype(step, dtype)), astype(start, dtype))
 
 
 def astile(value, /, *, dtype) -> Tile:
@@ -89,14 +92,9 @@ def cat(tiles: tuple[Tile, ...], /, axis: int) -> Tile:
     return Tile(torch.cat([convert(t, dtype) for t in tiles], int(axis)), dtype)
 
 
-def accumulation_dtype(x: ct.DType, acc: ct.DType) -> torch.dtype:
-    """What a tensor core sums in: fp16 results too are rounded once from fp32 here, which is at least as exact."""
-    return torch.float64 if acc == ct.float64 else torch.int32 if acc == ct.int32 else torch.float32
-
-
 def mma(x: Tile, y: Tile, /, acc: Tile, *, use_fast_acc: bool = False) -> Tile:
     """x @ y + acc in acc's dtype. Products of fp16, bf16, tf32 and fp8 numbers are exact in the sum's fp32."""
-    wide = accumulation_dtype(x.dtype, acc.dtype)
+    wide = accumulation_dtype(acc.dtype)
     total = torch.matmul(x.data.to(wide), y.data.to(wide)) + acc.data.to(wide)
     return Tile(total, ct.float32).astype(acc.dtype) if wide == torch.float32 else Tile(total, acc.dtype)
 
@@ -106,16 +104,6 @@ def mma_scaled(x: Tile, x_scale: Tile, y: Tile, y_scale: Tile, /, acc: Tile) -> 
     scaled_x = x.data * x_scale.data.repeat_interleave(x.shape[-1] // x_scale.shape[-1], -1)
     scaled_y = y.data * y_scale.data.repeat_interleave(y.shape[-2] // y_scale.shape[-2], -2)
     return Tile(torch.matmul(scaled_x, scaled_y) + acc.data, acc.dtype)
-
-
-def matmul(x: Tile, y: Tile, /) -> Tile:
-    dtype = promote(x.dtype, y.dtype)
-    acc = {ct.float64: ct.float64, ct.int8: ct.int32, ct.uint8: ct.int32}.get(dtype, ct.float32)
-    wide = accumulation_dtype(dtype, acc)
-    return Tile(torch.matmul(convert(x, dtype).to(wide), convert(y, dtype).to(wide)), acc).astype(dtype)
-
-
-Tile.__matmul__ = matmul
 
 
 def axes_of(x: Tile, axis) -> tuple[int, ...]:

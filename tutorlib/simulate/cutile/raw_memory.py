@@ -1,19 +1,14 @@
 """Raw memory: loads, stores and atomics by offsets in elements."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import cuda.tile as ct
 
 from tutorlib.simulate.cutile.atomics import ATOMICS
 from tutorlib.simulate.cutile.gather_scatter import gather, scatter
+from tutorlib.simulate.cutile.memory import Memory
 from tutorlib.simulate.cutile.tile import Tile, Value
-
-if TYPE_CHECKING:
-    from tutorlib.simulate.cutile.array import Array
 
 
 @dataclass(frozen=True)
@@ -23,7 +18,7 @@ class RawMemory:
     flat: all of the memory as an array of one axis.
     """
 
-    flat: Array
+    flat: Memory
 
     @property
     def dtype(self) -> ct.DType:

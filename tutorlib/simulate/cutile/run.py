@@ -9,11 +9,12 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
-from tutorlib.simulate.cutile.array import Array, never_stored
+from tutorlib.simulate.cutile.array import Array
 from tutorlib.simulate.cutile.dtypes import CARRIER, Number, poison
 from tutorlib.simulate.cutile.errors import NotSimulated
 from tutorlib.simulate.cutile.findings import Finding, Launch
 from tutorlib.simulate.cutile.language import Language, Rebinder
+from tutorlib.simulate.cutile.memory import never_stored
 from tutorlib.simulate.cutile.signature import Parameter, function_of, parameters, refuse
 from tutorlib.simulate.cutile.tile import Tile
 
@@ -44,7 +45,8 @@ def run(
     if not isinstance(kernel, ct.kernel):
         raise TypeError(f"{getattr(kernel, '__name__', kernel)!s} is not a @ct.kernel")
     refuse(kernel, args, arch)
-    launch = Launch(tuple(grid) + (1,) * (3 - len(grid)), undetermined)
+    x, y, z = *grid, *(1,) * (3 - len(grid))
+    launch = Launch((x, y, z), undetermined)
     arrays: list[Array] = []
     values = [value(p, arg, launch, arrays) for p, arg in zip(parameters(kernel), args, strict=True)]
     body = Rebinder(Language(launch)).function(function_of(kernel))

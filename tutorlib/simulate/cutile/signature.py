@@ -2,8 +2,9 @@
 
 import inspect
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from io import BytesIO
+from types import FunctionType
 from typing import Any
 
 import cuda.tile as ct
@@ -22,7 +23,7 @@ from torch import Tensor
 from tutorlib.simulate.cutile.dtypes import FROM_TORCH
 
 
-def function_of(kernel: ct.kernel) -> Callable[..., None]:
+def function_of(kernel: ct.kernel) -> FunctionType:
     """The Python function under @ct.kernel. cuTile has no public name for it."""
     return kernel._pyfunc
 

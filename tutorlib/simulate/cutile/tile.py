@@ -4,7 +4,6 @@ A Python number among the operands is a constant. Constants are loosely typed (s
 operation of constants alone gives a constant.
 """
 
-import builtins
 import math
 import operator
 from collections.abc import Callable
@@ -30,7 +29,7 @@ class Tile:
     """data: a tensor of the dtype's carrier (dtypes.CARRIER), never written to."""
 
     __slots__ = ("data", "dtype")
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # its == gives a tile
 
     def __init__(self, data: Tensor, dtype: ct.DType) -> None:
         self.data, self.dtype = data, dtype
@@ -71,6 +70,10 @@ class Tile:
         data[subtile(index, tuple(part.shape) or (1,) * self.ndim)] = part
         return Tile(data, self.dtype)
 
+    def mapped(self, function: Callable[[Tensor], Tensor]) -> "Tile":
+        """The same dtype, each element by one of torch's functions."""
+        return Tile(fit(function(self.data), self.dtype), self.dtype)
+
     def __getitem__(self, key) -> "Tile":
         """New axes of size 1: x[:, None]."""
         return Tile(self.data[key], self.dtype)
@@ -82,7 +85,7 @@ class Tile:
         return self.data.item()
 
     def __index__(self) -> int:
-        return operator.index(self.number())
+        return operator.index(self.number())  # type: ignore[arg-type]  # raises TypeError for a float, as it should
 
     def __bool__(self) -> bool:
         return bool(self.number())
@@ -100,16 +103,19 @@ class Tile:
         return f"<tile {self.dtype.name}, shape {self.shape}>"
 
     def __neg__(self) -> "Tile":
-        return negative(self)
+        return (+self).mapped(torch.neg)
 
     def __pos__(self) -> "Tile":
         return self.astype(ct.int32) if self.dtype == ct.bool_ else self
 
     def __invert__(self) -> "Tile":
-        return bitwise_not(self)
+        return self.mapped(torch.bitwise_not)
 
     def __abs__(self) -> "Tile":
-        return abs(self)
+        return self if self.dtype == ct.bool_ else self.mapped(torch.abs)
+
+    def __matmul__(self, other: "Tile") -> "Tile":
+        return matmul(self, other)
 
 
 def as_shape(shape) -> tuple[int, ...]:
@@ -235,12 +241,16 @@ def where(condition: Value, x: Value, y: Value, /) -> Tile:
     return Tile(torch.where(chosen, convert(x, dtype), convert(y, dtype)), dtype)
 
 
-def unary(function: Callable, x: Value, promoted: dict[int, ct.DType]) -> Value:
-    """promoted: the dtype to which booleans (0) and integers (1) are converted first."""
-    if not isinstance(x, Tile):
-        return function(torch.tensor(x, dtype=torch.float64 if isinstance(x, float) else torch.int64)).item()
-    x = x.astype(promoted.get(category(x.dtype), x.dtype))
-    return Tile(fit(function(x.data), x.dtype), x.dtype)
+def accumulation_dtype(acc: ct.DType) -> torch.dtype:
+    """What a tensor core sums in: fp16 results too are rounded once from fp32 here, which is at least as exact."""
+    return torch.float64 if acc == ct.float64 else torch.int32 if acc == ct.int32 else torch.float32
+
+
+def matmul(x: Tile, y: Tile, /) -> Tile:
+    dtype = promote(x.dtype, y.dtype)
+    acc = {ct.float64: ct.float64, ct.int8: ct.int32, ct.uint8: ct.int32}.get(dtype, ct.float32)
+    wide = accumulation_dtype(acc)
+    return Tile(torch.matmul(convert(x, dtype).to(wide), convert(y, dtype).to(wide)), acc).astype(dtype)
 
 
 def float_function(function: Callable) -> Callable:
@@ -248,7 +258,9 @@ def float_function(function: Callable) -> Callable:
 
     def apply(x, /, *, rounding_mode=None, flush_to_zero=False):
         check_rounding(rounding_mode)
-        return unary(function, x if isinstance(x, Tile) else float(x), {0: ct.float32, 1: ct.float32})
+        if not isinstance(x, Tile):
+            return function(torch.tensor(float(x), dtype=torch.float64)).item()
+        return (x if category(x.dtype) == 2 else x.astype(ct.float32)).mapped(function)
 
     return apply
 
@@ -268,25 +280,16 @@ tanh = float_function(torch.tanh)
 
 
 def floor(x: Value, /) -> Value:
-    return unary(torch.floor, x, {}) if isinstance(x, Tile) else math.floor(x)
+    return x.mapped(torch.floor) if isinstance(x, Tile) else math.floor(x)
 
 
 def ceil(x: Value, /) -> Value:
-    return unary(torch.ceil, x, {}) if isinstance(x, Tile) else math.ceil(x)
+    return x.mapped(torch.ceil) if isinstance(x, Tile) else math.ceil(x)
 
 
-def abs(x: Value, /) -> Value:
-    if not isinstance(x, Tile):
-        return builtins.abs(x)
-    return x if x.dtype == ct.bool_ else unary(torch.abs, x, {})
-
-
-def negative(x: Value, /) -> Value:
-    return unary(torch.neg, x, {0: ct.int32}) if isinstance(x, Tile) else -x
-
-
-def bitwise_not(x: Value, /) -> Value:
-    return unary(torch.bitwise_not, x, {}) if isinstance(x, Tile) else ~x
+abs = operator.abs
+negative = operator.neg
+bitwise_not = operator.invert
 
 
 def isnan(x: Value, /) -> Tile | bool:

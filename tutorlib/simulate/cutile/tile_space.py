@@ -1,19 +1,14 @@
 """Loads and stores by an index that counts tiles."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import cuda.tile as ct
 import torch
 
 from tutorlib.simulate.cutile.atomics import ATOMICS
 from tutorlib.simulate.cutile.box import Box
+from tutorlib.simulate.cutile.memory import Memory
 from tutorlib.simulate.cutile.tile import Tile, Value, as_shape, convert
-
-if TYPE_CHECKING:
-    from tutorlib.simulate.cutile.array import Array
 
 
 def axis_order(order, ndim: int) -> tuple[int, ...]:
@@ -22,7 +17,7 @@ def axis_order(order, ndim: int) -> tuple[int, ...]:
     return tuple(named[order]) if isinstance(order, str) else tuple(int(axis) % ndim for axis in order)
 
 
-def box_at(array: Array, index, shape: tuple[int, ...], steps: tuple[int, ...], order: tuple[int, ...]) -> Box:
+def box_at(array: Memory, index, shape: tuple[int, ...], steps: tuple[int, ...], order: tuple[int, ...]) -> Box:
     """The box of a tile: index, shape and steps by tile axis, the box by array axis."""
     start, size = [0] * array.ndim, [0] * array.ndim
     for axis, i, n, step in zip(order, as_shape(index), shape, steps, strict=True):
@@ -30,14 +25,14 @@ def box_at(array: Array, index, shape: tuple[int, ...], steps: tuple[int, ...], 
     return Box(array, tuple(start), tuple(size))
 
 
-def num_tiles(array: Array, /, axis: int, shape, order="C") -> Tile:
+def num_tiles(array: Memory, /, axis: int, shape, order="C") -> Tile:
     shape = as_shape(shape) or (1,) * array.ndim
     size = array.data.shape[axis_order(order, array.ndim)[int(axis)]]
     return Tile(torch.tensor(-(-size // shape[int(axis)]), dtype=torch.int32), ct.int32)
 
 
 def load(
-    array: Array,
+    array: Memory,
     /,
     index,
     shape,
@@ -55,12 +50,12 @@ def load(
     size = as_shape(shape) or (1,) * array.ndim
     box = box_at(array, index, size, size, axes)
     require_inside(box, check_bounds, "loads")
-    data = array.read(box, padding_mode).permute(axes)
+    data = box.read(padding_mode).permute(axes)
     return Tile(data.reshape(as_shape(shape)), array.dtype)
 
 
 def store(
-    array: Array,
+    array: Memory,
     /,
     index,
     tile: Value,
@@ -78,20 +73,20 @@ def store(
     data = data if data.ndim else data.reshape((1,) * array.ndim)
     box = box_at(array, index, tuple(data.shape), tuple(data.shape), axes)
     require_inside(box, check_bounds, "stores")
-    array.write(box, data.permute(inverse(axes)))
+    box.write(data.permute(inverse(axes)))
 
 
 def inverse(axes: tuple[int, ...]) -> list[int]:
     return sorted(range(len(axes)), key=axes.__getitem__)
 
 
-def synchronise(array: Array, memory_order: ct.MemoryOrder) -> None:
+def synchronise(array: Memory, memory_order: ct.MemoryOrder) -> None:
     array.launch.synchronised |= memory_order != ct.MemoryOrder.WEAK
 
 
 def require_inside(box: Box, check_bounds: bool, verb: str) -> None:
     if not check_bounds and not box.whole:
-        array = box.array
+        array = box.memory
         array.launch.notice("outside", array.name, f"{verb} {box} with check_bounds=False; it is not all in {array}")
 
 
@@ -99,7 +94,7 @@ def require_inside(box: Box, check_bounds: bool, verb: str) -> None:
 class TiledView:
     """An array cut into tiles of one shape, whose origins are `traversal_steps` elements apart."""
 
-    array: Array
+    array: Memory
     tile_shape: tuple[int, ...]
     traversal_steps: tuple[int, ...]
     padding_mode: ct.PaddingMode
@@ -119,12 +114,12 @@ class TiledView:
     def load(self, index, *, check_bounds=True, latency=None, allow_tma=None) -> Tile:
         box = self.box(index)
         require_inside(box, check_bounds, "loads")
-        return Tile(self.array.read(box, self.padding_mode).reshape(self.tile_shape), self.dtype)
+        return Tile(box.read(self.padding_mode).reshape(self.tile_shape), self.dtype)
 
     def store(self, index, tile: Value, *, check_bounds=True, latency=None, allow_tma=None) -> None:
         box = self.box(index)
         require_inside(box, check_bounds, "stores")
-        self.array.write(box, convert(tile, self.dtype).broadcast_to(self.tile_shape).reshape(box.size))
+        box.write(convert(tile, self.dtype).broadcast_to(self.tile_shape).reshape(box.size))
 
     def __getattr__(self, name: str):
         """atomic_store_add and its siblings: the atomic of that name at every element of a tile."""

@@ -1,0 +1,145 @@
+"""How long the course takes to answer, beside the limits that it sets itself: `make bench`.
+
+Seconds depend on the machine and on what else it does, so no test compares them and nobody's green light depends on
+this table. What must be fast is counted in the tests.
+"""
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tests.explorers.clicks import EXPLORERS, click
+from tests.simulate.cutile.test_memory import gemm
+from tutorlib.checking.values import ValueExercise
+from tutorlib.course.answers import load_answers
+from tutorlib.exercises import find, of_notebook
+from tutorlib.layouts.notation import layout
+from tutorlib.layouts.oracle import ask
+from tutorlib.machine import device
+from tutorlib.machine.features import MMA_SYNC
+from tutorlib.models.l2 import raster, traffic
+from tutorlib.paths import ROOT, SOLUTIONS, notebook_names
+from tutorlib.simulate.cutile import run
+
+TIMES = 5  # of which the median counts
+SETUP = "Set-up: `rm -r .venv && time make .venv/.ready`; the limit is 5 minutes with the packages in pip's cache."
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was timed, its limit and its median, in seconds."""
+
+    what: str
+    limit: float
+    seconds: float
+
+    @property
+    def verdict(self) -> Text:
+        if self.seconds <= self.limit:
+            return Text("within the limit", "green")
+        return Text(f"{self.seconds / self.limit:.1f} times the limit", "red")
+
+
+def timed(call: Callable[[], object], times: int = TIMES) -> float:
+    """The median of some calls, in seconds."""
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken)
+
+
+def timed_inside(code: str) -> float:
+    """How long a new Python takes for this code, its own start not counted."""
+    clock = f"import time; start = time.perf_counter(); {code}; print(time.perf_counter() - start)"
+    done = subprocess.run([sys.executable, "-c", clock], cwd=ROOT, capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])
+
+
+def slowest(what: str, limit: float, calls: dict[str, Callable[[], object]]) -> Row:
+    """The row of the call that takes longest; each is made once before, for what is imported and compiled once."""
+    taken = {}
+    for name, call in calls.items():
+        call()
+        taken[name] = timed(call)
+    name = max(taken, key=lambda name: taken[name])
+    return Row(f"{what}: {name}" + (f", the slowest of {len(taken)}" if len(taken) > 1 else ""), limit, taken[name])
+
+
+def checks() -> dict[str, Callable[[], object]]:
+    """The check of every exercise that needs no GPU, with its solution."""
+    found = {}
+    for name in notebook_names():
+        answers = load_answers(name)
+        for exercise in of_notebook(name):
+            if isinstance(exercise, ValueExercise):
+                found[exercise.id] = partial(exercise.grade, answers[exercise.id])
+    return found
+
+
+def clicks() -> dict[str, Callable[[], object]]:
+    """A click on every explorer, at 32 by 32 cells where it takes a layout."""
+    return {name: partial(click, make(), 0, 1, 2) for name, make in EXPLORERS.items()}
+
+
+def interpret() -> None:
+    a, b, c = torch.randn(300, 200).bfloat16(), torch.randn(260, 200).bfloat16(), torch.zeros(300, 260)
+    run(gemm, (5, 5), (a, b, c, 64, 64, 64))
+
+
+def grade_first_notebook() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "tutorlib", "grade", SOLUTIONS / "00_start.ipynb", "--out", Path(folder)]
+        subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+
+
+FIRST_COMPILE = """
+from tutorlib.course.answers import load_answers
+from tutorlib.exercises import find
+find("09.3").grade(load_answers("09_gemm_baseline")["09.3"])
+"""
+
+
+def rows() -> Iterator[Row]:
+    yield Row("import tutorlib", 0.5, statistics.median(timed_inside("import tutorlib") for _ in range(TIMES)))
+    yield slowest("a check without a GPU", 0.2, checks())
+    yield slowest("a click on an explorer", 0.2, clicks())
+    h200 = {"k_tiles": 128, "tile_bytes": (16384, 16384), "in_flight": 264, "l2": 30 * 2**20, "drift": 0.125}
+    yield Row("the model of L2, 64×64 tiles", 0.2, timed(lambda: traffic((64, 64), raster, **h200)))
+    questions = [("logical_divide", layout(f"({m},64):(64,1)"), (4, 8)) for m in range(8, 408, 8)]
+    yield slowest("CuTe's layout algebra", 0.2, {"fifty questions": lambda: ask(questions)})
+    yield slowest("the interpreter", 1, {"a GEMM of 25 tiles of C": interpret})
+    first = f"exec({FIRST_COMPILE!r})"
+    yield Row("a first check that compiles a CuTe kernel", 10, timed_inside(first))
+    exercise, answer = find("09.3"), load_answers("09_gemm_baseline")["09.3"]
+    yield slowest("a later one", 3, {"09.3": lambda: exercise.grade(answer)})
+    yield Row("tutor grade solutions/00_start.ipynb", 10, timed(grade_first_notebook, 3))
+
+
+def main() -> None:
+    table = Table(title="Seconds, beside the limits")
+    for name in ("what", "limit", "median", ""):
+        table.add_column(name, justify="right" if name in ("limit", "median") else "left")
+    for row in rows():
+        table.add_row(row.what, f"{row.limit:g}", f"{row.seconds:.3f}", row.verdict)
+    console = Console()
+    console.print(table)
+    console.print(SETUP)
+    if reason := device.why_not(MMA_SYNC):
+        console.print(f"Kernels were compiled and not run: {reason}.")
+
+
+if __name__ == "__main__":
+    main()

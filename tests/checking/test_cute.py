@@ -1,0 +1,79 @@
+"""CuTe exercises on a machine without a GPU: what compiles, what is looked at, what is said."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from tests.gpu.right_kernels import RIGHT, grid_stride_loop, one_thread_per_element
+from tests.unwritten import unwritten
+from tests.wrong.gpu_kernels import (
+    COPY,
+    FATAL,
+    WRONG,
+    accumulates_in_fp16,
+    launches_nothing,
+    returns_the_reference,
+)
+from tutorlib.notebook.check import CheckFailed, check
+
+pytestmark = pytest.mark.usefixtures("no_gpu")
+
+KERNELS = [pytest.param(*case[:2], id=case[1].__name__) for case in (*RIGHT, *WRONG, *FATAL)]
+
+
+@pytest.fixture
+def copy_is_asked_for(monkeypatch):
+    monkeypatch.setattr("tutorlib.notebook.check.find", lambda id: COPY)
+
+
+@pytest.mark.parametrize(("exercise", "kernel"), KERNELS)
+def test_every_kernel_of_the_gpu_tests_compiles(exercise, kernel):
+    outcome = exercise.grade(kernel)
+    wanted = "failed" if kernel in (returns_the_reference, launches_nothing) else "not_run"
+    assert outcome.status == wanted, outcome.message
+    assert outcome.points == 0
+
+
+@pytest.mark.usefixtures("copy_is_asked_for")
+def test_not_run_is_printed_and_not_raised(capsys):
+    check("99.1", one_thread_per_element)
+    assert capsys.readouterr().out == "– 99.1 copy: compiled for sm_80; not run: no GPU here\n"
+
+
+@pytest.mark.usefixtures("copy_is_asked_for")
+def test_what_does_not_compile_is_raised():
+    with pytest.raises(CheckFailed, match="does not compile"):
+        check("99.1", accumulates_in_fp16)  # it takes three tensors
+
+
+def test_it_is_compiled_for_each_architecture(monkeypatch):
+    compiled = []
+
+    def lacks_it_later(answer, specs, arch):
+        compiled.append(arch)
+        return SimpleNamespace(instructions=frozenset({"cp.async"} if len(compiled) == 1 else ()))
+
+    monkeypatch.setattr("tutorlib.measuring.launchers.compile_cute", lacks_it_later)
+    exercise = replace(COPY, archs=("80", "90"), requires=("cp.async",))
+    assert exercise.grade(grid_stride_loop).status == "failed"
+    assert compiled == ["sm_80", "sm_90a"]
+
+
+def test_a_missing_instruction_fails():
+    outcome = replace(COPY, requires=("cp.async", "ldmatrix")).grade(grid_stride_loop)
+    assert outcome.status == "failed"
+    assert "without cp.async and ldmatrix, which the exercise is about" in outcome.message
+
+
+def test_a_forbidden_instruction_fails():
+    outcome = replace(COPY, forbids=("ld.global",)).grade(grid_stride_loop)
+    assert "still uses ld.global" in outcome.message
+
+
+def test_an_unwritten_kernel():
+    assert COPY.grade(unwritten).message == "✗ 99.1 copy: not written yet"
+
+
+def test_what_is_no_kernel():
+    assert COPY.grade(3).message == "✗ 99.1 copy: 3 is not a @cute.jit function."

@@ -1,0 +1,109 @@
+"""The verdict on a kernel: its sizes, its speed, its tiers, on made-up measurements."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.stand_ins import H200, copied
+from tests.wrong.gpu_kernels import COPY
+from tutorlib.machine import device
+from tutorlib.measuring import targets
+from tutorlib.measuring.measure import WrongWhenTimed
+from tutorlib.problems.wrong import Wrong
+
+SHAPE = (16384, 16384)
+TIMED = replace(COPY, points=5, bench_shape=SHAPE, tiers=(0.7, 0.9))
+
+
+class TestVerdict:
+    def outcome(self, measured, target, gpu=H200):
+        return TIMED.outcome_of(TIMED.verdict(measured, target, gpu))
+
+    def test_every_tier(self):
+        outcome = self.outcome(copied(0.95), 1.0)
+        assert (outcome.status, outcome.points, outcome.message) == ("passed", 5, "✓ 99.1 copy: 5 points")
+
+    def test_some_tiers(self):
+        outcome = self.outcome(copied(0.80), 1.0)
+        assert (outcome.status, outcome.points) == ("partial", 4)
+        assert "4 of 5 points" in outcome.message
+        assert "at 0.80 of torch copy_'s speed; the next point needs 0.90" in outcome.message
+
+    def test_no_tier(self):
+        assert self.outcome(copied(0.5), 0.9).points == 3
+
+    def test_tiers_are_fractions_of_the_target(self):
+        assert self.outcome(copied(0.8), 0.85).points == 5
+
+    def test_no_target(self):
+        assert self.outcome(copied(0.01), None).points == 5
+
+    @pytest.mark.parametrize("noise", [{"spread": 0.06}, {"throttled": ("heat",)}])
+    def test_too_noisy_is_not_too_slow(self, noise):
+        outcome = self.outcome(copied(0.5, **noise), 1.0)
+        assert (outcome.status, outcome.points) == ("partial", 3)
+        assert "too noisy to grade its speed, run it again" in outcome.message
+        assert "the next point" not in outcome.message
+
+    def test_below_the_roofline(self):
+        outcome = self.outcome(copied(2.0, median_us=100.0), 1.0)
+        assert (outcome.status, outcome.points) == ("failed", 0)
+        assert "is impossible: by its datasheet this GPU needs 43" in outcome.message
+
+    def test_an_unknown_gpu_refuses_no_time(self):
+        unknown = replace(H200, name="NVIDIA Z9000")
+        assert unknown.hardware is None
+        assert self.outcome(copied(2.0, median_us=1.0), 1.0, unknown).status == "passed"
+
+
+class TestTime:
+    """The kernel was right at every size; what is said of its time."""
+
+    @pytest.fixture
+    def timed(self, monkeypatch):
+        """The outcome where measuring gives this measurement, or raises this error."""
+
+        def grade(measured, target=1.0):
+            def measure(problem, launcher, shape):
+                if isinstance(measured, Exception):
+                    raise measured
+                return measured
+
+            monkeypatch.setattr(device, "gpu", lambda: H200)
+            monkeypatch.setattr(targets, "target", lambda arch, id: target)
+            monkeypatch.setattr("tutorlib.checking.kernel.measure", measure)
+            return TIMED.outcome_of(TIMED.time(None, SHAPE))
+
+        return grade
+
+    @pytest.mark.parametrize(
+        ("target", "ends"),
+        [(1.0, "0.950 of torch copy_'s speed"), (None, "speed. Not graded: there is no target for sm_90")],
+    )
+    def test_the_speed_is_shown_below_the_line(self, timed, target, ends):
+        outcome = timed(copied(0.95), target)
+        line, speed = outcome.message.splitlines()
+        assert line == TIMED.passed_line
+        assert speed.startswith("  16384×16384 fp32: 500.0 µs")
+        assert speed.endswith(ends)
+        assert outcome.measurement["ratio"] == 0.95
+
+    def test_a_slow_kernel_keeps_its_measurement(self, timed):
+        outcome = timed(copied(0.5))
+        assert (outcome.status, outcome.points) == ("partial", 3)
+        assert outcome.measurement["ratio"] == 0.5
+
+    def test_a_result_that_is_wrong_while_it_is_timed_gets_no_points(self, timed):
+        outcome = timed(WrongWhenTimed("dst[0, 0] is still NaN"))
+        assert (outcome.status, outcome.points) == ("failed", 0)
+        assert "right when checked, wrong while it was timed: dst[0, 0] is still NaN" in outcome.message
+
+
+def test_wrong_sizes_share_the_points_of_correctness():
+    outcome = TIMED.outcome_of(TIMED.wrong_at({(192, 320): Wrong("off.")}, TIMED.shapes))
+    assert (outcome.status, outcome.points) == ("partial", 2)
+    assert outcome.message.splitlines() == [
+        "✗ 99.1 copy: 2 of 3 sizes right",
+        "  192×320: off.",
+        "  It is right at 256×256, where all sizes agree: is one size used in another's place?",
+    ]

@@ -1,0 +1,84 @@
+"""What the checker looks at, in the order of the GPU, with calls that are torch's."""
+
+import pytest
+import torch
+
+from tests.stand_ins import OnTorch
+from tests.wrong.gpu_kernels import COPY, GEMM
+from tutorlib.checking.running import find_fault
+from tutorlib.problems import work
+
+pytestmark = pytest.mark.usefixtures("on_cpu")
+
+
+def said(kernel, shape=(64, 96), exercise=COPY):
+    """What is wrong with a kernel that is torch's, in one line."""
+    wrong = find_fault(exercise.problem, OnTorch(kernel), shape)
+    return wrong and f"{wrong.what} {wrong.mistake}"
+
+
+def test_right():
+    assert said(lambda src, dst: dst.copy_(src)) is None
+    assert said(lambda a, b, c: torch.mm(a, b.mT, out=c), (64, 96, 160), GEMM) is None
+
+
+def test_writes_nothing():
+    assert "Unwritten: all 6,144 elements" in said(lambda src, dst: None)
+
+
+def test_writes_past_the_end_and_before_the_start():
+    def beyond(src, dst, offset):
+        dst.copy_(src)
+        dst.as_strided((3,), (1,), dst.storage_offset() + offset).fill_(1)
+
+    assert "3 elements after its end, the first 1 past" in said(lambda s, d: beyond(s, d, d.numel()))
+    assert "3 elements before its start, the nearest 5 before" in said(lambda s, d: beyond(s, d, -7))
+
+
+def test_a_nan_of_its_own_in_a_guard_band_is_seen():
+    def nan(src, dst):
+        dst.copy_(src)
+        dst.as_strided((1,), (1,), dst.storage_offset() + dst.numel()).fill_(float("nan"))
+
+    assert "1 element after its end" in said(nan)
+
+
+def test_changes_its_input():
+    def scribbles(src, dst):
+        dst.copy_(src)
+        src[3, 5] += 1
+
+    assert "changed its input src" in said(scribbles)
+
+
+def test_remembers_an_earlier_output():
+    outputs = []
+
+    def remembers(src, dst):
+        outputs.append(src.clone())
+        dst.copy_(outputs[min(len(outputs), 2) - 1])
+
+    assert "the right result for the inputs of the call before" in said(remembers)
+
+
+def test_works_on_its_own_stream(monkeypatch):
+    aside = []  # what a kernel on another stream still has to do when the checker copies the output
+
+    def finish(run, seconds):
+        run()
+        while aside:
+            aside.pop()()
+
+    monkeypatch.setattr(work, "guarded", finish)
+    wrong = said(lambda src, dst: aside.append(lambda: dst.copy_(src)))
+    assert "dst is written, but not on the current stream" in wrong
+
+
+def test_keeps_its_sums_in_fp16():
+    def half(a, b, c):
+        total = torch.zeros(c.shape, dtype=torch.float16)
+        for k in range(a.shape[1]):
+            total += (a[:, k, None].float() * b[None, :, k].float()).half()
+        c.copy_(total)
+
+    assert "kept in fp32" in said(half, (32, 48, 160), GEMM)

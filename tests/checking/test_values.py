@@ -1,0 +1,76 @@
+"""Exercises about what a function returns: cases, partial credit, messages and the mistakes that they name."""
+
+from dataclasses import replace
+
+import pytest
+
+from tutorlib.checking.values import Case, Mistake, ValueExercise, equals, law, same
+from tutorlib.problems.wrong import Wrong
+
+
+def double(n):
+    return 2 * n
+
+
+DOUBLE = ValueExercise(
+    id="99.1",
+    title="double",
+    points=3,
+    cases=(
+        equals("small", [(1,), (2,)], double, [Mistake("You squared it.", lambda n: n * n)]),
+        law("even", [(7,), (8,)], lambda got, n: None if got % 2 == 0 else f"{got} is odd"),
+    ),
+)
+
+
+def test_a_right_answer_has_all_points_and_one_line():
+    outcome = DOUBLE.grade(double)
+    assert (outcome.status, outcome.points, outcome.message) == ("passed", 3, "✓ 99.1 double: 3 points")
+
+
+def test_partial_credit_counts_cases_and_rounds_down_to_a_half():
+    outcome = DOUBLE.grade(lambda n: 2)
+    assert (outcome.status, outcome.points) == ("partial", 1.5)
+    assert replace(DOUBLE, points=1).grade(lambda n: 2).points == 0.5
+
+
+def test_a_message_says_which_call_what_it_gave_and_the_likely_mistake():
+    def square(n):
+        return n * n
+
+    assert DOUBLE.grade(square).message.splitlines() == [
+        "✗ 99.1 double: 0 of 2 cases right",
+        "  small: square(1) gives 1: it should give 2.",
+        "  You squared it.",
+    ]
+
+
+def test_an_exception_is_named_with_its_line():
+    def broken(n):
+        return n / 0
+
+    message = DOUBLE.grade(broken).message
+    line = broken.__code__.co_firstlineno + 1
+    assert f"broken(1) raised ZeroDivisionError: division by zero (line {line} of your answer)" in message
+
+
+def test_what_is_not_a_function_is_said_to_be_none():
+    assert DOUBLE.grade(7).message == "✗ 99.1 double: 7 is not a function."
+
+
+def test_an_unwritten_answer_is_not_an_error():
+    def stub(n):
+        raise NotImplementedError("Exercise 99.1")
+
+    assert DOUBLE.grade(stub).message == "✗ 99.1 double: not written yet"
+
+
+@pytest.mark.parametrize(("got", "want"), [(True, 1), (1.0, 1), ([1], (1,)), ((1, 2), (1, 2, 3)), (None, 0)])
+def test_what_is_equal_but_of_another_kind_is_not_the_same(got, want):
+    assert not same(got, want)
+
+
+def test_a_case_can_judge_by_itself():
+    by_name = Case("its name", lambda f: None if f.__name__ == "f" else Wrong("no f"))
+    named = ValueExercise(id="99.2", title="named", points=1, cases=(by_name,))
+    assert named.grade(lambda: 0).message.endswith("its name: no f")

@@ -1,0 +1,30 @@
+"""What is read from the code that a compiler made."""
+
+from tests.compiling.kernels import double_kernel, launch, shared_kernel, wide_kernel
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.spec import TensorSpec
+
+VECTOR = TensorSpec((1024,))
+
+
+def test_shared_memory_threads_and_summary():
+    compiled = compile_cute(launch(shared_kernel), [VECTOR])
+    assert compiled.smem_bytes == 128 * 4
+    assert compiled.threads == 128
+    assert str(compiled) == (
+        f"sm_80: 128 threads, {compiled.registers} registers, no spills, 512 bytes of shared memory"
+    )
+
+
+def test_the_body_is_what_the_threads_do():
+    body = compile_cute(launch(double_kernel), [VECTOR]).body
+    assert body.split("\n")[0].split() == ["ld.param.b64", "%rd1,", "[param_0];"]
+    assert body.split("\n")[-1].strip() == "ret;"
+    assert ".reg" not in body
+
+
+def test_instructions():
+    names = {kernel: compile_cute(launch(kernel), [VECTOR]).instructions for kernel in (double_kernel, wide_kernel)}
+    assert names[double_kernel] == {"ld.global", "st.global"}
+    assert names[wide_kernel] == {"ld.global", "st.global", "ld.global.v4", "st.global.v4"}
+    assert "bar.sync" in compile_cute(launch(shared_kernel), [VECTOR]).instructions

@@ -1,0 +1,90 @@
+"""Tile C++ from a string to a cubin: remarks, parameters, errors, and the cache."""
+
+import subprocess
+
+import pytest
+
+from tests.wrong.n08_tile_cpp import ADD, FIRST
+from tutorlib.compiling.cpp import Remark, compile_cpp, failure, read_remarks, wrong_parameters
+from tutorlib.compiling.errors import CompileFailed
+
+
+def test_the_remarks_stand_at_the_readers_lines():
+    compiled = compile_cpp("\n\n    " + FIRST.strip().replace("\n", "\n    ") + "\n")
+    loads = next(n for n, line in enumerate(compiled.source.split("\n"), 1) if "A.load" in line)
+    at_load = [remark.text for remark in compiled.remarks if remark.line == loads]
+    assert at_load == [
+        "Failed to select TMA load instruction: base pointer not 16-byte aligned",
+        "Global-memory load instruction",
+    ]
+    assert f"{loads:3}  auto x = A.load_masked(i, step);\n       → Failed" in compiled.remarked
+
+
+def test_remarks_are_read_once_each():
+    said = """
+      category: Tensor-core
+        remark[passed]: MMA operation successfully optimized to use Tensor Cores
+          --> "/tmp/kernel.cu":16:11
+           = name: RemarkTensorCoreMMA
+           = note: Instruction = Tensor-core SM90
+           = note: Shape = [64, 128, 16]
+        remark[failed]: Failed to select TMA load instruction
+          --> "/tmp/kernel.cu":14:14
+           = reason: loc("/tmp/kernel.cu":14:14): stride not 16-byte aligned
+    """
+    assert read_remarks(said + said) == (
+        Remark(14, "Failed to select TMA load instruction: stride not 16-byte aligned"),
+        Remark(16, "Tensor-core SM90 64×128×16"),
+    )
+
+
+def test_parameters():
+    assert compile_cpp(ADD).parameters == ("ptr", "ptr", "ptr", "u32")
+    assert wrong_parameters(compile_cpp(ADD), 3, 1) is None
+    assert "should be pointer, pointer, integer; yours are pointer, pointer, pointer, integer" in wrong_parameters(
+        compile_cpp(ADD), 2, 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("A.load_masked", "A.laod", 6, 'has no member "laod"'),
+        ("1024_ic", "1000_ic", 2, "ct::extents<1000>)"),
+        ("int i", "int i int", 5, 'expected a ";"'),
+        ("B.load_masked(i)", "ct::zeros<ct::tile<float, ct::shape<8>>>()", 6, "no operator"),
+    ],
+)
+def test_an_error_is_told_at_the_readers_line(old, new, line, says):
+    with pytest.raises(CompileFailed) as caught:
+        compile_cpp(ADD.replace(old, new))
+    assert caught.value.line == line
+    assert ADD.replace(old, new).strip().split("\n")[line - 1].strip() in str(caught.value)
+    assert says in str(caught.value)
+    assert "__1" not in str(caught.value)
+
+
+def test_an_error_in_a_header_is_told_at_the_line_that_caused_it():
+    said = (
+        "cuda_tile.h(2922): error: static assertion failed\n  detected during instantiation of x at line 2 of kernel.cu"
+    )
+    told = failure(said, "one\n  two\nthree")
+    assert (told.line, str(told)) == (2, "line 2, `two`: static assertion failed")
+
+
+@pytest.mark.parametrize(
+    ("source", "count"), [("", 0), ("__global__ void f() {}", 0), (ADD + ADD.replace("_add", ""), 2)]
+)
+def test_a_source_has_one_kernel(source, count):
+    with pytest.raises(CompileFailed, match=f"has {count} __tile_global__ functions"):
+        compile_cpp(source)
+
+
+def test_a_source_is_compiled_once(nothing_kept, monkeypatch):
+    first = compile_cpp(ADD)
+    compile_cpp.cache_clear()
+    monkeypatch.setattr(subprocess, "run", lambda *args, **kwargs: pytest.fail("compiled again"))
+    assert compile_cpp(ADD) == first
+    assert compile_cpp(ADD).remarks == first.remarks
+    with pytest.raises(pytest.fail.Exception):
+        compile_cpp(ADD.replace("1024", "2048"))

@@ -1,0 +1,195 @@
+"""What a test may need of a machine, said by a marker: here alone is it decided what is skipped, and why."""
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+import torch
+
+from tests import trial_course
+from tests.stand_ins import H200
+from tutorlib.checking import kernel as kernel_exercises
+from tutorlib.compiling import cpp
+from tutorlib.compiling.cpp import CompiledCpp
+from tutorlib.compiling.driver import LaunchGrid
+from tutorlib.machine import device
+from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
+from tutorlib.measuring import launchers, targets
+from tutorlib.measuring.counters import NoCounters
+from tutorlib.problems import fault, work
+
+MARKERS = (
+    'gpu(capability, calibrated=False): needs a GPU with what came with "80", "90" or "100"; "90a": Hopper alone',
+    "ncu: needs Nsight Compute, and a user who may read the GPU's counters",
+    "samples(variable): needs the checkout of NVIDIA's code that an environment variable names",
+    "browser: needs Chromium",
+)
+APART = ("tests/test_notebooks.py", "tests/wrong/test_wrong.py")  # long, and their tests share no fixture
+NEEDS = {"80": MMA_SYNC, "90": TMA, "90a": WGMMA, "100": TCGEN05}
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+# No test compares seconds: an example may take as long as the machine is busy.
+hypothesis.settings.register_profile("course", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("course")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for marker in MARKERS:
+        config.addinivalue_line("markers", marker)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`pytest -n 2`: a file's tests run in one process, where they share what it made ready, but for those APART."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return nodeid if file in APART else file
+
+    return ByFile(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    for lacks in (lacks_gpu, lacks_ncu, lacks_samples, lacks_browser):
+        if need := lacks(item):
+            pytest.skip(f"needs {need}")
+    with what_shows_later(item):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    with what_shows_later(item):
+        return (yield)
+
+
+@contextmanager
+def what_shows_later(item: pytest.Item) -> Iterator[None]:
+    """Skips what only the test's own code finds out: a package that a sample imports, a right that this user lacks."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if not item.get_closest_marker("samples"):
+            raise
+        pytest.skip(f"needs the package {error.name}, for NVIDIA's samples")
+    except NoCounters as error:
+        if not item.get_closest_marker("ncu") or "ERR_NVGPUCTRPERM" not in str(error):
+            raise
+        pytest.skip("needs the right to read the GPU's counters")
+
+
+def lacks_gpu(item: pytest.Item) -> str | None:
+    for marker in item.iter_markers("gpu"):
+        if device.why_not(NEEDS[marker.args[0]]):
+            return f"a GPU (sm_{marker.args[0]})"
+        if marker.kwargs.get("calibrated") and f"sm_{device.need_gpu().arch}" not in targets.load():
+            return "a calibrated GPU"
+    return None
+
+
+def lacks_ncu(item: pytest.Item) -> str | None:
+    return "Nsight Compute" if item.get_closest_marker("ncu") and not shutil.which("ncu") else None
+
+
+def lacks_samples(item: pytest.Item) -> str | None:
+    for marker in item.iter_markers("samples"):
+        if marker.args[0] not in os.environ:
+            return f"a checkout of NVIDIA's samples ({marker.args[0]})"
+    return None
+
+
+def lacks_browser(item: pytest.Item) -> str | None:
+    return "Chromium" if item.get_closest_marker("browser") and not find_browser() else None
+
+
+def find_browser() -> str | None:
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
+    if reasons:
+        terminalreporter.write_line("skipped: " + ", ".join(counted(reason, n) for reason, n in reasons.most_common()))
+
+
+def counted(reason: str, n: int) -> str:
+    """("needs Chromium", 2) → "2 need Chromium"."""
+    return f"{n} {reason if n == 1 else reason.replace('needs', 'need', 1)}"
+
+
+@pytest.fixture
+def chromium() -> str | None:
+    """Where it is, for tests marked `browser`."""
+    return find_browser()
+
+
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes this machine one without a GPU, whatever it has."""
+    monkeypatch.setattr(device, "gpu", lambda: None)
+    monkeypatch.setattr(device, "driver_version", lambda: None)
+
+
+@pytest.fixture
+def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the checker queues on a GPU is done at once on this machine; see tests.stand_ins.OnTorch."""
+    monkeypatch.setattr(work, "DEVICE", "cpu")
+    monkeypatch.setattr(work, "guarded", lambda run, seconds: run())
+    monkeypatch.setattr(torch.cuda, "_sleep", lambda cycles: None)
+
+
+@pytest.fixture
+def cpp_on_torch(on_cpu: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., object]], list]:
+    """Puts a function of torch tensors in the place of every loaded Tile C++ kernel; a list of what was loaded."""
+
+    def put(kernel: Callable[..., object]) -> list:
+        launches = []
+
+        def load(compiled: CompiledCpp, grid: LaunchGrid, args: Sequence[Any]) -> Callable[[], object]:
+            launches.append((compiled.arch, grid, args[-3:]))
+            return lambda: kernel(*args)
+
+        monkeypatch.setattr(device, "gpu", lambda: H200)
+        monkeypatch.setattr(kernel_exercises, "context_broken", lambda: False)
+        monkeypatch.setattr(fault, "context_broken", lambda: False)
+        monkeypatch.setattr(launchers, "load", load)
+        return launches
+
+    return put
+
+
+@pytest.fixture
+def nothing_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No Tile C++ was compiled before: an empty cache on disk, none in memory."""
+    monkeypatch.setattr(cpp.platformdirs, "user_cache_path", lambda name: tmp_path / name)
+    cpp.compile_cpp.cache_clear()
+    yield
+    cpp.compile_cpp.cache_clear()
+
+
+@pytest.fixture
+def needs_capability() -> Callable[[int], None]:
+    """A function that skips the test on a GPU below a compute capability, where only the test's case knows which."""
+
+    def check(capability: int) -> None:
+        if int(device.need_gpu().arch) < capability:
+            pytest.skip(f"needs a GPU (sm_{capability})")
+
+    return check
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> Iterator[None]:
+    """A registry with the exercises 90.1, 90.2 and 90.3 of a trial course in place of the course's own."""
+    modules = {"n90_trial": trial_course.EXERCISES.format(number=90, count=3)}
+    with trial_course.registered(tmp_path / "exercises", modules):
+        yield

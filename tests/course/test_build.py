@@ -1,0 +1,101 @@
+"""source → notebooks: what students get, what the solved one keeps, and the bytes."""
+
+import nbformat
+import pytest
+from typer.testing import CliRunner
+
+from tests.course.trial_page import MODULES, PAGE, write_source
+from tests.trial_course import registered
+from tutorlib import cli
+from tutorlib.cli import app
+from tutorlib.course import build as building
+from tutorlib.course import readme
+from tutorlib.course.build import build, solved_notebook, student_notebook, text_of
+from tutorlib.course.source import parse
+
+pytestmark = pytest.mark.usefixtures("trial_page")
+
+
+def test_answers_are_taken_out(tmp_path):
+    student = student_notebook(parse(write_source(tmp_path)))
+    answer, check = student.cells[2:]
+    assert answer.source.splitlines()[2:] == [
+        "    # YOUR CODE HERE (about 1 line)",
+        '    raise NotImplementedError("Exercise 90.1")',
+    ]
+    assert answer.id == "answer-90-1"
+    assert answer.metadata["tutorlib"] == {"exercise": "90.1", "role": "answer"}
+    assert check.id == "check-90-1"
+    assert check.outputs[0].text == "✓ 90.1 answer: 2 points\n"
+    assert check.execution_count is not None  # nbval compares no output without it
+
+
+def test_the_solved_notebook_has_no_markers(tmp_path):
+    solved = solved_notebook(parse(write_source(tmp_path)))
+    assert "SOLUTION" not in text_of(solved)
+    assert "return (n + 2) - 1" in solved.cells[2].source
+
+
+def test_outputs_stay_where_the_code_did(tmp_path):
+    ran = solved_notebook(parse(write_source(tmp_path)))
+    for cell in ran.cells[1:]:
+        cell.execution_count, cell.outputs = 7, [nbformat.v4.new_output("stream", text="kept\n")]
+    changed = parse(write_source(tmp_path, PAGE.replace("(n + 2) - 1", "1 + n")))
+    again = solved_notebook(changed, ran)
+    assert [cell.get("execution_count") for cell in again.cells] == [None, 7, None, 7]
+
+
+def test_a_cutile_kernel_gets_a_raise_that_its_compiler_accepts(tmp_path):
+    kernel = PAGE.replace("def answer", "@ct.kernel\ndef answer")
+    student = student_notebook(parse(write_source(tmp_path, kernel)))
+    assert 'raise ct.static_exception(NotImplementedError("Exercise 90.1"))' in student.cells[2].source
+
+
+def test_nbval_compares_the_line_of_an_exercise_that_needs_no_gpu_alone(tmp_path):
+    """Elsewhere a kernel's line says "not run"."""
+    on_gpu = "from tutorlib.machine.features import MMA_SYNC\n" + MODULES["n90_trial"].replace(
+        "points=2", "points=2, needs=MMA_SYNC"
+    )
+    tags = []
+    for folder, module in (("cpu", MODULES["n90_trial"]), ("gpu", on_gpu)):
+        with registered(tmp_path / folder, {"n90_trial": module}):
+            tags.append(student_notebook(parse(write_source(tmp_path))).cells[3].metadata.get("tags"))
+    assert tags == [["nbval-check-output"], None]
+
+
+def test_a_text_that_stands_twice_gets_two_ids(tmp_path):
+    twice = PAGE + "\n# %%\nprint(answer(1))\n\n# %%\nprint(answer(1))\n"
+    first, second = student_notebook(parse(write_source(tmp_path, twice))).cells[-2:]
+    assert second.id == f"{first.id}-2"
+
+
+class TestTheCommand:
+    @pytest.fixture
+    def tutor_build(self, tmp_path, monkeypatch):
+        """`tutor build` of a course that is this one page."""
+        write_source(tmp_path)
+        (tmp_path / "notebooks").mkdir()
+        monkeypatch.setattr(cli, "chosen", lambda names: ["90_trial"])
+        monkeypatch.setattr(building, "build", lambda name: build(name, tmp_path, tmp_path / "notebooks"))
+        monkeypatch.setattr(readme, "build", dict)
+        return lambda *options: CliRunner().invoke(app, ["build", *options])
+
+    def test_what_is_stale_is_written_and_then_nothing_is(self, tutor_build, tmp_path):
+        refused = tutor_build("--check")
+        assert refused.exit_code == 1
+        assert "stale; run `tutor build`" in refused.output
+        assert not list(tmp_path.rglob("*.ipynb"))
+        assert tutor_build().output.count("wrote ") == 2
+        assert tutor_build("--check").exit_code == 0
+        assert tutor_build().output == ""
+
+    def test_a_fault_of_the_source_ends_it(self, tutor_build, tmp_path):
+        write_source(tmp_path, PAGE.replace("    ### END SOLUTION\n", ""))
+        done = tutor_build()
+        assert done.exit_code == 1
+        assert "90_trial.py:11: BEGIN SOLUTION is never closed" in done.output
+
+
+def test_the_same_source_gives_the_same_bytes(tmp_path):
+    write_source(tmp_path)
+    assert build("90_trial", tmp_path, tmp_path) == build("90_trial", tmp_path, tmp_path)

@@ -1,0 +1,253 @@
+"""The contents page: its heads, its table before and after it ran, and what an unrun check shows."""
+
+import json
+from html.parser import HTMLParser
+
+import nbformat
+import pytest
+from nbval.plugin import coalesce_streams
+
+from tests.stand_ins import H200
+from tests.trial_course import make_course
+from tutorlib.checking.exercise import Outcome
+from tutorlib.course import contents as building
+from tutorlib.course.build import NOT_RUN, mark_unrun, student_notebook
+from tutorlib.course.source import BuildError, parse
+from tutorlib.exercises import of_notebook
+from tutorlib.machine import device
+from tutorlib.measuring import targets
+from tutorlib.notebook import contents, progress
+from tutorlib.notebook.progress import PROGRESS, record
+from tutorlib.notebook.standing import Head, heads
+from tutorlib.paths import NOTEBOOKS, SOLUTIONS, notebook_names
+
+HEAD = """\
+# ---
+# jupyter:
+#   tutorlib:
+#     minutes: 45
+#     summary: One sentence.
+# ---
+
+# %% [markdown]
+# # 90 · A trial
+"""
+PAGE = """\
+# %% [markdown]
+# # Contents
+
+# %%
+from tutorlib.notebook.contents import show_contents
+
+show_contents()
+"""
+
+
+class TestHeads:
+    def read(self, folder, text):
+        source = folder / "90_trial.py"
+        source.write_text(text, encoding="utf-8")
+        return building.read_head(source)
+
+    def test_a_head(self, tmp_path):
+        assert self.read(tmp_path, HEAD) == Head("90_trial", "90 · A trial", "One sentence.", 45)
+
+    @pytest.mark.parametrize(
+        ("old", "new", "line", "says"),
+        [
+            ("#     minutes: 45\n", "", 1, '"minutes: 45"'),
+            ("45", "soon", 1, '"minutes: 45"'),
+            ("45", "0", 1, '"minutes: 45"'),
+            ("#     summary: One sentence.\n", "", 1, '"summary: …"'),
+            ("One sentence.", "3", 1, '"summary: …"'),
+            ("One sentence.", "", 1, '"summary: …"'),
+            ("# # 90 · A trial", "# A trial", 1, 'title, "# 90 · …"'),
+            ("One sentence.", "One: sentence.", 5, "not YAML"),
+        ],
+    )
+    def test_every_fault_names_its_line(self, tmp_path, old, new, line, says):
+        assert old in HEAD
+        with pytest.raises(BuildError) as error:
+            self.read(tmp_path, HEAD.replace(old, new, 1))
+        assert str(error.value).startswith(f"{tmp_path / '90_trial.py'}:{line}: ")
+        assert says in str(error.value)
+
+    def test_without_a_head_everything_is_missing(self, tmp_path):
+        with pytest.raises(BuildError) as error:
+            self.read(tmp_path, HEAD.split("\n\n")[1])
+        assert len(str(error.value).splitlines()) == 2
+
+    def test_a_head_is_no_cell(self, tmp_path):
+        source = tmp_path / "contents.py"
+        source.write_text(HEAD, encoding="utf-8")
+        assert [(cell.kind, cell.line) for cell in parse(source)] == [("markdown", 9)]
+
+
+class TestThePage:
+    def test_it_is_what_its_sources_say(self):
+        for path, text in building.build().items():
+            assert path.read_text(encoding="utf-8") == text, "run `tutor build`"
+
+    def test_before_it_ran_it_shows_the_course_and_nobodys_points(self):
+        (page,) = building.build().values()
+        call = nbformat.reads(page, as_version=4).cells[-1]
+        table = call.outputs[0]["data"]["text/markdown"]
+        for name in notebook_names():
+            assert f"]({name}.ipynb)<br>" in table
+            assert (NOTEBOOKS / f"{name}.ipynb").exists()
+        total = sum(exercise.points for name in notebook_names() for exercise in of_notebook(name))
+        assert f"| **{total}** |" in table
+        assert "point" not in table.replace("Points |", "")
+
+    def test_no_machine_shows_in_it(self, monkeypatch):
+        before = building.build()
+        monkeypatch.setattr(device, "gpu", lambda: H200)
+        assert building.build() == before
+
+    def test_it_knows_the_heads_of_its_sources(self):
+        assert heads() == tuple(building.read_head(SOLUTIONS / f"{name}.py") for name in notebook_names())
+
+    def test_one_cell_shows_the_contents(self, tmp_path):
+        source = tmp_path / "contents.py"
+        source.write_text(PAGE.replace("show_contents()", ""), encoding="utf-8")
+        with pytest.raises(BuildError, match=r"contents.py:1: one cell should call show_contents\(\)"):
+            building.build(tmp_path, tmp_path)
+
+    def test_a_course_without_its_source_has_none(self, tmp_path):
+        assert building.build(tmp_path, tmp_path) == {}
+
+    def test_tutor_build_writes_it_and_says_what_is_missing(self, tmp_path):
+        course = make_course(tmp_path / "course", {90: 1})
+        (course.root / "solutions" / "contents.py").write_text(PAGE, encoding="utf-8")
+        refused = course.tutor("build")
+        assert refused.returncode == 1
+        assert all("90_trial.py:1: " in line for line in refused.stderr.splitlines())
+        source = course.root / "solutions" / "90_trial.py"
+        source.write_text(HEAD + "\n" + source.read_text(encoding="utf-8"), encoding="utf-8")
+        assert course.tutor("build").returncode == 0
+        assert course.tutor("build", "--check").returncode == 0
+        page = json.loads((course.root / "notebooks" / "contents.ipynb").read_text(encoding="utf-8"))
+        assert page["metadata"]["tutorlib"]["notebooks"][0]["minutes"] == 45
+        source.write_text(source.read_text(encoding="utf-8").replace("45", "50"), encoding="utf-8")
+        stale = course.tutor("build", "--check")
+        assert stale.returncode == 1
+        assert "contents.ipynb: stale" in stale.stderr
+
+
+class Links(HTMLParser):
+    """The addresses that a page links to; fails where its tags do not match."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.open, self.links = [], []
+        self.feed(page)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        if tag != "br":
+            self.open.append(tag)
+        self.links += [value for name, value in attributes if name == "href"]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture
+def shown(tmp_path, monkeypatch):
+    """A function that gives what `show_contents` shows: the HTML and the text."""
+    monkeypatch.setenv(PROGRESS, str(tmp_path / "progress.sqlite"))
+    displayed = []
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: displayed.append(data))
+
+    def show():
+        contents.show_contents()
+        return displayed[-1]["text/html"], displayed[-1]["text/plain"]
+
+    return show
+
+
+class TestWhatItShows:
+    def test_every_notebook_is_linked(self, shown, no_gpu):
+        html, plain = shown()
+        assert set(Links(html).links) == {f"{name}.ipynb" for name in notebook_names()}
+        assert "<p>Next: <strong>00.1 ceil_div</strong> in " in html
+        assert "This machine: no GPU here." in plain
+        assert "`tutor progress --reset`" in plain
+        assert "<code>tutor progress --reset</code>" in html
+
+    def test_points_and_states(self, shown, no_gpu):
+        for id, status, got in (("01.1", "passed", 2), ("01.2", "partial", 1), ("04.4", "not_run", 0)):
+            record(Outcome(id, "", status, got, 3, ""))
+        html, plain = shown()
+        assert "3 / 19" in html
+        assert "3 / 19" in plain
+        assert "✓◐······" in plain
+        assert "···–··" in plain
+        assert '<i class="passed" style="flex-grow: 2" title="01.1 offset: passed, 2 of 2 points"></i>' in html
+        for words in ("passed", "partly right", "not run here"):
+            assert f'"></i>{words}' in html  # the key to the colours
+        assert "not right yet" not in html
+
+    def test_what_this_machine_can_grade(self, shown, no_gpu, monkeypatch):
+        assert "<br><small>rest: sm_80, sm_90</small>" in shown()[0]
+        monkeypatch.setattr(device, "gpu", lambda: H200)
+        html, plain = shown()
+        assert "rest:" not in html
+        assert "NVIDIA H200, sm_90. Kernels run here and are timed." in plain
+        monkeypatch.setattr(targets, "load", dict)
+        assert "timed, not graded by speed" in shown()[1]
+
+    def test_a_record_that_cannot_be_read(self, shown, no_gpu, tmp_path):
+        (tmp_path / "progress.sqlite").write_bytes(b"not a database" * 100)
+        html, plain = shown()
+        assert "Your points cannot be read: " in plain
+        assert "0 / 19" in html
+
+    def test_what_a_title_says_is_not_read_as_html(self, shown, no_gpu, monkeypatch):
+        monkeypatch.setattr(contents, "heads", lambda: [Head("00_start", "00 · a<b & c", "<i>", 5)])
+        assert "00 · a&lt;b &amp; c" in shown()[0]
+        Links(shown()[0])
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_a_machine_without_a_gpu_gives_what_stands_on_the_page(name, no_gpu):
+    for exercise in of_notebook(name):
+        assert 0 <= exercise.points_anywhere <= exercise.points
+        assert exercise.points_here == exercise.points_anywhere
+        if exercise.needs is None:
+            assert exercise.points_anywhere == exercise.points
+
+
+def on_a_terminal(text):
+    """What a terminal, and JupyterLab, shows of a line: a carriage return goes back to its start."""
+    shown = ""
+    for part in text.rstrip("\n").split("\r"):
+        shown = part + shown[len(part) :]
+    return shown
+
+
+class TestAnUnrunCheck:
+    def checks(self):
+        notebook = student_notebook(parse(SOLUTIONS / "00_start.py"))
+        line = next(cell for cell in notebook.cells if cell.id == "check-00-1").outputs[0].text
+        (marked,) = next(cell for cell in mark_unrun(notebook).cells if cell.id == "check-00-1").outputs
+        return line, marked
+
+    def test_a_reader_sees_that_its_line_is_the_expected_one(self):
+        line, marked = self.checks()
+        assert on_a_terminal(marked.text) == line.rstrip("\n") + NOT_RUN
+
+    def test_nbval_compares_the_line_alone(self):
+        line, marked = self.checks()
+        (seen,) = coalesce_streams([marked])
+        assert seen.text == line
+
+    def test_all_of_the_committed_ones_do(self):
+        for path in NOTEBOOKS.glob("[0-9]*.ipynb"):
+            for cell in nbformat.read(path, as_version=4).cells:
+                if cell.metadata.get("tutorlib", {}).get("role") == "check":
+                    assert f"{NOT_RUN}\r✓ " in cell.outputs[0].text
+
+
+def test_the_record_of_this_machine_is_not_touched():
+    assert progress.file() is None

@@ -1,0 +1,99 @@
+"""`tutor doctor` on machines that this one is not."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from typer.testing import CliRunner
+
+from tests.stand_ins import H200
+from tutorlib.cli import app
+from tutorlib.course import doctor
+from tutorlib.machine import device, versions
+from tutorlib.machine.features import MMA_SYNC
+from tutorlib.measuring import targets
+from tutorlib.problems.fault import RESTART
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """Makes this machine one with the given GPU, driver and torch build."""
+
+    def make(gpu=None, driver=None, cuda=None, packages=None):
+        monkeypatch.setattr(device, "gpu", lambda: gpu)
+        monkeypatch.setattr(device, "driver_version", lambda: driver)
+        monkeypatch.setattr(torch.version, "cuda", cuda)
+        if packages is not None:
+            monkeypatch.setattr(versions, "packages", lambda: packages)
+        monkeypatch.setattr(targets, "load", lambda: {})
+        monkeypatch.setattr(doctor, "device_answers", lambda: None)
+
+    return make
+
+
+def said():
+    result = CliRunner().invoke(app, ["doctor"])
+    assert result.exit_code == 0
+    return result.output
+
+
+class TestDoctor:
+    def test_no_gpu(self, machine):
+        machine()
+        assert "GPU      no GPU here\n" in said()
+        assert "layout exercises: everything" in said()
+        assert "not run: no GPU here" in said()
+
+    def test_a_known_gpu(self, machine):
+        machine(H200)
+        text = said()
+        assert "NVIDIA H200, sm_90, 132 multiprocessors, 140 GiB, driver 580.0" in text
+        assert "by the datasheet: 4.8 TB/s, 989 TFLOP/s bf16" in text
+        assert "Hopper kernels: results and speed" in text
+        assert "Blackwell kernels: compiled and inspected, not run: this GPU is sm_90" in text
+        assert "sm_90: none, so speed is shown and not graded" in text
+
+    def test_an_unknown_gpu(self, machine):
+        machine(replace(H200, name="NVIDIA Z9000"))
+        assert "unknown GPU: the hardware table has no NVIDIA Z9000" in said()
+
+    def test_an_old_driver(self, machine):
+        machine(driver="470.82.01", cuda="13.0")
+        assert "GPU      driver 470.82.01 is too old for torch's CUDA 13.0: it needs 580 or newer" in said()
+        assert device.why_not(MMA_SYNC) == device.obstacle()
+
+    def test_a_torch_without_cuda_beside_a_gpu(self, machine):
+        machine(driver="580.95")
+        assert "this torch is a build without CUDA" in said()
+
+    def test_a_hidden_gpu(self, machine):
+        machine(driver="580.95", cuda="13.0")
+        assert "is CUDA_VISIBLE_DEVICES set?" in said()
+
+    def test_a_missing_package(self, machine):
+        machine(packages={"torch": "2.13.0", "nvidia-cutlass-dsl": None})
+        assert "packages nvidia-cutlass-dsl is missing: install" in said()
+
+    def test_a_broken_context(self, machine, monkeypatch):
+        machine(H200)
+        monkeypatch.undo()
+        monkeypatch.setattr(device, "gpu", lambda: H200)
+
+        def fails(*args, **kwargs):
+            raise RuntimeError("CUDA error: an illegal memory access was encountered\nand more lines")
+
+        monkeypatch.setattr(torch, "ones", fails)
+        assert f"context  CUDA error: an illegal memory access was encountered. {RESTART}\n" in said()
+
+    def test_calibrated(self, machine, monkeypatch):
+        machine(H200)
+        monkeypatch.setattr(targets, "load", lambda: {"sm_90": {"gpu": "NVIDIA H200", "date": "2026-11-20"}})
+        assert "sm_90: calibrated on 2026-11-20 on NVIDIA H200" in said()
+
+
+@pytest.mark.parametrize("command", ["calibrate", "evidence"])
+def test_measuring_without_a_gpu_says_so(command, machine):
+    machine()
+    result = CliRunner().invoke(app, [command])
+    assert result.exit_code == 2
+    assert "This needs a GPU: no GPU here." in result.output

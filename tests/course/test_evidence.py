@@ -1,0 +1,212 @@
+"""Evidence: what the solutions reached becomes results, targets, and pages that show the same numbers."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+
+import nbformat
+import pytest
+
+from tests.stand_ins import MACHINE, copied
+from tests.trial_course import make_course
+from tutorlib.course import evidence
+from tutorlib.course.evidence import code_sha256, collect, grade_solutions, save_targets, timed_exercises, usable_ratios
+from tutorlib.exercises import find, of_notebook
+from tutorlib.machine import versions
+from tutorlib.measuring import results, targets
+from tutorlib.measuring.recorded import RECORDED
+from tutorlib.measuring.results import Page, Result, Results
+from tutorlib.paths import SOLUTIONS
+
+LADDER = [exercise for exercise in of_notebook("05_copy_kernels") if exercise.needs]
+TIERED = [exercise for exercise in LADDER if exercise.tiers]
+
+
+def reached(exercise, measured=None):
+    """A passed exercise, measured if it is timed."""
+    measured = measured or copied(0.98)
+    return exercise.outcome("passed", exercise.points, "✓", measured.as_json())
+
+
+@pytest.fixture
+def h200(monkeypatch, tmp_path):
+    """An H200 on which nothing was measured yet."""
+    monkeypatch.setattr(versions, "this_machine", lambda: MACHINE)
+    monkeypatch.setattr(results, "DATA", tmp_path)
+
+
+class TestGradeSolutions:
+    def test_a_notebook_that_needs_no_gpu_gets_all_its_points(self):
+        outcomes = grade_solutions("00_start")
+        assert [(one.id, one.status, one.points) for one in outcomes] == [("00.1", "passed", 2)]
+
+    @pytest.mark.usefixtures("no_gpu")
+    def test_a_kernel_that_cannot_run_is_not_run(self):
+        by_id = {one.id: one for one in grade_solutions("10_double_buffer")}
+        assert by_id["10.1"].status == "passed"
+        assert {by_id["10.2"].status, by_id["10.3"].status} == {"not_run"}
+        assert by_id["10.3"].measurement is None
+
+
+@pytest.mark.usefixtures("h200")
+class TestCollect:
+    def test_the_results_of_a_notebook_with_its_code(self):
+        found = collect({"05_copy_kernels": [reached(one) for one in LADDER]})
+        assert found.machine == MACHINE
+        assert found.notebooks == {"05_copy_kernels": Page(code_sha256("05_copy_kernels"), 0.0)}
+        assert found.exercises["05.2"] == Result("passed", find("05.2").points, (copied(0.98),))
+
+    def test_an_exercise_that_is_not_timed_has_no_measurement(self):
+        passed = find("00.1").outcome("passed", 2, "✓")
+        assert collect({"00_start": [passed]}).exercises == {"00.1": Result("passed", 2)}
+
+    def test_notebooks_that_did_not_run_stay_and_those_that_did_are_replaced(self):
+        collect({"05_copy_kernels": [reached(one) for one in LADDER]}).write()
+        merged = collect({"00_start": [find("00.1").outcome("passed", 2, "✓")]})
+        assert list(merged.notebooks) == ["00_start", "05_copy_kernels"]
+        assert list(merged.exercises)[:2] == ["00.1", LADDER[0].id]
+        merged.write()
+        again = collect({"05_copy_kernels": [reached(LADDER[0])]})
+        assert [id for id in again.exercises if id.startswith("05")] == [LADDER[0].id]
+
+    def test_exercises_stand_in_the_courses_order(self):
+        found = collect({"05_copy_kernels": [reached(one) for one in reversed(LADDER)]})
+        assert list(found.exercises) == [one.id for one in LADDER]
+
+
+class TestTargets:
+    def test_the_ratios_of_the_exercises_with_tiers(self):
+        assert timed_exercises("05_copy_kernels") == TIERED
+        ratios, problems = usable_ratios(reached(one) for one in LADDER)
+        assert ratios == dict.fromkeys((one.id for one in TIERED), 0.98)
+        assert problems == []
+
+    def test_noise_and_gaps_are_no_targets(self):
+        noisy, missing, *others = TIERED
+        outcomes = [reached(noisy, copied(0.98, spread=0.2)), missing.outcome("failed", 0, "it is wrong")]
+        ratios, problems = usable_ratios([*outcomes, *map(reached, others)])
+        assert list(ratios) == [one.id for one in others]
+        assert problems == [
+            f"{noisy.id} {noisy.title}: too noisy, run it again",
+            f"{missing.id} {missing.title}: not measured: it is wrong",
+        ]
+
+    @pytest.mark.parametrize(
+        ("before", "overwrite", "written"),
+        [(None, False, True), ("NVIDIA H200", False, True), ("NVIDIA H100", False, False), ("NVIDIA H100", True, True)],
+    )
+    def test_another_gpus_targets_are_overwritten_only_where_that_is_asked_for(
+        self, h200, monkeypatch, before, overwrite, written
+    ):
+        saved = []
+        monkeypatch.setattr(targets, "load", lambda: {"sm_90": {"gpu": before}} if before else {})
+        monkeypatch.setattr(targets, "save", lambda arch, machine, date, ratios: saved.append((arch, ratios)))
+        assert save_targets([reached(TIERED[0])], overwrite) == []
+        assert saved == ([("sm_90", {TIERED[0].id: 0.98})] if written else [])
+
+
+def test_the_hash_is_of_the_code_alone(tmp_path):
+    def sha(text):
+        (tmp_path / "00_start.py").write_text(text)
+        return code_sha256("00_start", tmp_path)
+
+    source = (SOLUTIONS / "00_start.py").read_text(encoding="utf-8")
+    assert sha(source) == sha(source.replace("# # 00", "# # Zero"))
+    assert sha(source) != sha(source + "\n# %%\nprint(1)\n")
+
+
+# An exercise whose every answer is right and whose speed is the recorded one, on a GPU that this machine need not have.
+TIMED = """
+from tutorlib.checking.exercise import Exercise, Verdict
+from tutorlib.machine.features import MMA_SYNC
+from tutorlib.measuring.recorded import recorded
+
+
+class Timed(Exercise):
+    def judge(self, answer):
+        if answer(0) == 3:
+            return Verdict(self.points, (str(recorded(self.id, (16384, 16384))),))
+        return Verdict(0, ("wrong",))
+
+
+EXERCISES = tuple(Timed(id=f"90.{k}", title="answer", points=2, needs=MMA_SYNC) for k in (1, 2))
+"""
+EXECUTE = """
+import json
+from tutorlib.course import evidence
+from tutorlib.measuring.results import read_results, data_file
+results = read_results(data_file("NVIDIA H200"))
+try:
+    results = evidence.execute_page("90_trial", results)
+except evidence.PageFailed as error:
+    print(json.dumps(["failed", str(error)]))
+else:
+    print(json.dumps([[one.status, one.points, len(one.measurements)] for one in results.exercises.values()]))
+"""
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """A trial course in whose data exercise 90.1 has a measurement and 90.2 has none."""
+    course = make_course(tmp_path_factory.mktemp("evidence") / "course", {90: 2})
+    (course.root / "tutorlib" / "exercises" / "n90_trial.py").write_text(TIMED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(results, "DATA", course.root / "figures" / "data")
+        measured = Result("passed", 2, (copied(0.95),))
+        pages = {"90_trial": Page("abc", 0.0)}
+        Results(MACHINE, "2026-11-20", pages, {"90.1": measured, "90.2": replace(measured, measurements=())}).write()
+    return course
+
+
+class TestExecutePage:
+    """In a copy of the course, since a page is executed by a kernel of its own."""
+
+    def executed(self, course, answer):
+        """What executing the page says, and the text that its checks printed."""
+        notebook = course.root / "solutions" / "90_trial.ipynb"
+        page = nbformat.read(notebook, as_version=4)
+        for cell in page.cells:
+            if cell.id.startswith("answer"):
+                cell.source = f"def answer(n):\n    return {answer}"
+        nbformat.write(page, notebook)
+        before = notebook.read_text()
+        env = {**os.environ, "PYTHONPATH": str(course.root)}
+        done = subprocess.run(
+            [sys.executable, "-c", EXECUTE], cwd=course.root, env=env, capture_output=True, text=True, check=True
+        )
+        printed = [
+            output.text
+            for cell in nbformat.read(notebook, as_version=4).cells
+            for output in cell.get("outputs", ())
+            if cell.id.startswith("check")
+        ]
+        return json.loads(done.stdout), printed, notebook.read_text() == before
+
+    def test_a_page_prints_the_recorded_numbers(self, course):
+        shown, printed, _ = self.executed(course, 3)
+        assert printed == [
+            f"✓ 90.1 answer: 2 points\n  {copied(0.95)}\n",
+            "✓ 90.2 answer: 2 points\n  None\n",
+        ]
+        assert shown == [["passed", 2, 1], ["passed", 2, 0]]
+
+    def test_a_page_that_fails_stays_as_it_was(self, course):
+        said, _, unchanged = self.executed(course, 4)
+        assert said == ["failed", "90_trial: CheckFailed: ✗ 90.1 answer: wrong"]
+        assert unchanged
+
+    def test_grading_does_not_hear_of_what_was_recorded(self, course, tmp_path):
+        path = course.submit(tmp_path, 90, dict.fromkeys((1, 2), "def answer(n):\n    return 3"))
+        data = course.root / "figures" / "data" / "h200.json"
+        graded = course.tutor("grade", path, "--format", "json", **{RECORDED: str(data)})
+        first, _ = json.loads(graded.stdout)["exercises"]
+        assert (first["status"], first["message"]) == ("passed", "2 points\n  None")
+
+
+def test_the_environment_is_as_before_when_a_page_was_executed(monkeypatch):
+    monkeypatch.delenv(RECORDED, raising=False)
+    with evidence.execute.environment(**{RECORDED: "here"}):
+        assert os.environ[RECORDED] == "here"
+    assert RECORDED not in os.environ

@@ -1,0 +1,80 @@
+"""README's table: always that of the committed data, with what was measured and by which packages."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.stand_ins import MACHINE, copied
+from tutorlib.course import readme
+from tutorlib.course.evidence import code_sha256
+from tutorlib.exercises import of_notebook
+from tutorlib.measuring.results import Page, Result, Results, all_results
+
+LADDER = [exercise for exercise in of_notebook("05_copy_kernels") if exercise.needs]
+POINTS = sum(exercise.points for exercise in LADDER)
+
+
+@pytest.fixture
+def reached():
+    """Notebook 05 on an H200, with the pinned packages."""
+    exercises = {one.id: Result("passed", one.points, (copied(0.98, median_us=511.3),)) for one in LADDER}
+    pages = {"05_copy_kernels": Page(code_sha256("05_copy_kernels"), 20.0)}
+    machine = {**MACHINE, "packages": {"torch": readme.pins()["torch"], "nvidia-cutlass-dsl": None, "other": "1"}}
+    return Results(machine, "2026-11-20", pages, exercises)
+
+
+def row(name, *results):
+    return next(row for row in readme.table(results).splitlines() if name in row)
+
+
+def test_readme_has_the_table_of_the_committed_data():
+    text = readme.README.read_text(encoding="utf-8")
+    assert readme.with_table(text, all_results()) == text, "run `tutor build`"
+
+
+def test_without_data():
+    rows = readme.table([]).splitlines()
+    assert rows[0] == "| notebook | points | runs on |"
+    assert rows[2] == "| [00 · Start here](notebooks/00_start.ipynb) | 2 | any machine |"
+
+
+def test_a_measured_notebook(reached):
+    best = LADDER[0].title
+    assert row("05_copy", reached).endswith(f"| {POINTS} points; {best}: 4.20 TB/s, 0.98 of torch copy_ |")
+
+
+def test_a_notebook_that_needs_no_gpu_and_one_that_never_ran(reached):
+    assert row("00_start", reached).endswith("| any machine | – |")
+    assert row("06_cutile", reached).endswith("| sm_80 | not run |")
+
+
+def test_what_a_notebook_needs_beyond_its_oldest_gpu(reached):
+    assert "| sm_80; TMA: sm_90 |" in row("05_copy", reached)
+
+
+def test_code_that_changed_since(reached):
+    old = replace(reached, notebooks={"05_copy_kernels": Page("another", 20.0)})
+    assert row("05_copy", old).endswith("; *changed since* |")
+
+
+class TestPins:
+    def test_pinned_packages_are_not_named(self, reached):
+        assert readme.off_pins(reached) == {}
+        assert readme.gpu_heading(reached) == "NVIDIA H200, 2026-11-20"
+
+    def test_each_package_that_was_another_is_named_with_its_version(self, reached):
+        others = {"torch": "2.0.1", "cuda-tile": "1.0.0", "nvidia-ml-py": readme.pins()["nvidia-ml-py"]}
+        other = replace(reached, machine={**MACHINE, "packages": others})
+        assert readme.off_pins(other) == {"torch": "2.0.1", "cuda-tile": "1.0.0"}
+        assert (
+            readme.table([other]).splitlines()[0].endswith("| NVIDIA H200, 2026-11-20 (torch 2.0.1, cuda-tile 1.0.0) |")
+        )
+
+    def test_the_committed_data_name_theirs_in_readme(self):
+        text = readme.README.read_text(encoding="utf-8")
+        for results in all_results():
+            for package, version in readme.off_pins(results).items():
+                assert f"{package} {version}" in text
+
+    def test_pins_with_extras_are_read(self):
+        assert {"torch", "nvidia-cutlass-dsl", "cuda-tile"} <= readme.pins().keys()

@@ -1,0 +1,33 @@
+"""A page of a trial course: exercise 90.1 and its check, and a registry that has it and 91.1."""
+
+from pathlib import Path
+from textwrap import dedent
+
+from tests.trial_course import EXERCISES
+
+MODULES = {f"n{number}_trial": EXERCISES.format(number=number, count=1) for number in (90, 91)}
+PAGE = dedent('''\
+    # %% [markdown]
+    # # A page
+
+    # %%
+    from tutorlib import check
+
+
+    # %%
+    def answer(n):
+        """One more."""
+        ### BEGIN SOLUTION (about 1 line)
+        return (n + 2) - 1
+        ### END SOLUTION
+
+
+    # %%
+    check("90.1", answer)
+    ''')
+
+
+def write_source(folder: Path, text: str = PAGE) -> Path:
+    path = folder / "90_trial.py"
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -1,0 +1,15 @@
+"""The picture of tile space."""
+
+from itertools import pairwise
+
+from tutorlib.draw.tile_space import array_grid, space_grid
+
+
+def test_a_picture_of_tile_space():
+    array, space = array_grid((10, 20), (4, 8)), space_grid((10, 20), (4, 8))
+    assert (array.rows, array.columns) == (12, 24)
+    assert (space.rows, space.columns) == (3, 3)
+    assert array.colours[9][19] == space.colours[2][2]
+    assert array.colours[10][19] is None
+    colours = [colour for row in space.colours for colour in row]
+    assert all(a != b for a, b in pairwise(colours))

@@ -1,0 +1,36 @@
+"""The picture of a pipeline in time."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tutorlib.draw import show_timeline
+from tutorlib.draw.timeline import timeline_grid
+from tutorlib.models.pipeline import Timeline
+
+timelines = st.builds(
+    Timeline,
+    stages=st.integers(1, 6),
+    latency=st.integers(0, 12),
+    transfer=st.integers(1, 6),
+    compute=st.integers(1, 6),
+    tiles=st.integers(1, 20),
+)
+
+
+@given(timelines)
+def test_the_picture_shows_every_tick_of_every_tile(timeline):
+    grid = timeline_grid(timeline)
+    assert (grid.rows, grid.columns) == (timeline.stages + 1, timeline.total)
+    for tile, step in enumerate(timeline.steps):
+        buffer = grid.labels[tile % timeline.stages]
+        assert set(buffer[step.issued : step.flows]) <= {"·"}
+        assert set(buffer[step.flows : step.done]) == {str(tile)}
+    assert sum(label != "" for label in grid.labels[-1]) == timeline.tiles * timeline.compute
+    assert grid.colours[-1].count(None) == timeline.total - timeline.tiles * timeline.compute
+
+
+def test_several_stand_on_one_scale_in_a_small_picture():
+    picture = show_timeline(*(Timeline(stages, 4, 2, 3, tiles=6) for stages in (1, 2, 3)))
+    assert len(picture.axes) == 3
+    assert len({axes.get_xlim() for axes in picture.axes}) == 1
+    assert len(picture._repr_png_()) < 60_000

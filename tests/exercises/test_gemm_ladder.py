@@ -1,0 +1,57 @@
+"""Notebooks 09 to 12: the course's own parts are right answers; wrong parts that only a GPU can tell."""
+
+import pytest
+
+from tests.wrong.n09_gemm_baseline import WRONG_ON_GPU
+from tests.wrong.table import by_name
+from tutorlib.checking.running import find_fault
+from tutorlib.exercises import find
+from tutorlib.exercises.n11_grid_swizzle import footprint
+from tutorlib.kernels import ladder
+from tutorlib.kernels.ampere import epilogues, layouts, main_loops
+
+TIMES = 20
+SHAPES = ((256, 256, 256), (1024, 1024, 64), (129, 1000, 72))  # whole tiles first: some parts take no others
+OWN = [
+    ("09.2", layouts.smem_layout),
+    ("09.3", main_loops.single_buffer),
+    ("09.5", epilogues.store),
+    ("10.3", main_loops.multistage),
+    ("11.4", ladder.in_eights),
+    ("12.1", main_loops.multistage),
+]
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(("id", "answer"), OWN)
+def test_the_courses_own_parts_compile_for_what_the_ladder_is_timed_on(id, answer):
+    outcome = find(id).grade(answer)
+    assert outcome.status == "not_run", outcome.message
+    assert "compiled for sm_80 and sm_90a" in outcome.message
+
+
+@pytest.mark.gpu("80")
+@pytest.mark.parametrize(("id", "answer"), OWN)
+def test_the_courses_own_parts_are_right_answers(id, answer):
+    assert find(id).grade(answer).status == "passed"
+
+
+def test_a_square_wave_has_the_smallest_footprint():
+    tiles = [(m, n) for m in range(64) for n in range(64)]
+    assert footprint([tile for tile in tiles if tile[0] < 8 and tile[1] < 8]) == 16
+    assert footprint([tile for tile in tiles if tile[0] < 4 and tile[1] < 16]) == 20
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(("id", "answer"), by_name(WRONG_ON_GPU))
+def test_wrong_parts_compile_so_that_only_a_run_tells(id, answer):
+    assert find(id).grade(answer).status == "not_run"
+
+
+@pytest.mark.gpu("80")
+@pytest.mark.parametrize(("id", "answer"), by_name(WRONG_ON_GPU))
+def test_a_wrong_part_fails_every_time(id, answer):
+    exercise = find(id)
+    launcher = exercise.accept(answer)
+    for _ in range(TIMES):
+        assert any(find_fault(exercise.problem, launcher, shape) for shape in SHAPES)

@@ -1,0 +1,146 @@
+"""A grading run over one notebook full of bad answers: each costs its exercise alone."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import psutil
+import pytest
+from nbformat import v4
+
+from tests.trial_course import Course, cell, make_course
+from tutorlib.grading import GradingFailed, Limits, grade, read_submission
+from tutorlib.grading.run import environment
+from tutorlib.measuring.recorded import RECORDED
+from tutorlib.paths import NOTEBOOKS
+
+TIMEOUT = 10  # seconds for a cell: two of these answers run into it
+
+# exercise k of the trial course asks for n + k
+ANSWERS = {
+    1: "def answer(n):\n    return n + 1",
+    2: "def answer(n):\n    while True:\n        pass",
+    3: "def answer(n):\n    return n + 3 if n < 10 else n",
+    4: "import os\n\n\ndef answer(n):\n    os._exit(0)",
+    5: "def answer(n):\n    for _ in range(1000):\n        print('x' * 10**5)\n    return n + 5",
+    6: "def answer(n):\n    return n + 6\n  return n",
+    7: "def answer(n):\n    exit()",
+    8: "import ctypes\n\n\ndef answer(n):\n    ctypes.string_at(0)",
+    9: "def answer(n):\n    print(n)\n    return n + 9",
+    10: "while True:\n    try:\n        pass\n    except KeyboardInterrupt:\n        pass",
+    11: "def answer(n):\n    bytearray(2**40)",
+    12: "def answer(n):\n    return n + 12\n\n\nanswer('text')",
+    13: "import subprocess\n\nsubprocess.Popen(['sleep', '3141'], start_new_session=True)\n\n\n"
+    "def answer(n):\n    return n + 13",
+    15: "def answer(n):\n    return n + 15",
+    16: "def answer(n):\n    return n + 16",
+    14: "from IPython.display import display\n\n\ndef answer(n):\n"
+    "    display({'text/plain': 'x' * 10**8}, raw=True)\n    return n + 14",
+    17: "%%time\ndef answer(n):\n    return n + 17",
+}  # 18 stays unwritten
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory) -> Course:
+    return make_course(tmp_path_factory.mktemp("course"), {90: 18})
+
+
+@pytest.fixture(scope="module")
+def batch(course, tmp_path_factory):
+    """The scores of one notebook full of bad answers, by exercise k, and what the run left behind."""
+    folder = tmp_path_factory.mktemp("submission")
+    path = course.submit(folder, 90, ANSWERS)
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells.remove(cell(notebook, "answer-90-15"))
+    notebook.cells.append(v4.new_code_cell(ANSWERS[16], metadata=cell(notebook, "answer-90-16").metadata))
+    notebook.cells.insert(0, v4.new_code_cell("raise SystemExit('a cell of my own')"))
+    notebook.metadata = {}
+    nbformat.write(notebook, path)
+    path = path.rename(folder / "my work (2).ipynb")
+    temporary = tmp_path_factory.mktemp("tmp")
+    before = files(course.root)
+    graded = course.tutor(
+        "grade", path, "--timeout", TIMEOUT, "--format", "json", "--out", folder / "kept", TMPDIR=str(temporary)
+    )
+    assert graded.returncode == 1, graded.stderr
+    assert files(course.root) == before
+    assert not list(temporary.iterdir())
+    scores = json.loads(graded.stdout)
+    assert json.loads((folder / "kept" / "scores.json").read_text()) == scores
+    assert (folder / "kept" / "90_trial.xml").read_text().startswith("<?xml")
+    return {int(outcome["id"][3:]): outcome for outcome in scores["exercises"]}
+
+
+def files(root: Path) -> set[Path]:
+    return {path for path in root.rglob("*") if "__pycache__" not in path.parts}
+
+
+@pytest.mark.parametrize(
+    ("k", "status", "points", "message"),
+    [
+        (1, "passed", 2, "2 points"),
+        (2, "timeout", 0, f"no result after {TIMEOUT} seconds"),
+        (3, "partial", 1, "1 of 2 cases right"),
+        (4, "error", 0, "it ended the notebook's process (exit code 0)"),
+        (5, "failed", 0, "it prints more than 64 kB (line 3 of your answer)"),
+        (6, "failed", 0, "IndentationError in line 3 of your answer"),
+        (7, "error", 0, "check came to no verdict: SystemExit"),
+        (8, "error", 0, "it ended the notebook's process (SIGSEGV)"),
+        (9, "passed", 2, "2 points"),
+        (10, "timeout", 0, f"no result after {TIMEOUT} seconds"),
+        (11, "failed", 0, "raised MemoryError"),
+        (12, "failed", 0, "your cell fails: TypeError"),
+        (13, "passed", 2, "2 points"),
+        (14, "failed", 0, "it displays more than 16 MB (line 5 of your answer)"),
+        (15, "failed", 0, "answer cell deleted"),
+        (16, "failed", 0, "there are 2 answer cells for 90.16: keep one"),
+        (17, "passed", 2, "2 points"),
+        (18, "failed", 0, "not written yet"),
+    ],
+)
+def test_a_bad_answer_costs_its_exercise_alone(batch, k, status, points, message):
+    assert (batch[k]["status"], batch[k]["points"]) == (status, points), batch[k]["message"]
+    assert message in batch[k]["message"]
+
+
+def test_no_process_is_left(batch):
+    assert not [process for process in psutil.process_iter(["cmdline"]) if "3141" in (process.info["cmdline"] or ())]
+
+
+def test_grading_agrees_with_plain_nbval(course, tmp_path):
+    answers = {1: ANSWERS[1], 3: ANSWERS[3], 14: "def answer(n):\n    return nobody(n)", 18: ANSWERS[17] + " + 1"}
+    path = course.submit(tmp_path, 90, answers)
+    plain = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--nbval-lax", "--color=no", path],
+        env={**os.environ, "PYTHONPATH": str(course.root)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    failed = {int(n) for n in re.findall(r"^FAILED .*::Cell (\d+)", plain.stdout, re.MULTILINE)}
+    scores = json.loads(course.tutor("grade", path, "--format", "json").stdout)
+    passed = [outcome["status"] == "passed" for outcome in scores["exercises"]]
+    assert sum(passed) == 2
+    # cells: the import, then an answer and its check for each exercise
+    assert failed == {2 * k for k, ok in enumerate(passed, 1) if not ok}
+
+
+def test_a_machine_that_cannot_run_a_notebook_is_no_fault_of_the_answers(tmp_path):
+    (tmp_path / "a.ipynb").write_text(
+        (NOTEBOOKS / "00_start.ipynb").read_text().replace("raise NotImplementedError", "return 3 #")
+    )
+    with pytest.raises(GradingFailed, match="00_start could not be run: it ended the grading run"):
+        grade(read_submission([tmp_path]), Limits(memory=2**20))
+
+
+def test_what_evidence_recorded_is_not_passed_on(tmp_path, monkeypatch):
+    monkeypatch.setenv(RECORDED, "h200.json")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--maxfail=1")
+    monkeypatch.setenv("OTHER", "kept")
+    passed_on = environment(tmp_path)
+    assert not {RECORDED, "PYTEST_ADDOPTS"} & passed_on.keys()
+    assert passed_on["OTHER"] == "kept"

@@ -1,0 +1,49 @@
+"""The scores of a submission: sums, the table, the exit status."""
+
+import json
+
+import nbformat
+from typer.testing import CliRunner
+
+from tests.trial_course import cell
+from tutorlib.checking.values import ValueExercise
+from tutorlib.cli import app
+from tutorlib.exercises import of_notebook
+from tutorlib.grading.scores import Scores
+from tutorlib.paths import NOTEBOOKS, ROOT
+
+
+def test_unsolved_notebooks_have_no_points():
+    result = CliRunner().invoke(app, ["grade", str(NOTEBOOKS), "--format", "json"])
+    scores = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert scores["points"] == 0
+    assert scores["exercises"]
+    assert {(one["status"], one["message"]) for one in scores["exercises"]} == {("failed", "not written yet")}
+
+
+def test_half_of_the_answers_give_their_points(tmp_path):
+    """01_layouts with every other exercise solved; the table of the same."""
+    notebook = nbformat.read(NOTEBOOKS / "01_layouts.ipynb", as_version=4)
+    solved = nbformat.read(ROOT / "solutions" / "01_layouts.ipynb", as_version=4)
+    wanted = {}
+    for exercise in of_notebook("01_layouts"):
+        id = f"answer-{exercise.id.replace('.', '-')}"
+        if int(exercise.id[3:]) % 2:
+            cell(notebook, id).source = cell(solved, id).source
+        wanted[exercise.id] = exercise.points if int(exercise.id[3:]) % 2 else 0
+    nbformat.write(notebook, tmp_path / "a.ipynb")
+    result = CliRunner().invoke(app, ["grade", str(tmp_path), "--format", "json"])
+    scores = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert {one["id"]: one["points"] for one in scores["exercises"]} == wanted
+    assert scores["points"] == sum(wanted.values())
+    assert scores["max_points"] == sum(exercise.points for exercise in of_notebook("01_layouts"))
+    assert set(scores["exercises"][0]) == {"id", "title", "points", "max_points", "status", "message", "measurement"}
+
+
+def test_what_was_not_run_counts_in_neither_sum():
+    exercise = ValueExercise(id="90.1", title="gemm", points=3, cases=())
+    scores = Scores((exercise.outcome("passed", 3, ""), exercise.outcome("not_run", 0, "no GPU here")))
+    assert (scores.points, scores.max_points, scores.full) == (3, 3, True)
+    assert "1 not run" in [column.footer for column in scores.table().columns]

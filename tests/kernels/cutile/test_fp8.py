@@ -1,0 +1,30 @@
+"""Ways to multiply 320 rows in fp8: what each costs the compiler."""
+
+import pytest
+
+from tutorlib.compiling import ptxas
+from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.exercises.n07_cutile_gemm import BENCH_FP8
+from tutorlib.kernels.cutile.fp8 import slabs
+
+
+@pytest.mark.parametrize(
+    ("open_zero", "near", "far", "spills", "says"),
+    [
+        (False, 0, 0, True, None),
+        (False, 3, 6, False, "insufficient register resources"),
+        (False, 7, 7, False, "non wgmma instructions reading accumulator registers"),
+        (True, 0, 0, False, None),
+        (True, 3, 6, False, None),
+    ],
+)
+def test_a_zero_that_the_compiler_knows_costs_registers(open_zero, near, far, spills, says):
+    m, n, k = BENCH_FP8
+    specs = [TensorSpec((m, k), "e4m3"), TensorSpec((n, k), "e4m3"), TensorSpec((m, n), "bf16")]
+    by_tma = near != 7
+    arguments = [*specs, 128, 128, open_zero, near, far, by_tma]
+    made = compile_cutile(slabs.replace_hints(num_worker_warps=8), arguments, "sm_90")
+    assert (made.stack_bytes > 1000) == spills
+    assert (ptxas.serialized(made.ptx) or "").startswith(says or "")
+    assert bool(ptxas.serialized(made.ptx)) == bool(says)

@@ -1,0 +1,106 @@
+"""layouts.oracle: what the real CuTe DSL answers, on the CPU."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+from tensor_layouts import Layout
+
+from tutorlib.layouts import oracle
+from tutorlib.layouts.oracle import Refused, ask
+
+ROW_MAJOR = Layout((8, 4), (4, 1))
+
+
+def test_answers_come_in_order_and_in_kind():
+    questions = [
+        ("logical_divide", ROW_MAJOR, (2, 2)),
+        ("cosize", Layout(4, 2)),
+        ("idx2crd", 9, (8, 4)),
+        ("complement", Layout(4, 2), 24),
+    ]
+    assert ask(questions) == [Layout(((2, 4), (2, 2)), ((4, 8), (1, 2))), 7, (1, 1), Layout((2, 3), (1, 8))]
+
+
+def test_every_operation_of_the_course():
+    questions = {
+        ("coalesce", Layout((2, (1, 6)), (1, (6, 2)))): Layout(12, 1),
+        ("composition", ROW_MAJOR, Layout((4, 8), (8, 1))): Layout((4, 8), (1, 4)),  # the transpose
+        ("zipped_divide", ROW_MAJOR, (2, 2)): Layout(((2, 2), (4, 2)), ((4, 1), (8, 2))),
+        ("tiled_divide", ROW_MAJOR, (2, 2)): Layout(((2, 2), 4, 2), ((4, 1), 8, 2)),
+        ("logical_divide", ROW_MAJOR, (Layout(2, 4), 4)): Layout(((2, 4), (4, 1)), ((16, 4), (1, 0))),
+        ("logical_product", Layout((2, 2), (4, 1)), Layout(6, 1)): Layout(((2, 2), (2, 3)), ((4, 1), (2, 8))),
+        ("make_ordered_layout", (4, (2, 3)), (1, (0, 2))): Layout((4, (2, 3)), (2, (1, 8))),
+        ("size", ROW_MAJOR): 32,
+        ("crd2idx", (1, (2, 1)), Layout((4, (3, 2)), (1, (4, 20)))): 29,
+    }
+    assert dict(zip(questions, ask(questions), strict=True)) == questions
+
+
+def test_a_refusal_costs_the_others_nothing():
+    before, refused, after = ask(
+        [("size", ROW_MAJOR), ("composition", Layout((4, 6), (1, 10)), Layout(5, 3)), ("cosize", ROW_MAJOR)]
+    )
+    assert (before, after) == (32, 32)
+    assert isinstance(refused, Refused)
+    assert refused.why.startswith("unable to compute the following composition")
+
+
+def test_a_refusal_by_python_says_why_too():
+    assert ask([("coalesce", Layout(0, 1))]) == [Refused("Expected size in shape to be strictly positive, but got 0")]
+
+
+def test_the_same_question_is_traced_again():
+    assert ask([("size", ROW_MAJOR)]) == ask([("size", ROW_MAJOR)]) == [32]
+
+
+def test_an_unknown_operation_is_an_error():
+    with pytest.raises(AttributeError, match="no_such_operation"):
+        ask([("no_such_operation", ROW_MAJOR)])
+
+
+def test_a_batch_is_one_trace(monkeypatch):
+    """A trace costs what a question does not: so a check asks for all that it wants to know at once."""
+    traced = []
+    trace = oracle.trace()
+    monkeypatch.setattr(oracle, "trace", lambda: lambda *args: traced.append(args) or trace(*args))
+    assert len(ask([("size", Layout((m, 64), (64, 1))) for m in range(8, 408, 8)])) == 50
+    assert len(traced) == 1
+
+
+def test_the_traced_function_is_made_once():
+    assert oracle.trace() is oracle.trace()
+
+
+def test_importing_the_oracle_does_not_import_cutlass():
+    code = "import sys, tutorlib.layouts.oracle; sys.exit('cutlass' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+INTERLOCKED = Layout((4, 2), (1, 2))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("logical_product", INTERLOCKED, Layout(4, 1)),
+        ("logical_divide", ROW_MAJOR, INTERLOCKED),
+        ("zipped_divide", ROW_MAJOR, (INTERLOCKED, 2)),
+    ],
+)
+def test_what_would_end_the_process_is_not_asked(question):
+    refused, after = ask([question, ("size", ROW_MAJOR)])
+    assert "an extent of 0" in refused.why
+    assert after == 32
+
+
+def test_it_does_end_the_process():
+    """Once CuTe refuses this by itself, `divides_by_zero` can go."""
+    code = (
+        "from tensor_layouts import Layout; import tutorlib.layouts.oracle as cute;"
+        "cute.divides_by_zero = lambda complement: False;"
+        "cute.ask([('logical_product', Layout((4, 2), (1, 2)), Layout(4, 1))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGFPE

@@ -1,0 +1,69 @@
+"""Results and sweeps as files: written and read again, one for each GPU."""
+
+import pytest
+
+from tests.stand_ins import MACHINE, copied, multiplied, swept
+from tutorlib.measuring import results
+from tutorlib.measuring.results import (
+    NoData,
+    Page,
+    Result,
+    Results,
+    all_results,
+    all_sweep_results,
+    data_file,
+    read_results,
+    sweep_file,
+)
+
+REACHED = Results(
+    MACHINE,
+    "2026-11-20",
+    {"05_copy_kernels": Page("abc", 12.5)},
+    {"05.1": Result("passed", 3), "05.2": Result("passed", 2, (copied(0.95),)), "06.1": Result("partial", 1)},
+)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "DATA", tmp_path / "data")
+    monkeypatch.setattr(results, "SWEEPS", tmp_path / "data" / "sweeps")
+
+
+def test_a_file_is_named_after_the_gpu():
+    assert data_file("NVIDIA H200").name == "h200.json"
+    assert data_file("NVIDIA GeForce RTX 4090").name == "geforce_rtx_4090.json"
+    assert sweep_file("NVIDIA H200", "gemm_rungs").name == "h200_gemm_rungs.json"
+
+
+@pytest.mark.usefixtures("folder")
+class TestFiles:
+    def test_results_are_read_back_as_they_were(self):
+        path = REACHED.write()
+        assert read_results(path) == REACHED
+        assert all_results() == [REACHED]
+
+    def test_a_sweep_is_read_back_as_it_was(self):
+        found = swept("slow", "fast", stages=3)
+        found.write("gemm_rungs")
+        assert all_sweep_results("gemm_rungs") == [found]
+
+    def test_what_nobody_swept_names_the_command(self):
+        with pytest.raises(NoData, match="run `tutor sweep gemm_stages`"):
+            all_sweep_results("gemm_stages")
+
+
+def test_results_by_notebook():
+    assert list(REACHED.of_notebook("05")) == ["05.1", "05.2"]
+    assert REACHED.timed("05", "06") == {"05.2": copied(0.95)}
+
+
+def test_a_sweep_by_kernel_and_by_shape():
+    found = swept("fast", "slow", sizes=(2048, 512))
+    assert found.names == ["fast", "slow"]
+    assert found.shapes == [(512,) * 3, (2048,) * 3]
+    assert [point.measurement for point in found.of_kernel("slow")] == [
+        multiplied((512,) * 3, 100.0), multiplied((2048,) * 3, 100.0),
+    ]  # fmt: skip
+    assert [point.name for point in found.at((512,) * 3)] == ["fast", "slow"]
+    assert found.baseline == "cuBLAS"

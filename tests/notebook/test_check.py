@@ -1,0 +1,90 @@
+"""`check` and `hint`: what they print, raise and record."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+
+from tutorlib import CheckFailed, check, hint
+from tutorlib.notebook.check import RESULTS
+
+pytestmark = pytest.mark.usefixtures("trial", "first_time")
+PASSED = "✓ 90.1 answer: 2 points\n"
+
+
+@pytest.fixture
+def first_time(monkeypatch):
+    """Nobody has failed or asked for a hint."""
+    module = sys.modules[check.__module__]
+    monkeypatch.setattr(module, "_failures", Counter())
+    monkeypatch.setattr(module, "_hints_shown", Counter())
+
+
+def right(n):
+    return n + 1
+
+
+def test_check_prints_or_raises_without_a_traceback(capsys):
+    check("90.1", right)
+    assert capsys.readouterr().out == PASSED
+    with pytest.raises(CheckFailed) as error:
+        check("90.1", lambda n: n)
+    assert error.value._render_traceback_() == str(error.value).splitlines()
+
+
+def test_what_a_right_answer_prints_is_dropped_and_what_a_wrong_one_prints_is_shown(capsys):
+    def noisy(n):
+        print("n is", n)
+        return n + 1
+
+    def noisy_and_wrong(n):
+        print("n is", n)
+        return 0
+
+    check("90.1", noisy)
+    assert capsys.readouterr().out == PASSED
+    with pytest.raises(CheckFailed, match="It printed:\n    n is 0"):
+        check("90.1", noisy_and_wrong)
+
+
+def test_after_the_second_failure_a_check_gives_a_hint():
+    messages = []
+    for _ in range(2):
+        with pytest.raises(CheckFailed) as error:
+            check("90.2", lambda n: 0)
+        messages.append(str(error.value))
+    assert "Hint" not in messages[0]
+    assert "Hint: Add." in messages[1]
+
+
+def test_hints_come_in_tiers_and_the_last_one_stays(capsys):
+    for _ in range(4):
+        hint("90.3")
+    assert capsys.readouterr().out.splitlines() == [
+        "Hint 1 of 3: Add.",
+        "Hint 2 of 3: Add a number.",
+        "Hint 3 of 3: n + 3",
+        "Hint 3 of 3: n + 3",
+    ]
+
+
+def test_while_grading_outcomes_are_recorded(tmp_path, monkeypatch):
+    monkeypatch.setenv(RESULTS, str(tmp_path / "results"))
+    check("90.1", right)
+    with pytest.raises(CheckFailed):
+        check("90.1", lambda n: 0)
+    first, second = map(json.loads, (tmp_path / "results").read_text(encoding="utf-8").splitlines())
+    assert (first["id"], first["status"], first["points"]) == ("90.1", "passed", 2)
+    assert (second["status"], second["points"]) == ("failed", 0)
+
+
+def test_in_a_kernel_a_failed_check_shows_its_message_alone():
+    code = (
+        "from IPython.core.interactiveshell import InteractiveShell as S; s = S.instance();"
+        "s.run_cell('from tutorlib import check\\ncheck(\"00.1\", lambda n, tile: n // tile)')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "✗ 00.1 ceil_div" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr

@@ -1,0 +1,139 @@
+"""`make lab` as somebody who has just cloned the course: the first screen, in headless Chromium."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from urllib.error import URLError
+
+import pytest
+
+from tutorlib.course.build import NOT_RUN
+from tutorlib.notebook.progress import PROGRESS
+from tutorlib.paths import ROOT
+
+pytestmark = pytest.mark.browser
+
+PATIENCE_S = 300  # for a server or a page that shares its machine with others
+SWITCHES = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """`make lab` in a copy of the course, with no one's settings and no one's points. Yields the server's address."""
+    course = tmp_path / "course"
+    for name in ("tutorlib", "notebooks", "solutions", ".lab"):
+        shutil.copytree(ROOT / name, course / name, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
+    for name in ("Makefile", "pyproject.toml"):
+        shutil.copy(ROOT / name, course)
+    (course / ".venv").symlink_to(sys.prefix)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("JUPYTER", "IPYTHON"))}
+    env |= {"HOME": str(tmp_path), "PYTHONPATH": str(course), PROGRESS: str(tmp_path / "progress.sqlite")}
+    options = f"--no-browser --ip=127.0.0.1 --port={port} --ServerApp.port_retries=0 --IdentityProvider.token=test"
+    with (tmp_path / "lab.log").open("w") as log:
+        server = subprocess.Popen(
+            ["make", "-o", ".venv/.ready", "lab", f"ARGS={options}"],
+            cwd=course,
+            env=env,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+        try:
+            wait_for(f"http://127.0.0.1:{port}/api", server)
+            yield f"http://127.0.0.1:{port}/?token=test"
+        finally:
+            os.killpg(server.pid, signal.SIGTERM)
+            server.wait()
+
+
+def wait_for(address, server):
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        assert server.poll() is None, "JupyterLab ended before it answered"
+        try:
+            urllib.request.urlopen(address, timeout=PATIENCE_S)
+        except URLError:
+            time.sleep(0.2)
+        else:
+            return
+    pytest.fail(f"JupyterLab did not answer within {PATIENCE_S} s")
+
+
+class Notebook:
+    """The notebook that is on top."""
+
+    def __init__(self, page):
+        self.page = page
+        self.panel = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
+
+    def cell(self, text):
+        """The code cell with this text; JupyterLab renders a cell when it is scrolled into view."""
+        found = self.panel.locator(".jp-CodeCell").filter(has_text=text)
+        end = time.monotonic() + PATIENCE_S
+        while not found.count() and time.monotonic() < end:
+            self.panel.locator(".jp-Notebook").hover()
+            self.page.mouse.wheel(0, 300)
+            self.page.wait_for_timeout(100)
+        return found.first
+
+    def run(self, text, instead=None):
+        """Run the cell with this text, or what is written in its place. Returns at once: the kernel keeps the order."""
+        cell = self.cell(text)
+        cell.scroll_into_view_if_needed()
+        cell.locator(".cm-content").click()
+        if instead:
+            self.page.keyboard.press("Control+a")
+            self.page.keyboard.insert_text(instead)
+        self.page.keyboard.press("Control+Enter")
+
+
+def test_the_first_screen(lab, chromium, tmp_path):
+    from playwright.sync_api import expect, sync_playwright
+
+    expect.set_options(timeout=1000 * PATIENCE_S)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=SWITCHES, timeout=1000 * PATIENCE_S)
+        page = browser.new_page(viewport={"width": 1440, "height": 1080})
+        page.set_default_timeout(1000 * PATIENCE_S)
+        page.goto(lab)
+        top = Notebook(page)
+        expect(page.get_by_text("| Idle")).to_be_visible()
+        assert "/lab/tree/contents.ipynb" in page.url
+        expect(top.panel.get_by_role("link", name="12 · Three stages")).to_be_visible()
+        expect(top.panel.locator(".tutorlib-contents")).to_have_count(0)
+        page.screenshot(path=tmp_path / "1_opened.png")
+
+        top.run("show_contents()")
+        table = top.panel.locator(".tutorlib-contents")
+        expect(table.locator("tfoot")).to_contain_text("0 / ")
+        expect(table.locator(".passed")).to_have_count(0)
+        page.screenshot(path=tmp_path / "2_run.png")
+
+        table.get_by_role("link", name="00 · Start here").last.click()
+        expect(top.panel.get_by_role("heading", name="00 · Start here")).to_be_visible()
+        expect(page.get_by_text("| Idle")).to_be_visible()
+        check = top.cell('check("00.1"')
+        line = "✓ 00.1 ceil_div: 2 points"
+        expect(check.locator(".jp-OutputArea-output")).to_have_text(line + NOT_RUN)
+        page.screenshot(path=tmp_path / "3_unrun.png")
+        top.run("from tutorlib import check, hint")
+        top.run("def ceil_div", "def ceil_div(n, tile):\n    return -(-n // tile)")
+        top.run('check("00.1"')
+        expect(check.locator(".jp-OutputArea-output")).to_have_text(line)
+
+        page.get_by_role("tab", name="contents.ipynb").click()
+        top.run("show_contents()")
+        expect(table.locator("tbody tr").first).to_contain_text("2 / 2")
+        expect(table.locator(".passed")).to_have_count(1)
+        expect(table).to_contain_text("Next: 01.1 offset")
+        page.screenshot(path=tmp_path / "4_after_a_check.png")
+        assert page.get_by_text("Jupyter news").count() == 0
+        browser.close()

@@ -1,0 +1,67 @@
+"""Kernels tried out on a page that is also read where there is no GPU."""
+
+import pytest
+import torch
+from cutlass import cute
+
+from tests.stand_ins import H200, multiplied
+from tests.wrong.n08_tile_cpp import ADD
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.kernels.ladder import LADDER
+from tutorlib.machine import device
+from tutorlib.notebook import trials
+from tutorlib.notebook.trials import compare_on_gpu, run_cpp, run_on_gpu
+
+GEMMS = {"one buffer": LADDER[0].host, "two buffers": LADDER[1].host}
+
+
+@cute.kernel
+def add_kernel(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    i = block * 128 + thread
+    if i < cute.size(c):
+        c[i] = a[i] + b[i]
+
+
+@cute.jit
+def add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    add_kernel(a, b, c).launch(grid=(cute.ceil_div(cute.size(c), 128), 1, 1), block=(128, 1, 1))
+
+
+def zeros(*sizes, device="cpu"):
+    return tuple(torch.zeros(size, device=device) for size in sizes)
+
+
+@pytest.mark.usefixtures("no_gpu")
+class TestWithoutAGpu:
+    def test_a_cute_kernel_is_compiled_and_a_line_says_so(self, capsys):
+        assert not run_on_gpu(add, *zeros(128, 128, 128), dynamic=True)
+        assert capsys.readouterr().out.startswith("add: compiled, not run: no GPU here\nsm_80: 128 threads, ")
+
+    def test_a_tile_kernel_is_compiled_and_a_line_says_so(self, capsys):
+        assert not run_cpp(ADD, (1,), *zeros(8, 8, 8), 8)
+        assert capsys.readouterr().out.startswith("compiled, not run: no GPU here\nsm_90: ")
+
+    def test_arguments_that_do_not_fit_are_refused_here_too(self):
+        with pytest.raises(CompileFailed, match="parameters should be"):
+            run_cpp(ADD, (1,), *zeros(8), 8)
+
+    def test_a_comparison_says_what_it_cannot_measure(self, capsys):
+        compare_on_gpu(GEMMS, sizes=(512,))
+        assert capsys.readouterr().out == "one buffer against two buffers: not measured: no GPU here\n"
+
+
+def test_a_comparison_has_a_line_for_each_size(monkeypatch, capsys):
+    monkeypatch.setattr(device, "gpu", lambda: H200)
+    measured = iter([multiplied((512,) * 3, 400.0), multiplied((512,) * 3, 200.0)])
+    monkeypatch.setattr(trials, "measure", lambda problem, launcher, shape: next(measured))
+    compare_on_gpu(GEMMS, sizes=(512,))
+    assert capsys.readouterr().out == ("512: one buffer 0.7 µs, two buffers 1.3 µs; the first is 2.000 × as fast\n")
+
+
+@pytest.mark.gpu("80")
+def test_a_page_with_a_gpu_runs_the_kernel():
+    a, b, c = (torch.randn(1000, device="cuda") for _ in range(3))
+    assert run_on_gpu(add, a, b, c, dynamic=True)
+    assert c.equal(a + b)

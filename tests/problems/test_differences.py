@@ -1,0 +1,101 @@
+"""What is said about a wrong result."""
+
+import pytest
+import torch
+
+from tutorlib.problems.differences import find_difference, pattern
+
+NONE = torch.zeros((), dtype=torch.float64)
+
+
+def ramp(m, n):
+    return (torch.arange(m)[:, None] * 1000 + torch.arange(n)).double()
+
+
+def describe(got, want, allowed=NONE, unwritten=None):
+    wrong = find_difference(
+        "c", got, torch.zeros_like(want, dtype=torch.bool) if unwritten is None else unwritten, want, allowed
+    )
+    return wrong and f"{wrong.what} {wrong.mistake}"
+
+
+class TestRight:
+    def test_within_the_bound(self):
+        want = ramp(8, 8)
+        assert describe(want + 0.5, want, torch.full_like(want, 0.5)) is None
+
+    def test_negative_zero_is_zero(self):
+        assert describe(torch.tensor([-0.0]), torch.tensor([0.0])) is None
+
+
+class TestPatterns:
+    @pytest.mark.parametrize(
+        ("rows", "columns", "says"),
+        [
+            (slice(None), slice(128, None), ", all in columns ≥ 128"),
+            (slice(None), slice(0, 64), ", all in columns < 64"),
+            (slice(32, 64), slice(None), ", all in rows 32 to 63"),
+            (slice(255, None), slice(128, None), ", all in row 255 and columns ≥ 128"),
+            (slice(1, None, 2), slice(None), ", all in rows with row % 2 == 1"),
+            (slice(None), slice(3, None, 8), ", all in columns with column % 8 == 3"),
+            (slice(None), slice(None), ""),
+        ],
+    )
+    def test_of_a_matrix(self, rows, columns, says):
+        where = torch.zeros(256, 192, dtype=torch.bool)
+        where[rows, columns] = True
+        assert pattern(where) == says
+
+    def test_of_a_vector(self):
+        where = torch.zeros(1000, dtype=torch.bool)
+        where[900:] = True
+        assert pattern(where) == ", all in elements ≥ 900"
+
+    def test_no_rule_is_made_up_for_scattered_errors(self):
+        generator = torch.Generator().manual_seed(0)
+        assert pattern(torch.rand(256, 192, generator=generator) < 0.1) == ""
+
+
+class TestMessages:
+    def test_unwritten(self):
+        want = ramp(64, 64)
+        got, unwritten = want.clone(), torch.zeros(64, 64, dtype=torch.bool)
+        unwritten[:, 32:], got[:, 32:] = True, float("nan")
+        assert describe(got, want, NONE, unwritten).strip() == (
+            "c[0, 32] is still NaN: the kernel never wrote it. Unwritten: 2,048 of 4,096 elements, all in columns ≥ 32."
+        )
+
+    def test_the_first_wrong_element_and_its_tolerance(self):
+        want = ramp(64, 64)
+        got = want.clone()
+        got[3, 5:] += 1
+        assert "c[3, 5] is 3006 and should be 3005 (± 0.25). Wrong: 59 of 4,096 elements, all in row 3" in describe(
+            got, want, torch.full_like(want, 0.25)
+        )
+
+    def test_nan_that_was_written_is_wrong(self):
+        want = ramp(8, 8)
+        got = want.clone()
+        got[0, 0] = float("nan")
+        assert "c[0, 0] is nan and should be 0" in describe(got, want, torch.full_like(want, 1e9))
+
+    @pytest.mark.parametrize(("m", "n"), [(64, 64), (64, 96)])
+    def test_transposed(self, m, n):
+        want = ramp(m, n)
+        assert "the right result transposed" in describe(want.mT.reshape(m, n), want)
+
+    @pytest.mark.parametrize("size", [8, 16, 32, 64, 128])
+    def test_swapped_blocks(self, size):
+        want = ramp(2 * size, 3 * size)
+        got = want.clone()
+        got[:size, :size], got[size:, size : 2 * size] = want[size:, size : 2 * size], want[:size, :size]
+        assert f"the {size}×{size} block (0, 0) holds what belongs in (1, 1)" in describe(got, want)
+
+    def test_lost_digits(self):
+        want = ramp(64, 64) / 1e4 + 1
+        assert "kept in fp32" in describe(want.half().double(), want, want * 1e-6)
+
+    def test_nothing_is_made_up_for_plain_nonsense(self):
+        want = ramp(64, 64)
+        generator = torch.Generator().manual_seed(0)
+        assert describe(torch.rand(64, 64, generator=generator), want.float()).endswith("elements. ")

@@ -1,0 +1,223 @@
+"""Programs that the interpreter must refuse, and faults that it must notice."""
+
+import math
+from dataclasses import dataclass
+
+import cuda.tile as ct
+import pytest
+import torch
+
+from tests.simulate.cutile.test_memory import gemm
+from tutorlib.simulate.cutile import NotSimulated, memory, run
+from tutorlib.simulate.cutile.memory import foreign
+
+Const = ct.Constant
+
+
+def found(kernel, grid, args):
+    return {finding.kind: finding for finding in run(kernel, grid, args).findings}
+
+
+@ct.kernel
+def double(x, z, tile: Const[int]):
+    ct.store(z, (ct.bid(0),), ct.load(x, (ct.bid(0),), (tile,)) * 2)
+
+
+def test_a_right_kernel_has_no_findings():
+    x, z = torch.randn(100), torch.zeros(100)
+    report = run(double, (7,), (x, z, 16))
+    assert report.blocks == 7
+    assert not report.findings
+
+
+def test_a_grid_too_small_leaves_elements_unwritten():
+    finding = found(double, (6,), (torch.randn(100), torch.zeros(100), 16))["unwritten"]
+    assert finding.message == "4 of the 100 elements of z are never stored: they lie in z[96:100]"
+
+
+def test_a_grid_too_large_reaches_outside():
+    report = run(double, (8,), (torch.randn(100), torch.zeros(100), 16))
+    assert [finding.array for finding in report.findings] == ["x", "z"]
+    finding = report.findings[0]
+    assert finding.kind == "outside"
+    assert finding.message == "block 7 loads x[112:128], which lies outside x of shape (100,)"
+    assert finding.block == (7, 0, 0)
+    assert finding.line == double._pyfunc.__code__.co_firstlineno + 2
+
+
+def test_blocks_that_store_to_one_place():
+    @ct.kernel
+    def kernel(x, z):
+        ct.store(z, (ct.bid(0) // 2, 0), ct.load(x, (ct.bid(0), ct.bid(1)), (4, 4)))
+
+    finding = found(kernel, (2, 2), (torch.randn(8, 8), torch.zeros(4, 4)))["overlap"]
+    assert finding.message == "block (1, 0) stores z[0:4, 0:4], where block (0, 0) stored other values: either may win"
+
+
+def test_the_same_values_twice_are_no_fault():
+    @ct.kernel
+    def kernel(x, z):
+        ct.store(z, (0,), ct.load(x, (0,), (4,)))
+
+    assert not found(kernel, (3,), (torch.tensor([1, math.nan, 2, 3]), torch.zeros(4)))
+
+
+def test_a_block_that_loads_what_another_stores():
+    @ct.kernel
+    def kernel(z):
+        here = ct.load(z, (ct.bid(0),), (4,))
+        ct.store(z, (ct.bid(0) + 1,), here + 1)
+
+    finding = found(kernel, (2,), (torch.zeros(12),))["race"]
+    assert finding.message == "block 1 loads z[4:8], which block 0 stores in the same launch: before or after?"
+
+
+def test_a_lock_is_the_readers_own_business():
+    @ct.kernel
+    def kernel(x, z, lock):
+        while ct.atomic_cas(lock, 0, 0, 1, memory_order=ct.MemoryOrder.ACQUIRE) == 1:
+            pass
+        ct.store(z, (0,), ct.load(z, (0,), (4,)) + ct.load(x, (ct.bid(0),), (4,)))
+        ct.atomic_xchg(lock, 0, 0, memory_order=ct.MemoryOrder.RELEASE)
+
+    x, z = torch.randn(12), torch.zeros(4)
+    assert not found(kernel, (3,), (x, z, torch.zeros(1, dtype=torch.int32)))
+    torch.testing.assert_close(z, x.reshape(3, 4).sum(0))
+
+
+def test_unchecked_accesses_must_stay_inside():
+    @ct.kernel
+    def kernel(x, z):
+        ct.store(z, (0,), ct.load(x, (1,), (4,), check_bounds=False))
+
+    assert "check_bounds=False" in found(kernel, (1,), (torch.randn(6), torch.zeros(4)))["outside"].message
+
+
+def test_a_gather_without_checks_must_stay_inside():
+    @ct.kernel
+    def kernel(x, z):
+        ct.store(z, (0,), ct.gather(x, ct.arange(4, dtype=ct.int32) + 3, check_bounds=False))
+
+    assert "outside" in found(kernel, (1,), (torch.randn(6), torch.zeros(4)))
+
+
+def a_tile_of_48_rows(x):
+    return ct.load(x, (0, 0), (48, 4))
+
+
+def shapes_that_do_not_broadcast(x):
+    return ct.zeros((32, 4, 64), ct.float32) + ct.zeros((64, 2), ct.float32)
+
+
+def a_reshape_that_loses_elements(x):
+    return ct.load(x, (0, 0), (4, 4)).reshape((2, 4))
+
+
+def an_mma_of_two_dtypes(x):
+    return ct.mma(ct.zeros((4, 4), ct.float16), ct.zeros((4, 4), ct.float32), ct.zeros((4, 4), ct.float32))
+
+
+def a_sum_of_fp16_and_bf16(x):
+    return ct.zeros((4,), ct.float16) + ct.zeros((4,), ct.bfloat16)
+
+
+def a_store_that_narrows(x):
+    ct.store(x, (0, 0), ct.zeros((4, 4), ct.float64))
+
+
+def an_index_too_short(x):
+    return ct.load(x, (0,), (4,))
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        (a_tile_of_48_rows, "not a power of two"),
+        (shapes_that_do_not_broadcast, "not broadcastable"),
+        (a_reshape_that_loses_elements, "Cannot reshape"),
+        (an_mma_of_two_dtypes, "must have the same dtype"),
+        (a_sum_of_fp16_and_bf16, "float16 and bfloat16"),
+        (a_store_that_narrows, "cannot implicitly cast"),
+        (an_index_too_short, "rank"),
+    ],
+)
+def test_what_the_compiler_refuses_does_not_run(broken, message):
+    @ct.kernel
+    def kernel(x):
+        broken(x)
+
+    with pytest.raises(ct.TileError, match=message):
+        run(kernel, (1,), (torch.zeros(8, 8),))
+
+
+def test_a_plain_python_function_is_no_kernel():
+    with pytest.raises(TypeError, match=r"not a @ct\.kernel"):
+        run(lambda x: None, (1,), (torch.zeros(8),))
+
+
+def test_what_is_lacking_is_named():
+    @ct.kernel
+    def kernel(x):
+        ct.sqrt(ct.load(x, (0,), (4,)), rounding_mode=ct.RoundingMode.RZ)
+
+    with pytest.raises(NotSimulated, match=r"RoundingMode\.RZ is not simulated"):
+        run(kernel, (1,), (torch.zeros(8),))
+
+
+def test_a_dtype_that_is_lacking_is_named():
+    @ct.kernel
+    def kernel(x, z):
+        ct.store(z, (0,), ct.pack_to_bytes(ct.load(x, (0,), (8,)).astype(ct.float4_e2m1fn)))
+
+    with pytest.raises(NotSimulated, match="float4_e2m1fn is not simulated"):
+        run(kernel, (1,), (torch.zeros(8), torch.zeros(4, dtype=torch.uint8)), arch="sm_100")
+
+
+@dataclass(frozen=True)
+class Scaled:
+    factor: int
+
+    def of(self, tile):
+        return ct.mul(tile, self.factor)
+
+
+def test_methods_that_call_cutile_are_named_too():
+    @ct.kernel
+    def kernel(x):
+        ct.store(x, (0,), Scaled(2).of(ct.load(x, (0,), (4,))))
+
+    with pytest.raises(NotSimulated, match="class whose methods call"):
+        run(kernel, (1,), (torch.zeros(8),))
+
+
+def test_an_assertion_of_the_kernel():
+    @ct.kernel
+    def kernel(x):
+        ct.assert_(ct.load(x, (0,), (4,)) > 0, "x must be positive")  # noqa: PT009
+
+    with pytest.raises(AssertionError, match="x must be positive"):
+        run(kernel, (1,), (torch.zeros(8),))
+
+
+def test_the_placeholder_of_an_answer_comes_out():
+    @ct.kernel
+    def kernel(x):
+        raise ct.static_exception(NotImplementedError("Exercise 06.1"))
+
+    with pytest.raises((ct.TileError, ct.StaticException, NotImplementedError), match=r"Exercise 06\.1"):
+        run(kernel, (1,), (torch.zeros(8),))
+
+
+def test_a_load_and_a_store_look_at_their_own_tile_alone(monkeypatch):
+    """At who stored there before: a walk over the array for each tile would make a GEMM take minutes."""
+    looked = []
+
+    def looking(writer, me):
+        looked.append(writer.numel())
+        return foreign(writer, me)
+
+    monkeypatch.setattr(memory, "foreign", looking)
+    a, b, c = torch.randn(300, 200).bfloat16(), torch.randn(260, 200).bfloat16(), torch.zeros(300, 260)
+    run(gemm, (5, 5), (a, b, c, 64, 64, 64))
+    assert len(looked) == 25 * (4 * 2 + 1)  # two loads in each of four steps along K, and a store
+    assert max(looked) == 64 * 64

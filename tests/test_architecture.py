@@ -1,0 +1,195 @@
+"""The house as a whole: imports point downwards, cost nothing and make no cycle; a public name means one thing."""
+
+import ast
+import shutil
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tutorlib.paths import ROOT
+
+PACKAGE = ROOT / "tutorlib"
+
+# Contracts ------------------------------------------------------------------------------------------------------
+
+
+def lint_imports(folder: Path) -> tuple[int, str]:
+    """Exit status and output of import-linter, as pyproject.toml configures it, on the package in a folder."""
+    command = [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--config", ROOT / "pyproject.toml"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+@pytest.fixture
+def copy(tmp_path) -> Path:
+    shutil.copytree(PACKAGE, tmp_path / "tutorlib", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path
+
+
+def add_import(folder: Path, importer: str, imported: str) -> None:
+    """To a module of the copy, "models.banks", an import of another."""
+    file = folder / "tutorlib" / f"{importer.replace('.', '/')}.py"
+    file.write_text(file.read_text(encoding="utf-8") + f"\nimport tutorlib.{imported}\n", encoding="utf-8")
+
+
+def test_the_contracts_hold():
+    status, said = lint_imports(ROOT)
+    assert status == 0, said
+    assert "Contracts: 2 kept, 0 broken." in said
+
+
+def test_a_cycle_inside_a_folder_is_found(copy):
+    add_import(copy, "models.banks", "models.occupancy")
+    add_import(copy, "models.occupancy", "models.banks")
+    status, said = lint_imports(copy)
+    assert status == 1
+    assert "Imports point downwards KEPT" in said
+    assert "No cycle, in any folder BROKEN" in said
+
+
+def test_a_cycle_of_two_folders_is_found(copy):
+    add_import(copy, "kernels.ladder", "simulate.cutile.run")
+    add_import(copy, "simulate.cutile.run", "kernels.ladder")
+    status, said = lint_imports(copy)
+    assert status == 1
+    assert "No cycle, in any folder BROKEN" in said
+
+
+def test_an_import_that_points_upwards_is_found(copy):
+    add_import(copy, "machine.hardware", "grading.scores")
+    status, said = lint_imports(copy)
+    assert status == 1
+    assert "Imports point downwards BROKEN" in said
+
+
+# Cost -----------------------------------------------------------------------------------------------------------
+
+HEAVY = ("torch", "cutlass", "cuda", "matplotlib", "numpy", "pandas", "ipywidgets", "tensor_layouts", "nbformat")
+
+
+@pytest.mark.parametrize(
+    ("module", "may"),
+    [
+        ("tutorlib", ()),
+        ("tutorlib.cli", ()),
+        ("tutorlib.checking.kernel", ()),
+        ("tutorlib.compiling.cute", ()),
+        ("tutorlib.compiling.cutile", ()),
+        ("tutorlib.compiling.cpp", ()),
+        ("tutorlib.layouts.oracle", ("tensor_layouts",)),
+        ("tutorlib.notebook.measured", ()),
+    ],
+)
+def test_importing_a_module_imports_nothing_heavy(module, may):
+    code = f"import sys, {module}; print(*sorted({set(HEAVY)!r} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= set(may)
+
+
+# Names ----------------------------------------------------------------------------------------------------------
+
+# A name that several modules give to something public, and why that is no confusion.
+SEVERAL = {
+    "Answer": "what an exercise is given; what the real CuTe says",
+    "Names": "notebooks on the command line; a dtype's names",
+    "Order": "the same thing, with a block that a kernel or that Python knows",
+    "Tile": "a tile's coordinate in C; a tile's extents in a figure",
+    "build": "read with its module: build.build, contents.build, readme.build, cpp.build",
+    "count": "what ncu counts; words for a number",
+    "environment": "of a page that is executed; of a grading run",
+    "gemm_orders": "a figure has the name of the sweep that it draws",
+    "gemm_stages": "a figure has the name of the sweep that it draws",
+    "load": "read with its module: targets.load, submission.load, driver.load",
+    "need_gpu": "the command line's says so and ends the command",
+    "plain": "a cuTile kernel; text without marks",
+    "row": "of the hardware table; of the table of contents",
+    "run": "read with its module: execute.run, run.run",
+    "save": "read with its module: registry.save, targets.save",
+    "table": "read with its module: readme.table, contents.table",
+}
+ELSEWHERE = ("exercises", "simulate/cutile")  # answers' names, and those of cuTile's own language
+
+
+def definitions(file: Path) -> Iterator[str]:
+    """The public functions, classes and types of a module; constants are its own settings, commands the user's."""
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                command = any(ast.unparse(decorator) == "app.command()" for decorator in node.decorator_list)
+                names = [] if command else [node.name]
+            case ast.Assign(targets=[ast.Name(name)]) | ast.AnnAssign(target=ast.Name(name)):
+                names = [name] if name[:1].isupper() and not name.isupper() else []
+            case _:
+                names = []
+        yield from (name for name in names if not name.startswith("_"))
+
+
+def test_a_public_name_means_one_thing():
+    places = defaultdict(list)
+    for file in sorted(PACKAGE.rglob("*.py")):
+        module = file.relative_to(PACKAGE).as_posix()
+        if not module.startswith(ELSEWHERE):
+            for name in definitions(file):
+                places[name].append(module)
+    assert {name: modules for name, modules in places.items() if len(modules) > 1 and name not in SEVERAL} == {}
+
+
+def test_no_name_is_excused_in_vain():
+    files = [file for file in PACKAGE.rglob("*.py") if not file.relative_to(PACKAGE).as_posix().startswith(ELSEWHERE)]
+    named = [name for file in files for name in definitions(file)]
+    assert {name for name in SEVERAL if named.count(name) < 2} == set()
+
+
+# The course's own kernels and the solutions' ----------------------------------------------------------------------
+
+LADDER = [*(PACKAGE / "kernels" / "ampere").glob("*.py"), PACKAGE / "kernels" / "ladder.py"]
+
+
+def functions(code: str) -> dict[str, ast.FunctionDef]:
+    return {node.name: node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)}
+
+
+def solved_functions() -> Iterator[tuple[str, str, ast.FunctionDef]]:
+    """Notebook, name and function, of every code cell of every solution."""
+    from tutorlib.course.source import parse
+    from tutorlib.paths import SOLUTIONS, notebook_names
+
+    for notebook in notebook_names():
+        for cell in parse(SOLUTIONS / f"{notebook}.py"):
+            if cell.kind == "code" and "def " in cell.solved and not cell.solved.lstrip().startswith(("%", "!")):
+                for name, function in functions(cell.solved).items():
+                    yield notebook, name, function
+
+
+def same(one: ast.FunctionDef, other: ast.FunctionDef) -> bool:
+    """Whether two functions do the same: docstrings aside, and annotations that only one of them has."""
+    kept = []
+    both = {
+        mine.arg
+        for mine, theirs in zip(one.args.args, other.args.args, strict=False)
+        if mine.annotation and theirs.annotation
+    }
+    for function in (one, other):
+        if ast.get_docstring(function) is not None:
+            function.body = function.body[1:]
+        for argument in function.args.args:
+            if argument.arg not in both:
+                argument.annotation = None
+        if not (one.returns and other.returns):
+            function.returns = None
+        kept.append(ast.dump(function))
+    return kept[0] == kept[1]
+
+
+def test_what_a_solution_and_the_course_define_under_one_name_is_the_same():
+    own = {name: function for file in LADDER for name, function in functions(file.read_text()).items()}
+    compared = set()
+    for notebook, name, function in solved_functions():
+        if name in own:
+            compared.add((notebook[:2], name))
+            assert same(function, ast.parse(ast.unparse(own[name])).body[0]), f"{notebook}: {name}"
+    assert compared == {("09", "smem_layout"), ("09", "single_buffer"), ("09", "store"), ("12", "multistage")}

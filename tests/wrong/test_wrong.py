@@ -1,0 +1,39 @@
+"""Wrong answers get less than full points: tests/wrong/nNN_name.py lists them by exercise."""
+
+from collections import Counter
+from importlib import import_module
+from pkgutil import iter_modules
+
+import pytest
+
+import tests.wrong
+from tests.wrong.table import by_name
+from tutorlib.exercises import find, of_notebook
+from tutorlib.paths import notebook_names
+
+MODULES = [
+    import_module(f"tests.wrong.{info.name}") for info in iter_modules(tests.wrong.__path__) if info.name[0] == "n"
+]
+WRONG = {id: answers for module in MODULES for id, answers in module.WRONG.items()}
+ON_GPU = {id: answers for module in MODULES for id, answers in getattr(module, "WRONG_ON_GPU", {}).items()}
+
+
+@pytest.mark.parametrize(("id", "answer"), by_name(WRONG))
+def test_a_wrong_answer_fails(id, answer):
+    outcome = find(id).grade(answer)
+    assert answer.__doc__, "say what is wrong with it"
+    assert outcome.status in ("failed", "partial")
+    assert outcome.points < outcome.max_points
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_every_exercise_has_a_wrong_answer_of_its_own(name):
+    listed = Counter(answer for answers in (*WRONG.values(), *ON_GPU.values()) for answer in answers)
+    for exercise in of_notebook(name):
+        answers = [*WRONG.get(exercise.id, ()), *ON_GPU.get(exercise.id, ())]
+        assert any(listed[answer] == 1 for answer in answers), exercise.id
+
+
+def test_every_wrong_answer_belongs_to_an_exercise():
+    ids = {exercise.id for name in notebook_names() for exercise in of_notebook(name)}
+    assert WRONG.keys() | ON_GPU.keys() <= ids

@@ -1,0 +1,69 @@
+"""Exercises whose answer is a CUDA Tile C++ kernel, written as a string that a function returns."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.values import attempt
+from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
+from tutorlib.compiling.driver import LaunchGrid
+from tutorlib.measuring.launchers import CppLauncher
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.work import Launcher
+
+INSPECTED = "sm_90"  # what an answer is compiled for, on every machine, to look at what the compiler made of it
+
+
+@dataclass(frozen=True, kw_only=True)
+class CppExercise(KernelExercise):
+    """An exercise whose answer is a function without parameters that returns the source of one tile kernel.
+
+    The kernel takes the problem's tensors, the output last, as pointers, then the problem's sizes as integers.
+    Every machine compiles it for Hopper and looks at the code; one with a GPU then runs and times it.
+
+    grid: takes a shape, gives the number of tile blocks along x, y and z.
+    tma: whether every load and store of a tile must go by TMA.
+    spills: whether the code may use local memory, where registers go that a thread has no room for.
+    """
+
+    grid: Callable[[Shape], LaunchGrid]
+    tma: bool = False
+    spills: bool = True
+
+    def accept(self, answer: Answer) -> str:
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function that returns the source.")
+        source, fault = attempt(answer, ())
+        if fault:
+            raise WrongKind(fault.what)
+        if not isinstance(source, str):
+            raise WrongKind(f"it should return the source, a string; it returns {source!r}.")
+        return source
+
+    def examine(self, kernel: str) -> Verdict | None:
+        lacks = self.wrong_code(compile_cpp(kernel, INSPECTED))
+        return wrong(lacks) if lacks else None
+
+    def wrong_code(self, compiled: CompiledCpp) -> str | None:
+        """What the compiled kernel lacks or has too much of, or None."""
+        if misfit := wrong_parameters(compiled, len(self.problem.operands), len(self.problem.dims)):
+            return misfit + "."
+        if lacks := self.lacking(compiled.instructions):
+            return lacks
+        if self.tma and any(remark.text.startswith("Failed to select TMA") for remark in compiled.remarks):
+            return (
+                f"it compiles, but not every load and store goes by TMA. The compiler's remarks:\n{compiled.remarked}"
+            )
+        if compiled.stack_bytes and not self.spills:
+            return f"it compiles, but a thread keeps {compiled.stack_bytes:,} bytes of its tile in local memory."
+        return None
+
+    def compile_for(self, kernel: str, arch: str) -> CompiledCpp:
+        return compile_cpp(kernel, f"sm_{arch}")
+
+    def unrun(self, why: str) -> Verdict:
+        return compiled_not_run((INSPECTED,), why)
+
+    def launcher(self, kernel: str) -> Launcher:
+        return CppLauncher(kernel, self.grid)

@@ -1,0 +1,58 @@
+"""Exercises whose answer is a CuTe kernel."""
+
+from dataclasses import dataclass
+
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.machine import device
+from tutorlib.machine.features import cute_target
+from tutorlib.measuring.launchers import CuteLauncher
+
+
+@dataclass(frozen=True, kw_only=True)
+class CuteExercise(KernelExercise):
+    """An exercise whose answer is a @cute.jit host function: it takes cute.Tensors, the output last, and launches.
+
+    The checker compiles it and calls it. Where this machine cannot run it, its instructions are looked at.
+
+    dynamic: whether the sizes are known at run time only: one compilation then serves all shapes.
+    divisible: what divides the contiguous mode's size; dynamic layouts carry it, so that 128-bit accesses compile.
+    archs: the compute capabilities that it is compiled for where it cannot run; (): the oldest that has what it needs.
+    """
+
+    dynamic: bool = False
+    divisible: int = 1
+    archs: tuple[str, ...] = ()
+
+    def accept(self, answer: Answer) -> CuteLauncher:
+        require_jit(answer)
+        return CuteLauncher(answer, self.problem, self.dynamic, self.divisible)
+
+    @property
+    def inspected(self) -> tuple[str, ...]:
+        """The compute capabilities whose instructions are looked at: of the GPU that runs it, else `archs`."""
+        if not device.why_not(self.needs):
+            return (device.need_gpu().arch,)
+        return self.archs or (str(self.needs.since),)
+
+    def examine(self, kernel: CuteLauncher) -> Verdict | None:
+        for arch in self.inspected:
+            if lacks := self.lacking(self.compile_for(kernel, arch).instructions):
+                return wrong(lacks)
+        return None
+
+    def compile_for(self, kernel: CuteLauncher, arch: str) -> Compiled:
+        return kernel.compiled(self.sizes[-1], arch)
+
+    def unrun(self, why: str) -> Verdict:
+        return compiled_not_run(tuple(map(cute_target, self.inspected)), why)
+
+    def launcher(self, kernel: CuteLauncher) -> CuteLauncher:
+        return kernel
+
+
+def require_jit(answer: Answer) -> None:
+    """Raises WrongKind where the answer is not a @cute.jit function."""
+    if getattr(answer, "_decorator_kind", None) != "jit":
+        raise WrongKind(f"{getattr(answer, '__name__', repr(answer))} is not a @cute.jit function.")

@@ -1,0 +1,151 @@
+"""What an exercise is, and how an answer to it is graded."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, final
+
+from tutorlib.compiling.errors import CompileFailed, ToolMissing
+from tutorlib.machine import device
+from tutorlib.machine.features import Feature
+from tutorlib.measuring.measurement import Measurement
+from tutorlib.problems.fault import KernelFault
+from tutorlib.problems.wrong import count
+
+Status = Literal["passed", "partial", "failed", "not_run", "error", "timeout"]
+Answer = Callable[..., Any]
+
+MARKS: dict[Status, str] = {"passed": "✓", "not_run": "–"}  # all others: ✗
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an exercise makes of an answer.
+
+    points: any number; `Exercise.grade` rounds it down to a half. lines: for the reader; not those of a passed check.
+    status: follows from the points where it is None.
+    """
+
+    points: float
+    lines: tuple[str, ...] = ()
+    status: Status | None = None
+    measurement: Measurement | None = None
+
+
+def wrong(*lines: str) -> Verdict:
+    """No points, and why."""
+    return Verdict(0, lines)
+
+
+def not_run(why: str, points: float = 0) -> Verdict:
+    """What this machine cannot tell."""
+    return Verdict(points, (why,), "not_run")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What grading one exercise gave. `message` is for the reader, several lines where it failed.
+
+    measurement: as Measurement.as_json has it.
+    """
+
+    id: str
+    title: str
+    status: Status
+    points: float
+    max_points: int
+    message: str
+    measurement: dict[str, Any] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Unwritten(Exception):
+    """The answer still holds the placeholder that `tutor build` put there."""
+
+
+class WrongKind(Exception):
+    """The answer is not the kind of thing that the exercise asks for. The message says so, in one line."""
+
+
+def is_placeholder(error: NotImplementedError) -> bool:
+    """Whether `tutor build` put this error there in place of an answer."""
+    return str(error).startswith("Exercise ")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exercise(ABC):
+    """An exercise of the course. Its kinds override `judge`; `grade` is the same for all.
+
+    id: "02.3", the third exercise of notebook 02.
+    points: whole.
+    hints: from a nudge to nearly the answer.
+    needs: what a GPU must have to run it; None where any machine grades it.
+    """
+
+    id: str
+    title: str
+    points: int
+    hints: tuple[str, ...] = ()
+    needs: Feature | None = None
+
+    @property
+    def passed_line(self) -> str:
+        """What `check` prints for a right answer, the same every time."""
+        return f"✓ {self.id} {self.title}: {count(self.points, 'point')}"
+
+    @property
+    def points_anywhere(self) -> float:
+        """How many of its points a machine without a GPU can give."""
+        return 0 if self.needs else self.points
+
+    @property
+    def points_here(self) -> float:
+        """How many of its points this machine can give."""
+        return self.points_anywhere if self.needs and device.why_not(self.needs) else self.points
+
+    @abstractmethod
+    def judge(self, answer: Answer) -> Verdict:
+        """What the exercise makes of the answer. What it may raise: see `grade`."""
+
+    @final
+    def grade(self, answer: Answer) -> Outcome:
+        """The answer's outcome. A fault that has nothing to do with the answer's own logic becomes one here.
+
+        These are: a placeholder, an answer of the wrong kind, a refused compilation, a kernel that crashes or hangs,
+        a missing package or tool.
+        """
+        try:
+            verdict = self.judge(answer)
+        except Unwritten:
+            verdict = wrong("not written yet")
+        except NotImplementedError as error:
+            verdict = wrong("not written yet" if is_placeholder(error) else f"NotImplementedError: {error}")
+        except WrongKind as error:
+            verdict = wrong(str(error))
+        except CompileFailed as error:
+            verdict = wrong("it does not compile.", str(error))
+        except KernelFault as error:
+            verdict = Verdict(0, (str(error),), error.status)
+        except ToolMissing as error:
+            verdict = not_run(f"not run: {error}")
+        except ModuleNotFoundError as error:
+            verdict = not_run(f"not run: the package {error.name} is missing")
+        return self.outcome_of(verdict)
+
+    def outcome_of(self, verdict: Verdict) -> Outcome:
+        """The verdict with its points rounded, its status and its first line."""
+        points = int(2 * verdict.points) / 2
+        earned: Status = "passed" if points == self.points else "partial" if points else "failed"
+        status = verdict.status or earned
+        head = f"{MARKS.get(status, '✗')} {self.id} {self.title}: "
+        message = "\n  ".join((self.passed_line, *verdict.lines) if status == "passed" else verdict.lines)
+        measured = verdict.measurement.as_json() if verdict.measurement else None
+        return self.outcome(status, points, message if status == "passed" else head + message, measured)
+
+    def outcome(
+        self, status: Status, points: float, message: str, measurement: dict[str, Any] | None = None
+    ) -> Outcome:
+        """An outcome of this exercise, with these words."""
+        return Outcome(self.id, self.title, status, points, self.points, message, measurement)

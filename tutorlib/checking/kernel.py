@@ -1,0 +1,156 @@
+"""Exercises whose answer is a GPU kernel, whatever its language: what they have in common."""
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
+from tutorlib.checking.running import find_fault
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.machine import device
+from tutorlib.machine.features import MMA_SYNC, Feature
+from tutorlib.measuring import targets
+from tutorlib.measuring.measure import WrongWhenTimed, measure
+from tutorlib.measuring.measurement import Measurement, impossible
+from tutorlib.measuring.recorded import recorded
+from tutorlib.problems.fault import RESTART, KernelFault, context_broken, fault
+from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.work import Launcher
+from tutorlib.problems.wrong import Wrong, by, count
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelExercise(Exercise):
+    """An exercise whose answer becomes a kernel. Points are for right results, shared among all sizes, but one a tier.
+
+    problem: what it must compute; its tensors come in the order problem.operands.
+    shapes: sizes by problem.dims: (M, N) for a copy, (M, N, K) for a GEMM. One has all sizes equal, so that a
+        message can tell a kernel that mixes them up; the others differ in every size.
+    bench_shape: the size that is timed, or None where speed is not asked for.
+    tiers: for one point each, the fraction of the calibrated ratio that must be reached: (0.7, 0.9).
+    requires, forbids: names of INSTRUCTIONS ("cp.async") that the compiled kernel must or must not have.
+    """
+
+    needs: Feature = MMA_SYNC
+    problem: Problem
+    shapes: tuple[Shape, ...]
+    bench_shape: Shape | None = None
+    tiers: tuple[float, ...] = ()
+    requires: tuple[str, ...] = ()
+    forbids: tuple[str, ...] = ()
+
+    @property
+    def correctness_points(self) -> int:
+        return self.points - len(self.tiers)
+
+    @property
+    def sizes(self) -> tuple[Shape, ...]:
+        """Every size at which the answer must be right, the timed one last."""
+        return (*self.shapes, self.bench_shape) if self.bench_shape else self.shapes
+
+    @property
+    def points_anywhere(self) -> float:
+        return self.unrun("").points
+
+    @abstractmethod
+    def accept(self, answer: Answer) -> Any:
+        """What `examine` and `launcher` take: the answer, or what it stands for. Raises WrongKind and Unwritten."""
+
+    @abstractmethod
+    def examine(self, kernel: Any) -> Verdict | None:
+        """What any machine finds wrong with the kernel, before it runs; None for nothing. Raises CompileFailed."""
+
+    @abstractmethod
+    def launcher(self, kernel: Any) -> Launcher:
+        """The kernel, for the GPU at hand. Raises CompileFailed."""
+
+    @abstractmethod
+    def compile_for(self, kernel: Any, arch: str) -> Compiled:
+        """The kernel at the largest size, for GPUs of a compute capability ("90"). Raises CompileFailed."""
+
+    @abstractmethod
+    def unrun(self, why: str) -> Verdict:
+        """The verdict on a kernel in which `examine` found nothing wrong, on a machine that cannot run it."""
+
+    def judge(self, answer: Answer) -> Verdict:
+        kernel = self.accept(answer)
+        if found := self.examine(kernel):
+            return found
+        if reason := device.why_not(self.needs):
+            return self.unrun(reason)
+        return self.run(kernel)
+
+    def lacking(self, found: frozenset[str]) -> str | None:
+        """What these instructions lack, or have too much of, as a sentence."""
+        if missing := [name for name in self.requires if name not in found]:
+            return f"it compiles, but without {' and '.join(missing)}, which the exercise is about."
+        if extra := [name for name in self.forbids if name in found]:
+            return f"it compiles, but still uses {' and '.join(extra)}."
+        return None
+
+    def run(self, kernel: Any) -> Verdict:
+        """Every size, then the time. A crash or a hang ends it. Raises CompileFailed and KernelFault."""
+        if context_broken():
+            raise KernelFault(RESTART)
+        try:
+            launcher = self.launcher(kernel)
+            wrongs = {shape: found for shape in self.sizes if (found := find_fault(self.problem, launcher, shape))}
+            if wrongs:
+                return self.wrong_at(wrongs, self.sizes)
+            return self.time(launcher, self.bench_shape) if self.bench_shape else Verdict(self.points)
+        except NotImplementedError:
+            raise
+        except RuntimeError as error:  # torch's: no memory, or a late CUDA error
+            raise fault(error) from error
+
+    def wrong_at(self, wrongs: dict[Shape, Wrong], sizes: tuple[Shape, ...]) -> Verdict:
+        """The verdict where some of the sizes came out wrong; the message is about the first of them."""
+        right = len(sizes) - len(wrongs)
+        shape, found = next(iter(wrongs.items()))
+        mistake = found.mistake
+        square = [other for other in sizes if len(set(other)) == 1 < len(other) and other not in wrongs]
+        if square and not mistake:
+            mistake = f"It is right at {by(square[0])}, where all sizes agree: is one size used in another's place?"
+        lines = (f"{right} of {count(len(sizes), 'size')} right", f"{by(shape)}: {found.what}", mistake)
+        return Verdict(self.correctness_points * right / len(sizes), tuple(filter(None, lines)))
+
+    def time(self, launcher: Launcher, shape: Shape) -> Verdict:
+        """The verdict on a right kernel, by its speed."""
+        try:
+            measured = recorded(self.id, shape) or measure(self.problem, launcher, shape)
+        except WrongWhenTimed as error:
+            return wrong(f"right when checked, wrong while it was timed: {error}")
+        return self.judge_speed(measured, device.need_gpu())
+
+    def judge_speed(self, measured: Measurement, gpu: device.GPU) -> Verdict:
+        """The verdict on a right kernel with this measurement: full points where nobody calibrated the GPU."""
+        target = targets.target(f"sm_{gpu.arch}", self.id)
+        verdict = self.verdict(measured, target, gpu)
+        if verdict.points == self.points:
+            note = f". Not graded: there is no target for sm_{gpu.arch}" if self.tiers and target is None else ""
+            verdict = replace(verdict, lines=(f"{measured}{note}",))
+        return replace(verdict, measurement=measured)
+
+    def verdict(self, measured: Measurement, target: float | None, gpu: device.GPU) -> Verdict:
+        """target: the calibrated ratio that tiers are fractions of, None where there is none."""
+        right = self.correctness_points
+        if reason := impossible(measured, self.problem, gpu.hardware):
+            return wrong(reason)
+        if not self.tiers or target is None:
+            return Verdict(self.points)
+        missed = [tier * target for tier in self.tiers if measured.ratio < tier * target]
+        if not missed:
+            return Verdict(self.points)
+        if measured.noisy:
+            return Verdict(right, (f"right; too noisy to grade its speed, run it again: {measured.noisy}.",))
+        points = self.points - len(missed)
+        lines = (
+            f"{points} of {count(self.points, 'point')}",
+            f"Right, at {measured.ratio:.2f} of {measured.baseline}'s speed; the next point needs {min(missed):.2f}.",
+        )
+        return Verdict(points, lines)
+
+
+def compiled_not_run(targets: tuple[str, ...], why: str) -> Verdict:
+    """What is said of a kernel that compiles, where nothing more can be told."""
+    return not_run(f"compiled for {' and '.join(targets)}; not run: {why}")

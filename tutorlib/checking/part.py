@@ -1,0 +1,109 @@
+"""Exercises whose answer is one part of a GEMM kernel; the checker puts it among the course's other parts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Literal
+
+from tutorlib.checking.cute import CuteExercise, require_jit
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.rehearsal import Hazard, Stage, rehearse
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.measuring.launchers import CuteLauncher
+from tutorlib.problems.wrong import count
+
+K_TILES = (1, 2, 3, 8)  # a loop must work where it is shorter than its pipeline, too
+K_BLOCKS = 4
+ONE_BUFFER = GemmConfig()
+
+Part = Literal["smem", "main_loop", "order", "epilogue", "config"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartExercise(CuteExercise):
+    """An exercise whose answer takes the place of one part in the GEMM of `kernels.ampere`.
+
+    part: which one; "config" stands for a function that returns the GemmConfig. config: of the kernel around it.
+    The other parts are those of the ladder: its main loop for so many stages, raster order, its epilogue; around a
+    configuration notebook 11's order.
+    """
+
+    archs: tuple[str, ...] = ("80", "90")  # what the ladder is timed on, published and here
+    part: Part
+    config: GemmConfig = ONE_BUFFER
+
+    def accept(self, answer: Answer) -> CuteLauncher:
+        return super().accept(self.build(answer))
+
+    def build(self, answer: Answer) -> Callable[..., None]:
+        """The host function gemm(a, b, c) that has the answer as a part. Raises WrongKind and Unwritten."""
+        from tutorlib.kernels.ampere.gemm import make_gemm
+        from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
+        from tutorlib.kernels.ladder import in_eights
+
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        if self.part == "config":
+            return make_gemm(answer(), multistage, in_eights)
+        loop = single_buffer if self.config.stages == 1 else multistage
+        return make_gemm(self.config, **{"main_loop": loop, self.part: answer})
+
+    def judge(self, answer: Answer) -> Verdict:
+        return self.examine_alone(answer) or super().judge(answer)
+
+    def examine_alone(self, answer: Answer) -> Verdict | None:
+        """What is wrong with the part before it is put into a kernel, on any machine; None for nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopExercise(PartExercise):
+    """A main loop: rehearsed on the CPU, where every hazard shows, before it is compiled and run.
+
+    stages: the numbers of buffers in shared memory that it must work with; all but one of them must be under way
+        while a tile is multiplied.
+    prefetched: whether a K block's registers must be fetched before the one before it is multiplied.
+    """
+
+    part: Part = "main_loop"
+    stages: tuple[int, ...]
+    prefetched: bool = False
+
+    def judge(self, answer: Answer) -> Verdict:
+        """A loop that does something which only a compiler understands is compiled, or run, without a rehearsal."""
+        try:
+            return super().judge(answer)
+        except NotRehearsed as error:
+            verdict = CuteExercise.judge(self, answer)
+            if verdict.status != "not_run":
+                return verdict
+            return replace(verdict, lines=(f"{verdict.lines[0]}; not rehearsed: {error}",))
+
+    def examine_alone(self, answer: Answer) -> Verdict | None:
+        """Raises WrongKind, NotRehearsed, and the placeholder's NotImplementedError."""
+        require_jit(answer)
+        for stages, k_tiles in product(self.stages, K_TILES):
+            try:
+                weakness = self.find_weakness(rehearse(answer, k_tiles, K_BLOCKS, stages))
+            except Hazard as hazard:
+                weakness = str(hazard)
+            except NotImplementedError:
+                raise
+            except Exception as error:
+                raise NotRehearsed(f"{type(error).__name__}: {error}") from error
+            if weakness:
+                return wrong(f"rehearsed with {count(k_tiles, 'K tile')}, {count(stages, 'buffer')}:", weakness)
+        return None
+
+    def find_weakness(self, stage: Stage) -> str:
+        """What a right loop does not do well enough, or ""."""
+        for tile, under_way in sorted(stage.in_flight.items()):
+            wanted = min(stage.stages - 1, stage.k_tiles - 1 - tile)
+            if under_way < wanted:
+                return f"it is safe, but while tile {tile} is multiplied {under_way} of {wanted} others are under way."
+        if self.prefetched and not stage.prefetched:
+            return "it is safe, but it multiplies a K block before it has fetched the next one's registers."
+        return ""
+
+
+class NotRehearsed(Exception):
+    """The loop needs a compiler. The message says what the rehearsal met."""

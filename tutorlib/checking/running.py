@@ -1,0 +1,50 @@
+"""A kernel run at one size and looked at from all sides: its results, its inputs, its output's surroundings."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tutorlib.problems.differences import find_difference
+from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.work import Call, Launcher, Work, call_in_order, call_in_peace, new_generator
+from tutorlib.problems.wrong import Wrong
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def find_fault(problem: Problem, launcher: Launcher, shape: Shape) -> Wrong | None:
+    """Three calls into one output: identity and ramp, then random inputs twice. None where all are right.
+
+    Raises CompileFailed and KernelFault.
+    """
+    work = Work(problem, shape)
+    call = launcher.on(work)
+    earlier: tuple[Tensor, Tensor] | None = None
+    for fresh in (None, new_generator(), new_generator()):
+        if fresh is not None:
+            work.refill(fresh)
+        if wrong := find_fault_of_call(call, work, earlier):
+            return wrong
+        result, allowed = work.expected()
+        earlier = result.clone(), allowed.clone()  # a copy's result is its input, soon refilled
+    return None
+
+
+def find_fault_of_call(call: Call, work: Work, earlier: "tuple[Tensor, Tensor] | None") -> Wrong | None:
+    """One call: nothing but the output is written, and that rightly. `earlier`: what the last call should give."""
+    kept = [x.clone() for x in work.inputs]
+    left = call_in_order(call, work.output)
+    name = work.problem.output.name
+    if outside := left.overrun():
+        return Wrong(f"the kernel wrote outside {name}: {outside}.")
+    for op, before, after in zip(work.problem.inputs, kept, work.inputs, strict=True):
+        if not before.equal(after):
+            return Wrong(f"the kernel changed its input {op.name}.")
+    wrong = find_difference(name, *left.seen, *work.expected())
+    if wrong and left.unwritten.any():
+        later = call_in_peace(call, work.output)
+        if not find_difference(name, *later.seen, *work.expected()):
+            return Wrong(f"{name} is written, but not on the current stream: launch without a stream of your own.")
+    if wrong and earlier and not find_difference(name, *left.seen, *earlier):
+        return replace(wrong, mistake="It is the right result for the inputs of the call before.")
+    return wrong

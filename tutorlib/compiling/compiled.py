@@ -1,0 +1,92 @@
+"""What the compiler made of a kernel: registers, memory, instructions."""
+
+import re
+from dataclasses import dataclass, field
+
+from tutorlib.compiling.cubin import resources
+
+# What the course asks for, by name: a pattern of PTX opcodes. Vectors of 128 bits: 4 × 32, 2 × 64 or 1 × 128.
+WIDE = r"(v4\.[bfsu]32|v2\.[bfsu]64|b128)\b"
+INSTRUCTIONS = {
+    "ld.global": r"ld\.global\b",
+    "ld.global.v4": rf"ld\.global\b\S*\.{WIDE}",
+    "st.global": r"st\.global\b",
+    "st.global.v4": rf"st\.global\b\S*\.{WIDE}",
+    "ld.shared": r"ld\.shared\b",
+    "ld.shared.v4": rf"ld\.shared\b\S*\.{WIDE}",
+    "st.shared": r"st\.shared\b",
+    "st.shared.v4": rf"st\.shared\b\S*\.{WIDE}",
+    "bar.sync": r"(bar|barrier)(\.cta)?\.sync\b",
+    "shfl.sync": r"shfl\.sync\b",
+    "cp.async": r"cp\.async\.c[ag]\b",
+    "cp.async.bulk": r"cp\.async\.bulk\.(shared|global)\b",
+    "cp.async.bulk.tensor": r"cp\.async\.bulk\.tensor\b",
+    "mbarrier": r"mbarrier\.",
+    "ldmatrix": r"ldmatrix\b",
+    "stmatrix": r"stmatrix\b",
+    "mma.sync": r"mma\.sync\b",
+    "wgmma": r"wgmma\.mma_async\b",
+    "tcgen05": r"tcgen05\.mma\b",
+    "tensor cores": r"(mma\.sync|wgmma\.mma_async|tcgen05\.mma)\b",
+}
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """What the compiler made of a host function's kernels; where there are several, the largest of each number.
+
+    registers: for each thread.
+    stack_bytes: local memory for each thread: arrays that cannot live in registers, and spilled registers.
+    spill_bytes: what each thread stores there for want of registers; None where the compiler does not say (cuTile).
+    smem_bytes: shared memory for each block, static and dynamic.
+    threads: of a block.
+    instructions: names from INSTRUCTIONS that occur in the PTX.
+    """
+
+    arch: str
+    ptx: str = field(repr=False)
+    cubin: bytes = field(repr=False)
+    registers: int
+    stack_bytes: int
+    spill_bytes: int | None
+    smem_bytes: int
+    threads: int
+    instructions: frozenset[str]
+
+    @property
+    def body(self) -> str:
+        """What the first kernel's threads do, in PTX: without its parameters, declarations and blank lines."""
+        name, text = re.findall(r"\.entry (\w+)\(.*?\n\{\n(.*?)\n\}", self.ptx, re.DOTALL)[0]
+        lines = (" ".join(line.split()) for line in text.replace(f"{name}_", "").split("\n"))
+        code = (line for line in lines if line and not line.startswith((".reg", ".loc", "//")))
+        columns = re.findall(r"(?m)^((?:@\S+ )?\S+) ?(.*)$", "\n".join(code))  # opcode, with its predicate
+        return "\n".join(
+            opcode if opcode.endswith(":") else f"  {opcode:15} {operands}".rstrip() for opcode, operands in columns
+        )
+
+    def __str__(self) -> str:
+        if self.spill_bytes is None:
+            local = f"{self.stack_bytes:,} bytes of stack"
+        else:
+            local = f"{self.spill_bytes:,} bytes spilled" if self.spill_bytes else "no spills"
+        return (
+            f"{self.arch}: {self.threads} threads, {self.registers} registers, {local}, "
+            f"{self.smem_bytes:,} bytes of shared memory"
+        )
+
+
+def inspect_kernel(arch: str, ptx: str, cubin: bytes, dynamic_smem: int, spilled: int | None) -> Compiled:
+    """Read what else there is to know from the PTX and the cubin."""
+    registers, stack, static_smem = resources(cubin)
+    blocks = re.findall(r"\.(?:req|max)ntid (\d+)(?:, (\d+))?(?:, (\d+))?", ptx)
+    return Compiled(
+        arch=arch,
+        ptx=ptx,
+        cubin=cubin,
+        registers=registers,
+        stack_bytes=stack,
+        spill_bytes=spilled,
+        smem_bytes=static_smem + dynamic_smem,
+        threads=max((int(x) * int(y or 1) * int(z or 1) for x, y, z in blocks), default=0),
+        instructions=frozenset(name for name, opcode in INSTRUCTIONS.items() if re.search(rf"(?m)\s{opcode}", ptx)),
+    )

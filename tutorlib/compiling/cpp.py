@@ -1,0 +1,197 @@
+r"""CUDA Tile C++ from a notebook: a source string compiled by nvcc, looked at, and launched on torch tensors.
+
+    >>> print(compile_cpp(r'''
+    ... __tile_global__ void clear(float* x, int n) {
+    ...     auto X = ct::partition_view{ct::tensor_span{x, ct::extents{n}}, ct::shape{256_ic}};
+    ...     X.store_masked(ct::zeros<ct::tile<float, ct::shape<256>>>(), ct::bid().x);
+    ... }'''))
+    sm_90: 128 threads, 14 registers, 0 bytes of stack, 0 bytes of shared memory
+
+nvcc comes with pip (nvidia-cuda-nvcc) and needs a C++ compiler of the system for its preprocessor. Compiling needs no
+GPU. Launching goes through cuda-bindings.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import textwrap
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import platformdirs
+
+from tutorlib.compiling.compiled import Compiled, inspect_kernel
+from tutorlib.compiling.cubin import sections
+from tutorlib.compiling.errors import CompileFailed, ToolMissing
+
+HEADER = """\
+#include <cuda_bf16.h>
+#include <cuda_tile.h>
+namespace ct = cuda::tiles;
+using namespace ct::literals;
+using bf16 = __nv_bfloat16;
+"""
+FILE = "kernel.cu"  # what nvcc is told the reader's source is called
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What the compiler says about one line of the source: the instruction it chose, or why it could not choose one."""
+
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompiledCpp(Compiled):
+    """A Tile C++ kernel for one architecture, with what the compiler remarked.
+
+    name: of the kernel, as the driver knows it. source: the reader's, dedented.
+    parameters: its PTX types in order, "ptr", "u64", "u32", "f32", …
+    """
+
+    name: str
+    parameters: tuple[str, ...]
+    source: str = field(repr=False)
+    remarks: tuple[Remark, ...] = field(repr=False)
+
+    @property
+    def remarked(self) -> str:
+        """Each line that the compiler remarked on, and below it the remarks."""
+        lines = self.source.split("\n")
+        shown = []
+        for number in sorted({remark.line for remark in self.remarks}):
+            shown.append(f"{number:3}  {lines[number - 1].strip()}")
+            shown += [f"       → {remark.text}" for remark in self.remarks if remark.line == number]
+        return "\n".join(shown)
+
+
+@cache
+def nvcc_path() -> Path:
+    """Raises ModuleNotFoundError where the package is missing, ToolMissing where there is no host compiler."""
+    try:
+        files = metadata.files("nvidia-cuda-nvcc") or []
+    except metadata.PackageNotFoundError:
+        files = []
+    nvcc = next((Path(file.locate()) for file in files if file.name == "nvcc"), None)
+    if nvcc is None:
+        raise ModuleNotFoundError("nvcc is missing: pip install nvidia-cuda-nvcc", name="nvidia-cuda-nvcc")
+    if shutil.which("gcc") is None:
+        raise ToolMissing("nvcc needs a C++ compiler, and there is no gcc here (Debian, Ubuntu: apt install g++)")
+    return nvcc
+
+
+@cache
+def compile_cpp(source: str, arch: str = "sm_90") -> CompiledCpp:
+    """Compile the one __tile_global__ function of a source that begins after HEADER.
+
+    arch: "sm_80", "sm_90", "sm_100", …, without the "a" of CuTe.
+    Raises CompileFailed with the reader's line, ModuleNotFoundError and ToolMissing.
+    """
+    source = textwrap.dedent(source).strip("\n")
+    cubin, output = build(source, arch)
+    text = next((data for name, _, _, data in sections(cubin) if name == ".nv_debug_ptx_txt"), b"") if cubin else b""
+    ptx = text.replace(b"\0", b"\n").decode()
+    entries = re.findall(r"\.entry (\w+)\((.*?)\)\s", ptx, re.DOTALL)
+    if len(entries) != 1:
+        raise CompileFailed(f"the source has {len(entries)} __tile_global__ functions; one is launched")
+    ((name, parameters),) = entries
+    return CompiledCpp(
+        **vars(inspect_kernel(arch, ptx, cubin, dynamic_smem=0, spilled=None)),
+        name=name,
+        parameters=tuple(
+            "ptr" if pointer else kind for kind, pointer in re.findall(r"(?m)^\.param \.(\w+)( \.ptr)?", parameters)
+        ),
+        source=source,
+        remarks=read_remarks(output),
+    )
+
+
+def build(source: str, arch: str) -> tuple[bytes, str]:
+    """The cubin and what the compilers printed, from the cache on disk where the same source was compiled before.
+
+    No bytes where the source has no kernel. Raises as compile_cpp does.
+    """
+    options = ["-std=c++20", "--enable-tile", "-arch", arch, "-tilecubin", "-lineinfo", "-Xtileiras", "--remarks=all"]
+    text = f'{HEADER}#line 1 "{FILE}"\n{source}\n'
+    nvcc, version = nvcc_path(), metadata.version("nvidia-cuda-nvcc")
+    key = hashlib.sha256("\0".join([version, *options, text]).encode()).hexdigest()
+    kept = platformdirs.user_cache_path("tutorlib") / "tile_cpp" / f"{key}.cubin"
+    if kept.exists():
+        return kept.read_bytes(), kept.with_suffix(".txt").read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        file, made = Path(folder) / "source.cu", Path(folder) / "source.cubin"
+        file.write_text(text, encoding="utf-8")
+        done = subprocess.run([nvcc, *options, "-o", made, file], capture_output=True, text=True, check=False)
+        output = done.stdout + done.stderr
+        if done.returncode:
+            raise failure(output, source)
+        cubin = made.read_bytes() if made.exists() else b""
+    with suppress(OSError):  # a home that cannot be written to
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        for path, data in ((kept.with_suffix(".txt"), output.encode()), (kept, cubin)):  # the one looked for comes last
+            fresh = path.with_suffix(f".{os.getpid()}")
+            fresh.write_bytes(data)
+            fresh.replace(path)
+    return cubin, output
+
+
+def failure(output: str, source: str) -> CompileFailed:
+    """nvcc's first error with the reader's line. output: all that it printed."""
+    found = re.search(
+        r"(?m)^(?P<file>[^\s(:]+)(?:\((?P<line>\d+)\)|:(?P<row>\d+):\d+): (?:fatal )?error:? (?P<text>.*)", output
+    )
+    message = (
+        found["text"] if found else next((line for line in output.splitlines() if "error" in line), output.strip())
+    )
+    line = int(found["line"] or found["row"]) if found and found["file"] == FILE else 0
+    if not line and (caused := re.search(rf'at line (\d+) of "?{re.escape(FILE)}', output)):
+        line = int(caused[1])  # the error is in a header, and this line made the compiler look there
+    at = f"line {line}, `{source.splitlines()[line - 1].strip()}`: " if line else ""
+    if types := re.search(r"argument types are: (\(.*\))", output) if "argument list" in message else None:
+        message += f" {types[1]}"
+    return CompileFailed(at + without_inner_names(message), line, without_inner_names(output).strip())
+
+
+def without_inner_names(text: str) -> str:
+    """nvcc's text without the inner names of the library: ct::tile, 128, and ? for a size known at run time only."""
+    text = text.replace("cuda::tiles::__1::", "ct::").replace("__nv_bfloat16", "bf16")
+    text = re.sub(r"ct::extents<(?:unsigned int|ct::uint32_t), ", "ct::extents<", text)
+    return re.sub(r"\b(\d+)UL\b", lambda size: "?" if size[1] == str(2**64 - 1) else size[1], text)
+
+
+def read_remarks(output: str) -> tuple[Remark, ...]:
+    """The remarks in tileiras' output, each once, in the order of their lines; those about no line are left out.
+
+    A remark is a line "remark[passed]: …" or "remark[failed]: …", then its place "--> file:line:column", then
+    "= note: …" and "= reason: …".
+    """
+    found = set()
+    for block in re.split(r"remark\[", output)[1:]:
+        headline = block.partition(": ")[2].partition("\n")[0]
+        place = re.search(r"--> .*?:(\d+):\d+", block)
+        notes = dict(re.findall(r"= note: (\w+) = (.*)", block))
+        reason = re.search(r"= reason: (?:loc\(.*?\): )?(.*)", block)
+        if not place:
+            continue
+        text = notes.get("Instruction", headline)
+        if "Tensor-core" in text:
+            text += " " + "×".join(re.findall(r"\d+", notes.get("Shape", "")))
+        found.add(Remark(int(place[1]), f"{headline}: {reason[1]}" if reason else text))
+    return tuple(sorted(found, key=lambda remark: (remark.line, remark.text)))
+
+
+def wrong_parameters(compiled: CompiledCpp, pointers: int, integers: int) -> str | None:
+    """Why the kernel does not take that many pointers and then that many integers, or None."""
+    words = {"ptr": "pointer", "u32": "integer", "u64": "integer"}
+    has = [words.get(kind, kind) for kind in compiled.parameters]
+    wanted = ["pointer"] * pointers + ["integer"] * integers
+    if has == wanted:
+        return None
+    return f"the kernel's parameters should be {', '.join(wanted)}; yours are {', '.join(has) or 'none'}"

@@ -1,0 +1,66 @@
+"""A compiler's refusal in one line, with the reader's line."""
+
+import linecache
+import re
+import sysconfig
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+
+class ToolMissing(Exception):
+    """Something outside Python that a compiler needs is not there. One line."""
+
+
+class CompileFailed(Exception):
+    """The kernel does not compile. The message is one line and quotes the reader's line where it is known.
+
+    line: its number, or 0.
+    detail: all that the compiler said, several lines, or "".
+    """
+
+    def __init__(self, message: str, line: int = 0, detail: str = "") -> None:
+        super().__init__(message)
+        self.line, self.detail = line, detail
+
+
+def compile_failure(error: Exception, message: str) -> CompileFailed:
+    """The failure in one line, with the reader's line. Raises NotImplementedError where that is a placeholder."""
+    line, text = reader_line(error)
+    if placeholder := re.search(r"NotImplementedError\(\"(Exercise [\d.]+)\"\)", text):
+        raise NotImplementedError(placeholder[1]) from None
+    at = f"line {line}, `{text}`: " if line else ""
+    return CompileFailed(at + " ".join(message.split()), line, re.sub(r"\x1b\[\d+m", "", str(error)).strip())
+
+
+def reader_line(error: BaseException) -> tuple[int, str]:
+    """Number and text of the line that the error is about; (0, "") where that is unknown.
+
+    The DSLs name it where they know it; an exception that the reader's code raised has it in its traceback.
+    """
+    places = [(getattr(error, "filename", None), getattr(error, "line", None))]
+    if (loc := getattr(error, "loc", None)) is not None:  # cuTile
+        places.append((loc.filename, loc.line))
+    places += reversed(re.findall(r'"([^"]+\.py)":(\d+):\d+', str(getattr(error, "cause", ""))))
+    places += reversed(list(frames(error)))
+    for file, line in places:
+        if file and line and is_readers(file):
+            return int(line), linecache.getline(file, int(line)).strip()
+    return 0, ""
+
+
+def frames(error: BaseException) -> Iterable[tuple[str, int]]:
+    """File and line of each step of the traceback, outermost first."""
+    step = error.__traceback__
+    while step is not None:
+        yield step.tb_frame.f_code.co_filename, step.tb_lineno
+        step = step.tb_next
+
+
+def is_readers(file: str) -> bool:
+    """Whether a file is neither of this package, nor Python's or an installed one's."""
+    libraries = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+    return not file.startswith(("<", str(Path(__file__).parents[1]), *libraries)) and Path(file).suffix == ".py"
+
+
+def name_of(answer: Callable[..., None]) -> str:
+    return getattr(answer, "__name__", "your answer")

@@ -1,0 +1,56 @@
+"""The solutions' answers as Python objects: only the cells that they need, run as a module of their own.
+
+CuTe and cuTile read a kernel's source from its file, so the cells are written to one.
+"""
+
+import symtable
+import tempfile
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+from tutorlib.course.source import SourceCell, parse, read_check
+from tutorlib.paths import SOLUTIONS
+
+
+def load_answers(name: str, solutions: Path = SOLUTIONS) -> dict[str, Any]:
+    """Exercise id → the answer that the solved notebook hands to `check`, in the notebook's order."""
+    cells = parse(solutions / f"{name}.py")
+    folder = Path(tempfile.mkdtemp(prefix="tutor-answers-"))  # stays: a kernel's source is read when it is compiled
+    file = folder / f"answers_{name}.py"
+    file.write_text("\n\n\n".join(cell.solved for cell in needed_cells(cells)) + "\n", encoding="utf-8")
+    spec = util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} cannot be imported")
+    module = util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {id: getattr(module, answer) for id, answer in checks(cells).items()}
+
+
+def checks(cells: list[SourceCell]) -> dict[str, str]:
+    """Exercise id → the name of its answer."""
+    return dict(found for cell in cells if (found := read_check(cell)))
+
+
+def needed_cells(cells: list[SourceCell]) -> list[SourceCell]:
+    """The code cells that bind what the answers use, directly or through one another."""
+    wanted = set(checks(cells).values())
+    needed: list[SourceCell] = []
+    for cell in reversed(cells):
+        if cell.kind == "markdown" or cell.role == "check":
+            continue
+        table = symtable.symtable(cell.solved, "cell", "exec")
+        if wanted & {symbol.get_name() for symbol in table.get_symbols() if binds(symbol)}:
+            needed.insert(0, cell)
+            wanted |= uses(table)
+    return needed
+
+
+def binds(symbol: symtable.Symbol) -> bool:
+    return symbol.is_assigned() or symbol.is_imported()
+
+
+def uses(table: symtable.SymbolTable) -> set[str]:
+    """The global names that code reads, in nested functions too."""
+    symbols = (s for s in table.get_symbols() if s.is_referenced() and (s.is_global() or table.get_type() == "module"))
+    return {symbol.get_name() for symbol in symbols}.union(*map(uses, table.get_children()))

@@ -1,0 +1,97 @@
+"""source → notebooks: solutions/NN_name.py becomes the student's notebook and the solved one."""
+
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode, v4
+
+from tutorlib.course.source import SourceCell, parse
+from tutorlib.exercises import find
+from tutorlib.paths import NOTEBOOKS, SOLUTIONS
+
+NOT_RUN = "   (expected, not run yet)"
+
+
+def student_notebook(cells: list[SourceCell]) -> NotebookNode:
+    """Answers taken out; a check cell has the line that a right answer will print."""
+    nodes = []
+    for cell, id in zip(cells, unique_ids(cells), strict=True):
+        node = empty_node(cell, id, cell.unsolved)
+        if cell.role == "check":
+            node.outputs = [v4.new_output("stream", name="stdout", text=find(cell.exercise).passed_line + "\n")]
+            node.execution_count = 1  # nbval compares outputs only where a run is recorded
+        nodes.append(node)
+    return notebook_of(nodes)
+
+
+def mark_unrun(notebook: NotebookNode) -> NotebookNode:
+    """The student's notebook, whose checks show that their line is the expected one and not what a run gave.
+
+    JupyterLab, like any terminal, prints what follows a carriage return over the start of the line and leaves its end;
+    nbval drops all that stands before one, and compares the line alone.
+    """
+    for cell in notebook.cells:
+        if cell.metadata.get("tutorlib", {}).get("role") == "check":
+            (output,) = cell.outputs
+            line = output.text.rstrip("\n")
+            output.text = f"{line}{NOT_RUN}\r{line}\n"
+    return notebook
+
+
+def solved_notebook(cells: list[SourceCell], previous: NotebookNode | None = None) -> NotebookNode:
+    """Answers included, with the outputs that `previous` holds for cells whose code is the same."""
+    old = {cell.id: cell for cell in previous.cells} if previous else {}
+    nodes = []
+    for cell, id in zip(cells, unique_ids(cells), strict=True):
+        node = empty_node(cell, id, cell.solved)
+        if cell.kind == "code" and id in old and old[id].source == node.source:
+            node.outputs, node.execution_count = old[id].outputs, old[id].execution_count
+        nodes.append(node)
+    return notebook_of(nodes)
+
+
+def unique_ids(cells: list[SourceCell]) -> list[str]:
+    """Cell ids; a text that stands twice gets "-2" behind its second id."""
+    ids: list[str] = []
+    for cell in cells:
+        id, n = cell.id, 1
+        while id in ids:
+            n += 1
+            id = f"{cell.id}-{n}"
+        ids.append(id)
+    return ids
+
+
+def empty_node(cell: SourceCell, id: str, text: str) -> NotebookNode:
+    node = v4.new_markdown_cell(text) if cell.kind == "markdown" else v4.new_code_cell(text)
+    node.id = id
+    if cell.role:
+        node.metadata["tutorlib"] = {"exercise": cell.exercise, "role": cell.role}
+    if cell.role == "check" and find(cell.exercise).needs is None:  # elsewhere a kernel's line says "not run"
+        node.metadata["tags"] = ["nbval-check-output"]
+    return node
+
+
+def notebook_of(nodes: list[NotebookNode]) -> NotebookNode:
+    metadata = {
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+    return v4.new_notebook(cells=nodes, metadata=metadata)
+
+
+def text_of(notebook: NotebookNode) -> str:
+    """The notebook as it is written to disk: sorted keys, one trailing newline."""
+    nbformat.validate(notebook)
+    return nbformat.writes(notebook, version=4).rstrip("\n") + "\n"
+
+
+def build(name: str, solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS) -> dict[Path, str]:
+    """What the two notebooks of a source should be: path → text. Writes nothing. Raises BuildError."""
+    cells = parse(solutions / f"{name}.py")
+    solved = solutions / f"{name}.ipynb"
+    previous = nbformat.read(solved, as_version=4) if solved.exists() else None
+    return {
+        notebooks / f"{name}.ipynb": text_of(mark_unrun(student_notebook(cells))),
+        solved: text_of(solved_notebook(cells, previous)),
+    }

@@ -1,0 +1,85 @@
+"""The contents page: solutions/contents.py, with a row for each notebook that says what the head of its source says.
+
+A head is
+
+    # ---
+    # jupyter:
+    #   tutorlib:
+    #     minutes: 45
+    #     summary: One sentence.
+    # ---
+
+The rows are the output of the cell that calls `show_contents`: a page that nobody ran has a table too, of the course
+and not of any reader. The heads are in the page's metadata, where `show_contents` finds them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from operator import attrgetter
+from pathlib import Path
+
+from nbformat import NotebookNode, v4
+
+from tutorlib.course.build import student_notebook, text_of
+from tutorlib.course.source import BuildError, parse, read
+from tutorlib.notebook.contents import available, hours
+from tutorlib.notebook.standing import CONTENTS, Course, Head, course_of
+from tutorlib.paths import NOTEBOOKS, SOLUTIONS
+
+CALL = "show_contents()"
+
+
+def read_head(source: Path) -> Head:
+    """What a source says of its notebook. Raises BuildError with every fault found."""
+    notebook = read(source)
+    title = notebook.cells[0].source.split("\n")[0]
+    head = notebook.metadata.get("tutorlib", {})
+    if found := list(faults(source.stem, title, head)):
+        raise BuildError("\n".join(f"{source}:1: {fault}" for fault in found))
+    return Head(source.stem, title.removeprefix("# "), head["summary"], head["minutes"])
+
+
+def faults(name: str, title: str, head: dict) -> Iterator[str]:
+    """What the contents page lacks of a notebook, and how to say it."""
+    if not title.startswith(f"# {name[:2]} · "):
+        yield f'the first cell should begin with the title, "# {name[:2]} · …"'
+    minutes, summary = head.get("minutes"), head.get("summary")
+    if not isinstance(minutes, int) or minutes <= 0:
+        yield 'the head should have "minutes: 45", how long the notebook takes; solutions/00_start.py has one'
+    if not isinstance(summary, str) or not summary or "\n" in summary:
+        yield 'the head should have "summary: …", one sentence for the contents page; solutions/00_start.py has one'
+
+
+def table(course: Course) -> str:
+    """The notebooks as a table in Markdown."""
+    anywhere = attrgetter("points_anywhere")
+    rows = [["Notebook", "Time", "Points", "Without a GPU"], [":--", "--:", "--:", ":--"]]
+    for one in course.notebooks:
+        title = f"[{one.head.title}]({one.head.name}.ipynb)<br>{one.head.summary}"
+        given = "; ".join(filter(None, available(one.exercises, anywhere)))
+        rows.append([title, hours(one.head.minutes), str(one.max_points), given])
+    total = (hours(course.minutes), course.max_points, available(course.exercises, anywhere)[0])
+    rows.append(["**Total**", *(f"**{cell}**" for cell in total)])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def contents_page(source: Path, heads: tuple[Head, ...]) -> NotebookNode:
+    """Raises BuildError."""
+    notebook = student_notebook(parse(source))
+    calls = [cell for cell in notebook.cells if cell.cell_type == "code" and CALL in cell.source]
+    if len(calls) != 1:
+        raise BuildError(f"{source}:1: one cell should call {CALL}: the table is its output")
+    text = table(course_of({}, heads))
+    calls[0].outputs = [v4.new_output("display_data", {"text/markdown": text, "text/plain": text})]
+    calls[0].execution_count = 1  # nbval fails a cell that has outputs and no count
+    notebook.metadata["tutorlib"] = {"notebooks": [asdict(head) for head in heads]}
+    return notebook
+
+
+def build(solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS) -> dict[Path, str]:
+    """What the contents page should be: path → text; nothing where it has no source. Raises BuildError."""
+    source = solutions / f"{CONTENTS}.py"
+    if not source.exists():
+        return {}
+    heads = tuple(map(read_head, sorted(solutions.glob("[0-9][0-9]_*.py"))))
+    return {notebooks / f"{CONTENTS}.ipynb": text_of(contents_page(source, heads))}

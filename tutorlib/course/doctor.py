@@ -1,0 +1,90 @@
+"""What this machine has, what is missing, and what it can grade: `tutor doctor`."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tutorlib.machine import device, versions
+from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
+from tutorlib.measuring import targets
+from tutorlib.problems.fault import RESTART
+
+KINDS = {MMA_SYNC: "kernels", TMA: "kernels with TMA", WGMMA: "Hopper kernels", TCGEN05: "Blackwell kernels"}
+INSTALL = 'install the course\'s packages again: pip install -e ".[dev]"'
+
+
+@dataclass(frozen=True)
+class Line:
+    """One finding. bad: something to mend."""
+
+    what: str
+    says: str
+    bad: bool = False
+
+
+def report() -> list[Line]:
+    """Findings from the GPU up to what can be graded."""
+    found = device.gpu()
+    lines = [gpu_line(found)]
+    if found:
+        lines.append(limits_line(found))
+    lines += package_lines(versions.packages())
+    if found:
+        broken = device_answers()
+        lines.append(Line("context", broken or "the GPU computes", bool(broken)))
+    lines += [Line("grades", text) for text in gradable(found)]
+    return lines + targets_line(found)
+
+
+def gpu_line(found: device.GPU | None) -> Line:
+    if found is None:
+        obstacle = device.obstacle()
+        return Line("GPU", obstacle, bad=obstacle != device.NO_GPU)
+    memory = f"{found.memory / 2**30:.0f} GiB"
+    driver = f"driver {found.driver}" if found.driver else "driver unknown"
+    return Line("GPU", f"{found.name}, sm_{found.arch}, {found.sms} multiprocessors, {memory}, {driver}")
+
+
+def limits_line(found: device.GPU) -> Line:
+    hardware = found.hardware
+    if hardware is None:
+        return Line("limits", f"unknown GPU: the hardware table has no {found.name}, so no time is refused", bad=True)
+    rates = ", ".join(f"{rate / 1e12:,.0f} TFLOP/s {dtype}" for dtype, rate in hardware.flops.items())
+    return Line("limits", f"by the datasheet: {hardware.bandwidth / 1e12:g} TB/s, {rates}")
+
+
+def package_lines(versions: dict[str, str | None]) -> list[Line]:
+    there = ", ".join(f"{name} {version}" for name, version in versions.items() if version)
+    missing = [
+        Line("packages", f"{name} is missing: {INSTALL}", True) for name, version in versions.items() if not version
+    ]
+    return [Line("packages", there), *missing]
+
+
+def device_answers() -> str | None:
+    """None where the GPU adds two numbers, else why not, in one line."""
+    import torch
+
+    try:
+        if (torch.ones(2, device="cuda") + 1).tolist() == [2.0, 2.0]:
+            return None
+        return "the GPU computes wrongly: 1 + 1 is not 2"
+    except RuntimeError as error:
+        return f"{str(error).splitlines()[0]}. {RESTART}"
+
+
+def gradable(found: device.GPU | None) -> list[str]:
+    """What can be graded here, by what the exercises need."""
+    lines = ["layout exercises: everything"]
+    for feature, kernels in KINDS.items():
+        reason = device.why_not(feature)
+        lines.append(f"{kernels}: {f'compiled and inspected, not run: {reason}' if reason else 'results and speed'}")
+    return lines
+
+
+def targets_line(found: device.GPU | None) -> list[Line]:
+    if not found:
+        return []
+    entry: dict[str, Any] | None = targets.load().get(f"sm_{found.arch}")
+    if entry:
+        return [Line("targets", f"sm_{found.arch}: calibrated on {entry['date']} on {entry['gpu']}")]
+    return [Line("targets", f"sm_{found.arch}: none, so speed is shown and not graded; `tutor calibrate` makes them")]

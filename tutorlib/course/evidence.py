@@ -1,0 +1,120 @@
+"""What the solutions reach on the GPU at hand: measured first, then shown by notebooks that print the same numbers."""
+
+import hashlib
+import json
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+from tutorlib.checking.exercise import Outcome
+from tutorlib.checking.kernel import KernelExercise
+from tutorlib.course import execute
+from tutorlib.course.answers import load_answers
+from tutorlib.course.source import parse
+from tutorlib.exercises import find, of_notebook
+from tutorlib.machine import versions
+from tutorlib.measuring import targets
+from tutorlib.measuring.measurement import Measurement
+from tutorlib.measuring.recorded import RECORDED
+from tutorlib.measuring.results import Page, Result, Results, data_file, read_results
+from tutorlib.notebook.check import RESULTS
+from tutorlib.paths import SOLUTIONS
+
+
+class PageFailed(Exception):
+    """A cell of a solved notebook raised. One line."""
+
+
+def code_sha256(name: str, solutions: Path = SOLUTIONS) -> str:
+    """A hash of the solved notebook's code, which is what a measurement depends on; prose does not count."""
+    cells = parse(solutions / f"{name}.py")
+    return hashlib.sha256("\n".join(cell.solved for cell in cells if cell.kind == "code").encode()).hexdigest()
+
+
+def grade_solutions(name: str) -> list[Outcome]:
+    """The outcomes of a notebook's exercises in this process, without the notebook around them."""
+    answers = load_answers(name)
+    return [find(id).grade(answer) for id, answer in answers.items()]
+
+
+def collect(outcomes: dict[str, list[Outcome]]) -> Results:
+    """The results of this GPU with what these notebooks brought; others stay as the GPU's file has them."""
+    machine = versions.this_machine()
+    file = data_file(machine["gpu"])
+    before = read_results(file) if file.exists() else Results(machine, "")
+    numbers = {name[:2] for name in outcomes}
+    exercises = {id: found for id, found in before.exercises.items() if id[:2] not in numbers}
+    exercises |= {outcome.id: result_of(outcome) for notebook in outcomes.values() for outcome in notebook}
+    ran = {name: Page(code_sha256(name), 0.0) for name in outcomes}
+    return Results(
+        machine,
+        date.today().isoformat(),
+        dict(sorted({**before.notebooks, **ran}.items())),
+        dict(sorted(exercises.items(), key=lambda item: tuple(map(int, item[0].split("."))))),
+    )
+
+
+def result_of(outcome: Outcome) -> Result:
+    measured = outcome.measurement
+    return Result(outcome.status, outcome.points, (Measurement.from_json(measured),) if measured else ())
+
+
+def execute_page(name: str, results: Results) -> Results:
+    """Execute a solved notebook with the measurements of `results`; the results with what its checks record.
+
+    Raises PageFailed; the notebook's file then stays as it was.
+    """
+    from nbclient.exceptions import CellExecutionError
+
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        record = Path(folder) / "results.jsonl"
+        with execute.environment(**{RESULTS: str(record), RECORDED: str(data_file(results.gpu))}):
+            try:
+                execute.run(name)
+            except CellExecutionError as failure:
+                raise PageFailed(f"{name}: {failure.ename}: {failure.evalue}") from None
+        outcomes = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    seconds = round(time.monotonic() - start, 1)
+    shown = {
+        one["id"]: replace(results.exercises[one["id"]], status=one["status"], points=one["points"]) for one in outcomes
+    }
+    pages = {**results.notebooks, name: replace(results.notebooks[name], seconds=seconds)}
+    return replace(results, notebooks=pages, exercises={**results.exercises, **shown})
+
+
+def timed_exercises(name: str) -> list[KernelExercise]:
+    """The exercises of a notebook whose speed is graded."""
+    return [one for one in of_notebook(name) if isinstance(one, KernelExercise) and one.tiers]
+
+
+def usable_ratios(outcomes: Iterable[Outcome]) -> tuple[dict[str, float], list[str]]:
+    """The ratios to keep as targets, and for each exercise that has tiers and no usable measurement, why."""
+    ratios, problems = {}, []
+    for outcome in outcomes:
+        exercise = find(outcome.id)
+        if not (isinstance(exercise, KernelExercise) and exercise.tiers):
+            continue
+        measured = outcome.measurement and Measurement.from_json(outcome.measurement)
+        if not measured:
+            problems.append(f"{outcome.id} {outcome.title}: not measured: {outcome.message}")
+        elif measured.noisy:
+            problems.append(f"{outcome.id} {outcome.title}: too noisy, run it again")
+        else:
+            ratios[outcome.id] = measured.ratio
+    return ratios, problems
+
+
+def save_targets(outcomes: Iterable[Outcome], overwrite: bool) -> list[str]:
+    """Make these measurements this architecture's targets. Returns why some are missing.
+
+    overwrite: also where the architecture was calibrated on another GPU.
+    """
+    machine = versions.this_machine()
+    ratios, problems = usable_ratios(outcomes)
+    if overwrite or targets.load().get(machine["arch"], {}).get("gpu", machine["gpu"]) == machine["gpu"]:
+        targets.save(machine["arch"], machine, date.today().isoformat(), ratios)
+    return problems

@@ -1,0 +1,54 @@
+"""Executing a solved notebook."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from tutorlib.course.build import notebook_of, text_of
+from tutorlib.notebook.progress import PROGRESS
+from tutorlib.paths import SOLUTIONS
+
+
+def run(name: str, solutions: Path = SOLUTIONS) -> None:
+    """Execute the solved notebook in place; nobody gets points for it.
+
+    Raises nbclient's CellExecutionError where a cell fails.
+    """
+    from nbclient import NotebookClient
+
+    path = solutions / f"{name}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    with environment(**{PROGRESS: ""}):
+        NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(solutions)}}).execute()
+    path.write_text(text_of(notebook_of([without_traces(cell) for cell in notebook.cells])), encoding="utf-8")
+
+
+def without_traces(cell: NotebookNode) -> NotebookNode:
+    """The executed cell without what differs from run to run: times of execution, widgets' ids, warnings."""
+    cell.metadata.pop("execution", None)
+    if cell.cell_type == "code":
+        cell.outputs = [
+            output
+            for output in cell.outputs
+            if "application/vnd.jupyter.widget-view+json" not in output.get("data", {})
+            and output.get("name") != "stderr"
+        ]
+    return cell
+
+
+@contextmanager
+def environment(**variables: str) -> Iterator[None]:
+    """While open, these environment variables are set, for this process and its children."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value

@@ -1,0 +1,98 @@
+"""README's table: a row for each notebook, a column for each GPU that the solutions ran on.
+
+README and the contents page are what is built from all notebooks together.
+"""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from tutorlib.course import contents, source
+from tutorlib.course.evidence import code_sha256
+from tutorlib.exercises import find, of_notebook
+from tutorlib.measuring.results import Results, all_results
+from tutorlib.paths import ROOT, SOLUTIONS, notebook_names
+
+README = ROOT / "README.md"
+BEGIN, END = "<!-- begin table -->", "<!-- end table -->"
+
+
+def table(everything: Sequence[Results]) -> str:
+    """README's table."""
+    rows = [["notebook", "points", "runs on", *map(gpu_heading, everything)]]
+    rows.append(["---"] * len(rows[0]))
+    for name in notebook_names():
+        points = sum(exercise.points for exercise in of_notebook(name))
+        row = [f"[{heading(name)}](notebooks/{name}.ipynb)", str(points), runs_on(name)]
+        rows.append(row + [reached(name, results) for results in everything])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def heading(name: str) -> str:
+    """The notebook's title: its first line, "# 05 · The copy ladder", without the mark."""
+    return source.parse(SOLUTIONS / f"{name}.py")[0].text.splitlines()[0].lstrip("# ")
+
+
+def runs_on(name: str) -> str:
+    """The oldest GPU that runs all kernels of a notebook, and what keeps it from others."""
+    features = {exercise.needs for exercise in of_notebook(name) if exercise.needs}
+    if not features:
+        return "any machine"
+    oldest, newest = min(features, key=lambda one: one.since), max(features, key=lambda one: one.since)
+    line = f"sm_{oldest.since}"
+    return line if newest.since == oldest.since else f"{line}; {newest}: sm_{newest.since}"
+
+
+def gpu_heading(results: Results) -> str:
+    """The column's head: GPU, date, and the packages that were not the pinned ones."""
+    others = [f"{package} {version}" for package, version in off_pins(results).items()]
+    return f"{results.gpu}, {results.date}" + (f" ({', '.join(others)})" if others else "")
+
+
+def off_pins(results: Results) -> dict[str, str]:
+    """Package → the version that ran there, where pyproject.toml pins another."""
+    pinned = pins()
+    ran = results.machine["packages"]
+    return {name: version for name, version in ran.items() if version and pinned.get(name, version) != version}
+
+
+def pins() -> dict[str, str]:
+    """Package → its version in pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {
+        found["name"]: found["version"]
+        for line in project["dependencies"]
+        if (found := re.fullmatch(r"(?P<name>[\w-]+)(\[[\w,]+\])?==(?P<version>[\w.]+)", line))
+    }
+
+
+def reached(name: str, results: Results) -> str:
+    """What one GPU's results say of a notebook: points, its best timed kernel, whether that is old.
+
+    A notebook that needs no GPU has nothing to say there: make test and make grade run it everywhere.
+    """
+    if not any(exercise.needs for exercise in of_notebook(name)):
+        return "–"
+    page = results.notebooks.get(name)
+    if page is None:
+        return "not run"
+    parts = [f"{sum(result.points for result in results.of_notebook(name[:2]).values()):g} points"]
+    if timed := results.timed(name[:2]):
+        best = max(timed, key=lambda id: timed[id].ratio)
+        parts.append(f"{find(best).title}: {timed[best].rate}, {timed[best].ratio:.2f} of {timed[best].baseline}")
+    if page.code_sha256 != code_sha256(name):
+        parts.append("*changed since*")
+    return "; ".join(parts)
+
+
+def with_table(readme: str, everything: Sequence[Results]) -> str:
+    """README's text with the table between its two markers as it should be."""
+    before, rest = readme.split(BEGIN)
+    _, after = rest.split(END)
+    return f"{before}{BEGIN}\n{table(everything)}\n{END}{after}"
+
+
+def build() -> dict[Path, str]:
+    """README and the contents page as they should be: path → text. Writes nothing. Raises BuildError."""
+    return {README: with_table(README.read_text(encoding="utf-8"), all_results()), **contents.build()}

@@ -1,0 +1,243 @@
+"""A notebook's source: jupytext's py:percent, read and held to the exercise contract.
+
+In it
+
+    ### BEGIN SOLUTION (about 6 lines)
+    ...
+    ### END SOLUTION
+
+marks (a part of) an answer, and the next code cell is `check("02.5", function)`, alone. Nothing else has to be
+said: ids, roles and expected outputs are derived by `course.build`.
+"""
+
+import ast
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import jupytext
+import yaml
+from nbformat import NotebookNode
+
+from tutorlib.exercises import UnknownExercise, find, of_notebook
+
+BEGIN = re.compile(r"(?P<indent>\s*)### BEGIN SOLUTION \((?P<size>about \d+ lines?)\)")
+END = re.compile(r"\s*### END SOLUTION")
+MARKER = re.compile(r"\s*#+ *(BEGIN|END) SOLUTION")
+CELL = re.compile(r"# %%(?!%)")
+Role = Literal["answer", "check"]
+
+
+class BuildError(Exception):
+    """The source breaks the exercise contract. Each line of the message names file, line and what to do."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """An answer's lines between two markers; `first` and `last` are the marker lines, counted from 0 in the cell."""
+
+    first: int
+    last: int
+    indent: str
+    size: str
+
+
+@dataclass(frozen=True)
+class SourceCell:
+    """A cell of the source. `line` is the file's line (from 1) where its first line of text stands."""
+
+    kind: Literal["code", "markdown"]
+    text: str
+    line: int
+    regions: tuple[Region, ...] = ()
+    role: Role | None = None
+    exercise: str = ""
+
+    @property
+    def id(self) -> str:
+        """Stable: an exercise's cells are named after it, others after their text."""
+        if self.role:
+            return f"{self.role}-{self.exercise.replace('.', '-')}"
+        return "c" + hashlib.sha256(f"{self.kind}\n{self.text}".encode()).hexdigest()[:12]
+
+    @property
+    def solved(self) -> str:
+        """The cell's text without its marker lines."""
+        drop = {n for region in self.regions for n in (region.first, region.last)}
+        return "\n".join(line for n, line in enumerate(self.text.split("\n")) if n not in drop)
+
+    @property
+    def unsolved(self) -> str:
+        """The cell's text as students get it: a comment and a raise where each answer was."""
+        lines = self.text.split("\n")
+        for region in reversed(self.regions):
+            placeholder = f'raise NotImplementedError("Exercise {self.exercise}")'
+            if in_cutile_kernel(lines, region):
+                placeholder = f'raise ct.static_exception(NotImplementedError("Exercise {self.exercise}"))'
+            lines[region.first : region.last + 1] = [
+                f"{region.indent}# YOUR CODE HERE ({region.size})",
+                f"{region.indent}{placeholder}",
+            ]
+        return "\n".join(lines)
+
+    def answer(self, region: Region) -> list[str]:
+        """The lines of one region, without the markers."""
+        return self.text.split("\n")[region.first + 1 : region.last]
+
+
+def in_cutile_kernel(lines: list[str], region: Region) -> bool:
+    """Whether the innermost function around the region is decorated with @ct.kernel: there a plain raise is refused."""
+    for n in range(region.first - 1, -1, -1):
+        line = lines[n]
+        if line.lstrip().startswith("def ") and len(line) - len(line.lstrip()) < len(region.indent):
+            return n > 0 and lines[n - 1].lstrip().startswith("@ct.kernel")
+    return False
+
+
+def read(source: Path) -> NotebookNode:
+    """The source as jupytext has it. Raises BuildError where the lines between `# ---` are not YAML."""
+    try:
+        return jupytext.reads(source.read_text(encoding="utf-8"), fmt="py:percent")
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 2 if error.problem_mark else 1
+        raise BuildError(f"{source}:{line}: not YAML: {error.problem}") from None
+
+
+def parse(source: Path) -> list[SourceCell]:
+    """The cells of a source, checked against the contract. Raises BuildError with every fault found."""
+    lines = source.read_text(encoding="utf-8").split("\n")
+    starts = [n for n, line in enumerate(lines, 1) if CELL.match(line)]
+    notebook = read(source)
+    if len(starts) != len(notebook.cells):
+        raise BuildError(f"{source}:1: text before the first cell; start the file with # %% [markdown]")
+    faults: list[str] = []
+    cells = []
+    for start, node in zip(starts, notebook.cells, strict=True):
+        line = start + 1
+        if node.cell_type == "markdown":
+            cells.append(SourceCell("markdown", node.source, line))
+            continue
+        regions, found = find_regions(node.source.split("\n"), line)
+        faults += found
+        cells.append(SourceCell("code", node.source, line, regions))
+    if not faults:
+        cells, found = pair_checks(cells, source.stem)
+        faults += found + leaks(cells)
+    if faults:
+        raise BuildError("\n".join(f"{source}:{fault}" for fault in faults))
+    return cells
+
+
+def find_regions(lines: list[str], start: int) -> tuple[tuple[Region, ...], list[str]]:
+    """The answers marked in a cell's lines, and the faults of the markers as "LINE: what is wrong"."""
+    regions, faults = [], []
+    opened: re.Match | None = None
+    first = 0
+    for n, line in enumerate(lines):
+        if begin := BEGIN.fullmatch(line):
+            if opened:
+                faults.append(f"{start + n}: BEGIN SOLUTION inside the one of line {start + first}; end that first")
+            opened, first = begin, n
+        elif END.fullmatch(line):
+            if not opened:
+                faults.append(f"{start + n}: END SOLUTION without a BEGIN SOLUTION before it in this cell")
+            elif not "".join(lines[first + 1 : n]).strip():
+                faults.append(f"{start + first}: the solution is empty; write the answer between the markers")
+            else:
+                regions.append(Region(first, n, opened["indent"], opened["size"]))
+            opened = None
+        elif MARKER.match(line):
+            faults.append(
+                f"{start + n}: not a marker; write '### BEGIN SOLUTION (about 6 lines)' or '### END SOLUTION'"
+            )
+    if opened:
+        faults.append(f"{start + first}: BEGIN SOLUTION is never closed; add ### END SOLUTION in the same cell")
+    return tuple(regions), faults
+
+
+def pair_checks(cells: list[SourceCell], name: str) -> tuple[list[SourceCell], list[str]]:
+    """Give each answer and the check after it their exercise and role; faults as "LINE: what is wrong"."""
+    faults: list[str] = []
+    paired = list(cells)
+    waiting: int | None = None  # index of the answer cell whose check has not come yet
+    seen: list[str] = []
+    for n, cell in enumerate(cells):
+        exercise = checked_exercise(cell)
+        if cell.regions and waiting is not None:
+            faults.append(f"{cells[waiting].line}: this answer has no check before the next answer, line {cell.line}")
+        if cell.regions:
+            waiting = n
+        elif exercise is not None:
+            if waiting is None:
+                faults.append(f'{cell.line}: check("{exercise}", …) has no answer cell before it')
+                continue
+            try:
+                find(exercise)
+            except UnknownExercise as error:
+                faults.append(f"{cell.line}: {error}")
+            if exercise in seen:
+                faults.append(f'{cell.line}: check("{exercise}", …) stands twice in this notebook')
+            if exercise[:2] != name[:2]:
+                faults.append(f"{cell.line}: exercise {exercise} belongs to another notebook than {name}")
+            seen.append(exercise)
+            roles: dict[int, Role] = {waiting: "answer", n: "check"}
+            for index, role in roles.items():
+                old = cells[index]
+                paired[index] = SourceCell(old.kind, old.text, old.line, old.regions, role, exercise)
+            waiting = None
+        elif cell.kind == "code" and re.search(r"^\s*check\(", cell.text, re.MULTILINE):
+            faults.append(f'{cell.line}: a check stands alone in its cell, as check("{name[:2]}.1", function)')
+    if waiting is not None:
+        faults.append(f"{cells[waiting].line}: this answer has no check after it")
+    for registered in of_notebook(name):
+        if registered.id not in seen:
+            faults.append(f"1: exercise {registered.id} is registered and the notebook does not ask for it")
+    return paired, faults
+
+
+def checked_exercise(cell: SourceCell) -> str | None:
+    """ "02.5" where the cell is `check("02.5", answer)` and nothing else."""
+    found = read_check(cell)
+    return found and found[0]
+
+
+def read_check(cell: SourceCell) -> tuple[str, str] | None:
+    """("02.5", "answer") where the cell is `check("02.5", answer)` and nothing else."""
+    if cell.kind != "code":
+        return None
+    try:
+        body = ast.parse(cell.text).body
+    except SyntaxError:  # cell magic
+        return None
+    match body:
+        case [ast.Expr(ast.Call(ast.Name("check"), [ast.Constant(str() as id), ast.Name(answer)], []))]:
+            return id, answer
+    return None
+
+
+def leaks(cells: list[SourceCell]) -> list[str]:
+    """Answers that stand a second time where students read them, as "LINE: what is wrong".
+
+    An answer leaks when all of its lines that say something follow each other in another cell's text.
+    """
+    faults = []
+    for owner in cells:
+        for region in owner.regions:
+            answer = telling_lines(owner.answer(region))
+            if len("".join(answer)) < 16:  # "return a + b" is no secret
+                continue
+            for cell in cells:
+                if cell.id != owner.id and contains(telling_lines(cell.text.split("\n")), answer):
+                    faults.append(f"{cell.line}: this cell shows the answer to {owner.exercise} (line {owner.line})")
+    return faults
+
+
+def telling_lines(lines: list[str]) -> list[str]:
+    code = (line.split("#")[0].strip() for line in lines)
+    return [line for line in code if line]
+
+
+def contains(lines: list[str], wanted: list[str]) -> bool:
+    return any(lines[n : n + len(wanted)] == wanted for n in range(len(lines) - len(wanted) + 1))

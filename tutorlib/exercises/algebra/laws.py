@@ -1,0 +1,213 @@
+"""The defining law of each operator of the layout algebra.
+
+A law takes what an operator gave and its arguments, and returns None, or what the answer breaks, as the end of a
+sentence ("it sends index 3 to 5 and should send it to 6"). It is tested at every index, so layouts should be small.
+What a law needs of other operators, tensor_layouts gives.
+
+The laws are CuTe's: the post-conditions and definitions in NVIDIA/cutlass, media/docs/cpp/cute/02_layout_algebra.md,
+"the CuTe docs" below. In the formulas R is what the operator gave, and B* the complement of B.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import wraps
+from itertools import pairwise, product
+from typing import Any
+
+from tensor_layouts import Layout, compatible, complement, cosize, flatten, mode, rank, size
+
+from tutorlib.layouts.notation import text
+
+Law = Callable[..., str | None]
+
+
+def of_layouts(holds: Law) -> Law:
+    """The law, after a look at whether the answer is a layout at all."""
+
+    @wraps(holds)
+    def layout_holds(got: Any, *args: Any) -> str | None:
+        return holds(got, *args) if isinstance(got, Layout) else "it should be a Layout"
+
+    return layout_holds
+
+
+def differs(got: Layout, want: Callable[[int], int], n: int) -> str | None:
+    """Where `got` is not the function `want` on the indices 0 … n-1."""
+    if size(got) != n:
+        return f"it has {size(got)} elements and should have {n}"
+    for index in range(n):
+        if got(index) != want(index):
+            return f"it sends index {index} to {got(index)} and should send it to {want(index)}"
+    return None
+
+
+def extents(layout: Layout) -> tuple[int, ...]:
+    """How many elements each mode has: (4, 8) of ((2,2),8):((1,16),2)."""
+    return tuple(size(mode(layout, n)) for n in range(rank(layout)))
+
+
+def modes_of(layout: Layout) -> list[tuple[int, int]]:
+    """[(extent, stride), …] of the flat layout."""
+    return list(zip(flatten(layout.shape), flatten(layout.stride), strict=True))
+
+
+@of_layouts
+def is_coalesced(got: Layout, layout: Layout) -> str | None:
+    """R(i) == A(i) for every i, written flat and with as few modes as there can be.
+
+    The post-conditions of coalesce in the CuTe docs, and the two cases in which it drops or merges a mode.
+    """
+    if broken := differs(got, layout, size(layout)):
+        return broken
+    if flatten(got) != got:
+        return "its modes are still nested"
+    modes = modes_of(got)
+    if len(modes) > 1 and any(extent == 1 for extent, _ in modes):
+        return "a mode of extent 1 is left"
+    for (extent, stride), (after, step) in pairwise(modes):
+        if step == extent * stride:
+            return f"its modes {extent}:{stride} and {after}:{step} continue each other and could be one"
+    return None
+
+
+@of_layouts
+def is_composition(got: Layout, a: Layout, b: Layout) -> str | None:
+    """R(i) == A(B(i)) for every i, and every coordinate of B is one of R's.
+
+    The post-conditions of composition in the CuTe docs; the second is compatible(B, R).
+    """
+    if size(got) != size(b):
+        return f"it has {size(got)} elements and should have B's {size(b)}"
+    for index in range(size(b)):
+        if got(index) != a(b(index)):
+            return f"R({index}) is {got(index)}, but B({index}) = {b(index)} and A({b(index)}) = {a(b(index))}"
+    if not compatible(b.shape, got.shape):
+        return f"it does not take the coordinates of B, whose shape is {text(b.shape)}"
+    return None
+
+
+@of_layouts
+def is_transpose(got: Layout, layout: Layout) -> str | None:
+    """R(column, row) == A(row, column), for A of shape (rows, columns) and R of (columns, rows); modes may be nested.
+
+    The definition of a transpose.
+    """
+    rows, columns = extents(layout)
+    if extents(got) != (columns, rows):
+        return f"it should be a matrix of {columns}×{rows}"
+    for row, column in product(range(rows), range(columns)):
+        if got(column, row) != (want := layout(row, column)):
+            return f"it sends ({column}, {row}) to {got(column, row)}; the matrix has ({row}, {column}) at {want}"
+    return None
+
+
+@of_layouts
+def is_complement(got: Layout, layout: Layout, bound: int) -> str | None:
+    """Disjoint, ordered, filling: every offset below `bound` is one of A's plus one of R's, in one way.
+
+    The post-conditions of complement in the CuTe docs, in a form that tests them at every offset: R ascends, no two
+    copies of A meet, together they leave nothing free below the bound, and R is no larger than that takes.
+    """
+    enough = size(complement(layout, bound))
+    if not 1 <= size(got) <= enough:
+        return f"it has {size(got)} elements, and {enough} are what fills 0 … {bound - 1}"
+    reached = {layout(index) for index in range(size(layout))}
+    starts = [got(index) for index in range(size(got))]
+    for offset, after in pairwise(starts):
+        if after <= offset:
+            return f"its offsets should ascend and not repeat, and {offset} is followed by {after}"
+    sums = Counter(offset + start for offset in reached for start in starts)
+    if twice := [offset for offset, n in sums.items() if n > 1]:
+        return f"two copies of the layout meet at offset {min(twice)}"
+    if missing := set(range(bound)) - set(sums):
+        return f"no copy of the layout reaches offset {min(missing)}"
+    return None
+
+
+@of_layouts
+def is_division(got: Layout, layout: Layout, tile: Layout) -> str | None:
+    """R(i, j) == A(B(i) + B*(j)), of shape (size(B), size(B*)): inside the tile B, which tile.
+
+    A ⊘ B := A ∘ (B, B*) in the CuTe docs, where B* is the complement of B in the indices of A. Where the last tile
+    sticks out, the law says nothing about the indices that A does not have.
+    """
+    starts = complement(tile, size(layout))
+    if rank(got) != 2:
+        return "it should have two modes, (inside the tile, which tile)"
+    inside, outside = extents(got)
+    if (inside, outside) != (size(tile), size(starts)):
+        return f"its modes have {inside} and {outside} elements; a tile has {size(tile)}, and there are {size(starts)}"
+    for i, j in product(range(inside), range(outside)):
+        index = tile(i) + starts(j)
+        if index < size(layout) and got(i, j) != layout(index):
+            return (
+                f"it sends ({i}, {j}), element {i} of tile {j}, to {got(i, j)}; that is index {index} of the layout, "
+                f"at {layout(index)}"
+            )
+    return None
+
+
+@of_layouts
+def is_zipped(got: Layout, layout: Layout, tiler: tuple[int, ...]) -> str | None:
+    """R(inside, outside) == A(inside + tiler · outside), of shape ((a, b, …), (A/a, B/b, …)), rounded up.
+
+    zipped_divide in the CuTe docs, ((TileM, TileN), (RestM, RestN)), with a plain number for each tile; the shape as in
+    (A,B,C)⊘(a,b,c) = ((a,b,c),(A/a,B/b,C/c)), Schreiber, Demystifying CuTe. Where the last tiles stick out, the law
+    says nothing about the coordinates that A does not have.
+    """
+    sizes = extents(layout)
+    counts = tuple(-(-extent // tile) for extent, tile in zip(sizes, tiler, strict=True))
+    have, want = tuple(extents(mode(got, n)) for n in range(rank(got))), (tuple(tiler), counts)
+    if [len(half) for half in have] != [len(tiler), len(tiler)]:
+        return f"its shape should be {text(want)}"
+    if have != want:
+        return f"its shape is {text(have)} and should be {text(want)}"
+    for inside, outside in product(product(*map(range, tiler)), product(*map(range, counts))):
+        coord = tuple(i + tile * j for i, tile, j in zip(inside, tiler, outside, strict=True))
+        within = all(c < extent for c, extent in zip(coord, sizes, strict=True))
+        if within and got((inside, outside)) != layout(coord):
+            return (
+                f"element {inside} of tile {outside} is ({', '.join(map(str, coord))}) of the matrix, "
+                f"at {layout(coord)}; yours sends it to {got((inside, outside))}"
+            )
+    return None
+
+
+def is_block_tile(got: Any, layout: Layout, tile: tuple[int, int], block: tuple[int, int]) -> str | None:
+    """start + R(i, j) == A(block · tile + (i, j)), for the pair (start, R), where R has the shape `tile`.
+
+    What local_tile gives a thread block in the GEMM tutorial of the CuTe docs (0x_gemm_tutorial.md).
+    """
+    match got:
+        case (int(start), Layout() as within):
+            pass
+        case _:
+            return "it should be a pair: the offset where the tile begins, and the Layout of the tile"
+    if extents(within) != tile:
+        return f"the tile's shape should be {tile}"
+    for i, j in product(*map(range, tile)):
+        coord = (block[0] * tile[0] + i, block[1] * tile[1] + j)
+        if start + within(i, j) != layout(*coord):
+            return (
+                f"element ({i}, {j}) of the tile is {coord} of the matrix, at {layout(*coord)}; yours says "
+                f"{start} + {within(i, j)}"
+            )
+    return None
+
+
+@of_layouts
+def is_product(got: Layout, block: Layout, grid: Layout) -> str | None:
+    """R(i, j) == A(i) + A*(B(j)), of shape (size(A), size(B)): inside the block A, which copy; packed and disjoint.
+
+    A ⊗ B := (A, A* ∘ B) in the CuTe docs, where A* is the complement of A with room for cosize(B) copies.
+    """
+    if rank(got) != 2:
+        return "it should have two modes, (inside the block, which copy)"
+    if broken := differs(mode(got, 0), block, size(block)):
+        return f"its first mode should be the block; {broken}"
+    room = cosize(grid)
+    places = complement(block, size(block) * room)
+    if broken := differs(mode(got, 1), lambda j: places(grid(j)), size(grid)):
+        starts = [places(n) for n in range(room)]
+        return f"copies can begin at {starts}, and the grid picks from these; in mode 1, {broken}"
+    return None

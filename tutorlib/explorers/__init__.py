@@ -1,0 +1,1 @@
+"""Explorers: pictures that answer to a click."""

@@ -1,0 +1,124 @@
+"""What every explorer is made of: inputs above, grids below that can be clicked."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import ipywidgets
+import traitlets
+from tensor_layouts import Layout, LayoutError, size
+
+from tutorlib.draw.grid import CellGrid, outline
+from tutorlib.layouts.composition import NoLayout
+from tutorlib.layouts.matrix import Cell, TooLarge
+from tutorlib.layouts.notation import NotationError, layout, text
+
+HERE = Path(__file__).parent
+LARGEST = 64 * 64  # cells that a browser redraws without a pause
+Click = tuple[int, Cell]  # which grid, which of its cells
+Scene = tuple[Sequence[CellGrid], str]  # what is shown, and the lines below it
+
+
+class Grids(anywidget.AnyWidget):
+    """Grids as SVG. `answer` stands below them, `problem` above; a click comes as a message {grid, row, column}."""
+
+    _esm = HERE / "grid.js"
+    _css = HERE / "grid.css"
+    grids: traitlets.List[dict[str, Any]] = traitlets.List().tag(sync=True)
+    answer = traitlets.Unicode().tag(sync=True)
+    problem = traitlets.Unicode().tag(sync=True)
+
+
+class Explorer(ipywidgets.VBox):
+    """Inputs above, grids below. An input that is no layout shows a message, and the last good picture stays.
+
+    compute: the inputs' values and the click → a view; what it raises of those named in `redraw` is the message.
+    show: the view and the click → what is drawn.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[ipywidgets.ValueWidget],
+        compute: Callable[..., Any],
+        show: Callable[[Any, Click | None], Scene],
+    ):
+        self.inputs, self.compute, self.show = tuple(inputs), compute, show
+        self.grids = Grids()
+        self.drawn: Sequence[CellGrid] = ()
+        self.click: Click | None = None
+        for box in self.inputs:
+            box.observe(self.changed, "value")
+        self.grids.on_msg(self.clicked)
+        self.redraw()
+        row = ipywidgets.HBox(self.inputs, layout=ipywidgets.Layout(flex_flow="row wrap"))
+        super().__init__([row, self.grids])
+
+    def changed(self, change: Any) -> None:
+        """An input has a new value. Another layout has other cells, so the click is forgotten."""
+        if isinstance(change.owner, ipywidgets.Text):
+            self.click = None
+        self.redraw()
+
+    def clicked(self, _: Any, message: Mapping[str, int], __: Any) -> None:
+        """The browser says which cell was clicked."""
+        grid = self.drawn[message["grid"]]
+        self.click = message["grid"], (message["row"], message["column"] * grid.step)
+        self.redraw()
+
+    def redraw(self) -> None:
+        try:
+            view = self.compute(*(box.value for box in self.inputs), self.click)
+        except (NotationError, TooLarge, NoLayout, LayoutError) as error:
+            self.grids.problem = str(error).splitlines()[0]
+            return
+        self.drawn, answer = self.show(view, self.click)
+        with self.grids.hold_sync():
+            self.grids.problem = ""
+            self.grids.grids = [as_message(grid) for grid in self.drawn]
+            self.grids.answer = answer
+
+
+def as_message(grid: CellGrid) -> dict[str, Any]:
+    """A grid as the browser gets it."""
+    return {
+        "title": grid.title,
+        "labels": [list(row) for row in grid.labels],
+        "colours": [list(row) for row in grid.colours],
+        "down": list(grid.down),
+        "across": list(grid.across),
+        "rowBreaks": list(grid.row_breaks.items()),
+        "columnBreaks": list(grid.column_breaks.items()),
+        "outline": [[*start, *end] for start, end in outline(grid.outlined)],
+    }
+
+
+def slider(name: str, value: int, high: int) -> ipywidgets.IntSlider:
+    """A slider from 0, narrow enough that three stand in a row."""
+    size, style = ipywidgets.Layout(width="170px"), {"description_width": "18px"}
+    return ipywidgets.IntSlider(value, 0, high, description=name, layout=size, style=style)
+
+
+def text_box(name: str, value: str) -> ipywidgets.Text:
+    return ipywidgets.Text(value, description=name, layout=ipywidgets.Layout(width="300px"))
+
+
+def layout_box(name: str, source: Any) -> ipywidgets.Text:
+    return text_box(name, source if isinstance(source, str) else text(layout(source)))
+
+
+def small(typed: str) -> Layout:
+    """The layout typed, if a browser can show it."""
+    meant = layout(typed)
+    if size(meant) > LARGEST:
+        raise TooLarge(f"{text(meant)} has {size(meant):,} elements; an explorer shows {LARGEST:,}.")
+    return meant
+
+
+def pointed(grid: CellGrid, cells: set[Cell]) -> CellGrid:
+    return replace(grid, outlined=frozenset(cells))
+
+
+def wide_slider(name: str, value: int, low: int, high: int) -> ipywidgets.IntSlider:
+    return ipywidgets.IntSlider(value, low, high, description=name, layout=ipywidgets.Layout(width="250px"))

@@ -1,0 +1,1 @@
+"""Performance figures, drawn from measurement files."""

@@ -1,0 +1,61 @@
+"""The figure of notebook 07's space of tiles and hints."""
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING
+
+from tutorlib.draw.palette import INK
+from tutorlib.figures.heatmap import Square, draw_heatmap
+from tutorlib.kernels.cutile.gemm import space
+from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
+from tutorlib.problems.wrong import by
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Tile = tuple[int, int, int]  # tm, tn, tk
+
+
+def tile_heatmap(everything: Sequence[SweepResults] | None = None) -> "Figure":
+    """For each tile of C and each depth along K the best that any hints gave; a panel for each GPU. Raises NoData."""
+    from matplotlib.figure import Figure
+
+    everything = everything or all_sweep_results("tile_space")
+    figure = Figure(figsize=(9.5, 6.2 * len(everything)), layout="constrained")
+    for axes, swept in zip(figure.subplots(len(everything), squeeze=False)[:, 0], everything, strict=True):
+        draw_space(axes, swept)
+    return figure
+
+
+def draw_space(axes: "Axes", swept: SweepResults) -> None:
+    """The best TFLOP/s of each tile and its hints; hatched: fits with no hints, blank: not measured."""
+    best: dict[Tile, Point] = {}
+    for point in swept.points:
+        tile = point.facts["config"]["tm"], point.facts["config"]["tn"], point.facts["config"]["tk"]
+        if tile not in best or point.measurement.median_us < best[tile].measurement.median_us:
+            best[tile] = point
+    tiles, depths = sorted({tile[:2] for tile in best}), sorted({tile[2] for tile in best})
+    fit = {(config.tm, config.tn, config.tk) for config in space()}
+    unfit = {square((m, n, k)) for (m, n), k in product(tiles, depths) if (m, n, k) not in fit}
+    draw_heatmap(
+        axes,
+        [by(tile) for tile in tiles],
+        [str(k) for k in depths],
+        {square(tile): point.measurement.tflops or 0 for tile, point in best.items()},
+        {square(tile): hints(point.facts["config"]) for tile, point in best.items()},
+        unfit,
+    )
+    axes.set_xlabel("tk; hatched: fits with no hints" if unfit else "tk")
+    axes.set_ylabel("tm×tn")
+    axes.set_title(f"{swept.gpu}, {by(swept.shapes[0])} bf16: the best of each tile", loc="left", color=INK)
+
+
+def square(tile: Tile) -> Square:
+    """Where a tile stands in the map."""
+    return by(tile[:2]), str(tile[2])
+
+
+def hints(config: dict) -> str:
+    """What a square says of a configuration beside its tile."""
+    return f"{config['num_worker_warps']} warps" + (f", {config['num_ctas']} CTAs" if config["num_ctas"] > 1 else "")

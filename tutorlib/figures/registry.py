@@ -1,0 +1,43 @@
+"""The pictures in figures/: `tutor plots`. Performance is drawn from figures/data and nothing else."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tutorlib.figures import copy_ladder, cutile_ladder, cutile_space, gemm_ladder, gemm_orders, gemm_stages, roofline
+from tutorlib.paths import FIGURES as FOLDER
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def swizzle() -> "Figure":
+    """The README's picture: 8×8 chunks of 16 bytes, coloured by the banks they lie in, plain and swizzled."""
+    from tutorlib.draw import show_swizzle
+
+    return show_swizzle((3, 0, 3), "(8,8):(8,1)", element_bytes=16)
+
+
+FIGURES: dict[str, Callable[[], "Figure"]] = {
+    "copy_ladder": copy_ladder.copy_ladder,
+    "gemm_ladder": gemm_ladder.gemm_ladder,
+    "gemm_orders": gemm_orders.gemm_orders,
+    "gemm_stages": gemm_stages.gemm_stages,
+    "roofline": roofline.roofline,
+    "swizzle": swizzle,
+    "tile_heatmap": cutile_space.tile_heatmap,
+    "tile_ladder": cutile_ladder.tile_ladder,
+}
+
+
+def save(name: str, folder: Path = FOLDER) -> list[Path]:
+    """Draw a figure of FIGURES and write it as SVG and PNG, the same bytes for the same data. Raises NoData."""
+    import matplotlib
+
+    with matplotlib.rc_context({"svg.hashsalt": name, "svg.fonttype": "none", "font.size": 11}):
+        figure = FIGURES[name]()
+        paths = [folder / f"{name}.{kind}" for kind in ("svg", "png")]
+        for path in paths:
+            date = {"Date": None} if path.suffix == ".svg" else {"Software": None}
+            figure.savefig(path, metadata=date, dpi=144)
+    return paths

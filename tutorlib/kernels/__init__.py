@@ -1,0 +1,1 @@
+"""The kernels that notebooks show and grow, and the list of the ladder's rungs."""

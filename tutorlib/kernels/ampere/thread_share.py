@@ -1,0 +1,135 @@
+"""One thread's share of the GEMM of notebooks 09 to 12: its copies, its operands, its sums."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import cutlass
+from cutlass import cute
+from cutlass.cute.nvgpu import CopyUniversalOp, cpasync, warp
+
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.layouts import VECTOR
+
+
+def make_copy_g2s(config: GemmConfig, dtype: type[cutlass.Numeric]) -> cute.TiledCopy:
+    """cp.async of 128 bits past the L1 cache; threads lie along the rows of a K tile, then down."""
+    lanes = min(config.tile[2], 64) // VECTOR
+    atom = cute.make_copy_atom(cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL), dtype, num_bits_per_copy=128)
+    threads = cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1))
+    return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, VECTOR)))
+
+
+def make_mma(config: GemmConfig, dtype: type[cutlass.Numeric]) -> cute.TiledMma:
+    """mma.sync.m16n8k16 on all warps: each has 16 rows and 2 atoms of 8 columns, what one ldmatrix.x4 loads of B."""
+    m, n = config.warps
+    op = warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16))
+    return cute.make_tiled_mma(op, cute.make_layout((m, n, 1)), permutation_mnk=(16 * m, 16 * n, 16))
+
+
+@dataclass(frozen=True)
+class GlobalToShared:
+    """One operand's way into shared memory, as one thread sees it.
+
+    source: (vector, rows, vectors of a row, K tiles) in global memory. target: the same in shared memory, with
+        buffers in place of K tiles.
+    places: the coordinates of `source`, and `limit` the matrix's shape; both None where tiles divide it.
+    """
+
+    tiled_copy: cute.TiledCopy
+    source: cute.Tensor
+    target: cute.Tensor
+    places: cute.Tensor | None
+    limit: tuple[int, int] | None
+
+    def load(self, k_tile: Any, buffer: Any) -> None:
+        """Issue cp.async for the K tile; what lies outside the matrix becomes zeros."""
+        source, target = self.source[None, None, None, k_tile], self.target[None, None, None, buffer]
+        if self.places is None:
+            cute.copy(self.tiled_copy, source, target)
+            return
+        _, rows, vectors = target.shape
+        inside, outside = (cute.make_rmem_tensor((1, rows, vectors), cutlass.Boolean) for _ in range(2))
+        for m in range(rows):
+            for k in range(vectors):
+                within = cute.elem_less(self.places[0, m, k, k_tile], self.limit)
+                inside[0, m, k], outside[0, m, k] = within, within ^ True
+        zeros = cute.make_fragment_like(target)
+        zeros.fill(0)
+        cute.copy(self.tiled_copy, source, target, pred=inside)
+        store = cute.make_copy_atom(CopyUniversalOp(), target.element_type, num_bits_per_copy=128)
+        cute.copy(store, zeros, target, pred=outside)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a main loop is made of, for one thread: load → (commit, wait, barrier) → fetch → multiply.
+
+    k_tiles: how many steps of tile K cover the matrices' K. k_blocks: MMA steps of 16 in one of them.
+    stages: buffers in shared memory.
+    """
+
+    k_tiles: int
+    k_blocks: int
+    stages: int
+    a: GlobalToShared
+    b: GlobalToShared
+    s2r_a: cute.TiledCopy
+    s2r_b: cute.TiledCopy
+    tXsA: cute.Tensor
+    tXrA: cute.Tensor
+    tXsB: cute.Tensor
+    tXrB: cute.Tensor
+    tiled_mma: cute.TiledMma
+    tCrA: cute.Tensor
+    tCrB: cute.Tensor
+    tCrC: cute.Tensor
+
+    def load(self, k_tile: Any, buffer: Any) -> None:
+        """Issue the copies of a K tile of A and of B, global → shared memory, and go on."""
+        self.a.load(k_tile, buffer)
+        self.b.load(k_tile, buffer)
+
+    def fetch(self, k_block: int, buffer: Any) -> None:
+        """ldmatrix: one K block of a buffer, shared memory → this K block's own registers."""
+        cute.copy(self.s2r_a, self.tXsA[None, None, k_block, buffer], self.tXrA[None, None, k_block])
+        cute.copy(self.s2r_b, self.tXsB[None, None, k_block, buffer], self.tXrB[None, None, k_block])
+
+    def multiply(self, k_block: int) -> None:
+        """mma.sync: add the product of the fetched K block to the sums."""
+        cute.gemm(self.tiled_mma, self.tCrC, self.tCrA[None, None, k_block], self.tCrB[None, None, k_block], self.tCrC)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What an epilogue works on: one thread's sums, and where they go.
+
+    tCrC: the sums in fp32. tCgC: their places in C, bf16. coordinates: these places' (row, column) in C.
+        All three have the shape ((2 columns, 2 rows), M atoms, (4 N atoms, the rest)).
+    gC: the block's tile of C, (M, N), columns as they lie in memory.
+    shape: of C. config, math: how the tile is cut; `math` is this thread's slice of the TiledMMA.
+    """
+
+    tCrC: cute.Tensor
+    tCgC: cute.Tensor
+    coordinates: cute.Tensor
+    gC: cute.Tensor
+    shape: tuple[int, int]
+    config: GemmConfig
+    math: cute.ThrMma
+
+    @property
+    def whole(self) -> bool:
+        """No tile of C is partly outside."""
+        return all(size % tile == 0 for size, tile in zip(self.shape, self.config.tile, strict=False))
+
+    @property
+    def aligned(self) -> bool:
+        """Rows of C start at multiples of 16 bytes: then 8 neighbours are inside or outside together."""
+        return self.shape[1] % VECTOR == 0
+
+    def rounded(self) -> cute.Tensor:
+        """The sums in bf16, in registers of the same shape; 8 neighbours in C are neighbours here."""
+        order = ((0, 3), 4, (1, 2))  # in memory's order: columns of an atom, its 4 neighbours, the rest, rows, M atoms
+        registers = cute.make_rmem_tensor(cute.make_ordered_layout(self.tCrC.shape, order), self.tCgC.element_type)
+        registers.store(self.tCrC.load().to(self.tCgC.element_type))
+        return registers

@@ -1,0 +1,1 @@
+"""The GEMMs of notebook 07, in cuTile."""

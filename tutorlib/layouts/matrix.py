@@ -1,0 +1,71 @@
+"""A layout as a matrix of offsets, and what lies in each of its cells."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from tensor_layouts import Layout, flatten, idx2crd, size
+
+from tutorlib.layouts.notation import Tree, layout, text
+
+LARGEST = 128 * 128  # cells; beyond that nobody sees anything
+Cell = tuple[int, int]  # row, column
+Matrix = tuple[tuple[int, ...], ...]
+
+
+class TooLarge(ValueError):
+    """More cells than a picture can show. The message is one line for the reader."""
+
+
+def modes(shape: Tree) -> tuple[Tree, Tree]:
+    """A shape as (rows, columns): the first mode down, all others across; rank 1 is one row."""
+    if not isinstance(shape, tuple):
+        return 1, shape
+    if len(shape) == 1:
+        return 1, shape[0]
+    return shape[0], shape[1] if len(shape) == 2 else shape[1:]
+
+
+def coordinate(shape: Tree, cell: Cell) -> Tree:
+    """The natural coordinate of a cell of the matrix that `modes` makes of the shape."""
+    return idx2crd(cell[0] + cell[1] * size(modes(shape)[0]), shape)
+
+
+def matrix(source: Any) -> Matrix:
+    """The offsets of a layout as rows of a matrix. Raises TooLarge, NotationError."""
+    shown = layout(source)
+    rows, columns = map(size, modes(shown.shape))
+    if rows * columns > LARGEST:
+        raise TooLarge(f"{text(shown)} has {rows * columns:,} elements; a picture holds {LARGEST:,}.")
+    return tuple(tuple(shown(row + column * rows) for column in range(columns)) for row in range(rows))
+
+
+@dataclass(frozen=True)
+class Place:
+    """One element: natural coordinate, flat index, offset, and how the offset comes about ("2·3 + 1·1 = 7")."""
+
+    coordinate: Tree
+    index: int
+    offset: int
+    sum: str
+
+
+@dataclass(frozen=True)
+class LayoutView:
+    """A layout and its matrix of offsets."""
+
+    layout: Layout
+    offsets: Matrix
+
+    def at(self, cell: Cell) -> Place:
+        """What lies in a cell of the matrix."""
+        where = coordinate(self.layout.shape, cell)
+        terms = zip(flatten((where,)), flatten((self.layout.stride,)), strict=True)
+        offset = self.offsets[cell[0]][cell[1]]
+        added = " + ".join(f"{index}·{step}" for index, step in terms)
+        return Place(where, cell[0] + cell[1] * len(self.offsets), offset, f"{added} = {offset}")
+
+
+def layout_view(source: Any) -> LayoutView:
+    """Raises NotationError, TooLarge."""
+    shown = layout(source)
+    return LayoutView(shown, matrix(shown))

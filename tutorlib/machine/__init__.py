@@ -1,0 +1,1 @@
+"""The machine at hand: its GPU and what that can do, the limits of GPUs by their datasheets, the packages."""

@@ -1,0 +1,56 @@
+"""Which packages this machine has, and which of them ran, as result files carry them."""
+
+import re
+import sys
+from importlib import metadata
+from typing import Any
+
+from tutorlib.machine import device
+
+# What a kernel's speed can depend on: frameworks, the compilers that they call, and what the checker measures with.
+PACKAGES = (
+    "torch",
+    "nvidia-cutlass-dsl",
+    "cuda-tile",
+    "nvidia-cuda-tileiras",
+    "nvidia-cuda-nvcc",
+    "tensor-layouts",
+    "nvidia-ml-py",
+)
+
+
+def packages() -> dict[str, str | None]:
+    """Versions of the packages that kernels need; None where one is missing."""
+
+    def version(name: str) -> str | None:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            return None
+
+    return {name: version(name) for name in PACKAGES}
+
+
+def cute_flavor() -> str | None:
+    """Which half of the CuTe DSL this process has loaded, "cu12" or "cu13"; None where it has not used it.
+
+    Its wheels carry a compiler built for each version of CUDA, and it takes the newest that the driver can run.
+    """
+    compiler = sys.modules.get("cutlass._mlir._mlir_libs._cutlass_ir")
+    found = re.search(r"\.(cu\d+)\.", getattr(compiler, "__file__", None) or "")
+    return found and found[1]
+
+
+def this_machine() -> dict[str, Any]:
+    """GPU, arch, driver and package versions, as result files carry them. `gpu` and `arch` are None without a GPU.
+
+    `cute_flavor` is there once CuTe was used in this process.
+    """
+    found = device.gpu()
+    here = {
+        "gpu": found.name if found else None,
+        "arch": f"sm_{found.arch}" if found else None,
+        "driver": found.driver if found else None,
+        "packages": packages(),
+    }
+    return here | ({"cute_flavor": flavor} if (flavor := cute_flavor()) else {})

@@ -1,0 +1,1 @@
+"""Measuring: a kernel timed beside its baseline, hardware counters, targets, results as files, sweeps."""

@@ -1,0 +1,185 @@
+"""Results as files, read back as objects: figures/data/GPU.json, figures/data/sweeps/GPU_NAME.json."""
+
+import json
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tutorlib.measuring.measurement import Measurement
+from tutorlib.paths import DATA, SWEEPS
+
+
+class NoData(LookupError):
+    """No GPU's data holds what a figure shows. One line."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """A notebook whose solution ran: a hash of its code, which is what its measurements depend on, and how long."""
+
+    code_sha256: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """What the solution of one exercise got, and its measurement where it is timed."""
+
+    status: str
+    points: float
+    measurements: tuple[Measurement, ...] = ()
+
+
+@dataclass(frozen=True)
+class Results:
+    """What the solutions reached on one GPU.
+
+    machine: as `machine.versions.this_machine` gives it. date: of the last run, ISO. notebooks: by name; exercises:
+    by id, in the course's order.
+    """
+
+    machine: dict[str, Any]
+    date: str
+    notebooks: dict[str, Page] = field(default_factory=dict)
+    exercises: dict[str, Result] = field(default_factory=dict)
+
+    @property
+    def gpu(self) -> str:
+        """The driver's name for it."""
+        return self.machine["gpu"]
+
+    def of_notebook(self, number: str) -> dict[str, Result]:
+        """The results of the exercises of a notebook: "05" → {"05.1": …}."""
+        return {id: result for id, result in self.exercises.items() if id[:2] == number}
+
+    def timed(self, *numbers: str) -> dict[str, Measurement]:
+        """Exercise id → measurement, of those exercises of these notebooks that are timed."""
+        return {
+            id: result.measurements[0]
+            for number in numbers
+            for id, result in self.of_notebook(number).items()
+            if result.measurements
+        }
+
+    def write(self) -> Path:
+        """To this GPU's own file. Returns its path."""
+        data = asdict(self)
+        for id, result in self.exercises.items():
+            data["exercises"][id]["measurements"] = [measured.as_json() for measured in result.measurements]
+        return write_json(data_file(self.gpu), data)
+
+
+def data_file(gpu: str) -> Path:
+    """figures/data/h200.json for "NVIDIA H200"."""
+    return DATA / f"{file_stem(gpu)}.json"
+
+
+def sweep_file(gpu: str, name: str) -> Path:
+    """figures/data/sweeps/h200_gemm_rungs.json for "NVIDIA H200" and "gemm_rungs"."""
+    return SWEEPS / f"{file_stem(gpu)}_{name}.json"
+
+
+def file_stem(gpu: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", gpu.lower().removeprefix("nvidia ")).strip("_")
+
+
+def write_json(path: Path, data: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def read_results(path: Path) -> Results:
+    """Raises FileNotFoundError where nothing ran on that GPU."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    return Results(
+        data["machine"],
+        data["date"],
+        {name: Page(**page) for name, page in data["notebooks"].items()},
+        {
+            id: Result(found["status"], found["points"], tuple(map(Measurement.from_json, found["measurements"])))
+            for id, found in data["exercises"].items()
+        },
+    )
+
+
+def all_results() -> list[Results]:
+    """Of every GPU that the solutions ran on, by file name."""
+    return [read_results(path) for path in sorted(DATA.glob("*.json"))]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One kernel of a sweep at one shape. facts: what else a figure must know of the kernel, as JSON has it."""
+
+    name: str
+    measurement: Measurement
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SweepResults:
+    """What a sweep found on one GPU.
+
+    complete: there was time for every kernel that fits, at every shape.
+    counters: name of a kernel, or of the baseline, → name of a counter → what it counted.
+    """
+
+    machine: dict[str, Any]
+    date: str
+    complete: bool
+    points: tuple[Point, ...]
+    counters: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    @property
+    def gpu(self) -> str:
+        return self.machine["gpu"]
+
+    @property
+    def baseline(self) -> str:
+        """What the kernels were timed beside."""
+        return self.points[0].measurement.baseline
+
+    @property
+    def names(self) -> list[str]:
+        """The kernels, in the order in which they were measured."""
+        return list(dict.fromkeys(point.name for point in self.points))
+
+    @property
+    def shapes(self) -> list[tuple[int, ...]]:
+        """From the smallest on."""
+        return sorted({point.measurement.shape for point in self.points})
+
+    def of_kernel(self, name: str) -> list[Point]:
+        """Its points, from the smallest shape on."""
+        return sorted((p for p in self.points if p.name == name), key=lambda point: point.measurement.shape)
+
+    def at(self, shape: tuple[int, ...]) -> list[Point]:
+        """The points of a shape, in the order in which they were measured."""
+        return [point for point in self.points if point.measurement.shape == shape]
+
+    def write(self, name: str) -> Path:
+        points = [{"name": p.name, **p.facts, **p.measurement.as_json()} for p in self.points]
+        data = {"machine": self.machine, "date": self.date, "complete": self.complete}
+        return write_json(sweep_file(self.gpu, name), {**data, "counters": self.counters, "points": points})
+
+
+def all_sweep_results(name: str) -> list[SweepResults]:
+    """What a sweep found on every GPU that it ran on, by file name. Raises NoData where that is none."""
+    found = [read_sweep(path) for path in sorted(SWEEPS.glob(f"*_{name}.json"))]
+    if not found:
+        raise NoData(f"not measured yet: run `tutor sweep {name}` on a machine with a GPU")
+    return found
+
+
+def read_sweep(path: Path) -> SweepResults:
+    data = json.loads(path.read_text(encoding="utf-8"))
+    points = tuple(map(read_point, data["points"]))
+    return SweepResults(data["machine"], data["date"], data["complete"], points, data["counters"])
+
+
+def read_point(data: dict[str, Any]) -> Point:
+    measured = {key: value for key, value in data.items() if key in Measurement.__dataclass_fields__}
+    facts = {key: value for key, value in data.items() if key not in measured and key != "name"}
+    return Point(data["name"], Measurement.from_json(measured), facts)

@@ -1,0 +1,21 @@
+"""Sweeps: what takes more kernels and sizes than an exercise has. `tutor sweep` measures, `tutor plots` draws."""
+
+from importlib import import_module
+
+from tutorlib.measuring.sweeps.sweep import Sweep
+
+# Name → the module of this folder that has a function of that name. They import CuTe or cuTile, so only when asked.
+SWEEPS = {
+    "gemm_rungs": "gemm",
+    "gemm_nvidia": "gemm",
+    "gemm_stages": "gemm",
+    "gemm_orders": "gemm",
+    "tile_rungs": "cutile",
+    "tile_fp8": "cutile",
+    "tile_space": "cutile",
+}
+
+
+def make_sweep(name: str) -> Sweep:
+    """The sweep of this name. Raises NoExample where it needs NVIDIA's example and that is not here."""
+    return getattr(import_module(f"{__name__}.{SWEEPS[name]}"), name)()

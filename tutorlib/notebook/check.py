@@ -1,0 +1,89 @@
+"""`check` and `hint`: what a notebook calls."""
+
+import io
+import json
+import os
+from collections import Counter
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from tutorlib.checking.exercise import Answer, Outcome
+from tutorlib.exercises import find
+from tutorlib.notebook import progress
+
+RESULTS = "TUTORLIB_RESULTS"  # environment variable: while grading, the file to which outcomes are appended
+
+_failures: Counter[str] = Counter()
+_hints_shown: Counter[str] = Counter()
+
+
+class TooMuchOutput(Exception):
+    """Comes out of the answer's own print or display, so that it fails as with any other exception."""
+
+
+class Printed(io.StringIO):
+    """What an answer prints while it is checked. It is shown with a failure; a check that passes prints its line only.
+
+    Raises TooMuchOutput past LIMIT characters.
+    """
+
+    LIMIT = 2**16
+
+    def write(self, text: str) -> int:
+        if self.tell() + len(text) > self.LIMIT:
+            raise TooMuchOutput(f"it prints more than {self.LIMIT // 1024} kB")
+        return super().write(text)
+
+    def lines(self, most: int = 5) -> str:
+        """The first lines, indented, or ""."""
+        lines = self.getvalue().splitlines()
+        more = [f"… and {len(lines) - most} lines more"] if len(lines) > most else []
+        return "".join(f"\n    {line}" for line in ["It printed:", *lines[:most], *more]) if lines else ""
+
+
+class CheckFailed(AssertionError):
+    """The answer is wrong, or only partly right. Jupyter shows the message alone, without a traceback."""
+
+    def _render_traceback_(self) -> list[str]:
+        return str(self).splitlines()
+
+
+def check(id: str, answer: Answer) -> None:
+    """Grade an answer: print one line where it is right, else raise CheckFailed with what to look at.
+
+    A timed kernel's speed stands on a second line. A kernel that this machine can compile and not run is neither
+    right nor wrong: the line says so.
+    Raises UnknownExercise where there is no exercise with this id.
+    """
+    exercise = find(id)
+    printed = Printed()
+    with redirect_stdout(printed), redirect_stderr(printed):
+        outcome = exercise.grade(answer)
+    _record(outcome)
+    if outcome.status in ("passed", "not_run"):
+        print(outcome.message)
+        return
+    _failures[id] += 1
+    message = outcome.message + printed.lines()
+    if exercise.hints and _failures[id] >= 2:
+        message += f'\n  Hint: {exercise.hints[0]}\n  tutorlib.hint("{id}") has more.'
+    raise CheckFailed(message)
+
+
+def hint(id: str) -> None:
+    """Print the next hint for an exercise; the first call the gentlest, and so on. The last one stays."""
+    hints = find(id).hints
+    if not hints:
+        print(f"There is no hint for {id}.")
+        return
+    shown = min(_hints_shown[id], len(hints) - 1)
+    _hints_shown[id] += 1
+    print(f"Hint {shown + 1} of {len(hints)}: {hints[shown]}")
+
+
+def _record(outcome: Outcome) -> None:
+    if path := os.environ.get(RESULTS):
+        with Path(path).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(outcome.as_json(), ensure_ascii=False) + "\n")
+    else:
+        progress.record(outcome)

@@ -1,0 +1,181 @@
+"""The contents page's table: the notebooks, the points so far, and what this machine can give of them."""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from html import escape
+from io import StringIO
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tutorlib.checking.exercise import Exercise
+from tutorlib.machine import device
+from tutorlib.measuring import targets
+from tutorlib.notebook.progress import NoRecord, best
+from tutorlib.notebook.standing import Course, Standing, State, course_of, heads
+from tutorlib.problems.wrong import count
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+CSS = Path(__file__).with_suffix(".css")
+RESET = "tutor progress --reset"
+points_here = attrgetter("points_here")
+SIGNS: dict[State, str] = {"passed": "✓", "partial": "◐", "failed": "✗", "not_run": "–", "open": "·"}
+WORDS: dict[State, str] = {
+    "passed": "passed",
+    "partial": "partly right",
+    "failed": "not right yet",
+    "not_run": "not run here",
+    "open": "not tried yet",
+}
+
+
+def show_contents() -> None:
+    """The course at a glance: each notebook, your points so far, and what this machine can give of them."""
+    from IPython.display import display
+
+    try:
+        course, record = course_of(best(), heads()), record_line()
+    except NoRecord as error:
+        course, record = course_of({}, heads()), f"Your points cannot be read: {error}. `{RESET}` starts a new record."
+    notes = (machine_line(), record)
+    display({"text/html": page(course, notes), "text/plain": "\n".join((plain(course), *notes))}, raw=True)
+
+
+def machine_line() -> str:
+    """What this machine is, and what becomes of kernels on it."""
+    found = device.gpu()
+    if found is None:
+        return f"This machine: {device.obstacle()}. What it cannot run is compiled, inspected and reported as not run."
+    graded = "" if f"sm_{found.arch}" in targets.load() else ", not graded by speed (`tutor calibrate` changes that)"
+    return f"This machine: {found.name}, sm_{found.arch}. Kernels run here and are timed{graded}."
+
+
+def record_line() -> str:
+    now = f"{datetime.now():%Y-%m-%d, %H:%M}"
+    return f"Points as of {now}, kept on this machine only. `tutor progress` prints them, `{RESET}` forgets them."
+
+
+def points(part: Course | Standing) -> str:
+    return f"{part.points:g} / {part.max_points}"
+
+
+def hours(minutes: int) -> str:
+    """90 → "90 min", 120 → "2 h", 860 → "14 h"; never broken over two lines."""
+    return f"{minutes}\N{NO-BREAK SPACE}min" if minutes < 120 else f"{minutes / 60:.0f}\N{NO-BREAK SPACE}h"
+
+
+def table(course: Course) -> "Table":
+    """The points by notebook, for a terminal."""
+    from rich import box
+    from rich.table import Table
+
+    shown = Table(box=box.SIMPLE_HEAD, show_footer=True, pad_edge=False)
+    shown.add_column("Notebook", "Total")
+    shown.add_column("Points", points(course), justify="right", no_wrap=True)
+    shown.add_column("Exercises", no_wrap=True)
+    shown.add_column("", no_wrap=True)
+    for one in course.notebooks:
+        signs = "".join(SIGNS[one.state(exercise)] for exercise in one.exercises)
+        begun = one.latest or (course.next and course.next[0] is one)
+        shown.add_row(one.head.title, points(one), signs, one.left if begun else "")
+    return shown
+
+
+def legend() -> str:
+    """What the signs of the table stand for."""
+    return "   ".join(f"{SIGNS[state]} {WORDS[state]}" for state in SIGNS)
+
+
+def plain(course: Course) -> str:
+    """The table as text."""
+    from rich.console import Console
+
+    text = StringIO()
+    Console(file=text, width=120, force_jupyter=False).print(table(course))
+    return f"{text.getvalue()}{legend()}\n"
+
+
+def page(course: Course, notes: tuple[str, ...]) -> str:
+    """The table as HTML, with links and with what this machine can give; below it the notes."""
+    lines = [
+        '<div class="tutorlib-contents">',
+        f"<style>{CSS.read_text(encoding='utf-8')}</style>",
+        f"<p>{next_line(course)}</p>",
+        "<table><thead><tr>",
+        '<th>Notebook</th><th class="number">Time</th><th colspan="2">Your points</th><th>Graded here</th>',
+        "</tr></thead><tbody>",
+        *map(row, course.notebooks),
+        "</tbody><tfoot><tr>",
+        f'<td>Total</td><td class="number">{hours(course.minutes)}</td><td></td>',
+        f'<td class="number">{points(course)}</td><td>{available(course.exercises, points_here)[0]}</td>',
+        "</tr></tfoot></table>",
+        *(f"<p>{line}</p>" for line in (key(course), *map(marked, notes)) if line),
+        "</div>",
+    ]
+    return "\n".join(lines)
+
+
+def key(course: Course) -> str:
+    """What the colours stand for: those that are there."""
+    seen = {one.state(exercise) for one in course.notebooks for exercise in one.exercises} - {"open"}
+    if seen <= {"passed"}:
+        return ""
+    chips = (f'<i class="key {state}"></i>{WORDS[state]}' for state in WORDS if state in seen)
+    return "&emsp;".join(chips)
+
+
+def next_line(course: Course) -> str:
+    if course.next is None:
+        return "Nothing is left to do on this machine."
+    notebook, exercise = course.next
+    title = escape(f"{exercise.id} {exercise.title}")
+    return f"Next: <strong>{title}</strong> in {link(notebook)}"
+
+
+def row(notebook: Standing) -> str:
+    """One notebook."""
+    cells = [
+        f"<td>{link(notebook)}<br><small>{escape(notebook.head.summary)}</small></td>",
+        f'<td class="number">{hours(notebook.head.minutes)}</td>',
+        f'<td><span class="bar">{"".join(segment(notebook, one) for one in notebook.exercises)}</span></td>',
+        f'<td class="number">{points(notebook)}</td>',
+        f"<td>{here(notebook)}</td>",
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def link(notebook: Standing) -> str:
+    return f'<a href="{notebook.head.name}.ipynb">{escape(notebook.head.title)}</a>'
+
+
+def segment(notebook: Standing, exercise: Exercise) -> str:
+    """An exercise's part of the bar, as wide as it has points."""
+    state, got = notebook.state(exercise), notebook.points_of(exercise)
+    says = f"{exercise.id} {exercise.title}: {WORDS[state]}, {got:g} of {count(exercise.points, 'point')}"
+    return f'<i class="{state}" style="flex-grow: {exercise.points}" title="{escape(says)}"></i>'
+
+
+def here(notebook: Standing) -> str:
+    """What this machine can give of a notebook's points."""
+    part, rest = available(notebook.exercises, points_here)
+    return f"{part}<br><small>{rest}</small>"
+
+
+def available(exercises: Sequence[Exercise], given: Callable[[Exercise], float]) -> tuple[str, str]:
+    """How many of the exercises' points a machine can give, and what gives the rest.
+
+    ("all", ""), or ("6 of 17", "rest: sm_80"). given: how many of an exercise's points it can give.
+    """
+    wanted = sorted({one.needs.since for one in exercises if one.needs and given(one) < one.points})
+    if not wanted:
+        return "all", ""
+    part = f"{sum(map(given, exercises)):g} of {sum(one.points for one in exercises)}"
+    return part, "rest: " + ", ".join(f"sm_{since}" for since in wanted)
+
+
+def marked(text: str) -> str:
+    """`code` as HTML."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))

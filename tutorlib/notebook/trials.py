@@ -1,0 +1,79 @@
+"""Trying a kernel out in a notebook that is also read where there is no GPU."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tutorlib.compiling.cpp import compile_cpp, wrong_parameters
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.driver import LaunchGrid, load
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.machine import device
+from tutorlib.machine.features import MMA_SYNC
+from tutorlib.measuring.launchers import CuteLauncher, cute_arguments
+from tutorlib.measuring.measure import measure
+from tutorlib.problems.catalogue import gemm
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = False) -> bool:
+    """Compile a @cute.jit host function for these contiguous tensors, call it, wait for the GPU. Whether it ran.
+
+    Without a GPU it is compiled for sm_80, and a line says that it was not run.
+    dynamic: leave the tensors' sizes to the call, so that one compilation serves them all.
+    Raises CompileFailed.
+    """
+    reason = device.why_not(MMA_SYNC)
+    specs = [TensorSpec.like(tensor, dynamic) for tensor in tensors]
+    compiled = compile_cute(host, specs, "sm_80" if reason else device.compile_target())
+    if reason:
+        print(f"{host.__name__}: compiled, not run: {reason}\n{compiled}")
+        return False
+
+    import torch
+
+    torch.cuda.synchronize()  # makes the context in which CuTe launches, where this is the first use of the GPU
+    compiled.function(*cute_arguments(tensors, dynamic))
+    torch.cuda.synchronize()
+    return True
+
+
+def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
+    """Compile a Tile C++ source, launch it on these tensors and integers, and wait for the GPU. Whether it ran.
+
+    Without a GPU it is compiled for sm_90, and a line says that it was not run. Raises as compile_cpp does.
+    """
+    reason = device.why_not(MMA_SYNC)
+    compiled = compile_cpp(source, "sm_90" if reason else device.tile_target())
+    integers = sum(isinstance(arg, int) for arg in args)
+    if misfit := wrong_parameters(compiled, len(args) - integers, integers):
+        raise CompileFailed(misfit)
+    if reason:
+        print(f"compiled, not run: {reason}\n{compiled}")
+        return False
+
+    import torch
+
+    load(compiled, grid, args)()
+    torch.cuda.synchronize()
+    return True
+
+
+def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int]) -> None:
+    """Time two host functions gemm(a, b, c) at M = N = K = size, each in turns with cuBLAS; print a line for each size.
+
+    Without a GPU it says so. Raises WrongWhenTimed where one of them gives a wrong result, and KernelFault.
+    """
+    first, second = kernels
+    if reason := device.why_not(MMA_SYNC):
+        print(f"{first} against {second}: not measured: {reason}")
+        return
+    problem = gemm("bf16")
+    for size in sizes:
+        a, b = (measure(problem, CuteLauncher(host, problem), (size,) * 3) for host in kernels.values())
+        print(
+            f"{size}: {first} {a.median_us:.1f} µs, {second} {b.median_us:.1f} µs; "
+            f"the first is {a.ratio / b.ratio:.3f} × as fast"
+        )

@@ -1,0 +1,18 @@
+"""Where the course's files are, and how its notebooks and exercises are named."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOLUTIONS = ROOT / "solutions"
+NOTEBOOKS = ROOT / "notebooks"
+FIGURES = ROOT / "figures"
+DATA = FIGURES / "data"  # what solutions reached, a file for each GPU
+SWEEPS = DATA / "sweeps"  # what sweeps found, a file for each GPU and sweep
+
+EXERCISE_ID = re.compile(r"\d\d\.\d+")
+
+
+def notebook_names() -> tuple[str, ...]:
+    """Every notebook of the course in order, e.g. "02_layout_algebra": those that have a source."""
+    return tuple(sorted(path.stem for path in SOLUTIONS.glob("[0-9][0-9]_*.py")))

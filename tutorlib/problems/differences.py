@@ -1,0 +1,129 @@
+"""What is wrong with a result, in words that help: which elements, in which pattern, and what that looks like."""
+
+from typing import TYPE_CHECKING
+
+from tutorlib.problems.wrong import Wrong
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+MODES = {1: ("element",), 2: ("row", "column")}
+BLOCKS = (128, 64, 32, 16, 8)
+
+
+def wrong_elements(got: "Tensor", want: "Tensor", allowed: "Tensor") -> "Tensor":
+    """Where |got - want| > allowed, or either is NaN. allowed may be a scalar tensor: 0 asks for the same values."""
+    if got.dtype == want.dtype and not allowed.any():
+        return ~(got == want)
+    return ~((got.double() - want.double()).abs() <= allowed)
+
+
+def find_difference(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor", allowed: "Tensor") -> Wrong | None:
+    """None where the result is right, else what is wrong with it.
+
+    name: the output's, as the reader knows it. got: what it holds, and `unwritten` where nothing was written;
+    want: of the same shape, as exact as it is known; allowed: the largest error, which broadcasts to that shape.
+    """
+    bad = wrong_elements(got, want, allowed)
+    if not bad.any():
+        return None
+    if unwritten.any():
+        return Wrong(
+            f"{element(name, unwritten)} is still NaN: the kernel never wrote it. "
+            f"Unwritten: {extent(unwritten)}{pattern(unwritten)}."
+        )
+    place = first(bad)
+    tolerance = float(allowed.expand_as(want)[place])
+    within = f" (± {tolerance:.2g})" if tolerance else ""
+    what = (
+        f"{element(name, bad)} is {float(got[place]):.6g} and should be {float(want[place]):.6g}{within}. "
+        f"Wrong: {extent(bad)}{pattern(bad)}."
+    )
+    return Wrong(what, likeness(got, want, allowed, bad))
+
+
+def element(name: str, where: "Tensor") -> str:
+    """The first place in a mask, as the reader would index it: "c[0, 128]"."""
+    return f"{name}[{', '.join(map(str, first(where)))}]"
+
+
+def first(where: "Tensor") -> tuple[int, ...]:
+    """Coordinates of the first True, found without a list of all of them, which can be larger than the result."""
+    import torch
+
+    place = where.reshape(-1).to(torch.uint8).argmax()
+    return tuple(int(n) for n in torch.unravel_index(place, where.shape))
+
+
+def extent(where: "Tensor") -> str:
+    """How many of the places: "all 64 elements", "3 of 64 elements"."""
+    wrong, total = int(where.sum()), where.numel()
+    return f"all {total:,} elements" if wrong == total else f"{wrong:,} of {total:,} elements"
+
+
+def pattern(where: "Tensor") -> str:
+    """ ", all in columns ≥ 128" and the like, or "" where no simple rule covers the places."""
+    if where.all():
+        return ""
+    found = [
+        rule
+        for mode, noun in enumerate(MODES.get(where.dim(), ()))
+        if (
+            rule := mode_pattern(
+                where.any(tuple(n for n in range(where.dim()) if n != mode)) if where.dim() > 1 else where, noun
+            )
+        )
+    ]
+    return f", all in {' and '.join(found)}" if found else ""
+
+
+def mode_pattern(where: "Tensor", noun: str) -> str:
+    """The rule that the places along one mode follow: an end, a range or a remainder. "" for every place."""
+    size, places = len(where), where.nonzero()[:, 0]
+    if len(places) == size:
+        return ""
+    first, last = int(places[0]), int(places[-1])
+    if last - first + 1 == len(places):
+        if first == last:
+            return f"{noun} {first}"
+        if last == size - 1:
+            return f"{noun}s ≥ {first}"
+        return f"{noun}s < {last + 1}" if first == 0 else f"{noun}s {first} to {last}"
+    for step in (128, 64, 32, 16, 8, 4, 2):
+        rest = places % step
+        if (rest == rest[0]).all():
+            return f"{noun}s with {noun} % {step} == {int(rest[0])}"
+    return f"{noun}s ≥ {first}" if first > 0 and 2 * len(places) > size - first else ""
+
+
+def likeness(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor") -> str:
+    """What a wrong result looks like, or ""."""
+    if got.dim() == 2:
+        turned = got.mT if got.shape[0] == got.shape[1] else got.reshape(tuple(reversed(got.shape))).mT
+        if not wrong_elements(turned, want, allowed).any():
+            return "It is the right result transposed: rows and columns are swapped."
+        if moved := moved_block(got, want, allowed, bad):
+            return moved
+    error = (got.double() - want.double()).abs()
+    if error.max() <= 0.02 * want.double().abs().max():
+        return "Nearly right everywhere: the sums lose digits on the way. Are they kept in fp32 until the last step?"
+    return ""
+
+
+def moved_block(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor") -> str:
+    """Where the first wrong block's values belong, if another block of the right result has them; else ""."""
+    rows, columns = want.shape
+    allowed = allowed.expand_as(want)
+    for size in BLOCKS:
+        if rows % size or columns % size or (rows, columns) == (size, size):
+            continue
+
+        def blocks(x: "Tensor", size: int = size) -> "Tensor":  # (rows / size, columns / size, size, size)
+            return x.unfold(0, size, size).unfold(1, size, size)
+
+        row, column = first(blocks(bad).any(-1).any(-1))
+        here = blocks(got)[row, column]
+        same = ~wrong_elements(here.expand_as(blocks(want)), blocks(want), blocks(allowed)).any(-1).any(-1)
+        if same.any():
+            return f"Blocks are swapped: the {size}×{size} block {(row, column)} holds what belongs in {first(same)}."
+    return ""

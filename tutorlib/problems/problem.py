@@ -1,0 +1,125 @@
+"""A kernel's contract: which tensors it gets, what it must compute, how exact, and what that costs at least."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from tutorlib.compiling.spec import DTYPES, DType
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor, dtype
+
+Shape = tuple[int, ...]
+Bound = Callable[["Tensor", "tuple[Tensor, ...]", DType], "Tensor"]
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One tensor of a problem, row-major: its last mode is contiguous.
+
+    modes: one letter for each mode, "MK" for an (M, K) matrix.
+    variance: the mode whose size divides the variance of random values ("K": they are scaled by K^-0.5), or "".
+    pattern: what the identity-and-ramp case fills it with.
+    """
+
+    name: str
+    modes: str
+    dtype: DType
+    variance: str = ""
+    pattern: Literal["ramp", "identity"] = "ramp"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a kernel computes, for every shape.
+
+    dims: the sizes that a shape names, one letter each: "MNK" for a GEMM, so that (512, 256, 64) has K = 64.
+    reference: takes the inputs in high precision, returns the exact result.
+    bound: takes that result, those inputs and the output's dtype; returns the largest |error| allowed, by element.
+        None where nothing is computed, so that nothing may differ.
+    flops: takes a shape; 0 where a problem only moves data.
+    baseline: takes the output and the inputs, and runs the torch operation that a kernel is timed against.
+    """
+
+    name: str
+    dims: str
+    inputs: tuple[Operand, ...]
+    output: Operand
+    reference: Callable[..., "Tensor"]
+    bound: Bound | None
+    baseline: Callable[..., None]
+    baseline_name: str
+    flops: Callable[[Shape], int] = lambda shape: 0
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """Every tensor in the order in which a kernel gets them: the output last."""
+        return (*self.inputs, self.output)
+
+    def shape_of(self, operand: Operand, shape: Shape) -> Shape:
+        """The operand's own shape: (M, K) of (M, N, K)."""
+        sizes = dict(zip(self.dims, shape, strict=True))
+        return tuple(sizes[mode] for mode in operand.modes)
+
+    def bytes(self, shape: Shape) -> int:
+        """The fewest bytes that must cross device memory: each input read once, the output written once."""
+        return sum(math.prod(self.shape_of(op, shape)) * DTYPES[op.dtype].bytes for op in self.operands)
+
+    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
+        """Inputs drawn from a normal distribution, on the generator's device."""
+        import torch
+
+        sizes = dict(zip(self.dims, shape, strict=True))
+
+        def draw(op: Operand) -> "Tensor":
+            dtype = torch_dtype(op.dtype)
+            drawn = torch.float32 if dtype.itemsize == 1 else dtype  # torch draws no fp8
+            values = torch.empty(self.shape_of(op, shape), dtype=drawn, device=generator.device)
+            return values.normal_(0, sizes.get(op.variance, 1) ** -0.5, generator=generator).to(dtype)
+
+        return tuple(draw(op) for op in self.inputs)
+
+    def pattern(self, shape: Shape, device: str) -> "tuple[Tensor, ...]":
+        """Inputs whose result names its own place: an identity times a ramp.
+
+        A result with rows and columns or two blocks exchanged is another one, and every value is exact in each
+        dtype of the course (integers up to 256 are, in bf16).
+        """
+        return tuple(fill(op, self.shape_of(op, shape), device) for op in self.inputs)
+
+    def expected(self, inputs: "tuple[Tensor, ...]", shape: Shape) -> "tuple[Tensor, Tensor]":
+        """The exact result and the error allowed, which broadcasts to it.
+
+        In float64; above 2^33 operations in float32, since many GPUs have next to no float64 units. Then the
+        reference's own error, a small part of what `bound` allows, counts against the kernel.
+        """
+        import torch
+
+        if self.bound is None:
+            result = self.reference(*inputs)
+            return result, result.new_zeros(())
+        precision = torch.float64 if self.flops(shape) <= 2**33 else torch.float32
+        precise = tuple(x.to(precision) for x in inputs)
+        result = self.reference(*precise)
+        return result, self.bound(result, precise, self.output.dtype)
+
+
+def torch_dtype(name: DType) -> "dtype":
+    import torch
+
+    return getattr(torch, DTYPES[name].torch)
+
+
+def fill(op: Operand, shape: Shape, device: str) -> "Tensor":
+    """An identity (ones where both indices agree, modulo the shorter mode) or a ramp of the integers 0 to 250."""
+    import torch
+
+    if op.pattern == "identity":
+        row, column = (torch.arange(n, device=device) for n in shape)
+        return (row[:, None] % shape[1] == column).to(torch_dtype(op.dtype))
+    ramp = torch.zeros(shape, dtype=torch.int32, device=device)
+    for mode, step in enumerate((31, 7, 3)[-len(shape) :]):  # coprime to 251, so neighbours differ in every mode
+        index = torch.arange(shape[mode], dtype=torch.int32, device=device)
+        ramp += step * (index % 251).view([-1 if n == mode else 1 for n in range(len(shape))])
+    return (ramp % 251).to(torch_dtype(op.dtype))

@@ -1,0 +1,90 @@
+"""The tensors of one call, what makes a call of a kernel on them, and a call that is looked at from all sides."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from tutorlib.problems.fault import guarded
+from tutorlib.problems.output import Output, Snapshot
+from tutorlib.problems.problem import Problem, Shape
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+Call = Callable[[], None]  # queues the work of one call on the current stream
+
+DEVICE = "cuda"
+TIME_LIMIT_S = 10.0  # for one call of a kernel
+PAUSE_CYCLES = 4_000_000  # 2 ms or more on any GPU: longer than the host needs to queue a call
+
+
+def new_generator() -> "Generator":
+    """A generator on the GPU that nobody can foresee."""
+    import torch
+
+    generator = torch.Generator(DEVICE)
+    generator.seed()
+    return generator
+
+
+class Work:
+    """The tensors of one call: inputs, at first identity and ramp, and an output that belongs to the checker."""
+
+    def __init__(self, problem: Problem, shape: Shape) -> None:
+        self.problem, self.shape = problem, shape
+        self.inputs = problem.pattern(shape, DEVICE)
+        self.output = Output(problem.output, problem.shape_of(problem.output, shape), DEVICE)
+
+    @property
+    def tensors(self) -> "tuple[Tensor, ...]":
+        return (*self.inputs, self.output.tensor)
+
+    def refill(self, generator: "Generator") -> None:
+        """New random inputs in the same memory."""
+        for old, new in zip(self.inputs, self.problem.random(self.shape, generator), strict=True):
+            old.copy_(new)
+
+    def checksums(self) -> tuple[int, ...]:
+        """A sum over the bits of each input."""
+        import torch
+
+        integers = {1: torch.int8, 2: torch.int16, 4: torch.int32}
+        return tuple(int(x.view(integers[x.element_size()]).sum(dtype=torch.int64)) for x in self.inputs)
+
+    def expected(self) -> "tuple[Tensor, Tensor]":
+        return self.problem.expected(self.inputs, self.shape)
+
+
+class Launcher(Protocol):
+    """A kernel for the GPU at hand, in whatever language: CuTe, cuTile, Tile C++, or torch in a test."""
+
+    def on(self, work: Work) -> Call:
+        """A call of the kernel on these tensors. What compiles, compiles here. Raises CompileFailed."""
+        ...
+
+
+def call_in_order(call: Call, output: Output) -> Snapshot:
+    """Poison the output, call, and copy what is there, all queued on the current stream behind a pause of the GPU.
+
+    A kernel that runs on another stream writes during the pause, and the poison covers what it wrote.
+    Raises KernelFault.
+    """
+    import torch
+
+    left: list[Snapshot] = []
+    output.snapshot()  # memory and the copying kernels are got now: getting them waits for kernels that run
+
+    def run() -> None:
+        torch.cuda._sleep(PAUSE_CYCLES)
+        output.poison()
+        call()
+        left.append(output.snapshot())
+
+    guarded(run, TIME_LIMIT_S)
+    return left[0]
+
+
+def call_in_peace(call: Call, output: Output) -> Snapshot:
+    """What a call leaves when nothing else is queued and it has all the time it needs. Raises KernelFault."""
+    guarded(output.poison, TIME_LIMIT_S)
+    guarded(call, TIME_LIMIT_S)
+    return output.snapshot()

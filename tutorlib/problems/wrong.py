@@ -1,0 +1,25 @@
+"""Why an answer is wrong, in sentences for the reader."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """Why a case failed, in sentences for the reader.
+
+    what: which call, what it should give and what it gave.
+    mistake: the likely cause, where one is known.
+    """
+
+    what: str
+    mistake: str = ""
+
+
+def count(n: float, thing: str) -> str:
+    """count(1, "point") is "1 point", count(0.5, "point") is "0.5 points"."""
+    return f"{n:g} {thing}{'' if n == 1 else 's'}"
+
+
+def by(shape: tuple[int, ...]) -> str:
+    """(512, 256) as people write it: 512×256."""
+    return "×".join(map(str, shape))
