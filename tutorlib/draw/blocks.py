@@ -35,9 +35,9 @@ def order_grid(grid: TileGrid, order: Order, in_flight: int, title: str, wave: i
             [READ if m in read_a else EMPTY, *(category(blocks[0] // in_flight) if blocks else None for blocks in mine)]
         )
     twice = frozenset((m + 1, n + 1) for (m, n), blocks in takers.items() if len(blocks) > 1)
-    caption = f"{title}: wave {wave}, {len(running)} blocks,\nreads {len(read_a)} rows of A and {len(read_b)} columns of B"
+    reads = f"reads {len(read_a)} rows of A and {len(read_b)} columns of B"
     return CellGrid(
-        caption,
+        f"{title}: wave {wave}, {len(running)} blocks,\n{reads}",
         labels,
         colours,
         ("", *map(str, range(rows))),

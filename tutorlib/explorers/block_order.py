@@ -68,7 +68,8 @@ def blocks_scene(view: BlocksView, click: Click | None) -> Scene:
     tile = (click[1][0] - 1, click[1][1] - 1) if click else (-1, -1)
     taker = coverage(view.grid, view.order).get(tile)
     if not taker:  # no click, or one on A, on B or on a tile that is gone
-        return [order_grid(view.grid, view.order, view.in_flight, view.name)], f"{caption}\nClick a tile to see its wave."
+        grid = order_grid(view.grid, view.order, view.in_flight, view.name)
+        return [grid], f"{caption}\nClick a tile to see its wave."
     wave = taker[0] // view.in_flight
     running = waves(view.grid, view.order, view.in_flight)[wave]
     row, column = sum(m == tile[0] for m, _ in running), sum(n == tile[1] for _, n in running)
