@@ -1,0 +1,1 @@
+"""A GEMM for Hopper: TMA, mbarriers and WGMMA, as one configurable kernel, and the rule that configures it."""

@@ -1,0 +1,268 @@
+"""What a Hopper GEMM is compiled for: the configuration, its rules, and the sizes that follow from it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+SMEM_PER_SM = 233_472  # bytes
+SMEM_RESERVED = 1_024  # of each block's share, for the system
+TRACE_BYTES = 16  # a count for each role
+SMEM_ALIGNMENT = 1_024  # a swizzle pattern of 8 rows × 128 bytes begins at multiples of itself
+REGISTERS_PER_SM = 65_536
+REGISTERS_BESIDE_RESULTS = 26  # addresses, counters and one row of results on its way out
+WARPGROUP = 128  # threads
+MMA_M = 64  # rows of C that one wgmma of a warpgroup computes
+STORE_ROWS = MMA_M // 4  # of which each of its warps has these
+MIN_SHARED_K_TILES = 4  # a smaller part of a tile takes longer to add than to compute
+BYTES = {"bf16": 2, "fp16": 2, "e4m3": 1}
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot be compiled. The message is the rule that it breaks."""
+
+
+@dataclass(frozen=True)
+class HopperConfig:
+    """How the work is cut up and who does it: all that is known at compile time besides the tensors' shapes.
+
+    tile: (M, N, K) of a block's share of C and of one step along K.
+    schedule: "plain": every warp multiplies, and one of them also issues the loads. "cooperative": a producer
+        warpgroup loads, the others share a tile. "pingpong": a producer loads, two others have a tile each and take
+        turns with the tensor cores.
+    warpgroups: that multiply; None: 2, or 1 where they would have to share 64 rows.
+    cluster: blocks (M, N) that share their loads by multicast.
+    stages: buffers for A and B; None: as many as fit.
+    store_stages: buffers for each warp's 16 rows on their way out; None: what is left, and at least 2.
+    persistent: as many blocks as the GPU holds, each takes tile after tile; else one block for each tile.
+    raster: direction in which tiles follow one another, inside a band that is `group` cluster tiles wide;
+        snake: every other band is walked backwards. zigzag: so is K in every other tile, while L2 holds its end.
+    split_k: blocks that share a tile's K. stream_k: all blocks share the tiles of the last, partly filled wave.
+    defer_stores: a tile's results wait in registers until the next tile's multiplication is under way.
+    lag: K tiles by which the other warpgroups of a tile begin later than the first, so that not all stop at once.
+    blocks_per_sm: for which shared memory and registers must suffice.
+    producer_registers, consumer_registers: of each thread after setmaxnreg; None: all that there are.
+    l2_a, l2_b, l2_c: how long L2 should keep what is read or written: "normal", "evict_first" or "evict_last".
+    polls: barriers are asked again and again, rather than slept on.
+    pdl: start while the kernel before drains (programmatic dependent launch).
+    transposed: columns of C are contiguous, not rows, as where A and B have changed places.
+    dtype: of A and B; C is bf16 where they are e4m3.
+    scaled: C is multiplied by a scale of A and one of B.
+    block_scaled: every 128 of K have scales of their own, one for each column and one for 128 rows of C; see fp8.py.
+    trace: every role writes down what it did when; see timeline.py.
+    """
+
+    tile: tuple[int, int, int] = (128, 256, 64)
+    schedule: Literal["plain", "cooperative", "pingpong"] = "cooperative"
+    warpgroups: int | None = None
+    cluster: tuple[int, int] = (1, 1)
+    stages: int | None = None
+    store_stages: int | None = None
+    persistent: bool = True
+    raster: Literal["m", "n"] = "n"
+    group: int = 8
+    snake: bool = False
+    zigzag: bool = False
+    split_k: int = 1
+    stream_k: bool = False
+    defer_stores: bool = False
+    lag: int = 0
+    blocks_per_sm: int = 1
+    producer_registers: int | None = None
+    consumer_registers: int | None = None
+    l2_a: str = "normal"
+    l2_b: str = "normal"
+    l2_c: str = "normal"
+    polls: bool = False
+    pdl: bool = False
+    transposed: bool = False
+    dtype: Literal["bf16", "fp16", "e4m3"] = "bf16"
+    scaled: bool = False
+    block_scaled: bool = False
+    trace: bool = False
+
+    def __post_init__(self) -> None:
+        for broken in self.broken_rules():
+            raise ConfigError(broken)
+
+    # What follows ----------------------------------------------------------------------------------------------
+
+    @property
+    def c_dtype(self) -> str:
+        return "bf16" if self.dtype == "e4m3" else self.dtype
+
+    @property
+    def specialised(self) -> bool:
+        """There is a producer warpgroup."""
+        return self.schedule != "plain"
+
+    @property
+    def mma_warpgroups(self) -> int:
+        return self.warpgroups or (1 if self.schedule != "pingpong" and self.tile[0] == MMA_M else 2)
+
+    @property
+    def tile_warpgroups(self) -> int:
+        """Warpgroups that share a tile."""
+        return 1 if self.schedule == "pingpong" else self.mma_warpgroups
+
+    @property
+    def threads(self) -> int:
+        return WARPGROUP * (self.mma_warpgroups + self.specialised)
+
+    @property
+    def cluster_size(self) -> int:
+        return self.cluster[0] * self.cluster[1]
+
+    @property
+    def shares_tiles(self) -> bool:
+        """Some tiles are the sum of several blocks' work."""
+        return self.stream_k or self.split_k > 1
+
+    @property
+    def store_columns(self) -> int:
+        """Columns of C that a warp stores at a time: one row of them is 128, 64 or 32 bytes."""
+        return next(width for width in (64, 32, 16) if self.tile[1] % width == 0)
+
+    @property
+    def store_steps(self) -> int:
+        """Stores that a warp makes of its share of a tile."""
+        return self.tile[0] // (MMA_M * self.tile_warpgroups) * (self.tile[1] // self.store_columns)
+
+    @property
+    def accumulators(self) -> int:
+        """Registers of a thread that hold its share of a tile of C in fp32."""
+        return self.tile[0] * self.tile[1] // (WARPGROUP * self.tile_warpgroups)
+
+    @property
+    def stage_bytes(self) -> int:
+        m, n, k = self.tile
+        return (m + n) * k * BYTES[self.dtype] + self.block_scaled * n * 4
+
+    @property
+    def store_stage_bytes(self) -> int:
+        return self.mma_warpgroups * MMA_M * self.store_columns * 2
+
+    @property
+    def room(self) -> int:
+        """Bytes of shared memory that a block can have."""
+        return SMEM_PER_SM // self.blocks_per_sm - SMEM_RESERVED
+
+    @property
+    def ab_stages(self) -> int:
+        """Stages of A and B; each also needs two mbarriers of 8 bytes."""
+        stores = self.store_stages or min(2, self.store_steps)
+        room = self.room - stores * self.store_stage_bytes - TRACE_BYTES * self.trace
+        return self.stages or room // (self.stage_bytes + 16)
+
+    @property
+    def store_buffers(self) -> int:
+        left = self.room - self.ab_stages * (self.stage_bytes + 16) - TRACE_BYTES * self.trace
+        return self.store_stages or max(1, min(left // self.store_stage_bytes, self.store_steps))
+
+    @property
+    def smem_bytes(self) -> int:
+        stages = self.ab_stages * (self.stage_bytes + 16) + self.store_buffers * self.store_stage_bytes
+        return stages + TRACE_BYTES * self.trace
+
+    @property
+    def launch_registers(self) -> int:
+        """Registers of each thread when a block starts."""
+        return min(REGISTERS_PER_SM // (self.threads * self.blocks_per_sm) // 8 * 8, 255)
+
+    @property
+    def moves_registers(self) -> bool:
+        """The producer gives registers to the warpgroups that multiply, which start with too few."""
+        return self.specialised and self.launch_registers < 232
+
+    @property
+    def register_pool(self) -> int:
+        """Registers of one thread in each of the block's warpgroups together."""
+        return self.launch_registers // 8 * 8 * (self.mma_warpgroups + 1)
+
+    @property
+    def register_split(self) -> tuple[int, int]:
+        """(producer's, consumers') registers for each thread after setmaxnreg."""
+        producer = self.producer_registers or (24 if self.mma_warpgroups < 3 else 32)
+        most = (self.register_pool - producer) // self.mma_warpgroups // 8 * 8
+        return producer, self.consumer_registers or min(most, 240)
+
+    @property
+    def multiply_registers(self) -> int:
+        """Registers of a thread that multiplies."""
+        return self.register_split[1] if self.moves_registers else self.launch_registers
+
+    # Rules -----------------------------------------------------------------------------------------------------
+
+    def broken_rules(self) -> Iterator[str]:
+        """What is wrong with this configuration, one sentence for each rule that it breaks."""
+        m, n, k = self.tile
+        row_bytes = k * BYTES[self.dtype]
+        warpgroups = self.tile_warpgroups
+        if m % (MMA_M * warpgroups) or m <= 0:
+            yield f"tile M = {m}: a wgmma computes {MMA_M} rows, so {warpgroups} warpgroups need multiples of that"
+        if n % 16 or not 16 <= n <= 256:
+            yield f"tile N = {n}: a wgmma has at most 256 columns, and stmatrix stores 16 of them at a time"
+        if row_bytes != 64 and row_bytes not in range(128, 513, 128):
+            yield f"tile K = {k}: a row must fill 64 or up to four times 128 bytes, the widths of TMA's swizzles"
+        if self.tile[0] > 256:
+            yield f"tile M = {m}: a TMA box has at most 256 rows"
+        if self.schedule == "pingpong" and self.mma_warpgroups != 2:
+            yield f"warpgroups = {self.mma_warpgroups}: ping-pong is a game for 2"
+        if not 1 <= self.mma_warpgroups <= 3:
+            yield f"warpgroups = {self.mma_warpgroups}: 1 to 3 can multiply; more leave none enough registers"
+        if not all(size in (1, 2, 4, 8) for size in self.cluster) or self.cluster_size > 8:
+            yield f"cluster = {self.cluster}: each side is 1, 2, 4 or 8, and every Hopper GPU can run at most 8 blocks"
+        if m % (8 * self.cluster[1]) or n % (8 * self.cluster[0]):
+            yield f"cluster = {self.cluster}: a block's part of a shared load must be whole swizzle patterns of 8 rows"
+        if self.store_stages is not None and self.store_stages < 1:
+            yield f"store_stages = {self.store_stages}: results need at least one buffer on their way out"
+        if self.ab_stages < 2:
+            yield f"{self.ab_stages} stages: loads can only run ahead of the tensor cores with 2 or more"
+        if self.smem_bytes > self.room:
+            yield f"shared memory: {self.smem_bytes:,} bytes, and a block can have {self.room:,}"
+        results = self.accumulators + self.defer_stores * self.accumulators // 2
+        if self.block_scaled:
+            results += self.accumulators + n // 4  # sums beside a K tile's, and the columns' scales
+        if results + REGISTERS_BESIDE_RESULTS > self.multiply_registers:
+            yield (
+                f"registers: {results} for results and {REGISTERS_BESIDE_RESULTS} others do not fit in "
+                f"the {self.multiply_registers} that a thread can have"
+            )
+        if n // 2 + REGISTERS_BESIDE_RESULTS > self.launch_registers:
+            yield f"tile N = {n}: a wgmma's results must fit in the {self.launch_registers} registers of a new thread"
+        if self.schedule != "cooperative" and (self.defer_stores or self.lag):
+            yield f"{self.schedule}: only cooperative warpgroups can defer stores or lag"
+        if not 0 <= self.lag < self.ab_stages:
+            yield f"lag = {self.lag}: a warpgroup cannot lag by more stages than there are, {self.ab_stages}, less one"
+        if self.moves_registers:
+            yield from self.broken_register_rules()
+        if self.block_scaled and (m, k, self.dtype, warpgroups) != (128, 128, "e4m3", 2):
+            yield "block_scaled: a tile is 128 rows of e4m3 on 2 warpgroups, and a K tile 128, as the blocks are"
+        if self.zigzag and (self.block_scaled or self.schedule == "plain"):
+            yield "zigzag: only a producer of its own can take K backwards, and block scales need it forwards"
+        if self.block_scaled and (self.scaled or self.schedule != "cooperative" or self.defer_stores or self.lag):
+            yield "block_scaled: cooperative warpgroups that neither defer stores nor lag, and no other scales"
+        if self.group < 1:
+            yield f"group = {self.group}: a band is at least one tile wide"
+        if self.split_k < 1 or (self.split_k > 1 and (self.stream_k or self.persistent)):
+            yield f"split_k = {self.split_k}: parts of a tile go to blocks of their own: not persistent, no stream_k"
+        if self.stream_k and not self.persistent:
+            yield "stream_k: sharing the last wave evenly needs persistent blocks"
+        if not self.persistent and self.schedule == "pingpong":
+            yield "ping-pong needs persistent blocks: with a single tile there is nobody to take turns with"
+        for hint in (self.l2_a, self.l2_b, self.l2_c):
+            if hint not in L2_HINTS:
+                yield f"L2 hint {hint!r} is none of {', '.join(L2_HINTS)}"
+
+    def broken_register_rules(self) -> Iterator[str]:
+        producer, consumer = self.register_split
+        if not all(24 <= count <= 240 and count % 8 == 0 for count in (producer, consumer)):
+            yield f"registers {producer} and {consumer}: setmaxnreg takes multiples of 8, here from 24 to 240"
+        if producer + self.mma_warpgroups * consumer > self.register_pool:
+            yield (
+                f"registers {producer} + {self.mma_warpgroups} × {consumer} are more than the {self.register_pool} "
+                "that a block starts with"
+            )
+
+
+# The upper bits of a cache policy, as createpolicy makes them.
+L2_HINTS = {"normal": 0x1000000000000000, "evict_first": 0x12F0000000000000, "evict_last": 0x14F0000000000000}

@@ -1,0 +1,177 @@
+"""What becomes of a tile's sums: rounded and stored through shared memory, or added to other blocks' sums first."""
+
+from dataclasses import dataclass
+from math import gcd
+
+import cutlass
+from cutlass import Float32, Int32, Int64, cute
+from cutlass.cute.nvgpu import cpasync, warp
+
+from tutorlib.kernels.hopper.config import L2_HINTS, MMA_M, STORE_ROWS, WARPGROUP, HopperConfig
+from tutorlib.kernels.hopper.layouts import DTYPES
+from tutorlib.kernels.hopper.pipeline import Here
+from tutorlib.kernels.hopper.scheduler import Schedule
+
+FOURS_AT_A_TIME = 8  # 16-byte loads of a thread under way: more would take registers that the sums need; 2ⁿ
+
+
+@dataclass(frozen=True)
+class Stores:
+    """A warp's way out for its rows of C: registers → stmatrix → its buffers in shared memory → TMA.
+
+    Every warp has its own buffers and issues its own stores, so no warp waits for another.
+
+    rounded: (columns of a step / 2, steps), this thread's results. stmatrix: copies a warpgroup's 64 × store_columns;
+    tRsC: (values, 1, 1, store_buffers), this thread's places. A TMA box is 16 × store_columns;
+    tSsC: (box, store_buffers), this warp's buffers; tSgC: (box, M boxes, N boxes) of C.
+    """
+
+    rounded: cute.Tensor
+    stmatrix: cute.TiledCopy
+    tRsC: cute.Tensor
+    tma_c: cute.CopyAtom
+    tSsC: cute.Tensor
+    tSgC: cute.Tensor
+    me: Here
+    config: HopperConfig
+
+    def round(self, tCrC: cute.Tensor, scale: Float32 | None) -> None:
+        """The sums, times the scale; their registers are free from now on."""
+        sums = cute.make_tensor(tCrC.iterator, cute.make_layout(self.rounded.shape))
+        for step in range(self.config.store_steps):  # vectors of 2ⁿ, which alone become packed conversions
+            part = sums[None, step].load()
+            self.rounded[None, step].store((part if scale is None else part * scale).to(self.rounded.element_type))
+
+    @cute.jit
+    def send(self, tile: tuple[Int32, Int32]) -> None:
+        """Start storing what was rounded. The stores may still be under way when the next tile's come."""
+        config, stages = self.config, self.config.store_buffers
+        n_steps = config.tile[1] // config.store_columns
+        policy = None if config.l2_c == "normal" else Int64(L2_HINTS[config.l2_c])
+        for step in cutlass.range_constexpr(config.store_steps):
+            m_atom, n_step, buffer = step // n_steps, step % n_steps, step % stages
+            if cutlass.const_expr(step == 0 or step >= stages):  # the buffers that come must have been read
+                cute.arch.cp_async_bulk_wait_group(0 if step == 0 else stages - 1, read=True)
+                cute.arch.sync_warp()
+            target = self.tRsC[None, None, None, buffer]
+            source = cute.make_tensor(self.rounded[None, step].iterator, cute.make_layout(target.shape))
+            cute.copy(self.stmatrix, source, target)
+            cute.arch.fence_proxy("async.shared", space="cta")
+            cute.arch.sync_warp()
+            m_block = tile[0] * (config.tile[0] // MMA_M) + m_atom * config.tile_warpgroups + self.me.in_tile
+            box = self.tSgC[None, m_block * 4 + self.me.warp, tile[1] * n_steps + n_step]
+            cute.copy(self.tma_c, self.tSsC[None, buffer], box, cache_policy=policy)
+            cute.arch.cp_async_bulk_commit_group()
+
+    def finish(self) -> None:
+        """Shared memory must live until the last store has read it."""
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+
+def make_stores(
+    tma_c: cute.CopyAtom, mC: cute.Tensor, sC: cute.Tensor, store_mma: cute.TiledMma, me: Here, config: HopperConfig
+) -> Stores:
+    """mC: (M, N). sC: (64, store_columns, store_buffers, warpgroups). store_mma: has the same columns as a step."""
+    dtype, box = DTYPES[config.c_dtype], (STORE_ROWS, config.store_columns)
+    mine = sC[None, None, None, me.group]  # (64, store_columns, store_buffers)
+    warps = cute.local_tile(mine, box, (me.warp, 0, None))  # (16, store_columns, store_buffers)
+    gC = cute.local_tile(mC, box, (None, None))  # (16, store_columns, M boxes, N boxes)
+    tSsC, tSgC = cpasync.tma_partition(
+        tma_c, 0, cute.make_layout(1), cute.group_modes(warps, 0, 2), cute.group_modes(gC, 0, 2)
+    )
+    atom = cute.make_copy_atom(warp.StMatrix8x8x16bOp(config.transposed, num_matrices=4), dtype)
+    stmatrix = cute.make_tiled_copy_C(atom, store_mma)
+    tRsC = stmatrix.get_slice(me.thread).partition_D(mine)
+    rounded = cute.make_rmem_tensor((config.store_columns // 2, config.store_steps), dtype)
+    return Stores(rounded, stmatrix, tRsC, tma_c, tSsC, tSgC, me, config)
+
+
+@dataclass(frozen=True)
+class Partials:
+    """Sums of a part of a tile's K, on their way to the block that adds them up.
+
+    Each block has a place in `sums` for one tile, and a flag for each warp: 1 while its sums lie there.
+
+    sums: fp32, for each block (4 of a thread, threads, a thread's fours). flags: for each block (warps).
+    """
+
+    sums: cute.Tensor
+    flags: cute.Tensor
+    me: Here
+    config: HopperConfig
+
+    def place(self, cluster: Int32) -> tuple[cute.Tensor, cute.Pointer]:
+        """(this thread's sums (4, fours), its warp's flag) in the block at this block's place in that cluster."""
+        threads, fours = WARPGROUP * self.config.tile_warpgroups, self.config.accumulators // 4
+        block = cluster * self.config.cluster_size + self.me.rank
+        thread = self.me.in_tile * WARPGROUP + self.me.thread
+        layout = cute.make_layout((4, fours, threads, 1), stride=(1, 4 * threads, 4, 4 * threads * fours))
+        sums = cute.make_tensor(self.sums.iterator, layout)[None, None, thread, block]
+        return sums, self.flags.iterator + block * (threads // 32) + self.me.in_tile * 4 + self.me.warp
+
+    @cute.jit
+    def give(self, tCrC: cute.Tensor, cluster: Int32) -> None:
+        """Write this block's sums where others find them."""
+        sums, flag = self.place(cluster)
+        cute.autovec_copy(cute.make_tensor(tCrC.iterator, cute.make_layout(sums.shape)), sums)
+        cute.arch.sync_warp()
+        with cute.arch.elect_one():
+            cute.arch.store(flag, Int32(1), sem="release", scope="gpu")
+
+    @cute.jit
+    def add(self, tCrC: cute.Tensor, cluster: Int32) -> None:
+        """Add the sums of another cluster's block as soon as they are there; its flag is clear for the next launch."""
+        sums, flag = self.place(cluster)
+        given = Int32(0)
+        while given == 0:
+            given = cute.arch.make_warp_uniform(cute.arch.load(flag, Int32, sem="acquire", scope="gpu"))
+        cute.arch.sync_warp()
+        mine = cute.make_tensor(tCrC.iterator, cute.make_layout(sums.shape))
+        fours = gcd(sums.shape[1], FOURS_AT_A_TIME)
+        for number in cutlass.range_constexpr(sums.shape[1] // fours):
+            others = cute.make_rmem_tensor((4, fours), Float32)
+            cute.autovec_copy(cute.local_tile(sums, (4, fours), (0, number)), others)
+            part = cute.local_tile(mine, (4, fours), (0, number))
+            part.store(part.load() + others.load())
+        with cute.arch.elect_one():
+            cute.arch.store(flag, Int32(0), sem="relaxed", scope="gpu")
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What a warp does with an item's sums."""
+
+    stores: Stores
+    partials: Partials | None
+    scale: Float32 | None
+    config: HopperConfig
+
+    @cute.jit
+    def item(self, tCrC: cute.Tensor, schedule: Schedule, number: Int32) -> None:
+        """Whoever has the end of a tile's K adds the other parts, in a fixed order, and stores; the others give."""
+        place, _, k_end = schedule.item(number)
+        k_tiles = schedule.plan.k_tiles.divisor
+        if cutlass.const_expr(self.partials is None):
+            self.tile(tCrC, schedule.block_tile(place))
+        elif k_end < k_tiles:
+            self.partials.give(tCrC, schedule.me.cluster)
+        else:
+            giver = schedule.me.cluster
+            while schedule.share_begin(giver) > place * k_tiles:
+                giver -= 1
+                self.partials.add(tCrC, giver)
+            self.tile(tCrC, schedule.block_tile(place))
+
+    @cute.jit
+    def tile(self, tCrC: cute.Tensor, tile: tuple[Int32, Int32]) -> None:
+        """Scale and round a tile's sums, and start storing them if that is not left for later."""
+        self.stores.round(tCrC, self.scale)
+        if cutlass.const_expr(not self.config.defer_stores):
+            self.stores.send(tile)
+
+    @cute.jit
+    def deferred(self, schedule: Schedule, number: Int32) -> None:
+        """Start storing what was rounded of an item, if it was a whole tile or its end."""
+        place, _, k_end = schedule.item(number)
+        if cutlass.const_expr(self.partials is None) or k_end == schedule.plan.k_tiles.divisor:
+            self.stores.send(schedule.block_tile(place))

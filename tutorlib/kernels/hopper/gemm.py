@@ -1,0 +1,306 @@
+"""A GEMM for Hopper: C (M, N) = A (M, K) · Bᵀ with B (N, K), rows contiguous, sums in fp32.
+
+TMA brings tiles of A and B into a ring of stages in shared memory, wgmma multiplies them from there, and TMA takes C
+back. Each stage has two mbarriers: `full`, when its tiles have arrived, and `empty`, when all have read them.
+
+Tensors are named by where they live: m in global memory, g a block's tiles of it, s in shared memory, r in registers;
+tCrA is sA as the MMA reads it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import cutlass
+from cuda.bindings.driver import CUstream
+from cutlass import Float32, Int32, cute
+from cutlass.cute.nvgpu import warpgroup
+from cutlass.memory import SmemAllocator
+from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
+
+from tutorlib.kernels.hopper.config import MMA_M, SMEM_ALIGNMENT, WARPGROUP, HopperConfig
+from tutorlib.kernels.hopper.epilogue import Finish, Partials, make_stores
+from tutorlib.kernels.hopper.layouts import DTYPES, make_load, make_mma, make_store, stage_layout, store_layout
+from tutorlib.kernels.hopper.pipeline import Here, Loads, Ring, locate, make_operand, make_ring, start
+from tutorlib.kernels.hopper.scheduler import Plan, Schedule, make_plan
+from tutorlib.kernels.hopper.timeline import Did, Trace, make_trace
+
+TURN_BARRIER = 1  # and 2: named barriers, a ping-pong warpgroup's turn to multiply
+
+
+@dataclass(frozen=True)
+class Multiply:
+    """What a warpgroup does with full stages.
+
+    tCrA, tCrB: (1, M or N atoms, K blocks, stages), descriptors of shared memory. tCrC: ((2, 2, N/8), M atoms, 1).
+    """
+
+    tiled_mma: cute.TiledMma
+    tCrA: cute.Tensor
+    tCrB: cute.Tensor
+    tCrC: cute.Tensor
+    ring: Ring
+    trace: Trace
+
+    @cute.jit
+    def step(self, state: PipelineState, first: cutlass.Constexpr) -> None:
+        """As soon as the stage is full, start multiplying it; the first step of a tile forgets the old sums."""
+        self.ring.wait_full(state.index, state.phase)
+        self.trace.stamp(Did.SEE_FULL, state.count)
+        warpgroup.fence()
+        for k_block in cutlass.range_constexpr(cute.size(self.tCrA, mode=[2])):
+            self.tiled_mma.set(warpgroup.Field.ACCUMULATE, not first or k_block > 0)
+            a, b = self.tCrA[None, None, k_block, state.index], self.tCrB[None, None, k_block, state.index]
+            cute.gemm(self.tiled_mma, self.tCrC, a, b, self.tCrC)
+        warpgroup.commit_group()
+        self.trace.stamp(Did.ISSUE_MMA, state.count)
+
+    @cute.jit
+    def rest(self, k_tiles: Int32, state: PipelineState) -> tuple[PipelineState, PipelineState]:
+        """The other steps of a tile. Returns (the state of the last one, which is still under way, the next state)."""
+        under_way = state.clone()
+        state.advance()
+        for _ in cutlass.range(k_tiles - 1, unroll=1):
+            self.step(state, False)
+            self.retire(1, under_way)
+            under_way = state.clone()
+            state.advance()
+        return under_way, state
+
+    def retire(self, pending: int, state: PipelineState) -> None:
+        """Wait until no more than `pending` steps are under way, and free the stage that was read."""
+        warpgroup.wait_group(pending)
+        self.trace.stamp(Did.RETIRE_MMA, state.count)
+        self.ring.release(state.index)
+
+
+def make_multiply(
+    tiled_mma: cute.TiledMma, sA: cute.Tensor, sB: cute.Tensor, ring: Ring, trace: Trace, me: Here, config: HopperConfig
+) -> Multiply:
+    """sA, sB: (tile M or N, tile K, stages)."""
+    math = tiled_mma.get_slice(me.in_tile * WARPGROUP)
+    return Multiply(
+        tiled_mma,
+        tCrA=tiled_mma.make_fragment_A(math.partition_A(sA)),
+        tCrB=tiled_mma.make_fragment_B(math.partition_B(sB)),
+        tCrC=cute.make_rmem_tensor(tiled_mma.partition_shape_C(config.tile[:2]), Float32),
+        ring=ring,
+        trace=trace,
+    )
+
+
+# Roles ----------------------------------------------------------------------------------------------------------
+
+
+@cute.jit
+def produce(schedule: Schedule, loads: Loads, config: cutlass.Constexpr) -> None:
+    """The producer warp: load every K tile of every item, as fast as the stages become free."""
+    state = make_pipeline_state(PipelineUserType.Producer, config.ab_stages)
+    for number in cutlass.range(schedule.items(), unroll=1):
+        place, k_begin, k_end = schedule.item(number)
+        tile = schedule.block_tile(place)
+        k_tile, k_step = schedule.first_k_tile(number)
+        for _ in cutlass.range(k_end - k_begin, unroll=1):
+            loads.issue(tile, k_tile, state.index, state.phase)
+            k_tile += k_step
+            state.advance()
+    loads.finish(state)
+
+
+@cute.jit
+def consume(schedule: Schedule, multiply: Multiply, finish: Finish, config: cutlass.Constexpr) -> None:
+    """A warpgroup that multiplies: all items, or in ping-pong every other one."""
+    group = schedule.me.group
+    state = make_pipeline_state(PipelineUserType.Consumer, config.ab_stages)
+    pingpong = cutlass.const_expr(config.schedule == "pingpong")
+    first, stride = (group, 2) if pingpong else (Int32(0), 1)
+    if cutlass.const_expr(pingpong):
+        if group == 1:
+            pass_turn(group)
+            state.advance(schedule.k_tiles_of(0))
+    if cutlass.const_expr(config.lag > 0):
+        if group > 0 and schedule.items() > 0:
+            late = cutlass.min(config.lag, schedule.k_tiles_of(0) - 1)
+            multiply.ring.wait_full(late, Int32(0))
+    for number in cutlass.range(first, schedule.items(), stride, unroll=1):
+        if cutlass.const_expr(pingpong):
+            take_turn(group)
+        multiply.step(state, True)
+        if cutlass.const_expr(config.defer_stores):
+            if number > 0:
+                finish.deferred(schedule, number - 1)
+        under_way, state = multiply.rest(schedule.k_tiles_of(number), state)
+        if cutlass.const_expr(pingpong):
+            pass_turn(group)
+            state.advance(schedule.k_tiles_of(number + 1))
+        multiply.retire(0, under_way)
+        finish.item(multiply.tCrC, schedule, number)
+        multiply.trace.stamp(Did.STORE, number)
+    if cutlass.const_expr(config.defer_stores):
+        if schedule.items() > 0:
+            finish.deferred(schedule, schedule.items() - 1)
+    finish.stores.finish()
+
+
+def take_turn(group: Int32) -> None:
+    """Until the other ping-pong warpgroup has started its last multiplication: the stages after it are this one's."""
+    cute.arch.barrier(barrier_id=TURN_BARRIER + group, number_of_threads=2 * WARPGROUP)
+
+
+def pass_turn(group: Int32) -> None:
+    cute.arch.barrier_arrive(barrier_id=TURN_BARRIER + 1 - group, number_of_threads=2 * WARPGROUP)
+
+
+@cute.jit
+def multiply_and_load(
+    schedule: Schedule, loads: Loads, multiply: Multiply, finish: Finish, config: cutlass.Constexpr
+) -> None:
+    """Every warp multiplies. The first also loads: all stages before a tile, then each as soon as it has been read."""
+    loads_too = schedule.me.group == 0 and schedule.me.warp == 0
+    state = make_pipeline_state(PipelineUserType.Consumer, config.ab_stages)
+    for number in cutlass.range(schedule.items(), unroll=1):
+        place, k_begin, k_end = schedule.item(number)
+        tile = schedule.block_tile(place)
+        if loads_too:
+            free = state.clone()
+            for k_tile in cutlass.range(k_begin, cutlass.min(k_begin + config.ab_stages, k_end), unroll=1):
+                loads.issue(tile, k_tile, free.index, free.phase ^ 1)
+                free.advance()
+        multiply.step(state, True)
+        under_way = state.clone()
+        state.advance()
+        for k_tile in cutlass.range(k_begin + config.ab_stages, k_end + config.ab_stages - 1, unroll=1):
+            multiply.step(state, False)
+            multiply.retire(1, under_way)
+            if loads_too and k_tile < k_end:
+                loads.issue(tile, k_tile, under_way.index, under_way.phase)
+            under_way = state.clone()
+            state.advance()
+        multiply.retire(0, under_way)
+        finish.item(multiply.tCrC, schedule, number)
+        multiply.trace.stamp(Did.STORE, number)
+    if loads_too:
+        loads.finish(PipelineState(config.ab_stages, Int32(0), state.index, state.phase ^ 1))
+    finish.stores.finish()
+
+
+# The kernel -----------------------------------------------------------------------------------------------------
+
+
+@cute.kernel
+def gemm_kernel(
+    tma_a: cute.CopyAtom,
+    mA: cute.Tensor,
+    tma_b: cute.CopyAtom,
+    mB: cute.Tensor,
+    tma_c: cute.CopyAtom,
+    mC: cute.Tensor,
+    scale_a: cute.Tensor | None,
+    scale_b: cute.Tensor | None,
+    sums: cute.Tensor | None,
+    flags: cute.Tensor | None,
+    events: cute.Tensor | None,
+    tiled_mma: cute.TiledMma,
+    store_mma: cute.TiledMma,
+    layout_a: cute.ComposedLayout,
+    layout_b: cute.ComposedLayout,
+    layout_c: cute.ComposedLayout,
+    plan: Plan,
+    config: cutlass.Constexpr,
+):
+    bM, bN, bK = config.tile
+    dtype, c_dtype = DTYPES[config.dtype], DTYPES[config.c_dtype]
+    me = locate(config)
+    memory = SmemAllocator()
+    sA = memory.allocate_tensor(dtype, layout_a.outer, SMEM_ALIGNMENT, layout_a.inner)
+    sB = memory.allocate_tensor(dtype, layout_b.outer, SMEM_ALIGNMENT, layout_b.inner)
+    sC = memory.allocate_tensor(c_dtype, layout_c.outer, SMEM_ALIGNMENT, layout_c.inner)
+    ring = make_ring(memory, me, config)
+    trace = make_trace(events, memory, me, config)
+    start(ring, (tma_a, tma_b, tma_c), me, config)
+    trace.stamp(Did.START, cute.arch.smid())
+
+    schedule = Schedule(plan, me, config)
+    gA = cute.local_tile(mA, (bM, bK), (None, None))  # (bM, bK, M tiles, K tiles)
+    gB = cute.local_tile(mB, (bN, bK), (None, None))  # (bN, bK, N tiles, K tiles)
+    a = make_operand(tma_a, gA, sA, 0, config.l2_a, me, config)
+    b = make_operand(tma_b, gB, sB, 1, config.l2_b, me, config)
+    loads = Loads((a, b), config.stage_bytes, ring, trace)
+    multiply = make_multiply(tiled_mma, sA, sB, ring, trace, me, config)
+    stores = make_stores(tma_c, mC, sC, store_mma, me, config)
+    partials = Partials(sums, flags, me, config) if config.shares_tiles else None
+    scale = scale_a[0] * scale_b[0] if config.scaled else None
+    finish = Finish(stores, partials, scale, config)
+
+    if cutlass.const_expr(not config.specialised):
+        multiply_and_load(schedule, loads, multiply, finish, config)
+    elif me.group == config.mma_warpgroups:
+        if cutlass.const_expr(config.moves_registers):
+            cute.arch.setmaxregister_decrease(config.register_split[0])
+        if me.warp == 0:
+            produce(schedule, loads, config)
+    else:
+        if cutlass.const_expr(config.moves_registers):
+            cute.arch.setmaxregister_increase(config.register_split[1])
+        consume(schedule, multiply, finish, config)
+
+
+def make_gemm(config: HopperConfig) -> Callable[..., None]:
+    """The host function gemm(a, b, c, scale_a, scale_b, sums, flags, events, max_clusters, stream).
+
+    scale_a, scale_b: one fp32 each, by which C is multiplied, where config.scaled, else None.
+    sums, flags: fp32 for a tile of every block, and zeroed int32 for its warps, where blocks share tiles, else None.
+    events: int32 for what every block did, where config.trace, else None.
+    max_clusters: as many as the GPU holds at a time.
+    """
+
+    @cute.jit
+    def gemm(
+        a: cute.Tensor,
+        b: cute.Tensor,
+        c: cute.Tensor,
+        scale_a: cute.Tensor | None,
+        scale_b: cute.Tensor | None,
+        sums: cute.Tensor | None,
+        flags: cute.Tensor | None,
+        events: cute.Tensor | None,
+        max_clusters: Int32,
+        stream: CUstream,
+    ):
+        bM, bN, bK = config.tile
+        cluster_m, cluster_n = config.cluster
+        layout_a, layout_b = stage_layout(bM, config), stage_layout(bN, config)
+        tma_a, mA = make_load(a, layout_a, cluster_n)
+        tma_b, mB = make_load(b, layout_b, cluster_m)
+        tma_c, mC = make_store(c, config)
+        tiles = (cute.ceil_div(c.shape[0], bM * cluster_m), cute.ceil_div(c.shape[1], bN * cluster_n))
+        plan, clusters = make_plan(tiles, cute.ceil_div(a.shape[1], bK), max_clusters, config)
+        gemm_kernel(
+            tma_a,
+            mA,
+            tma_b,
+            mB,
+            tma_c,
+            mC,
+            scale_a,
+            scale_b,
+            sums,
+            flags,
+            events,
+            make_mma(config, bN, config.tile_warpgroups),
+            make_mma(config, config.store_columns, 1),
+            layout_a,
+            layout_b,
+            store_layout(MMA_M, config.store_buffers, config.mma_warpgroups, config=config),
+            plan,
+            config,
+        ).launch(
+            grid=(clusters * cluster_m, cluster_n, 1),
+            block=(config.threads, 1, 1),
+            cluster=(cluster_m, cluster_n, 1),
+            min_blocks_per_mp=config.blocks_per_sm,
+            preferred_smem_carveout=100,
+            stream=stream,
+            use_pdl=config.pdl,
+        )
+
+    return gemm

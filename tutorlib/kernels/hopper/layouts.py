@@ -1,0 +1,61 @@
+"""Shared-memory layouts and the atoms that read and write them."""
+
+import cutlass
+from cutlass import BFloat16, Float8E4M3FN, Float16, Float32, cute
+from cutlass.cute.nvgpu import OperandMajorMode, cpasync, warpgroup
+from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
+
+from tutorlib.kernels.hopper.config import MMA_M, STORE_ROWS, HopperConfig
+
+DTYPES = {"bf16": BFloat16, "fp16": Float16, "e4m3": Float8E4M3FN}
+
+
+def smem_layout(shape: tuple[int, ...], dtype: type[cutlass.Numeric], major: str = "k") -> cute.ComposedLayout:
+    """(rows, columns, buffers, …), swizzled over as many bytes as TMA, wgmma and stmatrix can.
+
+    major: "k": a row is contiguous; "mn": 16 rows of a column are.
+    """
+    contiguous = (shape[1] if major == "k" else STORE_ROWS) * dtype.width // 8
+    width = next(width for width in (128, 64, 32) if contiguous % width == 0)
+    atom = warpgroup.make_smem_layout_atom(SmemLayoutAtomKind[f"{major.upper()}_SW{width}"], dtype)
+    order = (0, 1) if major == "k" else (1, 0)
+    return cute.tile_to_shape(atom, shape, (*order, *range(2, len(shape))))
+
+
+def stage_layout(rows: int, config: HopperConfig) -> cute.ComposedLayout:
+    """(rows, tile K, stages) of A or B."""
+    return smem_layout((rows, config.tile[2], config.ab_stages), DTYPES[config.dtype])
+
+
+def store_layout(rows: int, *buffers: int, config: HopperConfig) -> cute.ComposedLayout:
+    """(rows, store_columns, buffers, …) of C."""
+    shape = (rows, config.store_columns, *buffers)
+    return smem_layout(shape, DTYPES[config.c_dtype], "mn" if config.transposed else "k")
+
+
+def make_mma(config: HopperConfig, columns: int, warpgroups: int) -> cute.TiledMma:
+    """wgmma of 64 × `columns` on each warpgroup, both operands from shared memory."""
+    shape, smem, k_major = (MMA_M, columns), warpgroup.OperandSource.SMEM, OperandMajorMode.K
+    dtype = DTYPES[config.dtype]
+    if config.dtype == "e4m3":
+        op = warpgroup.MmaF8Op(dtype, dtype, Float32, shape, smem, k_major, k_major)
+    else:
+        op = warpgroup.MmaF16BF16Op(dtype, Float32, shape, smem, k_major, k_major)
+    return cute.make_tiled_mma(cute.make_mma_atom(op), (warpgroups, 1, 1))
+
+
+def make_load(matrix: cute.Tensor, layout: cute.ComposedLayout, blocks: int) -> cpasync.TmaInfo:
+    """TMA of one stage's tile; where several blocks of a cluster want it, each loads its part for all of them."""
+    op = cpasync.CopyBulkTensorTileG2SMulticastOp() if blocks > 1 else cpasync.CopyBulkTensorTileG2SOp()
+    rows, columns, _ = cute.product_each(layout.shape)
+    return cpasync.make_tiled_tma_atom(
+        op, matrix, cute.slice_(layout, (None, None, 0)), (rows, columns), num_multicast=blocks
+    )
+
+
+def make_store(matrix: cute.Tensor, config: HopperConfig) -> cpasync.TmaInfo:
+    """TMA of a warp's 16 rows × store_columns into C."""
+    box = (STORE_ROWS, config.store_columns)
+    return cpasync.make_tiled_tma_atom(
+        cpasync.CopyBulkTensorTileS2GOp(), matrix, store_layout(STORE_ROWS, config=config), box
+    )

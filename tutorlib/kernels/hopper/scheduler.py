@@ -1,0 +1,151 @@
+"""Which tiles of C, and which part of their K, a cluster of blocks works on, and in what order.
+
+All of it is arithmetic on a cluster's number and on the how-manieth item it takes. Nothing is handed out at run time,
+so the producer and the warps that multiply find the same items without talking to each other.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import cutlass
+from cutlass import Int32, cute
+
+from tutorlib.kernels.hopper.config import MIN_SHARED_K_TILES, HopperConfig
+from tutorlib.kernels.hopper.pipeline import Here
+
+
+class Plan(NamedTuple):
+    """How the tiles go to the clusters: computed once, on the host.
+
+    tiles: (M, N) of C in cluster tiles. k_tiles: steps along K of each.
+    shared: so many tiles, the first in raster order, are cut evenly along K among all clusters.
+    share: K tiles of them for each cluster, and one more for the first `longer_shares` clusters.
+    whole: other tiles for each cluster, and one more for the first `longer_wholes` clusters.
+    band: tiles in a band of the raster. edge: width of the last band.
+    """
+
+    tiles: tuple[Int32, Int32]
+    k_tiles: cute.FastDivmodDivisorV2
+    shared: Int32
+    share: Int32
+    longer_shares: Int32
+    whole: Int32
+    longer_wholes: Int32
+    band: cute.FastDivmodDivisorV2
+    edge: cute.FastDivmodDivisorV2
+
+
+@cute.jit
+def make_plan(
+    tiles: tuple[Int32, Int32], k_tiles: Int32, max_clusters: Int32, config: cutlass.Constexpr
+) -> tuple[Plan, Int32]:
+    """(the plan, clusters to launch) for C of so many cluster tiles on a GPU that holds `max_clusters` at a time."""
+    count = tiles[0] * tiles[1]
+    clusters, shared = count * config.split_k, Int32(0)
+    if cutlass.const_expr(config.split_k > 1):
+        shared = count
+    if cutlass.const_expr(config.persistent and not config.stream_k):
+        clusters = cutlass.min(count, max_clusters)
+    if cutlass.const_expr(config.stream_k):
+        clusters = cutlass.max(cutlass.min(max_clusters, count * k_tiles // MIN_SHARED_K_TILES), 1)
+        shared = count % clusters
+        if shared > 0 and 2 * shared < clusters and count > clusters:
+            shared += clusters  # fewer would be cut into too many parts
+    along, across = tiles if config.raster == "m" else tiles[::-1]
+    plan = Plan(
+        tiles=tiles,
+        k_tiles=cute.fast_divmod_create_divisor_v2(k_tiles),
+        shared=shared,
+        share=shared * k_tiles // clusters,
+        longer_shares=shared * k_tiles % clusters,
+        whole=(count - shared) // clusters,
+        longer_wholes=(count - shared) % clusters,
+        band=cute.fast_divmod_create_divisor_v2(along * config.group),
+        edge=cute.fast_divmod_create_divisor_v2((across - 1) % config.group + 1),
+    )
+    return plan, clusters
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A cluster's share of the plan."""
+
+    plan: Plan
+    me: Here
+    config: HopperConfig
+
+    def share_begin(self, cluster: Int32) -> Int32:
+        """Where a cluster's share of the shared tiles begins, in K tiles counted through all of them."""
+        return cluster * self.plan.share + cutlass.min(cluster, self.plan.longer_shares)
+
+    @cute.jit
+    def parts(self) -> Int32:
+        """Of how many shared tiles this cluster has a part."""
+        begin, end = self.share_begin(self.me.cluster), self.share_begin(self.me.cluster + 1)
+        parts = (end - 1) // self.plan.k_tiles - begin // self.plan.k_tiles + 1
+        if end == begin:
+            parts = Int32(0)
+        return parts
+
+    def items(self) -> Int32:
+        """How many items this cluster works on: parts of shared tiles, then whole tiles."""
+        whole = self.plan.whole + Int32(self.me.cluster < self.plan.longer_wholes)
+        return self.parts() + whole if self.config.shares_tiles else whole
+
+    @cute.jit
+    def item(self, number: Int32) -> tuple[Int32, Int32, Int32]:
+        """(tile, first K tile, end of the K tiles) of this cluster's item.
+
+        Its parts are taken from the last tile to the first: so it begins with the one part that may lack a tile's
+        end, which another cluster waits for, and ends with the one that may have to wait.
+        """
+        k_tiles = self.plan.k_tiles.divisor
+        tile, k_begin, k_end = self.me.cluster + number * self.me.clusters, Int32(0), k_tiles
+        if cutlass.const_expr(self.config.shares_tiles):
+            parts = self.parts()
+            tile += self.plan.shared - parts * self.me.clusters
+            if number < parts:
+                begin, end = self.share_begin(self.me.cluster), self.share_begin(self.me.cluster + 1)
+                tile = (end - 1) // self.plan.k_tiles - number
+                k_begin = cutlass.max(begin - tile * k_tiles, 0)
+                k_end = cutlass.min(end - tile * k_tiles, k_tiles)
+        return tile, k_begin, k_end
+
+    def k_tiles_of(self, number: Int32) -> Int32:
+        """How many K tiles this cluster's item has."""
+        _, k_begin, k_end = self.item(number)
+        return k_end - k_begin
+
+    @cute.jit
+    def first_k_tile(self, number: Int32) -> tuple[Int32, Int32]:
+        """(the item's first K tile in order of time, the step to the next one: 1 or -1).
+
+        In zigzag, blocks that are at it together turn round together: what came last is still in L2.
+        """
+        _, k_begin, k_end = self.item(number)
+        k_tile, k_step = k_begin, Int32(1)
+        if cutlass.const_expr(self.config.zigzag):
+            wave = number - self.parts() if self.config.shares_tiles else number
+            if wave % 2 == 1:
+                k_tile, k_step = k_end - 1, Int32(-1)
+        return k_tile, k_step
+
+    @cute.jit
+    def coordinates(self, tile: Int32) -> tuple[Int32, Int32]:
+        """(M, N) of the tile-th cluster tile: down bands that are `group` tiles wide, the last one narrower."""
+        along, across = self.plan.tiles if self.config.raster == "m" else self.plan.tiles[::-1]
+        group = self.config.group
+        band, place = divmod(tile, self.plan.band)
+        step, lane = place // group, place % group
+        if across - band * group < group:
+            step, lane = divmod(place, self.plan.edge)
+        if cutlass.const_expr(self.config.snake):
+            if band % 2 == 1:
+                step = along - 1 - step
+        lane += band * group
+        return (step, lane) if self.config.raster == "m" else (lane, step)
+
+    def block_tile(self, tile: Int32) -> tuple[Int32, Int32]:
+        """(M, N) in block tiles of this block's part of the tile-th cluster tile."""
+        m, n = self.coordinates(tile)
+        return m * self.config.cluster[0] + self.me.block[0], n * self.config.cluster[1] + self.me.block[1]
