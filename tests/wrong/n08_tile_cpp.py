@@ -6,7 +6,7 @@ WRONG_ON_GPU: kernels that compile well and compute the wrong numbers. TOO_SLOW:
 
 from collections.abc import Callable
 
-from tutorlib.exercises.n08_tile_cpp import Variant
+from tutorlib.kernels.cpp.gemm import Variant
 
 ADD = """
 __tile_global__ void vector_add(const float* a, const float* b, float* c, int n) {
