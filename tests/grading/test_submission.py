@@ -8,6 +8,7 @@ from nbformat import v4
 from typer.testing import CliRunner
 
 from tutorlib.cli import app
+from tutorlib.exercises import of_notebook
 from tutorlib.grading.submission import read_submission
 from tutorlib.paths import NOTEBOOKS
 
@@ -90,7 +91,7 @@ def test_answers_are_found_by_id_where_the_metadata_is_gone(tmp_path):
     for one in notebook.cells:
         one.metadata = {}
     (tmp_path / "a.ipynb").write_text(nbformat.writes(notebook))
-    assert read_submission([tmp_path])[0].answers.keys() == {"00.1"}
+    assert read_submission([tmp_path])[0].answers.keys() == {one.id for one in of_notebook("00_start")}
 
 
 def test_a_folder_that_cannot_be_made(tmp_path):
