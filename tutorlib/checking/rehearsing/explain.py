@@ -119,7 +119,7 @@ def deadlock(now: Situation) -> str:
         f"{max(len(warps.issued) for warps in now.warps if warps.group == group)} by warpgroup {group}"
         for group in now.done
     )
-    lines.append(f"Of {count(now.k_tiles, 'K tile')}, {sum(map(len, now.sent))} are loaded; multiplied: {multiplied}.")
+    lines.append(f"Loaded: {sum(map(len, now.sent))} of {count(now.k_tiles, 'K tile')}. Multiplied: {multiplied}.")
     return "\n".join([*lines, *unexpected(now)])
 
 
