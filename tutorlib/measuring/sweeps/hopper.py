@@ -39,15 +39,20 @@ PLAIN: dict[str, Any] = {"schedule": "plain", "persistent": False}
 
 SPECIALISED = ("warp-specialised", "persistent")
 TOGETHER = (*SPECIALISED, "multicast", "deferred stores")
-STACKS: tuple[tuple[str, ...], ...] = (
-    # each on top of the ones before it
+STACKS: tuple[tuple[str, ...], ...] = (  # a tree: each has one lever more than one above it
     (),
-    *(SPECIALISED[:1], SPECIALISED, TOGETHER[:3], TOGETHER),
-    *((*TOGETHER, "tile order"), (*TOGETHER, "stream-K"), (*TOGETHER, "tile order", "stream-K")),
-    # alone, where the plain kernel can have them; the others on the first that can
-    *(("persistent",), ("multicast",), (*SPECIALISED, "deferred stores"), (*SPECIALISED, "stream-K")),
-    # and once more at the end, where few clocks are left to gain
+    SPECIALISED[:1],
+    SPECIALISED,
+    TOGETHER[:3],
+    TOGETHER,
+    (*TOGETHER, "tile order"),
+    (*TOGETHER, "tile order", "stream-K"),
+    (*TOGETHER, "stream-K"),
     (*TOGETHER, "polling"),
+    (*SPECIALISED, "deferred stores"),
+    (*SPECIALISED, "stream-K"),
+    ("persistent",),
+    ("multicast",),
 )
 
 
@@ -208,11 +213,11 @@ def hopper_fp8() -> Sweep:
 # What the warps did ----------------------------------------------------------------------------------------------
 
 TIMELINE_SHAPE = (4096, 4096, 4096)
-K_TILES = 12  # of a block, that a picture has room for: the last of its first tile, the first of its second
+WINDOW = 14_000  # SM cycles that a picture has room for: the last K tiles of a block's tile and the first of its next
 
 
 def hopper_timeline() -> Sweep:
-    """Stamps of three kernels, around the first time that a block goes on to its next tile; and what stamping costs."""
+    """Stamps of three kernels, where a block goes on to its next tile; and what stamping costs."""
     problem = gemm("bf16")
     kernels = {
         "plain": levered(("persistent",)),
@@ -227,7 +232,8 @@ def hopper_timeline() -> Sweep:
         return {
             "stamped_us": measured.median_us,
             "cycles": cycles_of(events),
-            "stamps": block_of(events, K_TILES, config.specialised),
+            "window": WINDOW,
+            "stamps": block_of(events, WINDOW, config.specialised),
         }
 
     candidates = tuple(on_hopper(name, config, inspect=partial(stamped, config)) for name, config in kernels.items())
