@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 BLOCKS = 16  # of the first ones, whose medians stand for all
+UNDER_WAY = 4  # stamps before a window that tell what was going on when it began
 ITEM = 1  # the second tile of a block: all stages are in use by then
 
 
@@ -22,8 +23,8 @@ def cycles_of(events: "Tensor") -> dict[str, int]:
 def block_of(events: "Tensor", window: int, producer: bool) -> dict[str, list[list[Any]]]:
     """What the first block did in a window of so many SM cycles, in whose middle its second tile ends.
 
-    Role → [what, K tile or item, SM cycles since the window's begin], in order, from the last before the window to the
-    first after it. producer: the last role only loads.
+    Role → [what, K tile or item, SM cycles since the window's begin], in order, with the last stamps before the window
+    and the first after it. producer: the last role only loads.
     """
     found = read(events[:1].cpu())
     end = next(event for event in found if event.did == Did.STORE and event.number == ITEM)
@@ -31,10 +32,10 @@ def block_of(events: "Tensor", window: int, producer: bool) -> dict[str, list[li
     last_role = events.shape[1] - 1
     kept: dict[str, list[list[Any]]] = {}
     for role in range(last_role + 1):
-        rows = [[e.did.name, e.number, since(begin, e.clock)] for e in found if e.role == role]
-        inside = [n for n, (_, _, cycle) in enumerate(rows) if 0 <= cycle <= window]
+        rows = [(event.did.name, event.number, since(begin, event.clock)) for event in found if event.role == role]
+        inside = [n for n, row in enumerate(rows) if 0 <= row[2] <= window]
         name = "producer" if producer and role == last_role else f"warpgroup {role}"
-        kept[name] = rows[max(0, inside[0] - 1) : inside[-1] + 2] if inside else []
+        kept[name] = [list(row) for row in rows[max(0, inside[0] - UNDER_WAY) : inside[-1] + 2]] if inside else []
     return kept
 
 
