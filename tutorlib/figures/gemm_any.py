@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tutorlib.draw.palette import FAINT, INK, LINES, MARK
 from tutorlib.figures.style import tidy_axes
 from tutorlib.machine.hardware import hardware_of
+from tutorlib.measuring.any_shape import kinds_of
 from tutorlib.measuring.measurement import Measurement
 from tutorlib.measuring.results import SweepResults, all_sweep_results
 from tutorlib.problems.catalogue import gemm
@@ -31,19 +32,9 @@ def gemm_any(everything: Sequence[SweepResults] | None = None) -> "Figure":
     return figure
 
 
-def of_shapes(swept: SweepResults) -> dict[str, list[Measurement]]:
-    """The measurements, of squares and of random shapes apart."""
-    drawn = set(map(tuple, swept.facts["random"]))
-    measured = [point.measurement for point in swept.points]
-    return {
-        "M = N = K": [one for one in measured if one.shape not in drawn],
-        f"random, seed {swept.facts['seed']}": [one for one in measured if one.shape in drawn],
-    }
-
-
 def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
     """A mark for each shape; the median of the random ones as a line, the least of all by name."""
-    problem, kinds = gemm("bf16"), of_shapes(swept)
+    problem, kinds = gemm("bf16"), kinds_of(swept)
 
     def intensity(measured: Measurement) -> float:
         return problem.flops(measured.shape) / problem.bytes(measured.shape)

@@ -5,6 +5,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.exercises import find
+from tutorlib.measuring.any_shape import kinds_of, launch_cost_of
 from tutorlib.measuring.levers import gains_of, stacks_of
 from tutorlib.measuring.measurement import Alone, Measurement
 from tutorlib.measuring.results import NoData, Results, SweepResults, all_results, all_sweep_results
@@ -157,20 +158,21 @@ def known(value: float | None, form: str) -> str:
 
 
 def show_any_shape() -> "DataFrame | None":
-    """The self-configuring GEMM at squares and at random shapes: median, least and where that is, of cuBLAS's speed."""
-    return tables("gemm_any", any_shape_table)
+    """The self-configuring GEMM at squares and at random shapes: median, least and where that is, of cuBLAS's speed.
+
+    And a line for each GPU on what a launch costs the host.
+    """
+    if (table := tables("gemm_any", any_shape_table)) is not None:
+        for swept in all_sweep_results("gemm_any"):
+            print(f"{swept.gpu}: {launch_cost_of(swept)}")
+    return table
 
 
 def any_shape_table(swept: SweepResults) -> "DataFrame":
     import pandas
 
-    drawn = set(map(tuple, swept.facts["random"]))
-    kinds = {
-        "M = N = K": [p.measurement for p in swept.points if p.measurement.shape not in drawn],
-        f"random, seed {swept.facts['seed']}": [p.measurement for p in swept.points if p.measurement.shape in drawn],
-    }
     rows: dict[str, dict[str, str]] = {}
-    for kind, measured in kinds.items():
+    for kind, measured in kinds_of(swept).items():
         if measured:
             least = min(measured, key=lambda one: one.ratio)
             rows[kind] = {
