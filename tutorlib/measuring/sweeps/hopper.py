@@ -136,7 +136,7 @@ def gemm_any() -> Sweep:
     """The self-configuring GEMM at the ladder's squares and at random shapes."""
     facts = {"seed": SEED, "random": [list(shape) for shape in random_shapes(SEED)]}
     return Sweep(
-        gemm("bf16"), (self_configuring(),), (*SQUARES, *random_shapes(SEED)), pairs=PAIRS, seconds=45, facts=facts
+        gemm("bf16"), (self_configuring(),), (*SQUARES, *random_shapes(SEED)), pairs=PAIRS, seconds=40, facts=facts
     )
 
 
@@ -171,7 +171,7 @@ def hopper_levers() -> Sweep:
     ]
     pingpong = HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1))
     candidates.append(on_hopper("ping-pong, 128×192, multicast", pingpong, inspect=traced(pingpong)))
-    return Sweep(gemm("bf16"), tuple(candidates), LARGE, pairs=PAIRS, seconds=60)
+    return Sweep(gemm("bf16"), tuple(candidates), LARGE, pairs=PAIRS, seconds=55)
 
 
 def hopper_sustained() -> Sweep:
@@ -182,7 +182,7 @@ def hopper_sustained() -> Sweep:
         on_hopper("stream-K", levered((*TOGETHER, "stream-K"))),
         self_configuring(),
     )
-    return Sweep(gemm("bf16"), candidates, LARGE, regime="sustained", seconds=55)
+    return Sweep(gemm("bf16"), candidates, LARGE, regime="sustained", seconds=50)
 
 
 # K, as in the launch talk of CUTLASS 4.0 --------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def hopper_k() -> Sweep:
     candidates = [on_hopper("13 plain", replace(levered(()), dtype="fp16")), self_configuring("14 chosen", "fp16")]
     if is_here():
         candidates.append(Candidate("NVIDIA's dense_gemm", NvidiaHopper(), needs=WGMMA))
-    return Sweep(problem, tuple(candidates), tuple(shapes), pairs=16, seconds=30)
+    return Sweep(problem, tuple(candidates), tuple(shapes), pairs=16, seconds=25)
 
 
 # FP8 ------------------------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def hopper_fp8() -> Sweep:
     scaled, contract = gemm_fp8(), gemm_block_scaled()
     candidates = [on_hopper(name, config, scaled, scales="tensor") for name, config in one_scale.items()]
     candidates += [on_hopper(name, config, contract, scales="block") for name, config in block_scales.items()]
-    return Sweep(scaled, tuple(candidates), (FP8_SHAPE,), pairs=PAIRS, seconds=25)
+    return Sweep(scaled, tuple(candidates), (FP8_SHAPE,), pairs=PAIRS, seconds=18)
 
 
 # What the warps did ----------------------------------------------------------------------------------------------
@@ -256,4 +256,4 @@ def hopper_timeline() -> Sweep:
         }
 
     candidates = tuple(on_hopper(name, config, inspect=partial(stamped, config)) for name, config in kernels.items())
-    return Sweep(problem, candidates, (TIMELINE_SHAPE,), pairs=PAIRS, seconds=15)
+    return Sweep(problem, candidates, (TIMELINE_SHAPE,), pairs=PAIRS, seconds=12)
