@@ -1,0 +1,298 @@
+"""The GEMM of notebook 13, without what that notebook asks for: five parts of the reader's go in.
+
+C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, sums in fp32. One block of two warpgroups for each tile of
+C. TMA loads into a ring of stages, wgmma multiplies from there, stmatrix and TMA take the sums out; what is outside of
+a matrix arrives as zeros and is not stored. Tensors are named by where they live: m a matrix, g the block's tiles of
+it, s shared memory, r registers; tAsA is sA as A's TMA cuts it, tCrA what the MMA C = A · B reads it through.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import cutlass
+from cutlass import BFloat16, Boolean, Float32, Int32, Int64, cute
+from cutlass.cute.nvgpu import OperandMajorMode, cpasync, warp, warpgroup
+from cutlass.cute.nvgpu.warpgroup import OperandSource, SmemLayoutAtomKind
+from cutlass.memory import SmemAllocator
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
+
+from tutorlib.models.l2 import grouped
+
+TILE = (128, 256, 64)  # of C along M and N, and one step along K
+THREADS = 256  # two warpgroups: each has 64 rows of the tile
+STAGES = 4
+BOX = (16, 64)  # of C: a warp's rows, and the 128 bytes that one swizzle reaches
+ALIGNMENT = 1024  # bytes after which a swizzle of 8 rows of 128 bytes begins again
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a warp's main loop is made of.
+
+    k_tiles: steps along K. stages: of the ring; stage_bytes: what TMA brings into one.
+    full, empty: the first of `stages` mbarriers each. full: 1 arrival and the bytes that it announces; empty:
+        `consumers` arrivals, one of each warp.
+    loads_too: whether this warp is the one that also loads.
+    tma_a, tma_b: TMA's descriptors; tAgA, tBgB: (box, K tiles), tAsA, tBsB: (box, stages).
+    tCrA, tCrB: (1, 1, K blocks, stages), descriptors of shared memory. tCrC: ((2, 2, N/8), 1, 1), the sums.
+    """
+
+    k_tiles: int
+    stages: int
+    stage_bytes: int
+    full: cute.Pointer
+    empty: cute.Pointer
+    consumers: int
+    loads_too: Boolean
+    tma_a: cute.CopyAtom
+    tAsA: cute.Tensor
+    tAgA: cute.Tensor
+    tma_b: cute.CopyAtom
+    tBsB: cute.Tensor
+    tBgB: cute.Tensor
+    tiled_mma: cute.TiledMma
+    tCrA: cute.Tensor
+    tCrB: cute.Tensor
+    tCrC: cute.Tensor
+
+    def load(self, k_tile: Any, stage: Any) -> None:
+        """Start TMA on the K tile of A and of B; the bytes are counted on full + stage. One thread is elected."""
+        full = self.full + stage
+        cute.copy(self.tma_a, self.tAgA[None, k_tile], self.tAsA[None, stage], tma_bar_ptr=full)
+        cute.copy(self.tma_b, self.tBgB[None, k_tile], self.tBsB[None, stage], tma_bar_ptr=full)
+
+    def multiply(self, stage: Any, first: bool) -> None:
+        """Issue the wgmmas of a stage's K blocks; the first stage of all forgets what was in the registers."""
+        for k_block in range(cute.size(self.tCrA, mode=[2])):
+            self.tiled_mma.set(warpgroup.Field.ACCUMULATE, not first or k_block > 0)
+            a, b = self.tCrA[None, None, k_block, stage], self.tCrB[None, None, k_block, stage]
+            cute.gemm(self.tiled_mma, self.tCrC, a, b, self.tCrC)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What an epilogue works on: one thread's sums, and their way out.
+
+    tCrC: the sums in fp32. stmatrix: the copy of a warp's sums into shared memory, as the MMA has them.
+    tRsC: this thread's places there; tRrC: registers in bf16 of the same order, to be filled.
+    tma: C's descriptor. tSsC, tSgC: (box, boxes of this warp) of 16 × 64, in shared memory and of C.
+    """
+
+    tCrC: cute.Tensor
+    stmatrix: cute.TiledCopy
+    tRrC: cute.Tensor
+    tRsC: cute.Tensor
+    tma: cute.CopyAtom
+    tSsC: cute.Tensor
+    tSgC: cute.Tensor
+
+
+# Parts: notebook 13's answers --------------------------------------------------------------------------------------
+
+
+def ring_layout(rows: int, k: int, stages: int) -> cute.ComposedLayout:
+    """(rows, K, stages) of bf16, rows swizzled over the bytes that they have: 128, 64 or 32."""
+    atom = warpgroup.make_smem_layout_atom(SmemLayoutAtomKind[f"K_SW{2 * k}"], BFloat16)
+    return cute.tile_to_shape(atom, (rows, k, stages), (0, 1, 2))
+
+
+def boxes(tma: cute.CopyAtom, s: cute.Tensor, g: cute.Tensor) -> tuple[cute.Tensor, cute.Tensor]:
+    """(box, stages) of shared memory s (rows, K, stages) and (box, K tiles) of g (rows, K, K tiles)."""
+    alone = cute.make_layout(1)  # no other block of a cluster shares the load
+    return cpasync.tma_partition(tma, 0, alone, cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
+
+
+def fragments(
+    tiled_mma: cute.TiledMma, thread: Any, sA: cute.Tensor, sB: cute.Tensor
+) -> tuple[cute.Tensor, cute.Tensor, cute.Tensor]:
+    """(tCrA, tCrB, tCrC): descriptors (1, 1, K blocks, stages) of both operands, registers ((2, 2, N/8), 1, 1)."""
+    math = tiled_mma.get_slice(thread)
+    tCrA = tiled_mma.make_fragment_A(math.partition_A(sA))
+    tCrB = tiled_mma.make_fragment_B(math.partition_B(sB))
+    tile = (cute.size(sA, mode=[0]), cute.size(sB, mode=[0]))
+    return tCrA, tCrB, cute.make_rmem_tensor(tiled_mma.partition_shape_C(tile), Float32)
+
+
+def fill(steps: Steps, k_tile: Any, stage: Any) -> None:
+    """Announce the bytes of a stage and send for them."""
+    with cute.arch.elect_one():
+        cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
+    steps.load(k_tile, stage)
+
+
+@cute.jit
+def main_loop(steps: Steps) -> None:
+    """Every warp multiplies. One also loads: all stages before, then each as soon as it has been read."""
+    if steps.loads_too:
+        for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
+            fill(steps, k_tile, k_tile)
+    state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
+    warpgroup.fence()
+    steps.multiply(state.index, True)
+    warpgroup.commit_group()
+    for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
+        before = state.clone()
+        state.advance()
+        cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
+        warpgroup.fence()
+        steps.multiply(state.index, False)
+        warpgroup.commit_group()
+        warpgroup.wait_group(1)
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive(steps.empty + before.index)
+        ahead = k_tile - 1 + steps.stages
+        if steps.loads_too and ahead < steps.k_tiles:
+            cute.arch.mbarrier_wait(steps.empty + before.index, before.phase)
+            fill(steps, ahead, before.index)
+    warpgroup.wait_group(0)
+
+
+@cute.jit
+def store_by_tma(sums: Sums) -> None:
+    """Round, stmatrix into the warp's boxes, and TMA from there."""
+    sums.tRrC.store(sums.tCrC.load().to(BFloat16))
+    cute.arch.sync_threads()
+    cute.copy(sums.stmatrix, sums.tRrC, sums.tRsC)
+    cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.sync_warp()
+    cute.copy(sums.tma, sums.tSsC, sums.tSgC)
+    cute.arch.cp_async_bulk_commit_group()
+    cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+
+# The kernel ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The functions that the kernel is made of; each may be the reader's."""
+
+    ring_layout: Callable[[int, int, int], cute.ComposedLayout] = ring_layout
+    boxes: Callable[..., tuple[cute.Tensor, cute.Tensor]] = boxes
+    fragments: Callable[..., tuple[cute.Tensor, cute.Tensor, cute.Tensor]] = fragments
+    main_loop: Callable[[Steps], None] = main_loop
+    epilogue: Callable[[Sums], None] = store_by_tma
+
+
+def make_wgmma() -> cute.TiledMma:
+    """wgmma of 64 × 256 × 16 on each of two warpgroups, one above the other; both operands from shared memory."""
+    k_major = OperandMajorMode.K
+    op = warpgroup.MmaF16BF16Op(BFloat16, Float32, (64, TILE[1]), OperandSource.SMEM, k_major, k_major)
+    return cute.make_tiled_mma(cute.make_mma_atom(op), (2, 1, 1))
+
+
+def make_sums(tCrC: cute.Tensor, tiled_mma: cute.TiledMma, thread: Any, tma: Any, sC: Any, gC: Any) -> Sums:
+    """sC, gC: (tile M, tile N)."""
+    atom = cute.make_copy_atom(warp.StMatrix8x8x16bOp(transpose=False, num_matrices=4), BFloat16)
+    stmatrix = cute.make_tiled_copy_C(atom, tiled_mma)
+    mine = stmatrix.get_slice(thread)
+    row = cute.arch.make_warp_uniform(thread // 32)
+    tSsC, tSgC = boxes(tma, cute.local_tile(sC, BOX, (row, None)), cute.local_tile(gC, BOX, (row, None)))
+    tRrC = cute.make_rmem_tensor(tCrC.shape, BFloat16)
+    return Sums(tCrC, stmatrix, mine.retile(tRrC), mine.partition_D(sC), tma, tSsC, tSgC)
+
+
+@cute.jit
+def make_ring(memory: SmemAllocator, stages: cutlass.Constexpr, readers: cutlass.Constexpr, thread: Int32):
+    """(full, empty): the first of `stages` mbarriers each, ready for 1 arrival and for one of each reader."""
+    full, empty = (memory.allocate_array(Int64, stages) for _ in range(2))
+    if thread == 0:
+        for stage in range(stages):
+            cute.arch.mbarrier_init(full + stage, 1)
+            cute.arch.mbarrier_init(empty + stage, readers)
+        cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+    return full, empty
+
+
+def out_layout(rows: int, columns: int) -> cute.ComposedLayout:
+    """A tile of C in shared memory: 64 columns after the other, rows of 128 bytes swizzled."""
+    atom = warpgroup.make_smem_layout_atom(SmemLayoutAtomKind.K_SW128, BFloat16)
+    return cute.tile_to_shape(atom, (rows, columns), (0, 1))
+
+
+def make_tmas(a: Any, b: Any, c: Any, layout_a: cute.ComposedLayout, layout_b: cute.ComposedLayout) -> tuple[Any, ...]:
+    """(descriptor, coordinates) of A, of B and of C, one after the other. Raises ValueError where TMA has none."""
+    for name, matrix in (("K", a), ("N", c)):
+        if matrix.shape[1] % 8:
+            raise ValueError(f"{name} = {matrix.shape[1]}: TMA wants rows of 16 bytes each, so a multiple of 8")
+    load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
+    bM, bN, bK = TILE
+    return (
+        *cpasync.make_tiled_tma_atom(load, a, cute.slice_(layout_a, (None, None, 0)), (bM, bK)),
+        *cpasync.make_tiled_tma_atom(load, b, cute.slice_(layout_b, (None, None, 0)), (bN, bK)),
+        *cpasync.make_tiled_tma_atom(store, c, out_layout(*BOX), BOX),
+    )
+
+
+@cute.kernel
+def first_kernel(
+    tma_a: cute.CopyAtom,
+    mA: cute.Tensor,
+    tma_b: cute.CopyAtom,
+    mB: cute.Tensor,
+    tma_c: cute.CopyAtom,
+    mC: cute.Tensor,
+    tiled_mma: cute.TiledMma,
+    layout_a: cute.ComposedLayout,
+    layout_b: cute.ComposedLayout,
+    layout_c: cute.ComposedLayout,
+    stages: cutlass.Constexpr,
+    parts: cutlass.Constexpr,
+):
+    bM, bN, bK = TILE
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    m, n = grouped(block, -(-mC.shape[0] // bM), -(-mC.shape[1] // bN))
+    gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, K tiles)
+    gB = cute.local_tile(mB, (bN, bK), (n, None))  # (bN, bK, K tiles)
+    gC = cute.local_tile(mC, (bM, bN), (m, n))  # (bM, bN)
+
+    memory = SmemAllocator()
+    sA = memory.allocate_tensor(BFloat16, layout_a.outer, ALIGNMENT, layout_a.inner)  # (bM, bK, stages)
+    sB = memory.allocate_tensor(BFloat16, layout_b.outer, ALIGNMENT, layout_b.inner)  # (bN, bK, stages)
+    sC = cute.make_tensor(cute.recast_ptr(sA.iterator, layout_c.inner, BFloat16), layout_c.outer)  # over A and B
+    full, empty = make_ring(memory, stages, THREADS // 32, thread)
+
+    tAsA, tAgA = parts.boxes(tma_a, sA, gA)
+    tBsB, tBgB = parts.boxes(tma_b, sB, gB)
+    tCrA, tCrB, tCrC = parts.fragments(tiled_mma, thread // 128 * 128, sA, sB)
+    steps = Steps(
+        k_tiles=cute.size(gA, mode=[2]),
+        stages=stages,
+        stage_bytes=(bM + bN) * bK * 2,
+        full=full,
+        empty=empty,
+        consumers=THREADS // 32,
+        loads_too=cute.arch.make_warp_uniform(thread // 32) == 0,
+        tma_a=tma_a,
+        tAsA=tAsA,
+        tAgA=tAgA,
+        tma_b=tma_b,
+        tBsB=tBsB,
+        tBgB=tBgB,
+        tiled_mma=tiled_mma,
+        tCrA=tCrA,
+        tCrB=tCrB,
+        tCrC=tCrC,
+    )
+    parts.main_loop(steps)
+    parts.epilogue(make_sums(tCrC, tiled_mma, thread, tma_c, sC, gC))
+
+
+def make_first_gemm(parts: Parts = Parts(), stages: int = STAGES) -> Callable[..., None]:
+    """The host function gemm(a, b, c) of these parts, for cute.Tensors of static shape."""
+
+    @cute.jit
+    def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
+        bM, bN, bK = TILE
+        layout_a, layout_b = parts.ring_layout(bM, bK, stages), parts.ring_layout(bN, bK, stages)
+        tmas = make_tmas(a, b, c, layout_a, layout_b)
+        blocks = cute.ceil_div(c.shape[0], bM) * cute.ceil_div(c.shape[1], bN)
+        first_kernel(*tmas, make_wgmma(), layout_a, layout_b, out_layout(bM, bN), stages, parts).launch(
+            grid=(blocks, 1, 1), block=(THREADS, 1, 1)
+        )
+
+    return gemm
