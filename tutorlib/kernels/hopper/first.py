@@ -213,18 +213,16 @@ def out_layout(rows: int, columns: int) -> cute.ComposedLayout:
     return cute.tile_to_shape(atom, (rows, columns), (0, 1))
 
 
-def make_tmas(a: Any, b: Any, c: Any, layout_a: cute.ComposedLayout, layout_b: cute.ComposedLayout) -> tuple[Any, ...]:
-    """(descriptor, coordinates) of A, of B and of C, one after the other. Raises ValueError where TMA has none."""
-    for name, matrix in (("K", a), ("N", c)):
-        if matrix.shape[1] % 8:
-            raise ValueError(f"{name} = {matrix.shape[1]}: TMA wants rows of 16 bytes each, so a multiple of 8")
-    load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
-    bM, bN, bK = TILE
-    return (
-        *cpasync.make_tiled_tma_atom(load, a, cute.slice_(layout_a, (None, None, 0)), (bM, bK)),
-        *cpasync.make_tiled_tma_atom(load, b, cute.slice_(layout_b, (None, None, 0)), (bN, bK)),
-        *cpasync.make_tiled_tma_atom(store, c, out_layout(*BOX), BOX),
-    )
+def described(matrix: cute.Tensor) -> cute.Tensor:
+    """The matrix as TMA's descriptor takes it. Raises ValueError where there can be none.
+
+    The number of rows is left to run time: of a single row, known while this is compiled, nothing would be left in the
+    descriptor, nor of the 127 rows of zeros below it.
+    """
+    rows, columns = matrix.shape
+    if columns % 8:
+        raise ValueError(f"rows of {columns} elements: TMA wants them at multiples of 16 bytes, so a multiple of 8")
+    return cute.make_tensor(matrix.iterator, cute.make_layout((Int32(rows), columns), stride=(columns, 1)))
 
 
 @cute.kernel
@@ -239,13 +237,14 @@ def first_kernel(
     layout_a: cute.ComposedLayout,
     layout_b: cute.ComposedLayout,
     layout_c: cute.ComposedLayout,
+    tiles: cutlass.Constexpr,
     stages: cutlass.Constexpr,
     parts: cutlass.Constexpr,
 ):
     bM, bN, bK = TILE
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
-    m, n = grouped(block, -(-mC.shape[0] // bM), -(-mC.shape[1] // bN))
+    m, n = grouped(block, *tiles)  # of C's tiles (M, N); neighbours have the same rows of B
     gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, K tiles)
     gB = cute.local_tile(mB, (bN, bK), (n, None))  # (bN, bK, K tiles)
     gC = cute.local_tile(mC, (bM, bN), (m, n))  # (bM, bN)
@@ -288,11 +287,27 @@ def make_first_gemm(parts: Parts = Parts(), stages: int = STAGES) -> Callable[..
     @cute.jit
     def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
         bM, bN, bK = TILE
+        load, store = cpasync.CopyBulkTensorTileG2SOp(), cpasync.CopyBulkTensorTileS2GOp()
         layout_a, layout_b = parts.ring_layout(bM, bK, stages), parts.ring_layout(bN, bK, stages)
-        tmas = make_tmas(a, b, c, layout_a, layout_b)
-        blocks = cute.ceil_div(c.shape[0], bM) * cute.ceil_div(c.shape[1], bN)
-        first_kernel(*tmas, make_wgmma(), layout_a, layout_b, out_layout(bM, bN), stages, parts).launch(
-            grid=(blocks, 1, 1), block=(THREADS, 1, 1)
-        )
+        stage_a, stage_b = cute.select(layout_a, [0, 1]), cute.select(layout_b, [0, 1])
+        tma_a, mA = cpasync.make_tiled_tma_atom(load, described(a), stage_a, (bM, bK))
+        tma_b, mB = cpasync.make_tiled_tma_atom(load, described(b), stage_b, (bN, bK))
+        tma_c, mC = cpasync.make_tiled_tma_atom(store, described(c), out_layout(*BOX), BOX)
+        tiles = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)
+        first_kernel(
+            tma_a,
+            mA,
+            tma_b,
+            mB,
+            tma_c,
+            mC,
+            make_wgmma(),
+            layout_a,
+            layout_b,
+            out_layout(bM, bN),
+            tiles,
+            stages,
+            parts,
+        ).launch(grid=(tiles[0] * tiles[1], 1, 1), block=(THREADS, 1, 1))
 
     return gemm
