@@ -427,7 +427,7 @@ EXERCISES = (
         ),
         hints=(
             "What is counted does not depend on the matrix at all.",
-            "Of `step` rows that begin at `at * step`, min(step, size - at * step) are inside, unless that is negative.",
+            "Of the `step` rows from at * step on, min(step, size - at * step) are inside, unless that is negative.",
         ),
     ),
     ValueExercise(

@@ -27,40 +27,59 @@ ALIGNMENT = 1024  # bytes after which a swizzle of 8 rows of 128 bytes begins ag
 
 
 @dataclass(frozen=True)
+class BoxCopy:
+    """An operand's way into shared memory. tma: its descriptor. tXsX: (box, stages); tXgX: (box, K tiles)."""
+
+    tma: cute.CopyAtom
+    tXsX: cute.Tensor
+    tXgX: cute.Tensor
+
+    @property
+    def box_bytes(self) -> int:
+        return cute.size(self.tXsX, mode=[0]) * BFloat16.width // 8
+
+    def load(self, k_tile: Any, stage: Any, full: cute.Pointer) -> None:
+        """Start TMA; the bytes are counted on the mbarrier `full`. cute.copy elects the one thread by itself."""
+        cute.copy(self.tma, self.tXgX[None, k_tile], self.tXsX[None, stage], tma_bar_ptr=full)
+
+
+@dataclass(frozen=True)
 class Steps:
     """What a warp's main loop is made of.
 
-    k_tiles: steps along K. stages: of the ring; stage_bytes: what TMA brings into one.
-    full, empty: the first of `stages` mbarriers each. full: 1 arrival and the bytes that it announces; empty:
-        `consumers` arrivals, one of each warp.
-    loads_too: whether this warp is the one that also loads.
-    tma_a, tma_b: TMA's descriptors; tAgA, tBgB: (box, K tiles), tAsA, tBsB: (box, stages).
+    k_tiles: steps along K. full, empty: the first of `stages` mbarriers each. full: 1 arrival, and the bytes that it
+    announces; empty: `consumers` arrivals, one of each warp. loads_too: whether this warp is the one that also loads.
     tCrA, tCrB: (1, 1, K blocks, stages), descriptors of shared memory. tCrC: ((2, 2, N/8), 1, 1), the sums.
     """
 
     k_tiles: int
-    stages: int
-    stage_bytes: int
     full: cute.Pointer
     empty: cute.Pointer
-    consumers: int
     loads_too: Boolean
-    tma_a: cute.CopyAtom
-    tAsA: cute.Tensor
-    tAgA: cute.Tensor
-    tma_b: cute.CopyAtom
-    tBsB: cute.Tensor
-    tBgB: cute.Tensor
+    a: BoxCopy
+    b: BoxCopy
     tiled_mma: cute.TiledMma
     tCrA: cute.Tensor
     tCrB: cute.Tensor
     tCrC: cute.Tensor
 
+    @property
+    def stages(self) -> int:
+        return cute.size(self.tCrA, mode=[3])
+
+    @property
+    def stage_bytes(self) -> int:
+        """What TMA brings into one stage."""
+        return self.a.box_bytes + self.b.box_bytes
+
+    @property
+    def consumers(self) -> int:
+        return THREADS // 32
+
     def load(self, k_tile: Any, stage: Any) -> None:
-        """Start TMA on the K tile of A and of B; the bytes are counted on full + stage. One thread is elected."""
-        full = self.full + stage
-        cute.copy(self.tma_a, self.tAgA[None, k_tile], self.tAsA[None, stage], tma_bar_ptr=full)
-        cute.copy(self.tma_b, self.tBgB[None, k_tile], self.tBsB[None, stage], tma_bar_ptr=full)
+        """Start TMA on the K tile of A and of B; the bytes are counted on full + stage."""
+        self.a.load(k_tile, stage, self.full + stage)
+        self.b.load(k_tile, stage, self.full + stage)
 
     def multiply(self, stage: Any, first: bool) -> None:
         """Issue the wgmmas of a stage's K blocks; the first stage of all forgets what was in the registers."""
@@ -255,30 +274,18 @@ def first_kernel(
     sC = cute.make_tensor(cute.recast_ptr(sA.iterator, layout_c.inner, BFloat16), layout_c.outer)  # over A and B
     full, empty = make_ring(memory, stages, THREADS // 32, thread)
 
-    tAsA, tAgA = parts.boxes(tma_a, sA, gA)
-    tBsB, tBgB = parts.boxes(tma_b, sB, gB)
-    tCrA, tCrB, tCrC = parts.fragments(tiled_mma, thread // 128 * 128, sA, sB)
     steps = Steps(
-        k_tiles=cute.size(gA, mode=[2]),
-        stages=stages,
-        stage_bytes=(bM + bN) * bK * 2,
-        full=full,
-        empty=empty,
-        consumers=THREADS // 32,
-        loads_too=cute.arch.make_warp_uniform(thread // 32) == 0,
-        tma_a=tma_a,
-        tAsA=tAsA,
-        tAgA=tAgA,
-        tma_b=tma_b,
-        tBsB=tBsB,
-        tBgB=tBgB,
-        tiled_mma=tiled_mma,
-        tCrA=tCrA,
-        tCrB=tCrB,
-        tCrC=tCrC,
+        cute.size(gA, mode=[2]),
+        full,
+        empty,
+        cute.arch.make_warp_uniform(thread // 32) == 0,
+        BoxCopy(tma_a, *parts.boxes(tma_a, sA, gA)),
+        BoxCopy(tma_b, *parts.boxes(tma_b, sB, gB)),
+        tiled_mma,
+        *parts.fragments(tiled_mma, thread // 128 * 128, sA, sB),
     )
     parts.main_loop(steps)
-    parts.epilogue(make_sums(tCrC, tiled_mma, thread, tma_c, sC, gC))
+    parts.epilogue(make_sums(steps.tCrC, tiled_mma, thread, tma_c, sC, gC))
 
 
 def make_first_gemm(parts: Parts = Parts(), stages: int = STAGES) -> Callable[..., None]:
