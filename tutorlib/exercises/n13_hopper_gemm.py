@@ -1,11 +1,13 @@
 """Exercises of notebook 13: TMA, mbarriers and WGMMA, part by part, and the reader's own Hopper kernel."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
 from tutorlib.checking.cute import CuteExercise, require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.hopper import HopperLoopExercise
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.compiling.cute import call_host
 from tutorlib.compiling.errors import CompileFailed
@@ -19,40 +21,7 @@ SHAPES = ((256, 256, 256), (384, 520, 200), (129, 1000, 72), (1, 64, 1000))  # w
 BYTES = 2  # of a bf16
 VECTOR = 8  # elements of 16 bytes, which a swizzle keeps together
 
-# 13.1 ring ------------------------------------------------------------------------------------------------------
-
-
-def ring(step: int, stages: int, producer: bool) -> tuple[int, int]:
-    turn, index = divmod(step, stages)
-    return index, (turn + producer) % 2
-
-
-TURNING = (
-    Mistake(
-        "The phase changes once in a round of the ring, not in every step.",
-        lambda step, stages, producer: (step % stages, (step + producer) % 2),
-    ),
-    Mistake(
-        "That is the consumer's phase. The producer waits for the round before to be over, so its parity is the other.",
-        lambda step, stages, producer: (step % stages, step // stages % 2),
-    ),
-    Mistake(
-        "The two phases are exchanged: fresh barriers are in phase 0, which the consumer waits for. Waiting for 1 "
-        "passes at once.",
-        lambda step, stages, producer: (step % stages, (step // stages + (not producer)) % 2),
-    ),
-    Mistake(
-        "A wait takes a parity, 0 or 1: the round modulo 2.",
-        lambda step, stages, producer: (step % stages, step // stages + producer),
-    ),
-)
-
-
-def steps(producer: bool, rounds: int) -> list[tuple[int, int, bool]]:
-    return [(step, stages, producer) for stages in (1, 2, 3, 4, 7) for step in range(rounds * stages)]
-
-
-# 13.2 ring_layout -----------------------------------------------------------------------------------------------
+# 13.1 ring_layout -----------------------------------------------------------------------------------------------
 
 
 Part = Literal["ring_layout", "boxes", "fragments", "epilogue"]
@@ -187,7 +156,7 @@ def misplaced(places: Places, k: int) -> str:
     return ""
 
 
-# 13.3 tma_bytes -------------------------------------------------------------------------------------------------
+# 13.2 tma_bytes -------------------------------------------------------------------------------------------------
 
 
 def tma_bytes(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, int]) -> tuple[int, int]:
@@ -254,7 +223,7 @@ HOLDING = (
 )
 
 
-# 13.5 boxes, 13.6 fragments -------------------------------------------------------------------------------------
+# 13.3 boxes, 13.5 fragments -------------------------------------------------------------------------------------
 
 
 def several(got: Any, number: int) -> bool:
@@ -311,6 +280,49 @@ class FragmentsExercise(FirstPartExercise):
         if cute.size(sums) != SUMS:
             return f"tCrC has {cute.size(sums)} registers; a thread has {SUMS} of its warpgroup's 64 × 256 sums."
         return ""
+
+
+# 13.6 ring ------------------------------------------------------------------------------------------------------
+
+
+def ring(step: int, stages: int, producer: bool) -> tuple[int, int]:
+    turn, index = divmod(step, stages)
+    return index, (turn + producer) % 2
+
+
+TURNING = (
+    Mistake(
+        "The phase changes once in a round of the ring, not in every step.",
+        lambda step, stages, producer: (step % stages, (step + producer) % 2),
+    ),
+    Mistake(
+        "That is the consumer's phase. The producer waits for the round before to be over, so its parity is the other.",
+        lambda step, stages, producer: (step % stages, step // stages % 2),
+    ),
+    Mistake(
+        "The two phases are exchanged: fresh barriers are in phase 0, which the consumer waits for. Waiting for 1 "
+        "passes at once.",
+        lambda step, stages, producer: (step % stages, (step // stages + (not producer)) % 2),
+    ),
+    Mistake(
+        "A wait takes a parity, 0 or 1: the round modulo 2.",
+        lambda step, stages, producer: (step % stages, step // stages + producer),
+    ),
+)
+
+
+def steps(producer: bool, rounds: int) -> list[tuple[int, int, bool]]:
+    return [(step, stages, producer) for stages in (1, 2, 3, 4, 7) for step in range(rounds * stages)]
+
+
+# 13.7 main_loop -------------------------------------------------------------------------------------------------
+
+
+def with_loop(answer: Answer) -> Callable[..., None]:
+    """The course's kernel with this main loop."""
+    from tutorlib.kernels.hopper.first import Parts, make_first_gemm
+
+    return make_first_gemm(Parts(main_loop=answer))
 
 
 # 13.8 epilogue --------------------------------------------------------------------------------------------------
@@ -388,23 +400,8 @@ HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
 # ----------------------------------------------------------------------------------------------------------------
 
 EXERCISES = (
-    ValueExercise(
-        id="13.1",
-        title="ring",
-        points=2,
-        cases=(
-            equals("the consumer, one round", steps(producer=False, rounds=1), ring, TURNING),
-            equals("the producer, one round", steps(producer=True, rounds=1), ring, TURNING),
-            equals("many rounds", steps(producer=False, rounds=5) + steps(producer=True, rounds=5), ring, TURNING),
-        ),
-        hints=(
-            "The index is the step modulo the number of stages; what is left over counts the rounds.",
-            "In round 0 the consumer waits for phase 0 of `full`, in round 1 for phase 1, in round 2 for 0 again.",
-            "In round 0 nobody has read anything, and the producer must not wait: the phase *before* 0 has parity 1.",
-        ),
-    ),
     RingLayoutExercise(
-        id="13.2",
+        id="13.1",
         title="ring_layout",
         points=3,
         problem=gemm("bf16"),
@@ -417,7 +414,7 @@ EXERCISES = (
         ),
     ),
     ValueExercise(
-        id="13.3",
+        id="13.2",
         title="tma_bytes",
         points=3,
         cases=(
@@ -428,6 +425,18 @@ EXERCISES = (
         hints=(
             "What is counted does not depend on the matrix at all.",
             "Of the `step` rows from at * step on, min(step, size - at * step) are inside, unless that is negative.",
+        ),
+    ),
+    BoxesExercise(
+        id="13.3",
+        title="boxes",
+        points=2,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        requires=HOPPER,
+        hints=(
+            "cpasync.tma_partition(tma, 0, cute.make_layout(1), …): block 0 of a cluster of one.",
+            "It wants the box as one mode: cute.group_modes(s, 0, 2) is ((rows, K), stages).",
         ),
     ),
     ValueExercise(
@@ -445,20 +454,8 @@ EXERCISES = (
             "register = column % 2 + 2 * half + 4 * atom.",
         ),
     ),
-    BoxesExercise(
-        id="13.5",
-        title="boxes",
-        points=2,
-        problem=gemm("bf16"),
-        shapes=SHAPES,
-        requires=HOPPER,
-        hints=(
-            "cpasync.tma_partition(tma, 0, cute.make_layout(1), …): block 0 of a cluster of one.",
-            "It wants the box as one mode: cute.group_modes(s, 0, 2) is ((rows, K), stages).",
-        ),
-    ),
     FragmentsExercise(
-        id="13.6",
+        id="13.5",
         title="fragments",
         points=3,
         problem=gemm("bf16"),
@@ -468,6 +465,44 @@ EXERCISES = (
             "math = tiled_mma.get_slice(thread), then math.partition_A(sA) and tiled_mma.make_fragment_A of that.",
             "The sums: tiled_mma.partition_shape_C((tile M, tile N)) is the shape, cute.make_rmem_tensor makes them.",
             "cute.size(sA, mode=[0]) is the tile's M, cute.size(sB, mode=[0]) its N.",
+        ),
+    ),
+    ValueExercise(
+        id="13.6",
+        title="ring",
+        points=2,
+        cases=(
+            equals("the consumer, one round", steps(producer=False, rounds=1), ring, TURNING),
+            equals("the producer, one round", steps(producer=True, rounds=1), ring, TURNING),
+            equals("many rounds", steps(producer=False, rounds=5) + steps(producer=True, rounds=5), ring, TURNING),
+        ),
+        hints=(
+            "The index is the step modulo the number of stages; what is left over counts the rounds.",
+            "In round 0 the consumer waits for phase 0 of `full`, in round 1 for phase 1, in round 2 for 0 again.",
+            "In round 0 nobody has read anything, and the producer must not wait: the phase *before* 0 has parity 1.",
+        ),
+    ),
+    HopperLoopExercise(
+        id="13.7",
+        title="main_loop",
+        points=6,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        requires=HOPPER,
+        loops="main",
+        build=with_loop,
+        overlapped=True,
+        hints=(
+            "Before the loop the warp that loads too fills all stages there are K tiles for. Then K tile 0: wait for "
+            "full, fence, multiply(…, True), commit.",
+            "Each further step: clone the state, advance it, wait for full, fence, multiply, commit, wait_group(1). "
+            "Now the wgmmas of the step *before* are done: its stage is the one to arrive for and to fill again.",
+            "The K tile for that stage is k_tile - 1 + steps.stages. Wait for empty with the phase of the state before, "
+            "since all warps have arrived for the same round.",
+            "Inside elect_one: mbarrier_arrive_and_expect_tx and mbarrier_arrive. Outside: steps.load. At the end: "
+            "wait_group(0).",
         ),
     ),
     EpilogueExercise(

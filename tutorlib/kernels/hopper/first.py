@@ -289,7 +289,12 @@ def first_kernel(
 
 
 def make_first_gemm(parts: Parts = Parts(), stages: int = STAGES) -> Callable[..., None]:
-    """The host function gemm(a, b, c) of these parts, for cute.Tensors of static shape."""
+    """The host function gemm(a, b, c) of these parts, for cute.Tensors of static shape.
+
+    Raises ValueError for fewer than 2 stages.
+    """
+    if stages < 2:
+        raise ValueError(f"{stages} stage: a tile of C takes the room of two")
 
     @cute.jit
     def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
