@@ -60,8 +60,16 @@ def box(axes: Axes, place: tuple[int, int, int, int], says: str, colour: str, mi
     x, y, width, height = place
     look: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=5", "facecolor": colour, "edgecolor": INK}
     axes.add_patch(FancyBboxPatch((x, y), width, height, linewidth=1.0, **look))
-    at = (x + width / 2, y + height / 2) if middle else (x + width / 2, y + 6)
-    axes.text(*at, says, ha="center", va="center" if middle else "top", size=8, color=INK, linespacing=1.2)
+    axes.text(
+        x + width / 2,
+        y + (height / 2 if middle else 6),
+        says,
+        ha="center",
+        va="center" if middle else "top",
+        size=8,
+        color=INK,
+        linespacing=1.2,
+    )
 
 
 def arrow(axes: Axes, points: Sequence[tuple[int, int]], words: tuple[int, int], says: str, both: bool = False) -> None:

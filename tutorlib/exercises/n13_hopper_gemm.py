@@ -499,8 +499,8 @@ EXERCISES = (
             "full, fence, multiply(…, True), commit.",
             "Each further step: clone the state, advance it, wait for full, fence, multiply, commit, wait_group(1). "
             "Now the wgmmas of the step *before* are done: its stage is the one to arrive for and to fill again.",
-            "The K tile for that stage is k_tile - 1 + steps.stages. Wait for empty with the phase of the state before, "
-            "since all warps have arrived for the same round.",
+            "The K tile for that stage is k_tile - 1 + steps.stages. Wait for empty with the phase of that state: "
+            "it is the round in which all warps arrive.",
             "Inside elect_one: mbarrier_arrive_and_expect_tx and mbarrier_arrive. Outside: steps.load. At the end: "
             "wait_group(0).",
         ),
