@@ -227,9 +227,9 @@ WRONG = {
         derive(fragments, "rounds_every_sum", "Sums in bf16.", swap("Float32", "BFloat16")),
         derive(
             fragments,
-            "half_the_sums",
-            "Registers for 64 rows of the 128.",
-            swap("tile = (cute.size(sA, mode=[0])", "tile = (cute.size(sA, mode=[0]) // 2"),
+            "a_tile_for_each_thread",
+            "As many registers as the tile has sums.",
+            swap("tiled_mma.partition_shape_C(tile)", "tile"),
         ),
         derive(
             fragments,

@@ -94,7 +94,7 @@ class RingLayoutExercise(FirstPartExercise):
             raise WrongKind(f"{answer!r} is not a function.")
         for k in (64, 32, 16):
             try:
-                broken = misplaced(bytes_of(answer, ROWS, k, RING), k)
+                broken = find_misplaced(answer, ROWS, k, RING)
             except CompileFailed as error:
                 return wrong(f"CuTe refuses ring_layout({ROWS}, {k}, {RING}).", str(error))
             if broken:
@@ -103,57 +103,57 @@ class RingLayoutExercise(FirstPartExercise):
 
 
 ROWS, RING = 32, 3
-Places = dict[tuple[int, int, int], int]  # (row, vector, stage) → byte
 
 
-def bytes_of(answer: Answer, rows: int, k: int, stages: int) -> Places:
-    """Where a ring's vectors of 16 bytes begin, as the kernel will lay it: the swizzle works on the pointer.
+def find_misplaced(answer: Answer, rows: int, k: int, stages: int) -> str:
+    """What is wrong with the layout, or "": its shape, or the first 16 bytes that are not where TMA puts them.
 
-    Raises CompileFailed, also where the answer is no swizzled layout of this shape.
+    CUDA driver API, CU_TENSOR_MAP_SWIZZLE_*: rows of w = 128, 64 or 32 bytes follow each other, and in each line of
+    128 bytes the 16-byte units change places with the bits of the address above them: w = 128: 3 bits of the line's
+    number, 64: 2 bits, 32: 1 bit.
+    Raises CompileFailed.
     """
     from cutlass import cute
 
-    seen: Places = {}
+    flaws: list[str] = []
 
     def note(layout: Any) -> None:
         if not isinstance(layout, cute.ComposedLayout):
-            raise TypeError(f"{layout} is not swizzle ∘ layout")
-        if cute.product_each(layout.shape) != (rows, k, stages):
-            raise ValueError(f"its shape is {layout.shape}, not ({rows}, {k}, {stages})")
+            flaws.append("it is a plain layout; TMA and WGMMA want swizzle ∘ layout.")
+            return
+        if (shape := tuple(map(cute.size, layout.shape))) != (rows, k, stages):
+            flaws.append(f"it has the shape {shape}.")
+            return
         swizzle, outer = layout.inner, layout.outer
         for row, vector, stage in product(range(rows), range(k // VECTOR), range(stages)):
             offset = BYTES * int(outer((row, vector * VECTOR, stage)))
-            seen[row, vector, stage] = swizzled(offset, swizzle.num_bits, swizzle.num_base, swizzle.num_shift)
+            got = swizzled(offset, swizzle.num_bits, swizzle.num_base, swizzle.num_shift)
+            if got != (want := place_by_tma((stage * rows + row) * k * BYTES + vector * 16, k * BYTES)):
+                flaws.append(
+                    f"row {row}, columns {vector * VECTOR} to {vector * VECTOR + 7}, stage {stage} should begin at "
+                    f"byte {want}, and begin at byte {got}." + (IN_BYTES if got % 16 else "")
+                )
 
     @cute.jit
     def host() -> None:
         note(answer(rows, k, stages))
 
     call_host(host)
-    return seen
+    return flaws[0] if flaws else ""
+
+
+IN_BYTES = " The swizzle belongs to the pointer and counts bytes: the lowest 4 bits stay."
+
+
+def place_by_tma(byte: int, width: int) -> int:
+    """Where TMA puts the 16 bytes that begin at this byte of a box whose rows have a width of 128, 64 or 32 bytes."""
+    lines = {128: 8, 64: 4, 32: 2}[width]
+    return byte ^ byte // 128 % lines * 16
 
 
 def swizzled(offset: int, bits: int, base: int, shift: int) -> int:
     """Swizzle⟨bits, base, shift⟩: XORs `bits` bits, `shift` above, onto those from `base` on."""
     return offset ^ (offset >> shift & ((1 << bits) - 1) << base)
-
-
-def misplaced(places: Places, k: int) -> str:
-    """The first vector that is not where TMA puts it and WGMMA looks for it, as a sentence; or "".
-
-    CUDA driver API, CU_TENSOR_MAP_SWIZZLE_*: rows of w = 128, 64 or 32 bytes follow each other, and in each line of
-    128 bytes the 16-byte units change places with the bits of the address above them: w = 128: 3 bits of the line's
-    number, 64: 2 bits, 32: 1 bit.
-    """
-    width = k * BYTES
-    bits = {128: 3, 64: 2, 32: 1}[width]
-    for (row, vector, stage), got in places.items():
-        plain = (stage * ROWS + row) * width + vector * 16
-        want = plain ^ (plain // 128 % (1 << bits)) * 16
-        if got != want:
-            where = f"row {row}, columns {vector * VECTOR} to {vector * VECTOR + 7}, stage {stage}"
-            return f"{where} should begin at byte {want}, and begin at byte {got}."
-    return ""
 
 
 # 13.2 tma_bytes -------------------------------------------------------------------------------------------------
