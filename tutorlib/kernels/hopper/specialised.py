@@ -12,6 +12,7 @@ import cutlass
 from cutlass import Float32, Int32, Int64, cute
 from cutlass.cute.nvgpu import cpasync, warpgroup
 from cutlass.memory import SmemAllocator
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tutorlib.kernels.hopper.config import MMA_M, SMEM_ALIGNMENT, WARPGROUP, HopperConfig
 from tutorlib.kernels.hopper.epilogue import make_stores
@@ -63,6 +64,43 @@ class RoleSteps:
 
 
 Role = Callable[[RoleSteps], None]
+
+
+@cute.jit
+def load_steps(steps: RoleSteps) -> None:
+    """The producer warp's loop: fill every stage as soon as it is empty."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+        steps.load(k_tile, state.index)
+        state.advance()
+
+
+@cute.jit
+def multiply_steps(steps: RoleSteps) -> None:
+    """The loop of a warp that multiplies: one step is under way while the next is issued."""
+    state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
+    warpgroup.fence()
+    steps.multiply(state.index, True)
+    warpgroup.commit_group()
+    before = state.clone()
+    state.advance()
+    for _ in cutlass.range(steps.k_tiles - 1, unroll=1):
+        cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
+        warpgroup.fence()
+        steps.multiply(state.index, False)
+        warpgroup.commit_group()
+        warpgroup.wait_group(1)
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive(steps.empty + before.index)
+        before = state.clone()
+        state.advance()
+    warpgroup.wait_group(0)
+    with cute.arch.elect_one():
+        cute.arch.mbarrier_arrive(steps.empty + before.index)
 
 
 @dataclass(frozen=True)
@@ -179,7 +217,7 @@ def make_specialised(config: HopperConfig, produce: Role, consume: Role) -> Call
         layout_a, layout_b = stage_layout(bM, config), stage_layout(bN, config)
         tma_a, mA = make_load(a, layout_a, 1)
         tma_b, mB = make_load(b, layout_b, 1)
-        # A box beside C must not be taken for the only one, as it is where a layout knows that there is one: so it does not.
+        # A layout that knows of one box only would take a box beside C for that one: so it does not know.
         unknown = cute.make_layout((Int32(m), Int32(n)), stride=c.stride)
         tma_c, mC = make_store(cute.make_tensor(c.iterator, unknown), config)
         specialised_kernel(
