@@ -1,17 +1,15 @@
 """Exercises of notebook 14: two roles, registers, clusters, persistent blocks, stream-K, FP8, what to choose when."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from math import ceil, isclose
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.chosen import ChosenExercise
-from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.exercise import Answer, WrongKind
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.hopper import HopperLoopExercise
 from tutorlib.checking.values import Case, Mistake, ValueExercise, attempt, equals, law, shorten
-from tutorlib.machine.features import WGMMA
-from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.models import l2, work
 from tutorlib.models.work import Sm
 from tutorlib.problems.catalogue import gemm
@@ -39,25 +37,32 @@ CLUSTERS: tuple[Pair, ...] = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (2, 4))
 # 14.1 and 14.2 produce, consume ---------------------------------------------------------------------------------
 
 
-def whole_kernel(answer: Answer, role: str) -> Callable[..., None]:
-    """The host function gemm(a, b, c) with the answer as one of its two roles."""
-    from tutorlib.kernels.hopper import specialised
+def with_producer(produce: Answer) -> Callable[..., None]:
+    """The host function gemm(a, b, c) with this producer and the course's consumers."""
     from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.kernels.hopper.specialised import make_specialised
 
-    roles = {"produce": specialised.load_steps, "consume": specialised.multiply_steps, role: answer}
-    return specialised.make_specialised(HopperConfig(), **roles)
+    return make_specialised(HopperConfig(), produce, own_consumer())
 
 
-@dataclass(frozen=True, kw_only=True)
-class RoleExercise(CuteExercise):
-    """One of the two loops, in the kernel whose other loop is the course's."""
+def with_consumer(consume: Answer) -> Callable[..., None]:
+    """The host function gemm(a, b, c) with these consumers and the course's producer."""
+    from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.kernels.hopper.specialised import make_specialised
 
-    role: str
+    return make_specialised(HopperConfig(), own_producer(), consume)
 
-    def accept(self, answer: Answer) -> CuteLauncher:
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
-        return super().accept(whole_kernel(answer, self.role))
+
+def own_producer() -> Answer:
+    from tutorlib.kernels.hopper.specialised import load_steps
+
+    return load_steps
+
+
+def own_consumer() -> Answer:
+    from tutorlib.kernels.hopper.specialised import multiply_steps
+
+    return multiply_steps
 
 
 # 14.3 register_split --------------------------------------------------------------------------------------------
@@ -282,7 +287,7 @@ WALK = (
         "Blocks of one cluster work on one cluster tile together: the tile's number follows from the cluster's number.",
         lambda block, cluster, clusters, grid, group: [
             (m * cluster[0] + block % cluster[0], n * cluster[1] + block // cluster[0] % cluster[1])
-            for m, n in (l2.grouped(tile, *grid, group) for tile in range(block, grid[0] * grid[1], clusters))
+            for m, n in walk(block, (1, 1), clusters, grid, group)
         ],
     ),
     Mistake(
@@ -492,15 +497,15 @@ def costs(name: str, shapes: tuple[Tile, ...], *configs: dict[str, Any]) -> Case
 
 
 EXERCISES = (
-    RoleExercise(
+    HopperLoopExercise(
         id="14.1",
         title="produce",
         points=4,
         problem=gemm("bf16"),
         shapes=SHAPES,
-        role="produce",
-        needs=WGMMA,
-        requires=("wgmma", "mbarrier", "cp.async.bulk.tensor"),
+        loops="produce",
+        build=with_producer,
+        other=own_consumer,
         hints=(
             "For each K tile: wait until its stage is empty, say how many bytes will come, start the loads.",
             "A producer's pipeline state starts with phase 1, so that the first wait for each stage passes at once.",
@@ -509,7 +514,7 @@ EXERCISES = (
             "steps.load(k_tile, state.index), state.advance().",
         ),
     ),
-    RoleExercise(
+    HopperLoopExercise(
         id="14.2",
         title="consume",
         points=5,
@@ -517,9 +522,10 @@ EXERCISES = (
         shapes=SHAPES,
         bench_shape=BENCH,
         tiers=(0.9,),
-        role="consume",
-        needs=WGMMA,
-        requires=("wgmma", "mbarrier", "cp.async.bulk.tensor"),
+        loops="consume",
+        build=with_consumer,
+        other=own_producer,
+        overlapped=True,
         hints=(
             "The first K tile stands before the loop, since steps.multiply wants to know it as a plain True or False.",
             "Each step: wait for full[stage], fence, multiply, commit; then wait_group(1), so that the multiplication "
