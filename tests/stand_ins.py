@@ -43,7 +43,9 @@ class OnTorch:
         return lambda: self.kernel(*work.tensors)
 
 
-def led_in(kernels: Sequence[Call], baselines: Sequence[Call], refresh: Call, spoil: Call, verify: Call) -> Times:
+def led_in(
+    kernels: Sequence[Call], baselines: Sequence[Call], refresh: Call, spoil: Call, verify: Call, pairs: int
+) -> Times:
     """Stands in for bench.paired: each round leads in, spoils, then calls what would be timed."""
     for _ in range(3):
         refresh()

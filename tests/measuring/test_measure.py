@@ -70,7 +70,7 @@ class TestNoise:
         def give(*measurements):
             waiting, taken = list(measurements), []
 
-            def measure_once(problem, launcher, shape):
+            def measure_once(problem, launcher, shape, regime, pairs):
                 taken.append(waiting.pop(0))
                 return taken[-1]
 

@@ -42,7 +42,7 @@ class TestSummary:
         assert (
             str(m)
             == repr(m)
-            == ("16384×16384 fp32: 500.0 µs (500.0 to 500.0), 4.29 TB/s, 0.980 of torch copy_'s speed")
+            == ("16384×16384 fp32, cool: 500.0 µs (500.0 to 500.0), 4.29 TB/s, 0.980 of torch copy_'s speed")
         )
 
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from tests.stand_ins import MACHINE, multiplied
+from tests.stand_ins import H200, MACHINE, multiplied
 from tutorlib.cli import app
-from tutorlib.machine import versions
+from tutorlib.machine import device, versions
 from tutorlib.measuring import counters, results, sweeps
 from tutorlib.measuring.results import NoData, all_sweep_results
 from tutorlib.measuring.sweeps import sweep as sweeping
@@ -21,6 +21,10 @@ class Named:
 
     def __init__(self, name):
         self.tflops = 100 if name == "slow" else 400
+
+
+def measured(problem, launcher, shape, regime, pairs):
+    return multiplied(shape, launcher.tflops)
 
 
 def sweep_of(*names, sizes=(512, 1024, 2048), smem=0, counters=(), **facts):
@@ -36,7 +40,10 @@ def h200(monkeypatch, tmp_path):
     monkeypatch.setattr(
         torch.cuda, "get_device_properties", lambda _: SimpleNamespace(shared_memory_per_block_optin=227 * 1024)
     )
-    monkeypatch.setattr(sweeping, "measure", lambda problem, launcher, shape: multiplied(shape, launcher.tflops))
+    monkeypatch.setattr(device, "gpu", lambda: H200)
+    monkeypatch.setattr(sweeping, "call_once", lambda problem, launcher, shape: None)
+    monkeypatch.setattr(sweeping, "context_broken", lambda: False)
+    monkeypatch.setattr(sweeping, "measure", measured)
     monkeypatch.setattr(results, "SWEEPS", tmp_path / "sweeps")
 
 
@@ -96,7 +103,7 @@ class TestTheCommand:
     def test_it_prints_each_point_and_keeps_them(self, command):
         done = command(sweep_of("slow", sizes=(512,)))
         line, wrote = done.output.splitlines()
-        assert line.startswith("slow, 512×512×512 bf16: ")
+        assert line.startswith("slow, 512×512×512 bf16, cool: ")
         assert line.endswith("100 TFLOP/s, 0.125 of cuBLAS's speed")
         assert wrote.endswith("h200_gemm_rungs.json")
         (found,) = all_sweep_results("gemm_rungs")

@@ -13,6 +13,12 @@ SWEEPS = {
     "tile_rungs": "cutile",
     "tile_fp8": "cutile",
     "tile_space": "cutile",
+    "gemm_any": "hopper",
+    "hopper_levers": "hopper",
+    "hopper_sustained": "hopper",
+    "hopper_k": "hopper",
+    "hopper_fp8": "hopper",
+    "hopper_timeline": "hopper",
 }
 
 

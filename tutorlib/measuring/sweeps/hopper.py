@@ -1,0 +1,234 @@
+"""The sweeps of notebooks 13 and 14, on GPUs that have WGMMA. Together they take 200 s of an H200."""
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+from tutorlib.compiling.spec import DType
+from tutorlib.kernels.hopper.choose import choose
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.nvidia_example import NvidiaHopper, is_here
+from tutorlib.machine import device
+from tutorlib.machine.features import WGMMA
+from tutorlib.measuring.launchers import ChosenLauncher, HopperLauncher
+from tutorlib.measuring.measure import measure
+from tutorlib.measuring.stamps import block_of, cycles_of
+from tutorlib.measuring.sweeps.gemm import SQUARES
+from tutorlib.measuring.sweeps.sweep import Candidate, Sweep
+from tutorlib.problems.catalogue import gemm, gemm_block_scaled, gemm_fp8
+from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.work import Work, new_generator
+
+PAIRS = 24  # in each measurement: ratios are told apart to 0.2 %, in half the time of the 40 of a grade
+LARGE = tuple((n, n, n) for n in (8192, 4096, 2048))
+
+# What notebook 14 adds to notebook 13's kernel, one by one. Its order is that of the table.
+LEVERS: dict[str, dict[str, Any]] = {
+    "warp-specialised": {"schedule": "cooperative"},
+    "persistent": {"persistent": True},
+    "multicast": {"cluster": (2, 1)},
+    "deferred stores": {"defer_stores": True},
+    "tile order": {"raster": "m", "snake": True, "zigzag": True},
+    "stream-K": {"stream_k": True},
+    "polling": {"polls": True},
+}
+PLAIN: dict[str, Any] = {"schedule": "plain", "persistent": False}
+
+SPECIALISED = ("warp-specialised", "persistent")
+TOGETHER = (*SPECIALISED, "multicast", "deferred stores")
+STACKS: tuple[tuple[str, ...], ...] = (
+    # each on top of the ones before it
+    (),
+    *(SPECIALISED[:1], SPECIALISED, TOGETHER[:3], TOGETHER),
+    *((*TOGETHER, "tile order"), (*TOGETHER, "stream-K"), (*TOGETHER, "tile order", "stream-K")),
+    # alone, where the plain kernel can have them; the others on the first that can
+    *(("persistent",), ("multicast",), (*SPECIALISED, "deferred stores"), (*SPECIALISED, "stream-K")),
+    # and once more at the end, where few clocks are left to gain
+    (*TOGETHER, "polling"),
+)
+
+
+def levered(levers: tuple[str, ...]) -> HopperConfig:
+    """The plain kernel with these levers pulled."""
+    overrides = dict(PLAIN)
+    for lever in levers:
+        overrides |= LEVERS[lever]
+    return HopperConfig(**overrides)
+
+
+def changed(config: HopperConfig) -> dict[str, Any]:
+    """The fields in which a configuration differs from the default one, as JSON has them."""
+    fields, default = asdict(config), asdict(HopperConfig())
+    return {name: value for name, value in fields.items() if value != default[name]}
+
+
+def on_hopper(
+    name: str,
+    config: HopperConfig,
+    problem: Problem | None = None,
+    inspect: Callable[[Shape], dict[str, Any]] | None = None,
+    **facts: Any,
+) -> Candidate:
+    """The kernel with this configuration, as a candidate."""
+    return Candidate(
+        name,
+        HopperLauncher(config),
+        config.smem_bytes,
+        {"config": changed(config), **facts},
+        needs=WGMMA,
+        problem=problem,
+        inspect=inspect,
+    )
+
+
+def self_configuring(name: str = "chosen", dtype: DType = "bf16") -> Candidate:
+    """The kernel that chooses its configuration by itself; the point says which one it chose."""
+
+    def choice(shape: Shape) -> dict[str, Any]:
+        m, n, k = shape
+        return {"config": changed(choose(m, n, k, device.need_gpu().sms, dtype))}
+
+    return Candidate(name, ChosenLauncher(), needs=WGMMA, inspect=choice)
+
+
+# Any shape ------------------------------------------------------------------------------------------------------
+
+SEED = 2026
+RANDOM_SHAPES = 40
+LEAST, MOST, STEP = 128, 8192, 8
+
+
+def random_shapes(seed: int, count: int = RANDOM_SHAPES) -> tuple[Shape, ...]:
+    """Shapes whose M, N and K are drawn from LEAST to MOST so that each doubling is as likely, multiples of STEP."""
+    draw = random.Random(seed)
+
+    def size() -> int:
+        drawn = math.exp(draw.uniform(math.log(LEAST), math.log(MOST)))
+        return min(max(STEP * round(drawn / STEP), LEAST), MOST)
+
+    return tuple((size(), size(), size()) for _ in range(count))
+
+
+def gemm_any() -> Sweep:
+    """The self-configuring GEMM at the ladder's squares and at random shapes."""
+    facts = {"seed": SEED, "random": [list(shape) for shape in random_shapes(SEED)]}
+    return Sweep(
+        gemm("bf16"), (self_configuring(),), (*SQUARES, *random_shapes(SEED)), pairs=PAIRS, seconds=45, facts=facts
+    )
+
+
+# Levers ---------------------------------------------------------------------------------------------------------
+
+
+def traced(config: HopperConfig) -> Callable[[Shape], dict[str, Any]]:
+    """Looks at a kernel from inside, at the shape in the middle: cycles of its steps, by stamps in every block."""
+
+    def cycles(shape: Shape) -> dict[str, Any]:
+        if shape != LARGE[1]:
+            return {}
+        launcher = HopperLauncher(replace(config, trace=True))
+        work = Work(gemm("bf16"), shape)
+        work.refill(new_generator())
+        call = launcher.on(work)
+        for _ in range(3):
+            call()
+        return {"cycles": cycles_of(launcher.events[shape])}
+
+    return cycles
+
+
+def hopper_levers() -> Sweep:
+    """Each lever alone and on top of others, in both orders where two interact; ping-pong in place of a shared tile.
+
+    A candidate's levers are a fact, so that gains are ratios of points: with a lever over without it.
+    """
+    candidates = [
+        on_hopper(" + ".join(levers) or "plain", levered(levers), inspect=traced(levered(levers)), levers=list(levers))
+        for levers in STACKS
+    ]
+    pingpong = HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1))
+    candidates.append(on_hopper("ping-pong, 128×192, multicast", pingpong, inspect=traced(pingpong)))
+    return Sweep(gemm("bf16"), tuple(candidates), LARGE, pairs=PAIRS, seconds=60)
+
+
+def hopper_sustained() -> Sweep:
+    """What is left of the gains under the power limit, with watts and joules."""
+    candidates = (
+        on_hopper("plain", levered(())),
+        on_hopper("deferred stores", levered(TOGETHER)),
+        on_hopper("stream-K", levered((*TOGETHER, "stream-K"))),
+        self_configuring(),
+    )
+    return Sweep(gemm("bf16"), candidates, LARGE, regime="sustained", seconds=55)
+
+
+# K, as in the launch talk of CUTLASS 4.0 --------------------------------------------------------------------------
+
+
+def hopper_k() -> Sweep:
+    """Two sweeps over K, at M = N = 8192 and 2048, in fp16; NVIDIA's example too where TUTORLIB_CUTLASS has it."""
+    problem = gemm("fp16")
+    shapes = [(n, n, k) for k in (8192, 4096, 2048, 1024, 512, 256) for n in (8192, 2048)] + [(2048, 2048, 16384)]
+    candidates = [on_hopper("13 plain", replace(levered(()), dtype="fp16")), self_configuring("14 chosen", "fp16")]
+    if is_here():
+        candidates.append(Candidate("NVIDIA's dense_gemm", NvidiaHopper(), needs=WGMMA))
+    return Sweep(problem, tuple(candidates), tuple(shapes), pairs=16, seconds=30)
+
+
+# FP8 ------------------------------------------------------------------------------------------------------------
+
+FP8_SHAPE = (320, 32576, 7168)
+
+
+def hopper_fp8() -> Sweep:
+    """320×32576×7168 in e4m3: with one scale for each matrix, and with DeepGEMM's block scales."""
+    tile = partial(HopperConfig, dtype="e4m3", transposed=True)
+    one_scale: Mapping[str, HopperConfig] = {
+        "256×160, multicast": tile((256, 160, 128), cluster=(1, 2), scaled=True),
+        "256×160": tile((256, 160, 128), scaled=True),
+        "128×160, multicast, deferred stores": tile((128, 160, 128), cluster=(1, 2), scaled=True, defer_stores=True),
+        "128×160, ping-pong": tile((128, 160, 128), "pingpong", scaled=True),
+        "128×160, ping-pong, multicast": tile((128, 160, 128), "pingpong", cluster=(1, 2), scaled=True),
+        "chosen": replace(choose(*FP8_SHAPE, dtype="e4m3"), scaled=True),
+    }
+    block_scales: Mapping[str, HopperConfig] = {
+        "block scales, 128×160": tile((128, 160, 128), block_scaled=True),
+        "block scales, 128×160, multicast": tile((128, 160, 128), cluster=(1, 2), block_scaled=True),
+        "block scales, 128×112": tile((128, 112, 128), block_scaled=True),
+    }
+    scaled, contract = gemm_fp8(), gemm_block_scaled()
+    candidates = [on_hopper(name, config, scaled, scales="tensor") for name, config in one_scale.items()]
+    candidates += [on_hopper(name, config, contract, scales="block") for name, config in block_scales.items()]
+    return Sweep(scaled, tuple(candidates), (FP8_SHAPE,), pairs=PAIRS, seconds=25)
+
+
+# What the warps did ----------------------------------------------------------------------------------------------
+
+TIMELINE_SHAPE = (4096, 4096, 4096)
+K_TILES = 12  # of a block, that a picture has room for: the last of its first tile, the first of its second
+
+
+def hopper_timeline() -> Sweep:
+    """Stamps of three kernels, around the first time that a block goes on to its next tile; and what stamping costs."""
+    problem = gemm("bf16")
+    kernels = {
+        "plain": levered(("persistent",)),
+        "cooperative": levered(SPECIALISED),
+        "ping-pong": HopperConfig((128, 192, 64), "pingpong"),
+    }
+
+    def stamped(config: HopperConfig, shape: Shape) -> dict[str, Any]:
+        launcher = HopperLauncher(replace(config, trace=True))
+        measured = measure(problem, launcher, shape, pairs=PAIRS)
+        events = launcher.events[shape]
+        return {
+            "stamped_us": measured.median_us,
+            "cycles": cycles_of(events),
+            "stamps": block_of(events, K_TILES, config.specialised),
+        }
+
+    candidates = tuple(on_hopper(name, config, inspect=partial(stamped, config)) for name, config in kernels.items())
+    return Sweep(problem, candidates, (TIMELINE_SHAPE,), pairs=PAIRS, seconds=15)
