@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
@@ -12,6 +12,7 @@ from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA, Feature, cute_target
+from tutorlib.measuring.launchers import HopperLauncher
 from tutorlib.measuring.measure import WrongWhenTimed, measure
 from tutorlib.measuring.measurement import Measurement
 from tutorlib.measuring.recorded import recorded
@@ -28,19 +29,16 @@ FAR_OFF = 2.0  # times the model's best: further off, a choice is wrong whatever
 
 
 @dataclass
-class ChosenLauncher:
+class AnswerLauncher:
     """kernels.hopper's GEMM in the configuration that `choose` gives for the shape at hand."""
 
     choose: Choose
-    _launches: dict[Shape, Callable[..., None]] = field(default_factory=dict)
+    _launchers: "dict[HopperConfig, HopperLauncher]" = field(default_factory=dict)
 
     def on(self, work: Work) -> Call:
-        from tutorlib.kernels.hopper.launch import launcher
-
-        if work.shape not in self._launches:
-            m, n, k = work.shape
-            self._launches[work.shape] = launcher(self.choose(m, n, k), m, n, k)
-        return partial(self._launches[work.shape], *work.tensors)
+        m, n, k = work.shape
+        config = self.choose(m, n, k)
+        return self._launchers.setdefault(config, HopperLauncher(config)).on(work)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,18 +57,18 @@ class ChosenExercise(KernelExercise):
     def sizes(self) -> tuple[Shape, ...]:
         return (*self.shapes, *self.timed)
 
-    def accept(self, answer: Answer) -> ChosenLauncher:
+    def accept(self, answer: Answer) -> AnswerLauncher:
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
         if self.by_shape:
-            return ChosenLauncher(answer)
+            return AnswerLauncher(answer)
         config, fault = attempt(answer, ())
         if fault:
             raise WrongKind(fault.what)
-        return ChosenLauncher(lambda m, n, k: config)
+        return AnswerLauncher(lambda m, n, k: config)
 
-    def examine(self, kernel: ChosenLauncher) -> Verdict | None:
-        """Every shape has a configuration that is not far off by the course's model; all of them compile."""
+    def examine(self, kernel: AnswerLauncher) -> Verdict | None:
+        """Every shape has a configuration; where it is timed, one that compiles and is not far off by the model."""
         from tutorlib.kernels.hopper.choose import choose, cost
 
         chosen: dict[HopperConfig, Shape] = {}
@@ -80,30 +78,31 @@ class ChosenExercise(KernelExercise):
                 return wrong(fault.what)
             if not_one := why_not_one(config):
                 return wrong(f"for {by(shape)} it returns {shorten(config)}: {not_one}.")
-            chosen.setdefault(config, shape)
-            best = choose(*shape)
-            expected, least = cost(config, *shape), cost(best, *shape)
-            if shape in self.timed and expected > FAR_OFF * least:
-                return wrong(
-                    f"for {by(shape)} the course's model expects {expected:,.0f} µs of {shown(config)}, "
-                    f"and {least:,.0f} µs of {shown(best)}."
-                )
+            if shape in self.timed:
+                chosen.setdefault(config, shape)
+                best = choose(*shape)
+                expected, least = cost(config, *shape), cost(best, *shape)
+                if expected > FAR_OFF * least:
+                    return wrong(
+                        f"for {by(shape)} the course's model expects {expected:,.0f} µs of {shown(config)}, "
+                        f"and {least:,.0f} µs of {shown(best)}."
+                    )
         for config, shape in chosen.items():
             compiled = compile_chosen(config)
             if compiled.spill_bytes:
                 return wrong(f"for {by(shape)}: {shown(config)} spills {compiled.spill_bytes} bytes in each thread.")
         return None
 
-    def compile_for(self, kernel: ChosenLauncher, arch: str) -> Compiled:
+    def compile_for(self, kernel: AnswerLauncher, arch: str) -> Compiled:
         return compile_chosen(kernel.choose(*self.sizes[-1]))
 
     def unrun(self, why: str) -> Verdict:
         return compiled_not_run((cute_target(CAPABILITY),), why)
 
-    def launcher(self, kernel: ChosenLauncher) -> ChosenLauncher:
+    def launcher(self, kernel: AnswerLauncher) -> AnswerLauncher:
         return kernel
 
-    def run(self, kernel: ChosenLauncher) -> Verdict:
+    def run(self, kernel: AnswerLauncher) -> Verdict:
         verdict = super().run(kernel)
         return self.time_all(kernel) if verdict.points == self.points and self.timed else verdict
 

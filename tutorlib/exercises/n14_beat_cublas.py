@@ -430,7 +430,7 @@ def cost(config: "HopperConfig", m: int, n: int, k: int, sm: Sm) -> float:
         m, n = n, m
     (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
     smem, from_l2 = step_bytes(config.tile, config.cluster)
-    step = max(2 * tile_m * tile_n * tile_k / sm.flops, smem / sm.smem_bytes, from_l2 / sm.l2_bytes)
+    step = max(2 * tile_m * tile_n * tile_k / sm.flops, smem / sm.smem_bytes) + from_l2 / sm.l2_bytes
     tiles = ceil(m / (tile_m * cluster_m)) * ceil(n / (tile_n * cluster_n))
     k_tiles, clusters, area = ceil(k / tile_k), sm.sms // (cluster_m * cluster_n), tile_m * tile_n / (128 * 256)
     if config.stream_k:
@@ -449,8 +449,8 @@ def with_changes(**changes: float) -> Answer:
 
 FORGETS: tuple[tuple[str, Answer], ...] = (
     ("You forget the start: launch, first loads and last stores are there at every size.", with_changes(start=0.0)),
-    ("L2 feeds all SMs at once, and may be what a step takes longest for.", with_changes(l2_bytes=1e9)),
-    ("Shared memory may be what a step takes longest for.", with_changes(smem_bytes=1e9)),
+    ("Bytes from L2 make a step longer, too: one cycle for every sm.l2_bytes.", with_changes(l2_bytes=1e12)),
+    ("Shared memory may take longer for a step than the tensor cores.", with_changes(smem_bytes=1e12)),
     ("Between two tiles the tensor cores pause: sm.store cycles in each round.", with_changes(store=0.0)),
     ("Device memory has to deliver A and B and to take C, whatever the SMs do.", with_changes(hbm_bytes=1e12)),
     ("Stream-K is not free: a part of a tile is given away and added, sm.share cycles.", with_changes(share=0.0)),
@@ -678,7 +678,7 @@ EXERCISES = (
             costs("little arithmetic", ((8192, 8192, 64), (64, 8192, 8192)), {}, {"tile": (64, 256, 64)}),
         ),
         hints=(
-            "A step along K takes as long as the slowest of three: tensor cores, shared memory, L2.",
+            "A step takes as long as the slower of tensor cores and shared memory, and then what L2 adds.",
             "rounds is ceil(tiles / clusters) for whole tiles, tiles / clusters for stream-K, where no part is shorter "
             "than 4 K tiles: at least 4 / k_tiles.",
             "cycles = rounds * (k_tiles * step + sm.store * area) + what sharing costs; sm.start + cycles / sm.clock, "

@@ -34,7 +34,8 @@ class Sm:
     """One SM of an H200 at GEMM, with its share of what all SMs share; fitted to times of the levers measured there.
 
     sms: of the GPU. flops: of the tensor cores in a cycle, bf16; the datasheet's 4,096 are never quite reached.
-    smem_bytes: in a cycle, of shared memory, read and written. l2_bytes: in a cycle, from L2 while all SMs ask.
+    smem_bytes: in a cycle, of shared memory, read and written; the datasheet's.
+    l2_bytes: from L2, for each cycle by which they make a step longer, though they come beside its multiplication.
     clock: cycles in a µs. hbm_bytes: in a µs, of device memory, for the whole GPU.
     start: µs from the launch to the first multiplication, and from the last store to the kernel's end.
     store, share: cycles for a tile of 128×256, and in proportion for others: between its last multiplication and the
@@ -42,11 +43,11 @@ class Sm:
     """
 
     sms: int = 132
-    flops: float = 3_520.0
+    flops: float = 3_850.0
     smem_bytes: float = 128.0
-    l2_bytes: float = 42.0
+    l2_bytes: float = 360.0
     clock: float = 1_850.0
     hbm_bytes: float = 4.2e6
     start: float = 6.0
-    store: float = 400.0
+    store: float = 200.0
     share: float = 12_000.0
