@@ -51,5 +51,5 @@ def first_weakness(rehearsals: Iterable[tuple[str, Callable[[], str]]]) -> Verdi
         except Exception as error:
             raise NotRehearsed(f"{type(error).__name__}: {error}") from error
         if weakness:
-            return wrong(f"rehearsed with {said}:", weakness)
+            return wrong(f"rehearsed with {said}:", *weakness.split("\n"))
     return None

@@ -82,17 +82,15 @@ class MBarrier:
         """What would complete the current phase, and what has come."""
         phase, parts = self.phases[-1], []
         if self.pending:
-            came = ", ".join(f"{number} of {who}" for who, number in phase.arrivals.items())
-            parts.append(f"{self.pending} of {count(self.awaited, 'arrival')}{f' (it has {came})' if came else ''}")
+            parts.append(f"{self.pending} of {count(self.awaited, 'arrival')}")
+            if phase.arrivals:
+                parts[-1] += f" (it has {self.came(-1)})"
         if self.bytes > 0:
             parts.append(f"{self.bytes:,} bytes ({phase.expected:,} are expected, {phase.landed:,} have landed)")
         if self.bytes < 0:
-            parts.append(f"an expect_tx of {-self.bytes:,} more bytes, which have landed")
+            parts.append(f"an expect_tx of the {-self.bytes:,} bytes that have landed")
         return " and ".join(parts)
 
-    def completed_by(self, number: int) -> str:
-        """What completed a phase, in words."""
-        phase = self.phases[number]
-        came = ", ".join(f"{number} of {who}" for who, number in phase.arrivals.items())
-        expected = f" and {count(phase.expected, 'byte')}" if phase.expected else ""
-        return f"{count(sum(phase.arrivals.values()), 'arrival')} ({came}){expected}"
+    def came(self, number: int) -> str:
+        """The arrivals in a phase: "3 of warpgroup 0, 4 of warpgroup 1"."""
+        return ", ".join(f"{number} of {who}" for who, number in self.phases[number].arrivals.items())

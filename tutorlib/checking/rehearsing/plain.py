@@ -9,6 +9,8 @@ from types import FrameType, FunctionType
 from typing import Any, NamedTuple
 from unittest import mock
 
+HERE = str(Path(__file__).parent)
+
 
 class Hazard(Exception):
     """The orders allow a wrong result. The message says which, for the reader."""
@@ -35,7 +37,7 @@ def calling_line() -> CallSite:
 
 def is_machinery(file: str) -> bool:
     """Whether a file is of this folder, of the DSL or of Python's with-statements."""
-    return file.startswith(str(Path(__file__).parent)) or "/nvidia_cutlass_dsl/" in file or "contextlib" in file
+    return file.startswith(HERE) or "/nvidia_cutlass_dsl/" in file or "contextlib" in file
 
 
 def as_written(function: Any) -> Callable[..., Any]:

@@ -7,7 +7,8 @@ from functools import partial
 from itertools import permutations
 from typing import Any
 
-from tutorlib.checking.rehearsing.block import STAGE_BYTES, Block, Landing, Order, Warps
+from tutorlib.checking.rehearsing.block import Block, Landing, Order
+from tutorlib.checking.rehearsing.cast import STAGE_BYTES, Warps
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.plain import Hazard, as_written, calling_line, instead_of, plain_loops
 
@@ -28,8 +29,8 @@ class LoopRole:
 def one_function(main_loop: Callable[..., None]) -> tuple[LoopRole, ...]:
     """Two warpgroups that multiply; the first one's first warp also loads."""
     return (
-        LoopRole("warp 0", main_loop, 1, 0, True),
-        LoopRole("warps 1 to 3", main_loop, 3, 0),
+        LoopRole("warp 0 of warpgroup 0", main_loop, 1, 0, True),
+        LoopRole("warps 1 to 3 of warpgroup 0", main_loop, 3, 0),
         LoopRole("warpgroup 1", main_loop, 4, 1),
     )
 
@@ -157,7 +158,6 @@ def stand_ins(block: Block) -> list[tuple[Any, dict[str, Any]]]:
 class Interleaving:
     """Who goes first, and when loads land."""
 
-    says: str
     choose: Order
     landing: Landing
     some: Callable[[], bool] = lambda: False
@@ -170,16 +170,13 @@ def interleavings(roles: Sequence[LoopRole]) -> list[Interleaving]:
         names = [roles[rank].name for rank in ranks]
         return partial(min, key=lambda warps: names.index(warps.name))
 
-    landings: tuple[Landing, Landing] = ("late", "early")
-    fixed = [
-        Interleaving(f"{roles[ranks[0]].name} first", by_rank(ranks), landing)
-        for ranks in permutations(range(len(roles)))
-        for landing in landings
-    ]
+    ranks = list(permutations(range(len(roles))))
+    fixed = [Interleaving(by_rank(rank), "late") for rank in ranks]
+    fixed += [Interleaving(by_rank(rank), "early") for rank in (ranks[0], ranks[-1])]
     rolled = []
     for seed in SEEDS:
         dice = random.Random(seed)
-        rolled.append(Interleaving(f"at random, {seed}", dice.choice, "some", partial(now_and_then, dice)))
+        rolled.append(Interleaving(dice.choice, "some", partial(now_and_then, dice)))
     return fixed + rolled
 
 

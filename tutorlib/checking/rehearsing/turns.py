@@ -3,12 +3,19 @@
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from threading import Semaphore, Thread
+from threading import Lock, Thread
 from typing import Any
 
 from tutorlib.checking.rehearsing.plain import Hazard
 
 PATIENCE = 5  # seconds without an order, after which a loop is held to be endless
+
+
+def closed() -> Any:
+    """A lock that one thread acquires, and so waits, until another releases it."""
+    lock = Lock()
+    lock.acquire()
+    return lock
 
 
 class Over(BaseException):
@@ -23,7 +30,7 @@ class Actor:
     ready: Callable[[], bool] = lambda: True
     patient: bool = False  # goes on, ready or not, where nobody else can
     done: bool = False
-    turn: Semaphore = field(default_factory=lambda: Semaphore(0))
+    turn: Any = field(default_factory=closed)
 
 
 @dataclass(eq=False)
@@ -42,7 +49,7 @@ class Turns:
     orders: int = 0
     error: BaseException | None = None
     over: bool = False
-    curtain: Semaphore = field(default_factory=lambda: Semaphore(0))
+    curtain: Any = field(default_factory=closed)
 
     def play(self, actors: list[Any]) -> None:
         """Until all are done. Raises what the first of them raises."""
@@ -62,7 +69,7 @@ class Turns:
                     )
             seen = self.orders
         for thread in threads:
-            thread.join()
+            thread.join(timeout=1)
         if self.error:
             raise self.error
 
@@ -118,5 +125,6 @@ class Turns:
         if not self.over:
             self.over, self.error = True, error
             for actor in self.actors:
-                actor.turn.release()
+                if actor.turn.locked():
+                    actor.turn.release()
             self.curtain.release()
