@@ -18,6 +18,7 @@ PRODUCERS = [
     unusual.an_unrolled_prologue,
     unusual.expects_in_two_parts,
     unusual.loads_before_it_expects,
+    unusual.counts_in_int32,
     unusual.waits_for_the_last_stages,
     unusual.from_the_last_tile,
 ]
