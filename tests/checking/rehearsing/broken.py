@@ -5,8 +5,7 @@ Each: (name, the changes of the producer's or only function, those of the consum
 
 from typing import NamedTuple
 
-from tests.checking.rehearsing import loops
-from tests.wrong.change import Change, derive, swap, without, without_first, without_last
+from tests.wrong.change import Change, swap, without, without_first, without_last
 
 
 class Broken(NamedTuple):
