@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import EMPTY, category
 from tutorlib.models.roles import ROWS, Cartoon, Roles
-from tutorlib.models.work import Split
+from tutorlib.models.work import Item, Split
 
 RESULTS = "#F1F3F5"  # neither loads nor multiplies: rounds a tile's sums
 
@@ -41,27 +41,30 @@ def show_work(splits: Mapping[str, Split], clusters: int, tiles: int, k_tiles: i
 
     splits: title → how the work is split among the clusters. Hatched: the cluster is done and waits for the others.
     """
-    lines = {
-        title: [[item for item in split(cluster, clusters, tiles, k_tiles)] for cluster in range(clusters)]
+    shares = {
+        title: [split(cluster, clusters, tiles, k_tiles) for cluster in range(clusters)]
         for title, split in splits.items()
     }
-    lengths = {title: [sum(end - begin for _, begin, end in mine) for mine in all_] for title, all_ in lines.items()}
-    longest = max(max(found) for found in lengths.values())
-    grids = []
-    for title, shares in lines.items():
-        steps = [[(tile, k) for tile, begin, end in mine for k in range(begin, end)] for mine in shares]
-        total = max(lengths[title])
-        parts = sum(map(len, shares))
-        grids.append(
-            CellGrid(
-                f"{title}: done after {total} K tiles; {parts} parts of {tiles} tiles",
-                [[str(tile) for tile, _ in mine] + [""] * (longest - len(mine)) for mine in steps],
-                [
-                    [category(tile) for tile, _ in mine] + [None] * (total - len(mine)) + [EMPTY] * (longest - total)
-                    for mine in steps
-                ],
-                [str(cluster) for cluster in range(clusters)],
-                [str(time) if time % 4 == 0 else "" for time in range(longest)],
-            )
-        )
+    longest = max(duration(items) for lines in shares.values() for items in lines)
+    grids = [work_grid(title, lines, longest) for title, lines in shares.items()]
     return figure(grids, stacked=longest > 12)
+
+
+def duration(items: list[Item]) -> int:
+    """K tiles in all."""
+    return sum(end - begin for _, begin, end in items)
+
+
+def work_grid(title: str, shares: list[list[Item]], columns: int) -> CellGrid:
+    """The clusters' items as rows of `columns` cells."""
+    total = max(map(duration, shares))
+    steps = [[tile for tile, begin, end in items for _ in range(begin, end)] for items in shares]
+    waiting: list[list[str | None]] = [[None] * (total - len(mine)) + [EMPTY] * (columns - total) for mine in steps]
+    return CellGrid(
+        f"{title}: done after {total} K tiles;\n{len({tile for mine in steps for tile in mine})} tiles in "
+        f"{sum(map(len, shares))} parts",
+        [[*map(str, mine), *[""] * (columns - len(mine))] for mine in steps],
+        [[*map(category, mine), *rest] for mine, rest in zip(steps, waiting, strict=True)],
+        [str(cluster) for cluster in range(len(shares))],
+        [str(time) if time % 4 == 0 else "" for time in range(columns)],
+    )
