@@ -86,18 +86,10 @@ def why_not_first(me: Warps, line: CallSite, load: Load) -> str:
     return f"{line}: `first` at K tile {load.k_tile} forgets the sums of K tile {lost}."
 
 
-def why_too_many(me: Warps, line: CallSite, barrier: MBarrier, number: int) -> str:
-    """Why so many arrivals end phases too early."""
-    if not me.elected:
-        return (
-            f"{line}: {barrier.name} awaits {count(barrier.awaited, 'arrival')} in a phase, and all {LANES} lanes of a "
-            f"warp arrive, {number} threads of {me.name}: inside elect_one() it is one of each warp."
-        )
-    if barrier.name.startswith("full") and not me.loads:
-        return f"{line}: {who([me], 'arrive')} at {barrier.name}, which is for loads; a stage is freed at `empty`."
+def why_not_all_lanes(me: Warps, line: CallSite, barrier: MBarrier) -> str:
     return (
-        f"{line}: {barrier.name} awaits {count(barrier.awaited, 'arrival')} in a phase; it has had "
-        f"{barrier.awaited - barrier.pending} and gets {number} more of {me.name}, so a phase ends too early."
+        f"{line}: {barrier.name} awaits {count(barrier.awaited, 'arrival')} in a phase, and all {LANES} lanes of a "
+        f"warp arrive, {me.lanes} threads of {me.name}: inside elect_one() it is one of each warp."
     )
 
 
