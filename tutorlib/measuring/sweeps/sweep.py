@@ -17,7 +17,7 @@ from tutorlib.problems.fault import KernelFault, context_broken
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work, call_in_order, new_generator
 
-LARGE = 2**38  # FLOP, twice 4096³
+LARGE_FLOP = 2**38  # twice 4096³
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Sweep:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def pairs_at(self, shape: Shape) -> int:
-        return self.pairs_if_large if self.problem.flops(shape) >= LARGE else self.pairs
+        return self.pairs_if_large if self.problem.flops(shape) >= LARGE_FLOP else self.pairs
 
 
 def measure_all(sweep: Sweep, known: Collection[tuple[str, Shape]] = ()) -> Iterator[Point | Failure]:
