@@ -25,7 +25,6 @@ from tutorlib.kernels.hopper.pipeline import Here, Loads, locate, make_operand, 
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule, make_plan
 from tutorlib.kernels.hopper.timeline import Did, make_trace
 
-
 LANES = 32  # of a warp
 
 
