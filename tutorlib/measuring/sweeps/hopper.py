@@ -140,7 +140,7 @@ def gemm_any() -> Sweep:
         (self_configuring(),),
         (*SQUARES, *random_shapes(SEED)),
         pairs_if_large=PAIRS_IF_LARGE,
-        seconds=50,
+        seconds=60,
         facts=facts,
     )
 

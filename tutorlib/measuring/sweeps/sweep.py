@@ -47,7 +47,7 @@ class Sweep:
     counters: what ncu counts of the baseline and of each kernel at the first shape, where there is an ncu that may.
     regime, pairs: as `measure` takes them; pairs_if_large: where looking at an output takes longer than timing it.
     seconds: no measurement begins later, where the user says nothing else.
-    facts: of the sweep as a whole, as JSON has them.
+    facts: of the sweep as a whole, as JSON has them; look: finds out more of them on the GPU at hand.
     """
 
     problem: Problem
@@ -59,6 +59,7 @@ class Sweep:
     pairs_if_large: int = bench.PAIRS
     seconds: float = 3600
     facts: dict[str, Any] = field(default_factory=dict)
+    look: Callable[[], dict[str, Any]] | None = None
 
     def pairs_at(self, shape: Shape) -> int:
         return self.pairs_if_large if self.problem.flops(shape) >= LARGE_FLOP else self.pairs
