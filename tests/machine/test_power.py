@@ -8,7 +8,6 @@ from tutorlib.machine import power
 from tutorlib.machine.clocks import Clocks
 from tutorlib.machine.power import Draw, Meter, Reading, draw_of, mean_watts
 
-
 HELD = Clocks(1500, (), power_limited=True)
 
 

@@ -25,7 +25,6 @@ from tutorlib.kernels.hopper.pipeline import Here, Loads, locate, make_operand, 
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule, make_plan
 from tutorlib.kernels.hopper.timeline import Did, make_trace
 
-
 LANES = 32  # of a warp
 
 
@@ -136,7 +135,7 @@ def scaled_kernel(
         make_operand(tma_x, gA, sA, 1, config.l2_b, me, config),
         make_operand(tma_s, gS, sS, 1, config.l2_b, me, config),
     )
-    loads = Loads(operands, config.stage_bytes, ring, trace, config.pace * (1 + Int32(me.rank > 0)))
+    loads = Loads(operands, config.stage_bytes, ring, trace)
     multiply = make_multiply(tiled_mma, sB, sA, ring, trace, me, config)
     sX = cute.make_tensor(
         sS.iterator, cute.make_layout((2, 4, columns // 8, config.ab_stages), stride=(1, 2, 8, config.scale_columns))
