@@ -269,7 +269,7 @@ class FragmentsExercise(FirstPartExercise):
         from cutlass import Float32, cute
 
         if not several(got, 3):
-            return "fragments should return three tensors: tCrA, tCrB, tCrC."
+            return "wgmma_fragments should return three tensors: tCrA, tCrB, tCrC."
         *operands, sums = got
         for name, fragment, s in zip(("tCrA", "tCrB"), operands, args[2:], strict=True):
             wanted = (1, 1, cute.size(s, mode=[1]) // 16, cute.size(s, mode=[2]))

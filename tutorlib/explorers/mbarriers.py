@@ -6,6 +6,7 @@ from tutorlib.draw.grid import CellGrid
 from tutorlib.draw.palette import EMPTY, category
 from tutorlib.explorers.explorer import Click, Explorer, Scene, wide_slider
 from tutorlib.models.mbarrier import FAULTS, KIB, LOOPS, OPERANDS, RingModel, Side
+from tutorlib.problems.wrong import count
 
 ACTORS: tuple[Side | None, ...] = ("producer", None, "consumer")  # None: TMA
 BUSY = "#F1F3F5"
@@ -50,7 +51,7 @@ def ring_scene(ring: RingModel, _: Click | None) -> Scene:
     for side in LOOPS:
         here = ring.place(side)
         caption.append(f"{side}: index {here.index}, phase {here.phase}, count {here.count}")
-    caption.append(f"{ring.multiplied} tiles multiplied" + (f". WRONG: {ring.wrong}" if ring.wrong else ""))
+    caption.append(f"{count(ring.multiplied, 'tile')} multiplied" + (f". WRONG: {ring.wrong}" if ring.wrong else ""))
     return [orders_grid(ring), stages_grid(ring)], "\n".join(caption)
 
 

@@ -16,7 +16,7 @@ from cutlass.cute.nvgpu import OperandMajorMode, cpasync, warp, warpgroup
 from cutlass.cute.nvgpu.warpgroup import OperandSource, SmemLayoutAtomKind
 from cutlass.memory import SmemAllocator
 
-from tutorlib.kernels.hopper.first_parts import boxes, fragments, main_loop, ring_layout, store_by_tma
+from tutorlib.kernels.hopper.first_parts import boxes, main_loop, ring_layout, store_by_tma, wgmma_fragments
 from tutorlib.kernels.hopper.first_share import ALIGNMENT, BOX, STAGES, THREADS, TILE, BoxCopy, Steps, Sums
 from tutorlib.models.l2 import grouped
 
@@ -27,7 +27,7 @@ class Parts:
 
     ring_layout: Callable[[int, int, int], cute.ComposedLayout] = ring_layout
     boxes: Callable[..., tuple[cute.Tensor, cute.Tensor]] = boxes
-    fragments: Callable[..., tuple[cute.Tensor, cute.Tensor, cute.Tensor]] = fragments
+    fragments: Callable[..., tuple[cute.Tensor, cute.Tensor, cute.Tensor]] = wgmma_fragments
     main_loop: Callable[[Steps], None] = main_loop
     epilogue: Callable[[Sums], None] = store_by_tma
 
@@ -51,7 +51,7 @@ def make_sums(tCrC: cute.Tensor, tiled_mma: cute.TiledMma, thread: Any, tma: Any
 
 
 @cute.jit
-def make_ring(memory: SmemAllocator, stages: cutlass.Constexpr, readers: cutlass.Constexpr, thread: Int32):
+def make_barriers(memory: SmemAllocator, stages: cutlass.Constexpr, readers: cutlass.Constexpr, thread: Int32):
     """(full, empty): the first of `stages` mbarriers each, ready for 1 arrival and for one of each reader."""
     full, empty = (memory.allocate_array(Int64, stages) for _ in range(2))
     if thread == 0:
@@ -109,7 +109,7 @@ def first_kernel(
     sA = memory.allocate_tensor(BFloat16, layout_a.outer, ALIGNMENT, layout_a.inner)  # (bM, bK, stages)
     sB = memory.allocate_tensor(BFloat16, layout_b.outer, ALIGNMENT, layout_b.inner)  # (bN, bK, stages)
     sC = cute.make_tensor(cute.recast_ptr(sA.iterator, layout_c.inner, BFloat16), layout_c.outer)  # over A and B
-    full, empty = make_ring(memory, stages, THREADS // 32, thread)
+    full, empty = make_barriers(memory, stages, THREADS // 32, thread)
 
     steps = Steps(
         cute.size(gA, mode=[2]),
