@@ -39,14 +39,14 @@ class Block(Situation):
     """What the loops' orders do. The patched functions of the DSL and the steps' methods end here.
 
     landing: of loads: when nobody can go on without, as soon as they are sent, or now and then, as `some` says.
-    idle: for each K tile, the fewest stages that lay idle while it was multiplied.
+    idle: for each K tile and those who multiply it, the fewest stages that lay idle meanwhile.
     alone: K tiles for which a warpgroup waited with no wgmma under way.
     """
 
     choose: Order
     landing: Landing = "late"
     some: Callable[[], bool] = lambda: False
-    idle: dict[int, int] = field(default_factory=dict)
+    idle: dict[tuple[int, str], int] = field(default_factory=dict)
     alone: set[int] = field(default_factory=set)
     at_barrier: list[Warps] = field(default_factory=list)
     barriers: int = 0
@@ -192,7 +192,8 @@ class Block(Situation):
         """How many stages lie idle while a K tile is multiplied."""
         sent, over = sum(map(len, self.sent)), min(self.done.values())
         idle = min(self.stages, self.k_tiles - over) - (sent - over)
-        self.idle[load.k_tile] = min(idle, self.idle.get(load.k_tile, idle))
+        key = load.k_tile, self.me.name
+        self.idle[key] = min(idle, self.idle.get(key, idle))
 
     # Barriers ---------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 """What a rehearsal says of a hazard: at which line, at which K tile, stage and phase, and why."""
 
-from tutorlib.checking.rehearsing.cast import LANES, STAGE_BYTES, Load, Situation, Wait, Warps, names, who
+from tutorlib.checking.rehearsing.cast import LANES, STAGE_BYTES, Load, Situation, Wait, Warps, named, who
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.plain import CallSite
 from tutorlib.problems.wrong import count
@@ -114,12 +114,12 @@ def deadlock(now: Situation) -> str:
             f"{line}: {who(several, 'wait')} for {what}{lacking(now, several[0], barrier) if barrier else ''}."
         )
     if ended := [warps for warps in now.warps if warps.done]:
-        lines.append(f"At the end already: {names(ended)}.")
+        lines.append(f"At the end already: {named(ended)}.")
     multiplied = ", ".join(
         f"{max(len(warps.issued) for warps in now.warps if warps.group == group)} by warpgroup {group}"
         for group in now.done
     )
-    lines.append(f"Of {count(now.k_tiles, 'K tile')}, {sum(map(len, now.sent))} are loaded; multiplied: {multiplied}.")
+    lines.append(f"Loaded: {sum(map(len, now.sent))} of {count(now.k_tiles, 'K tile')}. Multiplied: {multiplied}.")
     return "\n".join([*lines, *unexpected(now)])
 
 
