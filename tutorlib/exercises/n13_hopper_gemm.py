@@ -121,7 +121,7 @@ def find_misplaced(answer: Answer, rows: int, k: int, stages: int) -> str:
         if not isinstance(layout, cute.ComposedLayout):
             flaws.append("it is a plain layout; TMA and WGMMA want swizzle ∘ layout.")
             return
-        if (shape := tuple(map(cute.size, layout.shape))) != (rows, k, stages):
+        if (shape := cute.product_each(layout.shape)) != (rows, k, stages):
             flaws.append(f"it has the shape {shape}.")
             return
         swizzle, outer = layout.inner, layout.outer
