@@ -452,10 +452,15 @@ check("13.8", store_by_tma)
 display(Code("\n\n".join(map(getsource, (make_barriers, described, out_layout))), language="python"))
 
 # %% [markdown]
-# **Exercise 13.9** (about 8 and about 7 lines). First the kernel's middle: `Steps(k_tiles, full, empty, loads_too, a,
-# b, tiled_mma, tCrA, tCrB, tCrC)` of your `boxes` and `wgmma_fragments`; the loop; the epilogue, whose sums
-# `make_sums(tCrC, tiled_mma, thread, tma_c, sC, gC)` makes. `k_tiles` is `cute.size(gA, mode=[2])`. Warp 0 loads too.
-# A warpgroup's first thread is `thread // 128 * 128`.
+# In the kernel, `make_warp_uniform` tells the compiler what it cannot see: all lanes of a warp have the same `warp` and
+# the same `group`. All that follows from them, descriptors and coordinates of loads, then lives in registers that the
+# warp has once, where wgmma and TMA look for it. Without it the kernel is right, and each wgmma is preceded by
+# instructions (R2UR) that carry its descriptors over.
+#
+# **Exercise 13.9** (about 8 and about 7 lines). First the kernel's middle:
+# `Steps(k_tiles, full, empty, loads_too, a, b, tiled_mma, tCrA, tCrB, tCrC)` of your `boxes` and `wgmma_fragments`; the
+# loop; the epilogue, whose sums `make_sums(tCrC, tiled_mma, thread, tma_c, sC, gC)` makes. `k_tiles` is
+# `cute.size(gA, mode=[2])`. Warp 0 loads too. A warpgroup's first thread is `group * 128`.
 #
 # Then the host function. `cpasync.make_tiled_tma_atom(op, matrix, layout, box)` returns (atom, coordinates): for A
 # `load`, `described(a)`, the layout of *one* stage, which is `cute.select(layout_a, [0, 1])`, and (bM, bK); B likewise;
@@ -481,7 +486,10 @@ def hopper_kernel(
 ):
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
-    warp = cute.arch.make_warp_uniform(thread // 32)  # the same for all lanes, and the compiler knows it
+    warp, group = (cute.arch.make_warp_uniform(thread // size) for size in (32, 128))
+    if warp == 0:
+        for tma in (tma_a, tma_b, tma_c):
+            cpasync.prefetch_descriptor(tma)  # on their way while the barriers are made
     m, n = grouped(block, *tiles)  # notebook 11: groups of 8 rows of tiles
     gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, K tiles)
     gB = cute.local_tile(mB, (bN, bK), (n, None))  # (bN, bK, K tiles)
@@ -495,7 +503,7 @@ def hopper_kernel(
     ### BEGIN SOLUTION (about 8 lines)
     a = BoxCopy(tma_a, *boxes(tma_a, sA, gA))
     b = BoxCopy(tma_b, *boxes(tma_b, sB, gB))
-    tCrA, tCrB, tCrC = wgmma_fragments(tiled_mma, thread // 128 * 128, sA, sB)
+    tCrA, tCrB, tCrC = wgmma_fragments(tiled_mma, group * 128, sA, sB)
     k_tiles = cute.size(gA, mode=[2])
     main_loop(Steps(k_tiles, full, empty, warp == 0, a, b, tiled_mma, tCrA, tCrB, tCrC))
     store_by_tma(make_sums(tCrC, tiled_mma, thread, tma_c, sC, gC))

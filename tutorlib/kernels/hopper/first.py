@@ -12,7 +12,8 @@ from typing import Any
 
 import cutlass
 from cutlass import BFloat16, Float32, Int32, Int64, cute
-from cutlass.cute.nvgpu import OperandMajorMode, cpasync, warp, warpgroup
+from cutlass.cute.nvgpu import OperandMajorMode, cpasync, warpgroup
+from cutlass.cute.nvgpu.warp import StMatrix8x8x16bOp
 from cutlass.cute.nvgpu.warpgroup import OperandSource, SmemLayoutAtomKind
 from cutlass.memory import SmemAllocator
 
@@ -41,7 +42,7 @@ def make_wgmma() -> cute.TiledMma:
 
 def make_sums(tCrC: cute.Tensor, tiled_mma: cute.TiledMma, thread: Any, tma: Any, sC: Any, gC: Any) -> Sums:
     """sC, gC: (tile M, tile N)."""
-    atom = cute.make_copy_atom(warp.StMatrix8x8x16bOp(transpose=False, num_matrices=4), BFloat16)
+    atom = cute.make_copy_atom(StMatrix8x8x16bOp(transpose=False, num_matrices=4), BFloat16)
     stmatrix = cute.make_tiled_copy_C(atom, tiled_mma)
     mine = stmatrix.get_slice(thread)
     row = cute.arch.make_warp_uniform(thread // 32)
@@ -100,6 +101,10 @@ def first_kernel(
     bM, bN, bK = TILE
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
+    warp, group = (cute.arch.make_warp_uniform(thread // size) for size in (32, 128))
+    if warp == 0:
+        for tma in (tma_a, tma_b, tma_c):
+            cpasync.prefetch_descriptor(tma)
     m, n = grouped(block, *tiles)  # of C's tiles (M, N); neighbours have the same rows of B
     gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, K tiles)
     gB = cute.local_tile(mB, (bN, bK), (n, None))  # (bN, bK, K tiles)
@@ -115,11 +120,11 @@ def first_kernel(
         cute.size(gA, mode=[2]),
         full,
         empty,
-        cute.arch.make_warp_uniform(thread // 32) == 0,
+        warp == 0,
         BoxCopy(tma_a, *parts.boxes(tma_a, sA, gA)),
         BoxCopy(tma_b, *parts.boxes(tma_b, sB, gB)),
         tiled_mma,
-        *parts.fragments(tiled_mma, thread // 128 * 128, sA, sB),
+        *parts.fragments(tiled_mma, group * 128, sA, sB),
     )
     parts.main_loop(steps)
     parts.epilogue(make_sums(steps.tCrC, tiled_mma, thread, tma_c, sC, gC))
