@@ -36,21 +36,8 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_sm, show_timeline, show_wgmma
 from tutorlib.explorers.mbarriers import explore_mbarriers
 from tutorlib.kernels.hopper import first as course
-from tutorlib.kernels.hopper.first import (
-    ALIGNMENT,
-    BOX,
-    STAGES,
-    THREADS,
-    TILE,
-    BoxCopy,
-    Steps,
-    Sums,
-    described,
-    make_barriers,
-    make_sums,
-    make_wgmma,
-    out_layout,
-)
+from tutorlib.kernels.hopper.first import described, make_barriers, make_sums, make_wgmma, out_layout
+from tutorlib.kernels.hopper.first_share import ALIGNMENT, BOX, STAGES, THREADS, TILE, BoxCopy, Steps, Sums
 from tutorlib.machine.features import WGMMA
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.models.l2 import grouped
@@ -69,9 +56,9 @@ show_sm()
 
 # %% [markdown]
 # Compare with notebook 12. There, 1 to 3 took every thread's time: addresses, predicates, 16 bytes at a time. 5 was
-# `ldmatrix` and registers. Now one thread gives one order for 48 KiB, and each warpgroup gives four for its share of
-# the arithmetic; all are asynchronous. So the whole art is in the two columns of small boxes: who may touch a stage,
-# and since when. Before that, three layouts.
+# `ldmatrix` and registers. Now one thread gives two orders for 48 KiB, and each warpgroup gives four for its share
+# of the arithmetic; all are asynchronous. So the whole art is in the yellow boxes: who may touch a stage, and since
+# when. Before that, the layouts.
 #
 # ## TMA: a descriptor and a coordinate
 #
@@ -312,7 +299,7 @@ display(Code("\n\n".join(map(getsource, (BoxCopy, Steps))), language="python"))
 # loads waits for all eight and sends for K tile k − 1 + stages. So the tensor cores always have the next group in hand
 # while somebody does the paperwork.
 #
-# **Exercise 13.7** (about 2 and about 24 lines). Write `fill_stage(steps, k_tile, stage)`: announce
+# **Exercise 13.7** (about 3 and about 24 lines). Write `fill_stage(steps, k_tile, stage)`: announce
 # `steps.stage_bytes` on the stage's `full`, and load. Then `main_loop(steps)`:
 #
 # - the warp that loads too fills as many stages as there are and as K has tiles, without any wait;
@@ -320,8 +307,8 @@ display(Code("\n\n".join(map(getsource, (BoxCopy, Steps))), language="python"))
 # - each further one as above, with `multiply(stage, False)`;
 # - `wait_group(0)`: the sums are there.
 #
-# Loops whose number of rounds the block decides are `cutlass.range(…, unroll=1)`. The loop is rehearsed with 2, 3 and 4
-# stages: on the CPU, without data, every warp for itself, each as late as it may be.
+# Loops over K tiles are `cutlass.range(…, unroll=1)`. Yours is rehearsed with 2, 3 and 4 stages: on the CPU, without
+# data, every warp for itself, each as late as it may be.
 
 
 # %%

@@ -191,8 +191,11 @@ class RingModel:
 
     def consumer_mma(self, here: RingPlace) -> None:
         lies = self.holds[here.index]
-        if missing := [f"{operand} of tile {here.count}" for operand in OPERANDS if lies.get(operand) != here.count]:
-            self.blame(f"wgmma reads stage {here.index} where {' and '.join(missing)} should lie, and does not.")
+        if missing := [operand for operand in OPERANDS if lies.get(operand) != here.count]:
+            are = "are" if len(missing) > 1 else "is"
+            self.blame(
+                f"wgmma reads stage {here.index}, and {' and '.join(missing)} of tile {here.count} {are} not there."
+            )
         self.reading = here.index
         self.said = f"consumer: wgmmas read stage {here.index} from now on."
 
