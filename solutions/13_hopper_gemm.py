@@ -36,21 +36,8 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_sm, show_timeline, show_wgmma
 from tutorlib.explorers.mbarriers import explore_mbarriers
 from tutorlib.kernels.hopper import first as course
-from tutorlib.kernels.hopper.first import (
-    ALIGNMENT,
-    BOX,
-    STAGES,
-    THREADS,
-    TILE,
-    BoxCopy,
-    Steps,
-    Sums,
-    described,
-    make_ring,
-    make_sums,
-    make_wgmma,
-    out_layout,
-)
+from tutorlib.kernels.hopper.first import described, make_barriers, make_sums, make_wgmma, out_layout
+from tutorlib.kernels.hopper.first_share import ALIGNMENT, BOX, STAGES, THREADS, TILE, BoxCopy, Steps, Sums
 from tutorlib.machine.features import WGMMA
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.models.l2 import grouped
@@ -69,9 +56,9 @@ show_sm()
 
 # %% [markdown]
 # Compare with notebook 12. There, 1 to 3 took every thread's time: addresses, predicates, 16 bytes at a time. 5 was
-# `ldmatrix` and registers. Now one thread gives one order for 48 KiB, and each warpgroup gives four for its share of
-# the arithmetic; all are asynchronous. So the whole art is in the two columns of small boxes: who may touch a stage,
-# and since when. Before that, three layouts.
+# `ldmatrix` and registers. Now one thread gives two orders for 48 KiB, and each warpgroup gives four for its share
+# of the arithmetic; all are asynchronous. So the whole art is in the yellow boxes: who may touch a stage, and since
+# when. Before that, the layouts.
 #
 # ## TMA: a descriptor and a coordinate
 #
@@ -215,15 +202,15 @@ check("13.4", holder)
 display(Code(getsource(make_wgmma), language="python"))
 
 # %% [markdown]
-# **Exercise 13.5** (about 5 lines). Write `fragments(tiled_mma, thread, sA, sB)`, which returns tCrA, tCrB and tCrC.
-# `thread` is the first one of the warpgroup. As in notebook 09: the slice of this thread partitions sA and sB, and
-# `make_fragment_A` and `_B` make of these what the MMA takes. Here it is no registers but descriptors, of the shape
-# (1, 1, K blocks, stages). tCrC are registers in fp32: `tiled_mma.partition_shape_C((M, N))` has their shape, where M
-# and N are the tile's, `cute.size(sA, mode=[0])` and B's.
+# **Exercise 13.5** (about 5 lines). Write `wgmma_fragments(tiled_mma, thread, sA, sB)`, which returns tCrA, tCrB and
+# tCrC. `thread` is the first one of the warpgroup. As in notebook 09: the slice of this thread partitions sA and sB,
+# and `make_fragment_A` and `_B` make of these what the MMA takes. Here it is no registers but descriptors, of the
+# shape (1, 1, K blocks, stages). tCrC are registers in fp32: `tiled_mma.partition_shape_C((M, N))` has their shape,
+# where M and N are the tile's, `cute.size(sA, mode=[0])` and B's.
 
 
 # %%
-def fragments(tiled_mma, thread, sA, sB):
+def wgmma_fragments(tiled_mma, thread, sA, sB):
     ### BEGIN SOLUTION (about 5 lines)
     math = tiled_mma.get_slice(thread)
     tCrA = tiled_mma.make_fragment_A(math.partition_A(sA))
@@ -234,7 +221,7 @@ def fragments(tiled_mma, thread, sA, sB):
 
 
 # %%
-check("13.5", fragments)
+check("13.5", wgmma_fragments)
 
 # %% [markdown]
 # ### Fence, commit, wait
@@ -312,20 +299,20 @@ display(Code("\n\n".join(map(getsource, (BoxCopy, Steps))), language="python"))
 # loads waits for all eight and sends for K tile k − 1 + stages. So the tensor cores always have the next group in hand
 # while somebody does the paperwork.
 #
-# **Exercise 13.7** (about 2 and about 24 lines). Write `fill(steps, k_tile, stage)`: announce `steps.stage_bytes` on
-# the stage's `full`, and load. Then `main_loop(steps)`:
+# **Exercise 13.7** (about 3 and about 24 lines). Write `fill_stage(steps, k_tile, stage)`: announce
+# `steps.stage_bytes` on the stage's `full`, and load. Then `main_loop(steps)`:
 #
 # - the warp that loads too fills as many stages as there are and as K has tiles, without any wait;
 # - K tile 0: wait for full, fence, `steps.multiply(stage, True)`, which forgets what was in the registers; commit;
 # - each further one as above, with `multiply(stage, False)`;
 # - `wait_group(0)`: the sums are there.
 #
-# Loops whose number of rounds the block decides are `cutlass.range(…, unroll=1)`. The loop is rehearsed with 2, 3 and 4
-# stages: on the CPU, without data, every warp for itself, each as late as it may be.
+# Loops over K tiles are `cutlass.range(…, unroll=1)`. Yours is rehearsed with 2, 3 and 4 stages: on the CPU, without
+# data, every warp for itself, each as late as it may be.
 
 
 # %%
-def fill(steps, k_tile, stage):
+def fill_stage(steps, k_tile, stage):
     ### BEGIN SOLUTION (about 3 lines)
     with cute.arch.elect_one():
         cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
@@ -338,7 +325,7 @@ def main_loop(steps: Steps):
     ### BEGIN SOLUTION (about 24 lines)
     if steps.loads_too:
         for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
-            fill(steps, k_tile, k_tile)
+            fill_stage(steps, k_tile, k_tile)
     state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
     cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
     warpgroup.fence()
@@ -357,7 +344,7 @@ def main_loop(steps: Steps):
         ahead = k_tile - 1 + steps.stages
         if steps.loads_too and ahead < steps.k_tiles:
             cute.arch.mbarrier_wait(steps.empty + before.index, before.phase)
-            fill(steps, ahead, before.index)
+            fill_stage(steps, ahead, before.index)
     warpgroup.wait_group(0)
     ### END SOLUTION
 
@@ -449,13 +436,18 @@ check("13.8", store_by_tma)
 # number of rows to run time.
 
 # %%
-display(Code("\n\n".join(map(getsource, (make_ring, described, out_layout))), language="python"))
+display(Code("\n\n".join(map(getsource, (make_barriers, described, out_layout))), language="python"))
 
 # %% [markdown]
-# **Exercise 13.9** (about 8 and about 7 lines). First the kernel's middle: `Steps(k_tiles, full, empty, loads_too, a,
-# b, tiled_mma, tCrA, tCrB, tCrC)` of your `boxes` and `fragments`; the loop; the epilogue, whose sums
-# `make_sums(tCrC, tiled_mma, thread, tma_c, sC, gC)` makes. `k_tiles` is `cute.size(gA, mode=[2])`. Warp 0 loads too.
-# A warpgroup's first thread is `thread // 128 * 128`.
+# In the kernel, `make_warp_uniform` tells the compiler what it cannot see: all lanes of a warp have the same `warp` and
+# the same `group`. All that follows from them, descriptors and coordinates of loads, then lives in registers that the
+# warp has once, where wgmma and TMA look for it. Without it the kernel is right, and each wgmma is preceded by
+# instructions (R2UR) that carry its descriptors over.
+#
+# **Exercise 13.9** (about 8 and about 7 lines). First the kernel's middle:
+# `Steps(k_tiles, full, empty, loads_too, a, b, tiled_mma, tCrA, tCrB, tCrC)` of your `boxes` and `wgmma_fragments`; the
+# loop; the epilogue, whose sums `make_sums(tCrC, tiled_mma, thread, tma_c, sC, gC)` makes. `k_tiles` is
+# `cute.size(gA, mode=[2])`. Warp 0 loads too. A warpgroup's first thread is `group * 128`.
 #
 # Then the host function. `cpasync.make_tiled_tma_atom(op, matrix, layout, box)` returns (atom, coordinates): for A
 # `load`, `described(a)`, the layout of *one* stage, which is `cute.select(layout_a, [0, 1])`, and (bM, bK); B likewise;
@@ -466,7 +458,7 @@ display(Code("\n\n".join(map(getsource, (make_ring, described, out_layout))), la
 
 # %%
 @cute.kernel
-def gemm_kernel(
+def hopper_kernel(
     tma_a: cute.CopyAtom,
     mA: cute.Tensor,
     tma_b: cute.CopyAtom,
@@ -481,7 +473,10 @@ def gemm_kernel(
 ):
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
-    warp = cute.arch.make_warp_uniform(thread // 32)  # the same for all lanes, and the compiler knows it
+    warp, group = (cute.arch.make_warp_uniform(thread // size) for size in (32, 128))
+    if warp == 0:
+        for tma in (tma_a, tma_b, tma_c):
+            cpasync.prefetch_descriptor(tma)  # on their way while the barriers are made
     m, n = grouped(block, *tiles)  # notebook 11: groups of 8 rows of tiles
     gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, K tiles)
     gB = cute.local_tile(mB, (bN, bK), (n, None))  # (bN, bK, K tiles)
@@ -491,11 +486,11 @@ def gemm_kernel(
     sA = memory.allocate_tensor(BFloat16, layout_a.outer, ALIGNMENT, layout_a.inner)  # (bM, bK, stages)
     sB = memory.allocate_tensor(BFloat16, layout_b.outer, ALIGNMENT, layout_b.inner)  # (bN, bK, stages)
     sC = cute.make_tensor(cute.recast_ptr(sA.iterator, layout_c.inner, BFloat16), layout_c.outer)  # over the stages
-    full, empty = make_ring(memory, STAGES, THREADS // 32, thread)
+    full, empty = make_barriers(memory, STAGES, THREADS // 32, thread)
     ### BEGIN SOLUTION (about 8 lines)
     a = BoxCopy(tma_a, *boxes(tma_a, sA, gA))
     b = BoxCopy(tma_b, *boxes(tma_b, sB, gB))
-    tCrA, tCrB, tCrC = fragments(tiled_mma, thread // 128 * 128, sA, sB)
+    tCrA, tCrB, tCrC = wgmma_fragments(tiled_mma, group * 128, sA, sB)
     k_tiles = cute.size(gA, mode=[2])
     main_loop(Steps(k_tiles, full, empty, warp == 0, a, b, tiled_mma, tCrA, tCrB, tCrC))
     store_by_tma(make_sums(tCrC, tiled_mma, thread, tma_c, sC, gC))
@@ -511,7 +506,7 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     tma_b, mB = cpasync.make_tiled_tma_atom(load, described(b), cute.select(layout_b, [0, 1]), (bN, bK))
     tma_c, mC = cpasync.make_tiled_tma_atom(store, described(c), out_layout(*BOX), BOX)
     tiles = cute.ceil_div(c.shape[0], bM), cute.ceil_div(c.shape[1], bN)
-    kernel = gemm_kernel(tma_a, mA, tma_b, mB, tma_c, mC, make_wgmma(), layout_a, layout_b, layout_c, tiles)
+    kernel = hopper_kernel(tma_a, mA, tma_b, mB, tma_c, mC, make_wgmma(), layout_a, layout_b, layout_c, tiles)
     kernel.launch(grid=(tiles[0] * tiles[1], 1, 1), block=(THREADS, 1, 1))
     ### END SOLUTION
 

@@ -98,6 +98,8 @@ SEVERAL = {
     "Names": "notebooks on the command line; a dtype's names",
     "Order": "the same thing, with a block that a kernel or that Python knows",
     "Tile": "a tile's coordinate in C; a tile's extents in a figure",
+    "Steps": "what a main loop is made of, of each generation's GEMM",
+    "Sums": "what an epilogue works on, of each generation's GEMM",
     "build": "read with its module: build.build, contents.build, readme.build, cpp.build",
     "count": "what ncu counts; words for a number",
     "environment": "of a page that is executed; of a grading run",
@@ -156,7 +158,12 @@ def test_no_name_is_excused_in_vain():
 
 # The course's own kernels and the solutions' ----------------------------------------------------------------------
 
-LADDER = [*(PACKAGE / "kernels" / "ampere").glob("*.py"), PACKAGE / "kernels" / "ladder.py"]
+LADDER = [
+    *(PACKAGE / "kernels" / "ampere").glob("*.py"),
+    PACKAGE / "kernels" / "hopper" / "first_parts.py",
+    PACKAGE / "kernels" / "ladder.py",
+]
+HOPPER = ("ring_layout", "boxes", "wgmma_fragments", "fill_stage", "main_loop", "store_by_tma")
 
 
 def functions(code: str) -> dict[str, ast.FunctionDef]:
@@ -202,4 +209,5 @@ def test_what_a_solution_and_the_course_define_under_one_name_is_the_same():
         if name in own:
             compared.add((notebook[:2], name))
             assert same(function, ast.parse(ast.unparse(own[name])).body[0]), f"{notebook}: {name}"
-    assert compared == {("09", "smem_layout"), ("09", "single_buffer"), ("09", "store"), ("12", "multistage")}
+    ampere = {("09", "smem_layout"), ("09", "single_buffer"), ("09", "store"), ("12", "multistage")}
+    assert compared == ampere | {("13", name) for name in HOPPER}

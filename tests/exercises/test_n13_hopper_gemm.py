@@ -18,7 +18,7 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.exercises import find
 from tutorlib.exercises.n13_hopper_gemm import holder, place_by_tma, ring, tma_bytes
 from tutorlib.kernels.hopper.first import Parts, make_first_gemm
-from tutorlib.kernels.hopper.first_parts import boxes, fill, fragments, main_loop, ring_layout, store_by_tma
+from tutorlib.kernels.hopper.first_parts import boxes, fill_stage, main_loop, ring_layout, store_by_tma, wgmma_fragments
 from tutorlib.kernels.hopper.first_share import Steps, Sums
 
 TIMES = 20
@@ -61,7 +61,7 @@ def test_the_sums_are_where_cute_has_them():
                 thread_of, register = holder(m, n)
                 for group in range(2):
                     seen[group, m, n] = layout((thread_of + 128 * group, register))
-        return fragments(tiled_mma, thread, sA, sB)
+        return wgmma_fragments(tiled_mma, thread, sA, sB)
 
     compile_cute(make_first_gemm(Parts(fragments=note)), SMALL, "sm_90a")
     assert seen == {(group, m, n): 64 * group + m + 128 * n for group, m, n in seen}
@@ -119,7 +119,7 @@ def counts_by_itself(steps: Steps):
     """No PipelineState: a step's stage is its remainder, its round the quotient."""
     if steps.loads_too:
         for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
-            fill(steps, k_tile, k_tile)
+            fill_stage(steps, k_tile, k_tile)
     cute.arch.mbarrier_wait(steps.full, 0)
     warpgroup.fence()
     steps.multiply(0, True)
@@ -136,7 +136,7 @@ def counts_by_itself(steps: Steps):
             cute.arch.mbarrier_arrive(steps.empty + last)
         if steps.loads_too and k_tile - 1 + steps.stages < steps.k_tiles:
             cute.arch.mbarrier_wait(steps.empty + last, over)
-            fill(steps, k_tile - 1 + steps.stages, last)
+            fill_stage(steps, k_tile - 1 + steps.stages, last)
     warpgroup.wait_group(0)
 
 
@@ -172,7 +172,7 @@ def fence_after_the_meeting(sums: Sums):
 OWN = [
     ("13.1", ring_layout),
     ("13.3", boxes),
-    ("13.5", fragments),
+    ("13.5", wgmma_fragments),
     ("13.7", main_loop),
     ("13.8", store_by_tma),
     ("13.9", make_first_gemm()),

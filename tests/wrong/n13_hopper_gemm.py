@@ -12,7 +12,7 @@ from tests.wrong.change import derive, swap, without, without_first, without_las
 from tutorlib.exercises.n13_hopper_gemm import holder as right_holder
 from tutorlib.exercises.n13_hopper_gemm import tma_bytes as right_bytes
 from tutorlib.kernels.hopper.first import Parts, make_first_gemm
-from tutorlib.kernels.hopper.first_parts import boxes, fragments, main_loop, ring_layout, store_by_tma
+from tutorlib.kernels.hopper.first_parts import boxes, main_loop, ring_layout, store_by_tma, wgmma_fragments
 from tutorlib.kernels.hopper.first_share import Sums
 from tutorlib.kernels.ladder import LADDER
 
@@ -112,13 +112,13 @@ def lanes(m, n):
 def shared_memory_itself(tiled_mma, thread, sA, sB):
     """No descriptors: what partition_A and partition_B give."""
     math = tiled_mma.get_slice(thread)
-    _, _, tCrC = fragments(tiled_mma, thread, sA, sB)
+    _, _, tCrC = wgmma_fragments(tiled_mma, thread, sA, sB)
     return math.partition_A(sA), math.partition_B(sB), tCrC
 
 
 def no_sums(tiled_mma, thread, sA, sB):
     """Operands alone."""
-    return fragments(tiled_mma, thread, sA, sB)[:2]
+    return wgmma_fragments(tiled_mma, thread, sA, sB)[:2]
 
 
 # 13.6 ring ------------------------------------------------------------------------------------------------------
@@ -224,15 +224,15 @@ WRONG = {
     "13.5": [
         shared_memory_itself,
         no_sums,
-        derive(fragments, "rounds_every_sum", "Sums in bf16.", swap("Float32", "BFloat16")),
+        derive(wgmma_fragments, "rounds_every_sum", "Sums in bf16.", swap("Float32", "BFloat16")),
         derive(
-            fragments,
+            wgmma_fragments,
             "a_tile_for_each_thread",
             "As many registers as the tile has sums.",
             swap("tiled_mma.partition_shape_C(tile)", "tile"),
         ),
         derive(
-            fragments,
+            wgmma_fragments,
             "all_the_sums",
             "A whole tile of sums in each thread's order, twice.",
             swap("cute.size(sB, mode=[0]))", "2 * cute.size(sB, mode=[0]))"),
@@ -265,21 +265,21 @@ WRONG = {
             "expects_a_alone",
             "Announces fewer bytes than come.",
             swap("steps.stage_bytes", "steps.stage_bytes // 3"),
-            within="fill",
+            within="fill_stage",
         ),
         derive(
             main_loop,
             "announces_nothing",
             "Loads without an arrival.",
             swap(f"    with cute.arch.elect_one():\n        cute.arch.{EXPECT}\n", ""),
-            within="fill",
+            within="fill_stage",
         ),
         derive(
             main_loop,
             "every_lane_announces",
             "32 arrivals for 1.",
             swap("    with cute.arch.elect_one():\n        cute.arch", "    if True:\n        cute.arch"),
-            within="fill",
+            within="fill_stage",
         ),
         derive(
             main_loop,
@@ -292,7 +292,7 @@ WRONG = {
             main_loop,
             "fills_the_next_stage",
             "Loads into the stage that is being read.",
-            swap("fill(steps, ahead, before.index)", "fill(steps, ahead, state.index)"),
+            swap("fill_stage(steps, ahead, before.index)", "fill_stage(steps, ahead, state.index)"),
         ),
         derive(
             main_loop,
@@ -327,7 +327,7 @@ WRONG = {
     "13.9": [
         not_compiled,
         launches_nothing,
-        named(LADDER[-1].host, "mma_sync", "Notebook 12's kernel."),
+        named(next(rung.host for rung in LADDER if rung.name == "tuned"), "mma_sync", "Notebook 12's kernel."),
         kernel("ordinary_stores", "No stmatrix.", epilogue=vectors),
         named(make_first_gemm(stages=5), "five_stages", "240 KiB of shared memory."),
     ],
@@ -336,13 +336,16 @@ WRONG = {
 WRONG_ON_GPU = {
     "13.5": [
         derive(
-            fragments,
+            wgmma_fragments,
             "first_rows_twice",
             "Both warpgroups multiply the first one's rows.",
             swap("get_slice(thread)", "get_slice(0)"),
         ),
         derive(
-            fragments, "operands_exchanged", "B's descriptors for A's.", swap("return tCrA, tCrB", "return tCrB, tCrA")
+            wgmma_fragments,
+            "operands_exchanged",
+            "B's descriptors for A's.",
+            swap("return tCrA, tCrB", "return tCrB, tCrA"),
         ),
     ],
 }

@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.patches import FancyBboxPatch
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from tutorlib.draw.grid import DPI, WIDTH, CellGrid, Picture, figure
 from tutorlib.draw.palette import EMPTY, INK, category
@@ -23,8 +23,7 @@ def show_sm(stages: int = 4) -> Picture:
     box(axes, (10, 85, 130, 375), "global memory", EMPTY)
     for number, (name, colour) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
         box(axes, (30, 115 + 115 * number, 90, 80), name, colour, middle=True)
-    box(axes, (200, 10, 782, 450), "", EMPTY)
-    axes.text(214, 28, "one SM, one block of 256 threads", size=8.5, color=INK, va="center")
+    box(axes, (200, 10, 782, 450), "one SM, one block of 256 threads", EMPTY)
     box(axes, (220, 130, 110, 190), "TMA unit\n\ncomputes\naddresses,\nmoves boxes,\ncounts bytes", ORANGE, middle=True)
     box(axes, (420, 85, 250, 250), "shared memory: a ring of stages", EMPTY)
     for stage in range(stages):
@@ -76,8 +75,8 @@ def arrow(axes: Axes, points: Sequence[tuple[int, int]], words: tuple[int, int],
     """Through these points; what it says ends above (x, y) `words`."""
     for start, end in pairwise(points[:-1]):
         axes.plot(*zip(start, end, strict=True), color=INK, linewidth=1.3, solid_capstyle="projecting")
-    style = {"arrowstyle": "<|-|>" if both else "-|>", "color": INK, "linewidth": 1.3, "shrinkA": 0, "shrinkB": 0}
-    axes.annotate("", points[-1], points[-2], arrowprops=style)
+    style: dict[str, Any] = {"arrowstyle": "<|-|>" if both else "-|>", "mutation_scale": 10, "shrinkA": 0, "shrinkB": 0}
+    axes.add_patch(FancyArrowPatch(points[-2], points[-1], color=INK, linewidth=1.3, **style))
     axes.text(*words, says, ha="center", va="bottom", size=8, color=INK, linespacing=1.15)
 
 

@@ -121,7 +121,7 @@ def find_misplaced(answer: Answer, rows: int, k: int, stages: int) -> str:
         if not isinstance(layout, cute.ComposedLayout):
             flaws.append("it is a plain layout; TMA and WGMMA want swizzle ∘ layout.")
             return
-        if (shape := tuple(map(cute.size, layout.shape))) != (rows, k, stages):
+        if (shape := cute.product_each(layout.shape)) != (rows, k, stages):
             flaws.append(f"it has the shape {shape}.")
             return
         swizzle, outer = layout.inner, layout.outer
@@ -269,7 +269,7 @@ class FragmentsExercise(FirstPartExercise):
         from cutlass import Float32, cute
 
         if not several(got, 3):
-            return "fragments should return three tensors: tCrA, tCrB, tCrC."
+            return "wgmma_fragments should return three tensors: tCrA, tCrB, tCrC."
         *operands, sums = got
         for name, fragment, s in zip(("tCrA", "tCrB"), operands, args[2:], strict=True):
             wanted = (1, 1, cute.size(s, mode=[1]) // 16, cute.size(s, mode=[2]))

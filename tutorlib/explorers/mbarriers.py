@@ -6,10 +6,11 @@ from tutorlib.draw.grid import CellGrid
 from tutorlib.draw.palette import EMPTY, category
 from tutorlib.explorers.explorer import Click, Explorer, Scene, wide_slider
 from tutorlib.models.mbarrier import FAULTS, KIB, LOOPS, OPERANDS, RingModel, Side
+from tutorlib.problems.wrong import count
 
 ACTORS: tuple[Side | None, ...] = ("producer", None, "consumer")  # None: TMA
 BUSY = "#F1F3F5"
-COLUMNS = ("A", "B", "full φ", "arrive", "KiB", "empty φ", "arrive")
+COLUMNS = ("A", "B", "phase", "arrive", "KiB", "phase", "arrive")  # what lies there, of full, of empty
 
 
 def explore_mbarriers(stages: int = 2, fault: str = FAULTS[0]) -> Explorer:
@@ -50,7 +51,7 @@ def ring_scene(ring: RingModel, _: Click | None) -> Scene:
     for side in LOOPS:
         here = ring.place(side)
         caption.append(f"{side}: index {here.index}, phase {here.phase}, count {here.count}")
-    caption.append(f"{ring.multiplied} tiles multiplied" + (f". WRONG: {ring.wrong}" if ring.wrong else ""))
+    caption.append(f"{count(ring.multiplied, 'tile')} multiplied" + (f". WRONG: {ring.wrong}" if ring.wrong else ""))
     return [orders_grid(ring), stages_grid(ring)], "\n".join(caption)
 
 
@@ -83,6 +84,15 @@ def stages_grid(ring: RingModel) -> CellGrid:
         labels.append(["" if tile is None else str(tile) for tile in tiles] + [str(number) for number in numbers])
         colours.append([None if tile is None else category(tile) for tile in tiles] + [EMPTY] * len(numbers))
     read = frozenset() if ring.reading is None else frozenset({(ring.reading, 0), (ring.reading, 1)})
-    down = [f"stage {stage}" for stage in range(ring.stages)]
+    down = [f"[{stage}]" for stage in range(ring.stages)]
     breaks = {2: 2.0, 5: 2.0}
-    return CellGrid("what lies there, and what is missing", labels, colours, down, COLUMNS, {}, breaks, read)
+    return CellGrid(
+        "stages: tiles · full and what it lacks · empty and what it lacks",
+        labels,
+        colours,
+        down,
+        COLUMNS,
+        {},
+        breaks,
+        read,
+    )

@@ -45,7 +45,7 @@ def fresh(count: int) -> Mbarrier:
 
 
 @dataclass
-class Place:
+class RingPlace:
     """Where one side is in the ring, as a PipelineState of CuTe. count: steps so far. order: of its loop, the next."""
 
     stages: int
@@ -99,8 +99,8 @@ class RingModel:
     empty: list[Mbarrier] = field(init=False)
     holds: list[dict[str, int]] = field(init=False)
     under_way: list[Transfer] = field(default_factory=list)
-    producer: Place = field(init=False)
-    consumer: Place = field(init=False)
+    producer: RingPlace = field(init=False)
+    consumer: RingPlace = field(init=False)
     reading: int | None = None
     multiplied: int = 0
     said: str = ""
@@ -109,8 +109,8 @@ class RingModel:
     def __post_init__(self) -> None:
         self.full, self.empty = ([fresh(1) for _ in range(self.stages)] for _ in range(2))
         self.holds = [{} for _ in range(self.stages)]
-        self.producer = Place(self.stages, phase=0 if self.fault == FAULTS[3] else 1)
-        self.consumer = Place(self.stages, phase=1 if self.fault == FAULTS[2] else 0)
+        self.producer = RingPlace(self.stages, phase=0 if self.fault == FAULTS[3] else 1)
+        self.consumer = RingPlace(self.stages, phase=1 if self.fault == FAULTS[2] else 0)
 
     def loop(self, side: Side) -> tuple[str, ...]:
         """The orders of a side's loop, as the fault has them."""
@@ -123,7 +123,7 @@ class RingModel:
             return ("wait", "mma", "free", "done", "next")
         return orders
 
-    def place(self, side: Side) -> Place:
+    def place(self, side: Side) -> RingPlace:
         return self.producer if side == "producer" else self.consumer
 
     def blocked(self, side: Side) -> bool:
@@ -167,10 +167,10 @@ class RingModel:
 
     # One method for each order ------------------------------------------------------------------------------------
 
-    def producer_wait(self, here: Place) -> None:
+    def producer_wait(self, here: RingPlace) -> None:
         self.said = f"producer: phase {here.phase} of empty[{here.index}] is over, the stage is free."
 
-    def producer_expect(self, here: Place) -> None:
+    def producer_expect(self, here: RingPlace) -> None:
         size = OPERANDS["A"] if self.fault == FAULTS[4] else sum(OPERANDS.values())
         try:
             self.full[here.index] = self.full[here.index].arrive(size)
@@ -178,32 +178,35 @@ class RingModel:
             self.blame(f"full[{here.index}] has its arrival of this phase already: this one is lost.")
         self.said = f"producer: arrives on full[{here.index}], {size // KIB} KiB will come."
 
-    def producer_load(self, here: Place) -> None:
+    def producer_load(self, here: RingPlace) -> None:
         self.under_way += [Transfer(operand, here.count, here.index) for operand in OPERANDS]
         self.said = f"producer: TMA is to bring A and B of tile {here.count} into stage {here.index}."
 
-    def producer_next(self, here: Place) -> None:
+    def producer_next(self, here: RingPlace) -> None:
         here.advance()
         self.said = f"producer: on to step {here.count}, stage {here.index}, phase {here.phase}."
 
-    def consumer_wait(self, here: Place) -> None:
+    def consumer_wait(self, here: RingPlace) -> None:
         self.said = f"consumer: phase {here.phase} of full[{here.index}] is over."
 
-    def consumer_mma(self, here: Place) -> None:
+    def consumer_mma(self, here: RingPlace) -> None:
         lies = self.holds[here.index]
-        if missing := [f"{operand} of tile {here.count}" for operand in OPERANDS if lies.get(operand) != here.count]:
-            self.blame(f"wgmma reads stage {here.index} where {' and '.join(missing)} should lie, and does not.")
+        if missing := [operand for operand in OPERANDS if lies.get(operand) != here.count]:
+            are = "are" if len(missing) > 1 else "is"
+            self.blame(
+                f"wgmma reads stage {here.index}, and {' and '.join(missing)} of tile {here.count} {are} not there."
+            )
         self.reading = here.index
         self.said = f"consumer: wgmmas read stage {here.index} from now on."
 
-    def consumer_done(self, here: Place) -> None:
+    def consumer_done(self, here: RingPlace) -> None:
         self.reading, self.multiplied = None, self.multiplied + 1
         self.said = f"consumer: wait_group returns, stage {here.index} has been read."
 
-    def consumer_free(self, here: Place) -> None:
+    def consumer_free(self, here: RingPlace) -> None:
         self.empty[here.index] = self.empty[here.index].arrive()
         self.said = f"consumer: arrives on empty[{here.index}]."
 
-    def consumer_next(self, here: Place) -> None:
+    def consumer_next(self, here: RingPlace) -> None:
         here.advance()
         self.said = f"consumer: on to step {here.count}, stage {here.index}, phase {here.phase}."

@@ -12,11 +12,12 @@ from typing import Any
 
 import cutlass
 from cutlass import BFloat16, Float32, Int32, Int64, cute
-from cutlass.cute.nvgpu import OperandMajorMode, cpasync, warp, warpgroup
+from cutlass.cute.nvgpu import OperandMajorMode, cpasync, warpgroup
+from cutlass.cute.nvgpu.warp import StMatrix8x8x16bOp
 from cutlass.cute.nvgpu.warpgroup import OperandSource, SmemLayoutAtomKind
 from cutlass.memory import SmemAllocator
 
-from tutorlib.kernels.hopper.first_parts import boxes, fragments, main_loop, ring_layout, store_by_tma
+from tutorlib.kernels.hopper.first_parts import boxes, main_loop, ring_layout, store_by_tma, wgmma_fragments
 from tutorlib.kernels.hopper.first_share import ALIGNMENT, BOX, STAGES, THREADS, TILE, BoxCopy, Steps, Sums
 from tutorlib.models.l2 import grouped
 
@@ -27,7 +28,7 @@ class Parts:
 
     ring_layout: Callable[[int, int, int], cute.ComposedLayout] = ring_layout
     boxes: Callable[..., tuple[cute.Tensor, cute.Tensor]] = boxes
-    fragments: Callable[..., tuple[cute.Tensor, cute.Tensor, cute.Tensor]] = fragments
+    fragments: Callable[..., tuple[cute.Tensor, cute.Tensor, cute.Tensor]] = wgmma_fragments
     main_loop: Callable[[Steps], None] = main_loop
     epilogue: Callable[[Sums], None] = store_by_tma
 
@@ -41,7 +42,7 @@ def make_wgmma() -> cute.TiledMma:
 
 def make_sums(tCrC: cute.Tensor, tiled_mma: cute.TiledMma, thread: Any, tma: Any, sC: Any, gC: Any) -> Sums:
     """sC, gC: (tile M, tile N)."""
-    atom = cute.make_copy_atom(warp.StMatrix8x8x16bOp(transpose=False, num_matrices=4), BFloat16)
+    atom = cute.make_copy_atom(StMatrix8x8x16bOp(transpose=False, num_matrices=4), BFloat16)
     stmatrix = cute.make_tiled_copy_C(atom, tiled_mma)
     mine = stmatrix.get_slice(thread)
     row = cute.arch.make_warp_uniform(thread // 32)
@@ -51,7 +52,7 @@ def make_sums(tCrC: cute.Tensor, tiled_mma: cute.TiledMma, thread: Any, tma: Any
 
 
 @cute.jit
-def make_ring(memory: SmemAllocator, stages: cutlass.Constexpr, readers: cutlass.Constexpr, thread: Int32):
+def make_barriers(memory: SmemAllocator, stages: cutlass.Constexpr, readers: cutlass.Constexpr, thread: Int32):
     """(full, empty): the first of `stages` mbarriers each, ready for 1 arrival and for one of each reader."""
     full, empty = (memory.allocate_array(Int64, stages) for _ in range(2))
     if thread == 0:
@@ -100,6 +101,10 @@ def first_kernel(
     bM, bN, bK = TILE
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
+    warp, group = (cute.arch.make_warp_uniform(thread // size) for size in (32, 128))
+    if warp == 0:
+        for tma in (tma_a, tma_b, tma_c):
+            cpasync.prefetch_descriptor(tma)
     m, n = grouped(block, *tiles)  # of C's tiles (M, N); neighbours have the same rows of B
     gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, K tiles)
     gB = cute.local_tile(mB, (bN, bK), (n, None))  # (bN, bK, K tiles)
@@ -109,17 +114,17 @@ def first_kernel(
     sA = memory.allocate_tensor(BFloat16, layout_a.outer, ALIGNMENT, layout_a.inner)  # (bM, bK, stages)
     sB = memory.allocate_tensor(BFloat16, layout_b.outer, ALIGNMENT, layout_b.inner)  # (bN, bK, stages)
     sC = cute.make_tensor(cute.recast_ptr(sA.iterator, layout_c.inner, BFloat16), layout_c.outer)  # over A and B
-    full, empty = make_ring(memory, stages, THREADS // 32, thread)
+    full, empty = make_barriers(memory, stages, THREADS // 32, thread)
 
     steps = Steps(
         cute.size(gA, mode=[2]),
         full,
         empty,
-        cute.arch.make_warp_uniform(thread // 32) == 0,
+        warp == 0,
         BoxCopy(tma_a, *parts.boxes(tma_a, sA, gA)),
         BoxCopy(tma_b, *parts.boxes(tma_b, sB, gB)),
         tiled_mma,
-        *parts.fragments(tiled_mma, thread // 128 * 128, sA, sB),
+        *parts.fragments(tiled_mma, group * 128, sA, sB),
     )
     parts.main_loop(steps)
     parts.epilogue(make_sums(steps.tCrC, tiled_mma, thread, tma_c, sC, gC))

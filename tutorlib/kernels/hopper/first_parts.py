@@ -23,7 +23,7 @@ def boxes(tma: cute.CopyAtom, s: cute.Tensor, g: cute.Tensor) -> tuple[cute.Tens
     return cpasync.tma_partition(tma, 0, alone, cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
 
 
-def fragments(
+def wgmma_fragments(
     tiled_mma: cute.TiledMma, thread: Any, sA: cute.Tensor, sB: cute.Tensor
 ) -> tuple[cute.Tensor, cute.Tensor, cute.Tensor]:
     """(tCrA, tCrB, tCrC): descriptors (1, 1, K blocks, stages) of both operands, registers ((2, 2, N/8), 1, 1)."""
@@ -34,7 +34,7 @@ def fragments(
     return tCrA, tCrB, cute.make_rmem_tensor(tiled_mma.partition_shape_C(tile), Float32)
 
 
-def fill(steps: Steps, k_tile: Any, stage: Any) -> None:
+def fill_stage(steps: Steps, k_tile: Any, stage: Any) -> None:
     """Announce the bytes of a stage and send for them."""
     with cute.arch.elect_one():
         cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
@@ -46,7 +46,7 @@ def main_loop(steps: Steps) -> None:
     """Every warp multiplies. One also loads: all stages before, then each as soon as it has been read."""
     if steps.loads_too:
         for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
-            fill(steps, k_tile, k_tile)
+            fill_stage(steps, k_tile, k_tile)
     state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
     cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
     warpgroup.fence()
@@ -65,7 +65,7 @@ def main_loop(steps: Steps) -> None:
         ahead = k_tile - 1 + steps.stages
         if steps.loads_too and ahead < steps.k_tiles:
             cute.arch.mbarrier_wait(steps.empty + before.index, before.phase)
-            fill(steps, ahead, before.index)
+            fill_stage(steps, ahead, before.index)
     warpgroup.wait_group(0)
 
 
