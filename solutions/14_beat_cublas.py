@@ -17,6 +17,7 @@
 
 # %%
 from collections import Counter
+from contextlib import suppress
 from functools import cache
 from itertools import product
 from math import ceil
@@ -33,11 +34,12 @@ from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_roles, show_work
 from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
-from tutorlib.kernels.hopper.specialised import RoleSteps, make_specialised
+from tutorlib.kernels.hopper.specialised import RoleSteps, load_steps, make_specialised, multiply_steps
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
-from tutorlib.models import l2
-from tutorlib.models.work import Sm, whole_tiles
+from tutorlib.models import hopper_gemm as course
+from tutorlib.models import l2, work
+from tutorlib.models.work import Sm
 from tutorlib.notebook.measured import show_figure, show_ladder, show_sweep
 from tutorlib.notebook.trials import compare_on_gpu
 from tutorlib.notebook.tuner import show_model, tune
@@ -150,17 +152,16 @@ def consume(steps: RoleSteps):
 check("14.2", consume)
 
 # %% [markdown]
-# Your two loops in a kernel (`tutorlib/kernels/hopper/specialised.py`, 250 lines; its parts are those of notebook 13).
-# **Predict:** with tiles of 128×128, half as large, how much slower will it be? There are more stages then, and more
+# Around them stands the rest of a kernel (`tutorlib/kernels/hopper/specialised.py`, 250 lines; its parts are notebook
+# 13's). **Predict:** with tiles of 128×128, half as large, how much slower is it? There are more stages then, and more
 # tiles to hide the ends of others behind.
 
 # %%
-mine = make_specialised(HopperConfig((128, 256, 64)), produce, consume)
-smaller = make_specialised(HopperConfig((128, 128, 64)), produce, consume)
+large, small = (make_specialised(HopperConfig((128, n, 64)), load_steps, multiply_steps) for n in (256, 128))
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
-compiled = compile_cute(mine, SQUARE, "sm_90a")
+compiled = compile_cute(large, SQUARE, "sm_90a")
 print(compiled)
-compare_on_gpu({"128×256": mine, "128×128": smaller}, [2048, 4096])
+compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096])
 
 # %% [markdown]
 # ## Registers move
@@ -201,7 +202,7 @@ check("14.3", register_split)
 # %%
 for warpgroups in (2, 3):
     for need in (24, 40, 56):
-        print(f"{warpgroups} multiply, the producer needs {need}: {register_split(warpgroups, need)}")
+        print(f"{warpgroups} multiply, the producer needs {need}: {course.register_split(warpgroups, need)}")
 
 # %% [markdown]
 # With three of them each has 160. That holds the sums of 64×256 (128 registers), but ptxas will not have it: a wgmma
@@ -265,7 +266,7 @@ print("tile      cluster  cycles of the tensor cores  shared memory, bytes in a 
 for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (128, 128, 64), (64, 256, 64)]:
     for cluster in [(1, 1), (2, 1), (2, 2)]:
         cycles = 2 * tile[0] * tile[1] * tile[2] / 4096
-        smem, from_l2 = (bytes / cycles for bytes in step_bytes(tile, cluster))
+        smem, from_l2 = (bytes / cycles for bytes in course.step_bytes(tile, cluster))
         print(f"{tile[0]:3}×{tile[1]:3}   {cluster[0]}×{cluster[1]} {cycles:18.0f} {smem:28.0f} {from_l2:26.0f}")
 
 # %% [markdown]
@@ -302,7 +303,7 @@ check("14.5", multicast)
 # %%
 for rank in range(4):
     (a_first, a_rows, a_mask), (b_first, b_rows, b_mask) = (
-        multicast(rank, (2, 2), n, i) for i, n in enumerate((128, 256))
+        course.multicast(rank, (2, 2), n, i) for i, n in enumerate((128, 256))
     )
     print(
         f"block {rank} of 2×2 loads rows {a_first:3} to {a_first + a_rows - 1:3} of A for {a_mask:04b}, "
@@ -337,7 +338,7 @@ check("14.6", count_waves)
 rows = {}
 for size in (1024, 2048, 3072, 4096, 8192):
     for tile in [(128, 256, 64), (128, 192, 64), (256, 192, 64)]:
-        waves, last = count_waves(size, size, tile, (2, 1), 66)
+        waves, last = course.count_waves(size, size, tile, (2, 1), 66)
         area = tile[0] * tile[1]
         rows.setdefault(f"{size}", {})[f"{tile[0]}×{tile[1]}"] = (
             f"waves: {waves}, {last} in the last: {size * size / (waves * 132 * area):.0%}"
@@ -353,7 +354,7 @@ pandas.DataFrame.from_dict(rows, orient="index")
 
 # %%
 for at_once in (33, 32, 31):
-    print(f"{at_once} clusters of 2×2 at a time: {count_waves(2048, 2048, (128, 256, 64), (2, 2), at_once)}")
+    print(f"{at_once} clusters of 2×2 at a time: {course.count_waves(2048, 2048, (128, 256, 64), (2, 2), at_once)}")
 if reason := device.why_not(WGMMA):
     print(f"how many this GPU holds: {reason}")
 else:
@@ -388,7 +389,7 @@ check("14.7", walk)
 
 # %%
 for block in (0, 1, 2, 131):
-    print(f"block {block:3} at 4096³, clusters of 2×1: {walk(block, (2, 1), 66, (16, 16), 8)}")
+    print(f"block {block:3} at 4096³, clusters of 2×1: {course.walk(block, (2, 1), 66, (16, 16), 8)}")
 
 # %% [markdown]
 # Nothing is handed out while the kernel runs: who does what is arithmetic, so the producer and the consumers work it
@@ -432,7 +433,7 @@ def stream_k(cluster, clusters, tiles, k_tiles):
 check("14.8", stream_k)
 
 # %%
-show_work({"whole tiles": whole_tiles, "stream-K": stream_k}, clusters=4, tiles=6, k_tiles=6)
+show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters=4, tiles=6, k_tiles=6)
 
 # %% [markdown]
 # A third less time here. And it is not free: the sums of a tile of 128×256 are 128 KiB in fp32, which go out to L2, and
@@ -473,7 +474,7 @@ show_sweep("hopper_sustained")
 # %%
 for at in [(128, 256), (64, 256), (160, 256), (160, 128)]:
     tile = (*at, 128)
-    waves, last = count_waves(320, 32576, tile, (1, 1), 132)
+    waves, last = course.count_waves(320, 32576, tile, (1, 1), 132)
     print(f"{at[0]:3}×{at[1]:3}: {waves} waves, at best {320 * 32576 / (waves * 132 * at[0] * at[1]):.0%}")
 
 # %% [markdown]
@@ -514,7 +515,7 @@ for outlier, (name, block) in product((30.0, 30_000.0), BLOCKS.items()):
     tiles = exact.unflatten(0, (-1, block[0])).unflatten(2, (-1, block[1]))  # (blocks, rows, blocks, columns)
     scales = tiles.abs().amax((1, 3)) / 448
     small = (tiles / scales[:, None, :, None]).flatten(2).flatten(0, 1).to(torch.float8_e4m3fn)
-    off = (dequantise(small, scales, block) - exact).abs().median()
+    off = (course.dequantise(small, scales, block) - exact).abs().median()
     print(f"{name:9}: {scales.numel():5} scales; beside {outlier:,.0f} the others are off by {off:.3f}")
 
 # %% [markdown]
@@ -581,7 +582,7 @@ check("14.10", cost)
 # Nine numbers, and how far do they carry? Here are the levers' times beside what your function says of them:
 
 # %%
-show_model("hopper_levers", lambda config, m, n, k: cost(config, m, n, k, Sm()))
+show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
 
 # %% [markdown]
 # ### A tuner that says why
@@ -609,8 +610,9 @@ for changes in CHANGES:
 print(f"{len(CHANGES)} combinations; {dict(refused)} break a rule; {len(SPACE)} are left")
 
 # %%
-table = tune(CHANGES, (4096, 4096, 4096), lambda config, m, n, k: cost(config, m, n, k, Sm()))
-table.head(12)
+square = [changes for changes in CHANGES if not changes["transposed"]]  # a square has nothing to exchange
+table = tune(square, (4096, 4096, 4096), lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
+table.round(1).head(12)
 
 # %%
 table.why.str.replace(r"[\d.]+", "…", regex=True).value_counts()
@@ -655,22 +657,7 @@ def choose(m, n, k):
 check("14.12", choose)
 
 # %% [markdown]
-# What does it choose, and what does each of the shapes lack?
-
-# %%
-for shape in [(4096, 4096, 4096), (2048, 2048, 2048), (320, 8192, 4096), (512, 512, 8192), (64, 8192, 8192)]:
-    try:
-        config = choose(*shape)
-    except NotImplementedError:
-        break
-    way = f"{'stream-K' if config.stream_k else 'whole tiles'}{', A and B exchanged' if config.transposed else ''}"
-    print(
-        f"{'×'.join(map(str, shape)):15} tile {config.tile[0]}×{config.tile[1]}, cluster {config.cluster[0]}×"
-        f"{config.cluster[1]}, {way}: {cost(config, *shape, Sm()):.0f} µs"
-    )
-
-# %% [markdown]
-# And this is the function that the course has promised, yours from the choice to the launch. Compiled once for each
+# And this is the function that the course has promised, yours from the choice to the launch: compiled once for each
 # configuration, for all shapes; choosing costs the host nothing the second time.
 
 
@@ -688,10 +675,18 @@ def gemm(a, b, c):
     return c
 
 
-if not device.why_not(WGMMA):
-    a, b = (torch.randn(size, 1000, device="cuda").bfloat16() for size in (1234, 568))
-    error = gemm(a, b, torch.empty(1234, 568, dtype=torch.bfloat16, device="cuda")).float() - a.float() @ b.float().T
-    print(f"1234×568×1000: largest error {error.abs().max():.3f}")
+# %%
+with suppress(NotImplementedError):  # until you have written it
+    for shape in [(4096, 4096, 4096), (2048, 2048, 2048), (320, 8192, 4096), (512, 512, 8192), (64, 8192, 8192)]:
+        config = choose(*shape)
+        tile, blocks = (f"{x}×{y}" for x, y in (config.tile[:2], config.cluster))
+        way = f"{'stream-K' if config.stream_k else 'whole tiles'}{', A and B exchanged' if config.transposed else ''}"
+        expected = course.gemm_time(config, *shape, Sm())
+        print(f"{'×'.join(map(str, shape)):15} tile {tile}, cluster {blocks}, {way}: {expected:.0f} µs expected")
+    if not device.why_not(WGMMA):
+        a, b = (torch.randn(size, 1000, device="cuda").bfloat16() for size in (1234, 568))
+        c = gemm(a, b, torch.empty(1234, 568, dtype=torch.bfloat16, device="cuda"))
+        print(f"1234×568×1000: largest error {(c.float() - a.float() @ b.float().T).abs().max():.3f}")
 
 # %% [markdown]
 # The course's own function of this kind has a finer model (`tutorlib/kernels/hopper/choose.py`). At squares, and at

@@ -120,7 +120,7 @@ def test_a_dequantised_product_is_deepgemms_sum_over_blocks():
 @pytest.mark.parametrize("shape", [(2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192)])
 def test_the_model_knows_what_each_lever_is_for(shape):
     def of(**changes):
-        return n14.cost(HopperConfig(**changes), *shape, work.Sm())
+        return n14.gemm_time(HopperConfig(**changes), *shape, work.Sm())
 
     assert of(cluster=(2, 1)) < of(cluster=(1, 2)) < of()
     if shape[0] == 2048:  # one wave
