@@ -42,7 +42,7 @@ from tutorlib.models import l2, work
 from tutorlib.models.work import Sm
 from tutorlib.notebook.measured import show_figure, show_ladder, show_sweep
 from tutorlib.notebook.trials import compare_on_gpu
-from tutorlib.notebook.tuner import show_model, tune
+from tutorlib.notebook.tuner import show_model, tune_hopper
 
 # %% [markdown]
 # ## Where the time goes
@@ -117,8 +117,8 @@ check("14.1", produce)
 # them. So leave one under way, and free the stage of the one *before*.
 #
 # **Exercise 14.2** (about 20 lines). Write `consume(steps)`, run by every warp that multiplies. When it returns, no
-# wgmma may be under way: the sums are rounded next. The rehearsal plays it against your producer's role with 2, 3 and 4
-# stages, in every order that mbarriers allow.
+# wgmma may be under way: the sums are rounded next. The rehearsal plays it beside a producer, with 2, 3 and 4 stages,
+# and assumes the worst that the mbarriers allow.
 
 
 # %%
@@ -152,7 +152,7 @@ def consume(steps: RoleSteps):
 check("14.2", consume)
 
 # %% [markdown]
-# Around them stands the rest of a kernel (`tutorlib/kernels/hopper/specialised.py`, 250 lines; its parts are notebook
+# Around them stands the rest of a kernel (`tutorlib/kernels/hopper/specialised.py`; its parts are notebook
 # 13's). **Predict:** with tiles of 128×128, half as large, how much slower is it? There are more stages then, and more
 # tiles to hide the ends of others behind.
 
@@ -214,6 +214,9 @@ for warpgroups in (2, 3):
 # ## The other gap: results
 #
 # Rounding 128×256 sums and handing them to TMA takes its time, and meanwhile both warpgroups neglect the tensor cores.
+# (They do not wait for each other: every warp puts its own 16 rows into shared memory, by `stmatrix`, and starts its
+# own TMA store. That is the least that a warp can do, and it needs no barrier.)
+#
 # There are two ways out. **Ping-pong**: each warpgroup has a tile of its own; while one multiplies, the other deals
 # with results. **Deferred stores**: the 128 sums become 64 registers of bf16 at once, the next tile's first wgmmas are
 # issued, and then the results are stored, under the multiplication. That is what all the registers are for.
@@ -481,8 +484,8 @@ for at in [(128, 256), (64, 256), (160, 256), (160, 128)]:
 # **Scales.** e4m3 has three bits after the point and ends at 448, so a tensor in it comes with scales. The simplest
 # contract: one for each matrix. DeepGEMM's is finer: A has one for every 1×128 (a token, 128 of K), B one for every
 # 128×128. With one scale each, C is scaled once at the end. With block scales, every 128 of K have their own, so what
-# the tensor cores add up in 128 steps must be scaled and added to other sums, by ordinary instructions: 128 of them for
-# each thread, 56 times over.
+# the tensor cores add up in 128 steps must be scaled and added to other sums, by ordinary instructions: in a tile of
+# 128×160 each thread has 80 sums, and adds to each of them 56 times.
 #
 # Either needs a reference that one can believe. The simplest one undoes the quantisation, and multiplies in fp32.
 #
@@ -593,7 +596,7 @@ show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, 
 # %%
 TILES = [
     *((128, 256, 64), (256, 128, 64), (128, 192, 64), (256, 192, 64), (128, 160, 64), (128, 128, 64)),
-    *((64, 256, 64), (64, 192, 64), (64, 128, 64), (64, 64, 64)),
+    *((128, 96, 64), (64, 256, 64), (64, 192, 64), (64, 128, 64), (64, 96, 64), (64, 64, 64), (64, 32, 64)),
 ]
 CHANGES = [
     {"tile": tile, "cluster": cluster, "stream_k": stream, "defer_stores": defer, "transposed": transposed}
@@ -611,7 +614,7 @@ print(f"{len(CHANGES)} combinations; {dict(refused)} break a rule; {len(SPACE)} 
 
 # %%
 square = [changes for changes in CHANGES if not changes["transposed"]]  # a square has nothing to exchange
-table = tune(square, (4096, 4096, 4096), lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
+table = tune_hopper(square, (4096, 4096, 4096), lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
 table.round(1).head(12)
 
 # %%
