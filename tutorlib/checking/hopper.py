@@ -74,7 +74,7 @@ class HopperLoopExercise(AloneExercise):
 
     def find_weakness(self, block: Block) -> str:
         """What right loops do not do well enough, or ""."""
-        for tile, idle in sorted(block.idle.items()):
+        for (tile, _), idle in sorted(block.idle.items()):
             if self.deep and idle > 0:
                 return (
                     f"it is safe, but while K tile {tile} is multiplied, {idle} of {block.stages} stages lie idle: "

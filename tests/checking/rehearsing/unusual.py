@@ -1,11 +1,11 @@
 """Loops that are right and written in another way than the course's."""
 
 import cutlass
-from cutlass import cute
+from cutlass import Int32, cute
 from cutlass.cute.arch import elect_one, mbarrier_arrive, mbarrier_arrive_and_expect_tx, mbarrier_wait
 from cutlass.cute.nvgpu import warpgroup
 from cutlass.cute.nvgpu.warpgroup import commit_group, fence, wait_group
-from cutlass.pipeline import PipelineUserType, make_pipeline_state
+from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
 
 # Loads ----------------------------------------------------------------------------------------------------------
 
@@ -79,6 +79,21 @@ def loads_before_it_expects(steps):
         with cute.arch.elect_one():
             cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
         state.advance()
+
+
+@cute.jit
+def counts_in_int32(steps):
+    """The DSL's own numbers, arguments by name, a state that is made by hand."""
+    state = PipelineState(steps.stages, Int32(0), Int32(0), Int32(1))
+    k_tile = Int32(0)
+    while k_tile < steps.k_tiles:
+        stage, rounds = k_tile % steps.stages, k_tile // steps.stages
+        cute.arch.mbarrier_wait(mbar_ptr=steps.empty + stage, phase=(rounds & 1) ^ 1)
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive_and_expect_tx(mbar_ptr=steps.full + state.index, bytes=Int32(steps.stage_bytes))
+        steps.load(k_tile, state.index)
+        k_tile += 1
+        state.advance(1)
 
 
 @cute.jit

@@ -39,14 +39,14 @@ class Block(Situation):
     """What the loops' orders do. The patched functions of the DSL and the steps' methods end here.
 
     landing: of loads: when nobody can go on without, as soon as they are sent, or now and then, as `some` says.
-    idle: for each K tile, the fewest stages that lay idle while it was multiplied.
+    idle: for each K tile and those who multiply it, the fewest stages that lay idle meanwhile.
     alone: K tiles for which a warpgroup waited with no wgmma under way.
     """
 
     choose: Order
     landing: Landing = "late"
     some: Callable[[], bool] = lambda: False
-    idle: dict[int, int] = field(default_factory=dict)
+    idle: dict[tuple[int, str], int] = field(default_factory=dict)
     alone: set[int] = field(default_factory=set)
     at_barrier: list[Warps] = field(default_factory=list)
     barriers: int = 0
@@ -192,7 +192,8 @@ class Block(Situation):
         """How many stages lie idle while a K tile is multiplied."""
         sent, over = sum(map(len, self.sent)), min(self.done.values())
         idle = min(self.stages, self.k_tiles - over) - (sent - over)
-        self.idle[load.k_tile] = min(idle, self.idle.get(load.k_tile, idle))
+        key = load.k_tile, self.me.name
+        self.idle[key] = min(idle, self.idle.get(key, idle))
 
     # Barriers ---------------------------------------------------------------------------------------------------
 
@@ -231,22 +232,27 @@ class Block(Situation):
         self.changes += 1
 
     def arrive(self, barrier: MBarrier, times: Any = 1, expected: Any = None) -> None:
-        """expected: bytes for each arriving thread, or None."""
+        """One thread after the other. expected: bytes for each, or None."""
         me, line = self.order()
         if expected is not None:
             self.check_loader(line)
-        number = me.lanes * int(times)
-        if number > barrier.pending:
-            if me.loads and me.elected and barrier in self.full:
-                self.check_free(line, self.full.index(barrier), "the next load would overwrite")
-            raise Hazard(explain.why_too_many(me, line, barrier, number))
-        if expected is not None:
-            barrier.expect(me.lanes * int(expected))
+        if not me.elected and me.lanes > barrier.awaited:
+            raise Hazard(explain.why_not_all_lanes(me, line, barrier))
+        if barrier in self.full and not me.loads:
+            raise Hazard(f"{line}: {who([me], 'arrive')} at {barrier.name}, which is for loads: `empty` frees a stage.")
         if barrier in self.empty:
             loads = self.sent[self.empty.index(barrier)]
             reading = loads[-1] if loads and me.is_reading(loads[-1]) else None
             me.releases[barrier.name] = Release(line, reading)
-        barrier.arrive(me.name, number, me.knows)
+        for _ in range(me.lanes):
+            if int(times) > barrier.pending:
+                if barrier in self.full:
+                    self.check_free(line, self.full.index(barrier), "the next load would overwrite")
+                raise Hazard(
+                    f"{line}: {me.name} arrives too often at {barrier.name}, whose phase lacks {barrier.lacks()}."
+                )
+            barrier.expect(int(expected or 0))
+            barrier.arrive(me.name, int(times), me.knows)
         self.changes += 1
 
     def expect(self, barrier: MBarrier, number: Any) -> None:

@@ -22,14 +22,14 @@ class Load:
     landed: int = 0
 
 
-Event = tuple[str, Load, int]
+Fact = tuple[str, Load, int]
 
 
-def landed(load: Load, part: int) -> Event:
+def landed(load: Load, part: int) -> Fact:
     return "landed", load, part
 
 
-def has_read(group: int, load: Load) -> Event:
+def has_read(group: int, load: Load) -> Fact:
     """The warpgroup's wgmmas of that tile are over."""
     return "read", load, group
 
@@ -75,7 +75,7 @@ class Warps(Actor):
     warps: int = 1
     group: int | None = None
     loads: bool = False
-    knows: set[Event] = field(default_factory=set)
+    knows: set[Fact] = field(default_factory=set)
     elected: bool = False
     fenced: bool = False
     issued: list[Multiplication] = field(default_factory=list)
@@ -128,7 +128,7 @@ class Situation:
         return sum(warps.warps for warps in self.warps if warps.group is not None)
 
 
-def names(several: list[Warps]) -> str:
+def named(several: list[Warps]) -> str:
     """ "the producer and warpgroup 1"; a warpgroup that is all there goes by its own name."""
     found: list[str] = []
     for warps in several:
@@ -139,5 +139,6 @@ def names(several: list[Warps]) -> str:
 
 def who(several: list[Warps], verb: str) -> str:
     """A sentence's subject and verb: "warp 0 waits", "warp 0 and warps 1 to 3 wait"."""
-    plural = len(several) > 1 or (several[0].warps > 1 and several[0].name.startswith("warps"))
-    return f"{names(several)} {verb}{'' if plural else 's'}"
+    subject = named(several)
+    plural = " and " in subject or subject.startswith("warps ")
+    return f"{subject} {verb}{'' if plural else 's'}"

@@ -1,6 +1,6 @@
 """What a rehearsal says of a hazard: at which line, at which K tile, stage and phase, and why."""
 
-from tutorlib.checking.rehearsing.cast import LANES, STAGE_BYTES, Load, Situation, Wait, Warps, names, who
+from tutorlib.checking.rehearsing.cast import LANES, STAGE_BYTES, Load, Situation, Wait, Warps, named, who
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.plain import CallSite
 from tutorlib.problems.wrong import count
@@ -86,18 +86,10 @@ def why_not_first(me: Warps, line: CallSite, load: Load) -> str:
     return f"{line}: `first` at K tile {load.k_tile} forgets the sums of K tile {lost}."
 
 
-def why_too_many(me: Warps, line: CallSite, barrier: MBarrier, number: int) -> str:
-    """Why so many arrivals end phases too early."""
-    if not me.elected:
-        return (
-            f"{line}: {barrier.name} awaits {count(barrier.awaited, 'arrival')} in a phase, and all {LANES} lanes of a "
-            f"warp arrive, {number} threads of {me.name}: inside elect_one() it is one of each warp."
-        )
-    if barrier.name.startswith("full") and not me.loads:
-        return f"{line}: {who([me], 'arrive')} at {barrier.name}, which is for loads; a stage is freed at `empty`."
+def why_not_all_lanes(me: Warps, line: CallSite, barrier: MBarrier) -> str:
     return (
-        f"{line}: {barrier.name} awaits {count(barrier.awaited, 'arrival')} in a phase; it has had "
-        f"{barrier.awaited - barrier.pending} and gets {number} more of {me.name}, so a phase ends too early."
+        f"{line}: {barrier.name} awaits {count(barrier.awaited, 'arrival')} in a phase, and all {LANES} lanes of a "
+        f"warp arrive, {me.lanes} threads of {me.name}: inside elect_one() it is one of each warp."
     )
 
 
@@ -114,12 +106,12 @@ def deadlock(now: Situation) -> str:
             f"{line}: {who(several, 'wait')} for {what}{lacking(now, several[0], barrier) if barrier else ''}."
         )
     if ended := [warps for warps in now.warps if warps.done]:
-        lines.append(f"At the end already: {names(ended)}.")
+        lines.append(f"At the end already: {named(ended)}.")
     multiplied = ", ".join(
         f"{max(len(warps.issued) for warps in now.warps if warps.group == group)} by warpgroup {group}"
         for group in now.done
     )
-    lines.append(f"Of {count(now.k_tiles, 'K tile')}, {sum(map(len, now.sent))} are loaded; multiplied: {multiplied}.")
+    lines.append(f"Loaded: {sum(map(len, now.sent))} of {count(now.k_tiles, 'K tile')}. Multiplied: {multiplied}.")
     return "\n".join([*lines, *unexpected(now)])
 
 

@@ -80,11 +80,12 @@ class MBarrier:
 
     def lacks(self) -> str:
         """What would complete the current phase, and what has come."""
-        phase, parts = self.phases[-1], []
+        phase, parts = self.phases[-1], list[str]()
         if self.pending:
-            parts.append(f"{self.pending} of {count(self.awaited, 'arrival')}")
             if phase.arrivals:
-                parts[-1] += f" (it has {self.came(-1)})"
+                parts.append(f"{self.pending} of {count(self.awaited, 'arrival')} (it has {self.came(-1)})")
+            else:
+                parts.append("its arrival" if self.awaited == 1 else f"all {self.awaited} arrivals")
         if self.bytes > 0:
             parts.append(f"{self.bytes:,} bytes ({phase.expected:,} are expected, {phase.landed:,} have landed)")
         if self.bytes < 0:

@@ -22,6 +22,11 @@ class Over(BaseException):
     """Ends a function whose play has ended; no `except Exception` of a main loop catches it."""
 
 
+def stop(thread: Thread) -> None:
+    """Let a thread raise Over wherever it is."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Over))
+
+
 @dataclass(eq=False)
 class Actor:
     """A function in a play. ready: whether it can go on; asked while it waits for its turn."""
@@ -63,10 +68,7 @@ class Turns:
         while not self.curtain.acquire(timeout=PATIENCE):
             if self.orders == seen:
                 self.end(Hazard("the loop does not end: it goes round without giving an order."))
-                for thread in threads:
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(
-                        ctypes.c_ulong(thread.ident or 0), ctypes.py_object(Over)
-                    )
+                stop(threads[actors.index(self.running)])
             seen = self.orders
         for thread in threads:
             thread.join(timeout=1)
