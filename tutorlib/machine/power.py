@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tutorlib.machine.clocks import Clocks, clocks, nvml_handle
 
-EVERY_S = 0.01  # the driver brings the energy counter up to date less often than this
+EVERY_S = 0.02  # the driver brings the energy counter up to date less often than this
 
 
 class Reading(NamedTuple):

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 BLOCKS = 16  # of the first ones, whose medians stand for all
+UNDER_WAY = 4  # stamps before a window that tell what was going on when it began
 ITEM = 1  # the second tile of a block: all stages are in use by then
 
 
@@ -19,25 +20,23 @@ def cycles_of(events: "Tensor") -> dict[str, int]:
     return {name: round(value) for name, value in summary(read(events[:BLOCKS].cpu())).items()}
 
 
-def block_of(events: "Tensor", k_tiles: int, producer: bool) -> dict[str, list[list[Any]]]:
-    """What the first block did around the end of its second tile, for about so many K tiles' time.
+def block_of(events: "Tensor", window: int, producer: bool) -> dict[str, list[list[Any]]]:
+    """What the first block did in a window of so many SM cycles, in whose middle its second tile ends.
 
-    Role → [what, K tile or item, SM cycles since the first of all], in order. producer: the last role only loads.
+    Role → [what, K tile or item, SM cycles since the window's begin], in order, with the last stamps before the window
+    and the first after it. producer: the last role only loads.
     """
     found = read(events[:1].cpu())
     end = next(event for event in found if event.did == Did.STORE and event.number == ITEM)
-    reach = k_tiles / 2 * cycles_of(events[:1])["per K tile"]
-    near = [event for event in found if abs(since(end.clock, event.clock)) <= reach]
-    first = min((since(end.clock, event.clock) for event in near), default=0)
+    begin = end.clock - window // 2
     last_role = events.shape[1] - 1
-    return {
-        "producer" if producer and role == last_role else f"warpgroup {role}": [
-            [event.did.name, event.number, since(end.clock, event.clock) - first]
-            for event in near
-            if event.role == role
-        ]
-        for role in range(last_role + 1)
-    }
+    kept: dict[str, list[list[Any]]] = {}
+    for role in range(last_role + 1):
+        rows = [(event.did.name, event.number, since(begin, event.clock)) for event in found if event.role == role]
+        inside = [n for n, row in enumerate(rows) if 0 <= row[2] <= window]
+        name = "producer" if producer and role == last_role else f"warpgroup {role}"
+        kept[name] = [list(row) for row in rows[max(0, inside[0] - UNDER_WAY) : inside[-1] + 2]] if inside else []
+    return kept
 
 
 def since(start: int, now: int) -> int:

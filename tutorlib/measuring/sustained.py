@@ -10,8 +10,8 @@ from tutorlib.measuring.bench import Times
 from tutorlib.measuring.measurement import Alone
 from tutorlib.problems.work import Call
 
-SETTLE_S = 0.5  # before what counts: clock and power follow a change of work within some tenths of a second
-ALONE_S = 1.0  # of a kernel alone
+SETTLE_S = 0.4  # before what counts: clock and power follow a change of work within some tenths of a second
+ALONE_S = 0.9  # of a kernel alone
 IN_TURN_S = 0.5  # of both
 MOST_PAIRS = 1_000
 CHUNK_S = 0.02  # of work that the host queues at a time; there are never more than three such chunks

@@ -13,6 +13,7 @@ from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.nvidia_example import NvidiaHopper, is_here
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
+from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.launchers import ChosenLauncher, HopperLauncher
 from tutorlib.measuring.measure import measure
 from tutorlib.measuring.stamps import block_of, cycles_of
@@ -22,7 +23,8 @@ from tutorlib.problems.catalogue import gemm, gemm_block_scaled, gemm_fp8
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Work, new_generator
 
-PAIRS = 24  # in each measurement: ratios are told apart to 0.2 %, in half the time of the 40 of a grade
+PAIRS_IF_LARGE = 16  # a large GEMM's times scatter by 0.3 %, and its reference takes twenty times as long as it
+SMALLEST = (512, 512, 512)
 LARGE = tuple((n, n, n) for n in (8192, 4096, 2048))
 
 # What notebook 14 adds to notebook 13's kernel, one by one. Its order is that of the table.
@@ -33,21 +35,28 @@ LEVERS: dict[str, dict[str, Any]] = {
     "deferred stores": {"defer_stores": True},
     "tile order": {"raster": "m", "snake": True, "zigzag": True},
     "stream-K": {"stream_k": True},
+    "staggered K": {"stagger": (1, 1)},
     "polling": {"polls": True},
 }
 PLAIN: dict[str, Any] = {"schedule": "plain", "persistent": False}
 
 SPECIALISED = ("warp-specialised", "persistent")
 TOGETHER = (*SPECIALISED, "multicast", "deferred stores")
-STACKS: tuple[tuple[str, ...], ...] = (
-    # each on top of the ones before it
+STACKS: tuple[tuple[str, ...], ...] = (  # a tree: each has one lever more than one above it
     (),
-    *(SPECIALISED[:1], SPECIALISED, TOGETHER[:3], TOGETHER),
-    *((*TOGETHER, "tile order"), (*TOGETHER, "stream-K"), (*TOGETHER, "tile order", "stream-K")),
-    # alone, where the plain kernel can have them; the others on the first that can
-    *(("persistent",), ("multicast",), (*SPECIALISED, "deferred stores"), (*SPECIALISED, "stream-K")),
-    # and once more at the end, where few clocks are left to gain
+    SPECIALISED[:1],
+    SPECIALISED,
+    TOGETHER[:3],
+    TOGETHER,
+    (*TOGETHER, "tile order"),
+    (*TOGETHER, "tile order", "stream-K"),
+    (*TOGETHER, "stream-K"),
+    (*TOGETHER, "staggered K"),
     (*TOGETHER, "polling"),
+    (*SPECIALISED, "deferred stores"),
+    (*SPECIALISED, "stream-K"),
+    ("persistent",),
+    ("multicast",),
 )
 
 
@@ -85,13 +94,24 @@ def on_hopper(
 
 
 def self_configuring(name: str = "chosen", dtype: DType = "bf16") -> Candidate:
-    """The kernel that chooses its configuration by itself; the point says which one it chose."""
+    """The kernel that chooses its configuration by itself. Points say which one, the smallest what a launch costs."""
 
     def choice(shape: Shape) -> dict[str, Any]:
         m, n, k = shape
-        return {"config": changed(choose(m, n, k, device.need_gpu().sms, dtype))}
+        config = {"config": changed(choose(m, n, k, device.need_gpu().sms, dtype))}
+        return config | launch_cost(gemm(dtype), shape) if shape == SMALLEST else config
 
     return Candidate(name, ChosenLauncher(), needs=WGMMA, inspect=choice)
+
+
+def launch_cost(problem: Problem, shape: Shape) -> dict[str, float]:
+    """What gemm(a, b, c) at a shape that it knows takes the host, and what the baseline takes it, in µs."""
+    work = Work(problem, shape)
+    baseline = partial(problem.baseline, work.output.tensor, *work.inputs)
+    return {
+        "host_us": round(host_us(ChosenLauncher().on(work)), 2),
+        "baseline_host_us": round(host_us(baseline), 2),
+    }
 
 
 # Any shape ------------------------------------------------------------------------------------------------------
@@ -116,7 +136,12 @@ def gemm_any() -> Sweep:
     """The self-configuring GEMM at the ladder's squares and at random shapes."""
     facts = {"seed": SEED, "random": [list(shape) for shape in random_shapes(SEED)]}
     return Sweep(
-        gemm("bf16"), (self_configuring(),), (*SQUARES, *random_shapes(SEED)), pairs=PAIRS, seconds=45, facts=facts
+        gemm("bf16"),
+        (self_configuring(),),
+        (*SQUARES, *random_shapes(SEED)),
+        pairs_if_large=PAIRS_IF_LARGE,
+        seconds=50,
+        facts=facts,
     )
 
 
@@ -151,7 +176,7 @@ def hopper_levers() -> Sweep:
     ]
     pingpong = HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1))
     candidates.append(on_hopper("ping-pong, 128×192, multicast", pingpong, inspect=traced(pingpong)))
-    return Sweep(gemm("bf16"), tuple(candidates), LARGE, pairs=PAIRS, seconds=60)
+    return Sweep(gemm("bf16"), tuple(candidates), LARGE, pairs_if_large=PAIRS_IF_LARGE, seconds=60)
 
 
 def hopper_sustained() -> Sweep:
@@ -162,7 +187,7 @@ def hopper_sustained() -> Sweep:
         on_hopper("stream-K", levered((*TOGETHER, "stream-K"))),
         self_configuring(),
     )
-    return Sweep(gemm("bf16"), candidates, LARGE, regime="sustained", seconds=55)
+    return Sweep(gemm("bf16"), candidates, LARGE, regime="sustained", seconds=43)
 
 
 # K, as in the launch talk of CUTLASS 4.0 --------------------------------------------------------------------------
@@ -175,7 +200,7 @@ def hopper_k() -> Sweep:
     candidates = [on_hopper("13 plain", replace(levered(()), dtype="fp16")), self_configuring("14 chosen", "fp16")]
     if is_here():
         candidates.append(Candidate("NVIDIA's dense_gemm", NvidiaHopper(), needs=WGMMA))
-    return Sweep(problem, tuple(candidates), tuple(shapes), pairs=16, seconds=30)
+    return Sweep(problem, tuple(candidates), tuple(shapes), pairs_if_large=PAIRS_IF_LARGE, seconds=20)
 
 
 # FP8 ------------------------------------------------------------------------------------------------------------
@@ -188,6 +213,9 @@ def hopper_fp8() -> Sweep:
     tile = partial(HopperConfig, dtype="e4m3", transposed=True)
     one_scale: Mapping[str, HopperConfig] = {
         "256×160, multicast": tile((256, 160, 128), cluster=(1, 2), scaled=True),
+        "256×160, multicast, A stays in L2": tile(
+            (256, 160, 128), cluster=(1, 2), scaled=True, l2_a="evict_first", l2_b="evict_last"
+        ),
         "256×160": tile((256, 160, 128), scaled=True),
         "128×160, multicast, deferred stores": tile((128, 160, 128), cluster=(1, 2), scaled=True, defer_stores=True),
         "128×160, ping-pong": tile((128, 160, 128), "pingpong", scaled=True),
@@ -197,22 +225,23 @@ def hopper_fp8() -> Sweep:
     block_scales: Mapping[str, HopperConfig] = {
         "block scales, 128×160": tile((128, 160, 128), block_scaled=True),
         "block scales, 128×160, multicast": tile((128, 160, 128), cluster=(1, 2), block_scaled=True),
-        "block scales, 128×112": tile((128, 112, 128), block_scaled=True),
+        "block scales, 128×160, turns": tile((128, 160, 128), block_scaled=True, turns=2),
+        "block scales, 128×160, turns, polling": tile((128, 160, 128), block_scaled=True, turns=2, polls=True),
     }
     scaled, contract = gemm_fp8(), gemm_block_scaled()
     candidates = [on_hopper(name, config, scaled, scales="tensor") for name, config in one_scale.items()]
     candidates += [on_hopper(name, config, contract, scales="block") for name, config in block_scales.items()]
-    return Sweep(scaled, tuple(candidates), (FP8_SHAPE,), pairs=PAIRS, seconds=25)
+    return Sweep(scaled, tuple(candidates), (FP8_SHAPE,), seconds=12)
 
 
 # What the warps did ----------------------------------------------------------------------------------------------
 
 TIMELINE_SHAPE = (4096, 4096, 4096)
-K_TILES = 12  # of a block, that a picture has room for: the last of its first tile, the first of its second
+WINDOW = 14_000  # SM cycles that a picture has room for: the last K tiles of a block's tile and the first of its next
 
 
 def hopper_timeline() -> Sweep:
-    """Stamps of three kernels, around the first time that a block goes on to its next tile; and what stamping costs."""
+    """Stamps of three kernels, where a block goes on to its next tile; and what stamping costs."""
     problem = gemm("bf16")
     kernels = {
         "plain": levered(("persistent",)),
@@ -222,13 +251,14 @@ def hopper_timeline() -> Sweep:
 
     def stamped(config: HopperConfig, shape: Shape) -> dict[str, Any]:
         launcher = HopperLauncher(replace(config, trace=True))
-        measured = measure(problem, launcher, shape, pairs=PAIRS)
+        measured = measure(problem, launcher, shape)
         events = launcher.events[shape]
         return {
             "stamped_us": measured.median_us,
             "cycles": cycles_of(events),
-            "stamps": block_of(events, K_TILES, config.specialised),
+            "window": WINDOW,
+            "stamps": block_of(events, WINDOW, config.specialised),
         }
 
     candidates = tuple(on_hopper(name, config, inspect=partial(stamped, config)) for name, config in kernels.items())
-    return Sweep(problem, candidates, (TIMELINE_SHAPE,), pairs=PAIRS, seconds=15)
+    return Sweep(problem, candidates, (TIMELINE_SHAPE,), seconds=7)

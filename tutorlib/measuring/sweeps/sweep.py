@@ -17,6 +17,8 @@ from tutorlib.problems.fault import KernelFault, context_broken
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work, call_in_order, new_generator
 
+LARGE = 2**38  # FLOP, twice 4096³
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -43,7 +45,8 @@ class Sweep:
 
     shapes: the most telling first, in case there is no time for all.
     counters: what ncu counts of the baseline and of each kernel at the first shape, where there is an ncu that may.
-    regime, pairs: as `measure` takes them. seconds: no measurement begins later, where the user says nothing else.
+    regime, pairs: as `measure` takes them; pairs_if_large: where looking at an output takes longer than timing it.
+    seconds: no measurement begins later, where the user says nothing else.
     facts: of the sweep as a whole, as JSON has them.
     """
 
@@ -53,8 +56,12 @@ class Sweep:
     counters: tuple[str, ...] = ()
     regime: Regime = "cool"
     pairs: int = bench.PAIRS
+    pairs_if_large: int = bench.PAIRS
     seconds: float = 3600
     facts: dict[str, Any] = field(default_factory=dict)
+
+    def pairs_at(self, shape: Shape) -> int:
+        return self.pairs_if_large if self.problem.flops(shape) >= LARGE else self.pairs
 
 
 def measure_all(sweep: Sweep, known: Collection[tuple[str, Shape]] = ()) -> Iterator[Point | Failure]:
@@ -85,7 +92,7 @@ def measure_one(sweep: Sweep, candidate: Candidate, shape: Shape) -> Point | Fai
     problem = candidate.problem or sweep.problem
     try:
         call_once(problem, candidate.launcher, shape)
-        measured = measure(problem, candidate.launcher, shape, sweep.regime, sweep.pairs)
+        measured = measure(problem, candidate.launcher, shape, sweep.regime, sweep.pairs_at(shape))
         more = candidate.inspect(shape) if candidate.inspect else {}
         return Point(candidate.name, measured, candidate.facts | more)
     except (WrongWhenTimed, KernelFault, HostBound) as error:
