@@ -25,6 +25,8 @@ from tutorlib.kernels.hopper.pipeline import Here, Loads, locate, make_operand, 
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule, make_plan
 from tutorlib.kernels.hopper.timeline import Did, make_trace
 
+LANES = 32  # of a warp
+
 
 @dataclass(frozen=True)
 class ScaledMultiply:
@@ -61,14 +63,15 @@ class ScaledMultiply:
 
     @cute.jit
     def tile(self, row: Int32, k_begin: Int32, k_end: Int32, state: PipelineState) -> PipelineState:
-        """Every K block of a tile; a block's weight is on its way while the one before it is multiplied."""
+        """Every K block of a tile. A warp's lanes hold the weights of 32 of them."""
         row = cutlass.min(row, self.mW.shape[0] - 1)
         self.sums.fill(0.0)
-        weight = self.mW[row, k_begin]
-        for k_tile in cutlass.range(k_begin + 1, k_end + 1, unroll=1):
-            next_weight = self.mW[row, cutlass.min(k_tile, k_end - 1)]
-            self.step(state, weight)
-            weight = next_weight
+        lane, weights = cute.arch.lane_idx(), Float32(0.0)
+        for k_tile in cutlass.range(k_begin, k_end, unroll=1):
+            turn = (k_tile - k_begin) % LANES
+            if turn == 0:
+                weights = self.mW[row, cutlass.min(k_tile + lane, k_end - 1)]
+            self.step(state, cute.arch.shuffle_sync(weights, turn))
             state.advance()
         return state
 
@@ -132,7 +135,7 @@ def scaled_kernel(
         make_operand(tma_x, gA, sA, 1, config.l2_b, me, config),
         make_operand(tma_s, gS, sS, 1, config.l2_b, me, config),
     )
-    loads = Loads(operands, config.stage_bytes, ring, trace)
+    loads = Loads(operands, config.stage_bytes, ring, trace, config.pace * (1 + Int32(me.rank > 0)))
     multiply = make_multiply(tiled_mma, sB, sA, ring, trace, me, config)
     sX = cute.make_tensor(
         sS.iterator, cute.make_layout((2, 4, columns // 8, config.ab_stages), stride=(1, 2, 8, config.scale_columns))

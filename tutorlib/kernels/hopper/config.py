@@ -37,8 +37,8 @@ class HopperConfig:
     persistent: as many blocks as the GPU holds, each takes tile after tile; else one block for each tile.
     raster: direction in which tiles follow one another, inside a band that is `group` cluster tiles wide;
         snake: every other band is walked backwards. zigzag: so is K in every other tile, while L2 holds its end.
-    stagger: K tiles by which a cluster's tile begins later along K than the one above it (M) and the one left of it (N),
-        wrapping round, so that neighbours do not ask L2 for the same lines at the same time.
+    stagger: K tiles by which a cluster's tile begins later along K than the one above it (M) and the one to its left
+        (N), wrapping round, so that neighbours do not ask L2 for the same lines at the same time.
     split_k: blocks that share a tile's K. stream_k: all blocks share the tiles of the last, partly filled wave.
     defer_stores: a tile's results wait in registers until the next tile's multiplication is under way.
     lag: K tiles by which the other warpgroups of a tile begin later than the first, so that not all stop at once.
@@ -46,13 +46,15 @@ class HopperConfig:
     producer_registers, consumer_registers: of each thread after setmaxnreg; None: all that there are.
     l2_a, l2_b, l2_c: how long L2 should keep what is read or written: "normal", "evict_first" or "evict_last".
     polls: barriers are asked again and again, rather than slept on.
+    pace: cycles between the loads of a stage, once the first stages are under way, so that shared memory is written
+        evenly rather than in bursts that the tensor cores' reads must wait for; other blocks of a cluster wait twice.
     pdl: start while the kernel before drains (programmatic dependent launch).
     transposed: columns of C are contiguous, not rows, as where A and B have changed places.
     dtype: of A and B; C is bf16 where they are e4m3.
     scaled: C is multiplied by a scale of A and one of B.
     block_scaled: every 128 of K have scales of their own, one for each column and one for 128 rows of C; see fp8.py.
     turns: with block scales, the warpgroups use the tensor cores one after the other, so that one adds while the other
-        multiplies; the other's turn begins when so many wgmmas are left: 0: no turns. 1: none is left. 2: one is.
+        multiplies. The other's turn begins, 1: when all wgmmas of a K tile are done, 2: when all but one are.
     trace: every role writes down what it did when; see timeline.py.
     """
 
@@ -79,6 +81,7 @@ class HopperConfig:
     l2_b: str = "normal"
     l2_c: str = "normal"
     polls: bool = False
+    pace: int = 0
     pdl: bool = False
     transposed: bool = False
     dtype: Literal["bf16", "fp16", "e4m3"] = "bf16"
@@ -262,9 +265,13 @@ class HopperConfig:
         if self.block_scaled and (self.scaled or self.schedule != "cooperative" or self.defer_stores or self.lag):
             yield "block_scaled: cooperative warpgroups that neither defer stores nor lag, and no other scales"
         if self.block_scaled and n % (SCALES_ALIGNED * self.cluster[0]) and self.cluster[0] > 1:
-            yield f"block_scaled: {self.cluster[0]} blocks share {n} columns' scales, each multiples of {SCALES_ALIGNED}"
+            yield f"block_scaled: {self.cluster[0]} blocks must each load multiples of {SCALES_ALIGNED} of {n} scales"
+        if self.turns not in (0, 1, 2):
+            yield f"turns = {self.turns}: 0 for none, 1 for turns after all wgmmas of a K tile, 2 for all but one"
         if self.turns and not self.block_scaled:
             yield "turns: only with block scales has a warpgroup something else to do meanwhile"
+        if self.pace < 0 or (self.pace and not self.specialised):
+            yield f"pace = {self.pace}: cycles that a producer of its own waits between two loads"
         if self.group < 1:
             yield f"group = {self.group}: a band is at least one tile wide"
         if self.split_k < 1 or (self.split_k > 1 and (self.stream_k or self.persistent)):

@@ -1,0 +1,85 @@
+"""Fits the chooser's constants to measurements: python -m tutorlib.kernels.hopper.fit RESULTS.jsonl … [--write]
+
+Each line of a file is a measurement: {"gpu": …, "config": HopperConfig's settings that are not the default, "shape":
+[M, N, K], "us": …}; others are passed over. --write puts the constants into constants.json, for `choose`.
+"""
+
+import json
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tutorlib.kernels.hopper.choose import FILE, Constants, cost, fitted
+from tutorlib.kernels.hopper.config import HopperConfig
+
+STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each constant
+
+
+class Point(NamedTuple):
+    config: HopperConfig
+    shape: tuple[int, int, int]
+    us: float
+
+
+def points(results: Iterable[dict[str, Any]]) -> list[Point]:
+    """The measurements among them that the model has an estimate for."""
+    found = []
+    for result in results:
+        if "us" in result and len(result.get("shape", ())) == 3 and result.get("regime", "cool") == "cool":
+            settings = {k: tuple(v) if isinstance(v, list) else v for k, v in (result.get("config") or {}).items()}
+            found.append(Point(HopperConfig(**settings), tuple(result["shape"]), result["us"]))
+    return [point for point in found if math.isfinite(cost(point.config, *point.shape))]
+
+
+def miss(measured: Sequence[Point], constants: Constants) -> float:
+    """Mean of |log(estimate / measured)|: 0.05 is 5 %."""
+    logs = (math.log(cost(point.config, *point.shape, constants=constants) / point.us) for point in measured)
+    return sum(map(abs, logs)) / len(measured)
+
+
+def fit(measured: Sequence[Point], constants: Constants) -> Constants:
+    """Coordinate search, from these constants to those that miss least."""
+    best, improved = miss(measured, constants), True
+    while improved:
+        improved = False
+        for field in fields(Constants):
+            for step in STEPS:
+                tried = replace(constants, **{field.name: getattr(constants, field.name) * step})
+                if (now := miss(measured, tried)) < best - 1e-6:
+                    constants, best, improved = tried, now, True
+    return constants
+
+
+def regret(measured: Sequence[Point], constants: Constants) -> dict[tuple[int, int, int], float]:
+    """For each shape: the time of that of its configurations which the model prefers, over the fastest one's."""
+    by_shape = defaultdict(list)
+    for config, shape, us in measured:
+        by_shape[shape].append((cost(config, *shape, constants=constants), us))
+    return {shape: min(found)[1] / min(us for _, us in found) for shape, found in by_shape.items()}
+
+
+def main(arguments: Sequence[str]) -> None:
+    files = [Path(name) for name in arguments if name != "--write"]
+    results = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    measured = points(results)
+    print(f"{len(measured)} measurements; the estimates miss by {miss(measured, fitted()):.1%}")
+    constants = fit(measured, fitted())
+    left = miss(measured, constants)
+    print(f"fitted: by {left:.1%}")
+    for name, value in asdict(constants).items():
+        print(f"{name} = {value:.4g}")
+    for shape, factor in sorted(regret(measured, constants).items()):
+        print(f"{'×'.join(map(str, shape)):16} the preferred one takes {factor:.3f} of the fastest one's time")
+    if "--write" in arguments:
+        gpus = sorted({result["gpu"] for result in results if "gpu" in result})
+        rounded = {name: float(f"{value:.4g}") for name, value in asdict(constants).items()}
+        stored = {"gpus": gpus, "points": len(measured), "miss": round(left, 4), "constants": rounded}
+        FILE.write_text(json.dumps(stored, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
