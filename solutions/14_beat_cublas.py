@@ -40,7 +40,7 @@ from tutorlib.machine.features import WGMMA
 from tutorlib.models import hopper_gemm as course
 from tutorlib.models import l2, work
 from tutorlib.models.work import Sm
-from tutorlib.notebook.measured import show_figure, show_ladder, show_sweep
+from tutorlib.notebook.measured import show_figure, show_gains, show_ladder, show_levers, show_sustained, show_sweep
 from tutorlib.notebook.trials import compare_on_gpu
 from tutorlib.notebook.tuner import show_model, tune_hopper
 
@@ -161,7 +161,7 @@ large, small = (make_specialised(HopperConfig((128, n, 64)), load_steps, multipl
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
 compiled = compile_cute(large, SQUARE, "sm_90a")
 print(compiled)
-compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096])
+compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
 # ## Registers move
@@ -445,11 +445,18 @@ show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters
 #
 # ## The levers, measured
 #
-# Each on top of those before it, and some in another order. Numbers are speeds relative to cuBLAS in the same run, in
-# turns. Where two levers work on the same gap, the second brings less: look for a pair.
+# Each lever on top of those in the row above, as speed relative to cuBLAS, timed in turns in one run. `cycles` are
+# stamps from inside: what a K tile took, with 1,024 as the floor.
 
 # %%
-show_sweep("hopper_levers")
+show_levers()
+
+# %% [markdown]
+# And the same as gains. Where two levers work on the same gap, the second brings less, whichever that is: so some stand
+# here in both orders. Look for such a pair, and for one that brings more together than each alone.
+
+# %%
+show_gains()
 
 # %%
 show_figure("hopper_levers")
@@ -462,10 +469,11 @@ show_figure("hopper_levers")
 #
 # That was a GPU that may rest between two rounds. Under a long load it runs into its power limit, and lowers the clock
 # until it fits. Then the kernel is faster that needs fewer *joules*: bytes that are not moved, and SMs that do not wait
-# with everything switched on. A lever that saves cycles and no joules brings nothing any more.
+# with everything switched on. A lever that saves cycles and no joules brings nothing any more. "In turn" is beside
+# cuBLAS, where both share one clock; "alone" is each by itself, where a thriftier kernel earns a higher one.
 
 # %%
-show_sweep("hopper_sustained")
+show_sustained()
 
 # %% [markdown]
 # ## FP8: 320 rows
