@@ -402,8 +402,9 @@ for block in (0, 1, 2, 131):
 #
 # In notebook 11 a better hit rate brought little. Now the arithmetic is twice as fast. Two more switches belong here.
 # `zigzag`: K runs backwards in every other tile, so what was loaded last is asked for first. `stagger`: neighbours
-# begin K at different places. Why should that help? All blocks of a row of tiles want the *same* lines of A, and if
-# they walk along K in step, they want them at the same moment, from the same slice of L2.
+# begin K at different places. All blocks in a row of tiles want the *same* lines of A, and as they walk along K in
+# step, they want them at the same moment. **Predict:** is that a hot spot in L2 that `stagger` takes away, or one fetch
+# that serves them all? It is in the table below.
 #
 # ## The last wave
 #
@@ -463,7 +464,9 @@ show_figure("hopper_levers")
 
 # %% [markdown]
 # How good was your list? At 2048 there is one wave, so nothing that hides behind a *next* tile can help: persistent,
-# deferred, stream-K. At 8192 there are 16 waves, and what counts is the step along K, and the bytes that it moves.
+# deferred, stream-K. At 8192 there are 16 waves, and what counts is the step along K, and the bytes that it moves. And
+# `stagger`, which sounds so right? Blocks in step are each other's cache: one has a line fetched, and the others find
+# it. Out of step, every line has to stay in L2 for longer, or is fetched again.
 #
 # ### In watts
 #
@@ -602,10 +605,7 @@ show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, 
 # break a rule, which `HopperConfig` states. Of the others your model says how long they should take.
 
 # %%
-TILES = [
-    *((128, 256, 64), (256, 128, 64), (128, 192, 64), (256, 192, 64), (128, 160, 64), (128, 128, 64)),
-    *((128, 96, 64), (64, 256, 64), (64, 192, 64), (64, 128, 64), (64, 96, 64), (64, 64, 64), (64, 32, 64)),
-]
+TILES = [(m, n, 64) for m in (64, 128, 256) for n in range(32, 257, 16)]
 CHANGES = [
     {"tile": tile, "cluster": cluster, "stream_k": stream, "defer_stores": defer, "transposed": transposed}
     for tile, cluster, stream, defer, transposed in product(
