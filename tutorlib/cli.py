@@ -1,10 +1,13 @@
 """The `tutor` command."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from tutorlib.measuring.sweeps.sweep import Sweep
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
@@ -221,9 +224,10 @@ def run_sweep(name: str, seconds: float | None, resume: bool, later: list[str]) 
     sweep, start = make_sweep(name), time.monotonic()
     budget = sweep.seconds if seconds is None else seconds
     file = sweep_file(this_machine()["gpu"], name)
-    found = SweepResults(this_machine(), date.today().isoformat(), complete=False, facts=sweep.facts)
+    found = SweepResults(this_machine(), date.today().isoformat(), complete=False)
     if resume and file.exists():
         found = replace(read_sweep(file), complete=False)
+    found = replace(found, facts=found.facts | sweep.facts | closer_look(name, sweep))
     for one in measure_all(sweep, found.known):
         out.print(f"{one.name}, {one if isinstance(one, Failure) else one.measurement}", markup=False)
         out.file.flush()
@@ -237,6 +241,15 @@ def run_sweep(name: str, seconds: float | None, resume: bool, later: list[str]) 
     if not found.points:
         return None
     return replace(found, complete=True, counters=found.counters or count_all(name, sweep)).write(name)
+
+
+def closer_look(name: str, sweep: "Sweep") -> dict[str, Any]:
+    """What a sweep finds out besides its kernels; where that fails, a line says so, and the kernels are measured."""
+    try:
+        return sweep.look() if sweep.look else {}
+    except Exception as error:
+        err.print(f"{name}: {error}", style="yellow", markup=False)
+        return {}
 
 
 def go_on(name: str, left: float, seconds: float | None, resume: bool, later: list[str]) -> None:

@@ -30,6 +30,14 @@ def test_ratios_near_1_are_shown_from_close_by():
     assert ratio.get_ylim()[0] == 0.9
 
 
+def test_what_mma_sync_reaches_alone_is_a_line_among_its_rungs():
+    found = replace(swept("09 slow", "13 plain"), facts={"mma_sync_tflops": 620.4})
+    old, _, new, _ = gemm_ladder([found]).axes
+    assert [620.4, 620.4] in [list(line.get_ydata()) for line in old.get_lines()]
+    assert [text.get_text() for text in old.texts] == ["mma.sync alone, 620 TFLOP/s"]
+    assert not new.texts
+
+
 def test_a_gpu_without_wgmma_has_one_row():
     assert len(gemm_ladder([swept("09 slow", "12 fast")]).axes) == 2
 

@@ -123,7 +123,9 @@ class TestTimeline:
         }  # fmt: skip
         found = swept(Point(name, multiplied((512,) * 3, 400.0), facts) for name in ("plain", "cooperative"))
         first, second = hopper_timeline([found]).axes
-        assert first.get_title("left").startswith("plain: 0.7 µs; stamping makes it 3.0% slower; a K tile takes 1,218")
+        assert first.get_title("left").startswith(
+            "plain: 0.7 µs, cool; stamping makes it 3.0% slower; a K tile takes 1,218"
+        )
         assert [label.get_text() for label in second.get_yticklabels()] == ["warpgroup 0", "producer"]
         assert texts(first) == ["0", "1", "2"]
         assert first.get_xlim() == second.get_xlim() == (0, 5000)

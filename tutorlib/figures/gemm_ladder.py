@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tutorlib.draw.palette import INK
+from tutorlib.draw.palette import INK, MARK
 from tutorlib.figures.style import baseline_speeds, baseline_style, draw_ratios, kernel_lines, scale_sizes
 from tutorlib.measuring.results import SweepResults, all_sweep_results
 
@@ -36,6 +36,12 @@ def gemm_ladder(everything: Sequence[SweepResults] | None = None) -> "Figure":
     speeds = []
     for (speed, ratio), (family, part) in zip(figure.subplots(len(rows), 2, squeeze=False), rows, strict=True):
         draw_speeds(speed, part, family)
+        if family == "mma.sync" and (ceiling := part.facts.get("mma_sync_tflops")):
+            speed.axhline(ceiling, color=MARK, linestyle=":", linewidth=2)
+            speed.annotate(
+                f"mma.sync alone, {ceiling:,.0f} TFLOP/s", (0, ceiling), (6, 4), color=INK,
+                xycoords=("axes fraction", "data"), textcoords="offset points",
+            )  # fmt: skip
         draw_ratios(ratio, part)
         lowest = min(point.measurement.ratio for point in part.points)
         ratio.set_ylim(bottom=math.floor(10 * lowest) / 10 if lowest > 0.5 else 0)

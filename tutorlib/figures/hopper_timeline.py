@@ -74,7 +74,7 @@ def hopper_timeline(everything: Sequence[SweepResults] | None = None) -> "Figure
     for axes, (swept, point) in zip(panels, points, strict=True):
         draw_kernel(axes, swept, point)
     panels[-1].set_xlabel("SM cycles")
-    legend(figure)
+    draw_key(figure)
     return figure
 
 
@@ -96,7 +96,7 @@ def draw_kernel(axes: "Axes", swept: SweepResults, point: Point) -> None:
     measured = point.measurement
     slower = point.facts["stamped_us"] / measured.median_us - 1
     axes.set_title(
-        f"{point.name}: {measured.median_us:.1f} µs; stamping makes it {slower:.1%} slower; "
+        f"{point.name}: {measured.median_us:.1f} µs, {measured.regime}; stamping makes it {slower:.1%} slower; "
         f"a K tile takes {point.facts['cycles']['per K tile']:,} cycles ({swept.gpu})",
         loc="left", color=INK, fontsize=11,
     )  # fmt: skip
@@ -119,7 +119,7 @@ def draw_stretch(axes: "Axes", row: int, stretch: Stretch) -> None:
         )  # fmt: skip
 
 
-def legend(figure: "Figure") -> None:
+def draw_key(figure: "Figure") -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

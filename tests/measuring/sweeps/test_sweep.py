@@ -183,6 +183,15 @@ class TestTheCommand:
         (found,) = all_sweep_results("gemm_rungs")
         assert (found.names, asked) == (["slow"], [400, 100])
 
+    def test_what_it_finds_out_besides_is_a_fact_and_no_kernel_is_lost_where_that_fails(self, command):
+        command(replace(sweep_of("slow", sizes=(512,)), look=lambda: {"roof": 1}))
+        assert all_sweep_results("gemm_rungs")[0].facts == {"roof": 1}
+        command(replace(sweep_of("slow", sizes=(512,)), facts={"seed": 2}), "--resume")
+        assert all_sweep_results("gemm_rungs")[0].facts == {"roof": 1, "seed": 2}
+        done = command(replace(sweep_of("slow", sizes=(512,)), look=lambda: {}["roof"]))
+        assert "gemm_rungs: 'roof'" in done.output
+        assert all_sweep_results("gemm_rungs")[0].names == ["slow"]
+
     def test_a_broken_context_is_left_behind_with_the_process(self, command, monkeypatch):
         class Left(Exception):
             """What stands in for a process that is no more."""

@@ -10,6 +10,7 @@ from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.ladder import AMPERE_RUNGS, LADDER, AmpereRung, HopperRung, Rung, in_eights
 from tutorlib.kernels.nvidia_example import against_nvidia
 from tutorlib.measuring import counters
+from tutorlib.measuring.ceilings import mma_sync_tflops
 from tutorlib.measuring.launchers import ChosenLauncher, CuteLauncher, HopperLauncher
 from tutorlib.measuring.sweeps.sweep import Candidate, Sweep
 from tutorlib.models.l2 import grouped, raster
@@ -40,9 +41,9 @@ def rung_launcher(rung: Rung, problem: Problem) -> Launcher:
 
 
 def gemm_rungs() -> Sweep:
-    """The ladder over square sizes."""
+    """The ladder over square sizes, and what mma.sync reaches where nothing keeps it waiting."""
     problem = gemm("bf16")
-    return Sweep(problem, rungs(problem), SQUARES)
+    return Sweep(problem, rungs(problem), SQUARES, look=lambda: {"mma_sync_tflops": mma_sync_tflops()})
 
 
 def gemm_nvidia() -> Sweep:

@@ -140,7 +140,7 @@ def gemm_any() -> Sweep:
         (self_configuring(),),
         (*SQUARES, *random_shapes(SEED)),
         pairs_if_large=PAIRS_IF_LARGE,
-        seconds=50,
+        seconds=60,
         facts=facts,
     )
 
@@ -176,7 +176,7 @@ def hopper_levers() -> Sweep:
     ]
     pingpong = HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1))
     candidates.append(on_hopper("ping-pong, 128×192, multicast", pingpong, inspect=traced(pingpong)))
-    return Sweep(gemm("bf16"), tuple(candidates), LARGE, pairs_if_large=PAIRS_IF_LARGE, seconds=60)
+    return Sweep(gemm("bf16"), tuple(candidates), LARGE, pairs_if_large=PAIRS_IF_LARGE, seconds=55)
 
 
 def hopper_sustained() -> Sweep:

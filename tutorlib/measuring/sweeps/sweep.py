@@ -17,7 +17,7 @@ from tutorlib.problems.fault import KernelFault, context_broken
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work, call_in_order, new_generator
 
-LARGE = 2**38  # FLOP, twice 4096³
+LARGE_FLOP = 2**38  # twice 4096³
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Sweep:
     counters: what ncu counts of the baseline and of each kernel at the first shape, where there is an ncu that may.
     regime, pairs: as `measure` takes them; pairs_if_large: where looking at an output takes longer than timing it.
     seconds: no measurement begins later, where the user says nothing else.
-    facts: of the sweep as a whole, as JSON has them.
+    facts: of the sweep as a whole, as JSON has them; look: finds out more of them on the GPU at hand.
     """
 
     problem: Problem
@@ -59,9 +59,10 @@ class Sweep:
     pairs_if_large: int = bench.PAIRS
     seconds: float = 3600
     facts: dict[str, Any] = field(default_factory=dict)
+    look: Callable[[], dict[str, Any]] | None = None
 
     def pairs_at(self, shape: Shape) -> int:
-        return self.pairs_if_large if self.problem.flops(shape) >= LARGE else self.pairs
+        return self.pairs_if_large if self.problem.flops(shape) >= LARGE_FLOP else self.pairs
 
 
 def measure_all(sweep: Sweep, known: Collection[tuple[str, Shape]] = ()) -> Iterator[Point | Failure]:
