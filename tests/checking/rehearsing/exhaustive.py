@@ -104,7 +104,7 @@ class Named(NamedTuple):
 
 def record(role: LoopRole, k_tiles: int, stages: int) -> list[tuple]:
     recorder = Recorder(k_tiles, stages, role.warps)
-    with instead_of(stand_ins(recorder), role.loop):
+    with instead_of(stand_ins(recorder, []), role.loop):
         try:
             as_written(role.loop)(RehearsedSteps(recorder, role.loads))
         except Hazard as hazard:

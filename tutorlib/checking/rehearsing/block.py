@@ -252,7 +252,7 @@ class Block(Situation):
                     f"{line}: {me.name} arrives too often at {barrier.name}, whose phase lacks {barrier.lacks()}."
                 )
             barrier.expect(int(expected or 0))
-            barrier.arrive(me.name, int(times), me.knows)
+            barrier.arrive(me.name, int(times), me.knows, line)
         self.changes += 1
 
     def expect(self, barrier: MBarrier, number: Any) -> None:

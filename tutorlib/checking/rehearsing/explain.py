@@ -31,8 +31,8 @@ def why_not_free(now: Situation, me: Warps, line: CallSite, overwrites: str, old
             f"{why_passed(wait)}; K tile {old.k_tile} is read when phase {old.turn % 2} is complete."
         )
     return (
-        f"{what}: phase {old.turn % 2} of {barrier.name} was complete too early, with arrivals "
-        f"{barrier.came(old.turn)}; it takes one of each warp that reads the stage."
+        f"{barrier.phases[old.turn].line}: phase {old.turn % 2} of {barrier.name} is complete too early, with arrivals "
+        f"{barrier.came(old.turn)}; it takes one of each warp that reads the stage. Then {what}."
     )
 
 
@@ -53,9 +53,9 @@ def why_not_there(now: Situation, me: Warps, line: CallSite, stage: int) -> str:
             f"{why_passed(wait)}; the tile is there when phase {turn % 2} is complete."
         )
     return (
-        f"{what}: phase {turn % 2} of {barrier.name} was complete too early, when "
-        f"{barrier.phases[turn].expected:,} bytes were expected; the loads of a stage have {STAGE_BYTES:,}. "
-        "The arrival must come with expect_tx, or after it."
+        f"{barrier.phases[turn].line}: phase {turn % 2} of {barrier.name} is complete too early, when "
+        f"{barrier.phases[turn].expected:,} bytes are expected; the loads of a stage have {STAGE_BYTES:,}, and the "
+        f"arrival must come with expect_tx, or after it. Then {what}."
     )
 
 
@@ -135,8 +135,14 @@ def ordinal(number: int) -> str:
 
 
 def unexpected(now: Situation) -> list[str]:
-    """Bytes that came where nobody expects them, or are expected where none come."""
-    lines = []
+    """Bytes that came where nobody expects them, or are expected where none come; stages that were freed too early."""
+    lines = [
+        f"{release.line}: {who([warps], 'free')} stage {release.reading.stage}, where the wgmma of K tile "
+        f"{release.reading.k_tile} is under way."
+        for warps in now.warps
+        for release in warps.releases.values()
+        if release.reading
+    ]
     for barrier in now.full:
         if (barrier.bytes < 0 and barrier.pending == 0) or (barrier.bytes < 0 and barrier.pending == barrier.awaited):
             lines.append(f"{-barrier.bytes:,} bytes that nobody expects have landed at {barrier.name}.")
