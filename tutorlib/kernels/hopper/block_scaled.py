@@ -135,7 +135,7 @@ def scaled_kernel(
         make_operand(tma_x, gA, sA, 1, config.l2_b, me, config),
         make_operand(tma_s, gS, sS, 1, config.l2_b, me, config),
     )
-    loads = Loads(operands, config.stage_bytes, ring, trace, config.pace * (1 + Int32(me.rank > 0)))
+    loads = Loads(operands, config.stage_bytes, ring, trace)
     multiply = make_multiply(tiled_mma, sB, sA, ring, trace, me, config)
     sX = cute.make_tensor(
         sS.iterator, cute.make_layout((2, 4, columns // 8, config.ab_stages), stride=(1, 2, 8, config.scale_columns))

@@ -16,6 +16,7 @@ from tutorlib.kernels.hopper.config import BYTES, MIN_SHARED_K_TILES, MMA_M, Con
 
 FILE = Path(__file__).with_name("constants.json")
 SMEM_BYTES = 128.0  # in a cycle, read or written
+SHARPNESS = 8  # of the step from one limit to another: where two are close, both cost
 AREA = 128 * 256  # elements of the tile of C that the constants are for
 TMA_BYTES = 16  # that the rows of a matrix must be multiples of
 
@@ -30,7 +31,8 @@ class Constants:
 
     clock: cycles in a µs under load. l2_bytes: in a cycle, while all SMs want as much. hbm_bytes: of the GPU in a µs.
     mma_efficiency: of the tensor cores' rate, where nothing else limits.
-    start: µs from launch to the first multiplication. finish: µs from a block's last store to the kernel's end.
+    alone: how much longer a K tile takes where only one warpgroup of a block multiplies at all.
+    start: µs from launch to the first multiplication and from the last store to the kernel's end.
     store: cycles from a tile's last multiplication to the next tile's first; deferred: the same where stores are
         deferred. share: cycles to give a tile's sums away and add them.
     """
@@ -40,7 +42,7 @@ class Constants:
     hbm_bytes: float
     mma_efficiency: float
     start: float
-    finish: float
+    alone: float
     store: float
     deferred: float
     share: float
@@ -52,7 +54,7 @@ def fitted() -> Constants:
     return Constants(**json.loads(FILE.read_text(encoding="utf-8"))["constants"])
 
 
-TILES = tuple(product((64, 128, 192, 256), range(32, 257, 16)))  # M, N
+TILES = tuple((m, n) for m in (64, 128, 192, 256) for n in range(32, 257, 16) if m * n <= 256 * 192)  # M, N
 CLUSTERS = ((1, 1), (2, 1), (1, 2))
 SPLITS = (2, 3, 4, 5, 6, 8, 12, 16)
 
@@ -67,6 +69,7 @@ def _candidates(dtype: str) -> Iterator[HopperConfig]:
     for (m, n), cluster, transposed in product(TILES, CLUSTERS, (False, True)):
         tile = m, n, 128 // BYTES[dtype]
         base: dict[str, Any] = {"tile": tile, "cluster": cluster, "transposed": transposed, "dtype": dtype}
+        base |= {"zigzag": True, "polls": True}  # a little faster wherever measured, and never slower
         ways: list[dict[str, Any]] = [{"stream_k": True}, {}]
         ways += [{"persistent": False, "split_k": split} for split in SPLITS]
         ways += [{"schedule": "pingpong"}, {"schedule": "pingpong", "stream_k": True}]
@@ -92,7 +95,7 @@ def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants
     mma = tile_m / MMA_M * tile_n / 2 * row / 32 / known.mma_efficiency
     smem = (tile_m / MMA_M * (MMA_M + tile_n) + tile_m + tile_n) * row / SMEM_BYTES
     l2 = (tile_m / cluster_n + tile_n / cluster_m) * row / known.l2_bytes
-    step = max(mma, smem, l2)  # cycles of a K tile
+    step = sum(limit**SHARPNESS for limit in (mma, smem, l2)) ** (1 / SHARPNESS)  # cycles of a K tile
     area = tile_m * tile_n / AREA
     store = 0.0 if config.schedule == "pingpong" else known.deferred if config.defer_stores else known.store
     tiles = ceil(m / (tile_m * cluster_m)) * ceil(n / (tile_n * cluster_n))
@@ -101,18 +104,21 @@ def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants
         if k_tiles < MIN_SHARED_K_TILES * config.split_k:
             return float("inf")
         waves = ceil(tiles * config.split_k / clusters)
+        step *= known.alone if config.tile_warpgroups == 1 else 1.0
         busy = waves * ceil(k_tiles / config.split_k) * step + known.share * area * (config.split_k + 1) / 2
         busy += (waves - 1) * known.store * area
     elif config.stream_k:
         clusters = max(min(clusters, tiles * k_tiles // MIN_SHARED_K_TILES), 1)
+        step *= known.alone if config.mma_warpgroups == 1 else 1.0
         busy = tiles * k_tiles / clusters * step + tiles / clusters * store * area
         if tiles % clusters:
             busy += known.share * area * max(1.0, clusters / tiles)
     else:
         waves = ceil(tiles / clusters)
+        step *= known.alone if config.tile_warpgroups == 1 and (waves == 1 or config.mma_warpgroups == 1) else 1.0
         busy = waves * (k_tiles * step + store * area)
     hbm = ((m + n) * k * bytes_ + m * n * 2) / known.hbm_bytes
-    return known.start + max(busy / known.clock, hbm) + (known.finish + known.store / known.clock) * area
+    return known.start + max(busy / known.clock, hbm) + known.store / known.clock * area
 
 
 def shape_problem(m: int, n: int, k: int, dtype: str = "bf16") -> str | None:

@@ -46,8 +46,6 @@ class HopperConfig:
     producer_registers, consumer_registers: of each thread after setmaxnreg; None: all that there are.
     l2_a, l2_b, l2_c: how long L2 should keep what is read or written: "normal", "evict_first" or "evict_last".
     polls: barriers are asked again and again, rather than slept on.
-    pace: cycles between the loads of a stage, once the first stages are under way, so that shared memory is written
-        evenly rather than in bursts that the tensor cores' reads must wait for; other blocks of a cluster wait twice.
     pdl: start while the kernel before drains (programmatic dependent launch).
     transposed: columns of C are contiguous, not rows, as where A and B have changed places.
     dtype: of A and B; C is bf16 where they are e4m3.
@@ -81,7 +79,6 @@ class HopperConfig:
     l2_b: str = "normal"
     l2_c: str = "normal"
     polls: bool = False
-    pace: int = 0
     pdl: bool = False
     transposed: bool = False
     dtype: Literal["bf16", "fp16", "e4m3"] = "bf16"
@@ -270,8 +267,6 @@ class HopperConfig:
             yield f"turns = {self.turns}: 0 for none, 1 for turns after all wgmmas of a K tile, 2 for all but one"
         if self.turns and not self.block_scaled:
             yield "turns: only with block scales has a warpgroup something else to do meanwhile"
-        if self.pace < 0 or (self.pace and not self.specialised):
-            yield f"pace = {self.pace}: cycles that a producer of its own waits between two loads"
         if self.group < 1:
             yield f"group = {self.group}: a band is at least one tile wide"
         if self.split_k < 1 or (self.split_k > 1 and (self.stream_k or self.persistent)):

@@ -7,14 +7,14 @@ Each line of a file is a measurement: {"gpu": …, "config": HopperConfig's sett
 import json
 import math
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tutorlib.kernels.hopper.choose import FILE, Constants, cost, fitted
-from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.choose import CLUSTERS, FILE, Constants, cost, fitted
+from tutorlib.kernels.hopper.config import BYTES, HopperConfig
 
 STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each constant
 
@@ -32,13 +32,31 @@ def points(results: Iterable[dict[str, Any]]) -> list[Point]:
         if "us" in result and len(result.get("shape", ())) == 3 and result.get("regime", "cool") == "cool":
             settings = {k: tuple(v) if isinstance(v, list) else v for k, v in (result.get("config") or {}).items()}
             found.append(Point(HopperConfig(**settings), tuple(result["shape"]), result["us"]))
-    return [point for point in found if math.isfinite(cost(point.config, *point.shape))]
+    return [
+        point
+        for point in found
+        if is_like_a_candidate(point.config) and math.isfinite(cost(point.config, *point.shape))
+    ]
+
+
+def is_like_a_candidate(config: HopperConfig) -> bool:
+    """Whether the model knows all that matters about it: K tiles of 128 bytes, no more than two blocks in a cluster."""
+    return config.tile[2] * BYTES[config.dtype] == 128 and config.cluster in CLUSTERS and not config.block_scaled
 
 
 def miss(measured: Sequence[Point], constants: Constants) -> float:
-    """Mean of |log(estimate / measured)|: 0.05 is 5 %."""
-    logs = (math.log(cost(point.config, *point.shape, constants=constants) / point.us) for point in measured)
-    return sum(map(abs, logs)) / len(measured)
+    """Mean of |log(estimate / measured)|, in which every shape weighs the same: 0.05 is 5 %."""
+    shapes = Counter(point.shape for point in measured)
+    logs = (
+        math.log(cost(point.config, *point.shape, constants=constants) / point.us) / shapes[point.shape]
+        for point in measured
+    )
+    return sum(map(abs, logs)) / len(shapes)
+
+
+def is_possible(constants: Constants) -> bool:
+    """Whether tensor cores stay below their rate, and stores that wait for the next tile cost no more than others."""
+    return constants.mma_efficiency <= 1 and constants.deferred <= constants.store
 
 
 def fit(measured: Sequence[Point], constants: Constants) -> Constants:
@@ -49,7 +67,7 @@ def fit(measured: Sequence[Point], constants: Constants) -> Constants:
         for field in fields(Constants):
             for step in STEPS:
                 tried = replace(constants, **{field.name: getattr(constants, field.name) * step})
-                if (now := miss(measured, tried)) < best - 1e-6:
+                if is_possible(tried) and (now := miss(measured, tried)) < best - 1e-6:
                     constants, best, improved = tried, now, True
     return constants
 

@@ -102,7 +102,7 @@ def produce(schedule: Schedule, loads: Loads, config: cutlass.Constexpr) -> None
         tile = schedule.block_tile(place)
         k_tile, k_step = schedule.first_k_tile(number)
         for _ in cutlass.range(k_end - k_begin, unroll=1):
-            loads.issue(tile, k_tile, state.index, state.phase, state.count >= config.ab_stages)
+            loads.issue(tile, k_tile, state.index, state.phase)
             k_tile = schedule.next_k_tile(number, k_tile, k_step)
             state.advance()
     loads.finish(state)
@@ -166,7 +166,7 @@ def multiply_and_load(
         if loads_too:
             free = state.clone()
             for _ in cutlass.range(cutlass.min(config.ab_stages, k_end - k_begin), unroll=1):
-                loads.issue(tile, coming, free.index, free.phase ^ 1, False)
+                loads.issue(tile, coming, free.index, free.phase ^ 1)
                 coming = schedule.next_k_tile(number, coming, k_step)
                 free.advance()
         multiply.step(state, True)
@@ -176,7 +176,7 @@ def multiply_and_load(
             multiply.step(state, False)
             multiply.retire(1, under_way)
             if loads_too and k_tile < k_end:
-                loads.issue(tile, coming, under_way.index, under_way.phase, False)
+                loads.issue(tile, coming, under_way.index, under_way.phase)
                 coming = schedule.next_k_tile(number, coming, k_step)
             under_way = state.clone()
             state.advance()
@@ -229,7 +229,7 @@ def gemm_kernel(
     gB = cute.local_tile(mB, (bN, bK), (None, None))  # (bN, bK, N tiles, K tiles)
     a = make_operand(tma_a, gA, sA, 0, config.l2_a, me, config)
     b = make_operand(tma_b, gB, sB, 1, config.l2_b, me, config)
-    loads = Loads((a, b), config.stage_bytes, ring, trace, config.pace * (1 + Int32(me.rank > 0)))
+    loads = Loads((a, b), config.stage_bytes, ring, trace)
     multiply = make_multiply(tiled_mma, sA, sB, ring, trace, me, config)
     stores = make_stores(tma_c, mC, sC, store_mma, me, config)
     partials = Partials(sums, flags, me, config) if config.shares_tiles else None

@@ -174,13 +174,6 @@ def make_operand(
     return TmaLoad(tma, source, target, blocks, mode, l2)
 
 
-@cute.jit
-def pause(cycles: Int32) -> None:
-    begin = cute.arch.clock()
-    while cute.arch.clock() - begin < cycles:
-        pass
-
-
 @dataclass(frozen=True)
 class Loads:
     """What the producer does. stage_bytes: of all operands together."""
@@ -189,22 +182,15 @@ class Loads:
     stage_bytes: int
     ring: Ring
     trace: Trace
-    pause_cycles: Int32
 
     @cute.jit
-    def issue(self, tile: tuple[Int32, Int32], k_tile: Int32, stage: Int32, phase: Int32, steady: Boolean) -> None:
-        """As soon as the stage has been read, start filling it with the K tile of C's (M, N) tile.
-
-        steady: all stages have been filled before, so there is time to pause between the loads.
-        """
+    def issue(self, tile: tuple[Int32, Int32], k_tile: Int32, stage: Int32, phase: Int32) -> None:
+        """As soon as the stage has been read, start filling it with the K tile of C's (M, N) tile."""
         full = self.ring.full + stage
         self.ring.wait_empty(stage, phase)
         with cute.arch.elect_one():
             cute.arch.mbarrier_arrive_and_expect_tx(full, self.stage_bytes)
-        for number, operand in enumerate(self.operands):
-            if cutlass.const_expr(number == 1 and self.ring.config.pace > 0):
-                if steady:
-                    pause(self.pause_cycles)
+        for operand in self.operands:
             operand.load(tile, k_tile, stage, full)
         self.trace.stamp(Did.ISSUE_LOAD, k_tile)
 
