@@ -651,16 +651,22 @@ check("14.11", fastest)
 # %% [markdown]
 # ## Any shape
 #
-# **Exercise 14.12** (about 1 line). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape; your `cost`
-# and `SPACE` are there. It is tried on several shapes, none of them a square, and the one at which it does worst beside
-# cuBLAS counts. Rules of your own are welcome, a list of sizes is not: other shapes will come.
+# **Exercise 14.12** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape; your `cost`
+# and `SPACE` are there. Where the model cannot tell some of them apart, as where device memory is the limit, think of
+# watts. It is tried on several shapes, none of them a square, and the one at which it does worst beside cuBLAS counts.
+# Rules of your own are welcome, a list of sizes is not: other shapes will come.
 
 
 # %%
 @cache
 def choose(m, n, k):
-    ### BEGIN SOLUTION (about 1 line)
-    return min(SPACE, key=lambda config: cost(config, m, n, k, Sm()))
+    ### BEGIN SOLUTION (about 6 lines)
+    def bytes_from_l2(config):
+        rows, columns = (n, m) if config.transposed else (m, n)
+        tiles = ceil(rows / config.tile[0]) * ceil(columns / config.tile[1])
+        return tiles * step_bytes(config.tile, config.cluster)[1]
+
+    return min(SPACE, key=lambda config: (round(cost(config, m, n, k, Sm()), 1), bytes_from_l2(config)))
     ### END SOLUTION
 
 

@@ -31,7 +31,7 @@ def stream_k(cluster: int, clusters: int, tiles: int, k_tiles: int) -> list[Item
 
 @dataclass(frozen=True)
 class Sm:
-    """One SM of an H200 at GEMM, with its share of what all SMs share; fitted to kernels timed there, 200 of many shapes.
+    """One SM of an H200 at GEMM, with its share of what all SMs share; fitted to 200 kernels timed there.
 
     sms: of the GPU. flops: of the tensor cores in a cycle, bf16; the datasheet's 4,096 are never quite reached.
     smem_bytes: in a cycle, of shared memory, read and written; the datasheet's.
