@@ -658,8 +658,8 @@ EXERCISES = (
         hints=(
             "min(candidates, key=…) with your cost is nearly all.",
             "candidates() of kernels.hopper.choose are all that break no rule; leave out what you cannot estimate.",
-            "min(SPACE, key=lambda config: cost(config, m, n, k, Sm())) is right. Where several cost the same, take the "
-            "one that asks L2 for least: a key may be a tuple, (round(cost(…), 1), bytes).",
+            "min(SPACE, key=lambda config: cost(config, m, n, k, Sm())) will do. Where several cost the same, take "
+            "the one that asks L2 for least: a key may be a tuple, (round(cost(…), 1), bytes).",
         ),
     ),
 )
