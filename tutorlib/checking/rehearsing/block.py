@@ -292,18 +292,5 @@ class Block(Situation):
 
     def finish(self) -> None:
         """Raises Hazard where a part of the product is missing, or not there yet."""
-        for warps in self.warps:
-            if warps.group is None:
-                continue
-            if left := warps.issued[warps.retired :]:
-                covered = bool(warps.groups) and warps.groups[-1] > warps.retired
-                why = "no wait_group(0) after it" if covered else "no commit_group() after it, so no wait covers it"
-                raise Hazard(
-                    f"{left[0].line}: the loop ends while this wgmma, of K tile {left[0].load.k_tile}, may be under "
-                    f"way: {why}."
-                )
-            seen = {multiplication.load.k_tile for multiplication in warps.issued}
-            if missing := sorted(set(range(self.k_tiles)) - seen):
-                raise Hazard(
-                    f"K tile {missing[0]} is never multiplied by {warps.name}; all {self.k_tiles} are to be summed."
-                )
+        if unfinished := explain.unfinished(self):
+            raise Hazard(unfinished)

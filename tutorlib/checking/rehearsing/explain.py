@@ -60,16 +60,16 @@ def why_not_there(now: Situation, me: Warps, line: CallSite, stage: int) -> str:
 
 
 def why_passed(wait: Wait) -> str:
+    """How a wait that ended before its time came to end."""
     if wait.complete == 0:
         return "at once (a fresh mbarrier counts phase 1 as complete)"
-    return (
-        f"at once (the phase {wait.parity} before was complete)"
-        if wait.at_once
-        else f"with the phase {wait.parity} before"
-    )
+    if wait.at_once:
+        return f"at once (the phase {wait.parity} before was complete)"
+    return f"with the phase {wait.parity} before"
 
 
 def why_twice(me: Warps, line: CallSite, load: Load) -> str:
+    """Which wait let a tile be read again."""
     wait = me.waits.get(f"full[{load.stage}]")
     earlier = [multiplication for multiplication in me.issued if multiplication.load is load][-1]
     why = ""
@@ -87,6 +87,7 @@ def why_not_first(me: Warps, line: CallSite, load: Load) -> str:
 
 
 def why_not_all_lanes(me: Warps, line: CallSite, barrier: MBarrier) -> str:
+    """Where elect_one() is missing."""
     return (
         f"{line}: {barrier.name} awaits {count(barrier.awaited, 'arrival')} in a phase, and all {LANES} lanes of a "
         f"warp arrive, {me.lanes} threads of {me.name}: inside elect_one() it is one of each warp."
@@ -144,9 +145,24 @@ def unexpected(now: Situation) -> list[str]:
         if release.reading
     ]
     for barrier in now.full:
-        if (barrier.bytes < 0 and barrier.pending == 0) or (barrier.bytes < 0 and barrier.pending == barrier.awaited):
+        if barrier.bytes < 0:
             lines.append(f"{-barrier.bytes:,} bytes that nobody expects have landed at {barrier.name}.")
     for barrier in now.empty:
         if barrier.bytes > 0:
             lines.append(f"{barrier.name} expects {barrier.bytes:,} bytes, but loads land at `full`.")
     return lines
+
+
+def unfinished(now: Situation) -> str:
+    """What the product lacks at the end, or ""."""
+    for warps in now.warps:
+        if left := warps.issued[warps.retired :]:
+            covered = bool(warps.groups) and warps.groups[-1] > warps.retired
+            why = "no wait_group(0) after it" if covered else "no commit_group() after it, so no wait covers it"
+            tile = left[0].load.k_tile
+            return f"{left[0].line}: the loop ends while this wgmma, of K tile {tile}, may be under way: {why}."
+        seen = {multiplication.load.k_tile for multiplication in warps.issued}
+        if warps.group is not None and len(seen) < now.k_tiles:
+            tile = min(set(range(now.k_tiles)) - seen)
+            return f"K tile {tile} is never multiplied by warpgroup {warps.group}; all {now.k_tiles} are to be summed."
+    return ""
