@@ -23,14 +23,17 @@ NOTHING = "Nothing was measured yet: `tutor evidence {}` on a machine with a GPU
 def show_ladder(*numbers: str) -> "DataFrame | None":
     """The timed exercises of these notebooks, as the solutions reached them, in columns for each GPU.
 
-    numbers: "09", "10", … cool: in short rounds, between which the GPU rests. gain: the time of the rung before, of
-    those with the same size to do, over this one's.
+    numbers: "09", "10", … Above each table stands the regime of its numbers: cool, in short rounds between which the
+    GPU rests, or sustained. gain: the time of the rung before, of those with the same size to do, over this one's.
     Where nothing was measured, a line says so.
     """
     import pandas
 
-    ladders = {f"{found.gpu}, {found.date}, cool": ladder_of(found, *numbers) for found in all_results()}
-    ladders = {gpu: rungs for gpu, rungs in ladders.items() if rungs}
+    ladders = {
+        f"{found.gpu}, {found.date}, {next(iter(timed.values())).regime}": ladder_of(found, *numbers)
+        for found in all_results()
+        if (timed := found.timed(*numbers))
+    }
     if not ladders:
         print(NOTHING.format(" ".join(numbers)))
         return None
