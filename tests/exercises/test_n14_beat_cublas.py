@@ -12,6 +12,7 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tutorlib.checking.running import find_fault
 from tutorlib.exercises import find
 from tutorlib.exercises import n14_beat_cublas as n14
 from tutorlib.kernels.hopper import specialised
@@ -120,7 +121,7 @@ def test_a_dequantised_product_is_deepgemms_sum_over_blocks():
 @pytest.mark.parametrize("shape", [(2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192)])
 def test_the_model_knows_what_each_lever_is_for(shape):
     def of(**changes):
-        return n14.cost(HopperConfig(**changes), *shape, work.Sm())
+        return n14.gemm_time(HopperConfig(**changes), *shape, work.Sm())
 
     assert of(cluster=(2, 1)) < of(cluster=(1, 2)) < of()
     if shape[0] == 2048:  # one wave
@@ -194,15 +195,23 @@ def test_right_loops_are_rehearsed_and_compiled(id, answer):
     assert find(id).grade(answer).message.endswith("compiled for sm_90a; not run: no GPU here")
 
 
+@pytest.mark.gpu("90a")
+@pytest.mark.parametrize(
+    ("id", "answer"),
+    [("14.1", counts_by_itself), ("14.1", fills_first), ("14.2", keeps_the_last_stage)],
+)
+def test_right_loops_give_right_results(id, answer):
+    exercise = find(id)
+    launcher = exercise.accept(answer)
+    assert all(find_fault(exercise.problem, launcher, shape) is None for shape in n14.SHAPES)
+
+
 def longer_shares_last(cluster, count, tiles, k_tiles):
     """Another even cut: the first clusters have one K tile less. The parts come from the last to the first."""
     total = tiles * k_tiles
     begin, end = cluster * total // count, (cluster + 1) * total // count
     cuts = sorted({begin, end, *(cut for cut in range(0, total, k_tiles) if begin < cut < end)})
-    return [
-        (first // k_tiles, first % k_tiles, first % k_tiles + last - first)
-        for first, last in pairwise(cuts)
-    ][::-1]
+    return [(first // k_tiles, first % k_tiles, first % k_tiles + last - first) for first, last in pairwise(cuts)][::-1]
 
 
 def by_index(x, scales, block):

@@ -257,37 +257,37 @@ def rounds_on_the_way(x, scales, block):
 
 def no_start(config, m, n, k, sm):
     """Forgets launch and end."""
-    return right.cost(config, m, n, k, replace(sm, start=0.0))
+    return right.gemm_time(config, m, n, k, replace(sm, start=0.0))
 
 
 def arithmetic_alone(config, m, n, k, sm):
     """As if L2 cost nothing."""
-    return right.cost(config, m, n, k, replace(sm, l2_bytes=1e12))
+    return right.gemm_time(config, m, n, k, replace(sm, l2_bytes=1e12))
 
 
 def shared_memory_is_free(config, m, n, k, sm):
     """As if shared memory had no limit."""
-    return right.cost(config, m, n, k, replace(sm, smem_bytes=1e12))
+    return right.gemm_time(config, m, n, k, replace(sm, smem_bytes=1e12))
 
 
 def part_of_a_wave(config, m, n, k, sm):
     """Does not round waves up."""
-    return right.cost(replace(config, stream_k=True), m, n, k, replace(sm, share=0.0))
+    return right.gemm_time(replace(config, stream_k=True), m, n, k, replace(sm, share=0.0))
 
 
 def sharing_is_free(config, m, n, k, sm):
     """Stream-K without its price."""
-    return right.cost(config, m, n, k, replace(sm, share=0.0))
+    return right.gemm_time(config, m, n, k, replace(sm, share=0.0))
 
 
 def memory_is_free(config, m, n, k, sm):
     """Forgets device memory."""
-    return right.cost(config, m, n, k, replace(sm, hbm_bytes=1e12))
+    return right.gemm_time(config, m, n, k, replace(sm, hbm_bytes=1e12))
 
 
 def as_they_come(config, m, n, k, sm):
     """Forgets what `transposed` exchanges."""
-    return right.cost(replace(config, transposed=False), m, n, k, sm)
+    return right.gemm_time(replace(config, transposed=False), m, n, k, sm)
 
 
 # 14.11, 14.12 ---------------------------------------------------------------------------------------------------

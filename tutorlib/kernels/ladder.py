@@ -81,7 +81,7 @@ HOPPER_RUNGS = (
     HopperRung("14", "warp-specialised", HopperConfig()),
     HopperRung("14", "multicast", HopperConfig(cluster=(2, 1))),
     HopperRung("14", "deferred stores", HopperConfig(cluster=(2, 1), defer_stores=True)),
-    HopperRung("14", "stream-K", HopperConfig(cluster=(2, 1), defer_stores=True, stream_k=True)),
+    HopperRung("14", "zigzag, polling", HopperConfig(cluster=(2, 1), defer_stores=True, zigzag=True, polls=True)),
     HopperRung("14", "chosen", None),
 )
 LADDER: tuple[Rung, ...] = (*AMPERE_RUNGS, *HOPPER_RUNGS)

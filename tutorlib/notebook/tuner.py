@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Estimate = Callable[["HopperConfig", int, int, int], float]  # of a configuration at (m, n, k), in µs
 
 
-def tune(
+def tune_hopper(
     space: Iterable[dict[str, Any]], shape: Shape, estimate: Estimate, within: float = 1.1, most: int = 8
 ) -> "DataFrame":
     """Time the promising ones of a space of HopperConfigs at (M, N, K); a row for each of them, also the others.

@@ -12,6 +12,7 @@ from tests.measuring.test_stamps import events
 from tests.stand_ins import H200, MACHINE, led_in, multiplied
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.ladder import HOPPER_RUNGS
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring import bench, measure
@@ -82,7 +83,7 @@ class TestLevers:
             if above - {one, other} in stacks and above - {one} in stacks and above - {other} in stacks
         ]
         assert {frozenset(pair) for pair in both} >= {
-            frozenset({"multicast", "deferred stores"}), frozenset({"tile order", "stream-K"}),
+            frozenset({"multicast", "deferred stores"}), frozenset({"polling", "stream-K"}),
         }  # fmt: skip
 
 
@@ -156,3 +157,9 @@ def test_nvidias_example_stands_beside_them_where_there_is_a_checkout():
 def test_without_a_checkout_the_others_are_measured(monkeypatch):
     monkeypatch.delenv("TUTORLIB_CUTLASS", raising=False)
     assert [candidate.name for candidate in make_sweep("hopper_k").candidates] == ["13 plain", "14 chosen"]
+
+
+def test_sustained_kernels_are_rungs_of_the_ladder():
+    rungs = {rung.name: rung.config for rung in HOPPER_RUNGS}
+    for candidate in make_sweep("hopper_sustained").candidates:
+        assert getattr(candidate.launcher, "config", None) == rungs[candidate.name]

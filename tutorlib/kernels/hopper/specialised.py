@@ -63,7 +63,7 @@ class RoleSteps:
             cute.gemm(self.tiled_mma, self.tCrC, a, b, self.tCrC)
 
 
-Role = Callable[[RoleSteps], None]
+RoleLoop = Callable[[RoleSteps], None]
 
 
 @cute.jit
@@ -201,7 +201,7 @@ def specialised_kernel(
         stores.finish()
 
 
-def make_specialised(config: HopperConfig, produce: Role, consume: Role) -> Callable[..., None]:
+def make_specialised(config: HopperConfig, produce: RoleLoop, consume: RoleLoop) -> Callable[..., None]:
     """The host function gemm(a, b, c) of these loops, for cute.Tensors of static shape, without clusters.
 
     It raises ValueError while it is compiled where rows of A, B or C do not start at multiples of 16 bytes.
