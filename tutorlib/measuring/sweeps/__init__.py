@@ -17,7 +17,7 @@ SWEEPS = {
     "hopper_levers": "hopper",
     "hopper_sustained": "hopper",
     "hopper_k": "hopper",
-    "hopper_quack": "hopper",
+    "gemm_quack": "quack",
     "hopper_fp8": "hopper",
     "hopper_timeline": "hopper",
 }

@@ -11,7 +11,6 @@ from tutorlib.compiling.spec import DType
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.nvidia_example import NvidiaHopper, is_here
-from tutorlib.kernels.quack_example import Quack
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.bench import host_us
@@ -208,12 +207,6 @@ def hopper_k() -> Sweep:
     if is_here():
         candidates.append(Candidate("NVIDIA's dense_gemm", NvidiaHopper(), needs=WGMMA))
     return Sweep(problem, tuple(candidates), tuple(shapes), pairs_if_large=PAIRS_IF_LARGE, seconds=18)
-
-
-def hopper_quack() -> Sweep:
-    """Both beside cuBLAS: the kernel that chooses by itself, and QuACK's, tuned for each shape. Raises NoExample."""
-    candidates = (self_configuring(), Candidate("QuACK 0.6.5, tuned", Quack(), needs=WGMMA))
-    return Sweep(gemm("bf16"), candidates, LARGE, pairs=PAIRS, seconds=90)
 
 
 # FP8 ------------------------------------------------------------------------------------------------------------
