@@ -12,7 +12,7 @@ from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.fit import Timed, fit, is_possible, miss, regret, usable
 
 TRUE = Constants(
-    clock=1600.0, l2_bytes=40.0, hbm_bytes=4e6, mma_efficiency=0.9, start=5.0, alone=1.2, store=1500.0, deferred=700.0,
+    clock=1600.0, l2_bytes=40.0, hbm_bytes=4e6, mma_efficiency=0.9, start=5.0, store=1500.0, deferred=700.0,
     share=9000.0,
 )  # fmt: skip
 SHAPES = ((2048, 2048, 2048), (8192, 8192, 8192), (320, 4096, 4096), (512, 512, 4096))

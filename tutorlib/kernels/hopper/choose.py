@@ -31,7 +31,6 @@ class Constants:
 
     clock: cycles in a µs under load. l2_bytes: in a cycle, while all SMs want as much. hbm_bytes: of the GPU in a µs.
     mma_efficiency: of the tensor cores' rate, where nothing else limits.
-    alone: how much longer a K tile takes where only one warpgroup of a block multiplies at all.
     start: µs from launch to the first multiplication and from the last store to the kernel's end.
     store: cycles from a tile's last multiplication to the next tile's first; deferred: the same where stores are
         deferred. share: cycles to give a tile's sums away and add them.
@@ -42,7 +41,6 @@ class Constants:
     hbm_bytes: float
     mma_efficiency: float
     start: float
-    alone: float
     store: float
     deferred: float
     share: float
@@ -104,18 +102,15 @@ def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants
         if k_tiles < MIN_SHARED_K_TILES * config.split_k:
             return float("inf")
         waves = ceil(tiles * config.split_k / clusters)
-        step *= known.alone if config.tile_warpgroups == 1 else 1.0
         busy = waves * ceil(k_tiles / config.split_k) * step + known.share * area * (config.split_k + 1) / 2
         busy += (waves - 1) * known.store * area
     elif config.stream_k:
         clusters = max(min(clusters, tiles * k_tiles // MIN_SHARED_K_TILES), 1)
-        step *= known.alone if config.mma_warpgroups == 1 else 1.0
         busy = tiles * k_tiles / clusters * step + tiles / clusters * store * area
         if tiles % clusters:
             busy += known.share * area * max(1.0, clusters / tiles)
     else:
         waves = ceil(tiles / clusters)
-        step *= known.alone if config.tile_warpgroups == 1 and (waves == 1 or config.mma_warpgroups == 1) else 1.0
         busy = waves * (k_tiles * step + store * area)
     hbm = ((m + n) * k * bytes_ + m * n * 2) / known.hbm_bytes
     return known.start + max(busy / known.clock, hbm) + known.store / known.clock * area

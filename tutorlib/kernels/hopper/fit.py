@@ -59,15 +59,21 @@ def is_possible(constants: Constants) -> bool:
     return constants.mma_efficiency <= 1 and constants.deferred <= constants.store
 
 
+def loss(measured: Sequence[Timed], constants: Constants) -> float:
+    """What the estimates miss by, and what following them costs: the mean logarithm of the regret."""
+    regrets = regret(measured, constants).values()
+    return miss(measured, constants) + sum(map(math.log, regrets)) / len(regrets)
+
+
 def fit(measured: Sequence[Timed], constants: Constants) -> Constants:
-    """Coordinate search, from these constants to those that miss least."""
-    best, improved = miss(measured, constants), True
+    """Coordinate search, from these constants to those that lose least."""
+    best, improved = loss(measured, constants), True
     while improved:
         improved = False
         for field in fields(Constants):
             for step in STEPS:
                 tried = replace(constants, **{field.name: getattr(constants, field.name) * step})
-                if is_possible(tried) and (now := miss(measured, tried)) < best - 1e-6:
+                if is_possible(tried) and (now := loss(measured, tried)) < best - 1e-6:
                     constants, best, improved = tried, now, True
     return constants
 
