@@ -33,7 +33,7 @@ def show_sm(stages: int = 4) -> Picture:
         box(axes, (604, y, 54, 21), "full", YELLOW, middle=True)
         box(axes, (604, y + 25, 54, 21), "empty", YELLOW, middle=True)
     for group in range(2):
-        says = f"warpgroup {group}\n4 warps\nsums of 64 × 256\nin registers"
+        says = f"warpgroup {group}\n4 warps\n64 × 256\nsums in\nregisters"
         box(axes, (768 + 98 * group, 85, 94, 105), says, category(7), middle=True)
     box(axes, (768, 240, 192, 95), "tensor cores", category(5), middle=True)
     box(axes, (420, 385, 250, 55), "the tile of C, in boxes of 16 × 64\n(where the stages were)", GREEN, middle=True)
