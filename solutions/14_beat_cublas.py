@@ -152,9 +152,12 @@ def consume(steps: RoleSteps):
 check("14.2", consume)
 
 # %% [markdown]
-# Around them stands the rest of a kernel (`tutorlib/kernels/hopper/specialised.py`; its parts are notebook
-# 13's). **Predict:** with tiles of 128×128, half as large, how much slower is it? There are more stages then, and more
-# tiles to hide the ends of others behind.
+# Around them stands the rest of a kernel (`tutorlib/kernels/hopper/specialised.py`; its parts are notebook 13's). There
+# every tile has mbarriers of its own, so that your loops can count from 0; what you will see later carries index and
+# phase on from tile to tile.
+#
+# **Predict:** with tiles of 128×128, half as large, how much slower is it? There are more stages then, and more tiles
+# to hide the ends of others behind.
 
 # %%
 large, small = (make_specialised(HopperConfig((128, n, 64)), load_steps, multiply_steps) for n in (256, 128))
@@ -440,8 +443,8 @@ check("14.8", stream_k)
 show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters=4, tiles=6, k_tiles=6)
 
 # %% [markdown]
-# A third less time here. And it is not free: the sums of a tile of 128×256 are 128 KiB in fp32, which go out to L2, and
-# come back to a block that waits for them. **Predict:** at which of 2048, 4096, 8192 is it worth that? (The kernel
+# A quarter less time here. And it is not free: the sums of a tile of 128×256 are 128 KiB in fp32, which go out to L2,
+# and come back to a block that waits for them. **Predict:** at which of 2048, 4096, 8192 is it worth that? (The kernel
 # shares only as many tiles as the last wave has, and one wave more where these are few. The rest stay whole.)
 #
 # ## The levers, measured
@@ -465,8 +468,8 @@ show_figure("hopper_levers")
 # %% [markdown]
 # How good was your list? At 2048 there is one wave, so nothing that hides behind a *next* tile can help: persistent,
 # deferred, stream-K. At 8192 there are 16 waves, and what counts is the step along K, and the bytes that it moves. And
-# `stagger`, which sounds so right? Blocks in step are each other's cache: one has a line fetched, and the others find
-# it. Out of step, every line has to stay in L2 for longer, or is fetched again.
+# `stagger`, which sounds so right? Probably blocks in step are each other's cache: one has a line fetched, and the
+# others find it. Out of step, every line has to stay in L2 for longer.
 #
 # ### In watts
 #
@@ -593,7 +596,7 @@ def cost(config, m, n, k, sm):
 check("14.10", cost)
 
 # %% [markdown]
-# Nine numbers, and how far do they carry? Here are the levers' times beside what your function says of them:
+# Nine numbers, and how far do they carry? Here are the levers' times beside what the formula says of them:
 
 # %%
 show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
