@@ -9,7 +9,7 @@ import pytest
 from tutorlib.kernels.hopper import fit as fitting
 from tutorlib.kernels.hopper.choose import Constants, candidates, cost, fitted
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.hopper.fit import Point, fit, is_possible, miss, points, regret
+from tutorlib.kernels.hopper.fit import Timed, fit, is_possible, miss, regret, usable
 
 TRUE = Constants(
     clock=1600.0, l2_bytes=40.0, hbm_bytes=4e6, mma_efficiency=0.9, start=5.0, alone=1.2, store=1500.0, deferred=700.0,
@@ -17,7 +17,7 @@ TRUE = Constants(
 )  # fmt: skip
 SHAPES = ((2048, 2048, 2048), (8192, 8192, 8192), (320, 4096, 4096), (512, 512, 4096))
 MADE = [
-    Point(config, shape, us)
+    Timed(config, shape, us)
     for config in candidates()[::97]
     for shape in SHAPES
     if math.isfinite(us := cost(config, *shape, constants=TRUE))
@@ -46,7 +46,7 @@ def test_every_shape_weighs_the_same():
     config = HopperConfig()
     small, large = (64, 64, 64), (8192, 8192, 8192)
     estimate = cost(config, *small, constants=TRUE)
-    off = [Point(config, small, estimate / math.e), *[Point(config, large, cost(config, *large, constants=TRUE))] * 9]
+    off = [Timed(config, small, estimate / math.e), *[Timed(config, large, cost(config, *large, constants=TRUE))] * 9]
     assert miss(off, TRUE) == pytest.approx(0.5)
 
 
@@ -54,8 +54,8 @@ def test_regret_is_what_the_preferred_one_takes_over_the_fastest():
     one, other = HopperConfig(), HopperConfig(tile=(64, 64, 64))
     shape = (8192, 8192, 8192)
     assert cost(one, *shape, constants=TRUE) < cost(other, *shape, constants=TRUE)
-    assert regret([Point(one, shape, 30.0), Point(other, shape, 20.0)], TRUE) == {shape: 1.5}
-    assert regret([Point(one, shape, 30.0), Point(other, shape, 40.0)], TRUE) == {shape: 1.0}
+    assert regret([Timed(one, shape, 30.0), Timed(other, shape, 20.0)], TRUE) == {shape: 1.5}
+    assert regret([Timed(one, shape, 30.0), Timed(other, shape, 40.0)], TRUE) == {shape: 1.0}
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_regret_is_what_the_preferred_one_takes_over_the_fastest():
     ],
 )
 def test_what_the_model_knows_nothing_of_is_passed_over(other):
-    kept = Point(HopperConfig(cluster=(2, 1)), (2048, 2048, 2048), 27.0)
-    assert points([result(), other, result(regime="cool")]) == [kept, kept]
+    kept = Timed(HopperConfig(cluster=(2, 1)), (2048, 2048, 2048), 27.0)
+    assert usable([result(), other, result(regime="cool")]) == [kept, kept]
 
 
 def test_the_command_writes_constants_only_when_asked(tmp_path, monkeypatch, capsys):

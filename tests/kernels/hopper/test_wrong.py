@@ -1,9 +1,13 @@
 """Each wrong kernel is a change that still fits the source, and that the compilers take: only running it shows."""
 
+from collections.abc import Callable
+from functools import cache
+
 import pytest
 
 from tests.wrong.change import DoesNotApply, swap, without
 from tests.wrong.hopper_kernels import WRONG, WrongKernel, build, changed, own
+from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.launch import compile_gemm
 
 SOURCE = "class Ring:\n    def wait(self):\n        one()\n        two()\n\n    def tell(self):\n        one()\n"
@@ -13,13 +17,17 @@ def instructions(ptx: str) -> list[str]:
     return [line for line in ptx.splitlines() if line.startswith("\t") and ".loc" not in line]
 
 
+@pytest.fixture(scope="module")
+def right(tmp_path_factory) -> Callable[[HopperConfig], list[str]]:
+    options = f"--keep-ptx --keep-cubin --dump-dir {tmp_path_factory.mktemp('right')}"
+    return cache(lambda config: instructions(compile_gemm(config, options).artifacts.PTX))
+
+
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_kernel_compiles_to_something_else(name, tmp_path):
-    wrong = WRONG[name]
+def test_a_wrong_kernel_compiles_to_something_else(name, right, tmp_path):
+    wrong, launch = WRONG[name], build(WRONG[name])
     options = f"--keep-ptx --keep-cubin --dump-dir {tmp_path}"
-    launch = build(wrong)
-    made = launch.compile_gemm(own(launch, wrong.config), options).artifacts.PTX
-    assert instructions(made) != instructions(compile_gemm(wrong.config, options).artifacts.PTX)
+    assert instructions(launch.compile_gemm(own(launch, wrong.config), options).artifacts.PTX) != right(wrong.config)
 
 
 def test_only_the_named_method_is_changed():

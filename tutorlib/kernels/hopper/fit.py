@@ -19,23 +19,23 @@ from tutorlib.kernels.hopper.config import BYTES, HopperConfig
 STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each constant
 
 
-class Point(NamedTuple):
+class Timed(NamedTuple):
     config: HopperConfig
     shape: tuple[int, int, int]
     us: float
 
 
-def points(results: Iterable[dict[str, Any]]) -> list[Point]:
+def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
     """The measurements among them that the model has an estimate for."""
     found = []
     for result in results:
         if "us" in result and len(result.get("shape", ())) == 3 and result.get("regime", "cool") == "cool":
             settings = {k: tuple(v) if isinstance(v, list) else v for k, v in (result.get("config") or {}).items()}
-            found.append(Point(HopperConfig(**settings), tuple(result["shape"]), result["us"]))
+            found.append(Timed(HopperConfig(**settings), tuple(result["shape"]), result["us"]))
     return [
-        point
-        for point in found
-        if is_like_a_candidate(point.config) and math.isfinite(cost(point.config, *point.shape))
+        timed
+        for timed in found
+        if is_like_a_candidate(timed.config) and math.isfinite(cost(timed.config, *timed.shape))
     ]
 
 
@@ -44,12 +44,12 @@ def is_like_a_candidate(config: HopperConfig) -> bool:
     return config.tile[2] * BYTES[config.dtype] == 128 and config.cluster in CLUSTERS and not config.block_scaled
 
 
-def miss(measured: Sequence[Point], constants: Constants) -> float:
+def miss(measured: Sequence[Timed], constants: Constants) -> float:
     """Mean of |log(estimate / measured)|, in which every shape weighs the same: 0.05 is 5 %."""
-    shapes = Counter(point.shape for point in measured)
+    shapes = Counter(timed.shape for timed in measured)
     logs = (
-        math.log(cost(point.config, *point.shape, constants=constants) / point.us) / shapes[point.shape]
-        for point in measured
+        math.log(cost(timed.config, *timed.shape, constants=constants) / timed.us) / shapes[timed.shape]
+        for timed in measured
     )
     return sum(map(abs, logs)) / len(shapes)
 
@@ -59,7 +59,7 @@ def is_possible(constants: Constants) -> bool:
     return constants.mma_efficiency <= 1 and constants.deferred <= constants.store
 
 
-def fit(measured: Sequence[Point], constants: Constants) -> Constants:
+def fit(measured: Sequence[Timed], constants: Constants) -> Constants:
     """Coordinate search, from these constants to those that miss least."""
     best, improved = miss(measured, constants), True
     while improved:
@@ -72,7 +72,7 @@ def fit(measured: Sequence[Point], constants: Constants) -> Constants:
     return constants
 
 
-def regret(measured: Sequence[Point], constants: Constants) -> dict[tuple[int, int, int], float]:
+def regret(measured: Sequence[Timed], constants: Constants) -> dict[tuple[int, int, int], float]:
     """For each shape: the time of that of its configurations which the model prefers, over the fastest one's."""
     by_shape = defaultdict(list)
     for config, shape, us in measured:
@@ -83,7 +83,7 @@ def regret(measured: Sequence[Point], constants: Constants) -> dict[tuple[int, i
 def main(arguments: Sequence[str]) -> None:
     files = [Path(name) for name in arguments if name != "--write"]
     results = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    measured = points(results)
+    measured = usable(results)
     print(f"{len(measured)} measurements; the estimates miss by {miss(measured, fitted()):.1%}")
     constants = fit(measured, fitted())
     left = miss(measured, constants)
