@@ -60,10 +60,8 @@ STACKS: tuple[tuple[str, ...], ...] = (  # a tree: each has one lever more than 
     ("multicast",),
 )
 OTHERS = {
-    "ping-pong, 128×192, multicast": HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1)),
-    "256×192, multicast, zigzag K, polling, stream-K": HopperConfig(
-        (256, 192, 64), cluster=(2, 1), zigzag=True, polls=True, stream_k=True
-    ),
+    "128×192, ping-pong": HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1)),
+    "256×192, stream-K": HopperConfig((256, 192, 64), cluster=(2, 1), zigzag=True, polls=True, stream_k=True),
 }
 
 
