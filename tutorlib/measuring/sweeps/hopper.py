@@ -230,7 +230,10 @@ def hopper_fp8() -> Sweep:
         "block scales, 128×160": tile((128, 160, 128), block_scaled=True),
         "block scales, 128×160, multicast": tile((128, 160, 128), cluster=(1, 2), block_scaled=True),
         "block scales, 128×160, turns": tile((128, 160, 128), block_scaled=True, turns=2),
-        "block scales, 128×160, turns, polling": tile((128, 160, 128), block_scaled=True, turns=2, polls=True),
+        "block scales, 128×160, polling": tile((128, 160, 128), block_scaled=True, polls=True),
+        "block scales, 128×160, multicast, polling": tile(
+            (128, 160, 128), cluster=(1, 2), block_scaled=True, polls=True
+        ),
     }
     scaled, contract = gemm_fp8(), gemm_block_scaled()
     candidates = [on_hopper(name, config, scaled, scales="tensor") for name, config in one_scale.items()]
