@@ -538,8 +538,9 @@ show_figure("gemm_ladder")
 
 # %% [markdown]
 # NVIDIA presented its Python DSL with two curves over K: a Hopper GEMM of 128×256×64 tiles at M = N = 8192 and at
-# M = N = 2048, as a percentage of the arithmetic peak, beside the same in C++. Here they are with the kernel that you
-# have just written, cuBLAS, and NVIDIA's example (`tutor sweep hopper_k`, `tutor plots hopper_k`).
+# M = N = 2048, as a percentage of the arithmetic peak, beside the same in C++. Here they are, in fp16 as theirs, with a
+# kernel that does what yours does (the plain one among notebook 14's), cuBLAS, and NVIDIA's example (`tutor sweep
+# hopper_k`, `tutor plots hopper_k`).
 #
 # **Predict** before you look: what happens at small K, and why should it be worse at 8192 than at 2048, or better?
 
