@@ -3,19 +3,16 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
-from tutorlib.compiling.cute import CompiledCute, compile_cute
+from tutorlib.compiling.cute import CompiledCute, compile_cute, cute_arguments
 from tutorlib.compiling.driver import LaunchGrid, load
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 
 def tensor_specs(problem: Problem, shape: Shape, dynamic: bool = False, divisible: int = 1) -> list[TensorSpec]:
@@ -27,17 +24,6 @@ def tensor_specs(problem: Problem, shape: Shape, dynamic: bool = False, divisibl
         TensorSpec(problem.shape_of(op, shape), op.dtype, dynamic=dynamic, divisibility=divisible)
         for op in problem.operands
     ]
-
-
-def cute_arguments(tensors: "tuple[Tensor, ...]", dynamic: bool) -> list[Any]:
-    """Torch tensors, row-major, as a compiled host function takes them."""
-    from cutlass.cute.runtime import from_dlpack
-
-    def argument(tensor: "Tensor") -> Any:
-        static = from_dlpack(tensor, assumed_align=16)
-        return static.mark_layout_dynamic(leading_dim=tensor.ndim - 1) if dynamic else static
-
-    return [argument(tensor) for tensor in tensors]
 
 
 @dataclass

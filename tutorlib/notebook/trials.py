@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tutorlib.compiling.cpp import compile_cpp, wrong_parameters
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.cute import compile_cute, cute_arguments
 from tutorlib.compiling.driver import LaunchGrid, load
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC
-from tutorlib.measuring.launchers import CuteLauncher, cute_arguments
+from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.measuring.measure import measure
 from tutorlib.problems.catalogue import gemm
 
