@@ -9,5 +9,9 @@ class NotSimulated(NotImplementedError):
         super().__init__(f"{what} is not simulated{at}: this kernel needs a GPU")
 
 
+class CannotLaunch(ValueError):
+    """No GPU takes this launch. The message says why, as the end of a sentence."""
+
+
 class MalformedPtx(ValueError):
     """The text is not the PTX that a compiler writes."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 Kind = Literal["unwaited", "race", "unwritten", "barrier", "outside", "misaligned", "overlap", "divergent", "endless",
-               "assertion"]  # fmt: skip
+               "assertion", "repeat"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Finding:
         "misaligned": an address that is no multiple of the access's size;
         "overlap": several blocks store different values to one place, or one loads what another stores;
         "divergent": an instruction of a whole warp that some of its threads do not reach;
-        "endless": the kernel does not end; "assertion": its own assert fails.
+        "endless": the kernel does not end; "assertion": its own assert fails;
+        "repeat": several blocks store the same value to one place, which is no fault (`Report.repeats`).
     message: one sentence, without the place. place: where in the source; ptx_line: where in the PTX.
     count: how many threads, over all blocks and repetitions.
     """

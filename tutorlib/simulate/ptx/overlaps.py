@@ -15,7 +15,10 @@ NO_BLOCK, ATOMIC = 0, -1  # in place of a block's number + 1
 
 
 class Overlaps:
-    """piece: bytes that are watched together. name: a place in the arena as the reader indexes it."""
+    """piece: bytes that are watched together. name: a place in the arena as the reader indexes it.
+
+    repeats: where a block stores the value that another has stored: no fault, but done twice.
+    """
 
     def __init__(
         self,
@@ -27,6 +30,7 @@ class Overlaps:
         name: Callable[[int], str],
     ) -> None:
         self.geometry, self.piece, self.findings, self.show, self.name = geometry, piece, findings, show, name
+        self.repeats = Findings()
         self.storer = np.zeros(size // piece + 1, np.int32)  # the block that stored last, + 1
         self.store_site = np.zeros(size // piece + 1, np.int32)
 
@@ -38,9 +42,7 @@ class Overlaps:
         before = self.storer[pieces]
         foreign = (before != NO_BLOCK) & (before != ATOMIC) & (before != owners)
         if foreign.any():
-            foreign &= np.repeat(changes(), max(width // self.piece, 1))
-        if foreign.any():
-            self.report_stores(site, pieces, owners, before, foreign)
+            self.compare(site, pieces, owners, before, foreign, np.repeat(changes(), max(width // self.piece, 1)))
         self.storer[pieces] = owners
         self.store_site[pieces] = site
 
@@ -52,18 +54,34 @@ class Overlaps:
         last = self.storer[pieces]
         foreign = last != owners
         if foreign.any():
-            foreign &= np.repeat(lost(), max(width // self.piece, 1))
-        if foreign.any():
-            self.report_stores(site, pieces, owners, last, foreign)
+            self.compare(site, pieces, owners, last, foreign, np.repeat(lost(), max(width // self.piece, 1)))
 
-    def report_stores(
-        self, site: int, pieces: np.ndarray, owners: np.ndarray, others: np.ndarray, where: np.ndarray
+    def compare(
+        self,
+        site: int,
+        pieces: np.ndarray,
+        owners: np.ndarray,
+        others: np.ndarray,
+        foreign: np.ndarray,
+        differs: np.ndarray,
     ) -> None:
-        at = int(where.argmax())
-        self.report(
-            site, int(owners[at]) - 1, "stores to", int(pieces[at]), int(others[at]) - 1,
-            "stores another value there", where,
-        )  # fmt: skip
+        """Report stores of one block where another stores: another value is a fault, the same one a repetition."""
+        if (where := foreign & differs).any():
+            at = int(where.argmax())
+            self.report(
+                site, int(owners[at]) - 1, "stores to", int(pieces[at]), int(others[at]) - 1,
+                "stores another value there", where,
+            )  # fmt: skip
+        if (where := foreign & ~differs).any():
+            at = int(where.argmax())
+            block, other = (self.geometry.show_block(int(of[at]) - 1) for of in (owners, others))
+            element = self.name(int(pieces[at]) * self.piece)
+            self.repeats.notice(
+                "repeat",
+                site,
+                lambda: f"block {block} stores {element}, which block {other} stores too",
+                int(where.sum()),
+            )
 
     def on_load(self, site: int, blocks: np.ndarray, places: np.ndarray, width: int) -> None:
         pieces, owners = self.spread(blocks, places, width)

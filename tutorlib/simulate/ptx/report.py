@@ -34,6 +34,7 @@ class MemoryAccess:
 class Report:
     """findings: in the order in which they were seen. accesses: in the order of the program.
 
+    repeats: what several blocks store alike, which is work done twice.
     instructions: that warps executed. printed: what the kernel printed, line by line.
     trace: what the first block did, where that was asked for.
     """
@@ -42,6 +43,7 @@ class Report:
     accesses: tuple[MemoryAccess, ...]
     blocks: int
     instructions: int
+    repeats: tuple[Finding, ...] = field(default=(), repr=False)
     printed: tuple[str, ...] = field(default=(), repr=False)
     trace: BlockTrace | None = field(default=None, repr=False)
 

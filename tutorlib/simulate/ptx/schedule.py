@@ -53,7 +53,7 @@ After = Callable[[Cohort], list[Cohort]]
 
 
 class Scheduler:
-    """executed: instructions of a warp, over all batches. limit: how many are allowed.
+    """executed: instructions of a warp, over all batches. steps: instructions of a cohort, and how many are allowed.
 
     trace: where what the first block's warps do is written down, or None.
     """
@@ -61,7 +61,7 @@ class Scheduler:
     def __init__(self, program: Program, state: State, limit: int, trace: BlockTrace | None = None) -> None:
         self.program, self.state, self.limit, self.trace = program, state, limit, trace
         self.barriers = Barriers(state)
-        self.executed = 0
+        self.executed = self.steps = 0
         self.after = [self.end_of(block) for block in program.blocks]
 
     def run(self) -> None:
@@ -102,7 +102,8 @@ class Scheduler:
             self.note(self.trace, block.end - 1, cohort)
         warps = len(cohort.lanes) // WARP if where is True else int(of_warps(cohort.lanes).any(1).sum())
         self.executed += (block.end - block.start) * warps
-        if self.executed > self.limit:
+        self.steps += block.end - block.start
+        if self.steps > self.limit:
             raise Endless(block.start)
 
     def note(self, trace: BlockTrace, site: int, cohort: Cohort) -> None:

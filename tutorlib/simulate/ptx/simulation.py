@@ -8,6 +8,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import WarpClocks
+from tutorlib.simulate.ptx.errors import CannotLaunch
 from tutorlib.simulate.ptx.findings import Finding, Findings
 from tutorlib.simulate.ptx.flow import Block, basic_blocks, ends_block, execution_order
 from tutorlib.simulate.ptx.geometry import Dim3, Geometry
@@ -29,8 +30,9 @@ from tutorlib.simulate.ptx.watch import Watch
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
-LIMIT = 20_000_000  # instructions that warps may execute
+LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
 LOCAL_ALIGNMENT = 16
+MOST_THREADS = 1024  # of a block
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,11 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False) -> Report:
     """
     kernel = launch.kernel
     if kernel.threads is not None and np.prod(kernel.threads) < np.prod(launch.block):
-        raise ValueError(f"{kernel.name} is compiled for blocks of {kernel.threads}, not {launch.block}")
+        raise CannotLaunch(f"{kernel.name} is compiled for blocks of {kernel.threads} threads, not {launch.block}")
+    if np.prod(launch.block) > MOST_THREADS:
+        raise CannotLaunch(f"a block of {np.prod(launch.block):,} threads, of which a GPU runs {MOST_THREADS:,}")
+    if min(*launch.grid, *launch.block) < 1:
+        raise CannotLaunch(f"a grid of {launch.grid} blocks of {launch.block} threads")
     symbols, static = addresses(launch, arena)
     smem = static + launch.dynamic_smem
     geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem))
@@ -91,7 +97,9 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False) -> Report:
                 scheduler.run()
             except Endless as endless:
                 findings.notice(
-                    "endless", endless.site, lambda: f"it still runs after {LIMIT:,} instructions of its warps"
+                    "endless",
+                    endless.site,
+                    lambda: f"it still runs after {LIMIT:,} instructions: does a loop never end?",
                 )
                 break
     report = make_report(launch, geometry, watch, places, scheduler.executed, state.printed)
@@ -208,7 +216,14 @@ def make_report(
         for (site, space), tally in watch.log
     )
     lines = tuple("".join(printed).splitlines())
-    return Report(collected(watch.findings, launch.kernel, places), accesses, geometry.blocks, executed, lines)
+    return Report(
+        findings=collected(watch.findings, launch.kernel, places),
+        accesses=accesses,
+        blocks=geometry.blocks,
+        instructions=executed,
+        repeats=collected(watch.overlaps.repeats, launch.kernel, places) if watch.overlaps else (),
+        printed=lines,
+    )
 
 
 def collected(findings: Findings, kernel: Kernel, places: Places) -> tuple[Finding, ...]:

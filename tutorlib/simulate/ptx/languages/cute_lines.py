@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tutorlib.compiling.cute import with_reader_line
+from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import is_readers
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.simulate.ptx.findings import SourceLine
@@ -97,9 +97,10 @@ def compile_with_lines(host: Callable[..., None], specs: Sequence[TensorSpec], a
     with tempfile.TemporaryDirectory() as folder:
         options = f"--gpu-arch {arch} --keep-ptx --dump-dir {folder} --generate-line-info"
 
-        def build(more: str) -> Any:
+        try:
             with stacks.recorded():
-                return cute.compile(host, *fakes, options=options)
-
-        built = with_reader_line(build)
+                built = cute.compile(host, *fakes, options=options)
+        except Exception:
+            compile_cute(host, specs, arch)  # raises it again, as a sentence
+            raise
     return Traced(built, built.artifacts.PTX, stacks)
