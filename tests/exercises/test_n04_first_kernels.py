@@ -8,7 +8,7 @@ from cutlass.cutlass_dsl import CuTeDSL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.wrong.n04_first_kernels import WRONG, WRONG_ON_GPU
+from tests.wrong.n04_first_kernels import WRONG
 from tests.wrong.table import by_name
 from tutorlib.compiling.cute import compilations
 from tutorlib.course.answers import load_answers
@@ -76,20 +76,6 @@ def test_messages_say_what_is_wrong(id, wrong):
     message = find(id).grade(wrong).message
     assert MESSAGES.get(wrong.__name__, "right") in message
     assert "\x1b" not in message
-
-
-@pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize(("id", "wrong"), by_name(WRONG_ON_GPU))
-def test_wrong_kernels_compile_so_that_only_a_run_tells(id, wrong):
-    assert find(id).grade(wrong).status == "not_run"
-
-
-@pytest.mark.gpu("80")
-@pytest.mark.parametrize(("id", "wrong"), by_name(WRONG_ON_GPU))
-def test_wrong_kernels_fail(id, wrong):
-    outcome = find(id).grade(wrong)
-    assert outcome.status in ("failed", "partial")
-    assert outcome.points < outcome.max_points
 
 
 @cute.jit

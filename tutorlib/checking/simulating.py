@@ -60,7 +60,7 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
     if endless := next((finding for finding in noticed if finding.kind in HANGS), None):
         raise KernelFault(f"it would hang on a GPU: {sentence(endless)}", "timeout")
     if broken := next((finding for finding in noticed if finding.kind in BREAKS), None):
-        return Wrong(sentence(broken), ADVICE.get(broken.kind, ""))
+        return Wrong(sentence(broken), advice(broken))
     for op, before, after in zip(work.problem.inputs, kept, work.inputs, strict=True):
         if not before.equal(after):
             return Wrong(f"the kernel changed its input {op.name}.")
@@ -68,13 +68,20 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
     if wrong and noticed:
         return Wrong(wrong.what, f"Noticed while it was simulated: {sentence(noticed[0])}")
     if noticed:
-        return Wrong(f"the result is right by luck: {sentence(noticed[0])}", ADVICE.get(noticed[0].kind, ""))
+        return Wrong(f"the result is right by luck: {sentence(noticed[0])}", advice(noticed[0]))
     return wrong
 
 
 def sentence(finding: "Finding") -> str:
     """A finding as it stands in a verdict."""
     return f"{finding}."
+
+
+def advice(finding: "Finding") -> str:
+    """What mends it, or ""."""
+    if "shared memory" in finding.message and finding.kind == "outside":
+        return "Does the layout reach further than the memory that was allocated for it?"
+    return ADVICE.get(finding.kind, "")
 
 
 def find_waste(reports: "Sequence[Report]", opcodes: tuple[str, ...]) -> str | None:
