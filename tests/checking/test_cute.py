@@ -3,12 +3,10 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-import cutlass
 import pytest
-from cutlass import cute
-from cutlass.memory import SmemAllocator
 
 from tests.gpu.right_kernels import RIGHT, grid_stride_loop, one_thread_per_element
+from tests.simulate.cute_kernels import makes_an_mbarrier
 from tests.unwritten import unwritten
 from tests.wrong.gpu_kernels import (
     COPY,
@@ -59,17 +57,6 @@ def test_not_run_is_printed_and_not_raised(capsys, monkeypatch):
     monkeypatch.setattr("tutorlib.notebook.check.find", lambda id: replace(COPY, needs=TMA))
     check("99.1", one_thread_per_element)
     assert capsys.readouterr().out == "– 99.1 copy: compiled for sm_90a; not run: no GPU here\n"
-
-
-@cute.kernel
-def mbarrier_kernel(src: cute.Tensor, dst: cute.Tensor):
-    cute.arch.mbarrier_init(SmemAllocator().allocate_array(cutlass.Int64, 1), 1)
-    dst[0, 0] = src[0, 0]
-
-
-@cute.jit
-def makes_an_mbarrier(src: cute.Tensor, dst: cute.Tensor):
-    mbarrier_kernel(src, dst).launch(grid=(1, 1, 1), block=(32, 1, 1))
 
 
 def test_what_the_simulator_lacks_is_not_run():
