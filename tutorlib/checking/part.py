@@ -1,13 +1,15 @@
 """Exercises whose answer is one part of a GEMM kernel; the checker puts it among the course's other parts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Literal
 
-from tutorlib.checking.cute import CuteExercise, require_jit
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
-from tutorlib.checking.rehearsal import Hazard, Stage, rehearse
+from tutorlib.checking.alone import AloneExercise, first_weakness
+from tutorlib.checking.cute import require_jit
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.wrong import count
@@ -20,7 +22,7 @@ Part = Literal["smem", "main_loop", "order", "epilogue", "config"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartExercise(CuteExercise):
+class PartExercise(AloneExercise):
     """An exercise whose answer takes the place of one part in the GEMM of `kernels.ampere`.
 
     part: which one; "config" stands for a function that returns the GemmConfig. config: of the kernel around it.
@@ -48,12 +50,6 @@ class PartExercise(CuteExercise):
         loop = single_buffer if self.config.stages == 1 else multistage
         return make_gemm(self.config, **{"main_loop": loop, self.part: answer})
 
-    def judge(self, answer: Answer) -> Verdict:
-        return self.examine_alone(answer) or super().judge(answer)
-
-    def examine_alone(self, answer: Answer) -> Verdict | None:
-        """What is wrong with the part before it is put into a kernel, on any machine; None for nothing."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class LoopExercise(PartExercise):
@@ -68,31 +64,18 @@ class LoopExercise(PartExercise):
     stages: tuple[int, ...]
     prefetched: bool = False
 
-    def judge(self, answer: Answer) -> Verdict:
-        """A loop that does something which only a compiler understands is compiled, or run, without a rehearsal."""
-        try:
-            return super().judge(answer)
-        except NotRehearsed as error:
-            verdict = CuteExercise.judge(self, answer)
-            if verdict.status != "not_run":
-                return verdict
-            return replace(verdict, lines=(f"{verdict.lines[0]}; not rehearsed: {error}",))
-
     def examine_alone(self, answer: Answer) -> Verdict | None:
-        """Raises WrongKind, NotRehearsed, and the placeholder's NotImplementedError."""
         require_jit(answer)
-        for stages, k_tiles in product(self.stages, K_TILES):
-            try:
-                weakness = self.find_weakness(rehearse(answer, k_tiles, K_BLOCKS, stages))
-            except Hazard as hazard:
-                weakness = str(hazard)
-            except NotImplementedError:
-                raise
-            except Exception as error:
-                raise NotRehearsed(f"{type(error).__name__}: {error}") from error
-            if weakness:
-                return wrong(f"rehearsed with {count(k_tiles, 'K tile')}, {count(stages, 'buffer')}:", weakness)
-        return None
+        return first_weakness(
+            (
+                f"{count(k_tiles, 'K tile')}, {count(stages, 'buffer')}",
+                partial(self.rehearse, answer, k_tiles, stages),
+            )
+            for stages, k_tiles in product(self.stages, K_TILES)
+        )
+
+    def rehearse(self, answer: Answer, k_tiles: int, stages: int) -> str:
+        return self.find_weakness(rehearse(answer, k_tiles, K_BLOCKS, stages))
 
     def find_weakness(self, stage: Stage) -> str:
         """What a right loop does not do well enough, or ""."""
@@ -103,7 +86,3 @@ class LoopExercise(PartExercise):
         if self.prefetched and not stage.prefetched:
             return "it is safe, but it multiplies a K block before it has fetched the next one's registers."
         return ""
-
-
-class NotRehearsed(Exception):
-    """The loop needs a compiler. The message says what the rehearsal met."""

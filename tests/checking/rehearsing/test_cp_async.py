@@ -2,7 +2,8 @@
 
 import pytest
 
-from tutorlib.checking.rehearsal import Hazard, Stage, rehearse
+from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
+from tutorlib.checking.rehearsing.plain import Hazard
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 
 

@@ -1,4 +1,4 @@
-"""A GEMM's main loop, run on the CPU without data, to see whether it is safe.
+"""A main loop over cp.async, run on the CPU without data, to see whether it is safe.
 
 A GPU shows a missing wait or barrier now and then; this stage shows it always. It takes a main loop's orders (load,
 fetch, multiply and the real cute.arch calls) and assumes the worst that they allow: a copy arrives when somebody waits
@@ -8,16 +8,12 @@ for its group and no sooner, and the other warps are one step behind until there
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FunctionType
 from typing import Any
-from unittest import mock
+
+from tutorlib.checking.rehearsing.plain import Hazard, as_written, instead_of, plain_loops
 
 MOST_ORDERS = 100_000  # a loop that gives more does not end
 NOTHING = -1  # in place of a K tile
-
-
-class Hazard(Exception):
-    """The orders allow a wrong result. The message says which, for the reader."""
 
 
 @dataclass
@@ -149,7 +145,7 @@ class Stage:
 
 
 @contextmanager
-def without_compiler(stage: Stage) -> Iterator[None]:
+def without_compiler(stage: Stage, main_loop: Any) -> Iterator[None]:
     """cute.arch's asynchronous copies and barriers become the stage's, the DSL's loops plain ones."""
     import cutlass
     from cutlass import cute
@@ -160,26 +156,14 @@ def without_compiler(stage: Stage) -> Iterator[None]:
         "sync_threads": stage.barrier,
         "barrier": stage.barrier,
     }
-    loops: dict[str, Any] = {
-        "range": lambda *args, **hints: range(*args),
-        "range_constexpr": range,
-        "const_expr": lambda value: value,
-    }
-    with mock.patch.multiple(cute.arch, **arch), mock.patch.multiple(cutlass, **loops):
+    with instead_of([(cute.arch, arch), (cutlass, plain_loops())], main_loop):
         yield
-
-
-def as_written(function: Any) -> Callable[..., None]:
-    """The plain Python function under @cute.jit; compiling it once has put another body into it."""
-    plain = function.__wrapped__
-    code = getattr(plain, "_original_code", plain.__code__)
-    return FunctionType(code, plain.__globals__, plain.__name__, plain.__defaults__, plain.__closure__)
 
 
 def rehearse(main_loop: Callable[..., None], k_tiles: int, k_blocks: int, stages: int) -> Stage:
     """Run a @cute.jit main loop on a Stage. Raises Hazard, and what the loop itself raises."""
     stage = Stage(k_tiles, k_blocks, stages)
-    with without_compiler(stage):
+    with without_compiler(stage, main_loop):
         as_written(main_loop)(stage)
     stage.finish()
     return stage

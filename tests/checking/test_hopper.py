@@ -1,0 +1,170 @@
+"""Exercises on a Hopper GEMM's main loop: rehearsed first, then compiled; what is safe and weak is told."""
+
+from dataclasses import replace
+
+import cutlass
+import pytest
+from cutlass import cute
+from cutlass.cute.nvgpu import warpgroup
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
+
+from tests.checking.rehearsing import broken, loops, unusual
+from tests.wrong.change import derive, swap
+from tutorlib.checking.hopper import HopperLoopExercise, k_tiles_to_try
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.problems.catalogue import gemm
+
+
+def ampere(answer):
+    """A kernel without any of Hopper's instructions, whatever the answer is."""
+    from tutorlib.kernels.ampere.gemm import make_gemm
+    from tutorlib.kernels.ampere.main_loops import single_buffer
+
+    return make_gemm(GemmConfig(), main_loop=single_buffer)
+
+
+MAIN = HopperLoopExercise(
+    id="13.1",
+    title="main_loop",
+    points=3,
+    problem=gemm("bf16"),
+    shapes=((128, 128, 128),),
+    loops="main",
+    build=ampere,
+)
+PRODUCE = replace(MAIN, loops="produce", other=lambda: loops.consume)
+CONSUME = replace(MAIN, loops="consume", other=lambda: loops.produce)
+BOTH = replace(MAIN, loops="both")
+
+
+def test_stages_come_round_twice():
+    for stages in (2, 3, 4):
+        tried = k_tiles_to_try(stages)
+        assert tried[0] == 1
+        assert {stages - 1, stages, stages + 1} <= set(tried)
+        assert tried[-1] > 3 * stages
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer"),
+    [
+        (MAIN, loops.main_loop),
+        (PRODUCE, loops.produce),
+        (CONSUME, loops.consume),
+        (BOTH, (loops.produce, loops.consume)),
+        (replace(MAIN, overlapped=True), loops.main_loop),
+        (replace(CONSUME, overlapped=True), loops.consume),
+        (replace(CONSUME, overlapped=True), unusual.a_peeled_last_step),
+    ],
+)
+def test_a_right_loop_is_safe_and_not_weak(exercise, answer):
+    assert exercise.examine_alone(answer) is None
+
+
+def test_a_hazard_is_told_with_the_sizes_it_was_found_at():
+    case = next(case for case in broken.PRODUCE if case.name == "a K tile too few")
+    outcome = PRODUCE.grade(derive(loops.produce, "broken", case.name, *case.changes))
+    first, second, third, *_ = outcome.message.split("\n")
+    assert first.endswith("rehearsed with 1 K tile, 2 stages:")
+    assert second == "  deadlock, nobody can go on:"
+    assert third.startswith("  line ")
+    assert outcome.status == "failed"
+
+
+# Safe, and weak -------------------------------------------------------------------------------------------------
+
+SMALLER = swap("steps.stages)", "steps.stages - 1)")
+
+
+def test_a_stage_that_is_never_used_is_weak():
+    pair = (
+        derive(loops.produce, "produce_less", "leaves a stage out", SMALLER),
+        derive(loops.consume, "consume_less", "leaves a stage out", SMALLER),
+    )
+    verdict = replace(BOTH, stages=(3, 4)).examine_alone(pair)
+    assert "it is safe, but while K tile 0 is multiplied, 1 of 3 stages lie idle" in verdict.lines[1]
+    assert replace(BOTH, stages=(3, 4), deep=False).examine_alone(pair) is None
+
+
+@cute.jit
+def loads_after_it_has_waited(steps):
+    """A stage less than there are is filled first, and the next load waits for this tile's wgmma."""
+    if steps.loads_too:
+        for k_tile in range(min(steps.stages - 1, steps.k_tiles)):
+            unusual.load(steps, k_tile, k_tile)
+    for k_tile in range(steps.k_tiles):
+        stage, ahead = k_tile % steps.stages, k_tile + steps.stages - 1
+        cute.arch.mbarrier_wait(steps.full + stage, k_tile // steps.stages & 1)
+        warpgroup.fence()
+        steps.multiply(stage, k_tile == 0)
+        warpgroup.commit_group()
+        warpgroup.wait_group(0)
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive(steps.empty + stage)
+        if steps.loads_too and ahead < steps.k_tiles:
+            if ahead >= steps.stages:
+                cute.arch.mbarrier_wait(steps.empty + ahead % steps.stages, (ahead // steps.stages - 1) & 1)
+            unusual.load(steps, ahead, ahead % steps.stages)
+
+
+def test_a_load_that_waits_for_the_multiplication_is_weak():
+    verdict = MAIN.examine_alone(loads_after_it_has_waited)
+    assert verdict.lines[0] == "rehearsed with 2 K tiles, 2 stages:"
+    assert "while K tile 0 is multiplied, 1 of 2 stages lie idle" in verdict.lines[1]
+    assert replace(MAIN, deep=False).examine_alone(loads_after_it_has_waited) is None
+
+
+def test_tensor_cores_that_wait_are_weak_where_the_exercise_asks():
+    assert CONSUME.examine_alone(unusual.one_at_a_time) is None
+    verdict = replace(CONSUME, overlapped=True).examine_alone(unusual.one_at_a_time)
+    assert "when K tile 1 is waited for, no wgmma is under way" in verdict.lines[1]
+
+
+# What is not rehearsed --------------------------------------------------------------------------------------------
+
+
+@cute.jit
+def by_lane(steps):
+    """One lane arrives, which only a compiler knows."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        if cute.arch.lane_idx() == 0:
+            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+        steps.load(k_tile, state.index)
+        state.advance()
+
+
+def test_what_only_a_compiler_understands_is_compiled():
+    verdict = replace(PRODUCE, requires=()).judge(by_lane)
+    assert verdict.status == "not_run"
+    assert "compiled for sm_90a; not run: " in verdict.lines[0]
+    assert "; not rehearsed: " in verdict.lines[0]
+    assert "lane_idx" in verdict.lines[0]
+
+
+def test_a_safe_loop_is_compiled_and_its_instructions_are_looked_at():
+    assert "without wgmma and cp.async.bulk.tensor and mbarrier" in MAIN.judge(loops.main_loop).lines[0]
+
+
+# Wrong kinds ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer", "says"),
+    [
+        (MAIN, len, "len is not a @cute.jit function."),
+        (BOTH, loops.produce, "is not a pair of functions, (produce, consume)."),
+        (BOTH, (loops.produce, 3), "3 is not a @cute.jit function."),
+    ],
+)
+def test_an_answer_of_the_wrong_kind(exercise, answer, says):
+    assert says in exercise.grade(answer).message
+
+
+def test_an_unwritten_loop():
+    @cute.jit
+    def unwritten(steps):
+        raise NotImplementedError("Exercise 13.1")
+
+    assert MAIN.grade(unwritten).message.endswith("not written yet")

@@ -1,0 +1,55 @@
+"""Exercises whose answer is looked at by itself, on any machine, before it becomes part of a kernel."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.exercise import Answer, Verdict, wrong
+from tutorlib.checking.rehearsing.plain import Hazard
+
+
+class NotRehearsed(Exception):
+    """The loop needs a compiler. The message says what the rehearsal met."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AloneExercise(CuteExercise):
+    """An exercise whose `examine_alone` finds on any machine what a GPU would show now and then.
+
+    An answer that does something which only a compiler understands is compiled, or run, without that.
+    """
+
+    def judge(self, answer: Answer) -> Verdict:
+        try:
+            found, unseen = self.examine_alone(answer), ""
+        except NotRehearsed as error:
+            found, unseen = None, f"; not rehearsed: {error}"
+        verdict = found or super().judge(answer)
+        if unseen and verdict.status == "not_run":
+            return replace(verdict, lines=(f"{verdict.lines[0]}{unseen}",))
+        return verdict
+
+    def examine_alone(self, answer: Answer) -> Verdict | None:
+        """What is wrong with the answer before it is put into a kernel; None for nothing.
+
+        Raises WrongKind, NotRehearsed, and the placeholder's NotImplementedError.
+        """
+
+
+def first_weakness(rehearsals: Iterable[tuple[str, Callable[[], str]]]) -> Verdict | None:
+    """Of rehearsals, each with how it is described, the first that finds something.
+
+    Each returns what a safe loop does not do well enough, or "", and raises Hazard. Raises NotRehearsed.
+    """
+    for said, rehearsal in rehearsals:
+        try:
+            weakness = rehearsal()
+        except Hazard as hazard:
+            weakness = str(hazard)
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            raise NotRehearsed(f"{type(error).__name__}: {error}") from error
+        if weakness:
+            return wrong(f"rehearsed with {said}:", *weakness.split("\n"))
+    return None

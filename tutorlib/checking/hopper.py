@@ -1,0 +1,93 @@
+"""Exercises whose answer is a Hopper GEMM's main loop over mbarriers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from tutorlib.checking.alone import AloneExercise, first_weakness
+from tutorlib.checking.cute import require_jit
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.checking.rehearsing.block import Block
+from tutorlib.checking.rehearsing.roles import LoopRole, one_function, rehearse_roles, specialised
+from tutorlib.machine.features import WGMMA, Feature
+from tutorlib.measuring.launchers import CuteLauncher
+from tutorlib.problems.wrong import count
+
+Loops = Literal["main", "produce", "consume", "both"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HopperLoopExercise(AloneExercise):
+    """A main loop that is rehearsed on the CPU, where every hazard shows, before it is compiled and run.
+
+    loops: "main" is one function that every warp runs; "produce" or "consume" one of two, "both" the pair of them.
+    build: takes the answer, returns the @cute.jit host function gemm(a, b, c) that has it inside.
+    other: where the answer is one of two, returns the course's own for the other one.
+    stages: the numbers of stages that it must work with.
+    deep: whether all stages must be in use while there is something left to load.
+    overlapped: whether a wgmma must be under way while the next stage is waited for.
+    """
+
+    needs: Feature = WGMMA
+    archs: tuple[str, ...] = ("90",)
+    requires: tuple[str, ...] = ("wgmma", "cp.async.bulk.tensor", "mbarrier")
+    loops: Loops
+    build: Callable[[Any], Callable[..., None]]
+    other: Callable[[], Callable[..., None]] | None = None
+    stages: tuple[int, ...] = (2, 3, 4)
+    deep: bool = True
+    overlapped: bool = False
+
+    def accept(self, answer: Answer) -> CuteLauncher:
+        self.roles(answer)
+        return super().accept(self.build(answer))
+
+    def roles(self, answer: Any) -> Sequence[LoopRole]:
+        """Who runs what. Raises WrongKind."""
+        if self.loops == "both":
+            if not isinstance(answer, tuple | list) or len(answer) != 2:
+                raise WrongKind(f"{answer!r} is not a pair of functions, (produce, consume).")
+            loops = list(answer)
+        else:
+            loops = [answer]
+        for loop in loops:
+            require_jit(loop)
+        match self.loops:
+            case "main":
+                return one_function(answer)
+            case "both":
+                return specialised(*loops)
+        assert self.other is not None, f"{self.id} names no loop for the other role"
+        return specialised(answer, self.other()) if self.loops == "produce" else specialised(self.other(), answer)
+
+    def examine_alone(self, answer: Answer) -> Verdict | None:
+        roles = self.roles(answer)
+        return first_weakness(
+            (f"{count(k_tiles, 'K tile')}, {count(stages, 'stage')}", partial(self.rehearse, roles, k_tiles, stages))
+            for stages in self.stages
+            for k_tiles in k_tiles_to_try(stages)
+        )
+
+    def rehearse(self, roles: Sequence[LoopRole], k_tiles: int, stages: int) -> str:
+        return self.find_weakness(rehearse_roles(roles, k_tiles, stages))
+
+    def find_weakness(self, block: Block) -> str:
+        """What right loops do not do well enough, or ""."""
+        for (tile, _), idle in sorted(block.idle.items()):
+            if self.deep and idle > 0:
+                return (
+                    f"it is safe, but while K tile {tile} is multiplied, {idle} of {block.stages} stages lie idle: "
+                    "nothing is on its way into them."
+                )
+        if self.overlapped and block.alone:
+            return (
+                f"it is safe, but when K tile {min(block.alone)} is waited for, no wgmma is under way: "
+                "the tensor cores have nothing to do meanwhile. wait_group(1) leaves one."
+            )
+        return ""
+
+
+def k_tiles_to_try(stages: int) -> list[int]:
+    """Fewer than stages, as many, and enough for every stage's phase to come round again."""
+    return sorted({1, max(stages - 1, 1), stages, stages + 1, 2 * stages + 1, 3 * stages + 2})

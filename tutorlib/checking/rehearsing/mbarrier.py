@@ -1,0 +1,97 @@
+"""An mbarrier, as PTX defines it: a phase ends when all arrivals and all bytes that it waits for have come."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tutorlib.problems.wrong import count
+
+
+@dataclass
+class Phase:
+    """What came in a phase. arrivals: by name of who arrived. expected, landed: bytes."""
+
+    arrivals: dict[str, int] = field(default_factory=dict)
+    expected: int = 0
+    landed: int = 0
+
+
+@dataclass(eq=False)
+class MBarrier:
+    """awaited: arrivals in each phase.
+
+    pending: those that the current phase still lacks. bytes: those that it still lacks (PTX: tx-count), below zero
+    where they landed before they were expected.
+    phases: every phase so far, the current one last. gathered: what those know who arrived in it; published: what
+    somebody knows who has seen the phases before complete.
+    """
+
+    name: str
+    awaited: int
+    pending: int = field(init=False)
+    bytes: int = 0
+    phases: list[Phase] = field(default_factory=lambda: [Phase()])
+    gathered: set[Any] = field(default_factory=set)
+    published: set[Any] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.pending = self.awaited
+
+    @property
+    def complete(self) -> int:
+        """How many phases are."""
+        return len(self.phases) - 1
+
+    def passes(self, parity: int) -> bool:
+        """Whether a wait for this parity is over: only the current phase's parity holds it up."""
+        return self.complete % 2 != parity
+
+    def expect(self, number: int) -> None:
+        self.phases[-1].expected += number
+        self.bytes += number
+
+    def arrive(self, who: str, number: int, knows: set[Any]) -> None:
+        """`number` is at most what is pending."""
+        arrivals = self.phases[-1].arrivals
+        arrivals[who] = arrivals.get(who, 0) + number
+        self.pending -= number
+        self.gathered |= knows
+        self.settle()
+
+    def land(self, number: int, event: Any) -> None:
+        """Bytes arrive, one after the other: a phase that awaits fewer is complete when the last of those is there."""
+        if self.pending == 0 and 0 < self.bytes < number:
+            first = self.bytes
+            self.land_whole(first)
+            number -= first
+        self.gathered.add(event)
+        self.land_whole(number)
+
+    def land_whole(self, number: int) -> None:
+        self.phases[-1].landed += number
+        self.bytes -= number
+        self.settle()
+
+    def settle(self) -> None:
+        if self.pending == 0 and self.bytes == 0:
+            self.published |= self.gathered
+            self.gathered = set()
+            self.pending = self.awaited
+            self.phases.append(Phase())
+
+    def lacks(self) -> str:
+        """What would complete the current phase, and what has come."""
+        phase, parts = self.phases[-1], list[str]()
+        if self.pending:
+            if phase.arrivals:
+                parts.append(f"{self.pending} of {count(self.awaited, 'arrival')} (it has {self.came(-1)})")
+            else:
+                parts.append("its arrival" if self.awaited == 1 else f"all {self.awaited} arrivals")
+        if self.bytes > 0:
+            parts.append(f"{self.bytes:,} bytes ({phase.expected:,} are expected, {phase.landed:,} have landed)")
+        if self.bytes < 0:
+            parts.append(f"an expect_tx of the {-self.bytes:,} bytes that have landed")
+        return " and ".join(parts)
+
+    def came(self, number: int) -> str:
+        """The arrivals in a phase: "3 of warpgroup 0, 4 of warpgroup 1"."""
+        return ", ".join(f"{number} of {who}" for who, number in self.phases[number].arrivals.items())

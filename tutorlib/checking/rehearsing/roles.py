@@ -1,0 +1,228 @@
+"""Main loops over mbarriers, rehearsed: who runs which, and in which orders they are tried."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import permutations
+from typing import Any
+
+from tutorlib.checking.rehearsing.block import Block, Landing, Order
+from tutorlib.checking.rehearsing.cast import STAGE_BYTES, Warps
+from tutorlib.checking.rehearsing.mbarrier import MBarrier
+from tutorlib.checking.rehearsing.plain import Hazard, as_written, calling_line, instead_of, plain_loops
+
+SEEDS = range(3)
+
+
+@dataclass(frozen=True)
+class LoopRole:
+    """Warps that run a function. group: their warpgroup, where it multiplies."""
+
+    name: str
+    loop: Callable[..., None]
+    warps: int
+    group: int | None = None
+    loads: bool = False
+
+
+def one_function(main_loop: Callable[..., None]) -> tuple[LoopRole, ...]:
+    """Two warpgroups that multiply; the first one's first warp also loads."""
+    return (
+        LoopRole("warp 0 of warpgroup 0", main_loop, 1, 0, True),
+        LoopRole("warps 1 to 3 of warpgroup 0", main_loop, 3, 0),
+        LoopRole("warpgroup 1", main_loop, 4, 1),
+    )
+
+
+def specialised(produce: Callable[..., None], consume: Callable[..., None]) -> tuple[LoopRole, ...]:
+    """A warp that loads, two warpgroups that multiply."""
+    return (
+        LoopRole("the producer", produce, 1, None, True),
+        LoopRole("warpgroup 0", consume, 4, 0),
+        LoopRole("warpgroup 1", consume, 4, 1),
+    )
+
+
+@dataclass(frozen=True)
+class Barriers:
+    """A pointer to mbarriers in shared memory: `full + stage` points to one of them."""
+
+    all: list[MBarrier]
+    offset: int = 0
+
+    def __add__(self, stage: Any) -> "Barriers":
+        return Barriers(self.all, self.offset + int(stage))
+
+    @property
+    def here(self) -> MBarrier:
+        name = self.all[0].name.split("[")[0]
+        if not 0 <= self.offset < len(self.all):
+            raise Hazard(
+                f"{calling_line()}: {name} + {self.offset}: of {len(self.all)} stages, 0 to {len(self.all) - 1} exist."
+            )
+        return self.all[self.offset]
+
+
+@dataclass(frozen=True)
+class RehearsedSteps:
+    """What a main loop gets in place of the kernel's steps: the same attributes and methods, without data."""
+
+    block: Block
+    loads_too: bool
+    stage_bytes: int = STAGE_BYTES
+
+    @property
+    def k_tiles(self) -> int:
+        return self.block.k_tiles
+
+    @property
+    def stages(self) -> int:
+        return self.block.stages
+
+    @property
+    def consumers(self) -> int:
+        return self.block.consumers
+
+    @property
+    def full(self) -> Barriers:
+        return Barriers(self.block.full)
+
+    @property
+    def empty(self) -> Barriers:
+        return Barriers(self.block.empty)
+
+    def load(self, k_tile: Any, stage: Any) -> None:
+        self.block.load(k_tile, stage)
+
+    def multiply(self, stage: Any, first: Any) -> None:
+        self.block.multiply(stage, first)
+
+
+def move(state: Any, count: Any) -> None:
+    """A PipelineState goes on by so many stages."""
+    rounds, state._index = divmod(int(state._index) + int(count), state._stages)
+    state._phase = int(state._phase) ^ (rounds & 1)
+    state._count = int(state._count) + int(count)
+
+
+# PipelineState's methods, on numbers of Python.
+PLAIN_STATE: dict[str, Any] = {
+    "index": property(lambda state: int(state._index)),
+    "count": property(lambda state: int(state._count)),
+    "phase": property(lambda state: int(state._phase)),
+    "clone": lambda state: type(state)(state._stages, state._count, state._index, state._phase),
+    "advance": lambda state, count=1: move(state, count),
+    "reverse": lambda state: move(state, -1),
+}
+
+
+def stand_ins(block: Block) -> list[tuple[Any, dict[str, Any]]]:
+    """What takes the place of the DSL's synchronisation, by module."""
+    import cutlass
+    from cutlass import cute
+    from cutlass.base_dsl.dsl import BaseDSL
+    from cutlass.cute.nvgpu import warpgroup
+    from cutlass.pipeline import PipelineState
+
+    def at_home(barrier: Barriers, peer: Any) -> MBarrier:
+        if peer is not None:
+            raise ValueError("an arrival in another block of the cluster")
+        return barrier.here
+
+    def arrive(mbar_ptr: Barriers, peer_cta_rank_in_cluster: Any = None, arrive_count: Any = 1, **hints: Any) -> None:
+        block.arrive(at_home(mbar_ptr, peer_cta_rank_in_cluster), arrive_count)
+
+    def arrive_and_expect(
+        mbar_ptr: Barriers, bytes: Any, peer_cta_rank_in_cluster: Any = None, *hints: Any, **more_hints: Any
+    ) -> None:
+        block.arrive(at_home(mbar_ptr, peer_cta_rank_in_cluster), expected=bytes)
+
+    def expect(mbar_ptr: Barriers, bytes: Any, peer_cta_rank_in_cluster: Any = None, **hints: Any) -> None:
+        block.expect(at_home(mbar_ptr, peer_cta_rank_in_cluster), bytes)
+
+    def try_wait(mbar_ptr: Barriers, phase: Any) -> bool:
+        return block.try_wait(mbar_ptr.here, phase)
+
+    def nothing(*args: Any, **hints: Any) -> None:
+        pass
+
+    arch: dict[str, Any] = {
+        "mbarrier_wait": lambda mbar_ptr, phase: block.wait(mbar_ptr.here, phase),
+        "mbarrier_try_wait": try_wait,
+        "mbarrier_test_wait": try_wait,
+        "mbarrier_conditional_try_wait": lambda cond, mbar_ptr, phase: not cond or try_wait(mbar_ptr, phase),
+        "mbarrier_arrive": arrive,
+        "mbarrier_arrive_and_expect_tx": arrive_and_expect,
+        "mbarrier_expect_tx": expect,
+        "elect_one": block.elect_one,
+        "sync_threads": block.sync_threads,
+        "barrier": block.sync_threads,
+        "sync_warp": nothing,
+        "make_warp_uniform": lambda value: value,
+    }
+    groups: dict[str, Any] = {
+        "fence": block.fence,
+        "commit_group": block.commit,
+        "wait_group": lambda group: block.retire(group),
+    }
+    return [
+        (cute.arch, arch),
+        (warpgroup, groups),
+        (cutlass, plain_loops()),
+        (PipelineState, PLAIN_STATE),
+        (BaseDSL, {"_func": lambda dsl, helper, *args, **kwargs: as_written(helper)(*args, **kwargs)}),
+    ]
+
+
+@dataclass(frozen=True)
+class Interleaving:
+    """Who goes first, and when loads land."""
+
+    choose: Order
+    landing: Landing
+    some: Callable[[], bool] = lambda: False
+
+
+def interleavings(roles: Sequence[LoopRole]) -> list[Interleaving]:
+    """The first one is the producer first."""
+
+    def by_rank(ranks: tuple[int, ...]) -> Order:
+        names = [roles[rank].name for rank in ranks]
+        return partial(min, key=lambda warps: names.index(warps.name))
+
+    ranks = list(permutations(range(len(roles))))
+    fixed = [Interleaving(by_rank(rank), "late") for rank in ranks]
+    fixed += [Interleaving(by_rank(rank), "early") for rank in (ranks[0], ranks[-1])]
+    rolled = []
+    for seed in SEEDS:
+        dice = random.Random(seed)
+        rolled.append(Interleaving(dice.choice, "some", partial(now_and_then, dice)))
+    return fixed + rolled
+
+
+def now_and_then(dice: random.Random) -> bool:
+    return dice.random() < 0.2
+
+
+def rehearse_roles(roles: Sequence[LoopRole], k_tiles: int, stages: int) -> Block:
+    """Run loops side by side in many orders. Returns what the first order, the producer's, made of it.
+
+    Raises Hazard, and what the loops themselves raise.
+    """
+    blocks = [rehearse_once(roles, k_tiles, stages, order) for order in interleavings(roles)]
+    return blocks[0]
+
+
+def rehearse_once(roles: Sequence[LoopRole], k_tiles: int, stages: int, order: Interleaving) -> Block:
+    cast = [
+        Warps(plays=lambda: None, name=role.name, warps=role.warps, group=role.group, loads=role.loads)
+        for role in roles
+    ]
+    block = Block(k_tiles, stages, cast, order.choose, order.landing, order.some)
+    for warps, role in zip(cast, roles, strict=True):
+        warps.plays = partial(as_written(role.loop), RehearsedSteps(block, role.loads))
+    with instead_of(stand_ins(block), *(role.loop for role in roles)):
+        block.turns.play(cast)
+    block.finish()
+    return block
