@@ -53,7 +53,7 @@ def simulated(
 
     compiled = compile_with_lines(host, specs)
     try:
-        reports = simulate_host(compiled, named(tensors), dynamic)
+        reports = simulate_host(compiled, by_position(tensors), dynamic)
     except NotSimulated as error:
         print(f"{host.__name__}: compiled, not run: {reason}; {error}")
         return False
@@ -69,7 +69,7 @@ def simulated_cpp(compiled: CompiledCpp, grid: LaunchGrid, args: "Sequence[Tenso
     from tutorlib.simulate.ptx.languages.cpp import simulate_tile_cpp
 
     try:
-        report = simulate_tile_cpp(compiled, grid, named(args))
+        report = simulate_tile_cpp(compiled, grid, by_position(args))
     except NotSimulated as error:
         print(f"compiled, not run: {reason}; {error}")
         return False
@@ -78,7 +78,7 @@ def simulated_cpp(compiled: CompiledCpp, grid: LaunchGrid, args: "Sequence[Tenso
     return True
 
 
-def named(args: Sequence[T]) -> dict[str, T]:
+def by_position(args: Sequence[T]) -> dict[str, T]:
     """Arguments by the names that findings call them."""
     return {f"argument {n}": arg for n, arg in enumerate(args)}
 

@@ -84,7 +84,7 @@ class Waiting:
 
 
 @dataclass
-class Barriers:
+class BlockBarriers:
     """waiting: in the order of their arrival."""
 
     state: State

@@ -19,7 +19,7 @@ BARRIERS = ("bar.sync", "bar.red", "barrier.sync", "barrier.red", "bar.cta.sync"
 
 
 @dataclass(frozen=True)
-class Block:
+class BasicBlock:
     """Instructions start … end - 1, of which only the last may go elsewhere.
 
     target: the block that a branch goes to; following: the next one in the text. None where there is none.
@@ -49,7 +49,7 @@ def ends_block(instruction: Instruction) -> bool:
     return instruction.parts[0] in ("bra", *LEAVES) or is_barrier(instruction) or is_arrival(instruction)
 
 
-def basic_blocks(kernel: Kernel) -> tuple[Block, ...]:
+def basic_blocks(kernel: Kernel) -> tuple[BasicBlock, ...]:
     instructions = kernel.instructions
     starts = {0, *kernel.labels.values()}
     starts |= {n + 1 for n, instruction in enumerate(instructions) if ends_block(instruction)}
@@ -61,7 +61,7 @@ def basic_blocks(kernel: Kernel) -> tuple[Block, ...]:
         target = number[label_of(last, kernel)] if last.parts[0] == "bra" else None
         goes_on = last.guard is not None or not (target is not None or last.parts[0] in LEAVES)
         following = number[end] if goes_on and end < len(instructions) else None
-        blocks.append(Block(start, end, None if target == len(edges) - 1 else target, following))
+        blocks.append(BasicBlock(start, end, None if target == len(edges) - 1 else target, following))
     return tuple(blocks)
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tutorlib.simulate.ptx.barriers import BarrierInstruction, Barriers
-from tutorlib.simulate.ptx.flow import LEAVES, Block, ends_block, is_arrival, is_barrier
+from tutorlib.simulate.ptx.barriers import BarrierInstruction, BlockBarriers
+from tutorlib.simulate.ptx.flow import LEAVES, BasicBlock, ends_block, is_arrival, is_barrier
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Kernel
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
@@ -44,7 +44,7 @@ class Program:
     """A kernel as the scheduler runs it. steps: of each block, without what ends it. order: of the blocks."""
 
     kernel: Kernel
-    blocks: Sequence[Block]
+    blocks: Sequence[BasicBlock]
     steps: Sequence[Sequence[Step]]
     order: Sequence[int]
 
@@ -60,7 +60,7 @@ class Scheduler:
 
     def __init__(self, program: Program, state: State, limit: int, trace: BlockTrace | None = None) -> None:
         self.program, self.state, self.limit, self.trace = program, state, limit, trace
-        self.barriers = Barriers(state)
+        self.barriers = BlockBarriers(state)
         self.executed = self.steps = 0
         self.after = [self.end_of(block) for block in program.blocks]
 
@@ -129,7 +129,7 @@ class Scheduler:
 
     # what becomes of a cohort at the end of a block -----------------------------------------------------------------
 
-    def end_of(self, block: Block) -> After:
+    def end_of(self, block: BasicBlock) -> After:
         last = self.program.kernel.instructions[block.end - 1]
         if last.parts[0] == "bra":
             return self.branch(block, last)
@@ -141,7 +141,7 @@ class Scheduler:
             return self.arrive(block, last)
         return lambda cohort: self.moved(cohort, block.following)
 
-    def branch(self, block: Block, last: Instruction) -> After:
+    def branch(self, block: BasicBlock, last: Instruction) -> After:
         if last.guard is None:
             return lambda cohort: self.moved(cohort, block.target)
 
@@ -151,14 +151,14 @@ class Scheduler:
 
         return go
 
-    def leave(self, block: Block, last: Instruction) -> After:
+    def leave(self, block: BasicBlock, last: Instruction) -> After:
         def go(cohort: Cohort) -> list[Cohort]:
             taken, rest = self.by_guard(cohort, last)
             return [*self.moved(taken, None), *self.moved(rest, block.following)]
 
         return go
 
-    def wait(self, block: Block, last: Instruction) -> After:
+    def wait(self, block: BasicBlock, last: Instruction) -> After:
         by = BarrierInstruction.of(last, block.end - 1, self.state)
 
         def go(cohort: Cohort) -> list[Cohort]:
@@ -170,7 +170,7 @@ class Scheduler:
 
         return go
 
-    def arrive(self, block: Block, last: Instruction) -> After:
+    def arrive(self, block: BasicBlock, last: Instruction) -> After:
         by = BarrierInstruction.of(last, block.end - 1, self.state)
 
         def go(cohort: Cohort) -> list[Cohort]:

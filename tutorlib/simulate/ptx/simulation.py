@@ -10,7 +10,7 @@ from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import WarpClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch
 from tutorlib.simulate.ptx.findings import Finding, Findings
-from tutorlib.simulate.ptx.flow import Block, basic_blocks, ends_block, execution_order
+from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order
 from tutorlib.simulate.ptx.geometry import Dim3, Geometry
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
 from tutorlib.simulate.ptx.memory.arena import Arena
@@ -137,7 +137,7 @@ def program_of(kernel: Kernel, state: State) -> Program:
     return Program(kernel, blocks, steps, execution_order([block.successors for block in blocks]))
 
 
-def decode_block(kernel: Kernel, block: Block, state: State) -> list[Any]:
+def decode_block(kernel: Kernel, block: BasicBlock, state: State) -> list[Any]:
     numbered = [(site, kernel.instructions[site]) for site in range(block.start, block.end)]
     return [decode(instruction, site, state) for site, instruction in numbered if not ends_block(instruction)]
 
