@@ -1,6 +1,6 @@
 """cuTile kernels, compiled for sm_80 and simulated: they take what `measuring.launchers.CutileLauncher` takes."""
 
-import inspect
+import linecache
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -51,9 +51,8 @@ def launch(
 
 def finder(kernel: Any, compiled: Compiled) -> Find:
     function = kernel._pyfunc
-    file = inspect.getsourcefile(function) or ""
-    lines, first = inspect.getsourcelines(inspect.getmodule(function) or function)
-    return by_cubin(compiled.cubin, file, lines if first == 0 else [""] * (first - 1) + lines)
+    file = function.__code__.co_filename  # a notebook's cell has one, too
+    return by_cubin(compiled.cubin, file, linecache.getlines(file))
 
 
 @dataclass
