@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Work
-from tutorlib.simulate.ptx import NotSimulated
+from tutorlib.simulate.ptx import CannotLaunch, NotSimulated
 from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 
@@ -46,6 +46,8 @@ def judge(launcher: SimulatedLauncher, problem: Problem, shapes: tuple[Shape, ..
             call()
         except NotSimulated:
             raise
+        except CannotLaunch as error:
+            return Judgement((f"cannot be launched: {error}",), taken, ptx)
         except Exception as error:
             raise Crashed(f"{type(error).__name__}: {error}") from error
         found = [f"{finding.kind}: {finding}" for report in launcher.reports for finding in report.findings]

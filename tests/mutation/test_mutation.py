@@ -26,7 +26,6 @@ def test_every_order_is_left_out_and_moved():
     assert "`cp_async_wait_group(0)` one statement earlier" in said
     assert "one more in `cp_async_wait_group(0)`" in said
     assert "always, without `if k + 1 < steps.k_tiles`" in said
-    assert len(said) == len(set(said))
 
 
 def test_a_mutant_has_one_change():
@@ -42,7 +41,9 @@ def test_masks_and_bounds_of_cpp():
     assert any(what.startswith("< → <=") for what in said)
 
 
-@pytest.mark.parametrize(("id", "outcomes"), [("04.4", {"reported": 3}), ("05.6", {"reported": 3, "same code": 2})])
+@pytest.mark.parametrize(
+    ("id", "outcomes"), [("04.5", {"reported": 4, "same code": 1}), ("05.6", {"reported": 3, "same code": 2})]
+)
 def test_what_matters_is_reported(id, outcomes):
     ((exercise, answer),) = chosen([id])
     right = judge(kinds.launcher(exercise, value(answer.source, answer.name, 0)), exercise.problem, sizes(exercise))
