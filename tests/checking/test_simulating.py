@@ -33,6 +33,7 @@ SAID = {  # an answer's name → the fault, its line, and what mends it
     "a_alone": ("reads shared memory that nobody wrote", "steps.fetch(k_block, 0)"),
     "barrier_of_one_warp": ("would hang on a GPU", "threads 32 to"),
 }
+REHEARSED = {("09.3", "never_commits")}  # the rehearsal tells it first
 MODULES = (n04_first_kernels, n05_copy_kernels, n07_cutile_gemm, n08_tile_cpp, n09_gemm_baseline, n10)
 TABLES = [table for module in MODULES for table in (module.WRONG, getattr(module, "WRONG_WHEN_RUN", {}))]
 CASES = [
@@ -40,7 +41,7 @@ CASES = [
     for table in TABLES
     for id, answers in table.items()
     for answer in answers
-    if answer.__name__ in SAID and isinstance(find(id), KernelExercise)
+    if answer.__name__ in SAID and isinstance(find(id), KernelExercise) and (id, answer.__name__) not in REHEARSED
 ]
 
 

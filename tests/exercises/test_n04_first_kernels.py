@@ -34,9 +34,9 @@ def test_a_function_of_dynamic_layouts_is_compiled_once_however_many_sizes_it_is
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("id", ["04.4", "04.5", "04.6"])
-def test_kernels_that_cannot_run_say_so(answers, id):
+def test_kernels_pass_where_they_are_simulated(answers, id):
     exercise = find(id)
-    assert exercise.grade(answers[id]).status == "not_run"
+    assert exercise.grade(answers[id]).status == "passed"
     assert exercise.compile_for(exercise.accept(answers[id]), "80").spill_bytes == 0
 
 
