@@ -22,7 +22,7 @@ WHEN_RUN = {id: answers for module in MODULES for id, answers in getattr(module,
 def test_a_wrong_answer_fails(id, answer):
     outcome = find(id).grade(answer)
     assert answer.__doc__, "say what is wrong with it"
-    assert outcome.status in ("failed", "partial")
+    assert outcome.status in ("failed", "partial", "timeout")  # a deadlock
     assert outcome.points < outcome.max_points
 
 
