@@ -30,7 +30,9 @@ from tutorlib import check
 from tutorlib.compiling.cpp import HEADER, compile_cpp
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.draw import show_block_order
-from tutorlib.exercises.n08_tile_cpp import BENCH, Variant, blocks_of, in_tiles
+from tutorlib.kernels.cpp.gemm import Variant
+from tutorlib.kernels.cpp.grids import blocks_of
+from tutorlib.kernels.cpp.vector_add import in_tiles
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.notebook.measured import show_ladder
 from tutorlib.notebook.tile_cpp import profile, race
@@ -274,6 +276,7 @@ check("08.4", gemm)
 # masks cost when TMA does the masking? And what does the compiler gain when it knows the sizes as constants?
 
 # %%
+BENCH = (4096, 4096, 4096)
 promises = {
     "nothing": silent,
     "__restrict__ alone": Variant(aligned=False, divisible=0),

@@ -43,7 +43,9 @@ class OnTorch:
         return lambda: self.kernel(*work.tensors)
 
 
-def led_in(kernels: Sequence[Call], baselines: Sequence[Call], refresh: Call, spoil: Call, verify: Call) -> Times:
+def led_in(
+    kernels: Sequence[Call], baselines: Sequence[Call], refresh: Call, spoil: Call, verify: Call, pairs: int
+) -> Times:
     """Stands in for bench.paired: each round leads in, spoils, then calls what would be timed."""
     for _ in range(3):
         refresh()
@@ -75,9 +77,9 @@ def multiplied(shape: tuple[int, ...], tflops: float, baseline_tflops: float = 8
 
 
 def swept(*names: str, sizes: Sequence[int] = (512, 1024, 2048), **facts: object) -> SweepResults:
-    """What a sweep found of these kernels: "slow" multiplies at 100 TFLOP/s, any other at 400, cuBLAS at 800."""
+    """What a sweep found of these kernels: those called slow multiply at 100 TFLOP/s, others at 400, cuBLAS at 800."""
     points = tuple(
-        Point(name, multiplied((size,) * 3, 100.0 if name == "slow" else 400.0), dict(facts))
+        Point(name, multiplied((size,) * 3, 100.0 if "slow" in name else 400.0), dict(facts))
         for size in sizes
         for name in names
     )

@@ -101,13 +101,19 @@ SEVERAL = {
     "State": "an exercise's, for the reader; a simulated batch's",
     "Step": "of a pipeline model; a PTX instruction, bound to a batch",
     "Tile": "a tile's coordinate in C; a tile's extents in a figure",
+    "Steps": "what a main loop is made of, of each generation's GEMM",
+    "Sums": "what an epilogue works on, of each generation's GEMM",
     "build": "read with its module: build.build, contents.build, readme.build, cpp.build",
     "count": "what ncu counts; words for a number",
     "environment": "of a page that is executed; of a grading run",
     "gemm": "of torch tensors, self-configuring; the problem that exercises set",
+    "gemm_any": "a figure has the name of the sweep that it draws",
     "gemm_kernel": "of each generation's GEMM",
     "gemm_orders": "a figure has the name of the sweep that it draws",
     "gemm_stages": "a figure has the name of the sweep that it draws",
+    "hopper_k": "a figure has the name of the sweep that it draws",
+    "hopper_levers": "a figure has the name of the sweep that it draws",
+    "hopper_timeline": "a figure has the name of the sweep that it draws",
     "load": "read with its module: targets.load, submission.load, driver.load",
     "make_gemm": "of each generation: the host function for a configuration",
     "make_mma": "of each generation: mma.sync's, WGMMA's",
@@ -156,7 +162,12 @@ def test_no_name_is_excused_in_vain():
 
 # The course's own kernels and the solutions' ----------------------------------------------------------------------
 
-LADDER = [*(PACKAGE / "kernels" / "ampere").glob("*.py"), PACKAGE / "kernels" / "ladder.py"]
+LADDER = [
+    *(PACKAGE / "kernels" / "ampere").glob("*.py"),
+    PACKAGE / "kernels" / "hopper" / "first_parts.py",
+    PACKAGE / "kernels" / "ladder.py",
+]
+HOPPER = ("ring_layout", "boxes", "wgmma_fragments", "fill_stage", "main_loop", "store_by_tma")
 
 
 def functions(code: str) -> dict[str, ast.FunctionDef]:
@@ -202,4 +213,5 @@ def test_what_a_solution_and_the_course_define_under_one_name_is_the_same():
         if name in own:
             compared.add((notebook[:2], name))
             assert same(function, ast.parse(ast.unparse(own[name])).body[0]), f"{notebook}: {name}"
-    assert compared == {("09", "smem_layout"), ("09", "single_buffer"), ("09", "store"), ("12", "multistage")}
+    ampere = {("09", "smem_layout"), ("09", "single_buffer"), ("09", "store"), ("12", "multistage")}
+    assert compared == ampere | {("13", name) for name in HOPPER}

@@ -1,10 +1,13 @@
 """The `tutor` command."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from tutorlib.measuring.sweeps.sweep import Sweep
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
@@ -180,46 +183,87 @@ def evidence(names: Names = None) -> None:
 @app.command()
 def sweep(
     names: Annotated[list[str] | None, typer.Argument(help="Sweeps by name; default: all.")] = None,
-    seconds: Annotated[float, typer.Option(min=0, help="Begin no measurement later than this, in each.")] = 3600,
+    seconds: Annotated[
+        float | None, typer.Option(min=0, help="Begin no measurement later than this, in each; default: its own.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep what this GPU's file has; measure the rest.")] = False,
 ) -> None:
     """Time many kernels at many sizes on this GPU: figures/data/sweeps/."""
     from tutorlib.kernels.nvidia_example import NoExample
     from tutorlib.measuring.sweeps import SWEEPS
 
-    for name in names or SWEEPS:
+    wanted = names or list(SWEEPS)
+    for name in wanted:
         if name not in SWEEPS:
             raise fail(f"There is no sweep {name}; there are {', '.join(SWEEPS)}.")
     need_gpu()
-    for name in names or SWEEPS:
+    for number, name in enumerate(wanted):
         try:
-            written = run_sweep(name, seconds)
+            written = run_sweep(name, seconds, resume, wanted[number + 1 :])
         except NoExample as error:
             err.print(f"{name}: {error}", style="yellow", markup=False)
             continue
-        out.print(f"wrote {written}", markup=False)
+        out.print(f"wrote {written}" if written else f"{name}: nothing that this GPU can run", markup=False)
 
 
-def run_sweep(name: str, seconds: float) -> Path:
-    """Measure one sweep, printing each point; what there is stays on disk should it be cut short. Raises NoExample."""
+def run_sweep(name: str, seconds: float | None, resume: bool, later: list[str]) -> Path | None:
+    """Measure one sweep, printing each point; what there is stays on disk should it be cut short. Raises NoExample.
+
+    A kernel that breaks the CUDA context breaks it for the process: a new one then goes on where this one was, and
+    with the sweeps that were to come `later`.
+    """
     import time
     from dataclasses import replace
     from datetime import date
 
     from tutorlib.machine.versions import this_machine
-    from tutorlib.measuring.results import SweepResults
+    from tutorlib.measuring.results import Failure, SweepResults, read_sweep, sweep_file
     from tutorlib.measuring.sweeps import make_sweep
     from tutorlib.measuring.sweeps.sweep import count_all, measure_all
 
-    sweep, end = make_sweep(name), time.monotonic() + seconds
-    found = SweepResults(this_machine(), date.today().isoformat(), complete=False, points=())
-    for point in measure_all(sweep):
-        out.print(f"{point.name}, {point.measurement}", markup=False)
+    sweep, start = make_sweep(name), time.monotonic()
+    budget = sweep.seconds if seconds is None else seconds
+    file = sweep_file(this_machine()["gpu"], name)
+    found = SweepResults(this_machine(), date.today().isoformat(), complete=False)
+    if resume and file.exists():
+        found = replace(read_sweep(file), complete=False)
+    found = replace(found, facts=found.facts | sweep.facts | closer_look(name, sweep))
+    for one in measure_all(sweep, found.known):
+        out.print(f"{one.name}, {one if isinstance(one, Failure) else one.measurement}", markup=False)
         out.file.flush()
-        found = replace(found, machine=this_machine(), points=(*found.points, point))
-        path = found.write(name)
-        if time.monotonic() > end:
-            return path
-    return replace(found, complete=True, counters=count_all(name, sweep)).write(name)
+        found = replace(found.extended(one), machine=this_machine(), date=date.today().isoformat())
+        found.write(name)
+        left = budget - (time.monotonic() - start)
+        if isinstance(one, Failure) and one.fatal:
+            go_on(name, left, seconds, resume, later)
+        if left < 0:
+            return file
+    if not found.points:
+        return None
+    return replace(found, complete=True, counters=found.counters or count_all(name, sweep)).write(name)
+
+
+def closer_look(name: str, sweep: "Sweep") -> dict[str, Any]:
+    """What a sweep finds out besides its kernels; where that fails, a line says so, and the kernels are measured."""
+    try:
+        return sweep.look() if sweep.look else {}
+    except Exception as error:
+        err.print(f"{name}: {error}", style="yellow", markup=False)
+        return {}
+
+
+def go_on(name: str, left: float, seconds: float | None, resume: bool, later: list[str]) -> None:
+    """Replace this process by one that resumes the sweep, and then runs those that were to come."""
+    import os
+    import shlex
+    import sys
+
+    limit = [] if seconds is None else ["--seconds", str(seconds)]
+    first = [sys.executable, "-m", "tutorlib", "sweep", name, "--resume", "--seconds", f"{max(0.0, left):.1f}"]
+    then = [sys.executable, "-m", "tutorlib", "sweep", *later, *limit, *(["--resume"] if resume else [])]
+    command = "; ".join(shlex.join(one) for one in (first, then) if one is first or later)
+    err.print(f"{name}: going on in a new process", style="yellow", markup=False)
+    os.execv("/bin/sh", ["sh", "-c", command])
 
 
 @app.command()

@@ -84,7 +84,7 @@ class TestTime:
         outcome = timed(copied(0.95), target)
         line, speed = outcome.message.splitlines()
         assert line == TIMED.passed_line
-        assert speed.startswith("  16384×16384 fp32: 500.0 µs")
+        assert speed.startswith("  16384×16384 fp32, cool: 500.0 µs")
         assert speed.endswith(ends)
         assert outcome.measurement["ratio"] == 0.95
 

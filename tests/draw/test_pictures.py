@@ -34,6 +34,8 @@ PICTURES = {
     "swizzle": lambda: draw.show_swizzle((3, 3, 3), "(8,64):(64,1)"),
     "swizzle by element": lambda: draw.show_swizzle(Swizzle(3, 0, 3), "(8,8):(8,1)", element_bytes=4),
     "threads": lambda: draw.show_tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16)),
+    "an SM": draw.show_sm,
+    "a wgmma's sums": draw.show_wgmma,
 }
 
 

@@ -10,7 +10,8 @@ from tests.wrong.table import by_name
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
-from tutorlib.exercises.n08_tile_cpp import Variant, tma_carries
+from tutorlib.exercises.n08_tile_cpp import tma_carries
+from tutorlib.kernels.cpp.gemm import Variant
 from tutorlib.machine import device
 from tutorlib.paths import SOLUTIONS
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from tutorlib.explorers.block_order import explore_block_order
 from tutorlib.explorers.explorer import Explorer
 from tutorlib.explorers.layouts import explore_compose, explore_divide, explore_layout, explore_swizzle
+from tutorlib.explorers.mbarriers import explore_mbarriers
 from tutorlib.explorers.tile_space import explore_tile_space
 from tutorlib.explorers.tiled_copy import explore_tv
 from tutorlib.explorers.timeline import explore_timeline
@@ -21,6 +22,7 @@ EXPLORERS = {
     "tile space": lambda: explore_tile_space((32, 32), (4, 8)),
     "block order": lambda: explore_block_order(32, 32),
     "timeline": explore_timeline,
+    "mbarriers": explore_mbarriers,
 }
 
 

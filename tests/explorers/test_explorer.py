@@ -20,7 +20,7 @@ def test_a_click_is_drawn_once(name):
 def test_what_is_drawn_goes_to_the_browser_in_one_message(name, monkeypatch):
     explorer, sent = EXPLORERS[name](), []
     monkeypatch.setattr(Grids, "send_state", lambda grids, key=None: sent.append(key))
-    click(explorer, 0, 3, 2)
+    click(explorer, 0, 2, 2)
     assert len(sent) == 1
 
 

@@ -1,16 +1,48 @@
 """The figure of the GEMM ladder: it shows what was measured."""
 
+from dataclasses import replace
+
 import pytest
 
-from tests.stand_ins import swept
+from tests.stand_ins import multiplied, swept
 from tutorlib.figures.gemm_ladder import gemm_ladder
+from tutorlib.measuring.results import Point
 
 
 def lines(axes):
     return {line.get_label(): list(line.get_ydata()) for line in axes.get_lines()}
 
 
+def test_rungs_of_wgmma_have_a_row_and_a_scale_of_their_own():
+    found = swept("09 slow", "13 plain")
+    old, old_ratio, new, new_ratio = gemm_ladder([found]).axes
+    assert [axes.get_title("left") for axes in (old, new)] == [
+        "NVIDIA H200, bf16, mma.sync, cool: TFLOP/s", "NVIDIA H200, bf16, WGMMA, cool: TFLOP/s",
+    ]  # fmt: skip
+    assert (set(lines(old)), set(lines(new))) == ({"cuBLAS", "09 slow"}, {"cuBLAS", "13 plain"})
+    assert old.get_ylim() == new.get_ylim()
+    assert (old_ratio.get_ylim()[0], new_ratio.get_ylim()[0]) == (0, 0)
+
+
+def test_ratios_near_1_are_shown_from_close_by():
+    fast = tuple(Point("14 chosen", multiplied((n,) * 3, 760.0), {}) for n in (512, 1024))
+    _, ratio = gemm_ladder([replace(swept("x"), points=fast)]).axes
+    assert ratio.get_ylim()[0] == 0.9
+
+
+def test_what_mma_sync_reaches_alone_is_a_line_among_its_rungs():
+    found = replace(swept("09 slow", "13 plain"), facts={"mma_sync_tflops": 620.4})
+    old, _, new, _ = gemm_ladder([found]).axes
+    assert [620.4, 620.4] in [list(line.get_ydata()) for line in old.get_lines()]
+    assert [text.get_text() for text in old.texts] == ["mma.sync alone, 620 TFLOP/s"]
+    assert not new.texts
+
+
+def test_a_gpu_without_wgmma_has_one_row():
+    assert len(gemm_ladder([swept("09 slow", "12 fast")]).axes) == 2
+
+
 def test_it_shows_speeds_and_ratios():
-    speed, ratio = gemm_ladder([swept("slow", "fast")]).axes
-    assert lines(speed) == {"cuBLAS": pytest.approx([800] * 3), "slow": [100] * 3, "fast": [400] * 3}
-    assert lines(ratio) == {"cuBLAS": [1, 1], "slow": [0.125] * 3, "fast": [0.5] * 3}
+    speed, ratio = gemm_ladder([swept("09 slow", "12 fast")]).axes
+    assert lines(speed) == {"cuBLAS": pytest.approx([800] * 3), "09 slow": [100] * 3, "12 fast": [400] * 3}
+    assert lines(ratio) == {"cuBLAS": [1, 1], "09 slow": [0.125] * 3, "12 fast": [0.5] * 3}

@@ -11,7 +11,7 @@ from cutlass.cute.runtime import from_dlpack
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
-from tutorlib.kernels.ladder import LADDER
+from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.models.l2 import grouped, raster
 
 
@@ -23,7 +23,7 @@ def unswizzled(rows: int, k: int, stages: int) -> Any:
 
 
 THREE = GemmConfig(stages=3)
-KERNELS = {rung.title: rung.host for rung in LADDER} | {
+KERNELS = {rung.title: rung.host for rung in AMPERE_RUNGS} | {
     "unswizzled": make_gemm(THREE, multistage, smem=unswizzled),
     "raster": make_gemm(THREE, multistage, raster),
     "groups of 4": make_gemm(THREE, multistage, partial(grouped, group=4)),

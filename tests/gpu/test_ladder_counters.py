@@ -4,14 +4,14 @@ import sys
 
 import pytest
 
-from tutorlib.kernels.ladder import LADDER
+from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.machine import device
 from tutorlib.measuring import counters
 from tutorlib.models.l2 import ORDERS, traffic
 
 pytestmark = [pytest.mark.gpu("80"), pytest.mark.ncu]
 
-RUNGS = [rung.title for rung in LADDER]
+RUNGS = [rung.title for rung in AMPERE_RUNGS]
 NAMES = ["raster", "groups of 4", "groups of 8"]
 
 

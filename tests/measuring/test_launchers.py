@@ -1,10 +1,21 @@
 """Launchers: the tensors that a kernel is compiled for, and how often it is."""
 
+from types import SimpleNamespace
+
+import pytest
+import torch
+
 from tests.gpu.right_kernels import one_thread_per_element
+from tests.stand_ins import H200
 from tests.wrong.gpu_kernels import COPY
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.measuring.launchers import CuteLauncher, tensor_specs
-from tutorlib.problems.catalogue import copy, gemm, transpose
+from tutorlib.kernels.hopper import launch
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.machine import device
+from tutorlib.measuring.launchers import ChosenLauncher, CuteLauncher, HopperLauncher, launched_blocks, tensor_specs
+from tutorlib.problems.catalogue import copy, gemm, gemm_block_scaled, gemm_fp8, transpose
+from tutorlib.problems.differences import find_difference
+from tutorlib.problems.work import Work
 
 
 def test_specs_are_the_problems_tensors_the_output_last():
@@ -29,3 +40,82 @@ def test_each_size_has_its_own_where_they_are_static():
     launcher = CuteLauncher(one_thread_per_element, COPY.problem)
     assert launcher.compiled((8, 16), "80") is launcher.compiled((8, 16), "80")
     assert launcher.compiled((8, 16), "80") is not launcher.compiled((32, 64), "80")
+
+
+class TestHopper:
+    """The kernel's place is taken by torch, which gets what the kernel would."""
+
+    SHAPE = (256, 384, 512)
+
+    @pytest.fixture
+    def made(self, on_cpu, monkeypatch):
+        """(configuration, shape, events) of each launch that was made ready."""
+        made = []
+
+        def launcher(config, m, n, k, events=None):
+            made.append((config, (m, n, k), events))
+
+            def run(a, b, c, scale_a=None, scale_b=None):
+                if config.block_scaled:
+                    a = a.float() * scale_a.repeat_interleave(128, 1)
+                    b = b.float() * scale_b.repeat_interleave(128, 0).repeat_interleave(128, 1)
+                elif config.scaled:
+                    a = a.float() * scale_a * scale_b
+                c.copy_(a.float() @ b.float().mT)
+
+            return run
+
+        monkeypatch.setattr(launch, "launcher", launcher)
+        monkeypatch.setattr(device, "gpu", lambda: H200)
+        return made
+
+    def is_right(self, problem, launcher):
+        work = Work(problem, self.SHAPE)
+        work.refill(torch.Generator().manual_seed(1))
+        launcher.on(work)()
+        left = work.output.as_it_is()
+        return find_difference("c", *left.seen, *work.expected()) is None
+
+    @pytest.mark.parametrize(
+        ("problem", "config"),
+        [
+            (gemm("bf16"), HopperConfig()),
+            (gemm_fp8(), HopperConfig((128, 160, 128), dtype="e4m3", scaled=True)),
+            (gemm_block_scaled(), HopperConfig((128, 160, 128), dtype="e4m3", transposed=True, block_scaled=True)),
+        ],
+        ids=["bf16", "one scale", "block scales"],
+    )
+    def test_the_kernel_gets_the_problems_tensors(self, made, problem, config):
+        assert self.is_right(problem, HopperLauncher(config))
+        assert made == [(config, self.SHAPE, None)]
+
+    def test_sets_of_tensors_share_a_launch(self, made):
+        launcher = HopperLauncher(HopperConfig())
+        for _ in range(3):
+            launcher.on(Work(gemm("bf16"), self.SHAPE))
+        assert len(made) == 1
+
+    def test_a_traced_kernel_writes_where_the_launcher_says(self, made, monkeypatch):
+        monkeypatch.setattr(launch, "trace_buffer", lambda config, blocks: SimpleNamespace(blocks=blocks))
+        launcher = HopperLauncher(HopperConfig(schedule="plain", persistent=False, trace=True))
+        launcher.on(Work(gemm("bf16"), self.SHAPE))
+        assert made[0][2] is launcher.events[self.SHAPE]
+        assert launcher.events[self.SHAPE].blocks == 2 * 2
+
+    def test_the_self_configuring_one_is_given_the_tensors_as_they_are(self, on_cpu, monkeypatch):
+        monkeypatch.setattr(launch, "gemm", lambda a, b, c: c.copy_(a @ b.mT))
+        assert self.is_right(gemm("bf16"), ChosenLauncher())
+
+    @pytest.mark.usefixtures("made")
+    @pytest.mark.parametrize(
+        ("config", "blocks"),
+        [
+            (HopperConfig(), 132),
+            (HopperConfig(persistent=False), 2 * 2),
+            (HopperConfig(persistent=False, cluster=(2, 1)), 1 * 2 * 2),
+            (HopperConfig(persistent=False, split_k=3), 2 * 2 * 3),
+            (HopperConfig(persistent=False, transposed=True), 3 * 1),
+        ],
+    )
+    def test_how_many_blocks_may_write_down_what_they_did(self, config, blocks):
+        assert launched_blocks(config, self.SHAPE) == blocks

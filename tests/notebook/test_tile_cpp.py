@@ -8,7 +8,8 @@ import torch
 from tests.stand_ins import H200, copied
 from tests.wrong.n08_tile_cpp import ADD, FIRST, PROMISING
 from tutorlib.exercises import find
-from tutorlib.exercises.n08_tile_cpp import blocks_of, in_tiles
+from tutorlib.kernels.cpp.grids import blocks_of
+from tutorlib.kernels.cpp.vector_add import in_tiles
 from tutorlib.machine import device
 from tutorlib.notebook import tile_cpp
 from tutorlib.notebook.tile_cpp import launch_each, profile, race

@@ -8,12 +8,12 @@ from tests.simulate.cute_kernels import hello, makes_an_mbarrier
 from tests.stand_ins import H200, multiplied
 from tests.wrong.n08_tile_cpp import ADD
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.kernels.ladder import LADDER
+from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.machine import device
 from tutorlib.notebook import trials
 from tutorlib.notebook.trials import compare_on_gpu, run_cpp, run_on_gpu
 
-GEMMS = {"one buffer": LADDER[0].host, "two buffers": LADDER[1].host}
+GEMMS = {"one buffer": AMPERE_RUNGS[0].host, "two buffers": AMPERE_RUNGS[1].host}
 
 
 @cute.kernel

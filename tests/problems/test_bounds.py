@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.problems.inputs import gemm_into, generator
-from tutorlib.problems.catalogue import gemm_fp8, gemm_tf32
+from tutorlib.problems.catalogue import gemm_block_scaled, gemm_fp8, gemm_tf32
 from tutorlib.problems.problem import torch_dtype
 
 
@@ -20,6 +20,17 @@ def judged(problem, inputs, got):
     a, b = inputs
     want, allowed = problem.expected(inputs, (*a.shape[:1], *b.shape))
     return ((got.double() - want).abs() <= allowed).all()
+
+
+def fast_sums(a, b):
+    """a·bᵀ as an fp8 tensor core adds it: what one instruction adds is cut off below 2^-13 of the largest."""
+    total = torch.zeros(a.shape[0], b.shape[0])
+    for step in range(0, a.shape[1], 32):
+        products = a[:, None, step : step + 32].float() * b[None, :, step : step + 32].float()
+        added = torch.cat((total[:, :, None], products), -1)
+        unit = 2.0 ** (added.abs().amax(-1, keepdim=True).log2().floor() - 13)
+        total = ((added / unit).trunc() * unit).sum(-1)
+    return total
 
 
 class TestTheGemmBound:
@@ -82,11 +93,39 @@ class TestOtherBounds:
     def test_fp8_takes_sums_of_14_bits_and_rejects_a_lost_tile(self, k):
         problem = gemm_fp8()
         inputs = a, b = problem.random((64, 96, k), generator(k))
-        total = torch.zeros(64, 96)
-        for step in range(0, k, 32):  # one instruction: all that it adds, cut off below 2^-13 of the largest
-            products = a[:, None, step : step + 32].float() * b[None, :, step : step + 32].float()
-            added = torch.cat((total[:, :, None], products), -1)
-            unit = 2.0 ** (added.abs().amax(-1, keepdim=True).log2().floor() - 13)
-            total = ((added / unit).trunc() * unit).sum(-1)
-        assert judged(problem, inputs, total.bfloat16())
+        assert judged(problem, inputs, fast_sums(a, b).bfloat16())
         assert not judged(problem, inputs, (a[:, 64:].float() @ b[:, 64:].float().mT).bfloat16())
+
+
+class TestBlockScales:
+    """64×200×512: more than one block of B's rows, the second of them cut."""
+
+    SHAPE = (64, 200, 512)
+
+    def block_by_block(self, a, b, scale_a, scale_b):
+        """As DeepGEMM's contract has it: each 128 of K for itself, its sums scaled and added in fp32."""
+        total = torch.zeros(self.SHAPE[:2])
+        for block in range(self.SHAPE[2] // 128):
+            part = slice(128 * block, 128 * block + 128)
+            for row in range(-(-self.SHAPE[1] // 128)):
+                rows = slice(128 * row, 128 * row + 128)
+                scale = scale_a[block][:, None] * scale_b[row, block]
+                total[:, rows] += fast_sums(a[:, part], b[rows, part]) * scale
+        return total
+
+    def judged(self, inputs, got):
+        want, allowed = gemm_block_scaled().expected(inputs, self.SHAPE)
+        return ((got.double() - want).abs() <= allowed).all()
+
+    def test_it_takes_the_tensor_cores_sums_and_rejects_a_neighbours_scales(self):
+        inputs = a, b, scale_a, scale_b = gemm_block_scaled().random(self.SHAPE, generator())
+        assert self.judged(inputs, self.block_by_block(*inputs).bfloat16())
+        for wrong in ((scale_a.roll(1, 0), scale_b), (scale_a.roll(1, 1), scale_b), (scale_a, scale_b.roll(1, 0))):
+            assert not self.judged(inputs, self.block_by_block(a, b, *wrong).bfloat16())
+        assert not self.judged(inputs, self.block_by_block(a, b, scale_a, torch.ones_like(scale_b)).bfloat16())
+
+    def test_it_rejects_one_block_of_k_that_is_lost(self):
+        inputs = a, b, scale_a, scale_b = gemm_block_scaled().random(self.SHAPE, generator(1))
+        lost = scale_a.clone()
+        lost[2] = 0
+        assert not self.judged(inputs, self.block_by_block(a, b, lost, scale_b).bfloat16())

@@ -7,7 +7,7 @@ simulator. TOO_SLOW: those that are right and slow.
 
 from collections.abc import Callable
 
-from tutorlib.exercises.n08_tile_cpp import Variant
+from tutorlib.kernels.cpp.gemm import Variant
 
 ADD = """
 __tile_global__ void vector_add(const float* a, const float* b, float* c, int n) {

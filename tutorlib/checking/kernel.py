@@ -81,9 +81,9 @@ class KernelExercise(Exercise):
     def launcher(self, kernel: Any) -> Launcher:
         """The kernel, for the GPU at hand. Raises CompileFailed."""
 
-    @abstractmethod
     def simulator(self, kernel: Any) -> "SimulatedLauncher":
-        """The kernel, for the simulator."""
+        """The kernel, for the simulator; asked only of exercises that are `simulated`."""
+        raise TypeError(f"{self.id} is not simulated")
 
     @abstractmethod
     def compile_for(self, kernel: Any, arch: str) -> Compiled:

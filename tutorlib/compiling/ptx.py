@@ -1,6 +1,7 @@
 """Reading a GEMM's PTX: which instructions there are, how many, and in what order."""
 
 import re
+from collections.abc import Mapping
 from itertools import groupby
 
 OPCODES = {
@@ -13,12 +14,30 @@ OPCODES = {
     "st.global": r"st\.global\.b",
     "st.global.v4": r"st\.global\.v4\b",
 }
+HOPPER_OPCODES = {
+    "init": r"mbarrier\.init\b",
+    "expect": r"mbarrier\.arrive\.expect_tx\b",
+    "TMA load": r"cp\.async\.bulk\.tensor\.\dd\.shared\b",
+    "wait": r"mbarrier\.try_wait\b",
+    "wgmma.fence": r"wgmma\.fence\b",
+    "wgmma": r"wgmma\.mma_async\b",
+    "wgmma.commit": r"wgmma\.commit_group\b",
+    "wgmma.wait": r"wgmma\.wait_group\b",
+    "arrive": r"mbarrier\.arrive\.(?!expect_tx)",
+    "bar.sync": OPCODES["bar.sync"],
+    "stmatrix": r"stmatrix\b",
+    "fence.proxy": r"fence\.proxy\.async\b",
+    "bar.warp.sync": r"bar\.warp\.sync\b",
+    "TMA store": r"cp\.async\.bulk\.tensor\.\dd\.global\b",
+    "bulk commit": r"cp\.async\.bulk\.commit_group\b",
+    "bulk wait": r"cp\.async\.bulk\.wait_group\b",
+}
 
 
-def opcodes(ptx: str) -> list[str]:
-    """The names in OPCODES of a kernel's instructions, in the order of its text; others are left out."""
+def opcodes(ptx: str, names: Mapping[str, str] = OPCODES) -> list[str]:
+    """The names of a kernel's instructions, in the order of its text; others are left out."""
     lines = map(instruction, ptx.splitlines())
-    return [name for line in lines for name, opcode in OPCODES.items() if re.match(opcode, line)]
+    return [name for line in lines for name, opcode in names.items() if re.match(opcode, line)]
 
 
 def instruction(line: str) -> str:
@@ -26,13 +45,13 @@ def instruction(line: str) -> str:
     return re.sub(r"^\s*(?:@!?%\w+\s+)?", "", line)
 
 
-def counts(ptx: str) -> str:
-    """How often each of OPCODES stands in the text, a line each."""
-    found = opcodes(ptx)
-    return "\n".join(f"{found.count(name):4} {name}" for name in OPCODES)
+def counts(ptx: str, names: Mapping[str, str] = OPCODES) -> str:
+    """How often each of the names stands in the text, a line each."""
+    found = opcodes(ptx, names)
+    return "\n".join(f"{found.count(name):4} {name}" for name in names)
 
 
-def story(ptx: str) -> str:
+def story(ptx: str, names: Mapping[str, str] = OPCODES) -> str:
     """The text's instructions in order, runs of the same one together: "cp.async ×16 → wait_group → bar.sync"."""
-    runs = ((name, len(list(run))) for name, run in groupby(opcodes(ptx)))
+    runs = ((name, len(list(run))) for name, run in groupby(opcodes(ptx, names)))
     return " → ".join(f"{name} ×{times}" if times > 1 else name for name, times in runs)

@@ -3,7 +3,9 @@
 from tutorlib.draw.algebra import show_complement, show_compose, show_divide, show_product
 from tutorlib.draw.banks import show_banks, show_swizzle
 from tutorlib.draw.blocks import show_block_order
+from tutorlib.draw.hopper import show_sm, show_wgmma
 from tutorlib.draw.layouts import show_layout, show_layouts, show_memory
+from tutorlib.draw.roles import show_roles, show_work
 from tutorlib.draw.threads import show_tv
 from tutorlib.draw.timeline import show_timeline
 
@@ -17,7 +19,11 @@ __all__ = [
     "show_layouts",
     "show_memory",
     "show_product",
+    "show_roles",
+    "show_sm",
     "show_swizzle",
     "show_timeline",
     "show_tv",
+    "show_wgmma",
+    "show_work",
 ]

@@ -49,6 +49,7 @@ def draw_bandwidths(axes: "Axes", gpu: str, rungs: Mapping[str, Measurement]) ->
     if hardware := hardware_of(gpu):
         axes.axvline(hardware.bandwidth / 1e12, color=MARK, linestyle="--", label="datasheet")
     axes.invert_yaxis()
-    axes.set_title(gpu, loc="left", color=INK)
+    regime = next(iter(rungs.values())).regime
+    axes.set_title(f"{gpu}, {regime}", loc="left", color=INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)

@@ -44,6 +44,6 @@ def draw_marks(axes: "Axes", swept: SweepResults) -> None:
     axes.invert_yaxis()
     axes.set_xlim(left=0)
     axes.set_xlabel(f"speed as a fraction of {swept.baseline}")
-    axes.set_title(f"{swept.gpu}, bf16", loc="left", color=INK)
+    axes.set_title(f"{swept.gpu}, bf16, {swept.regime}", loc="left", color=INK)
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)

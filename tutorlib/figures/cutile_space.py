@@ -48,7 +48,9 @@ def draw_space(axes: "Axes", swept: SweepResults) -> None:
     )
     axes.set_xlabel("tk; hatched: fits with no hints" if unfit else "tk")
     axes.set_ylabel("tm×tn")
-    axes.set_title(f"{swept.gpu}, {by(swept.shapes[0])} bf16: the best of each tile", loc="left", color=INK)
+    axes.set_title(
+        f"{swept.gpu}, {by(swept.shapes[0])} bf16, {swept.regime}: the best of each tile", loc="left", color=INK
+    )
 
 
 def square(tile: Tile) -> Square:

@@ -27,7 +27,7 @@ def gemm_orders(everything: Sequence[SweepResults] | None = None) -> "Figure":
     figure = Figure(figsize=(13, 4.6 * len(everything)), layout="constrained")
     for (ratio, memory), swept in zip(figure.subplots(len(everything), 2, squeeze=False), everything, strict=True):
         draw_ratios(ratio, swept)
-        ratio.set_title(f"{swept.gpu}, bf16: fraction of {swept.baseline}", loc="left", color=INK)
+        ratio.set_title(f"{swept.gpu}, bf16, {swept.regime}: fraction of {swept.baseline}", loc="left", color=INK)
         draw_memory(memory, swept)
     return figure
 

@@ -32,4 +32,4 @@ def draw_stages(axes: "Axes", swept: SweepResults) -> None:
     stages = [str(n) for n in sorted({point.facts["stages"] for point in swept.points})]
     draw_heatmap(axes, tiles, stages, speeds, {}, set(product(tiles, stages)) - set(speeds))
     axes.set_xlabel(f"stages; hatched: {'no room in shared memory' if swept.complete else 'not measured'}")
-    axes.set_title(f"{swept.gpu}, {by(swept.shapes[0])} bf16, tiles of M×N×K", loc="left", color=INK)
+    axes.set_title(f"{swept.gpu}, {by(swept.shapes[0])} bf16, {swept.regime}, tiles of M×N×K", loc="left", color=INK)

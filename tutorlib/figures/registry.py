@@ -4,7 +4,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tutorlib.figures import copy_ladder, cutile_ladder, cutile_space, gemm_ladder, gemm_orders, gemm_stages, roofline
+from tutorlib.figures import (
+    copy_ladder,
+    cutile_ladder,
+    cutile_space,
+    gemm_any,
+    gemm_ladder,
+    gemm_orders,
+    gemm_stages,
+    hopper_k,
+    hopper_levers,
+    hopper_timeline,
+    roofline,
+)
 from tutorlib.paths import FIGURES as FOLDER
 
 if TYPE_CHECKING:
@@ -20,9 +32,13 @@ def swizzle() -> "Figure":
 
 FIGURES: dict[str, Callable[[], "Figure"]] = {
     "copy_ladder": copy_ladder.copy_ladder,
+    "gemm_any": gemm_any.gemm_any,
     "gemm_ladder": gemm_ladder.gemm_ladder,
     "gemm_orders": gemm_orders.gemm_orders,
     "gemm_stages": gemm_stages.gemm_stages,
+    "hopper_k": hopper_k.hopper_k,
+    "hopper_levers": hopper_levers.hopper_levers,
+    "hopper_timeline": hopper_timeline.hopper_timeline,
     "roofline": roofline.roofline,
     "swizzle": swizzle,
     "tile_heatmap": cutile_space.tile_heatmap,

@@ -28,7 +28,7 @@ def roofline(everything: Sequence[SweepResults] | None = None) -> "Figure":
     known = [(swept, found) for swept in everything if (found := hardware_of(swept.gpu))]
     if not known:
         raise NoData("the hardware table has none of the GPUs that were measured")
-    figure = Figure(figsize=(10, 5.4 * len(known)), layout="constrained")
+    figure = Figure(figsize=(12, 5.4 * len(known)), layout="constrained")
     for axes, (swept, found) in zip(figure.subplots(len(known), squeeze=False)[:, 0], known, strict=True):
         draw_roofline(axes, swept, found)
     return figure
@@ -57,6 +57,6 @@ def draw_roofline(axes: "Axes", swept: SweepResults, hardware: Hardware) -> None
     axes.set_yticks(speeds, map(str, speeds))
     axes.minorticks_off()
     axes.set_xlabel("FLOP for each byte that must cross memory; below, the size")
-    axes.set_title(f"{swept.gpu}, bf16", loc="left", color=INK)
-    axes.legend(loc="lower right", frameon=False)
+    axes.set_title(f"{swept.gpu}, bf16, {swept.regime}", loc="left", color=INK)
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     tidy_axes(axes)

@@ -16,9 +16,19 @@ MARKERS = "os^vDP"  # so that a line is told without its colour
 
 def kernel_lines(swept: SweepResults) -> Iterator[tuple[list[Point], dict[str, Any]]]:
     """Each kernel's points, from the smallest shape on, and how its line looks."""
-    for name, colour, marker in zip(swept.names, cycle(LINES), cycle(MARKERS)):
-        look = {"color": colour, "marker": marker, "markersize": 7, "linewidth": 2, "label": name}
-        yield swept.of_kernel(name), look
+    for number, (name, marker) in enumerate(zip(swept.names, cycle(MARKERS), strict=False)):
+        again = number >= len(LINES)
+        yield (
+            swept.of_kernel(name),
+            {
+                "color": LINES[number % len(LINES)],
+                "linestyle": "-." if again else "-",
+                "marker": marker,
+                "markersize": 7,
+                "linewidth": 2,
+                "label": name,
+            },
+        )
 
 
 def baseline_speeds(swept: SweepResults) -> dict[int, float]:

@@ -1,12 +1,14 @@
-"""The GEMM ladder of notebooks 09 to 12: one list of its rungs, for sweeps, figures, tests and counters."""
+"""The GEMM ladder of notebooks 09 to 14: one list of its rungs, for sweeps, figures, tests and counters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import MainLoop, Order, make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
 from tutorlib.models.l2 import grouped, raster
 
 
@@ -17,13 +19,11 @@ def in_eights(block: Any, rows: int, columns: int) -> tuple[Any, Any]:
 
 @dataclass(frozen=True)
 class Rung:
-    """One kernel of the ladder. notebook: the number of the one that builds it."""
+    """One kernel of the ladder. notebook: the number of the one that builds it; needs: what runs it."""
 
     notebook: str
     name: str
-    config: GemmConfig
-    main_loop: MainLoop
-    order: Order = raster
+    needs: ClassVar[Feature]
 
     @property
     def title(self) -> str:
@@ -31,15 +31,57 @@ class Rung:
         return f"{self.notebook} {self.name}"
 
     @property
+    def smem_bytes(self) -> int:
+        """Shared memory of a block; 0 where it is sure to fit."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class AmpereRung(Rung):
+    """A rung of notebooks 09 to 12: cp.async, ldmatrix, mma.sync."""
+
+    config: GemmConfig
+    main_loop: MainLoop
+    order: Order = raster
+    needs: ClassVar[Feature] = MMA_SYNC
+
+    @property
+    def smem_bytes(self) -> int:
+        return self.config.smem_bytes
+
+    @property
     def host(self) -> Callable[..., None]:
         """The host function gemm(a, b, c)."""
         return make_gemm(self.config, self.main_loop, self.order)
 
 
-LADDER = (
-    Rung("09", "one buffer", GemmConfig(), single_buffer),
-    Rung("10", "two buffers", GemmConfig(stages=2), multistage),
-    Rung("11", "grid swizzle", GemmConfig(stages=2), multistage, in_eights),
-    Rung("12", "three stages", GemmConfig(stages=3), multistage, in_eights),
-    Rung("12", "tuned", GemmConfig((128, 256, 32), (2, 4), 4), multistage, in_eights),
+@dataclass(frozen=True)
+class HopperRung(Rung):
+    """A rung of notebooks 13 and 14: TMA and WGMMA. config: None where the kernel chooses one for each shape."""
+
+    config: HopperConfig | None
+    needs: ClassVar[Feature] = WGMMA
+
+    @property
+    def smem_bytes(self) -> int:
+        return self.config.smem_bytes if self.config else 0
+
+
+PLAIN = HopperConfig(schedule="plain", persistent=False)
+
+AMPERE_RUNGS = (
+    AmpereRung("09", "one buffer", GemmConfig(), single_buffer),
+    AmpereRung("10", "two buffers", GemmConfig(stages=2), multistage),
+    AmpereRung("11", "grid swizzle", GemmConfig(stages=2), multistage, in_eights),
+    AmpereRung("12", "three stages", GemmConfig(stages=3), multistage, in_eights),
+    AmpereRung("12", "tuned", GemmConfig((128, 256, 32), (2, 4), 4), multistage, in_eights),
 )
+HOPPER_RUNGS = (
+    HopperRung("13", "plain", PLAIN),
+    HopperRung("14", "warp-specialised", HopperConfig()),
+    HopperRung("14", "multicast", HopperConfig(cluster=(2, 1))),
+    HopperRung("14", "deferred stores", HopperConfig(cluster=(2, 1), defer_stores=True)),
+    HopperRung("14", "zigzag, polling", HopperConfig(cluster=(2, 1), defer_stores=True, zigzag=True, polls=True)),
+    HopperRung("14", "chosen", None),
+)
+LADDER: tuple[Rung, ...] = (*AMPERE_RUNGS, *HOPPER_RUNGS)

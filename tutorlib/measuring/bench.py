@@ -84,6 +84,21 @@ def paired(
     return Times(tuple(times[0]), tuple(times[1]), tuple(c for c in sampled if c is not None))
 
 
+def host_us(call: Call, calls: int = 200) -> float:
+    """What a call takes the host, in µs: the kernel is queued, nobody waits for it."""
+    import torch
+
+    for _ in range(calls // 10):
+        call()
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    us = (time.perf_counter() - start) / calls * 1e6
+    torch.cuda.synchronize()
+    return us
+
+
 def warm_up(kernels: Sequence[Call], baselines: Sequence[Call]) -> Pace:
     """Run both until the clocks are up; their first calls, which may compile, do not count."""
     import torch

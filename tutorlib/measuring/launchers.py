@@ -3,16 +3,20 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
 from tutorlib.compiling.cute import CompiledCute, compile_cute, cute_arguments
 from tutorlib.compiling.driver import LaunchGrid, load
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def tensor_specs(problem: Problem, shape: Shape, dynamic: bool = False, divisible: int = 1) -> list[TensorSpec]:
@@ -90,3 +94,61 @@ class CppLauncher:
 
     def on(self, work: Work) -> Call:
         return load(self.compiled, self.grid(work.shape), (*work.tensors, *work.shape))
+
+
+@dataclass
+class HopperLauncher:
+    """The Hopper GEMM as configured, compiled once for all shapes; with block scales, of `gemm_block_scaled`.
+
+    Where config.scaled, both scales are 1, as the baseline's are.
+    events: shape → where a config.trace writes what its blocks did; see kernels.hopper.timeline.
+    """
+
+    config: HopperConfig
+    events: "dict[Shape, Tensor]" = field(default_factory=dict)
+    _launches: dict[Shape, Callable[..., None]] = field(default_factory=dict)
+
+    def at(self, shape: Shape) -> Callable[..., None]:
+        """launch(a, b, c, scale_a, scale_b) at this (M, N, K); its scratch memory is kept for the next call."""
+        from tutorlib.kernels.hopper import launch
+
+        if shape not in self._launches:
+            if self.config.trace:
+                self.events[shape] = launch.trace_buffer(self.config, launched_blocks(self.config, shape))
+            m, n, k = shape
+            self._launches[shape] = launch.launcher(self.config, m, n, k, self.events.get(shape))
+        return self._launches[shape]
+
+    def on(self, work: Work) -> Call:
+        import torch
+
+        a, b, *scales = work.inputs
+        if self.config.scaled:
+            scales = [torch.ones(1, device=a.device)] * 2
+        if self.config.block_scaled:
+            scales[0] = scales[0].mT  # the problem has it (K/128, M), so that M is contiguous
+        return partial(self.at(work.shape), a, b, work.output.tensor, *scales)
+
+
+def launched_blocks(config: HopperConfig, shape: Shape) -> int:
+    """At most so many blocks run in a launch: those that the GPU at hand holds, or one for each part of each tile."""
+    if config.persistent:
+        return device.need_gpu().sms * config.blocks_per_sm
+    rows, columns = reversed(shape[:2]) if config.transposed else shape[:2]
+    clusters = [
+        -(-size // (tile * blocks))
+        for size, tile, blocks in zip((rows, columns), config.tile, config.cluster, strict=False)
+    ]
+    return clusters[0] * clusters[1] * config.cluster_size * config.split_k
+
+
+class ChosenLauncher:
+    """`kernels.hopper.launch.gemm`, which chooses its configuration by itself."""
+
+    def on(self, work: Work) -> Call:
+        from tutorlib.kernels.hopper import launch
+
+        def call() -> None:
+            launch.gemm(*work.tensors)
+
+        return call

@@ -1,10 +1,11 @@
 """Measuring: a kernel's launcher, timed beside the problem's baseline, every timed output looked at."""
 
+from dataclasses import replace
 from functools import partial
 
 from tutorlib.machine import device
-from tutorlib.measuring import bench
-from tutorlib.measuring.measurement import Measurement, summarise
+from tutorlib.measuring import bench, sustained
+from tutorlib.measuring.measurement import Measurement, Regime, summarise
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.fault import KernelFault, fault
 from tutorlib.problems.problem import Problem, Shape
@@ -17,20 +18,27 @@ class WrongWhenTimed(Exception):
     """A call whose time was taken gave a wrong result; the message says what is wrong with it."""
 
 
-def measure(problem: Problem, launcher: Launcher, shape: Shape) -> Measurement:
+def measure(
+    problem: Problem, launcher: Launcher, shape: Shape, regime: Regime = "cool", pairs: int = bench.PAIRS
+) -> Measurement:
     """The kernel's time at a shape beside the baseline's, on the GPU at hand; a noisy measurement is taken again.
 
     It may still be noisy then, and says so (`Measurement.noisy`).
-    Raises WrongWhenTimed where a timed call's output is wrong or an input was changed, and KernelFault.
+    regime: "cool": rounds of a few ms, and the GPU rests while their outputs are looked at; at least so many `pairs`.
+        "sustained": seconds of both kernels, each alone and in turn, with their clocks and power; taken once.
+    Raises WrongWhenTimed where a timed call's output is wrong or an input was changed, and KernelFault; HostBound
+    where a sustained measurement would be the host's.
     """
-    for _ in range(ATTEMPTS):
-        measured = measure_once(problem, launcher, shape)
+    for _ in range(ATTEMPTS if regime == "cool" else 1):
+        measured = measure_once(problem, launcher, shape, regime, pairs)
         if not measured.noisy:
             break
     return measured
 
 
-def measure_once(problem: Problem, launcher: Launcher, shape: Shape) -> Measurement:
+def measure_once(
+    problem: Problem, launcher: Launcher, shape: Shape, regime: Regime = "cool", pairs: int = bench.PAIRS
+) -> Measurement:
     """As `measure`, whatever the noise."""
     try:
         sets = bench.buffer_sets(problem.bytes(shape), device.need_gpu().l2)
@@ -59,9 +67,11 @@ def measure_once(problem: Problem, launcher: Launcher, shape: Shape) -> Measurem
         baselines = [
             partial(problem.baseline, output, *work.inputs) for output, work in zip(other_outputs, works, strict=True)
         ]
-        times = bench.paired(kernels, baselines, refresh, spoil, verify)
-    except (WrongWhenTimed, KernelFault):
+        if regime == "cool":
+            return summarise(bench.paired(kernels, baselines, refresh, spoil, verify, pairs), problem, shape)
+        times, kernel, baseline = sustained.sustained(kernels, baselines, refresh, spoil, verify)
+        return replace(summarise(times, problem, shape), regime=regime, alone=kernel, baseline_alone=baseline)
+    except (WrongWhenTimed, KernelFault, sustained.HostBound):
         raise
     except Exception as error:
         raise fault(error) from error
-    return summarise(times, problem, shape)

@@ -2,12 +2,13 @@
 
 import json
 import re
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tutorlib.measuring.measurement import Measurement
 from tutorlib.paths import DATA, SWEEPS
+from tutorlib.problems.wrong import by
 
 
 class NoData(LookupError):
@@ -119,18 +120,37 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """A kernel of a sweep that could not be measured at a shape, and why, in one line.
+
+    fatal: this process's CUDA context is broken since.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    says: str
+    fatal: bool = False
+
+    def __str__(self) -> str:
+        return f"{by(self.shape)} failed: {self.says}"
+
+
+@dataclass(frozen=True)
 class SweepResults:
     """What a sweep found on one GPU.
 
-    complete: there was time for every kernel that fits, at every shape.
+    complete: there was time for every kernel that fits, at every shape; some may still have failed: failures.
     counters: name of a kernel, or of the baseline, → name of a counter → what it counted.
+    facts: of the sweep as a whole, as JSON has them.
     """
 
     machine: dict[str, Any]
     date: str
     complete: bool
-    points: tuple[Point, ...]
+    points: tuple[Point, ...] = ()
     counters: dict[str, dict[str, float]] = field(default_factory=dict)
+    failures: tuple[Failure, ...] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def gpu(self) -> str:
@@ -140,6 +160,23 @@ class SweepResults:
     def baseline(self) -> str:
         """What the kernels were timed beside."""
         return self.points[0].measurement.baseline
+
+    @property
+    def regime(self) -> str:
+        """In which regime its kernels were timed."""
+        return self.points[0].measurement.regime
+
+    @property
+    def known(self) -> set[tuple[str, tuple[int, ...]]]:
+        """(name, shape) of all that was measured or has failed."""
+        measured = {(point.name, point.measurement.shape) for point in self.points}
+        return measured | {(failure.name, failure.shape) for failure in self.failures}
+
+    def extended(self, found: "Point | Failure") -> "SweepResults":
+        """With one more kernel at one more shape."""
+        if isinstance(found, Failure):
+            return replace(self, failures=(*self.failures, found))
+        return replace(self, points=(*self.points, found))
 
     @property
     def names(self) -> list[str]:
@@ -161,8 +198,10 @@ class SweepResults:
 
     def write(self, name: str) -> Path:
         points = [{"name": p.name, **p.facts, **p.measurement.as_json()} for p in self.points]
-        data = {"machine": self.machine, "date": self.date, "complete": self.complete}
-        return write_json(sweep_file(self.gpu, name), {**data, "counters": self.counters, "points": points})
+        data = {"machine": self.machine, "date": self.date, "complete": self.complete, "counters": self.counters}
+        data |= {"facts": self.facts} if self.facts else {}
+        data |= {"failures": list(map(asdict, self.failures))} if self.failures else {}
+        return write_json(sweep_file(self.gpu, name), {**data, "points": points})
 
 
 def all_sweep_results(name: str) -> list[SweepResults]:
@@ -176,7 +215,9 @@ def all_sweep_results(name: str) -> list[SweepResults]:
 def read_sweep(path: Path) -> SweepResults:
     data = json.loads(path.read_text(encoding="utf-8"))
     points = tuple(map(read_point, data["points"]))
-    return SweepResults(data["machine"], data["date"], data["complete"], points, data["counters"])
+    failures = tuple(Failure(**{**one, "shape": tuple(one["shape"])}) for one in data.get("failures", ()))
+    facts = data.get("facts", {})
+    return SweepResults(data["machine"], data["date"], data["complete"], points, data["counters"], failures, facts)
 
 
 def read_point(data: dict[str, Any]) -> Point:

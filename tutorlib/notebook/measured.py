@@ -1,9 +1,13 @@
 """What was measured, in a notebook: ladders and sweeps as tables, figures as pictures."""
 
+from collections.abc import Callable
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.exercises import find
-from tutorlib.measuring.measurement import Measurement
+from tutorlib.measuring.any_shape import kinds_of, launch_cost_of
+from tutorlib.measuring.levers import gains_of, stacks_of
+from tutorlib.measuring.measurement import Alone, Measurement
 from tutorlib.measuring.results import NoData, Results, SweepResults, all_results, all_sweep_results
 from tutorlib.paths import FIGURES
 from tutorlib.problems.wrong import by
@@ -12,19 +16,24 @@ if TYPE_CHECKING:
     from IPython.display import Image
     from pandas import DataFrame
 
+NBSP = "\N{NO-BREAK SPACE}"  # an indentation that HTML keeps
 NOTHING = "Nothing was measured yet: `tutor evidence {}` on a machine with a GPU does it."
 
 
 def show_ladder(*numbers: str) -> "DataFrame | None":
     """The timed exercises of these notebooks, as the solutions reached them, in columns for each GPU.
 
-    numbers: "09", "10", … gain: the time of the rung before, of those with the same size to do, over this one's.
+    numbers: "09", "10", … Above each table stands the regime of its numbers: cool, in short rounds between which the
+    GPU rests, or sustained. gain: the time of the rung before, of those with the same size to do, over this one's.
     Where nothing was measured, a line says so.
     """
     import pandas
 
-    ladders = {f"{found.gpu}, {found.date}": ladder_of(found, *numbers) for found in all_results()}
-    ladders = {gpu: rungs for gpu, rungs in ladders.items() if rungs}
+    ladders = {
+        f"{found.gpu}, {found.date}, {next(iter(timed.values())).regime}": ladder_of(found, *numbers)
+        for found in all_results()
+        if (timed := found.timed(*numbers))
+    }
     if not ladders:
         print(NOTHING.format(" ".join(numbers)))
         return None
@@ -55,6 +64,11 @@ def show_sweep(name: str, **counters: str) -> "DataFrame | None":
     counters: names of columns → counters of Nsight Compute, e.g. busy=TENSOR_BUSY; shown where one shape was timed.
     With several shapes, each has a column with the ratio to the baseline. Where nothing was measured, a line says so.
     """
+    return tables(name, lambda swept: one_shape(swept, counters) if len(swept.shapes) == 1 else by_shape(swept))
+
+
+def tables(name: str, table: "Callable[[SweepResults], DataFrame]") -> "DataFrame | None":
+    """A sweep's table for each GPU, its regime above it; where nothing was measured, a line says so."""
     import pandas
 
     try:
@@ -62,20 +76,129 @@ def show_sweep(name: str, **counters: str) -> "DataFrame | None":
     except NoData as error:
         print(f"{name}: {error}")
         return None
-    tables = {
-        f"{swept.gpu}, {swept.date}": one_shape(swept, counters) if len(swept.shapes) == 1 else by_shape(swept)
-        for swept in everything
+    made = {f"{swept.gpu}, {swept.date}, {swept.regime}": table(swept) for swept in everything}
+    return pandas.concat(made, axis="columns").fillna("")
+
+
+def show_levers() -> "DataFrame | None":
+    """Notebook 14's levers as a tree: speed as a fraction of cuBLAS at each size, and the gain over the row above it.
+
+    The row above is the nearest one with a lever less. cycles: SM cycles of a K tile, by stamps inside the kernel.
+    """
+    return tables("hopper_levers", levers_table)
+
+
+def levers_table(swept: SweepResults) -> "DataFrame":
+    import pandas
+
+    gains = {(gain.lever, gain.on): gain.gains for gain in gains_of(swept)}
+    rows, labels = [], []
+    for stack in stacks_of(swept):
+        gained = gains.get((stack.added, stack.on), {})
+        row = {
+            size(shape): f"{ratio:.3f}" + (f" ({gained[shape]:+.1%})" if shape in gained else "")
+            for shape, ratio in sorted(stack.ratios.items())
+        }
+        rows.append(row | {"cycles": f"{stack.cycles:,}" if stack.cycles else ""})
+        labels.append(stack.label.replace("    ", 4 * NBSP))
+    return pandas.DataFrame(rows, index=labels).fillna("")
+
+
+def show_gains() -> "DataFrame | None":
+    """What each lever gained on each kernel measured without and with it: where two interact, in both orders."""
+    return tables("hopper_levers", gains_table)
+
+
+def gains_table(swept: SweepResults) -> "DataFrame":
+    import pandas
+
+    found = sorted(gains_of(swept), key=lambda gain: gain.lever)
+    rows = [{size(shape): f"{gained:+.1%}" for shape, gained in sorted(gain.gains.items())} for gain in found]
+    names = [(gain.lever, gain.on) for gain in found]
+    return pandas.DataFrame(rows, index=pandas.MultiIndex.from_tuples(names, names=["lever", "on"])).fillna("")
+
+
+def show_sustained() -> "DataFrame | None":
+    """Kernels under the power limit: in turn with cuBLAS, which shares the clock, and alone, where each has its own.
+
+    in turn, alone: speed as a fraction of cuBLAS. energy: joules for a launch over cuBLAS's, so below 1 is thriftier.
+    """
+    return tables("hopper_sustained", sustained_table)
+
+
+def sustained_table(swept: SweepResults) -> "DataFrame":
+    import pandas
+
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for shape in reversed(swept.shapes):
+        for point in swept.at(shape):
+            measured = point.measurement
+            rows[size(shape), point.name] = {
+                "in turn": f"{measured.ratio:.3f}",
+                "alone": known(measured.alone_ratio, ".3f"),
+                **draw_columns(measured.alone),
+                "energy": known(measured.energy_ratio, ".3f"),
+            }
+        rows[size(shape), swept.baseline] = draw_columns(swept.at(shape)[0].measurement.baseline_alone)
+    return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
+
+
+def draw_columns(alone: Alone | None) -> dict[str, str]:
+    """What a kernel alone took."""
+    if alone is None:
+        return {}
+    return {
+        "µs": f"{alone.us:,.1f}",
+        "MHz": known(alone.clock_mhz, ",.0f"),
+        "W": known(alone.watts, ".0f"),
+        "mJ": known(alone.joules and 1e3 * alone.joules, ",.0f"),
     }
-    return pandas.concat(tables, axis="columns")
+
+
+def known(value: float | None, form: str) -> str:
+    """A number in this form, "" where nobody knows it."""
+    return "" if value is None else format(value, form)
+
+
+def show_any_shape() -> "DataFrame | None":
+    """The self-configuring GEMM at squares and at random shapes: median, least and where that is, of cuBLAS's speed.
+
+    And a line for each GPU on what a launch costs the host.
+    """
+    if (table := tables("gemm_any", any_shape_table)) is not None:
+        for swept in all_sweep_results("gemm_any"):
+            print(f"{swept.gpu}: {launch_cost_of(swept)}")
+    return table
+
+
+def any_shape_table(swept: SweepResults) -> "DataFrame":
+    import pandas
+
+    rows: dict[str, dict[str, str]] = {}
+    for kind, measured in kinds_of(swept).items():
+        if measured:
+            least = min(measured, key=lambda one: one.ratio)
+            rows[kind] = {
+                "shapes": str(len(measured)),
+                "median": f"{median(one.ratio for one in measured):.3f}",
+                "least": f"{least.ratio:.3f}",
+                "at": by(least.shape),
+                "not below 1": f"{sum(one.ratio >= 1 for one in measured) / len(measured):.0%}",
+            }
+    return pandas.DataFrame.from_dict(rows, orient="index")
+
+
+def size(shape: tuple[int, ...]) -> str:
+    """A column's head: (512, 512, 512) is "512"."""
+    return by(shape) if len(set(shape)) > 1 else str(shape[0])
 
 
 def by_shape(swept: SweepResults) -> "DataFrame":
     """Speed as a fraction of the baseline's, a column for each shape."""
     import pandas
 
-    column = {shape: by(shape) if len(set(shape)) > 1 else f"{shape[0]}" for shape in swept.shapes}
     rows = {
-        name: {column[point.measurement.shape]: f"{point.measurement.ratio:.3f}" for point in swept.of_kernel(name)}
+        name: {size(point.measurement.shape): f"{point.measurement.ratio:.3f}" for point in swept.of_kernel(name)}
         for name in swept.names
     }
     return pandas.DataFrame.from_dict(rows, orient="index").fillna("")

@@ -9,7 +9,7 @@ from tutorlib.compiling.driver import LaunchGrid, load
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC
+from tutorlib.machine.features import MMA_SYNC, Feature
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.measuring.measure import measure
 from tutorlib.problems.catalogue import gemm
@@ -108,13 +108,14 @@ def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
     return True
 
 
-def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int]) -> None:
+def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int], needs: Feature = MMA_SYNC) -> None:
     """Time two host functions gemm(a, b, c) at M = N = K = size, each in turns with cuBLAS; print a line for each size.
 
-    Without a GPU it says so. Raises WrongWhenTimed where one of them gives a wrong result, and KernelFault.
+    Without a GPU that has what they need it says so. Raises WrongWhenTimed where one of them gives a wrong result, and
+    KernelFault.
     """
     first, second = kernels
-    if reason := device.why_not(MMA_SYNC):
+    if reason := device.why_not(needs):
         print(f"{first} against {second}: not measured: {reason}")
         return
     problem = gemm("bf16")

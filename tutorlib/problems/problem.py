@@ -22,6 +22,7 @@ class Operand:
     variance: the mode whose size divides the variance of random values ("K": they are scaled by K^-0.5), or "".
     scale: what they are multiplied with besides.
     pattern: what the identity-and-ramp case fills it with.
+    blocks: for each mode, how many of it share an element: (128, 1) for a scale of every 128 of K; (): one each.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Operand:
     variance: str = ""
     pattern: Literal["ramp", "identity"] = "ramp"
     scale: float = 1.0
+    blocks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,8 @@ class Problem:
     def shape_of(self, operand: Operand, shape: Shape) -> Shape:
         """The operand's own shape: (M, K) of (M, N, K)."""
         sizes = dict(zip(self.dims, shape, strict=True))
-        return tuple(sizes[mode] for mode in operand.modes)
+        blocks = operand.blocks or (1,) * len(operand.modes)
+        return tuple(-(-sizes[mode] // block) for mode, block in zip(operand.modes, blocks, strict=True))
 
     def bytes(self, shape: Shape) -> int:
         """The fewest bytes that must cross device memory: each input read once, the output written once."""

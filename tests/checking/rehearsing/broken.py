@@ -67,12 +67,22 @@ PRODUCE = (
     ),
     Broken(
         "expects half of the bytes",
-        ("reads stage 0, where K tile 0 may not have landed", "phase 0 of full[0] was complete too early", "24,576"),
+        (
+            "expect_tx",
+            "phase 0 of full[0] is complete too early",
+            "24,576 bytes",
+            "reads stage 0, where K tile 0 may not",
+        ),
         (swap("steps.stage_bytes", "steps.stage_bytes // 2"),),
     ),
     Broken(
         "expects the bytes of A",
-        ("reads stage 0, where K tile 0 may not have landed", "16,384 bytes were expected", "49,152"),
+        (
+            "phase 0 of full[0] is complete too early",
+            "16,384 bytes are expected",
+            "49,152",
+            "reads stage 0, where K tile 0",
+        ),
         (swap("steps.stage_bytes", "16_384"),),
     ),
     Broken(
@@ -82,12 +92,16 @@ PRODUCE = (
     ),
     Broken(
         "arrives and expects no bytes",
-        ("reads stage 0, where K tile 0 may not have landed", "too early, when 0 bytes were expected"),
+        (
+            "mbarrier_arrive",
+            "too early, when 0 bytes are expected",
+            "reads stage 0, where K tile 0 may not have landed",
+        ),
         (swap(ARM, "cute.arch.mbarrier_arrive(steps.full + state.index)"),),
     ),
     Broken(
         "arrives before it expects",
-        ("reads stage 0, where K tile 0 may not have landed", "too early, when 0 bytes", "with expect_tx, or after it"),
+        ("mbarrier_arrive", "too early, when 0 bytes", "with expect_tx, or after it", "reads stage 0, where K tile 0"),
         (
             swap(
                 ARM,
@@ -215,17 +229,21 @@ CONSUME = (
     ),
     Broken(
         "frees twice",
-        ("K tile 2 overwrites K tile 0 in stage 0", "phase 0 of empty[0] was complete too early", "8 of warpgroup 0"),
+        ("mbarrier_arrive", "phase 0 of empty[0] is complete too early", "8 of warpgroup 0", "K tile 2 overwrites"),
         (swap(FREE_ELECTED, 2 * FREE_ELECTED),),
     ),
     Broken(
         "one warpgroup for both",
-        ("was complete too early, with arrivals 8 of warpgroup 0",),
+        ("is complete too early, with arrivals 8 of warpgroup 0",),
         (swap(FREE_ELECTED, FREE_ELECTED.replace("index)", "index, arrive_count=2)")),),
     ),
     Broken(
         "frees the stage it has just begun",
-        ("deadlock", "the producer waits for phase 0 of empty[0]"),
+        (
+            "deadlock",
+            "the producer waits for phase 0 of empty[0]",
+            "warpgroup 0 frees stage 1, where the wgmma of K tile 1 is under way",
+        ),
         (swap(FREE_ELECTED, FREE_ELECTED.replace("under_way.", "state.")),),
     ),
     Broken(

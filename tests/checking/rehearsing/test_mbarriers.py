@@ -3,10 +3,10 @@
 import pytest
 
 from tests.checking.rehearsing import broken, loops, unusual
-from tests.wrong.change import derive
+from tests.wrong.change import code_of, derive, swap
 from tutorlib.checking.hopper import k_tiles_to_try
 from tutorlib.checking.rehearsing import turns
-from tutorlib.checking.rehearsing.plain import Hazard
+from tutorlib.checking.rehearsing.plain import CallSite, Hazard
 from tutorlib.checking.rehearsing.roles import one_function, rehearse_roles, specialised
 
 STAGES = (2, 3, 4)
@@ -19,6 +19,7 @@ PRODUCERS = [
     unusual.expects_in_two_parts,
     unusual.loads_before_it_expects,
     unusual.counts_in_int32,
+    unusual.loops_in_helpers,
     unusual.waits_for_the_last_stages,
     unusual.from_the_last_tile,
 ]
@@ -100,6 +101,27 @@ def test_a_message_names_the_line_in_the_readers_file():
     with open(file, encoding="utf-8") as lines:
         _, in_its_loop, _ = [number for number, text in enumerate(lines, 1) if broken.FREE in text]
     assert said_of(specialised(loops.produce, loop)).startswith(f"line {in_its_loop}, `{broken.FREE}`: ")
+
+
+def test_a_state_that_a_helper_advances_in_a_loop_must_come_back():
+    right = unusual.loops_in_helpers
+    loop = derive(right, "broken", "returns nothing", swap("return state", "pass"), within="load_range")
+    loop = derive(loop, "broken", "takes nothing", swap("state = load_range(steps, 0", "load_range(steps, 0"))
+    message = said_of(specialised(loop, loops.consume))
+    assert_in_order(message, ("line ", "load_range advances `state` in a loop and does not return it"))
+
+
+def test_a_state_that_comes_back_and_is_not_taken_is_the_old_one():
+    case = "state = load_range(steps, 0", "load_range(steps, 0"
+    loop = derive(unusual.loops_in_helpers, "broken", "takes nothing", swap(*case))
+    assert_in_order(said_of(specialised(loop, loops.consume)), ("K tile 0 in stage 0", "passed at once"))
+
+
+def test_a_line_of_the_courses_own_loop_has_no_number():
+    from tutorlib.kernels.ampere.main_loops import multistage
+
+    code = code_of(multistage)
+    assert str(CallSite(code.co_filename, code.co_firstlineno + 1)).startswith("the course's `def multistage")
 
 
 def test_a_loop_without_orders_does_not_hang_the_rehearsal(monkeypatch):

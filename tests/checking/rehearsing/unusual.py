@@ -97,6 +97,23 @@ def counts_in_int32(steps):
 
 
 @cute.jit
+def loops_in_helpers(steps):
+    """The first round and the others in a helper each, which return the state that they have advanced."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    first = cutlass.min(steps.stages, steps.k_tiles)
+    state = load_range(steps, 0, first, state)
+    load_range(steps, first, steps.k_tiles, state)
+
+
+@cute.jit
+def load_range(steps, begin, end, state):
+    for k_tile in cutlass.range(begin, end, unroll=1):
+        fill(steps, k_tile, state)
+        state.advance()
+    return state
+
+
+@cute.jit
 def waits_for_the_last_stages(steps):
     """As in a cluster, where a block must not end before its peers have told it what they read."""
     state = make_pipeline_state(PipelineUserType.Producer, steps.stages)

@@ -13,10 +13,10 @@ from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.epilogues import store_through_smem
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import single_buffer
-from tutorlib.kernels.ladder import LADDER
+from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.problems.catalogue import gemm
 
-RUNGS = {rung.title: rung for rung in LADDER}
+RUNGS = {rung.title: rung for rung in AMPERE_RUNGS}
 TRIPLES = [
     (1, 1, 8),
     (7, 129, 1000),

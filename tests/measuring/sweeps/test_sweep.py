@@ -1,19 +1,24 @@
 """Sweeps: what is measured, what is counted, what is kept."""
 
+import os
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 import torch
 from typer.testing import CliRunner
 
-from tests.stand_ins import MACHINE, multiplied
+from tests.stand_ins import H200, MACHINE, multiplied
 from tutorlib.cli import app
-from tutorlib.machine import versions
+from tutorlib.machine import device, versions
+from tutorlib.machine.features import WGMMA
 from tutorlib.measuring import counters, results, sweeps
-from tutorlib.measuring.results import NoData, all_sweep_results
+from tutorlib.measuring.measure import WrongWhenTimed
+from tutorlib.measuring.results import Failure, NoData, all_sweep_results, read_sweep
 from tutorlib.measuring.sweeps import sweep as sweeping
 from tutorlib.measuring.sweeps.sweep import Candidate, Sweep, count_all, measure_all
 from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.fault import KernelFault
 
 
 class Named:
@@ -21,6 +26,10 @@ class Named:
 
     def __init__(self, name):
         self.tflops = 100 if name == "slow" else 400
+
+
+def measured(problem, launcher, shape, regime, pairs):
+    return multiplied(shape, launcher.tflops)
 
 
 def sweep_of(*names, sizes=(512, 1024, 2048), smem=0, counters=(), **facts):
@@ -36,7 +45,10 @@ def h200(monkeypatch, tmp_path):
     monkeypatch.setattr(
         torch.cuda, "get_device_properties", lambda _: SimpleNamespace(shared_memory_per_block_optin=227 * 1024)
     )
-    monkeypatch.setattr(sweeping, "measure", lambda problem, launcher, shape: multiplied(shape, launcher.tflops))
+    monkeypatch.setattr(device, "gpu", lambda: H200)
+    monkeypatch.setattr(sweeping, "call_once", lambda problem, launcher, shape: None)
+    monkeypatch.setattr(sweeping, "context_broken", lambda: False)
+    monkeypatch.setattr(sweeping, "measure", measured)
     monkeypatch.setattr(results, "SWEEPS", tmp_path / "sweeps")
 
 
@@ -62,6 +74,52 @@ class TestMeasure:
 
     def test_what_does_not_fit_is_left_out(self):
         assert list(measure_all(sweep_of("huge", smem=228 * 1024))) == []
+
+    def test_what_this_gpu_has_no_instructions_for_is_left_out(self, monkeypatch):
+        sweep = Sweep(
+            gemm("bf16"), (Candidate("old", Named("old")), Candidate("new", Named("new"), needs=WGMMA)), ((512,) * 3,)
+        )
+        assert [point.name for point in measure_all(sweep)] == ["old", "new"]
+        monkeypatch.setattr(device, "gpu", lambda: replace(H200, name="NVIDIA A100", arch="80"))
+        assert [point.name for point in measure_all(sweep)] == ["old"]
+
+    def test_what_is_known_is_not_measured_again(self):
+        known = {("slow", (512,) * 3), ("fast", (1024,) * 3)}
+        points = measure_all(sweep_of("slow", "fast", sizes=(512, 1024)), known)
+        assert [(point.name, point.measurement.shape[0]) for point in points] == [("fast", 512), ("slow", 1024)]
+
+    def test_a_closer_look_adds_facts_at_the_shape(self):
+        looks = Candidate("a", Named("a"), facts={"x": 1}, inspect=lambda shape: {"cycles": shape[0]})
+        (point,) = measure_all(Sweep(gemm("bf16"), (looks,), ((512,) * 3,)))
+        assert point.facts == {"x": 1, "cycles": 512}
+
+    @pytest.mark.parametrize(
+        ("error", "says"),
+        [
+            (WrongWhenTimed("c[0, 0] is still NaN"), "c[0, 0] is still NaN"),
+            (KernelFault("it crashed"), "it crashed"),
+            (ValueError("rows of 7 elements\nand more"), "ValueError: rows of 7 elements"),
+        ],
+    )
+    def test_one_that_fails_loses_no_other(self, monkeypatch, error, says):
+        def wrong_if_slow(problem, launcher, shape, regime, pairs):
+            if launcher.tflops == 100:
+                raise error
+            return measured(problem, launcher, shape, regime, pairs)
+
+        monkeypatch.setattr(sweeping, "measure", wrong_if_slow)
+        failed, fine, *_ = measure_all(sweep_of("slow", "fast", sizes=(512,)))
+        assert failed == Failure("slow", (512,) * 3, says)
+        assert fine.name == "fast"
+
+    def test_after_one_that_hangs_nothing_is_tried_in_this_process(self, monkeypatch):
+        def hang(problem, launcher, shape):
+            raise KernelFault("it is still running after 10 s", "timeout")
+
+        monkeypatch.setattr(sweeping, "call_once", hang)
+        monkeypatch.setattr(sweeping, "context_broken", lambda: True)
+        (failed,) = measure_all(sweep_of("slow", "fast"))
+        assert (failed.name, failed.fatal) == ("slow", True)
 
 
 LAUNCHES = [{"dram.sum": float(n)} for n in range(3)]
@@ -96,7 +154,7 @@ class TestTheCommand:
     def test_it_prints_each_point_and_keeps_them(self, command):
         done = command(sweep_of("slow", sizes=(512,)))
         line, wrote = done.output.splitlines()
-        assert line.startswith("slow, 512×512×512 bf16: ")
+        assert line.startswith("slow, 512×512×512 bf16, cool: ")
         assert line.endswith("100 TFLOP/s, 0.125 of cuBLAS's speed")
         assert wrote.endswith("h200_gemm_rungs.json")
         (found,) = all_sweep_results("gemm_rungs")
@@ -108,6 +166,60 @@ class TestTheCommand:
         (found,) = all_sweep_results("gemm_rungs")
         assert [point.name for point in found.points] == ["slow"]
         assert not found.complete
+
+    def test_resumed_it_measures_what_its_file_lacks(self, command, monkeypatch):
+        command(sweep_of("slow", sizes=(512,)))
+        asked = []
+
+        def noted(problem, launcher, shape, regime, pairs):
+            asked.append(launcher.tflops)
+            return measured(problem, launcher, shape, regime, pairs)
+
+        monkeypatch.setattr(sweeping, "measure", noted)
+        command(sweep_of("slow", "fast", sizes=(512,)), "--resume")
+        (found,) = all_sweep_results("gemm_rungs")
+        assert (found.names, asked, found.complete) == (["slow", "fast"], [400], True)
+        command(sweep_of("slow", sizes=(512,)))
+        (found,) = all_sweep_results("gemm_rungs")
+        assert (found.names, asked) == (["slow"], [400, 100])
+
+    def test_what_it_finds_out_besides_is_a_fact_and_no_kernel_is_lost_where_that_fails(self, command):
+        command(replace(sweep_of("slow", sizes=(512,)), look=lambda: {"roof": 1}))
+        assert all_sweep_results("gemm_rungs")[0].facts == {"roof": 1}
+        command(replace(sweep_of("slow", sizes=(512,)), facts={"seed": 2}), "--resume")
+        assert all_sweep_results("gemm_rungs")[0].facts == {"roof": 1, "seed": 2}
+        done = command(replace(sweep_of("slow", sizes=(512,)), look=lambda: {}["roof"]))
+        assert "gemm_rungs: 'roof'" in done.output
+        assert all_sweep_results("gemm_rungs")[0].names == ["slow"]
+
+    def test_a_broken_context_is_left_behind_with_the_process(self, command, monkeypatch):
+        class Left(Exception):
+            """What stands in for a process that is no more."""
+
+        def leave(path, arguments):
+            raise Left(arguments[-1])
+
+        monkeypatch.setattr(os, "execv", leave)
+        monkeypatch.setattr(sweeping, "context_broken", lambda: True)
+        monkeypatch.setattr(sweeping, "call_once", lambda *_: (_ for _ in ()).throw(KernelFault("it hangs")))
+        done = command(sweep_of("slow", "fast", sizes=(512,)), "gemm_stages", "--seconds", "100")
+        first, then = str(done.exception).split("; ")
+        assert " -m tutorlib sweep gemm_rungs --resume --seconds " in first
+        assert then.endswith(" -m tutorlib sweep gemm_stages --seconds 100.0")
+        assert "slow, 512×512×512 failed: it hangs" in done.output
+        failures = read_sweep(results.sweep_file("NVIDIA H200", "gemm_rungs")).failures
+        assert [(failure.name, failure.fatal) for failure in failures] == [("slow", True)]
+
+    def test_a_sweep_has_its_own_seconds(self, command):
+        command(replace(sweep_of("slow", "fast", sizes=(512,)), seconds=0))
+        (found,) = all_sweep_results("gemm_rungs")
+        assert (found.names, found.complete) == (["slow"], False)
+
+    def test_where_nothing_can_run_nothing_is_written(self, command):
+        done = command(sweep_of("huge", smem=2**20))
+        assert done.output == "gemm_rungs: nothing that this GPU can run\n"
+        with pytest.raises(NoData):
+            all_sweep_results("gemm_rungs")
 
     def test_without_a_gpu_and_with_an_unknown_name(self, no_gpu):
         assert "There is no sweep x" in CliRunner().invoke(app, ["sweep", "x"]).output

@@ -232,22 +232,27 @@ class Block(Situation):
         self.changes += 1
 
     def arrive(self, barrier: MBarrier, times: Any = 1, expected: Any = None) -> None:
-        """expected: bytes for each arriving thread, or None."""
+        """One thread after the other. expected: bytes for each, or None."""
         me, line = self.order()
         if expected is not None:
             self.check_loader(line)
-        number = me.lanes * int(times)
-        if number > barrier.pending:
-            if me.loads and me.elected and barrier in self.full:
-                self.check_free(line, self.full.index(barrier), "the next load would overwrite")
-            raise Hazard(explain.why_too_many(me, line, barrier, number))
-        if expected is not None:
-            barrier.expect(me.lanes * int(expected))
+        if not me.elected and me.lanes > barrier.awaited:
+            raise Hazard(explain.why_not_all_lanes(me, line, barrier))
+        if barrier in self.full and not me.loads:
+            raise Hazard(f"{line}: {who([me], 'arrive')} at {barrier.name}, which is for loads: `empty` frees a stage.")
         if barrier in self.empty:
             loads = self.sent[self.empty.index(barrier)]
             reading = loads[-1] if loads and me.is_reading(loads[-1]) else None
             me.releases[barrier.name] = Release(line, reading)
-        barrier.arrive(me.name, number, me.knows)
+        for _ in range(me.lanes):
+            if int(times) > barrier.pending:
+                if barrier in self.full:
+                    self.check_free(line, self.full.index(barrier), "the next load would overwrite")
+                raise Hazard(
+                    f"{line}: {me.name} arrives too often at {barrier.name}, whose phase lacks {barrier.lacks()}."
+                )
+            barrier.expect(int(expected or 0))
+            barrier.arrive(me.name, int(times), me.knows, line)
         self.changes += 1
 
     def expect(self, barrier: MBarrier, number: Any) -> None:
@@ -287,18 +292,5 @@ class Block(Situation):
 
     def finish(self) -> None:
         """Raises Hazard where a part of the product is missing, or not there yet."""
-        for warps in self.warps:
-            if warps.group is None:
-                continue
-            if left := warps.issued[warps.retired :]:
-                covered = bool(warps.groups) and warps.groups[-1] > warps.retired
-                why = "no wait_group(0) after it" if covered else "no commit_group() after it, so no wait covers it"
-                raise Hazard(
-                    f"{left[0].line}: the loop ends while this wgmma, of K tile {left[0].load.k_tile}, may be under "
-                    f"way: {why}."
-                )
-            seen = {multiplication.load.k_tile for multiplication in warps.issued}
-            if missing := sorted(set(range(self.k_tiles)) - seen):
-                raise Hazard(
-                    f"K tile {missing[0]} is never multiplied by {warps.name}; all {self.k_tiles} are to be summed."
-                )
+        if unfinished := explain.unfinished(self):
+            raise Hazard(unfinished)

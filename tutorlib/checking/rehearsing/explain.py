@@ -31,8 +31,8 @@ def why_not_free(now: Situation, me: Warps, line: CallSite, overwrites: str, old
             f"{why_passed(wait)}; K tile {old.k_tile} is read when phase {old.turn % 2} is complete."
         )
     return (
-        f"{what}: phase {old.turn % 2} of {barrier.name} was complete too early, with arrivals "
-        f"{barrier.came(old.turn)}; it takes one of each warp that reads the stage."
+        f"{barrier.phases[old.turn].line}: phase {old.turn % 2} of {barrier.name} is complete too early, with arrivals "
+        f"{barrier.came(old.turn)}; it takes one of each warp that reads the stage. Then {what}."
     )
 
 
@@ -53,23 +53,23 @@ def why_not_there(now: Situation, me: Warps, line: CallSite, stage: int) -> str:
             f"{why_passed(wait)}; the tile is there when phase {turn % 2} is complete."
         )
     return (
-        f"{what}: phase {turn % 2} of {barrier.name} was complete too early, when "
-        f"{barrier.phases[turn].expected:,} bytes were expected; the loads of a stage have {STAGE_BYTES:,}. "
-        "The arrival must come with expect_tx, or after it."
+        f"{barrier.phases[turn].line}: phase {turn % 2} of {barrier.name} is complete too early, when "
+        f"{barrier.phases[turn].expected:,} bytes are expected; the loads of a stage have {STAGE_BYTES:,}, and the "
+        f"arrival must come with expect_tx, or after it. Then {what}."
     )
 
 
 def why_passed(wait: Wait) -> str:
+    """How a wait that ended before its time came to end."""
     if wait.complete == 0:
         return "at once (a fresh mbarrier counts phase 1 as complete)"
-    return (
-        f"at once (the phase {wait.parity} before was complete)"
-        if wait.at_once
-        else f"with the phase {wait.parity} before"
-    )
+    if wait.at_once:
+        return f"at once (the phase {wait.parity} before was complete)"
+    return f"with the phase {wait.parity} before"
 
 
 def why_twice(me: Warps, line: CallSite, load: Load) -> str:
+    """Which wait let a tile be read again."""
     wait = me.waits.get(f"full[{load.stage}]")
     earlier = [multiplication for multiplication in me.issued if multiplication.load is load][-1]
     why = ""
@@ -86,18 +86,11 @@ def why_not_first(me: Warps, line: CallSite, load: Load) -> str:
     return f"{line}: `first` at K tile {load.k_tile} forgets the sums of K tile {lost}."
 
 
-def why_too_many(me: Warps, line: CallSite, barrier: MBarrier, number: int) -> str:
-    """Why so many arrivals end phases too early."""
-    if not me.elected:
-        return (
-            f"{line}: {barrier.name} awaits {count(barrier.awaited, 'arrival')} in a phase, and all {LANES} lanes of a "
-            f"warp arrive, {number} threads of {me.name}: inside elect_one() it is one of each warp."
-        )
-    if barrier.name.startswith("full") and not me.loads:
-        return f"{line}: {who([me], 'arrive')} at {barrier.name}, which is for loads; a stage is freed at `empty`."
+def why_not_all_lanes(me: Warps, line: CallSite, barrier: MBarrier) -> str:
+    """Where elect_one() is missing."""
     return (
-        f"{line}: {barrier.name} awaits {count(barrier.awaited, 'arrival')} in a phase; it has had "
-        f"{barrier.awaited - barrier.pending} and gets {number} more of {me.name}, so a phase ends too early."
+        f"{line}: {barrier.name} awaits {count(barrier.awaited, 'arrival')} in a phase, and all {LANES} lanes of a "
+        f"warp arrive, {me.lanes} threads of {me.name}: inside elect_one() it is one of each warp."
     )
 
 
@@ -143,12 +136,33 @@ def ordinal(number: int) -> str:
 
 
 def unexpected(now: Situation) -> list[str]:
-    """Bytes that came where nobody expects them, or are expected where none come."""
-    lines = []
+    """Bytes that came where nobody expects them, or are expected where none come; stages that were freed too early."""
+    lines = [
+        f"{release.line}: {who([warps], 'free')} stage {release.reading.stage}, where the wgmma of K tile "
+        f"{release.reading.k_tile} is under way."
+        for warps in now.warps
+        for release in warps.releases.values()
+        if release.reading
+    ]
     for barrier in now.full:
-        if (barrier.bytes < 0 and barrier.pending == 0) or (barrier.bytes < 0 and barrier.pending == barrier.awaited):
+        if barrier.bytes < 0:
             lines.append(f"{-barrier.bytes:,} bytes that nobody expects have landed at {barrier.name}.")
     for barrier in now.empty:
         if barrier.bytes > 0:
             lines.append(f"{barrier.name} expects {barrier.bytes:,} bytes, but loads land at `full`.")
     return lines
+
+
+def unfinished(now: Situation) -> str:
+    """What the product lacks at the end, or ""."""
+    for warps in now.warps:
+        if left := warps.issued[warps.retired :]:
+            covered = bool(warps.groups) and warps.groups[-1] > warps.retired
+            why = "no wait_group(0) after it" if covered else "no commit_group() after it, so no wait covers it"
+            tile = left[0].load.k_tile
+            return f"{left[0].line}: the loop ends while this wgmma, of K tile {tile}, may be under way: {why}."
+        seen = {multiplication.load.k_tile for multiplication in warps.issued}
+        if warps.group is not None and len(seen) < now.k_tiles:
+            tile = min(set(range(now.k_tiles)) - seen)
+            return f"K tile {tile} is never multiplied by warpgroup {warps.group}; all {now.k_tiles} are to be summed."
+    return ""

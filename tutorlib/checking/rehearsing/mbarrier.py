@@ -3,16 +3,18 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from tutorlib.checking.rehearsing.plain import CallSite
 from tutorlib.problems.wrong import count
 
 
 @dataclass
 class Phase:
-    """What came in a phase. arrivals: by name of who arrived. expected, landed: bytes."""
+    """What came in a phase. arrivals: by name of who arrived. expected, landed: bytes. line: of the last arrival."""
 
     arrivals: dict[str, int] = field(default_factory=dict)
     expected: int = 0
     landed: int = 0
+    line: CallSite | None = None
 
 
 @dataclass(eq=False)
@@ -49,10 +51,11 @@ class MBarrier:
         self.phases[-1].expected += number
         self.bytes += number
 
-    def arrive(self, who: str, number: int, knows: set[Any]) -> None:
+    def arrive(self, who: str, number: int, knows: set[Any], line: CallSite) -> None:
         """`number` is at most what is pending."""
-        arrivals = self.phases[-1].arrivals
-        arrivals[who] = arrivals.get(who, 0) + number
+        phase = self.phases[-1]
+        phase.arrivals[who] = phase.arrivals.get(who, 0) + number
+        phase.line = line
         self.pending -= number
         self.gathered |= knows
         self.settle()

@@ -9,6 +9,8 @@ from types import FrameType, FunctionType
 from typing import Any, NamedTuple
 from unittest import mock
 
+from tutorlib.compiling.errors import is_readers
+
 HERE = str(Path(__file__).parent)
 
 
@@ -24,6 +26,8 @@ class CallSite(NamedTuple):
 
     def __str__(self) -> str:
         text = linecache.getline(self.file, self.number).strip()
+        if not is_readers(self.file):
+            return f"the course's `{text}`"
         return f"line {self.number}, `{text}`" if text else f"line {self.number}"
 
 

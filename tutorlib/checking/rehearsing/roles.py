@@ -11,6 +11,7 @@ from tutorlib.checking.rehearsing.block import Block, Landing, Order
 from tutorlib.checking.rehearsing.cast import STAGE_BYTES, Warps
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.plain import Hazard, as_written, calling_line, instead_of, plain_loops
+from tutorlib.checking.rehearsing.states import PLAIN_STATE, call_helper
 
 SEEDS = range(3)
 
@@ -99,26 +100,11 @@ class RehearsedSteps:
         self.block.multiply(stage, first)
 
 
-def move(state: Any, count: Any) -> None:
-    """A PipelineState goes on by so many stages."""
-    rounds, state._index = divmod(int(state._index) + int(count), state._stages)
-    state._phase = int(state._phase) ^ (rounds & 1)
-    state._count = int(state._count) + int(count)
+def stand_ins(block: Block, notes: list[str]) -> list[tuple[Any, dict[str, Any]]]:
+    """What takes the place of the DSL's synchronisation, by module.
 
-
-# PipelineState's methods, on numbers of Python.
-PLAIN_STATE: dict[str, Any] = {
-    "index": property(lambda state: int(state._index)),
-    "count": property(lambda state: int(state._count)),
-    "phase": property(lambda state: int(state._phase)),
-    "clone": lambda state: type(state)(state._stages, state._count, state._index, state._phase),
-    "advance": lambda state, count=1: move(state, count),
-    "reverse": lambda state: move(state, -1),
-}
-
-
-def stand_ins(block: Block) -> list[tuple[Any, dict[str, Any]]]:
-    """What takes the place of the DSL's synchronisation, by module."""
+    notes: gets what a hazard may come from that the orders do not show.
+    """
     import cutlass
     from cutlass import cute
     from cutlass.base_dsl.dsl import BaseDSL
@@ -171,7 +157,7 @@ def stand_ins(block: Block) -> list[tuple[Any, dict[str, Any]]]:
         (warpgroup, groups),
         (cutlass, plain_loops()),
         (PipelineState, PLAIN_STATE),
-        (BaseDSL, {"_func": lambda dsl, helper, *args, **kwargs: as_written(helper)(*args, **kwargs)}),
+        (BaseDSL, {"_func": lambda dsl, helper, *args, **kwargs: call_helper(notes, helper, *args, **kwargs)}),
     ]
 
 
@@ -222,7 +208,11 @@ def rehearse_once(roles: Sequence[LoopRole], k_tiles: int, stages: int, order: I
     block = Block(k_tiles, stages, cast, order.choose, order.landing, order.some)
     for warps, role in zip(cast, roles, strict=True):
         warps.plays = partial(as_written(role.loop), RehearsedSteps(block, role.loads))
-    with instead_of(stand_ins(block), *(role.loop for role in roles)):
-        block.turns.play(cast)
-    block.finish()
+    notes: list[str] = []
+    try:
+        with instead_of(stand_ins(block, notes), *(role.loop for role in roles)):
+            block.turns.play(cast)
+        block.finish()
+    except Hazard as hazard:
+        raise Hazard("\n".join((str(hazard), *dict.fromkeys(notes)))) from None
     return block

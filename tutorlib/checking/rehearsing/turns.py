@@ -64,16 +64,22 @@ class Turns:
             thread.start()
         self.running = self.next()
         self.running.turn.release()
-        seen = -1
-        while not self.curtain.acquire(timeout=PATIENCE):
-            if self.orders == seen:
-                self.end(Hazard("the loop does not end: it goes round without giving an order."))
-                stop(threads[actors.index(self.running)])
-            seen = self.orders
+        try:
+            self.await_end(threads)
+        finally:
+            self.end(None)
         for thread in threads:
             thread.join(timeout=1)
         if self.error:
             raise self.error
+
+    def await_end(self, threads: list[Thread]) -> None:
+        seen = -1
+        while not self.curtain.acquire(timeout=PATIENCE):
+            if self.orders == seen:
+                self.end(Hazard("the loop does not end: it goes round without giving an order."))
+                stop(threads[self.actors.index(self.running)])
+            seen = self.orders
 
     def act(self, actor: Any) -> None:
         actor.turn.acquire()

@@ -13,16 +13,19 @@ from dataclasses import dataclass
 import cutlass
 from cuda.bindings.driver import CUstream
 from cutlass import Float32, Int32, cute
+from cutlass.cute.nvgpu import warpgroup
 from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
 
 from tutorlib.kernels.hopper.config import MMA_M, SMEM_ALIGNMENT, HopperConfig
 from tutorlib.kernels.hopper.epilogue import Finish, Partials, make_stores
-from tutorlib.kernels.hopper.gemm import Multiply, make_multiply, produce
+from tutorlib.kernels.hopper.gemm import Multiply, make_multiply, pass_turn, produce, take_turn
 from tutorlib.kernels.hopper.layouts import DTYPES, make_load, make_mma, make_store, stage_layout, store_layout
 from tutorlib.kernels.hopper.pipeline import Here, Loads, locate, make_operand, make_ring, start
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule, make_plan
 from tutorlib.kernels.hopper.timeline import Did, make_trace
+
+LANES = 32  # of a warp
 
 
 @dataclass(frozen=True)
@@ -38,15 +41,21 @@ class ScaledMultiply:
     sX: cute.Tensor
     mW: cute.Tensor
     me: Here
+    turns: int
 
     @cute.jit
     def step(self, state: PipelineState, weight: Float32) -> None:
         """As soon as the stage is full, multiply it and add it to the sums."""
-        multiply = self.multiply
-        multiply.step(state, True)
+        multiply, turns = self.multiply, self.turns
+        if cutlass.const_expr(turns > 0):
+            take_turn(self.me.group)
+        multiply.step(state, True, turns)
         scales = cute.make_rmem_tensor((2, cute.size(self.sX, mode=[2])), Float32)
         cute.autovec_copy(self.sX[None, self.me.thread % 4, None, state.index], scales)
         scales.store(scales.load() * weight)
+        if cutlass.const_expr(turns > 0):
+            warpgroup.wait_group(turns - 1)
+            pass_turn(self.me.group)
         multiply.retire(0, state)
         for_both_rows = cute.make_layout(((2, 2, scales.shape[1]), 1, 1), stride=((1, 0, 2), 0, 0))
         scaled = multiply.tCrC.load() * cute.make_tensor(scales.iterator, for_both_rows).load()
@@ -54,14 +63,15 @@ class ScaledMultiply:
 
     @cute.jit
     def tile(self, row: Int32, k_begin: Int32, k_end: Int32, state: PipelineState) -> PipelineState:
-        """Every K block of a tile; a block's weight is on its way while the one before it is multiplied."""
+        """Every K block of a tile. A warp's lanes hold the weights of 32 of them."""
         row = cutlass.min(row, self.mW.shape[0] - 1)
         self.sums.fill(0.0)
-        weight = self.mW[row, k_begin]
-        for k_tile in cutlass.range(k_begin + 1, k_end + 1, unroll=1):
-            next_weight = self.mW[row, cutlass.min(k_tile, k_end - 1)]
-            self.step(state, weight)
-            weight = next_weight
+        lane, weights = cute.arch.lane_idx(), Float32(0.0)
+        for k_tile in cutlass.range(k_begin, k_end, unroll=1):
+            turn = (k_tile - k_begin) % LANES
+            if turn == 0:
+                weights = self.mW[row, cutlass.min(k_tile + lane, k_end - 1)]
+            self.step(state, cute.arch.shuffle_sync(weights, turn))
             state.advance()
         return state
 
@@ -69,6 +79,9 @@ class ScaledMultiply:
 @cute.jit
 def consume_scaled(schedule: Schedule, multiply: ScaledMultiply, finish: Finish, config: cutlass.Constexpr) -> None:
     state = make_pipeline_state(PipelineUserType.Consumer, config.ab_stages)
+    if cutlass.const_expr(config.turns > 0):
+        if schedule.me.group == 1:
+            pass_turn(schedule.me.group)
     for number in cutlass.range(schedule.items(), unroll=1):
         place, k_begin, k_end = schedule.item(number)
         state = multiply.tile(schedule.block_tile(place)[0], k_begin, k_end, state)
@@ -125,9 +138,9 @@ def scaled_kernel(
     loads = Loads(operands, config.stage_bytes, ring, trace)
     multiply = make_multiply(tiled_mma, sB, sA, ring, trace, me, config)
     sX = cute.make_tensor(
-        sS.iterator, cute.make_layout((2, 4, columns // 8, config.ab_stages), stride=(1, 2, 8, columns))
+        sS.iterator, cute.make_layout((2, 4, columns // 8, config.ab_stages), stride=(1, 2, 8, config.scale_columns))
     )
-    scaled = ScaledMultiply(multiply, cute.make_fragment_like(multiply.tCrC), sX, mW, me)
+    scaled = ScaledMultiply(multiply, cute.make_fragment_like(multiply.tCrC), sX, mW, me, config.turns)
     stores = make_stores(tma_c, mC, sC, store_mma, me, config)
     partials = Partials(sums, flags, me, config) if config.shares_tiles else None
     finish = Finish(stores, partials, None, config)
@@ -164,7 +177,7 @@ def make_scaled_gemm(config: HopperConfig) -> Callable[..., None]:
         rows, columns, block = config.tile
         cluster_m, cluster_n = config.cluster
         layout_w, layout_x = stage_layout(rows, config), stage_layout(columns, config)
-        layout_s = cute.make_layout((columns, 1, config.ab_stages), stride=(1, 0, columns))
+        layout_s = cute.make_layout((columns, 1, config.ab_stages), stride=(1, 0, config.scale_columns))
         tma_w, mB = make_load(b, layout_w, cluster_n)
         tma_x, mA = make_load(a, layout_x, cluster_m)
         tma_s, mS = make_load(scale_a, layout_s, cluster_m)

@@ -1,32 +1,58 @@
 """Which configuration for which shape: the least time by a small model of the machine, for every candidate.
 
-The constants are per SM and of the clock that it keeps under load. (To come: the command that fits them.)
+The model's constants stand in constants.json, which `python -m tutorlib.kernels.hopper.fit` writes from measurements.
 """
 
+import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 from tutorlib.kernels.hopper.config import BYTES, MIN_SHARED_K_TILES, MMA_M, ConfigError, HopperConfig
 
-CLOCK = 1_750.0  # cycles in a µs
+FILE = Path(__file__).with_name("constants.json")
 SMEM_BYTES = 128.0  # in a cycle, read or written
-L2_BYTES = 46.0  # in a cycle, towards one SM while all want as much
-HBM_BYTES = 4.2e6  # in a µs, for the whole GPU
-MMA_EFFICIENCY = 0.92  # of the tensor cores' rate, where nothing else limits
-START = 3.5  # µs from launch to the first multiplication
-STORE_CYCLES = 900.0  # from the last multiplication of a tile of 128 × 256 to the next tile's first
-DEFERRED_CYCLES = 350.0  # the same where stores are deferred
-FINISH = 1.5  # µs from a block's last store to the kernel's end
-SHARE_CYCLES = 3_000.0  # to give a tile of 128 × 256 away and add it
-LAUNCH_SPREAD = 0.2  # µs more for every further block that an SM starts
+SHARPNESS = 8  # of the step from one limit to another: where two are close, both cost
+AREA = 128 * 256  # elements of the tile of C that the constants are for
+TMA_BYTES = 16  # that the rows of a matrix must be multiples of
 
-TILES = (
-    (128, 256), (256, 128), (128, 192), (256, 192), (192, 128), (128, 160), (128, 128), (64, 256), (128, 96), (64, 192),
-    (64, 128), (128, 64), (64, 96), (64, 64), (64, 32),
-)  # fmt: skip
+
+class ShapeError(ValueError):
+    """A GEMM that TMA cannot load or store. The message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What the model takes from measurements; cycles and bytes are an SM's.
+
+    clock: cycles in a µs under load. l2_bytes: in a cycle, while all SMs want as much. hbm_bytes: of the GPU in a µs.
+    mma_efficiency: of the tensor cores' rate, where nothing else limits.
+    start: µs from launch to the first multiplication and from the last store to the kernel's end.
+    store: cycles from a tile's last multiplication to the next tile's first; deferred: the same where stores are
+        deferred. share: cycles to give a tile's sums away and add them.
+    """
+
+    clock: float
+    l2_bytes: float
+    hbm_bytes: float
+    mma_efficiency: float
+    start: float
+    store: float
+    deferred: float
+    share: float
+
+
+@cache
+def fitted() -> Constants:
+    """The constants of constants.json."""
+    return Constants(**json.loads(FILE.read_text(encoding="utf-8"))["constants"])
+
+
+TILES = tuple((m, n) for m in (64, 128, 192, 256) for n in range(32, 257, 16) if m * n <= 256 * 192)  # M, N
 CLUSTERS = ((1, 1), (2, 1), (1, 2))
 SPLITS = (2, 3, 4, 5, 6, 8, 12, 16)
 
@@ -41,6 +67,7 @@ def _candidates(dtype: str) -> Iterator[HopperConfig]:
     for (m, n), cluster, transposed in product(TILES, CLUSTERS, (False, True)):
         tile = m, n, 128 // BYTES[dtype]
         base: dict[str, Any] = {"tile": tile, "cluster": cluster, "transposed": transposed, "dtype": dtype}
+        base |= {"zigzag": True, "polls": True}  # a little faster wherever measured, and never slower
         ways: list[dict[str, Any]] = [{"stream_k": True}, {}]
         ways += [{"persistent": False, "split_k": split} for split in SPLITS]
         ways += [{"schedule": "pingpong"}, {"schedule": "pingpong", "stream_k": True}]
@@ -55,40 +82,57 @@ def _candidates(dtype: str) -> Iterator[HopperConfig]:
                     pass
 
 
-def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132) -> float:
-    """Estimated µs of a GEMM."""
+def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants: Constants | None = None) -> float:
+    """Estimated µs of a GEMM on a GPU with so many SMs, which divide themselves into clusters without rest."""
+    known = constants or fitted()
     if config.transposed:
         m, n = n, m
     (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
     bytes_ = BYTES[config.dtype]
     row = tile_k * bytes_
-    mma = tile_m / MMA_M * tile_n / 2 * row / 32 / MMA_EFFICIENCY
+    mma = tile_m / MMA_M * tile_n / 2 * row / 32 / known.mma_efficiency
     smem = (tile_m / MMA_M * (MMA_M + tile_n) + tile_m + tile_n) * row / SMEM_BYTES
-    l2 = (tile_m / cluster_n + tile_n / cluster_m) * row / L2_BYTES
-    step = max(mma, smem, l2)  # cycles of a K tile
-    area = tile_m * tile_n / (128 * 256)
-    store = 0.0 if config.schedule == "pingpong" else DEFERRED_CYCLES if config.defer_stores else STORE_CYCLES
+    l2 = (tile_m / cluster_n + tile_n / cluster_m) * row / known.l2_bytes
+    step = sum(limit**SHARPNESS for limit in (mma, smem, l2)) ** (1 / SHARPNESS)  # cycles of a K tile
+    area = tile_m * tile_n / AREA
+    store = 0.0 if config.schedule == "pingpong" else known.deferred if config.defer_stores else known.store
     tiles = ceil(m / (tile_m * cluster_m)) * ceil(n / (tile_n * cluster_n))
     k_tiles, clusters = ceil(k / tile_k), sms // config.cluster_size
     if config.split_k > 1:
         if k_tiles < MIN_SHARED_K_TILES * config.split_k:
             return float("inf")
         waves = ceil(tiles * config.split_k / clusters)
-        busy = waves * ceil(k_tiles / config.split_k) * step + SHARE_CYCLES * area * (config.split_k + 1) / 2
-        busy += (waves - 1) * STORE_CYCLES * area
+        busy = waves * ceil(k_tiles / config.split_k) * step + known.share * area * (config.split_k + 1) / 2
+        busy += (waves - 1) * known.store * area
     elif config.stream_k:
         clusters = max(min(clusters, tiles * k_tiles // MIN_SHARED_K_TILES), 1)
         busy = tiles * k_tiles / clusters * step + tiles / clusters * store * area
         if tiles % clusters:
-            busy += SHARE_CYCLES * area * max(1.0, clusters / tiles)
+            busy += known.share * area * max(1.0, clusters / tiles)
     else:
         waves = ceil(tiles / clusters)
         busy = waves * (k_tiles * step + store * area)
-    hbm = ((m + n) * k * bytes_ + m * n * 2) / HBM_BYTES
-    return START + max(busy / CLOCK, hbm) + FINISH * area + STORE_CYCLES * area / CLOCK
+    hbm = ((m + n) * k * bytes_ + m * n * 2) / known.hbm_bytes
+    return known.start + max(busy / known.clock, hbm) + known.store / known.clock * area
+
+
+def shape_problem(m: int, n: int, k: int, dtype: str = "bf16") -> str | None:
+    """Why TMA cannot take A (M, K), B (N, K) and C (M, N), all with contiguous rows; None where it can."""
+    if min(m, n, k) < 1:
+        return f"M, N, K = {m}, {n}, {k}: there is nothing to multiply"
+    for name, columns, bytes_ in (("K", k, BYTES[dtype]), ("N", n, 2)):
+        if columns * bytes_ % TMA_BYTES:
+            unit = TMA_BYTES // bytes_
+            return (
+                f"{name} = {columns}: a row of {columns * bytes_} bytes, and TMA takes multiples of {TMA_BYTES}; "
+                f"pad {name} with zeros to {ceil(columns / unit) * unit}"
+            )
+    return None
 
 
 @cache
 def choose(m: int, n: int, k: int, sms: int = 132, dtype: str = "bf16") -> HopperConfig:
-    """The candidate that should be fastest."""
+    """The candidate that should be fastest. Raises ShapeError."""
+    if problem := shape_problem(m, n, k, dtype):
+        raise ShapeError(problem)
     return min(candidates(dtype), key=lambda config: cost(config, m, n, k, sms))

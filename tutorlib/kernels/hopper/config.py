@@ -8,6 +8,7 @@ SMEM_PER_SM = 233_472  # bytes
 SMEM_RESERVED = 1_024  # of each block's share, for the system
 TRACE_BYTES = 16  # a count for each role
 SMEM_ALIGNMENT = 1_024  # a swizzle pattern of 8 rows × 128 bytes begins at multiples of itself
+SCALES_ALIGNED = 32  # fp32 scales in the 128 bytes that TMA's addresses in shared memory are multiples of
 REGISTERS_PER_SM = 65_536
 REGISTERS_BESIDE_RESULTS = 26  # addresses, counters and one row of results on its way out
 WARPGROUP = 128  # threads
@@ -36,6 +37,8 @@ class HopperConfig:
     persistent: as many blocks as the GPU holds, each takes tile after tile; else one block for each tile.
     raster: direction in which tiles follow one another, inside a band that is `group` cluster tiles wide;
         snake: every other band is walked backwards. zigzag: so is K in every other tile, while L2 holds its end.
+    stagger: K tiles by which a cluster's tile begins later along K than the one above it (M) and the one to its left
+        (N), wrapping round, so that neighbours do not ask L2 for the same lines at the same time.
     split_k: blocks that share a tile's K. stream_k: all blocks share the tiles of the last, partly filled wave.
     defer_stores: a tile's results wait in registers until the next tile's multiplication is under way.
     lag: K tiles by which the other warpgroups of a tile begin later than the first, so that not all stop at once.
@@ -48,6 +51,8 @@ class HopperConfig:
     dtype: of A and B; C is bf16 where they are e4m3.
     scaled: C is multiplied by a scale of A and one of B.
     block_scaled: every 128 of K have scales of their own, one for each column and one for 128 rows of C; see fp8.py.
+    turns: with block scales, the warpgroups use the tensor cores one after the other, so that one adds while the other
+        multiplies. The other's turn begins, 1: when all wgmmas of a K tile are done, 2: when all but one are.
     trace: every role writes down what it did when; see timeline.py.
     """
 
@@ -62,6 +67,7 @@ class HopperConfig:
     group: int = 8
     snake: bool = False
     zigzag: bool = False
+    stagger: tuple[int, int] = (0, 0)
     split_k: int = 1
     stream_k: bool = False
     defer_stores: bool = False
@@ -78,6 +84,7 @@ class HopperConfig:
     dtype: Literal["bf16", "fp16", "e4m3"] = "bf16"
     scaled: bool = False
     block_scaled: bool = False
+    turns: int = 0
     trace: bool = False
 
     def __post_init__(self) -> None:
@@ -138,6 +145,17 @@ class HopperConfig:
         return (m + n) * k * BYTES[self.dtype] + self.block_scaled * n * 4
 
     @property
+    def scale_columns(self) -> int:
+        """Elements from one stage's column scales to the next's: TMA writes to multiples of 128 bytes."""
+        return -(-self.tile[1] // SCALES_ALIGNED) * SCALES_ALIGNED
+
+    @property
+    def stage_room(self) -> int:
+        """Bytes of shared memory for a stage and its two mbarriers."""
+        padding = (self.scale_columns - self.tile[1]) * 4 if self.block_scaled else 0
+        return self.stage_bytes + padding + 16
+
+    @property
     def store_stage_bytes(self) -> int:
         return self.mma_warpgroups * MMA_M * self.store_columns * 2
 
@@ -151,16 +169,16 @@ class HopperConfig:
         """Stages of A and B; each also needs two mbarriers of 8 bytes."""
         stores = self.store_stages or min(2, self.store_steps)
         room = self.room - stores * self.store_stage_bytes - TRACE_BYTES * self.trace
-        return self.stages or room // (self.stage_bytes + 16)
+        return self.stages or room // self.stage_room
 
     @property
     def store_buffers(self) -> int:
-        left = self.room - self.ab_stages * (self.stage_bytes + 16) - TRACE_BYTES * self.trace
+        left = self.room - self.ab_stages * self.stage_room - TRACE_BYTES * self.trace
         return self.store_stages or max(1, min(left // self.store_stage_bytes, self.store_steps))
 
     @property
     def smem_bytes(self) -> int:
-        stages = self.ab_stages * (self.stage_bytes + 16) + self.store_buffers * self.store_stage_bytes
+        stages = self.ab_stages * self.stage_room + self.store_buffers * self.store_stage_bytes
         return stages + TRACE_BYTES * self.trace
 
     @property
@@ -237,10 +255,18 @@ class HopperConfig:
             yield from self.broken_register_rules()
         if self.block_scaled and (m, k, self.dtype, warpgroups) != (128, 128, "e4m3", 2):
             yield "block_scaled: a tile is 128 rows of e4m3 on 2 warpgroups, and a K tile 128, as the blocks are"
-        if self.zigzag and (self.block_scaled or self.schedule == "plain"):
-            yield "zigzag: only a producer of its own can take K backwards, and block scales need it forwards"
+        if self.block_scaled and (self.zigzag or any(self.stagger)):
+            yield "block_scaled: K is taken from its beginning to its end, without zigzag or stagger"
+        if min(self.stagger) < 0:
+            yield f"stagger = {self.stagger}: K tiles by which a tile begins later, none or more"
         if self.block_scaled and (self.scaled or self.schedule != "cooperative" or self.defer_stores or self.lag):
             yield "block_scaled: cooperative warpgroups that neither defer stores nor lag, and no other scales"
+        if self.block_scaled and n % (SCALES_ALIGNED * self.cluster[0]) and self.cluster[0] > 1:
+            yield f"block_scaled: {self.cluster[0]} blocks must each load multiples of {SCALES_ALIGNED} of {n} scales"
+        if self.turns not in (0, 1, 2):
+            yield f"turns = {self.turns}: 0 for none, 1 for turns after all wgmmas of a K tile, 2 for all but one"
+        if self.turns and not self.block_scaled:
+            yield "turns: only with block scales has a warpgroup something else to do meanwhile"
         if self.group < 1:
             yield f"group = {self.group}: a band is at least one tile wide"
         if self.split_k < 1 or (self.split_k > 1 and (self.stream_k or self.persistent)):

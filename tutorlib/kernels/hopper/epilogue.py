@@ -12,7 +12,7 @@ from tutorlib.kernels.hopper.layouts import DTYPES
 from tutorlib.kernels.hopper.pipeline import Here
 from tutorlib.kernels.hopper.scheduler import Schedule
 
-FOURS_AT_A_TIME = 8  # 16-byte loads of a thread under way: more would take registers that the sums need; 2ⁿ
+FOURS_AT_A_TIME = 16  # 16-byte loads of a thread under way, half as many where sums take most registers; 2ⁿ
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Partials:
             given = cute.arch.make_warp_uniform(cute.arch.load(flag, Int32, sem="acquire", scope="gpu"))
         cute.arch.sync_warp()
         mine = cute.make_tensor(tCrC.iterator, cute.make_layout(sums.shape))
-        fours = gcd(sums.shape[1], FOURS_AT_A_TIME)
+        fours = gcd(sums.shape[1], FOURS_AT_A_TIME if self.config.accumulators <= 128 else FOURS_AT_A_TIME // 2)
         for number in cutlass.range_constexpr(sums.shape[1] // fours):
             others = cute.make_rmem_tensor((4, fours), Float32)
             cute.autovec_copy(cute.local_tile(sums, (4, fours), (0, number)), others)

@@ -42,7 +42,7 @@ class Multiply:
     trace: Trace
 
     @cute.jit
-    def step(self, state: PipelineState, first: cutlass.Constexpr) -> None:
+    def step(self, state: PipelineState, first: cutlass.Constexpr, groups: cutlass.Constexpr = 1) -> None:
         """As soon as the stage is full, start multiplying it; the first step of a tile forgets the old sums."""
         self.ring.wait_full(state.index, state.phase)
         self.trace.stamp(Did.SEE_FULL, state.count)
@@ -50,6 +50,8 @@ class Multiply:
         for k_block in cutlass.range_constexpr(cute.size(self.tCrA, mode=[2])):
             self.tiled_mma.set(warpgroup.Field.ACCUMULATE, not first or k_block > 0)
             a, b = self.tCrA[None, None, k_block, state.index], self.tCrB[None, None, k_block, state.index]
+            if cutlass.const_expr(groups == 2 and k_block == cute.size(self.tCrA, mode=[2]) - 1):
+                warpgroup.commit_group()
             cute.gemm(self.tiled_mma, self.tCrC, a, b, self.tCrC)
         warpgroup.commit_group()
         self.trace.stamp(Did.ISSUE_MMA, state.count)
@@ -101,7 +103,7 @@ def produce(schedule: Schedule, loads: Loads, config: cutlass.Constexpr) -> None
         k_tile, k_step = schedule.first_k_tile(number)
         for _ in cutlass.range(k_end - k_begin, unroll=1):
             loads.issue(tile, k_tile, state.index, state.phase)
-            k_tile += k_step
+            k_tile = schedule.next_k_tile(number, k_tile, k_step)
             state.advance()
     loads.finish(state)
 
@@ -160,10 +162,12 @@ def multiply_and_load(
     for number in cutlass.range(schedule.items(), unroll=1):
         place, k_begin, k_end = schedule.item(number)
         tile = schedule.block_tile(place)
+        coming, k_step = schedule.first_k_tile(number)
         if loads_too:
             free = state.clone()
-            for k_tile in cutlass.range(k_begin, cutlass.min(k_begin + config.ab_stages, k_end), unroll=1):
-                loads.issue(tile, k_tile, free.index, free.phase ^ 1)
+            for _ in cutlass.range(cutlass.min(config.ab_stages, k_end - k_begin), unroll=1):
+                loads.issue(tile, coming, free.index, free.phase ^ 1)
+                coming = schedule.next_k_tile(number, coming, k_step)
                 free.advance()
         multiply.step(state, True)
         under_way = state.clone()
@@ -172,7 +176,8 @@ def multiply_and_load(
             multiply.step(state, False)
             multiply.retire(1, under_way)
             if loads_too and k_tile < k_end:
-                loads.issue(tile, k_tile, under_way.index, under_way.phase)
+                loads.issue(tile, coming, under_way.index, under_way.phase)
+                coming = schedule.next_k_tile(number, coming, k_step)
             under_way = state.clone()
             state.advance()
         multiply.retire(0, under_way)

@@ -1,4 +1,4 @@
-"""gemm(a, b): chooses a configuration, compiles it once, and launches it on torch tensors.
+"""gemm(a, b, c): chooses a configuration, compiles it once, and launches it on torch tensors.
 
 With apache-tvm-ffi installed a launch costs the host a few µs; without it the tensors go through DLPack, about 40 µs.
 """
@@ -6,6 +6,7 @@ With apache-tvm-ffi installed a launch costs the host a few µs; without it the 
 import importlib.util
 from collections.abc import Callable
 from functools import cache
+from math import ceil, log2
 from typing import Any
 
 import cutlass
@@ -14,15 +15,16 @@ from cutlass import Int32, cute
 from cutlass.cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_stream
 
 from tutorlib.kernels.hopper.block_scaled import make_scaled_gemm
-from tutorlib.kernels.hopper.choose import choose
+from tutorlib.kernels.hopper.choose import ShapeError, choose, shape_problem
 from tutorlib.kernels.hopper.config import BYTES, WARPGROUP, HopperConfig
 from tutorlib.kernels.hopper.gemm import make_gemm
+from tutorlib.kernels.hopper.inputs import Kind, address_problem, kind_of, name_of_dtype, problem_of
 from tutorlib.kernels.hopper.layouts import DTYPES
 from tutorlib.kernels.hopper.timeline import EVENTS
 
 ARCH = "sm_90a"
+HOPPER = (9, 0)  # its compute capability
 TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "e4m3": torch.float8_e4m3fn}
-NAMES = {dtype: name for name, dtype in TORCH.items()}
 TVM_FFI = importlib.util.find_spec("tvm_ffi") is not None
 
 
@@ -78,8 +80,15 @@ def scratch(config: HopperConfig, m: int, n: int, clusters: int) -> tuple[torch.
         )
         clusters = along * across * config.split_k
     blocks, warps = clusters * config.cluster_size, config.tile_warpgroups * WARPGROUP // 32
-    sums = torch.empty(blocks * config.tile[0] * config.tile[1], dtype=torch.float32, device="cuda")
-    return sums, torch.zeros(blocks * warps, dtype=torch.int32, device="cuda")
+    stream = torch.cuda.current_stream().cuda_stream
+    return room(stream, ceil(log2(blocks * config.tile[0] * config.tile[1])), ceil(log2(blocks * warps)))
+
+
+@cache
+def room(stream: int, log_sums: int, log_flags: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """2^log_sums floats and 2^log_flags zeroed flags for whatever runs on a stream: kernels leave the flags zeroed."""
+    sums = torch.empty(1 << log_sums, dtype=torch.float32, device="cuda")
+    return sums, torch.zeros(1 << log_flags, dtype=torch.int32, device="cuda")
 
 
 def dlpack(tensor: torch.Tensor) -> cute.Tensor:
@@ -97,13 +106,13 @@ def trace_buffer(config: HopperConfig, blocks: int = 132) -> torch.Tensor:
 
 
 def launcher(config: HopperConfig, m: int, n: int, k: int, events: torch.Tensor | None = None) -> Callable[..., None]:
-    """launch(a, b, c, scale_a=None, scale_b=None) of this configuration for C (m, n) and K = k; one stream at a time.
+    """launch(a, b, c, scale_a=None, scale_b=None) of this configuration for C (m, n) and K = k, on today's stream.
 
     The scales are fp32: one element each, or for block scales (M, K/128) with M contiguous and (N/128, K/128).
+    Raises ShapeError.
     """
-    for columns, bytes_ in ((k, BYTES[config.dtype]), (n, 2)):
-        if columns * bytes_ % 16:
-            raise ValueError(f"rows of {columns} elements: TMA needs multiples of 16 bytes, {16 // bytes_} elements")
+    if problem := shape_problem(m, n, k, config.dtype):
+        raise ShapeError(problem)
     clusters = max_clusters(config.cluster_size) * config.blocks_per_sm
     compiled = compile_gemm(config)
     sums, flags = scratch(config, *((n, m) if config.transposed else (m, n)), clusters)
@@ -131,14 +140,39 @@ def through_dlpack(compiled: Any) -> Callable[..., None]:
 
 
 @cache
-def chosen_launch(m: int, n: int, k: int, dtype: torch.dtype) -> Callable[..., None]:
-    return launcher(choose(m, n, k, max_clusters(1), NAMES[dtype]), m, n, k)
+def chosen_launch(a: Kind, b: Kind, c: Kind, stream: int) -> Callable[..., None]:
+    """launch(a, b, c) of matrices like these on a stream, in the configuration chosen for them. Raises ValueError."""
+    if problem := problem_of(a, b, c):
+        raise ValueError(problem)
+    if a.device.index != torch.cuda.current_device():
+        raise ValueError(f"a is on {a.device}, which is not the current device: call torch.cuda.set_device first")
+    if (capability := torch.cuda.get_device_capability()) != HOPPER:
+        name, arch = torch.cuda.get_device_name(), "".join(map(str, capability))
+        raise ValueError(f"{name} is sm_{arch}: this kernel is made of Hopper's instructions, sm_90a's alone")
+    (m, k), n = a.shape, b.shape[0]
+    if min(m, n, k) == 0:
+        return lambda a, b, c: c.zero_()
+    return launcher(choose(m, n, k, max_clusters(1), name_of_dtype(a.dtype)), m, n, k)
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None = None) -> torch.Tensor:
-    """C (M, N) = A (M, K) · Bᵀ with B (N, K), contiguous, on a Hopper GPU; fp32 sums, rounded once."""
-    (m, k), n = a.shape, b.shape[0]
+    """C (M, N) = A (M, K) · Bᵀ with B (N, K), all with contiguous rows, on a Hopper GPU; fp32 sums, rounded once.
+
+    a, b: bf16, fp16 or e4m3, of one dtype; c: of the same, for e4m3 bf16; made where it is None.
+    Raises ValueError or TypeError, with what to do, for tensors that TMA cannot take.
+    """
+    kind_a, kind_b = kind_of("a", a), kind_of("b", b)
     if c is None:
-        c = torch.empty(m, n, dtype=torch.bfloat16 if a.dtype == torch.float8_e4m3fn else a.dtype, device=a.device)
-    chosen_launch(m, n, k, a.dtype)(a, b, c)
+        dtype = torch.bfloat16 if a.dtype == torch.float8_e4m3fn else a.dtype
+        c = torch.empty(a.shape[0], b.shape[0], dtype=dtype, device=a.device)
+    launch = chosen_launch(kind_a, kind_b, kind_of("c", c), current_stream(a))
+    for name, matrix in (("a", a), ("b", b), ("c", c)):
+        if problem := address_problem(name, matrix.data_ptr()):
+            raise ValueError(problem)
+    launch(a, b, c)
     return c
+
+
+def current_stream(matrix: torch.Tensor) -> int:
+    """torch's stream on the matrix's GPU; 0 where it is on none."""
+    return torch.cuda.current_stream(matrix.device).cuda_stream if matrix.is_cuda else 0

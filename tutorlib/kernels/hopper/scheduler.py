@@ -122,13 +122,30 @@ class Schedule:
 
         In zigzag, blocks that are at it together turn round together: what came last is still in L2.
         """
-        _, k_begin, k_end = self.item(number)
-        k_tile, k_step = k_begin, Int32(1)
+        tile, k_begin, k_end = self.item(number)
+        later, k_step = Int32(0), Int32(1)
+        if cutlass.const_expr(any(self.config.stagger)):
+            m, n = self.coordinates(tile)
+            later = (m * self.config.stagger[0] + n * self.config.stagger[1]) % (k_end - k_begin)
+        k_tile = k_begin + later
         if cutlass.const_expr(self.config.zigzag):
             wave = number - self.parts() if self.config.shares_tiles else number
             if wave % 2 == 1:
-                k_tile, k_step = k_end - 1, Int32(-1)
+                k_tile, k_step = k_end - 1 - later, Int32(-1)
         return k_tile, k_step
+
+    @cute.jit
+    def next_k_tile(self, number: Int32, k_tile: Int32, k_step: Int32) -> Int32:
+        """The item's K tile after this one in order of time; staggered, the order wraps round."""
+        k_tile += k_step
+        if cutlass.const_expr(any(self.config.stagger)):
+            _, k_begin, k_end = self.item(number)
+            if k_tile >= k_end:
+                k_tile = k_begin
+            if cutlass.const_expr(self.config.zigzag):
+                if k_tile < k_begin:
+                    k_tile = k_end - 1
+        return k_tile
 
     @cute.jit
     def coordinates(self, tile: Int32) -> tuple[Int32, Int32]:

@@ -13,6 +13,13 @@ SWEEPS = {
     "tile_rungs": "cutile",
     "tile_fp8": "cutile",
     "tile_space": "cutile",
+    "gemm_any": "hopper",
+    "hopper_levers": "hopper",
+    "hopper_sustained": "hopper",
+    "hopper_k": "hopper",
+    "gemm_quack": "quack",
+    "hopper_fp8": "hopper",
+    "hopper_timeline": "hopper",
 }
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-Kind = Literal["unwaited", "race", "unwritten", "barrier", "outside", "misaligned", "overlap", "divergent", "endless",
-               "assertion", "repeat"]  # fmt: skip
+FindingKind = Literal["unwaited", "race", "unwritten", "barrier", "outside", "misaligned", "overlap", "divergent",
+                      "endless", "assertion", "repeat"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Finding:
     count: how many threads, over all blocks and repetitions.
     """
 
-    kind: Kind
+    kind: FindingKind
     message: str
     place: SourceLine | None
     ptx_line: int
@@ -65,9 +65,11 @@ class Noticed:
 class Findings:
     """Kept by kind, instruction and what else tells two findings apart."""
 
-    seen: dict[tuple[Kind, int, object], Noticed] = field(default_factory=dict)
+    seen: dict[tuple[FindingKind, int, object], Noticed] = field(default_factory=dict)
 
-    def notice(self, kind: Kind, site: int, message: Callable[[], str], count: int = 1, apart: object = None) -> None:
+    def notice(
+        self, kind: FindingKind, site: int, message: Callable[[], str], count: int = 1, apart: object = None
+    ) -> None:
         key = (kind, site, apart)
         if key not in self.seen:
             self.seen[key] = Noticed(site, message())

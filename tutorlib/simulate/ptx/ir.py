@@ -42,7 +42,7 @@ class Vector:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class ResultPair:
     """p|q: two results."""
 
     first: "Operand"
@@ -63,7 +63,7 @@ class Group:
     items: "tuple[Operand, ...]"
 
 
-Operand = Register | Immediate | Symbol | Address | Vector | Pair | Not | Group
+Operand = Register | Immediate | Symbol | Address | Vector | ResultPair | Not | Group
 
 
 @dataclass(frozen=True, slots=True)

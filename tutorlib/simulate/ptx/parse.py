@@ -22,9 +22,9 @@ from tutorlib.simulate.ptx.ir import (
     Module,
     Not,
     Operand,
-    Pair,
     Parameter,
     Register,
+    ResultPair,
     Symbol,
     Variable,
     Vector,
@@ -231,8 +231,8 @@ class Body:
                 return Vector(tuple(map(self.in_scope, items)))
             case Group(items):
                 return Group(tuple(map(self.in_scope, items)))
-            case Pair(first, second):
-                return Pair(self.in_scope(first), self.in_scope(second))
+            case ResultPair(first, second):
+                return ResultPair(self.in_scope(first), self.in_scope(second))
         return operand
 
     def kernel(self, name: str, parameters: tuple[Parameter, ...], threads: tuple[int, int, int] | None) -> Kernel:
@@ -275,7 +275,7 @@ def read_operand(text: str) -> Operand:
         return Not(Register(text[1:]))
     if "|" in text:
         first, second = text.split("|")
-        return Pair(read_operand(first.strip()), read_operand(second.strip()))
+        return ResultPair(read_operand(first.strip()), read_operand(second.strip()))
     if NUMBER.match(text):
         return Immediate(text.rstrip("U"))
     if text.startswith("%"):

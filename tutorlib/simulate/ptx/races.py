@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutorlib.simulate.ptx.clocks import WarpClocks
-from tutorlib.simulate.ptx.findings import Findings, Kind
+from tutorlib.simulate.ptx.findings import FindingKind, Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
@@ -232,7 +232,7 @@ class SharedRaces:
 
     def report(
         self,
-        kind: Kind,
+        kind: FindingKind,
         access: SharedAccess,
         slots: np.ndarray,
         threads: np.ndarray,

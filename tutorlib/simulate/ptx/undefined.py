@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tutorlib.simulate.ptx.findings import Findings
-from tutorlib.simulate.ptx.ir import Address, Group, Instruction, Not, Operand, Pair, Register, Vector
+from tutorlib.simulate.ptx.ir import Address, Group, Instruction, Not, Operand, Register, ResultPair, Vector
 
 WITHOUT_RESULT = (
     "st",
@@ -93,7 +93,7 @@ def register_names(operand: Operand, addresses: bool) -> list[str]:
             return [name]
         case Vector(items) | Group(items):
             return [name for item in items for name in register_names(item, addresses)]
-        case Pair(first, second):
+        case ResultPair(first, second):
             return register_names(first, addresses) + register_names(second, addresses)
         case Address(base, _, coordinates) if addresses:
             return [name for item in (base, *coordinates) for name in register_names(item, addresses)]

@@ -4,7 +4,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx import rounding
 from tutorlib.simulate.ptx.errors import NotSimulated
-from tutorlib.simulate.ptx.ir import Instruction, Pair
+from tutorlib.simulate.ptx.ir import Instruction, ResultPair
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step, computed, kind_of, sources, ufunc_step
 from tutorlib.simulate.ptx.state import State, Where
 
@@ -34,7 +34,7 @@ def set_predicate(instruction: Instruction, site: int, state: State) -> Step:
     if set(instruction.parts[2:-1]) - {combine, "ftz"}:
         raise NotSimulated(str(instruction), instruction.line)
     to = instruction.operands[0]
-    first, second = (to.first, to.second) if isinstance(to, Pair) else (to, None)
+    first, second = (to.first, to.second) if isinstance(to, ResultPair) else (to, None)
     out = state.target(first, "pred", instruction)
     opposite = state.target(second, "pred", instruction) if second else None
     a, b = sources(instruction, state, kind, instruction.operands[1:3])

@@ -4,7 +4,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Instruction, Operand, Pair
+from tutorlib.simulate.ptx.ir import Instruction, Operand, ResultPair
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step, kind_of, sources
 from tutorlib.simulate.ptx.state import State, Where, of_warps
 
@@ -52,7 +52,7 @@ def shuffle(instruction: Instruction, site: int, state: State) -> Step:
     """shfl.sync.up, .down, .bfly and .idx (PTX ISA, 9.7.9.6). c holds the last lane and the mask of the segment."""
     mode = instruction.parts[2]
     to = instruction.operands[0]
-    first, second = (to.first, to.second) if isinstance(to, Pair) else (to, None)
+    first, second = (to.first, to.second) if isinstance(to, ResultPair) else (to, None)
     out = state.target(first, "b32", instruction)
     valid = state.target(second, "pred", instruction) if second else None
     a, b, c = sources(instruction, state, "b32", instruction.operands[1:4])
@@ -104,7 +104,7 @@ def match(instruction: Instruction, site: int, state: State) -> Step:
     if mode not in ("any", "all"):
         raise NotSimulated(str(instruction), instruction.line)
     to = instruction.operands[0]
-    first, second = (to.first, to.second) if isinstance(to, Pair) else (to, None)
+    first, second = (to.first, to.second) if isinstance(to, ResultPair) else (to, None)
     out = state.target(first, "b32", instruction)
     agreed = state.target(second, "pred", instruction) if second else None
     (a,) = sources(instruction, state, kind, instruction.operands[1:2])
@@ -160,7 +160,7 @@ def active_mask(instruction: Instruction, site: int, state: State) -> Step:
 def elect(instruction: Instruction, site: int, state: State) -> Step:
     """elect.sync: the lowest of the lanes is the leader."""
     to = instruction.operands[0]
-    if not isinstance(to, Pair):
+    if not isinstance(to, ResultPair):
         raise NotSimulated(str(instruction), instruction.line)
     out, leads = state.target(to.first, "b32", instruction), state.target(to.second, "pred", instruction)
     members = Members(instruction.operands[1], instruction, site, state)

@@ -1,0 +1,131 @@
+"""The figures of notebooks 13 and 14: they show what was measured."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.stand_ins import MACHINE, UNKNOWN, multiplied
+from tutorlib.figures.gemm_any import gemm_any
+from tutorlib.figures.hopper_k import hopper_k
+from tutorlib.figures.hopper_levers import hopper_levers
+from tutorlib.figures.hopper_timeline import Stretch, hopper_timeline, stretches
+from tutorlib.measuring.results import NoData, Point, SweepResults
+
+
+def swept(points, **others):
+    return SweepResults(MACHINE, "2026-11-21", True, tuple(points), **others)
+
+
+def lines(axes):
+    return {line.get_label(): list(line.get_ydata()) for line in axes.get_lines()}
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+class TestOverK:
+    FOUND = swept(
+        Point(name, multiplied((n, n, k), tflops, 494.5), {})
+        for n in (2048, 8192)
+        for k in (256, 512)
+        for name, tflops in (("13 plain", 98.9), ("14 chosen", 989.0))
+    )
+
+    def test_a_panel_for_each_size_in_percent_of_the_datasheet(self):
+        large, small = hopper_k([self.FOUND]).axes
+        assert large.get_title("left").endswith("cool: M = N = 8192")
+        for axes in (large, small):
+            assert lines(axes) == {
+                "cuBLAS": pytest.approx([50] * 2), "13 plain": pytest.approx([10] * 2),
+                "14 chosen": pytest.approx([100] * 2),
+            }  # fmt: skip
+
+    def test_no_percent_of_a_peak_that_nobody_knows(self):
+        with pytest.raises(NoData, match="hardware table"):
+            hopper_k([replace(self.FOUND, machine=UNKNOWN)])
+
+
+class TestAnyShape:
+    RANDOM = ((512, 8, 512), (8, 512, 512), (64, 64, 512))
+    FOUND = swept(
+        [Point("chosen", multiplied((512,) * 3, 960.0), {})]
+        + [
+            Point("chosen", multiplied(shape, tflops), {})
+            for shape, tflops in zip(RANDOM, (880, 840, 640), strict=True)
+        ],
+        facts={"seed": 7, "random": [list(shape) for shape in RANDOM]},
+    )
+
+    def test_squares_and_random_shapes_apart_with_median_and_least(self):
+        (axes,) = gemm_any([self.FOUND]).axes
+        squares, drawn, least = (collection.get_offsets().tolist() for collection in axes.collections)
+        assert [y for _, y in squares] == [1.2]
+        assert [y for _, y in drawn] == [1.1, 1.05, 0.8]
+        assert [y for _, y in least] == [0.8]
+        assert "0.800 at 64×64×512" in texts(axes)
+        names = [text.get_text() for text in axes.get_legend().get_texts()]
+        assert names == ["M = N = K: 1", "random, seed 7: 3", "their median, 1.050"]
+
+    def test_x_is_flop_for_each_byte(self):
+        (axes,) = gemm_any([self.FOUND]).axes
+        ((x, _),) = axes.collections[0].get_offsets().tolist()
+        assert x == pytest.approx(2 * 512**3 / (3 * 2 * 512**2))
+
+
+class TestLevers:
+    FOUND = swept(
+        Point(
+            name,
+            multiplied((n,) * 3, tflops),
+            {"levers": levers} | ({"cycles": {"per K tile": 1218}} if n == 512 else {}),
+        )
+        for n in (512, 2048)
+        for name, levers, tflops in (("plain", [], 720.0), ("multicast", ["multicast"], 840.0))
+    )
+
+    def test_a_row_for_each_kernel_and_a_mark_for_each_size(self):
+        (axes,) = hopper_levers([self.FOUND]).axes
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["plain", "+ multicast"]
+        small, large = (collection.get_offsets().tolist() for collection in axes.collections)
+        assert small == large == [pytest.approx([0.9, 0]), pytest.approx([1.05, 1])]
+        assert texts(axes) == ["1,218", "1,218", "SM cycles\na K tile"]
+
+
+STAMPS = [
+    ("START", 0, 0), ("SEE_FULL", 0, 700), ("ISSUE_MMA", 0, 720), ("SEE_FULL", 1, 730), ("ISSUE_MMA", 1, 750),
+    ("RETIRE_MMA", 0, 1800), ("SEE_FULL", 2, 2900), ("ISSUE_MMA", 2, 2920), ("RETIRE_MMA", 1, 2930),
+    ("RETIRE_MMA", 2, 4000), ("STORE", 0, 4900),
+]  # fmt: skip
+
+
+class TestTimeline:
+    def test_a_k_tile_is_multiplied_once_it_is_issued_and_the_one_before_is_done(self):
+        found = [stretch[1:] for stretch in stretches(STAMPS) if stretch.what == "wgmma"]
+        assert found == [(0, 700, 1800), (1, 1800, 2930), (2, 2930, 4000)]
+
+    def test_waits_end_where_the_stage_is_full_and_the_epilogue_at_its_stamp(self):
+        found = stretches(STAMPS)
+        assert [s[1:] for s in found if s.what.startswith("waiting")] == [(0, 0, 700), (1, 720, 730), (2, 1800, 2900)]
+        assert [s for s in found if s.what == "epilogue"] == [Stretch("epilogue", 0, 4000, 4900)]
+
+    def test_a_producer_waits_for_empty_stages(self):
+        loads = [("START", 0, 0), ("ISSUE_LOAD", 0, 40), ("ISSUE_LOAD", 1, 1100)]
+        assert stretches(loads) == [Stretch("waiting for empty", 0, 0, 40), Stretch("waiting for empty", 1, 40, 1100)]
+
+    def test_a_role_that_wrote_nothing_did_nothing(self):
+        assert stretches([]) == []
+
+    def test_a_panel_for_each_kernel_says_what_stamping_costs(self):
+        facts = {
+            "window": 5000, "stamped_us": 1.03 * multiplied((512,) * 3, 400.0).median_us,
+            "cycles": {"per K tile": 1218}, "stamps": {"warpgroup 0": STAMPS, "producer": []},
+        }  # fmt: skip
+        found = swept(Point(name, multiplied((512,) * 3, 400.0), facts) for name in ("plain", "cooperative"))
+        first, second = hopper_timeline([found]).axes
+        assert first.get_title("left").startswith(
+            "plain: 0.7 µs, cool; stamping makes it 3.0% slower; a K tile takes 1,218"
+        )
+        assert [label.get_text() for label in second.get_yticklabels()] == ["warpgroup 0", "producer"]
+        assert texts(first) == ["0", "1", "2"]
+        assert first.get_xlim() == second.get_xlim() == (0, 5000)

@@ -1,0 +1,47 @@
+"""Both regimes on a real GPU: what a sustained measurement holds, and that one kernel beside itself is even."""
+
+import pytest
+
+from tests.stand_ins import OnTorch
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.machine.clocks import clocks
+from tutorlib.measuring.launchers import ChosenLauncher, HopperLauncher
+from tutorlib.measuring.measure import measure
+from tutorlib.measuring.stamps import block_of, cycles_of
+from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.work import Work
+
+GEMM, SHAPE = gemm("bf16"), (4096, 4096, 4096)
+
+
+@pytest.mark.gpu("80")
+def test_the_baseline_beside_itself_is_even_in_time_and_energy():
+    same = OnTorch(lambda a, b, c: GEMM.baseline(c, a, b))
+    measured = measure(GEMM, same, SHAPE, regime="sustained")
+    assert measured.ratio == pytest.approx(1, abs=0.05)
+    assert measured.alone_ratio == pytest.approx(1, abs=0.1)
+    if clocks() is not None and measured.alone.watts is not None:
+        assert measured.energy_ratio == pytest.approx(1, abs=0.15)
+        assert measured.alone.joules > 0
+
+
+@pytest.mark.gpu("90a")
+@pytest.mark.parametrize("launcher", [HopperLauncher(HopperConfig()), ChosenLauncher()], ids=["cooperative", "chosen"])
+def test_hoppers_kernels_are_right_when_timed_in_both(launcher):
+    for regime in ("cool", "sustained"):
+        assert measure(GEMM, launcher, SHAPE, regime).regime == regime
+
+
+@pytest.mark.gpu("90a")
+@pytest.mark.parametrize("schedule", ["plain", "cooperative"])
+def test_a_traced_kernel_writes_down_what_a_picture_needs(schedule):
+    import torch
+
+    launcher = HopperLauncher(HopperConfig(schedule=schedule, trace=True))
+    call = launcher.on(Work(GEMM, SHAPE))
+    call()
+    torch.cuda.synchronize()
+    events = launcher.events[SHAPE]
+    assert cycles_of(events)["per K tile"] > 500
+    kept = block_of(events, 14_000, producer=schedule == "cooperative")
+    assert {what for rows in kept.values() for what, _, _ in rows} >= {"ISSUE_LOAD", "SEE_FULL", "RETIRE_MMA", "STORE"}

@@ -1,0 +1,45 @@
+"""What the compilers make of each kind of configuration: registers that suffice, wgmmas that overlap."""
+
+import pytest
+
+from tutorlib.compiling import ptxas
+from tutorlib.compiling.cubin import resources
+from tutorlib.kernels.hopper.config import BYTES, HopperConfig
+from tutorlib.kernels.hopper.launch import compile_gemm
+
+E4M3 = {"dtype": "e4m3", "transposed": True}
+
+# One for each path through the kernel, with the tiles that leave the fewest registers.
+BATTERY = {
+    "plain, 2 blocks": {"schedule": "plain", "persistent": False, "tile": (128, 128, 64), "blocks_per_sm": 2},
+    "plain, staggered, cluster": {"schedule": "plain", "persistent": False, "stagger": (1, 1), "cluster": (2, 1)},
+    "deferred, staggered, zigzag, polls": {
+        "defer_stores": True, "cluster": (2, 1), "stagger": (4, 4), "zigzag": True, "polls": True
+    },
+    "deferred, stream-K, lag": {"defer_stores": True, "cluster": (2, 1), "stream_k": True, "lag": 1},
+    "256x208, cluster, stream-K": {"tile": (256, 208, 64), "cluster": (1, 2), "stream_k": True},
+    "3 warpgroups": {"tile": (192, 192, 64), "warpgroups": 3, "cluster": (2, 2)},
+    "split-K": {"tile": (64, 64, 64), "persistent": False, "split_k": 4},
+    "ping-pong, stream-K": {"tile": (128, 208, 64), "schedule": "pingpong", "stream_k": True},
+    "traced, hints, pdl, fp16": {
+        "trace": True, "l2_a": "evict_last", "l2_c": "evict_first", "pdl": True, "dtype": "fp16"
+    },
+    "e4m3, transposed": E4M3 | {"tile": (256, 160, 128), "cluster": (1, 2), "scaled": True},
+    "block scales, turns": E4M3 | {"tile": (128, 160, 128), "cluster": (1, 2), "block_scaled": True, "turns": 2},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BATTERY)
+def test_nothing_is_spilled_and_no_wgmma_waits_for_the_one_before(name, tmp_path):
+    config = HopperConfig(**BATTERY[name])
+    built = compile_gemm(config, f"--keep-ptx --keep-cubin --dump-dir {tmp_path}")
+    ptx = built.artifacts.PTX
+    registers, stack, _ = resources(built.artifacts.CUBIN)
+    assert (ptxas.spilled(ptx), stack) == (0, 0)
+    assert ptxas.serialized(ptx) is None
+    assert registers <= config.launch_registers
+    m_atoms, k_blocks = config.tile[0] // (64 * config.tile_warpgroups), config.tile[2] * BYTES[config.dtype] // 32
+    copies = 1 if config.block_scaled else 2  # a tile's first step, and its others
+    assert ptx.count("wgmma.mma_async") == m_atoms * k_blocks * copies
+    assert (".multicast::cluster" in ptx) == (config.cluster_size > 1)
+    assert ("setmaxnreg.inc" in ptx) == config.moves_registers

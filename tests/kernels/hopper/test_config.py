@@ -1,0 +1,102 @@
+"""Each rule of HopperConfig refuses what breaks it with a sentence, and nothing else."""
+
+from dataclasses import fields, replace
+
+import pytest
+
+from tutorlib.kernels.hopper.config import L2_HINTS, ConfigError, HopperConfig
+
+SMALL, PING = {"tile": (128, 128, 64)}, {"tile": (128, 128, 64), "schedule": "pingpong"}
+BLOCKS = {"tile": (128, 160, 128), "dtype": "e4m3", "transposed": True, "block_scaled": True}
+
+# What is refused, and how the sentence begins.
+BROKEN = [
+    ({"tile": (96, 256, 64)}, "tile M = 96: a wgmma computes 64 rows"),
+    ({"tile": (0, 256, 64)}, "tile M = 0: a wgmma computes 64 rows"),
+    ({"tile": (128, 264, 64)}, "tile N = 264: a wgmma has at most 256 columns"),
+    ({"tile": (128, 24, 64)}, "tile N = 24: a wgmma has at most 256 columns"),
+    ({"tile": (128, 128, 48)}, "tile K = 48: a row must fill 64 or up to four times 128 bytes"),
+    ({"tile": (512, 64, 64)}, "tile M = 512: a TMA box has at most 256 rows"),
+    (PING | {"warpgroups": 3}, "warpgroups = 3: ping-pong is a game for 2"),
+    ({"tile": (256, 64, 64), "warpgroups": 4}, "warpgroups = 4: 1 to 3 can multiply"),
+    ({"cluster": (3, 1)}, "cluster = (3, 1): each side is 1, 2, 4 or 8"),
+    ({"cluster": (4, 4)}, "cluster = (4, 4): each side is 1, 2, 4 or 8"),
+    ({"tile": (128, 144, 64), "cluster": (4, 1)}, "cluster = (4, 1): a block's part of a shared load"),
+    ({"store_stages": -1}, "store_stages = -1: results need at least one buffer"),
+    ({"stages": 1}, "1 stages: loads can only run ahead"),
+    ({"stages": 6}, "shared memory: "),
+    ({"tile": (256, 256, 64)}, "registers: 256 for results"),
+    ({"tile": (256, 208, 64), "defer_stores": True}, "registers: 312 for results"),
+    (BLOCKS | {"tile": (128, 256, 128)}, "registers: 320 for results"),
+    ({"tile": (192, 256, 64), "warpgroups": 3}, "tile N = 256: a wgmma's results must fit in the 128 registers"),
+    (PING | {"defer_stores": True}, "pingpong: only cooperative warpgroups can defer stores or lag"),
+    ({"schedule": "plain", "lag": 1}, "plain: only cooperative warpgroups can defer stores or lag"),
+    ({"lag": 4}, "lag = 4: a warpgroup cannot lag by more stages than there are, 4, less one"),
+    ({"lag": -1}, "lag = -1: a warpgroup cannot lag"),
+    ({"producer_registers": 48, "consumer_registers": 240}, "registers 48 + 2 × 240 are more than the 504"),
+    ({"producer_registers": 25}, "registers 25 and "),
+    (BLOCKS | {"tile": (64, 160, 128)}, "block_scaled: a tile is 128 rows of e4m3"),
+    (BLOCKS | {"dtype": "bf16", "tile": (128, 96, 64)}, "block_scaled: a tile is 128 rows of e4m3"),
+    (BLOCKS | {"zigzag": True}, "block_scaled: K is taken from its beginning to its end"),
+    (BLOCKS | {"stagger": (1, 0)}, "block_scaled: K is taken from its beginning to its end"),
+    (BLOCKS | {"scaled": True}, "block_scaled: cooperative warpgroups"),
+    (BLOCKS | {"cluster": (2, 1)}, "block_scaled: 2 blocks must each load multiples of 32 of 160 scales"),
+    ({"turns": 1}, "turns: only with block scales"),
+    (BLOCKS | {"turns": 3}, "turns = 3: "),
+    ({"stagger": (0, -1)}, "stagger = (0, -1): K tiles by which a tile begins later"),
+    ({"group": 0}, "group = 0: a band is at least one tile wide"),
+    ({"split_k": 0}, "split_k = 0: parts of a tile"),
+    ({"split_k": 2}, "split_k = 2: parts of a tile go to blocks of their own"),
+    ({"split_k": 2, "persistent": False, "stream_k": True}, "split_k = 2: parts of a tile go to blocks of their own"),
+    ({"stream_k": True, "persistent": False}, "stream_k: sharing the last wave evenly needs persistent blocks"),
+    (PING | {"persistent": False}, "ping-pong needs persistent blocks"),
+    ({"l2_a": "forever"}, "L2 hint 'forever' is none of normal, evict_first, evict_last"),
+]
+
+
+@pytest.mark.parametrize(("settings", "sentence"), BROKEN, ids=lambda value: str(value)[:60])
+def test_a_broken_rule_is_a_sentence(settings, sentence):
+    with pytest.raises(ConfigError) as refused:
+        HopperConfig(**settings)
+    assert str(refused.value).startswith(sentence)
+    assert "\n" not in str(refused.value)
+
+
+def test_every_setting_has_a_rule_or_takes_any_value_of_its_type():
+    refused = {name for settings, _ in BROKEN for name in settings}
+    free = {"raster", "snake", "polls", "pdl", "trace", "l2_b", "l2_c", "blocks_per_sm"}
+    assert {field.name for field in fields(HopperConfig)} == refused | free
+
+
+def test_sizes_of_the_tile_of_the_course():
+    config = HopperConfig()
+    assert (config.ab_stages, config.store_buffers, config.threads) == (4, 2, 384)
+    assert config.stage_bytes == (128 + 256) * 64 * 2
+    assert (config.launch_registers, config.register_split) == (168, (24, 240))
+    assert config.accumulators == 128
+    assert config.smem_bytes <= config.room == 227 * 1024
+
+
+def test_scales_of_a_stage_begin_where_tma_can_write_them():
+    for n in range(16, 161, 16):
+        config = HopperConfig(**BLOCKS | {"tile": (128, n, 128)})
+        assert config.scale_columns >= n
+        assert config.scale_columns * 4 % 128 == 0
+        assert config.ab_stages * config.scale_columns * 4 <= config.smem_bytes
+
+
+def test_a_configuration_that_takes_all_stages_leaves_no_room_for_another():
+    for n in range(16, 257, 16):
+        for settings in ({}, {"blocks_per_sm": 2, "schedule": "plain"}):
+            try:
+                config = HopperConfig(tile=(128, n, 64), **settings)
+            except ConfigError:
+                continue
+            with pytest.raises(ConfigError, match="shared memory"):
+                replace(config, stages=config.ab_stages + 1, store_stages=min(2, config.store_steps))
+
+
+def test_hints_are_those_of_createpolicy():
+    """The upper half of createpolicy.fractional's 64 bits for a fraction of 1.0."""
+    assert L2_HINTS["evict_first"] == 0x12F0000000000000
+    assert L2_HINTS["evict_last"] == 0x14F0000000000000

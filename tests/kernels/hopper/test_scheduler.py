@@ -1,0 +1,124 @@
+"""Every K tile of every tile of C is some cluster's, once, in whatever order the clusters take them."""
+
+import os
+import sys
+import tempfile
+from ctypes import CDLL
+
+import cutlass
+import pytest
+from cutlass import Int32, cute
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.kernels.hopper.plain import items
+from tutorlib.kernels.hopper.config import MIN_SHARED_K_TILES, HopperConfig
+from tutorlib.kernels.hopper.pipeline import Here
+from tutorlib.kernels.hopper.scheduler import Schedule, make_plan
+
+SHARING = st.sampled_from([{}, {"stream_k": True}, {"persistent": False}, {"persistent": False, "split_k": 3}])
+
+
+@st.composite
+def configs(draw) -> HopperConfig:
+    return HopperConfig(
+        **draw(SHARING),
+        raster=draw(st.sampled_from("mn")),
+        group=draw(st.integers(1, 9)),
+        snake=draw(st.booleans()),
+        zigzag=draw(st.booleans()),
+        stagger=(draw(st.integers(0, 5)), draw(st.integers(0, 5))),
+    )
+
+
+@settings(max_examples=300)
+@given(configs(), st.integers(1, 12), st.integers(1, 12), st.integers(1, 40), st.integers(1, 40))
+def test_every_k_tile_of_every_tile_is_multiplied_once(config, tiles_m, tiles_n, k_tiles, max_clusters):
+    seen, places = set(), {}
+    for _, number, tile, m, n, order in items(config, (tiles_m, tiles_n), k_tiles, max_clusters):
+        assert 0 <= m < tiles_m
+        assert 0 <= n < tiles_n
+        assert places.setdefault(tile, (m, n)) == (m, n)
+        work = {(m, n, k_tile) for k_tile in order}
+        assert len(work) == len(order) > 0
+        assert seen.isdisjoint(work)
+        seen |= work
+        assert number == 0 or max(order) == k_tiles - 1, "a part that others wait for is not its cluster's first"
+    assert seen == {(m, n, k) for m in range(tiles_m) for n in range(tiles_n) for k in range(k_tiles)}
+    assert len(set(places.values())) == len(places)
+
+
+@settings(max_examples=100)
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(4, 40), st.integers(1, 40))
+def test_stream_k_gives_every_cluster_the_same_work(tiles_m, tiles_n, k_tiles, max_clusters):
+    """To one K tile where all is shared, and to one tile at most, less than half of what they share, otherwise."""
+    work = {}
+    for cluster, _, _, _, _, order in items(HopperConfig(stream_k=True), (tiles_m, tiles_n), k_tiles, max_clusters):
+        work[cluster] = work.get(cluster, 0) + len(order)
+    assert max(work.values()) - min(work.values()) <= k_tiles / 2 + 1
+    if len(work) > 1:
+        assert min(work.values()) >= MIN_SHARED_K_TILES
+
+
+def test_a_staggered_row_asks_for_different_k_tiles_at_a_time():
+    """8 × 8 tiles with 32 K tiles, at once: what a row of tiles reads of A is 8 different places of K."""
+    whole = items(HopperConfig(stagger=(1, 4)), (8, 8), 32, 64)
+    assert {(m, n): order[0] for _, _, _, m, n, order in whole} == {
+        (m, n): (m + 4 * n) % 32 for m in range(8) for n in range(8)
+    }
+    assert all(order == [(order[0] + step) % 32 for step in range(32)] for *_, order in whole)
+
+
+def test_a_band_is_as_wide_as_the_group():
+    order = [(m, n) for _, _, _, m, n, _ in items(HopperConfig(group=2, persistent=False), (3, 5), 8, 1)]
+    assert order[:6] == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]
+    assert order[10:] == [(2, 0), (2, 1), (2, 2), (2, 3), (2, 4)]
+
+
+# The same, compiled ---------------------------------------------------------------------------------------------
+
+
+@cute.jit
+def show(tiles_m: Int32, tiles_n: Int32, k_tiles: Int32, max_clusters: Int32, config: cutlass.Constexpr):
+    plan, clusters = make_plan((tiles_m, tiles_n), k_tiles, max_clusters, config)
+    for cluster in range(clusters):
+        zero = Int32(0)
+        schedule = Schedule(plan, Here(zero, zero, zero, zero, (zero, zero), zero, cluster, clusters), config)
+        for number in range(schedule.items()):
+            tile, begin, end = schedule.item(number)
+            m, n = schedule.coordinates(tile)
+            k_tile, step = schedule.first_k_tile(number)
+            for _ in range(end - begin):
+                cute.printf("%d %d %d %d %d %d", cluster, number, tile, m, n, k_tile)
+                k_tile = schedule.next_k_tile(number, k_tile, step)
+
+
+def printed(*args) -> list[list[int]]:
+    """What `show` prints, which comes from the C library."""
+    with tempfile.TemporaryFile() as file:
+        saved = os.dup(1)
+        sys.stdout.flush()
+        os.dup2(file.fileno(), 1)
+        try:
+            show(*args)
+        finally:
+            CDLL(None).fflush(None)
+            os.dup2(saved, 1)
+            os.close(saved)
+        file.seek(0)
+        return [[int(word) for word in line.split()] for line in file.read().decode().splitlines()]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        HopperConfig(snake=True, group=3, raster="m", stagger=(1, 2), zigzag=True),
+        HopperConfig(stream_k=True, group=2, stagger=(3, 1)),
+        HopperConfig(split_k=3, persistent=False),
+    ],
+)
+def test_the_compiled_scheduler_says_what_python_says(config):
+    shapes = [((3, 5), 9, 7), ((1, 1), 4, 3), ((7, 2), 12, 4)]
+    for tiles, k_tiles, max_clusters in shapes:
+        plain = [[*item[:-1], k_tile] for item in items(config, tiles, k_tiles, max_clusters) for k_tile in item[-1]]
+        assert printed(*tiles, k_tiles, max_clusters, config) == plain

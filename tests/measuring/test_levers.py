@@ -1,0 +1,54 @@
+"""Levers: which row stands on which, and what each lever gained."""
+
+import pytest
+
+from tests.stand_ins import MACHINE, multiplied
+from tutorlib.measuring.levers import gains_of, stacks_of
+from tutorlib.measuring.results import Point, SweepResults
+
+SMALL, LARGE = (512,) * 3, (2048,) * 3
+
+
+def swept(*rows):
+    """rows: (levers or None, TFLOP/s at SMALL, at LARGE); cuBLAS has 100."""
+    points = [
+        Point(
+            "+".join(levers) if levers is not None else "another",
+            multiplied(shape, tflops, 100.0),
+            {} if levers is None else {"levers": list(levers)},
+        )
+        for shape, column in ((LARGE, 2), (SMALL, 1))
+        for levers, tflops in ((row[0], row[column]) for row in rows)
+    ]
+    return SweepResults(MACHINE, "2026-11-21", True, tuple(points))
+
+
+FOUND = swept(("", 50, 60), ("a", 55, 63), ("ab", 66, 70), ("b", 52, 66), (None, 80, 90), ("abc", 67, 77))
+
+
+class TestStacks:
+    def test_a_row_stands_on_the_nearest_one_above_that_has_a_lever_less(self):
+        assert [(stack.added, stack.on, stack.depth) for stack in stacks_of(FOUND)] == [
+            ("", "", 0), ("a", "", 1), ("b", "a", 2), ("b", "", 1), ("", "", 0), ("c", "a+b", 3),
+        ]  # fmt: skip
+        assert [stack.label.strip() for stack in stacks_of(FOUND)] == ["", "+ a", "+ b", "+ b", "another", "+ c"]
+        assert stacks_of(FOUND)[2].label == "    + b"
+
+    def test_it_has_its_ratios_and_the_cycles_of_where_it_was_traced(self):
+        assert stacks_of(FOUND)[1].ratios == {SMALL: 0.55, LARGE: 0.63}
+        traced = Point("x", multiplied(SMALL, 50.0), {"levers": [], "cycles": {"per K tile": 1218}})
+        assert stacks_of(SweepResults(MACHINE, "", True, (traced,)))[0].cycles == 1218
+
+
+class TestGains:
+    def test_a_lever_is_weighed_wherever_it_is_the_only_difference(self):
+        found = {(gain.lever, gain.on): gain.gains for gain in gains_of(FOUND)}
+        assert set(found) == {("a", ""), ("b", ""), ("b", "a"), ("a", "b"), ("c", "a+b")}
+        assert found["a", "b"] == {SMALL: pytest.approx(66 / 52 - 1), LARGE: pytest.approx(70 / 66 - 1)}
+
+    def test_a_kernel_that_failed_at_a_size_has_no_gain_there(self):
+        fewer = SweepResults(
+            MACHINE, "", True, tuple(p for p in FOUND.points if p.measurement.shape != SMALL or p.name != "a")
+        )
+        (gain,) = (gain for gain in gains_of(fewer) if gain.lever == "a" and gain.on == "")
+        assert set(gain.gains) == {LARGE}

@@ -1,0 +1,93 @@
+"""Measurements as a page shows them: one call each, and a line where there are none."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.stand_ins import MACHINE, multiplied, swept
+from tutorlib.measuring import results
+from tutorlib.measuring.measurement import Alone
+from tutorlib.measuring.results import Point, SweepResults
+from tutorlib.notebook.measured import show_any_shape, show_gains, show_levers, show_sustained, show_sweep
+
+ONE, TWO = (1024,) * 3, (2048,) * 3
+COLUMN = "NVIDIA H200, 2026-11-21, {}"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "SWEEPS", tmp_path)
+
+
+def write(name, points, **others):
+    SweepResults(MACHINE, "2026-11-21", True, tuple(points), **others).write(name)
+
+
+@pytest.mark.parametrize(
+    "show", [show_any_shape, show_gains, show_levers, show_sustained, lambda: show_sweep("gemm_k")]
+)
+def test_where_nothing_was_measured_a_line_says_how(show, capsys):
+    assert show() is None
+    assert "not measured yet: run `tutor sweep " in capsys.readouterr().out
+
+
+def test_a_sweep_says_which_regime_its_numbers_are_of():
+    swept("slow", "fast").write("gemm_rungs")
+    table = show_sweep("gemm_rungs")
+    assert set(table.columns.get_level_values(0)) == {"NVIDIA H200, 2026-11-20, cool"}
+    assert table["NVIDIA H200, 2026-11-20, cool"].loc["slow", "512"] == "0.125"
+
+
+class TestLevers:
+    @pytest.fixture(autouse=True)
+    def measured(self):
+        rows = (([], 720, 720), (["multicast"], 792, 756), (["multicast", "polling"], 800, 756))
+        write(
+            "hopper_levers",
+            (
+                Point(" + ".join(levers) or "plain", multiplied(shape, row[column]), {"levers": levers})
+                for column, shape in enumerate((ONE, TWO))
+                for levers, *row in rows
+            ),
+        )
+
+    def test_a_tree_with_each_levers_gain_on_the_row_that_it_stands_on(self):
+        table = show_levers()[COLUMN.format("cool")]
+        assert [name.replace("\N{NO-BREAK SPACE}", " ") for name in table.index] == [
+            "plain", "+ multicast", "    + polling",
+        ]  # fmt: skip
+        assert list(table["1024"]) == ["0.900", "0.990 (+10.0%)", "1.000 (+1.0%)"]
+        assert list(table["2048"]) == ["0.900", "0.945 (+5.0%)", "0.945 (+0.0%)"]
+
+    def test_gains_by_lever_and_what_it_was_pulled_on(self):
+        table = show_gains()[COLUMN.format("cool")]
+        assert list(table.index) == [("multicast", "plain"), ("polling", "multicast")]
+        assert list(table["1024"]) == ["+10.0%", "+1.0%"]
+
+
+def test_under_the_power_limit_each_has_its_clock_power_and_energy():
+    alone, beside = Alone(90.0, 1600, 600.0, True), Alone(100.0, 1500, 700.0, True)
+    write(
+        "hopper_sustained",
+        [Point("ours", replace(multiplied(ONE, 840.0), regime="sustained", alone=alone, baseline_alone=beside), {})],
+    )
+    table = show_sustained()[COLUMN.format("sustained")]
+    assert dict(table.loc["1024", "ours"]) == {
+        "in turn": "1.050", "alone": "1.111", "µs": "90.0", "MHz": "1,600", "W": "600", "mJ": "54", "energy": "0.771",
+    }  # fmt: skip
+    assert list(table.loc["1024", "cuBLAS"][["µs", "MHz", "W", "mJ"]]) == ["100.0", "1,500", "700", "70"]
+
+
+def test_any_shape_has_median_and_least_of_both_kinds_and_what_a_launch_costs(capsys):
+    drawn = ((512, 8, 512), (8, 512, 512), (64, 64, 512))
+    points = [Point("chosen", multiplied(ONE, 840.0), {"host_us": 5.71, "baseline_host_us": 10.64})]
+    points += [Point("chosen", multiplied(shape, t), {}) for shape, t in zip(drawn, (880, 840, 640), strict=True)]
+    write("gemm_any", points, facts={"seed": 7, "random": [list(shape) for shape in drawn]})
+    table = show_any_shape()[COLUMN.format("cool")]
+    assert dict(table.loc["random, seed 7"]) == {
+        "shapes": "3", "median": "1.050", "least": "0.800", "at": "64×64×512", "not below 1": "67%",
+    }  # fmt: skip
+    assert table.loc["M = N = K", "median"] == "1.050"
+    assert (
+        "A launch at a known shape takes the host 5.7 µs; cuBLAS's, through torch, 10.6 µs." in capsys.readouterr().out
+    )

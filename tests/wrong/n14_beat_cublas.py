@@ -1,0 +1,476 @@
+"""Wrong answers to notebook 14, told by a rehearsal, by what they return, or by the course's model of a GEMM's time."""
+
+from dataclasses import replace
+from math import ceil
+
+from tests.wrong.change import derive, swap, without_first, without_last
+from tutorlib.exercises import n14_beat_cublas as right
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.specialised import load_steps, multiply_steps
+from tutorlib.models import l2, work
+
+# 14.3 -----------------------------------------------------------------------------------------------------------
+
+
+def wrong_way_round(warpgroups, need):
+    """setmaxnreg the wrong way round: a hang."""
+    return right.register_split(warpgroups, need)[::-1]
+
+
+def shares_the_whole_file(warpgroups, need):
+    """65,536 over all threads is rounded down first; the rest is nobody's."""
+    producer = max(24, -(-need // 8) * 8)
+    return producer, (65_536 // 128 - producer) // warpgroups // 8 * 8
+
+
+def any_number(warpgroups, need):
+    """Not multiples of 8."""
+    producer = max(24, need)
+    return producer, ((warpgroups + 1) * right.at_launch(warpgroups) - producer) // warpgroups
+
+
+def fewer_than_24(warpgroups, need):
+    """No thread can have so few."""
+    producer = -(-need // 8) * 8
+    return producer, ((warpgroups + 1) * right.at_launch(warpgroups) - producer) // warpgroups // 8 * 8
+
+
+def as_at_the_start(warpgroups, need):
+    """Nothing moves."""
+    return right.at_launch(warpgroups), right.at_launch(warpgroups)
+
+
+def rounds_up(warpgroups, need):
+    """More than the pool has."""
+    producer = max(24, -(-need // 8) * 8)
+    return producer, -(-((warpgroups + 1) * right.at_launch(warpgroups) - producer) // warpgroups // 8) * 8
+
+
+# 14.4 -----------------------------------------------------------------------------------------------------------
+
+
+def only_wgmma(tile, cluster):
+    """Forgets what TMA writes."""
+    m, n, k = tile
+    return m // 64 * (64 + n) * k * 2, right.step_bytes(tile, cluster)[1]
+
+
+def b_read_once(tile, cluster):
+    """As if all warpgroups read B together."""
+    m, n, k = tile
+    return 2 * (m + n) * k * 2, right.step_bytes(tile, cluster)[1]
+
+
+def shares_along_the_wrong_side(tile, cluster):
+    """A's tile is the same along N."""
+    return right.step_bytes(tile, cluster)[0], right.step_bytes(tile, cluster[::-1])[1]
+
+
+def no_multicast(tile, cluster):
+    """Every block asks L2 for all of it."""
+    return right.step_bytes(tile, (1, 1))
+
+
+def counts_elements(tile, cluster):
+    """Elements in place of bytes."""
+    return tuple(bytes // 2 for bytes in right.step_bytes(tile, cluster))
+
+
+# 14.5 -----------------------------------------------------------------------------------------------------------
+
+
+def the_other_matrix(rank, cluster, rows, mode):
+    """A and B exchanged."""
+    return right.multicast(rank, cluster, rows, 1 - mode)
+
+
+def not_to_itself(rank, cluster, rows, mode):
+    """A mask without the block's own bit."""
+    first, count, mask = right.multicast(rank, cluster, rows, mode)
+    return first, count, mask & ~(1 << rank)
+
+
+def all_of_it(rank, cluster, rows, mode):
+    """Every block loads the whole tile for all."""
+    return 0, rows, right.multicast(rank, cluster, rows, mode)[2]
+
+
+def to_everybody(rank, cluster, rows, mode):
+    """The whole cluster receives."""
+    return *right.multicast(rank, cluster, rows, mode)[:2], (1 << cluster[0] * cluster[1]) - 1
+
+
+def ranks_along_n(rank, cluster, rows, mode):
+    """The other order of ranks: right for a cluster that is one block wide or high."""
+    return right.by_rows(rank, cluster, rows, mode)
+
+
+# 14.6 -----------------------------------------------------------------------------------------------------------
+
+
+def remainder(m, n, tile, cluster, at_once):
+    """A full last wave has none."""
+    waves, last = right.count_waves(m, n, tile, cluster, at_once)
+    return waves, last % at_once
+
+
+def by_area(m, n, tile, cluster, at_once):
+    """Forgets that tiles hang over C's edge."""
+    clusters = ceil(m * n / (tile[0] * cluster[0] * tile[1] * cluster[1]))
+    return ceil(clusters / at_once), (clusters - 1) % at_once + 1
+
+
+def counts_blocks(m, n, tile, cluster, at_once):
+    """Blocks, where clusters are asked for."""
+    return right.count_waves(m, n, tile, (1, 1), at_once)
+
+
+def half_a_cluster(m, n, tile, cluster, at_once):
+    """Lets clusters begin where a block's tile does."""
+    clusters = ceil(ceil(m / tile[0]) * ceil(n / tile[1]) / (cluster[0] * cluster[1]))
+    return ceil(clusters / at_once), (clusters - 1) % at_once + 1
+
+
+def one_wave_more(m, n, tile, cluster, at_once):
+    """Divides and adds one."""
+    clusters = ceil(m / (tile[0] * cluster[0])) * ceil(n / (tile[1] * cluster[1]))
+    return clusters // at_once + 1, clusters % at_once
+
+
+# 14.7 -----------------------------------------------------------------------------------------------------------
+
+
+def neighbours_in_turn(block, cluster, clusters, grid, group):
+    """A cluster's own tiles are neighbours, those at work together are not."""
+    return right.in_a_row(block, cluster, clusters, grid, group)
+
+
+def first_block_only(block, cluster, clusters, grid, group):
+    """All blocks of a cluster compute the same tile."""
+    return right.walk(block - block % (cluster[0] * cluster[1]), cluster, clusters, grid, group)
+
+
+def cluster_tiles(block, cluster, clusters, grid, group):
+    """Places in cluster tiles."""
+    return [(m // cluster[0], n // cluster[1]) for m, n in right.walk(block, cluster, clusters, grid, group)]
+
+
+def every_block_for_itself(block, cluster, clusters, grid, group):
+    """Blocks of a cluster work on different cluster tiles."""
+    tiles = range(block, grid[0] * grid[1], clusters)
+    return [(m * cluster[0], n * cluster[1]) for m, n in (l2.grouped(tile, *grid, group) for tile in tiles)]
+
+
+def one_tile_each(block, cluster, clusters, grid, group):
+    """Not persistent."""
+    return right.walk(block, cluster, clusters, grid, group)[:1]
+
+
+# 14.8 -----------------------------------------------------------------------------------------------------------
+
+
+def whole_tiles(cluster, clusters, tiles, k_tiles):
+    """No sharing."""
+    return work.whole_tiles(cluster, clusters, tiles, k_tiles)
+
+
+def forgets_the_rest(cluster, clusters, tiles, k_tiles):
+    """Shares of equal length, and the last K tiles are nobody's."""
+    share = tiles * k_tiles // clusters
+    return [item for item in pieces(cluster * share, cluster * share + share, k_tiles) if item[0] < tiles]
+
+
+def rest_to_the_last(cluster, clusters, tiles, k_tiles):
+    """The last cluster has all that is left."""
+    share = tiles * k_tiles // clusters
+    end = tiles * k_tiles if cluster == clusters - 1 else (cluster + 1) * share
+    return pieces(cluster * share, end, k_tiles)
+
+
+def across_tiles(cluster, clusters, tiles, k_tiles):
+    """Does not cut where a tile ends."""
+    share, longer = divmod(tiles * k_tiles, clusters)
+    begin = cluster * share + min(cluster, longer)
+    tile, first = divmod(begin, k_tiles)
+    return [(tile, first, first + share + (1 if cluster < longer else 0))]
+
+
+def splits_every_tile(cluster, clusters, tiles, k_tiles):
+    """Split-K of every tile: even, and cut far more often than needed."""
+    turn = [(tile, k) for tile in range(tiles) for k in range(k_tiles)][cluster::clusters]
+    return [(tile, k, k + 1) for tile, k in turn]
+
+
+def counts_from_one(cluster, clusters, tiles, k_tiles):
+    """Numbers tiles from 1."""
+    return [(tile + 1, begin, end) for tile, begin, end in work.stream_k(cluster, clusters, tiles, k_tiles)]
+
+
+def pieces(begin, end, k_tiles):
+    """The line from begin to end, cut where tiles end."""
+    found = []
+    while begin < end:
+        tile, first = divmod(begin, k_tiles)
+        last = min(k_tiles, first + end - begin)
+        found.append((tile, first, last))
+        begin += last - first
+    return found
+
+
+# 14.9 -----------------------------------------------------------------------------------------------------------
+
+
+def divides(x, scales, block):
+    """The scale's inverse."""
+    return right.dequantise(x, 1 / scales, block)
+
+
+def repeats_the_pattern(x, scales, block):
+    """repeat in place of repeat_interleave: blocks become stripes."""
+    rows, columns = x.shape
+    return x.float() * scales.repeat(block)[:rows, :columns]
+
+
+def whole_blocks_only(x, scales, block):
+    """Fails where a block is cut off."""
+    return x.float() * scales.repeat_interleave(block[0], 0).repeat_interleave(block[1], 1)
+
+
+def rows_and_columns_exchanged(x, scales, block):
+    """block[1] rows."""
+    rows, columns = x.shape
+    return x.float() * scales.repeat_interleave(block[1], 0)[:rows].repeat_interleave(block[0], 1)[:, :columns]
+
+
+def rounds_to_bf16(x, scales, block):
+    """A reference that rounds."""
+    return right.dequantise(x, scales, block).bfloat16()
+
+
+def rounds_on_the_way(x, scales, block):
+    """Rounded to bf16, and in fp32 again."""
+    return right.dequantise(x, scales, block).bfloat16().float()
+
+
+# 14.10 ----------------------------------------------------------------------------------------------------------
+
+
+def no_start(config, m, n, k, sm):
+    """Forgets launch and end."""
+    return right.gemm_time(config, m, n, k, replace(sm, start=0.0))
+
+
+def arithmetic_alone(config, m, n, k, sm):
+    """As if L2 cost nothing."""
+    return right.gemm_time(config, m, n, k, replace(sm, l2_bytes=1e12))
+
+
+def shared_memory_is_free(config, m, n, k, sm):
+    """As if shared memory had no limit."""
+    return right.gemm_time(config, m, n, k, replace(sm, smem_bytes=1e12))
+
+
+def part_of_a_wave(config, m, n, k, sm):
+    """Does not round waves up."""
+    return right.gemm_time(replace(config, stream_k=True), m, n, k, replace(sm, share=0.0))
+
+
+def sharing_is_free(config, m, n, k, sm):
+    """Stream-K without its price."""
+    return right.gemm_time(config, m, n, k, replace(sm, share=0.0))
+
+
+def memory_is_free(config, m, n, k, sm):
+    """Forgets device memory."""
+    return right.gemm_time(config, m, n, k, replace(sm, hbm_bytes=1e12))
+
+
+def as_they_come(config, m, n, k, sm):
+    """Forgets what `transposed` exchanges."""
+    return right.gemm_time(replace(config, transposed=False), m, n, k, sm)
+
+
+# 14.11, 14.12 ---------------------------------------------------------------------------------------------------
+
+
+def a_tuple():
+    """Not a HopperConfig."""
+    return (128, 256, 64), (2, 1)
+
+
+def too_many_registers():
+    """256×256 sums are more than two warpgroups can hold."""
+    return HopperConfig(tile=(256, 256, 64))
+
+
+def for_another_dtype():
+    """The exercise's matrices are bf16."""
+    return HopperConfig(tile=(128, 256, 128), dtype="e4m3")
+
+
+def with_stamps():
+    """A trace costs time, and wants a buffer."""
+    return HopperConfig(trace=True)
+
+
+def by_shape(m, n, k):
+    """Takes a shape, where none is given."""
+    return HopperConfig()
+
+
+def the_best_of_4096(m, n, k):
+    """One configuration for all: far too few tiles for 512×768."""
+    return HopperConfig(cluster=(2, 1), defer_stores=True)
+
+
+def many_small_ones(m, n, k):
+    """The smallest tile everywhere: as many bytes from L2 as operations allow."""
+    return HopperConfig(tile=(64, 64, 64))
+
+
+def by_a_list(m, n, k):
+    """Knows three sizes."""
+    return {2048: HopperConfig(), 4096: HopperConfig(cluster=(2, 1)), 8192: HopperConfig(stream_k=True)}[m]
+
+
+def nothing(m, n, k):
+    """Chooses nothing."""
+
+
+def two_of_them(m, n, k):
+    """Two, to be tried."""
+    return HopperConfig(), HopperConfig(stream_k=True)
+
+
+FREE = "cute.arch.mbarrier_arrive(steps.empty + before.index)"
+
+WRONG = {
+    "14.1": [
+        derive(
+            load_steps,
+            "waits_for_the_other_phase",
+            "The phase of a consumer: all stages look full at the start.",
+            swap("PipelineUserType.Producer", "PipelineUserType.Consumer"),
+        ),
+        derive(
+            load_steps,
+            "does_not_wait",
+            "Overwrites stages that are being read.",
+            without_first("mbarrier_wait"),
+        ),
+        derive(
+            load_steps,
+            "expects_too_few_bytes",
+            "A's bytes alone: a phase ends before B is there.",
+            swap("steps.stage_bytes)", "steps.stage_bytes // 3)"),
+        ),
+        derive(
+            load_steps,
+            "arrives_without_bytes",
+            "The phase ends at once.",
+            swap(
+                "mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)",
+                "mbarrier_arrive(steps.full + state.index)",
+            ),
+        ),
+        derive(
+            load_steps,
+            "every_lane_arrives",
+            "32 arrivals for 1.",
+            swap("with cute.arch.elect_one():", "if True:"),
+        ),
+        derive(
+            load_steps,
+            "always_the_first_stage",
+            "Loads into one stage, announces in another.",
+            swap("steps.load(k_tile, state.index)", "steps.load(k_tile, 0)"),
+        ),
+        derive(
+            load_steps,
+            "one_tile_short",
+            "The consumers wait for ever.",
+            swap("cutlass.range(steps.k_tiles,", "cutlass.range(steps.k_tiles - 1,"),
+        ),
+    ],
+    "14.2": [
+        derive(
+            multiply_steps,
+            "frees_too_early",
+            "Tells the stage empty that the wgmma under way still reads.",
+            swap(f"{FREE}\n        before", f"{FREE.replace('before', 'state')}\n        before"),
+        ),
+        derive(
+            multiply_steps,
+            "no_wait_before_freeing",
+            "Issued is not read.",
+            without_first("wait_group(1)"),
+        ),
+        derive(
+            multiply_steps,
+            "waits_for_all",
+            "Right, but the tensor cores run dry between two steps.",
+            swap("wait_group(1)", "wait_group(0)"),
+        ),
+        derive(
+            multiply_steps,
+            "never_frees",
+            "The producer waits for ever.",
+            swap(f"{FREE}\n        before", "pass\n        before"),
+        ),
+        derive(
+            multiply_steps,
+            "sums_under_way",
+            "The last wgmmas are not waited for, and their sums are rounded.",
+            without_last("wait_group(0)"),
+        ),
+        derive(
+            multiply_steps,
+            "without_a_fence",
+            "wgmma may overtake what was done to its registers.",
+            without_first("warpgroup.fence()"),
+        ),
+        derive(
+            multiply_steps,
+            "does_not_commit",
+            "wait_group knows nothing of it.",
+            without_first("warpgroup.commit_group()"),
+        ),
+        derive(
+            multiply_steps,
+            "keeps_the_old_sums",
+            "The first step adds to what the registers held.",
+            swap("steps.multiply(state.index, True)", "steps.multiply(state.index, False)"),
+        ),
+        derive(
+            multiply_steps,
+            "producers_phase",
+            "Waits for the phase before: passes at once.",
+            swap("PipelineUserType.Consumer", "PipelineUserType.Producer"),
+        ),
+    ],
+    "14.3": [wrong_way_round, shares_the_whole_file, any_number, fewer_than_24, as_at_the_start, rounds_up],
+    "14.4": [only_wgmma, b_read_once, shares_along_the_wrong_side, no_multicast, counts_elements],
+    "14.5": [the_other_matrix, not_to_itself, all_of_it, to_everybody, ranks_along_n],
+    "14.6": [remainder, by_area, counts_blocks, half_a_cluster, one_wave_more],
+    "14.7": [neighbours_in_turn, first_block_only, cluster_tiles, every_block_for_itself, one_tile_each],
+    "14.8": [whole_tiles, forgets_the_rest, rest_to_the_last, across_tiles, splits_every_tile, counts_from_one],
+    "14.9": [
+        divides,
+        repeats_the_pattern,
+        whole_blocks_only,
+        rows_and_columns_exchanged,
+        rounds_to_bf16,
+        rounds_on_the_way,
+    ],
+    "14.10": [
+        no_start,
+        arithmetic_alone,
+        shared_memory_is_free,
+        part_of_a_wave,
+        sharing_is_free,
+        memory_is_free,
+        as_they_come,
+    ],
+    "14.11": [a_tuple, too_many_registers, for_another_dtype, with_stamps, by_shape],
+    "14.12": [the_best_of_4096, many_small_ones, by_a_list, nothing, two_of_them],
+}

@@ -1,0 +1,159 @@
+"""Exercises whose answer chooses the Hopper GEMM's configuration: one for all shapes, or one for each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.values import attempt, shorten
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.machine import device
+from tutorlib.machine.features import WGMMA, Feature, cute_target
+from tutorlib.measuring.launchers import HopperLauncher
+from tutorlib.measuring.measure import WrongWhenTimed, measure
+from tutorlib.measuring.measurement import Measurement
+from tutorlib.measuring.recorded import recorded
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.work import Call, Launcher, Work
+from tutorlib.problems.wrong import by
+
+if TYPE_CHECKING:
+    from tutorlib.kernels.hopper.config import HopperConfig
+
+Choose = Callable[[int, int, int], "HopperConfig"]  # M, N, K → what the GEMM is compiled for
+CAPABILITY = "90"
+FAR_OFF = 2.5  # times the best by the model: beyond, a choice is wrong whatever the errors of the model
+
+
+@dataclass
+class AnswerLauncher:
+    """kernels.hopper's GEMM in the configuration that `choose` gives for the shape at hand."""
+
+    choose: Choose
+    _launchers: "dict[HopperConfig, HopperLauncher]" = field(default_factory=dict)
+
+    def on(self, work: Work) -> Call:
+        m, n, k = work.shape
+        config = self.choose(m, n, k)
+        return self._launchers.setdefault(config, HopperLauncher(config)).on(work)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenExercise(KernelExercise):
+    """An exercise whose answer returns a HopperConfig, of kernels.hopper, for bf16.
+
+    by_shape: the answer takes (m, n, k); otherwise it takes nothing, and its configuration is for every shape.
+    timed: the shapes that are timed; the slowest of them, beside cuBLAS, counts.
+    """
+
+    needs: Feature = WGMMA
+    by_shape: bool = False
+    timed: tuple[Shape, ...] = ()
+
+    @property
+    def sizes(self) -> tuple[Shape, ...]:
+        return (*self.shapes, *self.timed)
+
+    def accept(self, answer: Answer) -> AnswerLauncher:
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        if self.by_shape:
+            return AnswerLauncher(answer)
+        config, fault = attempt(answer, ())
+        if fault:
+            raise WrongKind(fault.what)
+        return AnswerLauncher(lambda m, n, k: config)
+
+    def examine(self, kernel: AnswerLauncher) -> Verdict | None:
+        """Every shape has a configuration; where it is timed, one that compiles and is not far off by the model."""
+        from tutorlib.kernels.hopper.choose import choose, cost
+
+        chosen: dict[HopperConfig, Shape] = {}
+        for shape in self.sizes:
+            config, fault = attempt(kernel.choose, shape)
+            if fault:
+                return wrong(fault.what)
+            if not_one := why_not_one(config):
+                return wrong(f"for {by(shape)} it returns {shorten(config)}: {not_one}.")
+            if shape in self.timed:
+                chosen.setdefault(config, shape)
+                m, n, k = shape
+                best = choose(m, n, k)
+                expected, least = (cost(one, m, n, k) for one in (config, best))
+                if expected > FAR_OFF * least:
+                    return wrong(
+                        f"for {by(shape)} the course's model expects {expected:,.0f} µs of {shown(config)}, "
+                        f"and {least:,.0f} µs of {shown(best)}."
+                    )
+        for config, shape in chosen.items():
+            compiled = compile_chosen(config)
+            if compiled.spill_bytes:
+                return wrong(f"for {by(shape)}: {shown(config)} spills {compiled.spill_bytes} bytes in each thread.")
+        return None
+
+    def compile_for(self, kernel: AnswerLauncher, arch: str) -> Compiled:
+        return compile_chosen(kernel.choose(*self.sizes[-1]))
+
+    def unrun(self, why: str) -> Verdict:
+        return compiled_not_run((cute_target(CAPABILITY),), why)
+
+    def launcher(self, kernel: AnswerLauncher) -> AnswerLauncher:
+        return kernel
+
+    def run(self, kernel: AnswerLauncher) -> Verdict:
+        verdict = super().run(kernel)
+        return self.time_all(kernel) if verdict.points == self.points and self.timed else verdict
+
+    def time_all(self, launcher: Launcher) -> Verdict:
+        """The verdict by the shape at which the kernel is slowest beside the baseline."""
+        known = [found for shape in self.timed if (found := recorded(self.id, shape))]
+        measured: list[Measurement] = known
+        if not known:
+            try:
+                measured = [measure(self.problem, launcher, shape) for shape in self.timed]
+            except WrongWhenTimed as error:
+                return wrong(f"right when checked, wrong while it was timed: {error}")
+        return self.judge_speed(min(measured, key=lambda one: one.ratio), device.need_gpu())
+
+
+def why_not_one(config: Any) -> str:
+    """What keeps it from being a configuration of the exercise, or ""."""
+    from tutorlib.kernels.hopper.config import HopperConfig
+
+    if not isinstance(config, HopperConfig):
+        return "not a HopperConfig"
+    if config.dtype != "bf16":
+        return f"A and B are bf16, not {config.dtype}"
+    if config.scaled or config.block_scaled or config.trace:
+        return "neither scales nor a trace belong here"
+    return ""
+
+
+def shown(config: "HopperConfig") -> str:
+    """What it has that the default configuration has not: "tile=(64, 128, 64), split_k=4"."""
+    from dataclasses import fields
+
+    changed = [one for one in fields(config) if getattr(config, one.name) != one.default]
+    return ", ".join(f"{one.name}={getattr(config, one.name)!r}" for one in changed) or "HopperConfig()"
+
+
+@cache
+def compile_chosen(config: "HopperConfig") -> Compiled:
+    """What the compiler makes of a configuration, for all shapes. Raises CompileFailed."""
+    import tempfile
+
+    from tutorlib.compiling import ptxas
+    from tutorlib.compiling.compiled import inspect_kernel
+    from tutorlib.kernels.hopper.launch import compile_gemm
+
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            built = compile_gemm(config, f"--keep-ptx --keep-cubin --dump-dir {folder}")
+        except Exception as error:  # whatever the DSL raises for what a rule has not foreseen
+            raise CompileFailed(f"{shown(config)}: {type(error).__name__}: {str(error)[:300]}") from error
+    ptx = built.artifacts.PTX
+    target = cute_target(CAPABILITY)
+    return inspect_kernel(target, ptx, built.artifacts.CUBIN, config.smem_bytes, ptxas.spilled(ptx))

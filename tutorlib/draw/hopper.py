@@ -1,0 +1,107 @@
+"""Pictures of a Hopper SM at work: who does what in a GEMM, and which thread holds which sums of a wgmma."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
+
+from tutorlib.draw.grid import DPI, WIDTH, CellGrid, Picture, figure
+from tutorlib.draw.palette import EMPTY, INK, category
+
+HEIGHT = 470
+BLUE, YELLOW, ORANGE, PALE, GREEN = (category(number) for number in (0, 1, 2, 3, 4))
+
+
+def show_sm(stages: int = 4) -> Picture:
+    """A block's SM while a GEMM's main loop runs: numbers are the order in which a K tile passes through."""
+    picture = Picture(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI, facecolor="white")
+    axes = picture.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, WIDTH), ylim=(HEIGHT, 0))
+    axes.set_axis_off()
+    box(axes, (10, 85, 130, 375), "global memory", EMPTY)
+    for number, (name, colour) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
+        box(axes, (30, 115 + 115 * number, 90, 80), name, colour, middle=True)
+    box(axes, (200, 10, 782, 450), "one SM, one block of 256 threads", EMPTY)
+    box(axes, (220, 130, 110, 190), "TMA unit\n\ncomputes\naddresses,\nmoves boxes,\ncounts bytes", ORANGE, middle=True)
+    box(axes, (420, 85, 250, 250), "shared memory: a ring of stages", EMPTY)
+    for stage in range(stages):
+        y = 112 + 55 * stage
+        box(axes, (432, y, 70, 46), "A", BLUE, middle=True)
+        box(axes, (506, y, 92, 46), "B", PALE, middle=True)
+        box(axes, (604, y, 54, 21), "full", YELLOW, middle=True)
+        box(axes, (604, y + 25, 54, 21), "empty", YELLOW, middle=True)
+    for group in range(2):
+        says = f"warpgroup {group}\n4 warps\n64 × 256\nsums in\nregisters"
+        box(axes, (768 + 98 * group, 85, 94, 105), says, category(7), middle=True)
+    box(axes, (768, 240, 192, 95), "tensor cores", category(5), middle=True)
+    box(axes, (420, 385, 250, 55), "the tile of C, in boxes of 16 × 64\n(where the stages were)", GREEN, middle=True)
+
+    arrow(
+        axes,
+        [(815, 85), (815, 55), (275, 55), (275, 130)],
+        (545, 51),
+        "1  warp 0: expect so many bytes, send for a K tile",
+    )
+    arrow(axes, [(140, 225), (220, 225)], (170, 221), "2  boxes")
+    arrow(axes, [(330, 225), (420, 225)], (375, 221), "3  tiles,\ncounted\non full")
+    arrow(axes, [(670, 137), (768, 137)], (719, 133), "4  wait: full\n6  arrive:\nempty", both=True)
+    arrow(axes, [(670, 290), (768, 290)], (719, 286), "5  operands,\nno registers")
+    arrow(axes, [(864, 190), (864, 240)], (884, 222), "sums", both=True)
+    arrow(axes, [(962, 130), (973, 130), (973, 412), (670, 412)], (820, 408), "7  stmatrix")
+    arrow(axes, [(420, 412), (140, 412)], (310, 408), "8  TMA store")
+    return picture
+
+
+def box(axes: Axes, place: tuple[int, int, int, int], says: str, colour: str, middle: bool = False) -> None:
+    """A rounded box at (x, y, width, height) in pixels; its text on top or in the middle."""
+    x, y, width, height = place
+    look: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=5", "facecolor": colour, "edgecolor": INK}
+    axes.add_patch(FancyBboxPatch((x, y), width, height, linewidth=1.0, **look))
+    axes.text(
+        x + width / 2,
+        y + (height / 2 if middle else 6),
+        says,
+        ha="center",
+        va="center" if middle else "top",
+        size=8,
+        color=INK,
+        linespacing=1.2,
+    )
+
+
+def arrow(axes: Axes, points: Sequence[tuple[int, int]], words: tuple[int, int], says: str, both: bool = False) -> None:
+    """Through these points; what it says ends above (x, y) `words`."""
+    for start, end in pairwise(points[:-1]):
+        axes.plot(*zip(start, end, strict=True), color=INK, linewidth=1.3, solid_capstyle="projecting")
+    style: dict[str, Any] = {"arrowstyle": "<|-|>" if both else "-|>", "mutation_scale": 10, "shrinkA": 0, "shrinkB": 0}
+    axes.add_patch(FancyArrowPatch(points[-2], points[-1], color=INK, linewidth=1.3, **style))
+    axes.text(*words, says, ha="center", va="bottom", size=8, color=INK, linespacing=1.15)
+
+
+def show_wgmma(columns: int = 64) -> Picture:
+    """Who holds the sums of one warpgroup's 64 × `columns`, the first of N: in 8 × 8 pieces, and one of these."""
+    pieces = columns // 8
+    whole = CellGrid(
+        f"64 × {columns} in pieces of 8 × 8: warp, registers",
+        [[registers(row, n) for n in range(pieces)] for row in range(8)],
+        [[category(row // 2)] * pieces for row in range(8)],
+        [f"{8 * row}" for row in range(8)],
+        [f"{8 * n}" for n in range(pieces)],
+        {row: 2.0 for row in (2, 4, 6)},
+    )
+    one = CellGrid(
+        "one piece: lane of the warp, which of its two registers",
+        [[f"T{4 * row + column // 2}\n{column % 2}" for column in range(8)] for row in range(8)],
+        [[category(4 * row + column // 2) for column in range(8)] for row in range(8)],
+        [str(row) for row in range(8)],
+        [str(column) for column in range(8)],
+    )
+    return figure([whole, one])
+
+
+def registers(row: int, column: int) -> str:
+    """The warp and the two registers that hold the piece at this row and column of pieces."""
+    first = 4 * column + 2 * (row % 2)
+    return f"W{row // 2}\nR{first},{first + 1}"

@@ -1,0 +1,70 @@
+"""Pictures of who works when in a block, and of which cluster works on which tile's K."""
+
+from collections.abc import Mapping
+
+from tutorlib.draw.grid import CellGrid, Picture, figure
+from tutorlib.draw.palette import EMPTY, category
+from tutorlib.models.roles import ROWS, Cartoon, Roles
+from tutorlib.models.work import Item, Split
+
+RESULTS = "#F1F3F5"  # neither loads nor multiplies: rounds a tile's sums
+
+
+def show_roles(*roles: Roles) -> Picture:
+    """A block's loads, warpgroups, stores and tensor cores, time from left to right; several kernels below each other.
+
+    A colour is a tile, its number stands where it begins. Grey: a warpgroup rounds and hands over results. Hatched:
+    the tensor cores have nothing to do.
+    """
+    cartoons = [Cartoon(one) for one in roles]
+    longest = max(cartoon.total for cartoon in cartoons)
+    return figure([roles_grid(cartoon, longest) for cartoon in cartoons], stacked=True)
+
+
+def roles_grid(cartoon: Cartoon, ticks: int) -> CellGrid:
+    labels = [[""] * ticks for _ in ROWS]
+    colours: list[list[str | None]] = [[EMPTY] * ticks for _ in ROWS]
+    colours[-1] = [None if tick < cartoon.total else EMPTY for tick in range(ticks)]
+    for span in cartoon.spans:
+        row = ROWS.index(span.row)
+        labels[row][span.begin] = str(span.tile)
+        colours[row][span.begin : span.end] = [RESULTS if span.rounds else category(span.tile)] * (
+            span.end - span.begin
+        )
+    title = f"{cartoon.roles}: {cartoon.total} ticks, the tensor cores busy for {cartoon.busy:.0%} of them"
+    across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
+    return CellGrid(title, labels, colours, ROWS, across, {1: 1.0, 3: 1.0, 4: 2.0})
+
+
+def show_work(splits: Mapping[str, Split], clusters: int, tiles: int, k_tiles: int) -> Picture:
+    """A row for each cluster, a column for each K tile's time, the tile that it works on in each: number and colour.
+
+    splits: title → how the work is split among the clusters. Hatched: the cluster is done and waits for the others.
+    """
+    shares = {
+        title: [split(cluster, clusters, tiles, k_tiles) for cluster in range(clusters)]
+        for title, split in splits.items()
+    }
+    longest = max(duration(items) for lines in shares.values() for items in lines)
+    grids = [work_grid(title, lines, longest) for title, lines in shares.items()]
+    return figure(grids, stacked=longest > 12)
+
+
+def duration(items: list[Item]) -> int:
+    """K tiles in all."""
+    return sum(end - begin for _, begin, end in items)
+
+
+def work_grid(title: str, shares: list[list[Item]], columns: int) -> CellGrid:
+    """The clusters' items as rows of `columns` cells."""
+    total = max(map(duration, shares))
+    steps = [[tile for tile, begin, end in items for _ in range(begin, end)] for items in shares]
+    waiting: list[list[str | None]] = [[None] * (total - len(mine)) + [EMPTY] * (columns - total) for mine in steps]
+    return CellGrid(
+        f"{title}: done after {total} K tiles;\n{len({tile for mine in steps for tile in mine})} tiles in "
+        f"{sum(map(len, shares))} parts",
+        [[*map(str, mine), *[""] * (columns - len(mine))] for mine in steps],
+        [[*map(category, mine), *rest] for mine, rest in zip(steps, waiting, strict=True)],
+        [str(cluster) for cluster in range(len(shares))],
+        [str(time) if time % 4 == 0 else "" for time in range(columns)],
+    )

@@ -1,0 +1,538 @@
+"""Exercises of notebook 13: TMA, mbarriers and WGMMA, part by part, and the reader's own Hopper kernel."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Literal
+
+from tutorlib.checking.cute import CuteExercise, require_jit
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.hopper import HopperLoopExercise
+from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.compiling.cute import call_host
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.ptx import HOPPER_OPCODES, opcodes
+from tutorlib.machine.features import WGMMA, Feature
+from tutorlib.measuring.launchers import CuteLauncher
+from tutorlib.problems.catalogue import gemm
+
+BENCH = (4096, 4096, 4096)
+SHAPES = ((256, 256, 256), (384, 520, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
+BYTES = 2  # of a bf16
+VECTOR = 8  # elements of 16 bytes, which a swizzle keeps together
+
+# 13.1 ring_layout -----------------------------------------------------------------------------------------------
+
+
+Part = Literal["ring_layout", "boxes", "fragments", "epilogue"]
+
+
+class BadPart(Exception):
+    """What a part gives is not what the kernel needs. The message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstPartExercise(CuteExercise):
+    """An exercise whose answer takes the place of one part in the GEMM of `kernels.hopper.first`."""
+
+    needs: Feature = WGMMA
+    part: Part
+    jit: bool = False  # whether the part is a @cute.jit function
+
+    def accept(self, answer: Answer) -> CuteLauncher:
+        from tutorlib.kernels.hopper.first import Parts, make_first_gemm
+
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        if self.jit:
+            require_jit(answer)
+        part = answer if self.jit else self.looked_at(answer)
+        return super().accept(make_first_gemm(Parts(**{self.part: part})))
+
+    def looked_at(self, answer: Answer) -> Answer:
+        """The answer, refused with a sentence where what it returns cannot work."""
+
+        def part(*args: Any) -> Any:
+            got = answer(*args)
+            if flaw := self.find_flaw(got, *args):
+                raise BadPart(flaw)
+            return got
+
+        return part
+
+    def find_flaw(self, got: Any, *args: Any) -> str:
+        """What is wrong with what the part returned for these arguments, or ""."""
+        return ""
+
+    def examine(self, kernel: CuteLauncher) -> Verdict | None:
+        try:
+            return super().examine(kernel) or self.examine_ptx(self.compile_for(kernel, self.inspected[0]).ptx)
+        except CompileFailed as failed:
+            if refused := first_cause(failed, BadPart):
+                return wrong(str(refused))
+            raise
+
+    def examine_ptx(self, ptx: str) -> Verdict | None:
+        """What is wrong with the kernel's instructions; None for nothing."""
+
+
+def first_cause(error: BaseException | None, kind: type[Exception]) -> BaseException | None:
+    """The error of this kind among those that led to one, or None."""
+    while error is not None and not isinstance(error, kind):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+@dataclass(frozen=True, kw_only=True)
+class RingLayoutExercise(FirstPartExercise):
+    """A layout (rows, K, stages): looked at as CuTe makes it, byte by byte, then used in the kernel."""
+
+    part: Part = "ring_layout"
+
+    def judge(self, answer: Answer) -> Verdict:
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        for k in (64, 32, 16):
+            try:
+                broken = find_misplaced(answer, ROWS, k, RING)
+            except CompileFailed as error:
+                return wrong(f"CuTe refuses ring_layout({ROWS}, {k}, {RING}).", str(error))
+            if broken:
+                return wrong(f"ring_layout({ROWS}, {k}, {RING}): {broken}")
+        return super().judge(answer)
+
+
+ROWS, RING = 32, 3
+
+
+def find_misplaced(answer: Answer, rows: int, k: int, stages: int) -> str:
+    """What is wrong with the layout, or "": its shape, or the first 16 bytes that are not where TMA puts them.
+
+    CUDA driver API, CU_TENSOR_MAP_SWIZZLE_*: rows of w = 128, 64 or 32 bytes follow each other, and in each line of
+    128 bytes the 16-byte units change places with the bits of the address above them: w = 128: 3 bits of the line's
+    number, 64: 2 bits, 32: 1 bit.
+    Raises CompileFailed.
+    """
+    from cutlass import cute
+
+    flaws: list[str] = []
+
+    def note(layout: Any) -> None:
+        if not isinstance(layout, cute.ComposedLayout):
+            flaws.append("it is a plain layout; TMA and WGMMA want swizzle ∘ layout.")
+            return
+        if (shape := cute.product_each(layout.shape)) != (rows, k, stages):
+            flaws.append(f"it has the shape {shape}.")
+            return
+        swizzle, outer = layout.inner, layout.outer
+        for row, vector, stage in product(range(rows), range(k // VECTOR), range(stages)):
+            offset = BYTES * int(outer((row, vector * VECTOR, stage)))
+            got = swizzled(offset, swizzle.num_bits, swizzle.num_base, swizzle.num_shift)
+            if got != (want := place_by_tma((stage * rows + row) * k * BYTES + vector * 16, k * BYTES)):
+                flaws.append(
+                    f"row {row}, columns {vector * VECTOR} to {vector * VECTOR + 7}, stage {stage} should begin at "
+                    f"byte {want}, and begin at byte {got}." + (IN_BYTES if got % 16 else "")
+                )
+
+    @cute.jit
+    def host() -> None:
+        note(answer(rows, k, stages))
+
+    call_host(host)
+    return flaws[0] if flaws else ""
+
+
+IN_BYTES = " The swizzle belongs to the pointer and counts bytes: the lowest 4 bits stay."
+
+
+def place_by_tma(byte: int, width: int) -> int:
+    """Where TMA puts the 16 bytes that begin at this byte of a box whose rows have a width of 128, 64 or 32 bytes."""
+    lines = {128: 8, 64: 4, 32: 2}[width]
+    return byte ^ byte // 128 % lines * 16
+
+
+def swizzled(offset: int, bits: int, base: int, shift: int) -> int:
+    """Swizzle⟨bits, base, shift⟩: XORs `bits` bits, `shift` above, onto those from `base` on."""
+    return offset ^ (offset >> shift & ((1 << bits) - 1) << base)
+
+
+# 13.2 tma_bytes -------------------------------------------------------------------------------------------------
+
+
+def tma_bytes(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, int]) -> tuple[int, int]:
+    inside = [max(0, min(size - at * step, step)) for size, step, at in zip(shape, tile, place, strict=True)]
+    return inside[0] * inside[1] * BYTES, tile[0] * tile[1] * BYTES
+
+
+def unclamped(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, int]) -> tuple[int, int]:
+    inside = [min(size - at * step, step) for size, step, at in zip(shape, tile, place, strict=True)]
+    return inside[0] * inside[1] * BYTES, tile[0] * tile[1] * BYTES
+
+
+COUNTING = (
+    Mistake(
+        "The mbarrier counts what is written to shared memory, and zeros are written, too.",
+        lambda shape, tile, place: (tma_bytes(shape, tile, place)[0],) * 2,
+    ),
+    Mistake("Elements are 2 bytes.", lambda *args: tuple(n // BYTES for n in tma_bytes(*args))),
+    Mistake("What is outside of the matrix is not read.", lambda *args: (tma_bytes(*args)[1],) * 2),
+    Mistake("A tile can be outside altogether: a number of rows is never below 0.", unclamped),
+    Mistake("The order is (read, counted).", lambda *args: tma_bytes(*args)[::-1]),
+)
+TILES = ((128, 64), (256, 64), (64, 32))
+
+
+def tiles_at(shape: tuple[int, int], beyond: int = 0) -> list[tuple]:
+    """Every tile that covers the shape, of each size, and so many beyond its last row and column."""
+    return [
+        (shape, tile, (m, k))
+        for tile in TILES
+        for m in range(-(-shape[0] // tile[0]) + beyond)
+        for k in range(-(-shape[1] // tile[1]) + beyond)
+    ]
+
+
+# 13.4 holder ----------------------------------------------------------------------------------------------------
+
+
+def holder(m: int, n: int) -> tuple[int, int]:
+    warp, row = divmod(m, 16)
+    half, row = divmod(row, 8)
+    atom, column = divmod(n, 8)
+    return 32 * warp + 4 * row + column // 2, column % 2 + 2 * half + 4 * atom
+
+
+HOLDING = (
+    Mistake(
+        "A warp has 16 rows, not every fourth: rows 0 to 15 are warp 0's.",
+        lambda m, n: (32 * (m % 4) + 4 * (m // 4 % 8) + n % 8 // 2, n % 2 + 2 * (m // 32) + 4 * (n // 8)),
+    ),
+    Mistake(
+        "Rows 8 to 15 belong to the same threads as rows 0 to 7, in two more registers.",
+        lambda m, n: (4 * m + n % 8 // 2, n % 2 + 2 * (n // 8)),
+    ),
+    Mistake(
+        "A thread's registers: first two neighbours of a row, then the two 8 rows below, then the next 8 columns.",
+        lambda m, n: (holder(m, n)[0], n % 2 + 2 * (n // 8) + 64 * (m % 16 // 8)),
+    ),
+    Mistake(
+        "A thread has two neighbours: columns 0 and 1 are thread 0's.",
+        lambda m, n: (holder(m, n // 8 * 8)[0] + n % 4, n % 8 // 4 + 2 * (m % 16 // 8) + 4 * (n // 8)),
+    ),
+    Mistake("Each warp counts its threads from 32 times its number on.", lambda m, n: holder(m % 16, n)),
+)
+
+
+# 13.3 boxes, 13.5 fragments -------------------------------------------------------------------------------------
+
+
+def several(got: Any, number: int) -> bool:
+    """Whether a function returned so many things: a tuple, a list or MLIR's list of results."""
+    from cutlass import cute
+
+    return not isinstance(got, cute.Tensor) and hasattr(got, "__len__") and len(got) == number
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoxesExercise(FirstPartExercise):
+    """(box, stages) of shared memory and (box, K tiles) of the matrix."""
+
+    part: Part = "boxes"
+
+    def find_flaw(self, got: Any, *args: Any) -> str:
+        from cutlass import cute
+
+        _, s, g = args
+        if not several(got, 2):
+            return "boxes should return two tensors: of shared memory, and of the matrix."
+        for name, tensor, whole in (("shared memory", got[0], s), ("the matrix", got[1], g)):
+            rows, k, number = (cute.size(whole, mode=[mode]) for mode in range(3))
+            box, shape = rows * k, tensor.shape
+            if len(shape) != 2 or (cute.size(shape[0]), cute.size(shape[1])) != (box, number):
+                return (
+                    f"of {name}, whose shape is {whole.shape}, it returns one of shape {shape}: "
+                    f"({box} elements of a box, {number}) is wanted."
+                )
+        return ""
+
+
+SUMS = 128  # of a thread: 64 × 256 among 128 of them
+
+
+@dataclass(frozen=True, kw_only=True)
+class FragmentsExercise(FirstPartExercise):
+    """Descriptors of both operands, and registers for the sums."""
+
+    part: Part = "fragments"
+
+    def find_flaw(self, got: Any, *args: Any) -> str:
+        from cutlass import Float32, cute
+
+        if not several(got, 3):
+            return "wgmma_fragments should return three tensors: tCrA, tCrB, tCrC."
+        *operands, sums = got
+        for name, fragment, s in zip(("tCrA", "tCrB"), operands, args[2:], strict=True):
+            wanted = (1, 1, cute.size(s, mode=[1]) // 16, cute.size(s, mode=[2]))
+            if tuple(map(cute.size, fragment.shape)) != wanted:
+                return f"{name} has the shape {fragment.shape}; descriptors are {wanted}: K blocks and stages last."
+        if sums.element_type is not Float32:
+            return f"tCrC holds {sums.element_type}: sums are kept in Float32."
+        if cute.size(sums) != SUMS:
+            return f"tCrC has {cute.size(sums)} registers; a thread has {SUMS} of its warpgroup's 64 × 256 sums."
+        return ""
+
+
+# 13.6 ring ------------------------------------------------------------------------------------------------------
+
+
+def ring(step: int, stages: int, producer: bool) -> tuple[int, int]:
+    turn, index = divmod(step, stages)
+    return index, (turn + producer) % 2
+
+
+TURNING = (
+    Mistake(
+        "The phase changes once in a round of the ring, not in every step.",
+        lambda step, stages, producer: (step % stages, (step + producer) % 2),
+    ),
+    Mistake(
+        "That is the consumer's phase. The producer waits for the round before to be over, so its parity is the other.",
+        lambda step, stages, producer: (step % stages, step // stages % 2),
+    ),
+    Mistake(
+        "The two phases are exchanged: fresh barriers are in phase 0, which the consumer waits for. Waiting for 1 "
+        "passes at once.",
+        lambda step, stages, producer: (step % stages, (step // stages + (not producer)) % 2),
+    ),
+    Mistake(
+        "A wait takes a parity, 0 or 1: the round modulo 2.",
+        lambda step, stages, producer: (step % stages, step // stages + producer),
+    ),
+)
+
+
+def steps(producer: bool, rounds: int) -> list[tuple[int, int, bool]]:
+    return [(step, stages, producer) for stages in (1, 2, 3, 4, 7) for step in range(rounds * stages)]
+
+
+# 13.7 main_loop -------------------------------------------------------------------------------------------------
+
+
+def with_loop(answer: Answer) -> Callable[..., None]:
+    """The course's kernel with this main loop."""
+    from tutorlib.kernels.hopper.first import Parts, make_first_gemm
+
+    return make_first_gemm(Parts(main_loop=answer))
+
+
+# 13.8 epilogue --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpilogueExercise(FirstPartExercise):
+    """Registers → stmatrix → TMA: what must stand between them is looked for in the compiled text."""
+
+    part: Part = "epilogue"
+    jit: bool = True
+
+    def examine_ptx(self, ptx: str) -> Verdict | None:
+        if race := find_race(epilogue_orders(ptx)):
+            return wrong(race)
+        return None
+
+
+def epilogue_orders(ptx: str) -> list[str]:
+    """The instructions behind the last wait for wgmma, by their names in HOPPER_OPCODES."""
+    return opcodes(ptx[ptx.rindex("wgmma.wait_group") :], HOPPER_OPCODES)
+
+
+def find_race(orders: list[str]) -> str:
+    """What may go wrong between the sums and C, or ""."""
+    stores = [place for place, name in enumerate(orders) if name == "TMA store"]
+    if not stores:
+        return "TMA is never told to store: cute.copy(sums.tma, …)."
+    if "bar.sync" not in orders[: orders.index("stmatrix")]:
+        return (
+            "stmatrix writes where the stages of A were, and the other warpgroup may still be multiplying from them: "
+            "sync_threads() before it."
+        )
+    for at in stores:
+        written = max((place for place in range(at) if orders[place] == "stmatrix"), default=None)
+        if written is None:
+            return "TMA stores before stmatrix has written."
+        between = orders[written:at]
+        if "fence.proxy" not in between:
+            return (
+                "TMA may store what stood there before: threads and TMA reach shared memory by two ways, and "
+                "fence_proxy lets what was written on the one be seen on the other."
+            )
+        if not {"bar.warp.sync", "bar.sync"} & set(between):
+            return "TMA takes the whole box, and the warp's other threads may not have written their part: sync_warp()."
+    ending = iter(orders[stores[-1] :])
+    if not all(name in ending for name in ("bulk commit", "bulk wait")):  # one after the other: `in` consumes
+        return (
+            "the block may end while TMA still reads its shared memory: commit the bulk group, and wait until no "
+            "group is left."
+        )
+    return ""
+
+
+# 13.9 gemm ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeKernelExercise(CuteExercise):
+    """The reader's own host function gemm(a, b, c)."""
+
+    needs: Feature = WGMMA
+
+    def examine(self, kernel: CuteLauncher) -> Verdict | None:
+        if found := super().examine(kernel):
+            return found
+        compiled = self.compile_for(kernel, self.inspected[0])
+        if compiled.spill_bytes:
+            return wrong(f"it spills {compiled.spill_bytes} bytes of registers in each thread.")
+        return None
+
+
+HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
+
+# ----------------------------------------------------------------------------------------------------------------
+
+EXERCISES = (
+    RingLayoutExercise(
+        id="13.1",
+        title="ring_layout",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=SHAPES[:2],
+        requires=HOPPER,
+        hints=(
+            "It is notebook 09's layout: an atom of 8 rows, repeated down the rows, then over the stages.",
+            "k = 64 is a row of 128 bytes: SmemLayoutAtomKind.K_SW128. 32 and 16 have K_SW64 and K_SW32.",
+            "The atom comes from warpgroup.make_smem_layout_atom(kind, BFloat16), the rest from cute.tile_to_shape.",
+        ),
+    ),
+    ValueExercise(
+        id="13.2",
+        title="tma_bytes",
+        points=3,
+        cases=(
+            equals("tiles inside", tiles_at((512, 256)), tma_bytes, COUNTING),
+            equals("tiles across an edge", tiles_at((300, 136)) + tiles_at((1, 8)), tma_bytes, COUNTING),
+            equals("tiles outside", tiles_at((200, 72), beyond=2), tma_bytes, COUNTING),
+        ),
+        hints=(
+            "What is counted does not depend on the matrix at all.",
+            "Of the `step` rows from at * step on, min(step, size - at * step) are inside, unless that is negative.",
+        ),
+    ),
+    BoxesExercise(
+        id="13.3",
+        title="boxes",
+        points=2,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        requires=HOPPER,
+        hints=(
+            "cpasync.tma_partition(tma, 0, cute.make_layout(1), …): block 0 of a cluster of one.",
+            "It wants the box as one mode: cute.group_modes(s, 0, 2) is ((rows, K), stages).",
+        ),
+    ),
+    ValueExercise(
+        id="13.4",
+        title="holder",
+        points=3,
+        cases=(
+            equals("the first 8 × 8", list(product(range(8), range(8))), holder, HOLDING),
+            equals("one warp's 16 rows", list(product(range(16), range(32))), holder, HOLDING),
+            equals("a warpgroup's 64 × 256", list(product(range(0, 64, 3), range(0, 256, 5))), holder, HOLDING),
+        ),
+        hints=(
+            "Take the row apart: warp (16 rows), half (8 rows), row. Take the column apart: atom (8 columns), column.",
+            "thread = 32 * warp + 4 * row + column // 2: a quarter of 8 × 8 is one row, four threads with two columns.",
+            "register = column % 2 + 2 * half + 4 * atom.",
+        ),
+    ),
+    FragmentsExercise(
+        id="13.5",
+        title="fragments",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        requires=HOPPER,
+        hints=(
+            "math = tiled_mma.get_slice(thread), then math.partition_A(sA) and tiled_mma.make_fragment_A of that.",
+            "The sums: tiled_mma.partition_shape_C((tile M, tile N)) is the shape, cute.make_rmem_tensor makes them.",
+            "cute.size(sA, mode=[0]) is the tile's M, cute.size(sB, mode=[0]) its N.",
+        ),
+    ),
+    ValueExercise(
+        id="13.6",
+        title="ring",
+        points=2,
+        cases=(
+            equals("the consumer, one round", steps(producer=False, rounds=1), ring, TURNING),
+            equals("the producer, one round", steps(producer=True, rounds=1), ring, TURNING),
+            equals("many rounds", steps(producer=False, rounds=5) + steps(producer=True, rounds=5), ring, TURNING),
+        ),
+        hints=(
+            "The index is the step modulo the number of stages; what is left over counts the rounds.",
+            "In round 0 the consumer waits for phase 0 of `full`, in round 1 for phase 1, in round 2 for 0 again.",
+            "In round 0 nobody has read anything, and the producer must not wait: the phase *before* 0 has parity 1.",
+        ),
+    ),
+    HopperLoopExercise(
+        id="13.7",
+        title="main_loop",
+        points=6,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        requires=HOPPER,
+        loops="main",
+        build=with_loop,
+        overlapped=True,
+        hints=(
+            "Before the loop the warp that loads too fills all stages there are K tiles for. Then K tile 0: wait for "
+            "full, fence, multiply(…, True), commit.",
+            "Each further step: clone the state, advance it, wait for full, fence, multiply, commit, wait_group(1). "
+            "Now the wgmmas of the step *before* are done: its stage is the one to arrive for and to fill again.",
+            "The K tile for that stage is k_tile - 1 + steps.stages. Wait for empty with the phase of that state: "
+            "it is the round in which all warps arrive.",
+            "Inside elect_one: mbarrier_arrive_and_expect_tx and mbarrier_arrive. Outside: steps.load. At the end: "
+            "wait_group(0).",
+        ),
+    ),
+    EpilogueExercise(
+        id="13.8",
+        title="store by TMA",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        requires=HOPPER,
+        hints=(
+            "sums.tRrC.store(sums.tCrC.load().to(BFloat16)) rounds.",
+            "Before stmatrix everybody must have read the last stage; after it TMA must see what was written.",
+            'cute.arch.fence_proxy("async.shared", space="cta"), then sync_warp(), then cute.copy(sums.tma, …).',
+            "At the end cp_async_bulk_commit_group() and cp_async_bulk_wait_group(0, read=True).",
+        ),
+    ),
+    WholeKernelExercise(
+        id="13.9",
+        title="Hopper GEMM",
+        points=5,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        bench_shape=BENCH,
+        tiers=(0.8, 0.95),
+        requires=HOPPER,
+        hints=(
+            "One block for each tile of C: ceil_div of both sizes, multiplied. THREADS threads, two warpgroups.",
+            "cpasync.make_tiled_tma_atom(load, described(a), stage_a, (bM, bK)) returns the descriptor and the "
+            "coordinates of A.",
+            "C's is of one warp's box: make_tiled_tma_atom(store, described(c), out_layout(*BOX), BOX).",
+        ),
+    ),
+)

@@ -1,0 +1,98 @@
+"""The explorer of a ring of mbarriers: the reader plays the producer, TMA and the consumer, click by click."""
+
+import ipywidgets
+
+from tutorlib.draw.grid import CellGrid
+from tutorlib.draw.palette import EMPTY, category
+from tutorlib.explorers.explorer import Click, Explorer, Scene, wide_slider
+from tutorlib.models.mbarrier import FAULTS, KIB, LOOPS, OPERANDS, RingModel, Side
+from tutorlib.problems.wrong import count
+
+ACTORS: tuple[Side | None, ...] = ("producer", None, "consumer")  # None: TMA
+BUSY = "#F1F3F5"
+COLUMNS = ("A", "B", "phase", "arrive", "KiB", "phase", "arrive")  # what lies there, of full, of empty
+
+
+def explore_mbarriers(stages: int = 2, fault: str = FAULTS[0]) -> Explorer:
+    """A ring of stages to be played: click the producer's or the consumer's row for its next order, or a transfer.
+
+    A transfer of TMA arrives when its cell is clicked, in any order. fault: what is to be wrong, one of FAULTS.
+    """
+    boxes = [
+        wide_slider("stages", stages, 1, 4),
+        ipywidgets.Dropdown(options=FAULTS, value=fault, description="break", layout={"width": "370px"}),
+    ]
+    rings: list[RingModel] = []  # the one that is played
+
+    def compute(stages: int, fault: str, click: Click | None) -> RingModel:
+        if [(ring.stages, ring.fault) for ring in rings] != [(stages, fault)]:
+            rings[:] = [RingModel(stages, fault)]
+        elif click is not None:
+            play(rings[0], click)
+        return rings[0]
+
+    return Explorer(boxes, compute, ring_scene)
+
+
+def play(ring: RingModel, click: Click) -> None:
+    """What a click means; on the ring itself, nothing."""
+    grid, (row, column) = click
+    if grid != 0:
+        return
+    side = ACTORS[row]
+    if side is not None:
+        ring.step(side)
+    elif column < len(ring.under_way):
+        ring.arrive(column)
+
+
+def ring_scene(ring: RingModel, _: Click | None) -> Scene:
+    caption = [ring.said or "Click the producer's row for its first order, then go on as you like."]
+    for side in LOOPS:
+        here = ring.place(side)
+        caption.append(f"{side}: index {here.index}, phase {here.phase}, count {here.count}")
+    caption.append(f"{count(ring.multiplied, 'tile')} multiplied" + (f". WRONG: {ring.wrong}" if ring.wrong else ""))
+    return [orders_grid(ring), stages_grid(ring)], "\n".join(caption)
+
+
+def orders_grid(ring: RingModel) -> CellGrid:
+    """A row for each of the three: the loop of one side, or the transfers under way; the next order is outlined."""
+    width = max(max(map(len, LOOPS.values())), len(ring.under_way))
+    labels, colours, outlined = [], [], set()
+    for row, side in enumerate(ACTORS):
+        if side is None:
+            names = [f"{transfer.operand} {transfer.tile}" for transfer in ring.under_way]
+            tints: list[str | None] = [category(transfer.tile) for transfer in ring.under_way]
+        else:
+            here, names = ring.place(side), list(ring.loop(side))
+            tints = [category(here.count) if n == here.order else BUSY for n in range(len(names))]
+            outlined.add((row, here.order))
+        rest = width - len(names)
+        labels.append(names + [""] * rest)
+        colours.append(tints + [EMPTY] * rest)
+    title = "click a row: its next order" + (" (both wait for ever)" if ring.stuck else "")
+    return CellGrid(title, labels, colours, ["loads", "TMA", "math"], outlined=frozenset(outlined))
+
+
+def stages_grid(ring: RingModel) -> CellGrid:
+    """A row for each stage: what lies there, and what its two mbarriers lack."""
+    labels, colours = [], []
+    for stage in range(ring.stages):
+        lies, full, empty = ring.holds[stage], ring.full[stage], ring.empty[stage]
+        tiles = [lies.get(operand) for operand in OPERANDS]
+        numbers = (full.phase % 2, full.missing, full.pending // KIB, empty.phase % 2, empty.missing)
+        labels.append(["" if tile is None else str(tile) for tile in tiles] + [str(number) for number in numbers])
+        colours.append([None if tile is None else category(tile) for tile in tiles] + [EMPTY] * len(numbers))
+    read = frozenset() if ring.reading is None else frozenset({(ring.reading, 0), (ring.reading, 1)})
+    down = [f"[{stage}]" for stage in range(ring.stages)]
+    breaks = {2: 2.0, 5: 2.0}
+    return CellGrid(
+        "stages: tiles · full and what it lacks · empty and what it lacks",
+        labels,
+        colours,
+        down,
+        COLUMNS,
+        {},
+        breaks,
+        read,
+    )

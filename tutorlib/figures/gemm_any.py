@@ -1,0 +1,70 @@
+"""The figure of the self-configuring GEMM at any shape."""
+
+from collections.abc import Sequence
+from statistics import median
+from typing import TYPE_CHECKING
+
+from tutorlib.draw.palette import FAINT, INK, LINES, MARK
+from tutorlib.figures.style import tidy_axes
+from tutorlib.machine.hardware import hardware_of
+from tutorlib.measuring.any_shape import kinds_of
+from tutorlib.measuring.measurement import Measurement
+from tutorlib.measuring.results import SweepResults, all_sweep_results
+from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.wrong import by
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def gemm_any(everything: Sequence[SweepResults] | None = None) -> "Figure":
+    """Speed as a fraction of cuBLAS over FLOP for each byte, squares and random shapes; a panel for each GPU.
+
+    Raises NoData.
+    """
+    from matplotlib.figure import Figure
+
+    everything = everything or all_sweep_results("gemm_any")
+    figure = Figure(figsize=(11, 5.2 * len(everything)), layout="constrained")
+    for axes, swept in zip(figure.subplots(len(everything), squeeze=False)[:, 0], everything, strict=True):
+        draw_shapes(axes, swept)
+    return figure
+
+
+def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
+    """A mark for each shape; the median of the random ones as a line, the least of all by name."""
+    problem, kinds = gemm("bf16"), kinds_of(swept)
+
+    def intensity(measured: Measurement) -> float:
+        return problem.flops(measured.shape) / problem.bytes(measured.shape)
+
+    axes.axhline(1, color=INK, linestyle="--", linewidth=2)
+    if hardware := hardware_of(swept.gpu):
+        ridge = hardware.flops["bf16"] / hardware.bandwidth
+        axes.axvline(ridge, color=FAINT, linestyle=":", linewidth=1.5)
+        axes.annotate(
+            "memory limits | tensor cores limit", (ridge, 1), (0, -4), ha="center", va="top", color=INK, fontsize=9,
+            xycoords=("data", "axes fraction"), textcoords="offset points", backgroundcolor="white",
+        )  # fmt: skip
+    for (kind, measured), colour, marker in zip(kinds.items(), (LINES[1], LINES[3]), "so", strict=True):
+        axes.scatter(
+            [intensity(one) for one in measured], [one.ratio for one in measured],
+            color=colour, marker=marker, s=55, label=f"{kind}: {len(measured)}", zorder=3,
+        )  # fmt: skip
+    ratios = [one.ratio for one in list(kinds.values())[1]]
+    if ratios:
+        axes.axhline(median(ratios), color=LINES[3], linewidth=1.5, label=f"their median, {median(ratios):.3f}")
+    least = min((point.measurement for point in swept.points), key=lambda one: one.ratio)
+    axes.scatter([intensity(least)], [least.ratio], s=170, facecolors="none", edgecolors=MARK, linewidths=2, zorder=4)
+    axes.annotate(
+        f"{least.ratio:.3f} at {by(least.shape)}", (intensity(least), least.ratio), (12, -4),
+        textcoords="offset points", color=INK, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1}, zorder=5,
+    )  # fmt: skip
+    axes.set_xscale("log", base=2)
+    axes.set_xlabel("FLOP for each byte that must cross memory")
+    axes.set_ylabel(f"speed as a fraction of {swept.baseline}")
+    axes.xaxis.set_major_formatter("{x:.0f}")
+    axes.set_title(f"{swept.gpu}, bf16, {swept.regime}: gemm(a, b, c) at any shape", loc="left", color=INK)
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    tidy_axes(axes)

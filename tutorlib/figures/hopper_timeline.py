@@ -1,0 +1,130 @@
+"""The figure of what the warps of a Hopper kernel really did: stamps from inside it, drawn as a timeline."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tutorlib.draw.palette import CATEGORIES, FAINT, INK, MARK
+from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = {  # in the order of the legend
+    "wgmma": CATEGORIES[0],
+    "epilogue": CATEGORIES[2],
+    "waiting for full or its turn": CATEGORIES[1],
+    "waiting for empty": CATEGORIES[7],
+}
+LOADS = "TMA issued"  # a stroke, not a stretch
+
+
+class Stretch(NamedTuple):
+    """What a role did from one cycle to another. number: of the K tile or of the tile."""
+
+    what: str
+    number: int
+    begin: int
+    end: int
+
+
+def stretches(stamps: Sequence[tuple[str, int, int]]) -> list[Stretch]:
+    """What one role did between its stamps [what, number, cycle].
+
+    The tensor cores multiply in order, so a K tile's wgmma begins when it is issued or when the one before it is
+    done, whichever comes last. What comes before SEE_FULL is the wait for it, and before ISSUE_LOAD the wait for an
+    empty stage.
+    """
+    found: list[Stretch] = []
+    issued: dict[int, int] = {}
+    before = retired = stamps[0][2] if stamps else 0
+    for what, number, cycle in stamps:
+        match what:
+            case "SEE_FULL":
+                found.append(Stretch("waiting for full or its turn", number, before, cycle))
+                issued[number] = cycle
+            case "RETIRE_MMA":
+                if number in issued:
+                    found.append(Stretch("wgmma", number, max(issued[number], retired), cycle))
+                retired = cycle
+            case "STORE":
+                found.append(Stretch("epilogue", number, before, cycle))
+            case "ISSUE_LOAD":
+                found.append(Stretch("waiting for empty", number, before, cycle))
+        before = cycle
+    return found
+
+
+def hopper_timeline(everything: Sequence[SweepResults] | None = None) -> "Figure":
+    """Three kernels below one another on one scale of SM cycles, a row for each role; a column for each GPU.
+
+    Raises NoData.
+    """
+    from matplotlib.figure import Figure
+
+    everything = everything or all_sweep_results("hopper_timeline")
+    tall = [len(point.facts["stamps"]) for point in everything[0].points]
+    figure = Figure(
+        figsize=(13, (1.1 + sum(0.9 + 0.75 * rows for rows in tall)) * len(everything)), layout="constrained"
+    )
+    panels = figure.subplots(
+        len(tall) * len(everything), 1, squeeze=False, sharex=True, height_ratios=tall * len(everything)
+    )[:, 0]
+    points = [(swept, point) for swept in everything for point in swept.points]
+    for axes, (swept, point) in zip(panels, points, strict=True):
+        draw_kernel(axes, swept, point)
+    panels[-1].set_xlabel("SM cycles")
+    draw_key(figure)
+    return figure
+
+
+def draw_kernel(axes: "Axes", swept: SweepResults, point: Point) -> None:
+    """One kernel: the first block's roles from top to bottom, its loads as strokes with their K tile's number."""
+    stamps = point.facts["stamps"]
+    for row, written in enumerate(stamps.values()):
+        for stretch in stretches([tuple(stamp) for stamp in written]):
+            draw_stretch(axes, row, stretch)
+        for what, _, cycle in written:
+            if what == "ISSUE_LOAD":
+                axes.plot([cycle, cycle], [row - 0.42, row - 0.1], color=MARK, linewidth=1.6, zorder=4)
+        axes.axhline(row + 0.5, color=FAINT, linewidth=0.6)
+    axes.set_yticks(range(len(stamps)), list(stamps))
+    axes.set_ylim(len(stamps) - 0.5, -0.5)
+    axes.set_xlim(0, point.facts["window"])
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    measured = point.measurement
+    slower = point.facts["stamped_us"] / measured.median_us - 1
+    axes.set_title(
+        f"{point.name}: {measured.median_us:.1f} µs, {measured.regime}; stamping makes it {slower:.1%} slower; "
+        f"a K tile takes {point.facts['cycles']['per K tile']:,} cycles ({swept.gpu})",
+        loc="left", color=INK, fontsize=11,
+    )  # fmt: skip
+
+
+def draw_stretch(axes: "Axes", row: int, stretch: Stretch) -> None:
+    """Waits below, work above: a warpgroup waits for the next stage while the tensor cores are at the one before."""
+    if stretch.end <= stretch.begin:
+        return
+    waits = stretch.what.startswith("waiting")
+    bottom, height = (row + 0.08, 0.3) if waits else (row - 0.42, 0.44)
+    axes.broken_barh(
+        [(stretch.begin, stretch.end - stretch.begin)], (bottom, height), facecolor=COLOURS[stretch.what],
+        edgecolor=INK, linewidth=0.6,
+    )  # fmt: skip
+    if stretch.what == "wgmma":
+        axes.text(
+            (stretch.begin + stretch.end) / 2, bottom + height / 2, str(stretch.number),
+            ha="center", va="center", color=INK, fontsize=9, clip_on=True,
+        )  # fmt: skip
+
+
+def draw_key(figure: "Figure") -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Patch | Line2D] = [
+        Patch(facecolor=colour, edgecolor=INK, linewidth=0.6, label=what) for what, colour in COLOURS.items()
+    ]
+    handles.append(Line2D([], [], color=MARK, linewidth=1.6, label=LOADS))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)

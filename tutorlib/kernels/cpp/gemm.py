@@ -1,0 +1,72 @@
+"""A GEMM in CUDA Tile C++."""
+
+from dataclasses import dataclass
+
+from tutorlib.compiling.driver import LaunchGrid
+from tutorlib.kernels.cpp.grids import persistent_grid, tiles
+from tutorlib.problems.problem import Shape
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A GEMM in Tile C++ with its choices as fields; all have the parameters of exercise 08.2.
+
+    tile: (M, N, K) of one step. aligned, divisible: what the kernel promises of pointers and of sizes.
+    group: rows of tiles that are computed together; 0 for a plain 2-D grid. persistent: blocks stay for many tiles.
+    hints: of the kernel, as in "occupancy=2". sizes: M, N and K where they are compiled in, else ().
+    """
+
+    tile: tuple[int, int, int] = (128, 128, 64)
+    restrict: bool = True
+    aligned: bool = True
+    divisible: int = 8
+    masked: bool = True
+    group: int = 0
+    persistent: bool = False
+    hints: str = ""
+    sizes: Shape | tuple[()] = ()
+
+    def grid(self, shape: Shape) -> LaunchGrid:
+        down, across = tiles(shape[0], self.tile[0]), tiles(shape[1], self.tile[1])
+        if self.persistent:
+            return persistent_grid(shape)
+        return (down * across,) if self.group else (down, across)
+
+    @property
+    def source(self) -> str:
+        tm, tn, tk = self.tile
+        m, n, k = (f"ct::integral_constant<{size}>{{}}" for size in self.sizes) if self.sizes else "mnk"
+        restrict = "__restrict__ " if self.restrict else ""
+        masked = "_masked" if self.masked else ""
+        promises = [f"{p} = ct::assume_aligned({p}, 16_ic);" for p in "abc"] if self.aligned else []
+        promises += [f"{s} = ct::assume_divisible({s}, {self.divisible}_ic);" for s in "mnk"] if self.divisible else []
+        one_tile = f"""\
+auto acc = ct::zeros<ct::tile<float, ct::shape<{tm}, {tn}>>>();
+for (int step : ct::irange(0, (k + {tk - 1}) / {tk})) {{
+    auto x = A.load{masked}(i, step);
+    auto y = B.load{masked}(j, step);
+    acc = ct::mma(x, ct::transpose(y), acc);
+}}
+C.store{masked}(ct::element_cast<bf16>(acc), i, j);"""
+        remapped = f"""\
+int first = block / ({self.group} * across) * {self.group};
+int height = down - first < {self.group} ? down - first : {self.group};
+int i = first + block % ({self.group} * across) % height, j = block % ({self.group} * across) / height;
+{one_tile}"""
+        counts = f"int down = (m + {tm - 1}) / {tm}, across = (n + {tn - 1}) / {tn};"
+        if self.persistent:
+            blocks = "for (int block : ct::irange(int(ct::bid().x), down * across, int(ct::num_blocks().x))) {"
+            body = f"{counts}\n{blocks}\n{remapped}\n}}"
+        elif self.group:
+            body = f"{counts}\nint block = ct::bid().x;\n{remapped}"
+        else:
+            body = f"int i = ct::bid().x, j = ct::bid().y;\n{one_tile}"
+        return f"""\
+{f"[[ cutile::hint(0, {self.hints}) ]]" if self.hints else ""}
+__tile_global__ void gemm(const bf16* {restrict}a, const bf16* {restrict}b, bf16* {restrict}c, int m, int n, int k) {{
+{" ".join(promises)}
+auto A = ct::partition_view{{ct::tensor_span{{a, ct::extents{{{m}, {k}}}}}, ct::shape{{{tm}_ic, {tk}_ic}}}};
+auto B = ct::partition_view{{ct::tensor_span{{b, ct::extents{{{n}, {k}}}}}, ct::shape{{{tn}_ic, {tk}_ic}}}};
+auto C = ct::partition_view{{ct::tensor_span{{c, ct::extents{{{m}, {n}}}}}, ct::shape{{{tm}_ic, {tn}_ic}}}};
+{body}
+}}"""

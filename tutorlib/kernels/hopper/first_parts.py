@@ -1,0 +1,82 @@
+"""The parts of notebook 13's kernel that its readers write."""
+
+from typing import Any
+
+import cutlass
+from cutlass import BFloat16, Float32, cute
+from cutlass.cute.nvgpu import cpasync, warpgroup
+from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
+from cutlass.pipeline import PipelineUserType, make_pipeline_state
+
+from tutorlib.kernels.hopper.first_share import Steps, Sums
+
+
+def ring_layout(rows: int, k: int, stages: int) -> cute.ComposedLayout:
+    """(rows, K, stages) of bf16, rows swizzled over the bytes that they have: 128, 64 or 32."""
+    atom = warpgroup.make_smem_layout_atom(SmemLayoutAtomKind[f"K_SW{2 * k}"], BFloat16)
+    return cute.tile_to_shape(atom, (rows, k, stages), (0, 1, 2))
+
+
+def boxes(tma: cute.CopyAtom, s: cute.Tensor, g: cute.Tensor) -> tuple[cute.Tensor, cute.Tensor]:
+    """(box, stages) of shared memory s (rows, K, stages) and (box, K tiles) of g (rows, K, K tiles)."""
+    alone = cute.make_layout(1)  # no other block of a cluster shares the load
+    return cpasync.tma_partition(tma, 0, alone, cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
+
+
+def wgmma_fragments(
+    tiled_mma: cute.TiledMma, thread: Any, sA: cute.Tensor, sB: cute.Tensor
+) -> tuple[cute.Tensor, cute.Tensor, cute.Tensor]:
+    """(tCrA, tCrB, tCrC): descriptors (1, 1, K blocks, stages) of both operands, registers ((2, 2, N/8), 1, 1)."""
+    math = tiled_mma.get_slice(thread)
+    tCrA = tiled_mma.make_fragment_A(math.partition_A(sA))
+    tCrB = tiled_mma.make_fragment_B(math.partition_B(sB))
+    tile = (cute.size(sA, mode=[0]), cute.size(sB, mode=[0]))
+    return tCrA, tCrB, cute.make_rmem_tensor(tiled_mma.partition_shape_C(tile), Float32)
+
+
+def fill_stage(steps: Steps, k_tile: Any, stage: Any) -> None:
+    """Announce the bytes of a stage and send for them."""
+    with cute.arch.elect_one():
+        cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
+    steps.load(k_tile, stage)
+
+
+@cute.jit
+def main_loop(steps: Steps) -> None:
+    """Every warp multiplies. One also loads: all stages before, then each as soon as it has been read."""
+    if steps.loads_too:
+        for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
+            fill_stage(steps, k_tile, k_tile)
+    state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
+    warpgroup.fence()
+    steps.multiply(state.index, True)
+    warpgroup.commit_group()
+    for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
+        before = state.clone()
+        state.advance()
+        cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
+        warpgroup.fence()
+        steps.multiply(state.index, False)
+        warpgroup.commit_group()
+        warpgroup.wait_group(1)
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive(steps.empty + before.index)
+        ahead = k_tile - 1 + steps.stages
+        if steps.loads_too and ahead < steps.k_tiles:
+            cute.arch.mbarrier_wait(steps.empty + before.index, before.phase)
+            fill_stage(steps, ahead, before.index)
+    warpgroup.wait_group(0)
+
+
+@cute.jit
+def store_by_tma(sums: Sums) -> None:
+    """Round, stmatrix into the warp's boxes, and TMA from there."""
+    sums.tRrC.store(sums.tCrC.load().to(BFloat16))
+    cute.arch.sync_threads()
+    cute.copy(sums.stmatrix, sums.tRrC, sums.tRsC)
+    cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.sync_warp()
+    cute.copy(sums.tma, sums.tSsC, sums.tSgC)
+    cute.arch.cp_async_bulk_commit_group()
+    cute.arch.cp_async_bulk_wait_group(0, read=True)

@@ -1,0 +1,94 @@
+"""One thread's share of notebook 13's kernel: the loads and wgmmas of its main loop, its sums and their way out."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from cutlass import BFloat16, Boolean, cute
+from cutlass.cute.nvgpu import warpgroup
+
+TILE = (128, 256, 64)  # of C along M and N, and one step along K
+THREADS = 256  # two warpgroups: each has 64 rows of the tile
+STAGES = 4
+BOX = (16, 64)  # of C: a warp's rows, and the 128 bytes that one swizzle reaches
+ALIGNMENT = 1024  # bytes after which a swizzle of 8 rows of 128 bytes begins again
+
+
+@dataclass(frozen=True)
+class BoxCopy:
+    """An operand's way into shared memory. tma: its descriptor. tXsX: (box, stages); tXgX: (box, K tiles)."""
+
+    tma: cute.CopyAtom
+    tXsX: cute.Tensor
+    tXgX: cute.Tensor
+
+    @property
+    def box_bytes(self) -> int:
+        return cute.size(self.tXsX, mode=[0]) * BFloat16.width // 8
+
+    def load(self, k_tile: Any, stage: Any, full: cute.Pointer) -> None:
+        """Start TMA; the bytes are counted on the mbarrier `full`. cute.copy elects the one thread by itself."""
+        cute.copy(self.tma, self.tXgX[None, k_tile], self.tXsX[None, stage], tma_bar_ptr=full)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a warp's main loop is made of.
+
+    k_tiles: steps along K. full, empty: the first of `stages` mbarriers each. full: 1 arrival, and the bytes that it
+    announces; empty: `consumers` arrivals, one of each warp. loads_too: whether this warp is the one that also loads.
+    tCrA, tCrB: (1, 1, K blocks, stages), descriptors of shared memory. tCrC: ((2, 2, N/8), 1, 1), the sums.
+    """
+
+    k_tiles: int
+    full: cute.Pointer
+    empty: cute.Pointer
+    loads_too: Boolean
+    a: BoxCopy
+    b: BoxCopy
+    tiled_mma: cute.TiledMma
+    tCrA: cute.Tensor
+    tCrB: cute.Tensor
+    tCrC: cute.Tensor
+
+    @property
+    def stages(self) -> int:
+        return cute.size(self.tCrA, mode=[3])
+
+    @property
+    def stage_bytes(self) -> int:
+        """What TMA brings into one stage."""
+        return self.a.box_bytes + self.b.box_bytes
+
+    @property
+    def consumers(self) -> int:
+        return THREADS // 32
+
+    def load(self, k_tile: Any, stage: Any) -> None:
+        """Start TMA on the K tile of A and of B; the bytes are counted on full + stage."""
+        self.a.load(k_tile, stage, self.full + stage)
+        self.b.load(k_tile, stage, self.full + stage)
+
+    def multiply(self, stage: Any, first: bool) -> None:
+        """Issue the wgmmas of a stage's K blocks; the first stage of all forgets what was in the registers."""
+        for k_block in range(cute.size(self.tCrA, mode=[2])):
+            self.tiled_mma.set(warpgroup.Field.ACCUMULATE, not first or k_block > 0)
+            a, b = self.tCrA[None, None, k_block, stage], self.tCrB[None, None, k_block, stage]
+            cute.gemm(self.tiled_mma, self.tCrC, a, b, self.tCrC)
+
+
+@dataclass(frozen=True)
+class Sums:
+    """What an epilogue works on: one thread's sums, and their way out.
+
+    tCrC: the sums in fp32. stmatrix: the copy of a warp's sums into shared memory, as the MMA has them.
+    tRsC: this thread's places there; tRrC: registers in bf16 of the same order, to be filled.
+    tma: C's descriptor. tSsC, tSgC: (box, boxes of this warp) of 16 × 64, in shared memory and of C.
+    """
+
+    tCrC: cute.Tensor
+    stmatrix: cute.TiledCopy
+    tRrC: cute.Tensor
+    tRsC: cute.Tensor
+    tma: cute.CopyAtom
+    tSsC: cute.Tensor
+    tSgC: cute.Tensor

@@ -1,0 +1,90 @@
+"""Which tensors the Hopper GEMM takes, and what it says of others."""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tutorlib.kernels.hopper.choose import TMA_BYTES, shape_problem
+
+if TYPE_CHECKING:
+    import torch
+
+NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16", "torch.float8_e4m3fn": "e4m3"}
+
+
+class Kind(NamedTuple):
+    """All of a matrix but its place and its elements: what a launch is chosen by."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: "torch.dtype"
+    device: "torch.device"
+    needs_gradient: bool
+
+
+def kind_of(name: str, matrix: Any) -> Kind:
+    """Raises TypeError where it is no torch tensor."""
+    try:
+        return Kind(matrix.shape, matrix.stride(), matrix.dtype, matrix.device, matrix.requires_grad)
+    except AttributeError:
+        raise TypeError(f"{name} is a {type(matrix).__name__}: gemm takes torch tensors") from None
+
+
+def name_of_dtype(dtype: "torch.dtype") -> str:
+    """As HopperConfig has it. Raises KeyError."""
+    return NAMES[str(dtype)]
+
+
+def problem_of(a: Kind, b: Kind, c: Kind) -> str | None:
+    """Why gemm cannot take matrices of these kinds, in one line that says what to do; None where it can."""
+    for name, matrix in (("a", a), ("b", b)):
+        if str(matrix.dtype) not in NAMES:
+            return f"{name} is {matrix.dtype}: gemm multiplies bf16, fp16 or float8_e4m3fn"
+    if a.dtype != b.dtype:
+        return f"a is {a.dtype} and b is {b.dtype}: both must have one dtype"
+    dtype = name_of_dtype(a.dtype)
+    result = "torch.bfloat16" if dtype == "e4m3" else str(a.dtype)
+    if str(c.dtype) != result:
+        return f"c is {c.dtype}: the product of two {a.dtype} is rounded to {result}"
+    for name, matrix in (("a", a), ("b", b), ("c", c)):
+        if len(matrix.shape) != 2:
+            return f"{name} has the shape {tuple(matrix.shape)}: gemm takes matrices; for a batch, call it for each"
+        if matrix.needs_gradient:
+            return f"{name} requires a gradient, and gemm has no backward: pass {name}.detach()"
+    (m, k), (n, k_of_b) = a.shape, b.shape
+    if k != k_of_b:
+        hint = "; b seems to be (K, N): pass b.mT.contiguous()" if b.shape[0] == k else ""
+        return f"a is (M, K) = ({m}, {k}) and b is (N, K) = ({n}, {k_of_b}): their K differ{hint}"
+    if tuple(c.shape) != (m, n):
+        return f"c is {tuple(c.shape)}, and (M, N) is ({m}, {n})"
+    for name, matrix in (("a", a), ("b", b), ("c", c)):
+        if problem := layout_problem(name, matrix):
+            return problem
+    if min(m, n, k) > 0 and (problem := shape_problem(m, n, k, dtype)):
+        return problem
+    for name, matrix in (("a", a), ("b", b), ("c", c)):
+        if matrix.device.type != "cuda":
+            return f"{name} is on {matrix.device}: TMA and wgmma are a Hopper GPU's; pass {name}.cuda()"
+        if matrix.device != a.device:
+            return f"a is on {a.device} and {name} on {matrix.device}: all must be on one GPU"
+    return None
+
+
+def layout_problem(name: str, matrix: Kind) -> str | None:
+    """What is wrong with a matrix whose rows do not follow one another; strides of extents 0 and 1 say nothing."""
+    (rows, columns), (row_stride, column_stride) = matrix.shape, matrix.strides
+    if ((columns < 2 or column_stride == 1) and (rows < 2 or row_stride == columns)) or rows * columns == 0:
+        return None
+    if row_stride == 1:
+        what = "is transposed: its columns are contiguous, and TMA wants rows that are"
+    elif column_stride == 1:
+        what = f"is a part of a wider matrix: its rows are {row_stride} elements apart, not {columns}"
+    else:
+        what = f"has the strides ({row_stride}, {column_stride}): its elements do not follow one another"
+    way = "pass a matrix of its own" if name == "c" else f"pass {name}.contiguous()"
+    return f"{name} {what}; {way}"
+
+
+def address_problem(name: str, address: int) -> str | None:
+    """TMA reads and writes whole units of 16 bytes."""
+    if address % TMA_BYTES:
+        return f"{name} begins {address % TMA_BYTES} bytes after a multiple of {TMA_BYTES}: pass {name}.clone()"
+    return None

@@ -1,0 +1,23 @@
+"""What the sweep over any shapes found, squares and random shapes apart."""
+
+from tutorlib.measuring.measurement import Measurement
+from tutorlib.measuring.results import SweepResults
+
+
+def kinds_of(swept: SweepResults) -> dict[str, list[Measurement]]:
+    """The measurements of gemm_any, of squares first; the name of the random ones says their seed."""
+    drawn = set(map(tuple, swept.facts["random"]))
+    measured = [point.measurement for point in swept.points]
+    return {
+        "M = N = K": [one for one in measured if one.shape not in drawn],
+        f"random, seed {swept.facts['seed']}": [one for one in measured if one.shape in drawn],
+    }
+
+
+def launch_cost_of(swept: SweepResults) -> str:
+    """What a launch costs the host, as a sentence; "" where that was not measured."""
+    for point in swept.points:
+        if "host_us" in point.facts:
+            ours, theirs = (f"{point.facts[key]:.1f} µs" for key in ("host_us", "baseline_host_us"))
+            return f"A launch at a known shape takes the host {ours}; {swept.baseline}'s, through torch, {theirs}."
+    return ""

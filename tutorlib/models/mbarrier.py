@@ -1,0 +1,212 @@
+"""mbarriers, and a ring of stages between one that loads and one that multiplies, one order at a time."""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+KIB = 1024
+OPERANDS = {"A": 16 * KIB, "B": 32 * KIB}  # bytes of a stage: tiles of 128×64 and 256×64 in bf16
+
+
+@dataclass(frozen=True)
+class Mbarrier:
+    """A counter in shared memory. A phase is over when nothing is missing: no arrival, and no byte announced.
+
+    count: the arrivals that each phase wants. missing: of this phase. pending: bytes announced and not yet there; below
+    0 where they came unannounced. phase: how many are over; a wait asks for its parity.
+    """
+
+    count: int
+    missing: int
+    pending: int = 0
+    phase: int = 0
+
+    def arrive(self, announced: int = 0) -> "Mbarrier":
+        """One arrival, with bytes to expect. Raises ValueError where the phase has had all of its arrivals."""
+        if not self.missing:
+            raise ValueError("an arrival too many")
+        return replace(self, missing=self.missing - 1, pending=self.pending + announced).turned()
+
+    def deliver(self, size: int) -> "Mbarrier":
+        """So many bytes have been written by TMA."""
+        return replace(self, pending=self.pending - size).turned()
+
+    def turned(self) -> "Mbarrier":
+        """In its next phase, if this one is over."""
+        return self if self.missing or self.pending else Mbarrier(self.count, self.count, 0, self.phase + 1)
+
+    def lets_pass(self, parity: int) -> bool:
+        """Whether a wait for the phase of this parity returns: it is over, and this is the one after it."""
+        return self.phase % 2 != parity
+
+
+def fresh(count: int) -> Mbarrier:
+    """As mbarrier_init leaves it."""
+    return Mbarrier(count, count)
+
+
+@dataclass
+class RingPlace:
+    """Where one side is in the ring, as a PipelineState of CuTe. count: steps so far. order: of its loop, the next."""
+
+    stages: int
+    phase: int
+    index: int = 0
+    count: int = 0
+    order: int = 0
+
+    def advance(self) -> None:
+        self.index, self.count = (self.index + 1) % self.stages, self.count + 1
+        self.phase ^= self.index == 0
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """One operand's tile on its way into a stage."""
+
+    operand: str
+    tile: int
+    stage: int
+
+
+Side = Literal["producer", "consumer"]
+LOOPS: dict[Side, tuple[str, ...]] = {
+    "producer": ("wait", "expect", "load", "next"),
+    "consumer": ("wait", "mma", "done", "free", "next"),
+}
+FAULTS = (
+    "nothing",
+    "the consumer does not arrive on empty",
+    "the consumer waits for the other phase",
+    "the producer begins with phase 0",
+    "the producer expects A's bytes alone",
+    "the producer does not wait for empty",
+    "the consumer frees before it is done",
+)
+
+
+@dataclass
+class RingModel:
+    """A ring of stages, played one order at a time; `fault` is one of FAULTS.
+
+    full, empty: the mbarriers. holds: of each stage, operand → the tile that lies there. under_way: TMA's transfers.
+    reading: the stage that wgmmas read. multiplied: tiles so far. said: what the last order did. wrong: the first thing
+    that went wrong, or "".
+    """
+
+    stages: int
+    fault: str = FAULTS[0]
+    full: list[Mbarrier] = field(init=False)
+    empty: list[Mbarrier] = field(init=False)
+    holds: list[dict[str, int]] = field(init=False)
+    under_way: list[Transfer] = field(default_factory=list)
+    producer: RingPlace = field(init=False)
+    consumer: RingPlace = field(init=False)
+    reading: int | None = None
+    multiplied: int = 0
+    said: str = ""
+    wrong: str = ""
+
+    def __post_init__(self) -> None:
+        self.full, self.empty = ([fresh(1) for _ in range(self.stages)] for _ in range(2))
+        self.holds = [{} for _ in range(self.stages)]
+        self.producer = RingPlace(self.stages, phase=0 if self.fault == FAULTS[3] else 1)
+        self.consumer = RingPlace(self.stages, phase=1 if self.fault == FAULTS[2] else 0)
+
+    def loop(self, side: Side) -> tuple[str, ...]:
+        """The orders of a side's loop, as the fault has them."""
+        orders = LOOPS[side]
+        if side == "producer" and self.fault == FAULTS[5]:
+            return orders[1:]
+        if side == "consumer" and self.fault == FAULTS[1]:
+            return tuple(order for order in orders if order != "free")
+        if side == "consumer" and self.fault == FAULTS[6]:
+            return ("wait", "mma", "free", "done", "next")
+        return orders
+
+    def place(self, side: Side) -> RingPlace:
+        return self.producer if side == "producer" else self.consumer
+
+    def blocked(self, side: Side) -> bool:
+        """Whether this side stands at a wait that does not return."""
+        here = self.place(side)
+        barriers = self.empty if side == "producer" else self.full
+        return self.loop(side)[here.order] == "wait" and not barriers[here.index].lets_pass(here.phase)
+
+    @property
+    def stuck(self) -> bool:
+        """Nobody can go on, and nothing is under way."""
+        return not self.under_way and self.blocked("producer") and self.blocked("consumer")
+
+    def step(self, side: Side) -> None:
+        """The next order of a side; at a wait that does not return, nothing."""
+        here, orders = self.place(side), self.loop(side)
+        if self.blocked(side):
+            name = "empty" if side == "producer" else "full"
+            self.said = f"{side} waits: phase {here.phase} of {name}[{here.index}] is not over."
+        else:
+            order = orders[here.order]
+            here.order = (here.order + 1) % len(orders)
+            getattr(self, f"{side}_{order}")(here)
+        if self.stuck:
+            self.blame("Both sides wait, and nothing is under way: for ever.")
+
+    def arrive(self, number: int) -> None:
+        """Transfer number `number` of those under way reaches its stage."""
+        came = self.under_way.pop(number)
+        if self.reading == came.stage:
+            self.blame(f"{came.operand} of tile {came.tile} overwrites stage {came.stage} while wgmmas still read it.")
+        self.holds[came.stage][came.operand] = came.tile
+        self.full[came.stage] = self.full[came.stage].deliver(OPERANDS[came.operand])
+        self.said = (
+            f"TMA: {came.operand} of tile {came.tile} is in stage {came.stage}, "
+            f"{OPERANDS[came.operand] // KIB} KiB counted on full[{came.stage}]."
+        )
+
+    def blame(self, what: str) -> None:
+        self.wrong = self.wrong or what
+
+    # One method for each order ------------------------------------------------------------------------------------
+
+    def producer_wait(self, here: RingPlace) -> None:
+        self.said = f"producer: phase {here.phase} of empty[{here.index}] is over, the stage is free."
+
+    def producer_expect(self, here: RingPlace) -> None:
+        size = OPERANDS["A"] if self.fault == FAULTS[4] else sum(OPERANDS.values())
+        try:
+            self.full[here.index] = self.full[here.index].arrive(size)
+        except ValueError:
+            self.blame(f"full[{here.index}] has its arrival of this phase already: this one is lost.")
+        self.said = f"producer: arrives on full[{here.index}], {size // KIB} KiB will come."
+
+    def producer_load(self, here: RingPlace) -> None:
+        self.under_way += [Transfer(operand, here.count, here.index) for operand in OPERANDS]
+        self.said = f"producer: TMA is to bring A and B of tile {here.count} into stage {here.index}."
+
+    def producer_next(self, here: RingPlace) -> None:
+        here.advance()
+        self.said = f"producer: on to step {here.count}, stage {here.index}, phase {here.phase}."
+
+    def consumer_wait(self, here: RingPlace) -> None:
+        self.said = f"consumer: phase {here.phase} of full[{here.index}] is over."
+
+    def consumer_mma(self, here: RingPlace) -> None:
+        lies = self.holds[here.index]
+        if missing := [operand for operand in OPERANDS if lies.get(operand) != here.count]:
+            are = "are" if len(missing) > 1 else "is"
+            self.blame(
+                f"wgmma reads stage {here.index}, and {' and '.join(missing)} of tile {here.count} {are} not there."
+            )
+        self.reading = here.index
+        self.said = f"consumer: wgmmas read stage {here.index} from now on."
+
+    def consumer_done(self, here: RingPlace) -> None:
+        self.reading, self.multiplied = None, self.multiplied + 1
+        self.said = f"consumer: wait_group returns, stage {here.index} has been read."
+
+    def consumer_free(self, here: RingPlace) -> None:
+        self.empty[here.index] = self.empty[here.index].arrive()
+        self.said = f"consumer: arrives on empty[{here.index}]."
+
+    def consumer_next(self, here: RingPlace) -> None:
+        here.advance()
+        self.said = f"consumer: on to step {here.count}, stage {here.index}, phase {here.phase}."

@@ -1,0 +1,91 @@
+"""A tuner that says why it did not time what it did not time."""
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.machine import device
+from tutorlib.machine.features import WGMMA
+from tutorlib.measuring.launchers import HopperLauncher
+from tutorlib.measuring.measure import measure
+from tutorlib.measuring.results import NoData, all_sweep_results
+from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.wrong import by
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from tutorlib.kernels.hopper.config import HopperConfig
+
+Estimate = Callable[["HopperConfig", int, int, int], float]  # of a configuration at (m, n, k), in µs
+
+
+def tune_hopper(
+    space: Iterable[dict[str, Any]], shape: Shape, estimate: Estimate, within: float = 1.1, most: int = 8
+) -> "DataFrame":
+    """Time the promising ones of a space of HopperConfigs at (M, N, K); a row for each of them, also the others.
+
+    space: what differs from the default configuration. within: times the least estimate; what should take longer is
+    not timed. most: so many are timed, those with the least estimates first.
+    Columns: estimate in µs, µs and ratio to cuBLAS as measured, and in `why` the reason where it was not.
+    """
+    import pandas
+
+    rows = [row_of(changes, shape, estimate) for changes in space]
+    rows.sort(key=lambda row: row["estimate"])
+    least, timed = rows[0]["estimate"], 0
+    reason = device.why_not(WGMMA)
+    for row in rows:
+        if row["why"]:
+            continue
+        if row["estimate"] > within * least:
+            row["why"] = f"the model expects {row['estimate'] / least:.2f} × the least time"
+        elif timed >= most:
+            row["why"] = f"{most} others should be faster"
+        elif reason:
+            row["why"] = f"not timed: {reason}"
+        else:
+            timed += 1
+            measured = measure(gemm("bf16"), HopperLauncher(row["config"]), shape)
+            row |= {"µs": measured.median_us, "ratio": measured.ratio}
+    return pandas.DataFrame(rows).drop(columns="config")
+
+
+def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[str, Any]:
+    """A configuration with its estimate, or with the rule that it breaks."""
+    from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
+
+    m, n, k = shape
+    row: dict[str, Any] = {**changes, "config": None, "estimate": float("inf"), "µs": None, "ratio": None, "why": ""}
+    try:
+        row["config"] = HopperConfig(**changes)
+    except ConfigError as rule:
+        return row | {"why": str(rule)}
+    return row | {"estimate": estimate(row["config"], m, n, k)}
+
+
+def show_model(name: str, estimate: Estimate) -> "DataFrame | None":
+    """A sweep's HopperConfigs: measured µs, and the estimate over them, for each shape; or a line that there is none.
+
+    The sweep's points carry their configurations as `facts["config"]`.
+    """
+    import pandas
+
+    from tutorlib.kernels.hopper.config import HopperConfig
+
+    try:
+        everything = all_sweep_results(name)
+    except NoData as error:
+        print(f"{name}: {error}")
+        return None
+    rows: dict[str, dict[str, str]] = {}
+    changes: dict[str, Any]
+    for swept in everything:
+        for point in swept.points:
+            changes = {key: tuple(v) if isinstance(v, list) else v for key, v in point.facts["config"].items()}
+            m, n, k = point.measurement.shape
+            expected = estimate(HopperConfig(**changes), m, n, k)
+            measured = point.measurement.median_us
+            row = rows.setdefault(f"{swept.gpu}: {point.name}", {})
+            row[by((m, n, k))] = f"{measured:,.1f} µs, ×{expected / measured:.2f}"
+    return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
