@@ -83,7 +83,8 @@ hint("00.1")
 # | exercises | right or wrong | how fast |
 # |---|---|---|
 # | layouts (00–03) | on any machine | – |
-# | kernels | on a GPU of the kind that the notebook names | there too, beside cuBLAS or torch's copy in the same run |
+# | kernels (04–12) | on any machine, simulated where there is no GPU | on a GPU, beside cuBLAS or torch's copy |
+# | Hopper's TMA and WGMMA | on a GPU that has them | there too |
 #
 # What your machine cannot run is reported as *not run*: never as passed, never as failed.
 #

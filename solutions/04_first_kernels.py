@@ -13,7 +13,8 @@
 # Python that is compiled, without a C++ compiler in sight.
 #
 # You do not need a GPU to read on. Everything here compiles on any machine, host functions run on any machine, and
-# where a kernel cannot be run the page says so.
+# where there is no GPU the compiled kernels are *simulated*: instruction by instruction, on NumPy, thousands of times
+# slower, with the same results.
 
 # %%
 import cutlass
@@ -56,7 +57,7 @@ def hello():
 
 # %% [markdown]
 # How many lines will it print, and in which order? Decide, then run. (`run_on_gpu` is this course's: it compiles a
-# host function, calls it and waits for the GPU. Without a GPU it compiles and tells you about the result.)
+# host function, calls it and waits for the GPU. Without a GPU it simulates it, and says so.)
 
 # %%
 _ = run_on_gpu(hello)

@@ -18,7 +18,8 @@
 # says nothing runs at a small fraction of cuBLAS's speed, though every line of it is right.
 #
 # You write C++ as a string. `check` compiles it with the `nvcc` that came with this course, looks at what became of
-# it, and runs it where there is a GPU. No CUDA installation is needed, only a C++ compiler for nvcc's preprocessor.
+# it, and runs it; where there is no GPU it simulates it. No CUDA installation is needed, only a C++ compiler for
+# nvcc's preprocessor.
 
 # %%
 import re

@@ -9,9 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import torch
@@ -22,8 +23,12 @@ from rich.text import Text
 from tests.explorers.clicks import EXPLORERS, click
 from tests.simulate.cutile.test_memory import gemm
 from tutorlib.checking.values import ValueExercise
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find, of_notebook
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.gemm import make_gemm
+from tutorlib.kernels.ampere.main_loops import multistage
 from tutorlib.layouts.notation import layout
 from tutorlib.layouts.oracle import ask
 from tutorlib.machine import device
@@ -31,6 +36,9 @@ from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.l2 import raster, traffic
 from tutorlib.paths import ROOT, SOLUTIONS, notebook_names
 from tutorlib.simulate.cutile import run
+from tutorlib.simulate.ptx import Report
+from tutorlib.simulate.ptx.languages.cute import simulate_host
+from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_with_lines
 
 TIMES = 5  # of which the median counts
 SETUP = "Set-up: `rm -r .venv && time make .venv/.ready`; the limit is 5 minutes with the packages in pip's cache."
@@ -99,6 +107,47 @@ def interpret() -> None:
     run(gemm, (5, 5), (a, b, c, 64, 64, 64))
 
 
+@dataclass(frozen=True)
+class SimulatedGemm:
+    """Notebook 12's GEMM in three stages, of so many blocks and K tiles, simulated once to compile it."""
+
+    blocks: int
+    k_tiles: int
+
+    def call(self) -> Report:
+        n, k = 128 * self.blocks, 64 * self.k_tiles
+        a, b, c = torch.randn(128, k).bfloat16(), torch.randn(n, k).bfloat16(), torch.zeros(128, n).bfloat16()
+        (report,) = simulate_host(self.compiled, {"a": a, "b": b, "c": c})
+        return report
+
+    @cached_property
+    def compiled(self) -> Traced:
+        n, k = 128 * self.blocks, 64 * self.k_tiles
+        specs = [TensorSpec(shape, "bf16") for shape in ((128, k), (n, k), (128, n))]
+        return compile_with_lines(make_gemm(GemmConfig(stages=3), multistage), specs)
+
+    def row(self) -> tuple[str, ...]:
+        """Blocks, K tiles, instructions of warps, thousands of these a second, and the most memory, in MiB."""
+        report = self.call()
+        seconds = timed(self.call, 3)
+        tracemalloc.start()
+        self.call()
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        count = report.instructions
+        return f"{self.blocks}", f"{self.k_tiles}", f"{count:,}", f"{count / seconds / 1000:.0f}", f"{peak / 2**20:.0f}"
+
+
+def simulator() -> Table:
+    """How the simulator's speed and memory grow with blocks and with K tiles."""
+    table = Table(title="The simulator: a bf16 GEMM of 128×128 tiles in three stages")
+    for name in ("blocks", "K tiles", "instructions of warps", "thousands a second", "MiB at most"):
+        table.add_column(name, justify="right")
+    for blocks, k_tiles in ((1, 4), (4, 4), (16, 4), (32, 4), (4, 16), (4, 64)):
+        table.add_row(*SimulatedGemm(blocks, k_tiles).row())
+    return table
+
+
 def grade_first_notebook() -> None:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "tutorlib", "grade", SOLUTIONS / "00_start.ipynb", "--out", Path(folder)]
@@ -106,6 +155,7 @@ def grade_first_notebook() -> None:
 
 
 FIRST_COMPILE = """
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 find("09.3").grade(load_answers("09_gemm_baseline")["09.3"])
@@ -121,6 +171,8 @@ def rows() -> Iterator[Row]:
     questions = [("logical_divide", layout(f"({m},64):(64,1)"), (4, 8)) for m in range(8, 408, 8)]
     yield slowest("CuTe's layout algebra", 0.2, {"fifty questions": lambda: ask(questions)})
     yield slowest("the interpreter", 1, {"a GEMM of 25 tiles of C": interpret})
+    four = SimulatedGemm(4, 4)
+    yield slowest("the simulator", 1, {"a GEMM of 4 blocks and 4 K tiles": four.call})
     first = f"exec({FIRST_COMPILE!r})"
     yield Row("a first check that compiles a CuTe kernel", 10, timed_inside(first))
     exercise, answer = find("09.3"), load_answers("09_gemm_baseline")["09.3"]
@@ -136,9 +188,10 @@ def main() -> None:
         table.add_row(row.what, f"{row.limit:g}", f"{row.seconds:.3f}", row.verdict)
     console = Console()
     console.print(table)
+    console.print(simulator())
     console.print(SETUP)
     if reason := device.why_not(MMA_SYNC):
-        console.print(f"Kernels were compiled and not run: {reason}.")
+        console.print(f"Kernels were simulated, and none was timed: {reason}.")
 
 
 if __name__ == "__main__":

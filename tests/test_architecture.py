@@ -96,7 +96,10 @@ def test_importing_a_module_imports_nothing_heavy(module, may):
 SEVERAL = {
     "Answer": "what an exercise is given; what the real CuTe says",
     "Names": "notebooks on the command line; a dtype's names",
+    "Operand": "a tensor of a problem; of a PTX instruction",
     "Order": "the same thing, with a block that a kernel or that Python knows",
+    "State": "an exercise's, for the reader; a simulated batch's",
+    "Step": "of a pipeline model; a PTX instruction, bound to a batch",
     "Tile": "a tile's coordinate in C; a tile's extents in a figure",
     "Steps": "what a main loop is made of, of each generation's GEMM",
     "Sums": "what an epilogue works on, of each generation's GEMM",
@@ -123,7 +126,8 @@ SEVERAL = {
     "smem_layout": "of each generation's GEMM",
     "table": "read with its module: readme.table, contents.table",
 }
-ELSEWHERE = ("exercises", "simulate/cutile")  # answers' names, and those of cuTile's own language
+# answers' names, and those of cuTile's own language and of PTX's instructions
+ELSEWHERE = ("exercises", "simulate/cutile", "simulate/ptx/opcodes")
 
 
 def definitions(file: Path) -> Iterator[str]:

@@ -6,20 +6,27 @@ from types import SimpleNamespace
 import pytest
 
 from tests.gpu.right_kernels import RIGHT, grid_stride_loop, one_thread_per_element
+from tests.simulate.cute_kernels import makes_an_mbarrier
 from tests.unwritten import unwritten
 from tests.wrong.gpu_kernels import (
     COPY,
     FATAL,
     WRONG,
     accumulates_in_fp16,
-    launches_nothing,
-    returns_the_reference,
+    launches_on_another_stream,
 )
+from tutorlib.machine.features import TMA
 from tutorlib.notebook.check import CheckFailed, check
+from tutorlib.simulate.ptx import simulation
 
 pytestmark = pytest.mark.usefixtures("no_gpu")
 
-KERNELS = [pytest.param(*case[:2], id=case[1].__name__) for case in (*RIGHT, *WRONG, *FATAL)]
+KERNELS = [pytest.param(*case[:2], id=case[1].__name__) for case in RIGHT]
+REFUSED = [
+    pytest.param(*case[:2], id=case[1].__name__)
+    for case in (*WRONG, *FATAL)
+    if case[1] is not launches_on_another_stream
+]
 
 
 @pytest.fixture
@@ -28,17 +35,34 @@ def copy_is_asked_for(monkeypatch):
 
 
 @pytest.mark.parametrize(("exercise", "kernel"), KERNELS)
-def test_every_kernel_of_the_gpu_tests_compiles(exercise, kernel):
+def test_every_kernel_that_a_gpu_accepts_is_accepted_without_one(exercise, kernel):
     outcome = exercise.grade(kernel)
-    wanted = "failed" if kernel in (returns_the_reference, launches_nothing) else "not_run"
-    assert outcome.status == wanted, outcome.message
-    assert outcome.points == 0
+    assert outcome.status == "passed", outcome.message
+
+
+@pytest.mark.parametrize(("exercise", "kernel"), REFUSED)
+def test_every_kernel_that_a_gpu_refuses_is_refused_without_one(exercise, kernel, monkeypatch):
+    monkeypatch.setattr(simulation, "LIMIT", 20_000)
+    outcome = exercise.grade(kernel)
+    assert outcome.status in ("failed", "partial", "timeout"), outcome.message
+    assert outcome.points < outcome.max_points
+
+
+def test_streams_are_what_the_simulator_does_not_see():
+    assert COPY.grade(launches_on_another_stream).status == "passed"
 
 
 @pytest.mark.usefixtures("copy_is_asked_for")
-def test_not_run_is_printed_and_not_raised(capsys):
+def test_not_run_is_printed_and_not_raised(capsys, monkeypatch):
+    monkeypatch.setattr("tutorlib.notebook.check.find", lambda id: replace(COPY, needs=TMA))
     check("99.1", one_thread_per_element)
-    assert capsys.readouterr().out == "– 99.1 copy: compiled for sm_80; not run: no GPU here\n"
+    assert capsys.readouterr().out == "– 99.1 copy: compiled for sm_90a; not run: no GPU here\n"
+
+
+def test_what_the_simulator_lacks_is_not_run():
+    outcome = COPY.grade(makes_an_mbarrier)
+    assert (outcome.status, outcome.points) == ("not_run", 0)
+    assert "mbarrier.init.shared.b64 is not simulated" in outcome.message
 
 
 @pytest.mark.usefixtures("copy_is_asked_for")

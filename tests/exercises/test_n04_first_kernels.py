@@ -8,7 +8,7 @@ from cutlass.cutlass_dsl import CuTeDSL
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.wrong.n04_first_kernels import WRONG, WRONG_ON_GPU
+from tests.wrong.n04_first_kernels import WRONG
 from tests.wrong.table import by_name
 from tutorlib.compiling.cute import compilations
 from tutorlib.course.answers import load_answers
@@ -34,9 +34,9 @@ def test_a_function_of_dynamic_layouts_is_compiled_once_however_many_sizes_it_is
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("id", ["04.4", "04.5", "04.6"])
-def test_kernels_that_cannot_run_say_so(answers, id):
+def test_kernels_pass_where_they_are_simulated(answers, id):
     exercise = find(id)
-    assert exercise.grade(answers[id]).status == "not_run"
+    assert exercise.grade(answers[id]).status == "passed"
     assert exercise.compile_for(exercise.accept(answers[id]), "80").spill_bytes == 0
 
 
@@ -76,20 +76,6 @@ def test_messages_say_what_is_wrong(id, wrong):
     message = find(id).grade(wrong).message
     assert MESSAGES.get(wrong.__name__, "right") in message
     assert "\x1b" not in message
-
-
-@pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize(("id", "wrong"), by_name(WRONG_ON_GPU))
-def test_wrong_kernels_compile_so_that_only_a_run_tells(id, wrong):
-    assert find(id).grade(wrong).status == "not_run"
-
-
-@pytest.mark.gpu("80")
-@pytest.mark.parametrize(("id", "wrong"), by_name(WRONG_ON_GPU))
-def test_wrong_kernels_fail(id, wrong):
-    outcome = find(id).grade(wrong)
-    assert outcome.status in ("failed", "partial")
-    assert outcome.points < outcome.max_points
 
 
 @cute.jit

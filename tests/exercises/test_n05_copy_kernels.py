@@ -8,8 +8,6 @@ from hypothesis import strategies as st
 from tensor_layouts import Layout, Swizzle, compose
 from tensor_layouts.analysis import segment_analysis
 
-from tests.wrong.n05_copy_kernels import WRONG_ON_GPU
-from tests.wrong.table import by_name
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
@@ -117,17 +115,3 @@ def test_sectors_agree_with_tensor_layouts(shape, strides, element_bytes):
     warp = Layout(shape, strides[: len(shape)])
     offsets = [warp(thread) for thread in range(32)]
     assert sectors(offsets, element_bytes) == segment_analysis(warp, element_bytes=element_bytes)["segments"]
-
-
-@pytest.mark.gpu("80")
-@pytest.mark.parametrize(("id", "answer"), by_name(WRONG_ON_GPU))
-def test_a_wrong_kernel_loses_points_on_a_gpu(id, answer):
-    outcome = find(id).grade(answer)
-    assert outcome.status in ("failed", "partial")
-    assert outcome.points < outcome.max_points
-
-
-@pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize(("id", "answer"), by_name(WRONG_ON_GPU))
-def test_wrong_kernels_compile_so_that_only_a_run_tells(id, answer):
-    assert find(id).grade(answer).status == "not_run"

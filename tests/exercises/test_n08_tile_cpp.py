@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.stand_ins import H200
-from tests.wrong.n08_tile_cpp import ADD, PROMISING, TOO_SLOW, WRONG_ON_GPU
+from tests.wrong.n08_tile_cpp import ADD, PROMISING, TOO_SLOW
 from tests.wrong.table import by_name
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.course.source import parse
@@ -73,21 +73,6 @@ def test_a_store_without_a_mask_is_the_same_code_so_it_is_no_wrong_answer(source
 def test_the_persistent_gemm_gets_a_block_for_each_multiprocessor(monkeypatch):
     monkeypatch.setattr(device, "gpu", lambda: H200)
     assert find("08.5").grid((4096, 4096, 4096)) == (132,)
-
-
-@pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize(("id", "answer"), by_name(WRONG_ON_GPU) + by_name(TOO_SLOW))
-def test_wrong_kernels_compile_so_that_only_a_run_tells(id, answer):
-    outcome = find(id).grade(answer)
-    assert outcome.status == "not_run", outcome.message
-
-
-@pytest.mark.gpu("80")
-@pytest.mark.parametrize(("id", "answer"), by_name(WRONG_ON_GPU))
-def test_a_wrong_kernel_loses_points_on_a_gpu(id, answer):
-    outcome = find(id).grade(answer)
-    assert outcome.status in ("failed", "partial")
-    assert outcome.points < outcome.max_points
 
 
 @pytest.mark.gpu("80", calibrated=True)

@@ -42,6 +42,12 @@ def test_half_of_the_answers_give_their_points(tmp_path):
     assert set(scores["exercises"][0]) == {"id", "title", "points", "max_points", "status", "message", "measurement"}
 
 
+def test_what_was_not_timed_counts_as_far_as_it_is_right():
+    exercise = ValueExercise(id="90.1", title="gemm", points=3, cases=())
+    scores = Scores((exercise.outcome("passed", 3, ""), exercise.outcome("not_run", 2, "speed not run")))
+    assert (scores.points, scores.max_points, scores.full) == (5, 5, True)
+
+
 def test_what_was_not_run_counts_in_neither_sum():
     exercise = ValueExercise(id="90.1", title="gemm", points=3, cases=())
     scores = Scores((exercise.outcome("passed", 3, ""), exercise.outcome("not_run", 0, "no GPU here")))

@@ -4,6 +4,7 @@ import pytest
 import torch
 from cutlass import cute
 
+from tests.simulate.cute_kernels import hello, makes_an_mbarrier
 from tests.stand_ins import H200, multiplied
 from tests.wrong.n08_tile_cpp import ADD
 from tutorlib.compiling.errors import CompileFailed
@@ -35,13 +36,32 @@ def zeros(*sizes, device="cpu"):
 
 @pytest.mark.usefixtures("no_gpu")
 class TestWithoutAGpu:
-    def test_a_cute_kernel_is_compiled_and_a_line_says_so(self, capsys):
-        assert not run_on_gpu(add, *zeros(128, 128, 128), dynamic=True)
-        assert capsys.readouterr().out.startswith("add: compiled, not run: no GPU here\nsm_80: 128 threads, ")
+    def test_a_cute_kernel_is_simulated_and_a_line_says_so(self, capsys):
+        a, b, c = torch.arange(300.0), torch.arange(300.0) ** 2, torch.zeros(300)
+        assert run_on_gpu(add, a, b, c, dynamic=True)
+        assert capsys.readouterr().out == "add: simulated: no GPU here\n"
+        assert c.equal(a + b)
 
-    def test_a_tile_kernel_is_compiled_and_a_line_says_so(self, capsys):
-        assert not run_cpp(ADD, (1,), *zeros(8, 8, 8), 8)
-        assert capsys.readouterr().out.startswith("compiled, not run: no GPU here\nsm_90: ")
+    def test_what_a_kernel_prints_is_shown(self, capsys):
+        assert run_on_gpu(hello)
+        lines = [f"thread {thread} of block {block}" for block in range(2) for thread in range(3)]
+        assert capsys.readouterr().out.splitlines() == ["hello: simulated: no GPU here", *lines]
+
+    def test_what_it_does_wrong_is_shown_with_its_line(self, capsys):
+        assert run_on_gpu(add, *zeros(128, 100, 128))
+        said = capsys.readouterr().out
+        assert "thread 100 of block 0 loads argument 1[100], which lies outside argument 1 of shape (100,)" in said
+        assert "`c[i] = a[i] + b[i]`" in said
+
+    def test_a_kernel_that_the_simulator_does_not_know_is_compiled(self, capsys):
+        assert not run_on_gpu(makes_an_mbarrier, *zeros((128, 128), (128, 128)))
+        assert capsys.readouterr().out.startswith("makes_an_mbarrier: compiled, not run: no GPU here; ")
+
+    def test_a_tile_kernel_is_simulated_and_a_line_says_so(self, capsys):
+        a, b, c = torch.arange(300.0), torch.arange(300.0) ** 2, torch.zeros(300)
+        assert run_cpp(ADD, (1,), a, b, c, 300)
+        assert capsys.readouterr().out == "simulated: no GPU here\n"
+        assert c.equal(a + b)
 
     def test_arguments_that_do_not_fit_are_refused_here_too(self):
         with pytest.raises(CompileFailed, match="parameters should be"):

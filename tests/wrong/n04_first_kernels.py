@@ -1,7 +1,7 @@
 """Wrong answers to notebook 04.
 
 WRONG: those that any machine can tell, by what they do on the CPU, by not compiling or by the loads they lack.
-WRONG_ON_GPU: kernels that compile well and compute something else.
+WRONG_WHEN_RUN: kernels that compile well and compute something else: a GPU tells, or the simulator.
 """
 
 import cutlass
@@ -147,9 +147,14 @@ WRONG = {
     ],
 }
 
-WRONG_ON_GPU = {
+WRONG_WHEN_RUN = {
     "04.4": [
         derive(ADD, "one_block", "Launches a single block.", swap("cute.size(c) // THREADS", "1")),
+        derive(ADD, "empty", "Does nothing.", swap("c[i] = a[i] + b[i]", "pass"), within="add_kernel"),
+        derive(ADD, "difference", "Subtracts.", swap("a[i] + b[i]", "a[i] - b[i]"), within="add_kernel"),
+        derive(ADD, "twice_a", "Forgets b.", swap("a[i] + b[i]", "a[i] + a[i]"), within="add_kernel"),
+        derive(ADD, "into_a", "Writes over its input.", swap("c[i] =", "a[i] = c[i] ="), within="add_kernel"),
+        derive(ADD, "next_door", "Reads one element on.", swap("b[i]", "b[i + 1]"), within="add_kernel"),
         derive(
             ADD,
             "every_block_the_same",
@@ -159,6 +164,29 @@ WRONG_ON_GPU = {
         ),
     ],
     "04.5": [
+        derive(ADD_ANY, "empty_too", "Does nothing.", swap("c[i] = a[i] + b[i]", "pass"), within="add_any_kernel"),
+        derive(
+            ADD_ANY,
+            "one_past_the_end",
+            "Guards with <=.",
+            swap("i < cute.size(c)", "i <= cute.size(c)"),
+            within="add_any_kernel",
+        ),
+        derive(
+            ADD_ANY,
+            "guards_the_store",
+            "Reads first and asks then.",
+            swap(GUARDED, "    total = a[i] + b[i]\n    if i < cute.size(c):\n        c[i]"),
+            swap("c[i] = a[i] + b[i]", "c[i] = total"),
+            within="add_any_kernel",
+        ),
+        derive(
+            ADD_ANY,
+            "guards_128",
+            "Guards with the size of a block.",
+            swap("i < cute.size(c)", "i < THREADS"),
+            within="add_any_kernel",
+        ),
         derive(
             ADD_ANY,
             "unguarded",
@@ -183,6 +211,22 @@ WRONG_ON_GPU = {
     "04.6": [
         derive(
             LEAKY, "relu", "Does not leak.", swap("four * 0.125", "cute.full_like(four, 0)"), within="leaky_relu_kernel"
+        ),
+        derive(LEAKY, "blocks_of_one", "Counts a thread as one element.", swap("4 * THREADS", "16 * THREADS")),
+        derive(
+            LEAKY,
+            "all_leak",
+            "Leaks everywhere.",
+            swap("four > 0, four,", "four > 0, four * 0.125,"),
+            within="leaky_relu_kernel",
+        ),
+        derive(LEAKY, "swapped", "Leaks on the wrong side.", swap("four > 0", "four < 0"), within="leaky_relu_kernel"),
+        derive(
+            LEAKY,
+            "guards_pieces",
+            "Compares a piece's number with a number of elements.",
+            swap("4 * i < cute.size(x)", "i < cute.size(x)"),
+            within="leaky_relu_kernel",
         ),
         derive(
             LEAKY,

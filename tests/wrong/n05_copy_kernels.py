@@ -1,7 +1,7 @@
 """Wrong answers to notebook 05.
 
 WRONG: those that any machine can tell, by what they return, by not compiling or by the instructions they lack.
-WRONG_ON_GPU: kernels that compile well and move the wrong bytes, or move them too slowly.
+WRONG_WHEN_RUN: kernels that compile well and move the wrong bytes, or too many: a GPU tells, or the simulator.
 """
 
 from tests.wrong.change import derive, swap, without
@@ -97,8 +97,43 @@ WRONG = {
     ],
 }
 
-WRONG_ON_GPU = {
+WRONG_WHEN_RUN = {
     "05.2": [
+        derive(
+            NAIVE,
+            "copies_nothing",
+            "Does nothing.",
+            swap("dst[row, column] = src[row, column]", "pass"),
+            within="naive_kernel",
+        ),
+        derive(
+            NAIVE,
+            "unguarded_rows",
+            "Guards the columns alone.",
+            swap("if row < rows and column < columns", "if column < columns"),
+            within="naive_kernel",
+        ),
+        derive(
+            NAIVE,
+            "turned",
+            "Writes the transpose.",
+            swap("dst[row, column] =", "dst[column, row] ="),
+            within="naive_kernel",
+        ),
+        derive(
+            NAIVE,
+            "exchanged_blocks",
+            "Takes its block's column for the row.",
+            swap("down * TILE[0]", "across * TILE[0]"),
+            within="naive_kernel",
+        ),
+        derive(
+            NAIVE,
+            "one_column_short",
+            "Leaves out each tile's last column.",
+            swap("cutlass.range(TILE[1],", "cutlass.range(TILE[1] - 1,"),
+            within="naive_kernel",
+        ),
         derive(
             NAIVE,
             "unguarded_columns",
@@ -110,6 +145,39 @@ WRONG_ON_GPU = {
     "05.3": [
         derive(
             COALESCED,
+            "down_the_columns",
+            "Right, with neighbouring threads in a column.",
+            swap("column = across * TILE[1] + thread % TILE[1]", "column = across * TILE[1] + thread // TILE[0]"),
+            swap("cutlass.range(0, TILE[0], together,", "cutlass.range(0, TILE[1], 1,"),
+            swap("down * TILE[0] + m + thread // TILE[1]", "down * TILE[0] + thread % TILE[0]"),
+            swap("if row", "column_m = column + m\n        if row"),
+            swap("column < columns:", "column_m < columns:"),
+            swap("dst[row, column] = src[row, column]", "dst[row, column_m] = src[row, column_m]"),
+            within="coalesced_kernel",
+        ),
+        derive(
+            COALESCED,
+            "unguarded_rows_too",
+            "Guards the columns alone.",
+            swap("if row < rows and column < columns", "if column < columns"),
+            within="coalesced_kernel",
+        ),
+        derive(
+            COALESCED,
+            "unguarded_columns_too",
+            "Guards the rows alone.",
+            swap("if row < rows and column < columns", "if row < rows"),
+            within="coalesced_kernel",
+        ),
+        derive(
+            COALESCED,
+            "steps_of_one",
+            "Begins one row down.",
+            swap("down * TILE[0] + m + thread // TILE[1]", "down * TILE[0] + m + thread // TILE[1] + 1"),
+            within="coalesced_kernel",
+        ),
+        derive(
+            COALESCED,
             "every_other_row",
             "Both halves of the block copy the same row.",
             swap(" + thread // TILE[1]", ""),
@@ -117,6 +185,38 @@ WRONG_ON_GPU = {
         ),
     ],
     "05.4": [
+        derive(
+            VECTORISED,
+            "loads_without_asking",
+            "Reads beyond the edges.",
+            swap("from_src, registers, pred=mask", "from_src, registers"),
+            within="vectorised_kernel",
+        ),
+        derive(
+            VECTORISED,
+            "stores_without_asking",
+            "Writes beyond the edges.",
+            swap("registers, to_dst, pred=mask", "registers, to_dst"),
+            within="vectorised_kernel",
+        ),
+        derive(
+            VECTORISED,
+            "never_stores",
+            "Forgets the way out.",
+            without("registers, to_dst"),
+            swap(
+                "registers, pred=mask)",
+                "registers, pred=mask)\n    if thread < 0:\n        cute.copy(tiled, registers, to_dst, pred=mask)",
+            ),
+            within="vectorised_kernel",
+        ),
+        derive(
+            VECTORISED,
+            "onto_itself",
+            "Copies the source into the source.",
+            swap("mine.partition_D(tile_of_block(dst, WIDE))", "mine.partition_D(tile_of_block(src, WIDE))"),
+            within="vectorised_kernel",
+        ),
         derive(
             VECTORISED,
             "whole_tiles_only",
@@ -128,6 +228,43 @@ WRONG_ON_GPU = {
     "05.5": [
         derive(
             STAGED,
+            "never_commits",
+            "Waits for groups, and there are none.",
+            without("commit_group()"),
+            within="staged_kernel",
+        ),
+        derive(
+            STAGED,
+            "neither_commits_nor_waits",
+            "Goes on at once.",
+            without("commit_group()", "wait_group(0)"),
+            within="staged_kernel",
+        ),
+        derive(
+            STAGED,
+            "lets_one_be_open",
+            "wait_group off by one.",
+            swap("wait_group(0)", "wait_group(1)"),
+            within="staged_kernel",
+        ),
+        derive(
+            STAGED,
+            "barrier_before_the_wait",
+            "Meets the others first and waits then.",
+            without("wait_group(0)"),
+            swap("sync_threads()", "sync_threads()\n    cute.arch.cp_async_wait_group(0)"),
+            swap("store.get_slice(thread)", "store.get_slice((thread + 1) % THREADS)"),
+            within="staged_kernel",
+        ),
+        derive(
+            STAGED,
+            "barrier_for_one_warp",
+            "A barrier that only the first warp reaches.",
+            swap("    cute.arch.sync_threads()", "    if thread < 32:\n        cute.arch.sync_threads()"),
+            within="staged_kernel",
+        ),
+        derive(
+            STAGED,
             "never_waits",
             "Reads the tile before the copies of cp.async have arrived.",
             without("wait_group(0)"),
@@ -136,6 +273,24 @@ WRONG_ON_GPU = {
     ],
     "05.6": [
         derive(
+            TURN, "both_turned", "Reads as it wrote: nothing is turned.", swap("stride=(TURN, 1)", "stride=(1, TURN)")
+        ),
+        derive(TURN, "overlapping_rows", "Rows of 63 places.", swap("stride=(TURN, 1)", "stride=(TURN - 1, 1)")),
+        derive(
+            TURN,
+            "beyond_the_memory",
+            "Rows of 65 places, in memory for 64.",
+            swap("stride=(TURN, 1)", "stride=(TURN + 1, 1)"),
+            swap("stride=(1, TURN)", "stride=(1, TURN + 1)"),
+        ),
+        derive(
+            TURN,
+            "barrier_of_one_warp",
+            "A barrier that only the first warp reaches.",
+            swap("    cute.arch.sync_threads()", "    if thread < 32:\n        cute.arch.sync_threads()"),
+            within="transpose_kernel",
+        ),
+        derive(
             TURN,
             "tiles_not_turned",
             "Puts each tile in its transposed place and leaves its elements as they were.",
@@ -143,6 +298,22 @@ WRONG_ON_GPU = {
         ),
     ],
     "05.7": [
+        derive(SWIZZLED, "no_swizzle", "Exercise 05.6 again.", swap("make_swizzle(5, 0, 6)", "make_swizzle(0, 0, 0)")),
+        derive(
+            SWIZZLED, "four_bits", "Mixes half of the banks.", swap("make_swizzle(5, 0, 6)", "make_swizzle(4, 0, 6)")
+        ),
+        derive(
+            SWIZZLED,
+            "wrong_bits",
+            "Mixes bits of the column into the column.",
+            swap("make_swizzle(5, 0, 6)", "make_swizzle(5, 0, 5)"),
+        ),
+        derive(
+            SWIZZLED,
+            "shifted_too_far",
+            "Takes the row's upper bits.",
+            swap("make_swizzle(5, 0, 6)", "make_swizzle(5, 0, 7)"),
+        ),
         derive(
             SWIZZLED,
             "swizzled_on_one_side",

@@ -171,6 +171,12 @@ WRONG = {
             swap("grouped(tile, rows, columns, group)", "tile % rows, tile // rows"),
         ),
         derive(
+            PERSISTENT,
+            "all_tiles_in_each_block",
+            "Goes through all tiles that follow its first: right, and most of them are computed again.",
+            swap("rows * columns, ct.num_blocks(0)", "rows * columns"),
+        ),
+        derive(
             TF32,
             "sum_goes_on",
             "Does not start the sum anew for the next tile.",
@@ -189,6 +195,7 @@ WRONG = {
     "07.6": [
         derive(TF32, "through_fp32", "Leaves fp32 as it is: right, and without tensor cores.", swap(DTYPE, "a.dtype")),
         derive(TF32, "through_bf16", "Loses three bits more than tf32 does.", swap(DTYPE, "ct.bfloat16")),
+        derive(TF32, "through_fp16", "Has tf32's bits and not its range.", swap(DTYPE, "ct.float16")),
     ],
     "07.7": [
         derive(

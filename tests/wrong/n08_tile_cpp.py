@@ -1,7 +1,8 @@
 """Wrong answers to notebook 08.
 
 WRONG: those that any machine can tell, by what they return, by not compiling or by the code that comes out.
-WRONG_ON_GPU: kernels that compile well and compute the wrong numbers. TOO_SLOW: those that are right and slow.
+WRONG_WHEN_RUN: kernels that compile well and compute the wrong numbers, or compute them twice: a GPU tells, or the
+simulator. TOO_SLOW: those that are right and slow.
 """
 
 from collections.abc import Callable
@@ -103,12 +104,30 @@ WRONG = {
     ],
 }
 
-WRONG_ON_GPU = {
+WRONG_WHEN_RUN = {
     "08.1": [
+        answer("stores_nothing", "Does nothing.", ADD, "C.store_masked(A.load_masked(i) + B.load_masked(i), i);", ""),
+        answer("twice_a", "Forgets b.", ADD, "+ B.load", "+ A.load"),
+        answer("one_tile_on", "Stores a tile further on.", ADD, "B.load_masked(i), i);", "B.load_masked(i), i + 1);"),
+        answer("half_tiles", "Tiles of half the size for the same grid.", ADD, "1024_ic", "512_ic"),
         answer("difference", "Subtracts.", ADD, ") + B", ") - B"),
         answer("same_tile", "Every block takes the first tile.", ADD, "ct::bid().x", "0"),
     ],
     "08.2": [
+        answer(
+            "stores_zeros",
+            "Multiplies and stores something else.",
+            FIRST,
+            "ct::element_cast<bf16>(acc), i, j",
+            "ct::zeros<ct::tile<bf16, ct::shape<128, 128>>>(), i, j",
+        ),
+        answer(
+            "one_step_too_many",
+            "Adds a step beyond K, which the mask makes zero; it reads B's next row.",
+            FIRST,
+            "ct::extents{m, k}",
+            "ct::extents{m, k + 1}",
+        ),
         answer("no_tail", "Drops the last, partial step along K.", FIRST, "(k + 63) / 64", "k / 64"),
         answer(
             "exchanged",
@@ -128,6 +147,13 @@ WRONG_ON_GPU = {
     ],
     "08.5": [
         answer(
+            "everything",
+            "Every block goes through all of the tiles after its own.",
+            PERSISTENT,
+            "int(ct::num_blocks().x)",
+            "1",
+        ),
+        answer(
             "high_strips", "Takes every strip for 8 rows high.", PERSISTENT, "down - first < 8 ? down - first : 8", "8"
         ),
         answer(
@@ -142,13 +168,4 @@ WRONG_ON_GPU = {
 
 TOO_SLOW = {
     "08.4": [answer("aliased", "Does not rule out that C overlaps A and B.", Variant(restrict=False).source)],
-    "08.5": [
-        answer(
-            "everything",
-            "Every block goes through all of the tiles after its own.",
-            PERSISTENT,
-            "int(ct::num_blocks().x)",
-            "1",
-        ),
-    ],
 }

@@ -1,7 +1,7 @@
 """Wrong answers to notebook 09.
 
 WRONG: those that any machine can tell: by what they return, by a rehearsal, or by the instructions they lack.
-WRONG_ON_GPU: parts that compile well and give a wrong C.
+WRONG_WHEN_RUN: parts that compile well and give a wrong C: a GPU tells, or the simulator.
 """
 
 import cutlass
@@ -146,12 +146,15 @@ WRONG = {
             swap("(steps.k_blocks)", "(steps.k_blocks - 1)"),
         ),
         derive(single_buffer, "not_compiled", "No @cute.jit.", without("@cute.jit")),
+        derive(
+            single_buffer, "a_alone", "Loads A and forgets B.", swap("steps.load(k_tile, 0)", "steps.a.load(k_tile, 0)")
+        ),
     ],
     "09.4": [unchanged, inverse, atoms_before_values, warps_overlap],
     "09.5": [one_by_one],
 }
 
-WRONG_ON_GPU = {
+WRONG_WHEN_RUN = {
     "09.5": [
         derive(store, "unguarded", "Writes what is outside, too.", swap(WHOLE, "cutlass.const_expr(True)")),
         derive(

@@ -43,6 +43,15 @@ WRONG = {
             move_last("wait_group(0)", after="commit_group()"),
             swap("wait_group(0)", "wait_group(1)"),
         ),
+        derive(
+            DOUBLE,
+            "barrier_of_one_warp",
+            "A barrier that only the first warp reaches.",
+            swap(
+                "        cute.arch.sync_threads()",
+                "        if cute.arch.thread_idx()[0] < 32:\n            cute.arch.sync_threads()",
+            ),
+        ),
         derive(DOUBLE, "waits_for_one_too_few", "wait_group off by one.", swap("wait_group(0)", "wait_group(1)")),
         derive(
             DOUBLE,

@@ -16,7 +16,8 @@ class NotRehearsed(Exception):
 class AloneExercise(CuteExercise):
     """An exercise whose `examine_alone` finds on any machine what a GPU would show now and then.
 
-    An answer that does something which only a compiler understands is compiled, or run, without that.
+    An answer that does something which only a compiler understands is run, or simulated, without that; where neither
+    is possible the verdict says so.
     """
 
     def judge(self, answer: Answer) -> Verdict:
@@ -25,7 +26,7 @@ class AloneExercise(CuteExercise):
         except NotRehearsed as error:
             found, unseen = None, f"; not rehearsed: {error}"
         verdict = found or super().judge(answer)
-        if unseen and verdict.status == "not_run":
+        if unseen and verdict.status == "not_run" and not self.simulated:
             return replace(verdict, lines=(f"{verdict.lines[0]}{unseen}",))
         return verdict
 

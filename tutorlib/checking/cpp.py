@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
@@ -12,6 +13,9 @@ from tutorlib.measuring.launchers import CppLauncher
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
 
+if TYPE_CHECKING:
+    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+
 INSPECTED = "sm_90"  # what an answer is compiled for, on every machine, to look at what the compiler made of it
 
 
@@ -20,7 +24,8 @@ class CppExercise(KernelExercise):
     """An exercise whose answer is a function without parameters that returns the source of one tile kernel.
 
     The kernel takes the problem's tensors, the output last, as pointers, then the problem's sizes as integers.
-    Every machine compiles it for Hopper and looks at the code; one with a GPU then runs and times it.
+    Every machine compiles it for Hopper and looks at the code. One with a GPU then runs and times it; others
+    simulate it.
 
     grid: takes a shape, gives the number of tile blocks along x, y and z.
     tma: whether every load and store of a tile must go by TMA.
@@ -64,6 +69,11 @@ class CppExercise(KernelExercise):
 
     def unrun(self, why: str) -> Verdict:
         return compiled_not_run((INSPECTED,), why)
+
+    def simulator(self, kernel: str) -> "SimulatedLauncher":
+        from tutorlib.simulate.ptx.languages.cpp import SimulatedTileCpp
+
+        return SimulatedTileCpp(kernel, self.grid)
 
     def launcher(self, kernel: str) -> Launcher:
         return CppLauncher(kernel, self.grid)

@@ -1,6 +1,7 @@
 """Exercises whose answer is a CuTe kernel."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
@@ -9,12 +10,15 @@ from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
 from tutorlib.measuring.launchers import CuteLauncher
 
+if TYPE_CHECKING:
+    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+
 
 @dataclass(frozen=True, kw_only=True)
 class CuteExercise(KernelExercise):
     """An exercise whose answer is a @cute.jit host function: it takes cute.Tensors, the output last, and launches.
 
-    The checker compiles it and calls it. Where this machine cannot run it, its instructions are looked at.
+    The checker compiles it and calls it. Where this machine cannot run it, it is simulated.
 
     dynamic: whether the sizes are known at run time only: one compilation then serves all shapes.
     divisible: what divides the contiguous mode's size; dynamic layouts carry it, so that 128-bit accesses compile.
@@ -47,6 +51,11 @@ class CuteExercise(KernelExercise):
 
     def unrun(self, why: str) -> Verdict:
         return compiled_not_run(tuple(map(cute_target, self.inspected)), why)
+
+    def simulator(self, kernel: CuteLauncher) -> "SimulatedLauncher":
+        from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+
+        return SimulatedCute(kernel.host, self.problem, self.dynamic, self.divisible)
 
     def launcher(self, kernel: CuteLauncher) -> CuteLauncher:
         return kernel

@@ -20,6 +20,8 @@ from tutorlib.problems.wrong import Wrong
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+
 PADDING = (
     "It is right where the part of a tile outside its array happens to be 0. That part is undetermined "
     "until the load has a padding_mode."
@@ -32,7 +34,8 @@ class CutileExercise(KernelExercise):
 
     The kernel takes the problem's tensors, the output last, then constants such as tile sizes; the exercise knows
     those and the grid, so one answer serves `ct.launch` and the interpreter. Every machine interprets it, which finds
-    faults that a GPU hides (simulate.cutile.Finding); a machine with the GPU then launches it too, and times it.
+    faults that a GPU hides (simulate.cutile.Finding). A machine with the GPU then launches it too, and times it; others
+    simulate what it is compiled to.
 
     grid: takes a shape, gives the number of blocks along x, y and z.
     constants: takes a shape, gives the arguments after the tensors.
@@ -77,6 +80,11 @@ class CutileExercise(KernelExercise):
         if not self.tiers:
             return Verdict(self.points)
         return not_run(f"right, interpreted block by block; speed not run: {why}", self.correctness_points)
+
+    def simulator(self, kernel: Any) -> "SimulatedLauncher":
+        from tutorlib.simulate.ptx.languages.cutile import SimulatedCutile
+
+        return SimulatedCutile(kernel, self.grid, self.constants)
 
     def launcher(self, kernel: Any) -> Launcher:
         return CutileLauncher(kernel, self.grid, self.constants)

@@ -2,10 +2,11 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
 from tutorlib.checking.running import find_fault
+from tutorlib.checking.simulating import find_repeat, find_simulated_fault, find_waste
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
@@ -18,6 +19,9 @@ from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import Wrong, by, count
 
+if TYPE_CHECKING:
+    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+
 
 @dataclass(frozen=True, kw_only=True)
 class KernelExercise(Exercise):
@@ -29,6 +33,11 @@ class KernelExercise(Exercise):
     bench_shape: the size that is timed, or None where speed is not asked for.
     tiers: for one point each, the fraction of the calibrated ratio that must be reached: (0.7, 0.9).
     requires, forbids: names of INSTRUCTIONS ("cp.async") that the compiled kernel must or must not have.
+    simulated_shapes: the sizes that the simulator runs where there is no GPU; (): all of `shapes`. Fewer where each
+        takes long to compile.
+    lean: how opcodes begin whose accesses, at the first of these sizes, may not move more than they need: "ld.shared"
+        must be free of bank conflicts, "st.global" move whole sectors. A GPU tells that by the time alone.
+    once: whether each element of the output, at that size, must be stored by one block only.
     """
 
     needs: Feature = MMA_SYNC
@@ -38,6 +47,9 @@ class KernelExercise(Exercise):
     tiers: tuple[float, ...] = ()
     requires: tuple[str, ...] = ()
     forbids: tuple[str, ...] = ()
+    simulated_shapes: tuple[Shape, ...] = ()
+    lean: tuple[str, ...] = ()
+    once: bool = False
 
     @property
     def correctness_points(self) -> int:
@@ -49,8 +61,13 @@ class KernelExercise(Exercise):
         return (*self.shapes, self.bench_shape) if self.bench_shape else self.shapes
 
     @property
+    def simulated(self) -> bool:
+        """Whether the simulator has the instructions that the exercise is about."""
+        return self.needs is MMA_SYNC
+
+    @property
     def points_anywhere(self) -> float:
-        return self.unrun("").points
+        return (self.right_simulated("") if self.simulated else self.unrun("")).points
 
     @abstractmethod
     def accept(self, answer: Answer) -> Any:
@@ -64,21 +81,56 @@ class KernelExercise(Exercise):
     def launcher(self, kernel: Any) -> Launcher:
         """The kernel, for the GPU at hand. Raises CompileFailed."""
 
+    def simulator(self, kernel: Any) -> "SimulatedLauncher":
+        """The kernel, for the simulator; asked only of exercises that are `simulated`."""
+        raise TypeError(f"{self.id} is not simulated")
+
     @abstractmethod
     def compile_for(self, kernel: Any, arch: str) -> Compiled:
         """The kernel at the largest size, for GPUs of a compute capability ("90"). Raises CompileFailed."""
 
     @abstractmethod
     def unrun(self, why: str) -> Verdict:
-        """The verdict on a kernel in which `examine` found nothing wrong, on a machine that cannot run it."""
+        """The verdict on a kernel in which `examine` found nothing wrong, where it can neither run nor be simulated."""
 
     def judge(self, answer: Answer) -> Verdict:
         kernel = self.accept(answer)
         if found := self.examine(kernel):
             return found
         if reason := device.why_not(self.needs):
-            return self.unrun(reason)
+            return self.simulate(kernel, reason)
         return self.run(kernel)
+
+    def simulate(self, kernel: Any, why: str) -> Verdict:
+        """Every size on the simulator, for a machine that lacks the GPU; `why` it does. Raises CompileFailed."""
+        from tutorlib.simulate.ptx import NotSimulated
+
+        if not self.simulated:
+            return self.unrun(why)
+        launcher, shapes = self.simulator(kernel), self.simulated_shapes or self.shapes
+        wrongs: dict[Shape, Wrong] = {}
+        waste = None
+        try:
+            for shape in shapes:
+                if found := find_simulated_fault(self.problem, launcher, shape):
+                    wrongs[shape] = found
+                if shape == shapes[0]:
+                    waste = find_waste(launcher.reports, self.lean) or (
+                        find_repeat(launcher.reports) if self.once else None
+                    )
+        except NotSimulated as error:
+            return self.unrun(str(error))
+        if wrongs:
+            return self.wrong_at(wrongs, shapes)
+        if waste:
+            return Verdict(self.correctness_points, (f"right, but it does more than it must: {waste}",), "partial")
+        return self.right_simulated(why)
+
+    def right_simulated(self, why: str) -> Verdict:
+        """The verdict on a kernel that is right wherever it was simulated."""
+        if not self.tiers:
+            return Verdict(self.points)
+        return not_run(f"right, simulated; speed not run: {why}", self.correctness_points)
 
     def lacking(self, found: frozenset[str]) -> str | None:
         """What these instructions lack, or have too much of, as a sentence."""

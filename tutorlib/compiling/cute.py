@@ -4,12 +4,15 @@ import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling import ptxas
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.errors import CompileFailed, compile_failure, name_of
 from tutorlib.compiling.spec import TensorSpec
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +56,17 @@ def call_host(answer: Callable[..., None], *args: Any) -> None:
     from cutlass import cute
 
     with_reader_line(lambda more: cute.compile(answer, *args, options=more) if more else answer(*args))
+
+
+def cute_arguments(tensors: "Sequence[Tensor]", dynamic: bool) -> list[Any]:
+    """Torch tensors, row-major, as a compiled host function takes them."""
+    from cutlass.cute.runtime import from_dlpack
+
+    def argument(tensor: "Tensor") -> Any:
+        static = from_dlpack(tensor, assumed_align=16)
+        return static.mark_layout_dynamic(leading_dim=tensor.ndim - 1) if dynamic else static
+
+    return [argument(tensor) for tensor in tensors]
 
 
 def compilations() -> int:

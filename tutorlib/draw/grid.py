@@ -20,6 +20,7 @@ WIDTH = 990  # of the widest figure: JupyterLab's text column
 CELL = 50  # the largest cell
 GAP, MARGIN, TITLE = 38, 9, 20  # between grids, around, a line of title
 BESIDE, ABOVE = 40, 30  # for the coordinates of rows and of columns
+NAME = 7  # pixels that a letter of a row's name takes, and a little more
 SMALLEST = 4.6  # points; labels that would have to be smaller are left out
 
 
@@ -67,7 +68,7 @@ class CellGrid:
     @property
     def left(self) -> int:
         """Pixels beside the cells, for the names of the rows."""
-        return BESIDE if self.down else 0
+        return max(BESIDE, NAME * max(map(len, self.down))) if self.down else 0
 
     @property
     def above(self) -> int:

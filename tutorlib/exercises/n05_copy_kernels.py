@@ -108,6 +108,7 @@ EXERCISES = (
         shapes=RAGGED,
         bench_shape=BENCH_BF16,
         tiers=(0.7,),
+        lean=("ld.global", "st.global"),
         hints=(
             "64 columns, 128 threads: thread % 64 is the column in the tile, thread // 64 one of two rows.",
             "Walk down in steps of 2 rows: cutlass.range(0, TILE[0], 2, unroll_full=True).",
@@ -166,6 +167,7 @@ EXERCISES = (
         bench_shape=BENCH_FP32,
         tiers=(0.7, 0.9),
         requires=("st.shared", "ld.shared", "bar.sync"),
+        lean=("st.shared", "ld.shared"),
         hints=(
             "32 banks of one element each are 5 bits, the lowest ones.",
             "The lowest 5 bits of the row stand 6 places higher than those of the column.",

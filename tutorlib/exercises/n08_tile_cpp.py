@@ -112,6 +112,7 @@ EXERCISES = (
         requires=("wgmma",),
         tma=True,
         spills=False,
+        once=True,
         grid=persistent_grid,
         hints=(
             "for (int block : ct::irange(int(ct::bid().x), down * across, int(ct::num_blocks().x))) visits the tiles.",

@@ -24,7 +24,11 @@ STYLES = {
 
 @dataclass(frozen=True)
 class Scores:
-    """Outcomes in the course's order. Exercises that this machine could not run count in neither sum."""
+    """Outcomes in the course's order.
+
+    Of exercises that this machine could not run, or not time, what they got all the same counts in both sums; the rest
+    in neither.
+    """
 
     outcomes: tuple[Outcome, ...]
 
@@ -34,11 +38,11 @@ class Scores:
 
     @property
     def points(self) -> float:
-        return sum(outcome.points for outcome in self.ran)
+        return sum(outcome.points for outcome in self.outcomes)
 
     @property
-    def max_points(self) -> int:
-        return sum(outcome.max_points for outcome in self.ran)
+    def max_points(self) -> float:
+        return sum(o.points if o.status == "not_run" else o.max_points for o in self.outcomes)
 
     @property
     def full(self) -> bool:
@@ -58,7 +62,7 @@ class Scores:
         table = Table(show_footer=True)
         table.add_column("", footer="")
         table.add_column("Exercise", footer=f"{not_run} not run" if not_run else "")
-        table.add_column("Points", f"{self.points:g} / {self.max_points}", justify="right", no_wrap=True)
+        table.add_column("Points", f"{self.points:g} / {self.max_points:g}", justify="right", no_wrap=True)
         table.add_column("Result", no_wrap=True)
         table.add_column("", max_width=100)
         for n, outcome in enumerate(self.outcomes):

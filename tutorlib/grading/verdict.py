@@ -26,7 +26,8 @@ def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -
         )
     status, message = record["status"], without_head(exercise, record["message"])
     if status == "not_run" and check.get("excused"):
-        return exercise.outcome("not_run", 0, message)
+        right = record["points"] > 0  # NaN is not
+        return exercise.outcome("not_run", min(record["points"], exercise.points_anywhere) if right else 0, message)
     if status not in ("passed", "partial") or not record["points"] > 0:  # NaN is not
         return exercise.outcome("failed", 0, message)
     points = min(record["points"], check.get("judged", record["points"]), exercise.points)

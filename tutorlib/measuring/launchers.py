@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
-from tutorlib.compiling.cute import CompiledCute, compile_cute
+from tutorlib.compiling.cute import CompiledCute, compile_cute, cute_arguments
 from tutorlib.compiling.driver import LaunchGrid, load
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.hopper.config import HopperConfig
@@ -28,17 +28,6 @@ def tensor_specs(problem: Problem, shape: Shape, dynamic: bool = False, divisibl
         TensorSpec(problem.shape_of(op, shape), op.dtype, dynamic=dynamic, divisibility=divisible)
         for op in problem.operands
     ]
-
-
-def cute_arguments(tensors: "tuple[Tensor, ...]", dynamic: bool) -> list[Any]:
-    """Torch tensors, row-major, as a compiled host function takes them."""
-    from cutlass.cute.runtime import from_dlpack
-
-    def argument(tensor: "Tensor") -> Any:
-        static = from_dlpack(tensor, assumed_align=16)
-        return static.mark_layout_dynamic(leading_dim=tensor.ndim - 1) if dynamic else static
-
-    return [argument(tensor) for tensor in tensors]
 
 
 @dataclass

@@ -1,58 +1,105 @@
 """Trying a kernel out in a notebook that is also read where there is no GPU."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from tutorlib.compiling.cpp import compile_cpp, wrong_parameters
-from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
+from tutorlib.compiling.cute import compile_cute, cute_arguments
 from tutorlib.compiling.driver import LaunchGrid, load
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
-from tutorlib.measuring.launchers import CuteLauncher, cute_arguments
+from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.measuring.measure import measure
 from tutorlib.problems.catalogue import gemm
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tutorlib.simulate.ptx import Report
+
+T = TypeVar("T")
+
 
 def run_on_gpu(host: Callable[..., None], *tensors: "Tensor", dynamic: bool = False) -> bool:
     """Compile a @cute.jit host function for these contiguous tensors, call it, wait for the GPU. Whether it ran.
 
-    Without a GPU it is compiled for sm_80, and a line says that it was not run.
+    Without a GPU the tensors lie in ordinary memory and it is simulated there; a line says so, or that it could not be.
     dynamic: leave the tensors' sizes to the call, so that one compilation serves them all.
     Raises CompileFailed.
     """
     reason = device.why_not(MMA_SYNC)
     specs = [TensorSpec.like(tensor, dynamic) for tensor in tensors]
-    compiled = compile_cute(host, specs, "sm_80" if reason else device.compile_target())
     if reason:
-        print(f"{host.__name__}: compiled, not run: {reason}\n{compiled}")
-        return False
+        return simulated(host, specs, tensors, dynamic, reason)
 
     import torch
 
+    compiled = compile_cute(host, specs, device.compile_target())
     torch.cuda.synchronize()  # makes the context in which CuTe launches, where this is the first use of the GPU
     compiled.function(*cute_arguments(tensors, dynamic))
     torch.cuda.synchronize()
     return True
 
 
+def simulated(
+    host: Callable[..., None], specs: "list[TensorSpec]", tensors: "Sequence[Tensor]", dynamic: bool, reason: str
+) -> bool:
+    """Simulate it and show what it printed and what was noticed. Whether that was possible."""
+    from tutorlib.simulate.ptx import NotSimulated
+    from tutorlib.simulate.ptx.languages.cute import simulate_host
+    from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
+
+    compiled = compile_with_lines(host, specs)
+    try:
+        reports = simulate_host(compiled, by_position(tensors), dynamic)
+    except NotSimulated as error:
+        print(f"{host.__name__}: compiled, not run: {reason}; {error}")
+        return False
+    print(f"{host.__name__}: simulated: {reason}")
+    for report in reports:
+        show(report)
+    return True
+
+
+def simulated_cpp(compiled: CompiledCpp, grid: LaunchGrid, args: "Sequence[Tensor | int]", reason: str) -> bool:
+    """As `simulated`, of a Tile C++ kernel."""
+    from tutorlib.simulate.ptx import NotSimulated
+    from tutorlib.simulate.ptx.languages.cpp import simulate_tile_cpp
+
+    try:
+        report = simulate_tile_cpp(compiled, grid, by_position(args))
+    except NotSimulated as error:
+        print(f"compiled, not run: {reason}; {error}")
+        return False
+    print(f"simulated: {reason}")
+    show(report)
+    return True
+
+
+def by_position(args: Sequence[T]) -> dict[str, T]:
+    """Arguments by the names that findings call them."""
+    return {f"argument {n}": arg for n, arg in enumerate(args)}
+
+
+def show(report: "Report") -> None:
+    for line in (*report.printed, *report.findings):
+        print(line)
+
+
 def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
     """Compile a Tile C++ source, launch it on these tensors and integers, and wait for the GPU. Whether it ran.
 
-    Without a GPU it is compiled for sm_90, and a line says that it was not run. Raises as compile_cpp does.
+    Without a GPU it is simulated, as `run_on_gpu` does. Raises as compile_cpp does.
     """
     reason = device.why_not(MMA_SYNC)
-    compiled = compile_cpp(source, "sm_90" if reason else device.tile_target())
+    compiled = compile_cpp(source, "sm_80" if reason else device.tile_target())
     integers = sum(isinstance(arg, int) for arg in args)
     if misfit := wrong_parameters(compiled, len(args) - integers, integers):
         raise CompileFailed(misfit)
     if reason:
-        print(f"compiled, not run: {reason}\n{compiled}")
-        return False
+        return simulated_cpp(compiled, grid, args, reason)
 
     import torch
 

@@ -20,6 +20,7 @@ class Operand:
 
     modes: one letter for each mode, "MK" for an (M, K) matrix.
     variance: the mode whose size divides the variance of random values ("K": they are scaled by K^-0.5), or "".
+    scale: what they are multiplied with besides.
     pattern: what the identity-and-ramp case fills it with.
     blocks: for each mode, how many of it share an element: (128, 1) for a scale of every 128 of K; (): one each.
     """
@@ -29,6 +30,7 @@ class Operand:
     dtype: DType
     variance: str = ""
     pattern: Literal["ramp", "identity"] = "ramp"
+    scale: float = 1.0
     blocks: tuple[int, ...] = ()
 
 
@@ -79,7 +81,7 @@ class Problem:
             dtype = torch_dtype(op.dtype)
             drawn = torch.float32 if dtype.itemsize == 1 else dtype  # torch draws no fp8
             values = torch.empty(self.shape_of(op, shape), dtype=drawn, device=generator.device)
-            return values.normal_(0, sizes.get(op.variance, 1) ** -0.5, generator=generator).to(dtype)
+            return values.normal_(0, op.scale * sizes.get(op.variance, 1) ** -0.5, generator=generator).to(dtype)
 
         return tuple(draw(op) for op in self.inputs)
 

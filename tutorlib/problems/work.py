@@ -29,10 +29,11 @@ def new_generator() -> "Generator":
 class Work:
     """The tensors of one call: inputs, at first identity and ramp, and an output that belongs to the checker."""
 
-    def __init__(self, problem: Problem, shape: Shape) -> None:
+    def __init__(self, problem: Problem, shape: Shape, device: str = "") -> None:
+        """device: of the tensors; "" for the GPU."""
         self.problem, self.shape = problem, shape
-        self.inputs = problem.pattern(shape, DEVICE)
-        self.output = Output(problem.output, problem.shape_of(problem.output, shape), DEVICE)
+        self.inputs = problem.pattern(shape, device or DEVICE)
+        self.output = Output(problem.output, problem.shape_of(problem.output, shape), device or DEVICE)
 
     @property
     def tensors(self) -> "tuple[Tensor, ...]":

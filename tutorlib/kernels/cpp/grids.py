@@ -26,5 +26,6 @@ def tile_grid(shape: Shape) -> LaunchGrid:
 
 
 def persistent_grid(shape: Shape) -> LaunchGrid:
-    """As many blocks as the GPU has multiprocessors."""
-    return (device.need_gpu().sms,)
+    """As many blocks as the GPU has multiprocessors; without one a few, so that each has more tiles to do."""
+    gpu = device.gpu()
+    return (gpu.sms if gpu else 3,)

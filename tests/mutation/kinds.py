@@ -1,0 +1,29 @@
+"""A kernel exercise's answer as a simulated launcher, whatever its language, and the mutants of its source."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.mutation import cpp, python
+from tests.mutation.answers import Answer, value
+from tests.mutation.mutant import Mutant
+from tutorlib.checking.cpp import CppExercise
+from tutorlib.checking.kernel import KernelExercise
+from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+
+
+def launcher(exercise: KernelExercise, answer: Any) -> SimulatedLauncher:
+    """Raises what the exercise raises of an answer of the wrong kind, and TypeError where it cannot be simulated."""
+    if not exercise.simulated:
+        raise TypeError(f"{exercise.id} has no kernel that can be simulated")
+    return exercise.simulator(exercise.accept(answer))
+
+
+def mutants(exercise: KernelExercise, answer: Answer) -> Iterator[tuple[Mutant, Any]]:
+    """Each mutant with the answer that it makes, which may fail to load."""
+    if isinstance(exercise, CppExercise):
+        source = value(answer.source, answer.name, 0)()
+        for mutant in cpp.mutants(source):
+            yield mutant, lambda mutant=mutant: lambda: mutant.source
+    else:
+        for number, mutant in enumerate(python.mutants(answer.source, set(answer.functions))):
+            yield mutant, lambda mutant=mutant, number=number: value(mutant.source, answer.name, number + 1)

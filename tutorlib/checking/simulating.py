@@ -1,0 +1,108 @@
+"""A kernel simulated at one size, where no GPU can run it: its results, its inputs, what it did on the way."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tutorlib.problems.differences import find_difference
+from tutorlib.problems.fault import KernelFault
+from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.work import Call, Work
+from tutorlib.problems.wrong import Wrong, count
+
+if TYPE_CHECKING:
+    from tutorlib.simulate.ptx import Finding, MemoryAccess, Report
+    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+
+HANGS = {"barrier", "endless"}
+BREAKS = {"outside", "misaligned", "assertion", "divergent"}  # no GPU gets past these unharmed
+ADVICE = {  # what mends it
+    "unwaited": "Commit the copies to a group, wait for it, and let a barrier follow before other threads read.",
+    "race": "A barrier of the whole block belongs between the two.",
+    "unwritten": "Which thread was to write it, and when?",
+    "outside": "The last tile may hang over the edge: compare each index with the tensor's size.",
+    "misaligned": "A vector's address must be a multiple of its size.",
+    "overlap": "Each block needs a part of the output of its own.",
+    "divergent": "All threads of a warp must come by: take it out of the branch.",
+}
+UNITS = {"shared": "wavefront", "global": "sector"}
+
+
+def find_simulated_fault(problem: Problem, launcher: "SimulatedLauncher", shape: Shape) -> Wrong | None:
+    """Two calls, identity and ramp, then random inputs. None where both are right and nothing was noticed.
+
+    Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
+    """
+    import torch
+
+    generator = torch.Generator()
+    generator.seed()
+    work = Work(problem, shape, "cpu")
+    call = launcher.on(work)
+    for fresh in (None, generator):
+        if fresh is not None:
+            work.refill(fresh)
+        work.output.poison()
+        if wrong := find_fault_of_simulated_call(launcher, call, work):
+            return wrong
+    return None
+
+
+def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work: Work) -> Wrong | None:
+    """One call: what the simulator noticed, the inputs, the result."""
+    from tutorlib.simulate.ptx import CannotLaunch
+
+    kept = [x.clone() for x in work.inputs]
+    try:
+        call()
+    except CannotLaunch as error:
+        return Wrong(f"it could not be launched: {error}.")
+    noticed = [finding for report in launcher.reports for finding in report.findings]
+    if endless := next((finding for finding in noticed if finding.kind in HANGS), None):
+        raise KernelFault(f"it would hang on a GPU: {sentence(endless)}", "timeout")
+    if broken := next((finding for finding in noticed if finding.kind in BREAKS), None):
+        return Wrong(sentence(broken), advice(broken))
+    for op, before, after in zip(work.problem.inputs, kept, work.inputs, strict=True):
+        if not before.equal(after):
+            return Wrong(f"the kernel changed its input {op.name}.")
+    wrong = find_difference(work.problem.output.name, *work.output.as_it_is().seen, *work.expected())
+    if wrong and noticed:
+        return Wrong(wrong.what, f"Noticed while it was simulated: {sentence(noticed[0])}")
+    if noticed:
+        return Wrong(f"the result is right by luck: {sentence(noticed[0])}", advice(noticed[0]))
+    return wrong
+
+
+def sentence(finding: "Finding") -> str:
+    """A finding as it stands in a verdict."""
+    return f"{finding}."
+
+
+def advice(finding: "Finding") -> str:
+    """What mends it, or ""."""
+    if "shared memory" in finding.message and finding.kind == "outside":
+        return "Does the layout reach further than the memory that was allocated for it?"
+    return ADVICE.get(finding.kind, "")
+
+
+def find_waste(reports: "Sequence[Report]", opcodes: tuple[str, ...]) -> str | None:
+    """Which access of these opcodes moves most in vain, and how much; None where none does.
+
+    opcodes: how they begin.
+    """
+    accesses = (access for report in reports for access in report.accesses)
+    wasteful = [access for access in accesses if access.opcode.startswith(opcodes) and access.wasted]
+    return describe_waste(max(wasteful, key=lambda access: access.wasted)) if wasteful else None
+
+
+def find_repeat(reports: "Sequence[Report]") -> str | None:
+    """Which element two blocks store alike; None where no element is."""
+    return next((sentence(finding) for report in reports for finding in report.repeats), None)
+
+
+def describe_waste(access: "MemoryAccess") -> str:
+    """The cost of a warp's access in the mean, at its line."""
+    taken, needed = access.taken / access.warps, access.needed / access.warps
+    at = f"{access.place}" if access.place else f"line {access.ptx_line} of the PTX"
+    unit = UNITS[access.space]
+    why = "threads meet in a bank" if access.space == "shared" else "sectors are used in part"
+    return f"{at}: a warp's {access.opcode} takes {count(round(taken, 1), unit)} where {needed:.3g} would do: {why}."

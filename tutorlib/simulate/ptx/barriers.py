@@ -1,0 +1,223 @@
+"""The sixteen barriers of a block: who has arrived, and when all may go on (PTX ISA, 9.7.13.1).
+
+A thread that has ended is no longer waited for, as on GPUs since sm_70. That a barrier was passed in this way, or that
+threads met in it which came from different barriers, is a finding all the same: the same barrier, run by all threads,
+is what __syncthreads and sync_threads ask for.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.ir import Instruction, Operand
+from tutorlib.simulate.ptx.state import State
+
+BARRIERS = 16
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What bar.red computes of all threads' predicates. holds: the predicate now; to: where the result goes."""
+
+    name: str
+    holds: Callable[[], np.ndarray]
+    to: np.ndarray
+
+    def give(self, lanes: np.ndarray, all_lanes: np.ndarray) -> None:
+        """To these lanes the result over all."""
+        predicates = np.broadcast_to(self.holds(), len(self.to))[all_lanes]
+        self.to[lanes] = {"popc": predicates.sum(), "and": predicates.all(), "or": predicates.any()}[self.name]
+
+
+@dataclass(frozen=True)
+class BarrierInstruction:
+    """bar.sync, bar.red, bar.arrive and their new names (barrier.cta.…).
+
+    number: of the barrier. expected: threads that it waits for; 0 for all of the block. Both for all lanes, or one for
+    all of them.
+    """
+
+    site: int
+    number: np.ndarray
+    expected: np.ndarray
+    reduction: Reduction | None
+
+    @classmethod
+    def of(cls, instruction: Instruction, site: int, state: State) -> "BarrierInstruction":
+        def value(operand: Operand) -> np.ndarray:
+            return state.source(operand, "u32", instruction)
+
+        operands, parts, reduction = instruction.operands, instruction.parts, None
+        if "red" in parts:
+            name = parts[-2]
+            if name not in ("popc", "and", "or"):
+                raise NotSimulated(str(instruction), instruction.line)
+            to = state.target(operands[0], "u32" if name == "popc" else "pred", instruction)
+            reduction = Reduction(name, state.predicate(operands[-1], instruction), to)
+            operands = operands[1:-1]
+        expected = value(operands[1]) if len(operands) > 1 else np.zeros(1, np.uint32)
+        return cls(site, value(operands[0]), expected, reduction)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Lanes that wait in a barrier, each with its number and the threads expected.
+
+    then: the block of the program where they go on; None where the program ends.
+    """
+
+    by: BarrierInstruction
+    lanes: np.ndarray
+    number: np.ndarray
+    expected: np.ndarray
+    then: int | None
+
+    def some(self, which: np.ndarray) -> "Waiting | None":
+        if not which.any():
+            return None
+        if which.all():
+            return self
+        return replace(self, lanes=self.lanes[which], number=self.number[which], expected=self.expected[which])
+
+
+@dataclass
+class BlockBarriers:
+    """waiting: in the order of their arrival."""
+
+    state: State
+    waiting: list[Waiting] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        shape = (self.state.geometry.batch, BARRIERS)
+        self.passed_by = np.zeros(shape, np.int64)  # threads that arrived without waiting (bar.arrive)
+        self.seen = np.zeros((*shape, self.state.geometry.warps), np.int32)  # what those knew
+
+    def restart(self) -> None:
+        self.waiting.clear()
+        self.passed_by.fill(0)
+        self.seen.fill(0)
+
+    def arrive(self, by: BarrierInstruction, lanes: np.ndarray) -> None:
+        """bar.arrive: count these lanes, which go on."""
+        numbers = values_of(by.number, lanes)
+        np.add.at(self.passed_by, (self.state.slot[lanes], numbers), 1)
+        slots, warps, first = self.warps_of(lanes)
+        np.maximum.at(self.seen, (slots, numbers[first]), self.state.watch.clocks.release(slots, warps))
+
+    def wait(self, by: BarrierInstruction, lanes: np.ndarray, then: int | None) -> bool:
+        """These lanes arrive. Whether all may go on at once: all threads of their blocks are among them."""
+        if not self.waiting and by.expected.size == 1 and by.expected[0] == 0 and self.are_whole_blocks(lanes):
+            self.state.watch.clocks.meet(np.unique(self.state.slot[lanes]))
+            if by.reduction:
+                self.reduce_by_block(by.reduction, lanes)
+            return True
+        self.waiting.append(Waiting(by, lanes, values_of(by.number, lanes), values_of(by.expected, lanes), then))
+        return False
+
+    def are_whole_blocks(self, lanes: np.ndarray) -> bool:
+        counts = np.bincount(self.state.slot[lanes], minlength=self.state.geometry.batch)
+        return bool(np.isin(counts, (0, self.state.geometry.threads)).all()) and not self.passed_by.any()
+
+    def reduce_by_block(self, reduction: Reduction, lanes: np.ndarray) -> None:
+        for slot in np.unique(self.state.slot[lanes]):
+            here = lanes[self.state.slot[lanes] == slot]
+            reduction.give(here, here)
+
+    def open(self) -> list[Waiting]:
+        """The lanes that may go on now, which wait no longer."""
+        free: list[Waiting] = []
+        for slot, number in self.complete():
+            here, left = [], []
+            for group in self.waiting:
+                meets = (self.state.slot[group.lanes] == slot) & (group.number == number)
+                here += [part for part in [group.some(meets)] if part]
+                left += [part for part in [group.some(~meets)] if part]
+            self.waiting = left
+            self.pass_through(slot, number, here)
+            free += here
+        return free
+
+    def complete(self) -> list[tuple[int, int]]:
+        """The barriers, (slot, number), at which all have arrived."""
+        arrived, expected = self.passed_by.copy(), np.zeros_like(self.passed_by)
+        living = self.state.alive.reshape(self.state.geometry.batch, -1).sum(1)
+        for group in self.waiting:
+            slots = self.state.slot[group.lanes]
+            np.add.at(arrived, (slots, group.number), 1)
+            np.maximum.at(expected, (slots, group.number), np.where(group.expected, group.expected, living[slots]))
+        return [(int(slot), int(number)) for slot, number in np.argwhere((expected > 0) & (arrived >= expected))]
+
+    def pass_through(self, slot: int, number: int, groups: list[Waiting]) -> None:
+        """All of them learn what each of them, and those that only arrived, knew."""
+        lanes = np.concatenate([group.lanes for group in groups])
+        slots, warps, _ = self.warps_of(lanes)
+        clocks = self.state.watch.clocks
+        seen = np.maximum(clocks.release(slots, warps).max(0), self.seen[slot, number])
+        clocks.acquire(slots, warps, np.broadcast_to(seen, (len(slots), len(seen))))
+        self.seen[slot, number] = 0
+        self.passed_by[slot, number] = 0
+        for group in groups:
+            if group.by.reduction:
+                group.by.reduction.give(group.lanes, lanes)
+        if not any(group.expected.any() for group in groups):
+            self.look_at(slot, groups, lanes)
+
+    def look_at(self, slot: int, groups: list[Waiting], lanes: np.ndarray) -> None:
+        """Whether the barrier was run by all threads of the block, and in one place."""
+        first, *others = groups
+        other = next((group for group in others if group.by.site != first.by.site), None)
+        absent = np.setdiff1d(np.arange(self.state.geometry.threads), self.state.thread[lanes])
+        if other:
+            self.notice(
+                first, slot, len(lanes),
+                f"{self.span(first.lanes)} wait in this barrier while {self.span(other.lanes)} wait in the one "
+                f"at {self.state.watch.show(other.by.site)}: a barrier in a branch that only some "
+                "threads take is a deadlock",
+            )  # fmt: skip
+        elif len(absent):
+            self.notice(
+                first, slot, len(absent),
+                f"{span(absent)} never reach this barrier, where the others wait for them: a barrier in a branch that "
+                "only some threads take is a deadlock",
+            )  # fmt: skip
+
+    def report_deadlock(self) -> None:
+        """Nobody runs any more, and these still wait."""
+        for group in self.waiting:
+            slot = int(self.state.slot[group.lanes[0]])
+            here = group.lanes[self.state.slot[group.lanes] == slot]
+            self.notice(
+                group, slot, len(group.lanes),
+                f"{self.span(here)} wait in this barrier for ever, since the others never reach it: a deadlock",
+            )  # fmt: skip
+
+    def notice(self, group: Waiting, slot: int, count: int, what: str) -> None:
+        block = self.state.geometry.show_block(self.state.first + slot)
+        self.state.watch.findings.notice("barrier", group.by.site, lambda: f"in block {block} {what}", count)
+
+    def span(self, lanes: np.ndarray) -> str:
+        return span(self.state.thread[lanes])
+
+    def warps_of(self, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The warps that these lanes belong to, as slots and numbers, and which of the lanes is the first of each."""
+        numbers, first = np.unique(lanes // WARP, return_index=True)
+        warps = self.state.geometry.warps
+        return numbers // warps, numbers % warps, first
+
+
+def values_of(values: np.ndarray, lanes: np.ndarray) -> np.ndarray:
+    """An operand's value for each of these lanes."""
+    return (values[lanes] if values.size > 1 else np.broadcast_to(values, len(lanes))).astype(np.int64)
+
+
+def span(threads: np.ndarray) -> str:
+    """ "threads 64 to 127", "thread 0", "32 threads (0, 2, 4, …)"."""
+    ordered = np.unique(threads)
+    if len(ordered) == 1:
+        return f"thread {ordered[0]}"
+    if ordered[-1] - ordered[0] + 1 == len(ordered):
+        return f"threads {ordered[0]} to {ordered[-1]}"
+    return f"{len(ordered)} threads ({', '.join(map(str, ordered[:3]))}, …)"

@@ -1,0 +1,17 @@
+"""What the simulator itself raises."""
+
+
+class NotSimulated(NotImplementedError):
+    """The simulator lacks something. The message names it and where it stands."""
+
+    def __init__(self, what: str, line: int = 0) -> None:
+        at = f" (line {line} of the PTX)" if line else ""
+        super().__init__(f"{what} is not simulated{at}: this kernel needs a GPU")
+
+
+class CannotLaunch(ValueError):
+    """No GPU takes this launch. The message says why, as the end of a sentence."""
+
+
+class MalformedPtx(ValueError):
+    """The text is not the PTX that a compiler writes."""

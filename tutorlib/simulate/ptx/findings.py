@@ -1,0 +1,76 @@
+"""What the simulator notices while a kernel runs, and a GPU would not tell."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+FindingKind = Literal["unwaited", "race", "unwritten", "barrier", "outside", "misaligned", "overlap", "divergent",
+                      "endless", "assertion", "repeat"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SourceLine:
+    """A line of the reader's source, or of the PTX where the compiler kept no line.
+
+    text: of that line, stripped. called_from: the lines that led there, the nearest first, each (file, line).
+    """
+
+    file: str
+    line: int
+    text: str = ""
+    called_from: tuple[tuple[str, int], ...] = ()
+
+    def __str__(self) -> str:
+        return f"line {self.line}" + (f", `{self.text}`" if self.text else "")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing wrong with a kernel, whose result may be right by luck.
+
+    kind: "unwaited": shared memory is read, or written anew, while a cp.async into it may still be under way;
+        "race": two threads use the same shared memory, one of them to write, with no barrier between;
+        "unwritten": shared memory is read that nobody wrote;
+        "barrier": a barrier that not all threads of a block reach;
+        "outside": an address in no tensor, or beyond the block's shared memory;
+        "misaligned": an address that is no multiple of the access's size;
+        "overlap": several blocks store different values to one place, or one loads what another stores;
+        "divergent": an instruction of a whole warp that some of its threads do not reach;
+        "endless": the kernel does not end; "assertion": its own assert fails;
+        "repeat": several blocks store the same value to one place, which is no fault (`Report.repeats`).
+    message: one sentence, without the place. place: where in the source; ptx_line: where in the PTX.
+    count: how many threads, over all blocks and repetitions.
+    """
+
+    kind: FindingKind
+    message: str
+    place: SourceLine | None
+    ptx_line: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.place or f'line {self.ptx_line} of the PTX'})"
+
+
+@dataclass
+class Noticed:
+    """A finding while it is being counted. site: the number of the instruction."""
+
+    site: int
+    message: str
+    count: int = 0
+
+
+@dataclass
+class Findings:
+    """Kept by kind, instruction and what else tells two findings apart."""
+
+    seen: dict[tuple[FindingKind, int, object], Noticed] = field(default_factory=dict)
+
+    def notice(
+        self, kind: FindingKind, site: int, message: Callable[[], str], count: int = 1, apart: object = None
+    ) -> None:
+        key = (kind, site, apart)
+        if key not in self.seen:
+            self.seen[key] = Noticed(site, message())
+        self.seen[key].count += count

@@ -1,0 +1,135 @@
+"""Basic blocks, and the order in which they are run so that threads that parted meet again.
+
+Of the threads that are ready, those whose block comes first in the order run first. The order puts a block behind all
+that lead to it, and a loop's blocks before all that lie behind the loop: so threads that leave a branch or a loop
+early wait where the others will come by, which is the earliest place where they can meet.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.ir import Instruction, Kernel, Symbol
+
+ARRIVALS = ("bar.arrive", "barrier.arrive", "bar.cta.arrive", "barrier.cta.arrive")
+LEAVES = ("ret", "exit", "trap")
+BARRIERS = ("bar.sync", "bar.red", "barrier.sync", "barrier.red", "bar.cta.sync", "barrier.cta.sync", "bar.cta.red",
+            "barrier.cta.red")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class BasicBlock:
+    """Instructions start … end - 1, of which only the last may go elsewhere.
+
+    target: the block that a branch goes to; following: the next one in the text. None where there is none.
+    """
+
+    start: int
+    end: int
+    target: int | None
+    following: int | None
+
+    @property
+    def successors(self) -> tuple[int, ...]:
+        return tuple(n for n in (self.target, self.following) if n is not None)
+
+
+def is_barrier(instruction: Instruction) -> bool:
+    """Whether threads wait here for others of their block."""
+    return instruction.opcode.startswith(BARRIERS)
+
+
+def is_arrival(instruction: Instruction) -> bool:
+    """Whether threads are counted here and go on."""
+    return instruction.opcode.startswith(ARRIVALS)
+
+
+def ends_block(instruction: Instruction) -> bool:
+    return instruction.parts[0] in ("bra", *LEAVES) or is_barrier(instruction) or is_arrival(instruction)
+
+
+def basic_blocks(kernel: Kernel) -> tuple[BasicBlock, ...]:
+    instructions = kernel.instructions
+    starts = {0, *kernel.labels.values()}
+    starts |= {n + 1 for n, instruction in enumerate(instructions) if ends_block(instruction)}
+    edges = [*sorted(n for n in starts if n < len(instructions)), len(instructions)]
+    number = {start: block for block, start in enumerate(edges)}
+    blocks = []
+    for start, end in pairwise(edges):
+        last = instructions[end - 1]
+        target = number[label_of(last, kernel)] if last.parts[0] == "bra" else None
+        goes_on = last.guard is not None or not (target is not None or last.parts[0] in LEAVES)
+        following = number[end] if goes_on and end < len(instructions) else None
+        blocks.append(BasicBlock(start, end, None if target == len(edges) - 1 else target, following))
+    return tuple(blocks)
+
+
+def label_of(branch: Instruction, kernel: Kernel) -> int:
+    (target,) = branch.operands
+    if not isinstance(target, Symbol):
+        raise NotSimulated(f"{branch} to a computed place", branch.line)
+    return kernel.labels[target.name]
+
+
+def execution_order(successors: Sequence[Iterable[int]]) -> list[int]:
+    """Each block's place in the order."""
+    order: list[int] = []
+    place(set(range(len(successors))), successors, order)
+    places = [0] * len(order)
+    for at, block in enumerate(order):
+        places[block] = at
+    return places
+
+
+def place(blocks: set[int], successors: Sequence[Iterable[int]], order: list[int]) -> None:
+    """Append these blocks to the order: strongly connected ones, that is loops, together and from their entry on."""
+    entered = {0} | {after for before in order for after in successors[before]}
+    for component in components(blocks, successors):
+        if len(component) == 1:
+            order += component
+            entered |= {after for block in component for after in successors[block]}
+            continue
+        header = min(component & entered or component)
+        order.append(header)
+        place(component - {header}, successors, order)
+        entered |= {after for block in component for after in successors[block]}
+
+
+def components(blocks: set[int], successors: Sequence[Iterable[int]]) -> list[set[int]]:
+    """Strongly connected components of these blocks, those that lead to others first.
+
+    Tarjan, Depth-first search and linear graph algorithms, SIAM J. Comput. 1, 1972, without recursion.
+    """
+    found: list[set[int]] = []
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    on_stack: set[int] = set()
+    for root in sorted(blocks):
+        if root in index:
+            continue
+        work = [(root, iter([n for n in successors[root] if n in blocks]))]
+        index[root] = low[root] = len(index)
+        stack.append(root)
+        on_stack.add(root)
+        while work:
+            block, rest = work[-1]
+            following = next(rest, None)
+            if following is None:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[block])
+                if low[block] == index[block]:
+                    component = set(stack[stack.index(block) :])
+                    del stack[stack.index(block) :]
+                    on_stack -= component
+                    found.append(component)
+            elif following not in index:
+                index[following] = low[following] = len(index)
+                stack.append(following)
+                on_stack.add(following)
+                work.append((following, iter([n for n in successors[following] if n in blocks])))
+            elif following in on_stack:
+                low[block] = min(low[block], index[following])
+    return found[::-1]

@@ -1,0 +1,111 @@
+"""C++ kernels, simulated: CUDA Tile C++, which takes what `measuring.launchers.CppLauncher` takes, and plain CUDA."""
+
+import hashlib
+import subprocess
+import tempfile
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import platformdirs
+
+from tutorlib.compiling.cpp import FILE, CompiledCpp, compile_cpp, failure, nvcc_path
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.work import Call, Work
+from tutorlib.simulate.ptx.languages.line_table import by_cubin
+from tutorlib.simulate.ptx.launch import pick_kernel, run_kernel
+from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.places import by_loc
+from tutorlib.simulate.ptx.report import Report
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ARCH = "sm_80"
+
+
+def simulate_tile_cpp(
+    compiled: CompiledCpp, grid: Sequence[int], arguments: "Mapping[str, Tensor | int | float]", traced: bool = False
+) -> Report:
+    """Launch a Tile C++ kernel that was compiled for sm_80. arguments: by name, in the order of its parameters.
+
+    traced: as `simulate`.
+    """
+    module = parse_ptx(compiled.ptx)
+    entry = pick_kernel(module, compiled.name)
+    find = by_cubin(compiled.cubin, FILE, compiled.source.splitlines())
+    return run_kernel(module, entry, grid, entry.threads or (1, 1, 1), arguments, 0, find, traced)
+
+
+@dataclass
+class SimulatedTileCpp:
+    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call.
+
+    source: as `compile_cpp` takes it. grid: takes a shape, gives the number of tile blocks along x, y and z.
+    """
+
+    source: str
+    grid: Callable[[Shape], tuple[int, ...]]
+    reports: list[Report] = field(default_factory=list)
+
+    def ptx(self, shape: Shape) -> str:
+        return compile_cpp(self.source, ARCH).ptx
+
+    def on(self, work: Work) -> Call:
+        compiled = compile_cpp(self.source, ARCH)
+        names = [operand.name for operand in work.problem.operands] + list(work.problem.dims)
+
+        def call() -> None:
+            arguments: dict[str, Tensor | int | float] = dict(zip(names, (*work.tensors, *work.shape), strict=True))
+            self.reports = [simulate_tile_cpp(compiled, self.grid(work.shape), arguments)]
+
+        return call
+
+
+def compile_cuda(source: str, arch: str = ARCH) -> str:
+    """The PTX of plain CUDA C++, with line numbers; kept on disk for the next time.
+
+    Raises CompileFailed with the reader's line, ModuleNotFoundError and ToolMissing.
+    """
+    source = textwrap.dedent(source).strip("\n")
+    options = ["-std=c++20", "-arch", arch, "-ptx", "-lineinfo"]
+    text = f'#line 1 "{FILE}"\n{source}\n'
+    nvcc, version = nvcc_path(), metadata.version("nvidia-cuda-nvcc")
+    key = hashlib.sha256("\0".join([version, *options, text]).encode()).hexdigest()
+    kept = platformdirs.user_cache_path("tutorlib") / "cuda_cpp" / f"{key}.ptx"
+    if kept.exists():
+        return kept.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        file, made = Path(folder) / "source.cu", Path(folder) / "source.ptx"
+        file.write_text(text, encoding="utf-8")
+        done = subprocess.run([nvcc, *options, "-o", made, file], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise failure(done.stdout + done.stderr, source)
+        ptx = made.read_text(encoding="utf-8")
+    with suppress(OSError):  # a home that cannot be written to
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(ptx, encoding="utf-8")
+    return ptx
+
+
+def simulate_cuda(
+    source: str,
+    grid: Sequence[int],
+    block: Sequence[int],
+    arguments: "Mapping[str, Tensor | int | float]",
+    dynamic_smem: int = 0,
+    kernel: str = "",
+    traced: bool = False,
+) -> Report:
+    """Compile plain CUDA C++ with nvcc and run one __global__ function of it.
+
+    kernel: a part of its name, where the source has several. As `run` otherwise.
+    """
+    module = parse_ptx(compile_cuda(source))
+    name = next((name for name in module.kernels if kernel and kernel in name), "")
+    find = by_loc(module, textwrap.dedent(source).strip("\n"))
+    return run_kernel(module, pick_kernel(module, name), grid, block, arguments, dynamic_smem, find, traced)

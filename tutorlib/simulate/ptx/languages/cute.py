@@ -1,0 +1,93 @@
+"""CuTe host functions, simulated: they take what `measuring.launchers.CuteLauncher` takes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tutorlib.compiling.cute import cute_arguments
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.work import Call, Work
+from tutorlib.simulate.ptx.languages.cute_host import record_launches
+from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_with_lines
+from tutorlib.simulate.ptx.memory.arena import Allocation, Arena
+from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.report import Report
+from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def simulate_host(
+    compiled: Traced, tensors: "dict[str, Tensor]", dynamic: bool = False, traced: bool = False
+) -> list[Report]:
+    """Call a host function on tensors in ordinary memory, by name, and simulate what it launches, in order.
+
+    traced: as `simulate`.
+    """
+    module = parse_ptx(compiled.ptx)
+    arena = Arena([t.numel() * t.element_size() for t in tensors.values()] + module_sizes(module))
+    placed = {name: arena.place(name, tensor) for name, tensor in tensors.items()}
+    views = [view(arena, placed[name], tensor) for name, tensor in tensors.items()]
+    launches = record_launches(compiled.function, module, cute_arguments(views, dynamic))
+    find = compiled.stacks.finder(module)
+    reports = [
+        simulate(
+            Launch(
+                module, module.kernels[each.kernel], each.grid, each.block, each.dynamic_smem, each.parameters, find
+            ),
+            arena,
+            traced,
+        )
+        for each in launches
+    ]
+    for name, tensor in tensors.items():
+        arena.write_back(placed[name], tensor)
+    return reports
+
+
+def view(arena: Arena, allocation: Allocation, tensor: "Tensor") -> "Tensor":
+    """The tensor's copy in the arena."""
+    import torch
+
+    flat = torch.from_numpy(arena.contents(allocation)).view(tensor.dtype)
+    return flat.as_strided(tensor.shape, tensor.stride())
+
+
+@dataclass
+class SimulatedCute:
+    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call's launches."""
+
+    host: Callable[..., None]
+    problem: Problem
+    dynamic: bool = False
+    divisible: int = 1
+    arch: str = "sm_80"
+    reports: list[Report] = field(default_factory=list)
+    _compiled: dict[Shape, Traced] = field(default_factory=dict)
+
+    def compiled(self, shape: Shape) -> Traced:
+        """Raises CompileFailed."""
+        key = () if self.dynamic else shape
+        if key not in self._compiled:
+            specs = [
+                TensorSpec(
+                    self.problem.shape_of(op, shape), op.dtype, dynamic=self.dynamic, divisibility=self.divisible
+                )
+                for op in self.problem.operands
+            ]
+            self._compiled[key] = compile_with_lines(self.host, specs, self.arch)
+        return self._compiled[key]
+
+    def ptx(self, shape: Shape) -> str:
+        return self.compiled(shape).ptx
+
+    def on(self, work: Work) -> Call:
+        traced = self.compiled(work.shape)
+        names = [operand.name for operand in self.problem.operands]
+
+        def call() -> None:
+            self.reports = simulate_host(traced, dict(zip(names, work.tensors, strict=True)), self.dynamic)
+
+        return call

@@ -1,0 +1,140 @@
+"""A CuTe host function run without a driver: what it launches is written down instead.
+
+The compiled host function calls CUDA's runtime through functions that begin with _cuda. Here they are this module's
+own: kernels get numbers for handles, attributes are an H100's, and a launch is recorded with its grid, its block, its
+shared memory and its parameters. That is all of the host side: descriptors for TMA the host function computes itself.
+"""
+
+import ctypes
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tutorlib.simulate.ptx.geometry import Dim3
+from tutorlib.simulate.ptx.ir import Module
+
+SUCCESS = 0
+ATTRIBUTES = {16: 132, 97: 227 * 1024}  # multiprocessors, and shared memory that a block may ask for (cudaDeviceAttr)
+POINTER, INT = ctypes.c_void_p, ctypes.c_int32
+DIMENSIONS = ctypes.c_uint32 * 3
+
+
+class Configuration(ctypes.Structure):
+    """cudaLaunchConfig_t"""
+
+    _fields_ = (
+        ("grid", DIMENSIONS),
+        ("block", DIMENSIONS),
+        ("dynamic_smem", ctypes.c_uint64),
+        ("stream", POINTER),
+        ("attributes", POINTER),
+        ("attribute_count", ctypes.c_uint32),
+    )
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """One launch. parameters: the kernel's, as bytes."""
+
+    kernel: str
+    grid: Dim3
+    block: Dim3
+    dynamic_smem: int
+    parameters: bytes
+
+
+@dataclass
+class Runtime:
+    """The functions that the host function calls. kernels: names; a kernel's handle is its place here, from 1."""
+
+    module: Module
+    kernels: list[str] = field(default_factory=list)
+    launches: list[Recorded] = field(default_factory=list)
+    error: Exception | None = None
+
+    def get_kernel(self, to: int, library: int, name: int) -> int:
+        self.kernels.append(ctypes.string_at(name).decode())
+        POINTER.from_address(to).value = len(self.kernels)
+        return SUCCESS
+
+    def launch(self, configuration: int, kernel: int, parameters: int) -> int:
+        """_cudaLaunchKernelEx"""
+        config = Configuration.from_address(configuration)
+        name = self.kernels[kernel - 1]
+        places = (POINTER * len(self.module.kernels[name].parameters)).from_address(parameters)
+        raw = bytearray(self.module.kernels[name].parameter_bytes)
+        for parameter, place in zip(self.module.kernels[name].parameters, places, strict=True):
+            raw[parameter.offset : parameter.offset + parameter.size] = ctypes.string_at(place, parameter.size)
+        grid, block = (tuple(int(n) for n in sizes) for sizes in (config.grid, config.block))
+        self.launches.append(Recorded(name, grid, block, int(config.dynamic_smem), bytes(raw)))  # type: ignore[arg-type]
+        return SUCCESS
+
+    def device_attribute(self, to: int, attribute: int, device: int) -> int:
+        INT.from_address(to).value = ATTRIBUTES.get(attribute, 0)
+        return SUCCESS
+
+    def zero(self, to: int, *others: int) -> int:
+        """Of functions that give a number, such as the device's or how much shared memory a kernel has."""
+        INT.from_address(to).value = 0
+        return SUCCESS
+
+    def nothing(self, *arguments: int) -> int:
+        return SUCCESS
+
+    def functions(self) -> "dict[str, tuple[Callable[..., int], tuple[Any, ...]]]":
+        """What each of CUDA's functions does here, and the types of its arguments."""
+        return {
+            "_cudaLibraryGetKernel": (self.get_kernel, (POINTER, POINTER, POINTER)),
+            "_cudaLaunchKernelEx": (self.launch, (POINTER, POINTER, POINTER)),
+            "_cudaDeviceGetAttribute": (self.device_attribute, (POINTER, INT, INT)),
+            "_cudaGetDevice": (self.zero, (POINTER,)),
+            "_cuKernelGetAttribute": (self.zero, (POINTER, INT, POINTER, INT)),
+        }
+
+    def guarded(self, function: Callable[..., int]) -> Callable[..., int]:
+        """An exception cannot pass through compiled code: it is kept for afterwards."""
+
+        def call(*arguments: int) -> int:
+            try:
+                return function(*(argument or 0 for argument in arguments))
+            except Exception as error:
+                self.error = error
+                return SUCCESS
+
+        return call
+
+
+def record_launches(function: Any, module: Module, arguments: Sequence[Any]) -> list[Recorded]:
+    """Call a compiled host function (`cute.compile`'s result) on cute.Tensors and give what it launched.
+
+    module: its PTX, parsed.
+    """
+    from cutlass._mlir.execution_engine import ExecutionEngine
+
+    runtime = Runtime(module)
+    engine = ExecutionEngine(function.ir_module, opt_level=0, shared_libs=[])
+    known, kept = runtime.functions(), []
+    for name in re.findall(r"(?m)^\s*llvm\.func @(_cu\w+)\(", str(function.ir_module)):
+        does, types = known.get(name, (runtime.nothing, (POINTER,) * 10))
+        callback = ctypes.CFUNCTYPE(INT, *types)(runtime.guarded(does))
+        kept.append(callback)
+        engine.raw_register_runtime(name, ctypes.cast(callback, POINTER))
+    library = POINTER()
+    library_at = ctypes.pointer(library)
+    call_engine(engine, "cuda_load", [ctypes.addressof(library_at)])
+    values, owners = function.generate_execution_args(*arguments)
+    call_engine(engine, function.function_name, values)
+    del owners
+    if runtime.error:
+        raise runtime.error
+    return runtime.launches
+
+
+def call_engine(engine: Any, name: str, values: Sequence[Any]) -> None:
+    """A function of the engine, which takes a pointer to each argument and one to its result."""
+    result = INT(SUCCESS)
+    places = [value.value if isinstance(value, POINTER) else POINTER(value).value for value in values]
+    packed = (POINTER * (len(places) + 1))(*places, ctypes.addressof(result))
+    address = engine.raw_lookup(f"_mlir_ciface_{name}") or engine.raw_lookup(name)
+    ctypes.CFUNCTYPE(None, POINTER)(address)(packed)

@@ -1,0 +1,106 @@
+"""CuTe kernels compiled with the reader's lines kept, all the way up: a helper's line and the lines that called it.
+
+CuTe's own line information names the line that called the DSL, which for a helper lies in the helper. While a host
+function is traced each operation's place is replaced by a number: that of the Python call stack at that moment.
+"""
+
+import linecache
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.errors import is_readers
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.simulate.ptx.findings import SourceLine
+from tutorlib.simulate.ptx.ir import Instruction, Module
+from tutorlib.simulate.ptx.places import Find
+
+STACKS = "the Python call stacks"  # stands for a file in the line information
+
+Frame = tuple[str, int]  # file, line
+
+
+@dataclass
+class Stacks:
+    """stacks: each once, the innermost frame first; in the line information stack n has the line n + 1."""
+
+    stacks: dict[tuple[Frame, ...], int] = field(default_factory=dict)
+
+    def number(self) -> int:
+        """Of the stack as it is now, without the DSL's frames and those below the compilation."""
+        stack = tuple(frames_of_the_kernel())
+        return self.stacks.setdefault(stack, len(self.stacks) + 1)
+
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """Operations that the DSL makes meanwhile carry the number of their stack."""
+        from cutlass._mlir.ir import Location  # type: ignore[attr-defined]  # its stub lacks it
+        from cutlass._mlir_helpers.op import loc_transform
+
+        with loc_transform(lambda loc: Location.file(STACKS, self.number(), 0)):
+            yield
+
+    def finder(self, module: Module) -> Find:
+        by_number = {number: stack for stack, number in self.stacks.items()}
+
+        def find(instruction: Instruction) -> SourceLine | None:
+            at = instruction.location
+            if at is None or module.files.get(at.file) != STACKS or at.line not in by_number:
+                return None
+            return place_of(by_number[at.line])
+
+        return find
+
+
+def frames_of_the_kernel() -> Iterator[Frame]:
+    frame = sys._getframe(3)
+    package = str(Path(sys.modules["cutlass"].__file__ or "").parent)
+    while frame is not None and frame.f_code is not compile_with_lines.__code__:
+        file = frame.f_code.co_filename
+        if not file.startswith((package, "<")) and file != __file__:
+            yield file, frame.f_lineno
+        frame = frame.f_back  # type: ignore[assignment]
+
+
+def place_of(stack: Sequence[Frame]) -> SourceLine | None:
+    """The innermost of the reader's lines, or where there is none, the innermost of all; and what called it."""
+    if not stack:
+        return None
+    at = next((n for n, (file, _) in enumerate(stack) if is_readers(file) and not is_courses(file)), 0)
+    (file, line), rest = stack[at], stack[at + 1 :]
+    return SourceLine(file, line, linecache.getline(file, line).strip(), tuple(rest))
+
+
+def is_courses(file: str) -> bool:
+    return Path(file).is_relative_to(Path(sys.modules["tutorlib"].__file__ or "").parent)
+
+
+@dataclass(frozen=True)
+class Traced:
+    """A compiled host function. ptx: of its kernels. stacks: what the lines in it mean."""
+
+    function: Any
+    ptx: str = field(repr=False)
+    stacks: Stacks = field(repr=False)
+
+
+def compile_with_lines(host: Callable[..., None], specs: Sequence[TensorSpec], arch: str = "sm_80") -> Traced:
+    """Compile a @cute.jit host function for tensors of these specs. Raises as compile_cute does."""
+    from cutlass import cute
+
+    fakes, stacks = [spec.fake() for spec in specs], Stacks()
+    with tempfile.TemporaryDirectory() as folder:
+        options = f"--gpu-arch {arch} --keep-ptx --dump-dir {folder} --generate-line-info"
+
+        try:
+            with stacks.recorded():
+                built = cute.compile(host, *fakes, options=options)
+        except Exception:
+            compile_cute(host, specs, arch)  # raises it again, as a sentence
+            raise
+    return Traced(built, built.artifacts.PTX, stacks)

@@ -1,0 +1,88 @@
+"""cuTile kernels, compiled for sm_80 and simulated: they take what `measuring.launchers.CutileLauncher` takes."""
+
+import linecache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.work import Call, Work
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.languages.line_table import by_cubin
+from tutorlib.simulate.ptx.launch import pick_kernel, run_kernel
+from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.places import Find
+from tutorlib.simulate.ptx.report import Report
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ARCH = "sm_80"  # later targets use TMA and warp-group instructions
+
+
+def simulate_cutile(
+    kernel: Any, grid: Sequence[int], tensors: "Mapping[str, Tensor]", constants: Sequence[Any], traced: bool = False
+) -> Report:
+    """Launch a @ct.kernel on contiguous tensors in ordinary memory, by name, followed by constants.
+
+    traced: as `simulate`. Raises CompileFailed and NotSimulated.
+    """
+    compiled = compile_cutile(kernel, [*map(TensorSpec.like, tensors.values()), *constants], ARCH)
+    return launch(compiled, finder(kernel, compiled), grid, tensors, traced)
+
+
+def launch(
+    compiled: Compiled, find: Find, grid: Sequence[int], tensors: "Mapping[str, Tensor]", traced: bool = False
+) -> Report:
+    module = parse_ptx(compiled.ptx)
+    entry = pick_kernel(module, "")
+    arguments: dict[str, Any] = {}
+    for name, tensor in tensors.items():
+        arguments[name] = tensor
+        arguments |= {f"{name}.shape[{n}]": size for n, size in enumerate(tensor.shape)}
+        arguments |= {f"{name}.stride[{n}]": stride for n, stride in enumerate(tensor.stride())}
+    if len(arguments) != len(entry.parameters) or entry.threads is None:
+        raise NotSimulated(f"a cuTile kernel with {len(entry.parameters)} parameters")
+    return run_kernel(module, entry, grid, entry.threads, arguments, 0, find, traced)
+
+
+def finder(kernel: Any, compiled: Compiled) -> Find:
+    function = kernel._pyfunc
+    file = function.__code__.co_filename  # a notebook's cell has one, too
+    return by_cubin(compiled.cubin, file, linecache.getlines(file))
+
+
+@dataclass
+class SimulatedCutile:
+    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call.
+
+    grid: takes a shape, gives the number of blocks along x, y and z. constants: the arguments after the tensors.
+    """
+
+    kernel: Any
+    grid: Callable[[Shape], tuple[int, ...]]
+    constants: Callable[[Shape], tuple[Any, ...]]
+    reports: list[Report] = field(default_factory=list)
+    _compiled: dict[Shape, Compiled] = field(default_factory=dict)
+
+    def ptx(self, shape: Shape) -> str:
+        """Of a shape that it was called `on`."""
+        return self._compiled[shape].ptx
+
+    def on(self, work: Work) -> Call:
+        constants = self.constants(work.shape)
+        if work.shape not in self._compiled:
+            specs = map(TensorSpec.like, work.tensors)
+            self._compiled[work.shape] = compile_cutile(self.kernel, [*specs, *constants], ARCH)
+        compiled = self._compiled[work.shape]
+        find = finder(self.kernel, compiled)
+        names = [operand.name for operand in work.problem.operands]
+
+        def call() -> None:
+            tensors = dict(zip(names, work.tensors, strict=True))
+            self.reports = [launch(compiled, find, self.grid(work.shape), tensors)]
+
+        return call

@@ -1,0 +1,24 @@
+"""What the three languages' simulated launchers have in common."""
+
+from typing import Protocol
+
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.work import Call, Work
+from tutorlib.simulate.ptx.report import Report
+
+
+class SimulatedLauncher(Protocol):
+    """A launcher (`problems.work.Launcher`) for tensors in ordinary memory. reports: of the last call's launches."""
+
+    reports: list[Report]
+
+    def on(self, work: Work) -> Call:
+        """A call of the kernel on these tensors. What compiles, compiles here.
+
+        Raises CompileFailed; the call raises NotSimulated and CannotLaunch.
+        """
+        ...
+
+    def ptx(self, shape: Shape) -> str:
+        """What was compiled for a shape that it was called `on`."""
+        ...

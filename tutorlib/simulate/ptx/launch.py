@@ -1,0 +1,89 @@
+"""A launch of a kernel of PTX: its grid, its parameters, its tensors."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tutorlib.simulate.ptx.geometry import Dim3
+from tutorlib.simulate.ptx.ir import Kernel, Module, Parameter
+from tutorlib.simulate.ptx.memory.arena import Arena
+from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.places import Find, by_loc
+from tutorlib.simulate.ptx.report import Report
+from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
+from tutorlib.simulate.ptx.types import numpy_type
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def run(
+    ptx: str,
+    grid: Sequence[int],
+    block: Sequence[int],
+    arguments: "Mapping[str, Tensor | int | float | bytes]",
+    dynamic_smem: int = 0,
+    kernel: str = "",
+) -> Report:
+    """Run one kernel of a module over a grid; tensors in ordinary memory are read and written in place.
+
+    arguments: the kernel's parameters in order, by the names that findings call them. A tensor stands for its address,
+        bytes for a struct. dynamic_smem: bytes. kernel: its name, where the module has several.
+    Raises NotSimulated where the simulator lacks something, MalformedPtx, and ValueError where arguments do not fit.
+    """
+    module = parse_ptx(ptx)
+    return run_kernel(module, pick_kernel(module, kernel), grid, block, arguments, dynamic_smem, by_loc(module))
+
+
+def run_kernel(
+    module: Module,
+    entry: Kernel,
+    grid: Sequence[int],
+    block: Sequence[int],
+    arguments: "Mapping[str, Tensor | int | float | bytes]",
+    dynamic_smem: int,
+    find: Find,
+    traced: bool = False,
+) -> Report:
+    """As `run`. find: where an instruction stands in the source. traced: as `simulate`."""
+    import torch
+
+    tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
+    arena = Arena([t.numel() * t.element_size() for t in tensors.values()] + module_sizes(module))
+    placed = {name: arena.place(name, tensor) for name, tensor in tensors.items()}
+    if len(arguments) != len(entry.parameters):
+        raise ValueError(f"{entry.name} takes {len(entry.parameters)} parameters, not {len(arguments)}")
+    values = (arena.address_of(placed[name]) if name in placed else value for name, value in arguments.items())
+    parameters = bytearray(entry.parameter_bytes)
+    for parameter, value in zip(entry.parameters, values, strict=True):
+        parameters[parameter.offset : parameter.offset + parameter.size] = encode(value, parameter)
+    launch = Launch(module, entry, three(grid), three(block), dynamic_smem, bytes(parameters), find)
+    report = simulate(launch, arena, traced)
+    for name, tensor in tensors.items():
+        arena.write_back(placed[name], tensor)
+    return report
+
+
+def pick_kernel(module: Module, name: str) -> Kernel:
+    if name:
+        return module.kernels[name]
+    if len(module.kernels) != 1:
+        raise ValueError(f"the module has {len(module.kernels)} kernels: name one of {', '.join(module.kernels)}")
+    return next(iter(module.kernels.values()))
+
+
+def three(sizes: Sequence[int]) -> Dim3:
+    x, y, z = (*sizes, 1, 1, 1)[:3]
+    return int(x), int(y), int(z)
+
+
+def encode(value: Any, parameter: Parameter) -> bytes:
+    """A parameter's bytes."""
+    if isinstance(value, bytes):
+        if len(value) != parameter.size:
+            raise ValueError(f"{parameter.name} has {parameter.size} bytes, not {len(value)}")
+        return value
+    if isinstance(value, float):
+        return np.array(value, numpy_type(f"f{parameter.size * 8}")).tobytes()
+    return (int(value) % (1 << 8 * parameter.size)).to_bytes(parameter.size, "little")

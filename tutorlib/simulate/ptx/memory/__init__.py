@@ -1,0 +1,1 @@
+"""The state spaces of PTX (PTX ISA, 5.1)."""

@@ -1,0 +1,80 @@
+"""cp.async: copies from global to shared memory that arrive as late as they may (PTX ISA, 9.7.9.25).
+
+A thread's copies since its last commit form a group; waiting for all but the newest N groups makes the older ones
+arrive. Here the bytes are taken when the copy is issued and put into shared memory when its thread has waited, and
+never if it never waits.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tutorlib.simulate.ptx.memory.access import SharedAccess
+from tutorlib.simulate.ptx.memory.shared import SharedMemory
+
+
+@dataclass
+class Copy:
+    """One instruction's copies that have not arrived: of the lanes `lanes`, to the bytes `places` of shared memory.
+
+    group: for each lane, how many groups it had committed before this one. data: (lanes, bytes).
+    """
+
+    access: SharedAccess
+    lanes: np.ndarray
+    places: np.ndarray
+    group: np.ndarray
+    data: np.ndarray
+
+    def part(self, which: np.ndarray) -> "Copy":
+        access = self.access
+        some = SharedAccess(access.site, access.slots[which], access.threads[which], access.starts[which], access.width)
+        return Copy(some, self.lanes[which], self.places[which], self.group[which], self.data[which])
+
+
+class AsyncCopies:
+    """committed: how many groups each lane has committed."""
+
+    def __init__(self, lanes: int, shared: SharedMemory) -> None:
+        self.committed = np.zeros(lanes, np.int32)
+        self.shared = shared
+        self.under_way: list[Copy] = []
+
+    def restart(self) -> None:
+        self.committed.fill(0)
+        self.under_way.clear()
+
+    def issue(self, access: SharedAccess, lanes: np.ndarray, places: np.ndarray, data: np.ndarray) -> None:
+        self.under_way.append(Copy(access, lanes, places, self.committed[lanes], data))
+
+    def commit(self, lanes: np.ndarray | slice) -> None:
+        self.committed[lanes] += 1
+
+    def wait(self, lanes: np.ndarray | slice, open_groups: int) -> list[SharedAccess]:
+        """These lanes' groups arrive, but for the newest `open_groups`. Gives the copies that arrived."""
+        limit = np.full(len(self.committed), -1, np.int32)
+        limit[lanes] = self.committed[lanes] - open_groups
+        return self.arrive(limit)
+
+    def wait_all(self, lanes: np.ndarray | slice) -> list[SharedAccess]:
+        """All of these lanes' copies arrive, committed or not."""
+        limit = np.full(len(self.committed), -1, np.int32)
+        limit[lanes] = np.iinfo(np.int32).max
+        return self.arrive(limit)
+
+    def arrive(self, limit: np.ndarray) -> list[SharedAccess]:
+        """The copies of groups below each lane's limit arrive, in the order in which they were issued."""
+        left, arrived = [], []
+        for copy in self.under_way:
+            ready = copy.group < limit[copy.lanes]
+            if not ready.any():
+                left.append(copy)
+                continue
+            if not ready.all():
+                left.append(copy.part(~ready))
+                copy = copy.part(ready)
+            width = copy.access.width
+            self.shared.rows(1, width)[copy.places // width] = copy.data
+            arrived.append(copy.access)
+        self.under_way = left
+        return arrived

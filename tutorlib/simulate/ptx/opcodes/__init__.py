@@ -1,0 +1,69 @@
+"""The one table of opcodes: what each does to all lanes at once."""
+
+import numpy as np
+
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.ir import Instruction
+from tutorlib.simulate.ptx.opcodes import (
+    atomics,
+    control,
+    conversions,
+    copies,
+    floats,
+    integers,
+    loads,
+    matrices,
+    predicates,
+    warp,
+)
+from tutorlib.simulate.ptx.opcodes.elementwise import Decoder
+from tutorlib.simulate.ptx.state import State, Step, Where
+
+ANY_TYPE: dict[str, Decoder] = {
+    **conversions.OPCODES,
+    **predicates.OPCODES,
+    **warp.OPCODES,
+    **loads.OPCODES,
+    **atomics.OPCODES,
+    **copies.OPCODES,
+    **matrices.OPCODES,
+    **control.OPCODES,
+}
+FLOATS, INTEGERS = floats.OPCODES, integers.OPCODES
+
+
+def decoder_of(instruction: Instruction) -> Decoder:
+    """The entry that shares the most parts with the opcode. Raises NotSimulated."""
+    parts = instruction.parts
+    is_float = parts[-1].lstrip("b")[:1] == "f"
+    for length in range(len(parts), 0, -1):
+        name = ".".join(parts[:length])
+        found = ANY_TYPE.get(name) or (FLOATS if is_float else INTEGERS).get(name)
+        if found:
+            return found
+    raise NotSimulated(str(instruction), instruction.line)
+
+
+def decode(instruction: Instruction, site: int, state: State) -> Step:
+    """An instruction bound to the batch's arrays; its guard is looked at by the step itself."""
+    try:
+        step = decoder_of(instruction)(instruction, site, state)
+    except (KeyError, IndexError, ValueError, StopIteration) as error:
+        raise NotSimulated(str(instruction), instruction.line) from error
+    return step if instruction.guard is None else guarded(step, instruction, state)
+
+
+def guarded(step: Step, instruction: Instruction, state: State) -> Step:
+    """@p: only the lanes where the predicate holds."""
+    assert instruction.guard is not None
+    predicate, negated, lanes = state.storage(instruction.guard), instruction.negated, state.geometry.lanes
+
+    def some(where: Where) -> None:
+        active = ~predicate if negated else predicate.copy()
+        if where is not True:
+            active &= where
+        count = np.count_nonzero(active)
+        if count:
+            step(True if count == lanes else active)
+
+    return some

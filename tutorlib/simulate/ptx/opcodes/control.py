@@ -1,0 +1,106 @@
+"""Ordering and ending that is no branch: warp barriers, fences, calls (PTX ISA, 9.7.12, 9.7.13 and 9.7.19)."""
+
+import re
+
+import numpy as np
+
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.ir import Group, Instruction, Operand, Symbol
+from tutorlib.simulate.ptx.memory.windows import LOCAL
+from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
+from tutorlib.simulate.ptx.opcodes.loads import no_effect
+from tutorlib.simulate.ptx.opcodes.warp import Members
+from tutorlib.simulate.ptx.state import State, Where, as_index
+
+
+def sync_warp(instruction: Instruction, site: int, state: State) -> Step:
+    """bar.warp.sync orders the accesses of a warp's threads. A mask of some of them counts as one of all."""
+    members = Members(instruction.operands[0], instruction, site, state)
+    clocks, warps = state.watch.clocks, state.geometry.warps
+
+    def step(where: Where) -> None:
+        runs = members.check(where).any(1)
+        numbers = np.flatnonzero(runs)
+        clocks.release(numbers // warps, numbers % warps)
+
+    return step
+
+
+def call(instruction: Instruction, site: int, state: State) -> Step:
+    """Only printf and the end of an assertion are functions that a kernel can call."""
+    groups = [operand for operand in instruction.operands if isinstance(operand, Group)]
+    name = next((operand.name for operand in instruction.operands if isinstance(operand, Symbol)), "?")
+    if name == "vprintf":
+        return print_step(groups[-1].items, state)
+    if name == "__assertfail":
+        return assert_step(site, state)
+    raise NotSimulated(f"a call of the function {name}", instruction.line)
+
+
+def print_step(arguments: tuple[Operand, ...], state: State) -> Step:
+    """vprintf(format, values): both are generic addresses; values lie in local memory, aligned to their size."""
+    names = [argument.name for argument in arguments if isinstance(argument, Symbol)]
+    text_at, values_at = (state.call_space[name] for name in names)
+
+    def step(where: Where) -> None:
+        for lane in np.arange(state.geometry.lanes)[as_index(where)]:
+            address, values = (int(at[lane, :8].view(np.uint64)[0]) for at in (text_at, values_at))
+            state.printed.append(formatted(state, address - state.arena.address, int(lane), values - LOCAL))
+
+    return step
+
+
+def formatted(state: State, place: int, lane: int, at: int) -> str:
+    """A C format string of global memory with the values that lie in a lane's local memory."""
+    raw = state.arena.bytes[place : place + 2**12].tobytes()
+    text = raw[: raw.index(b"\0")].decode()
+
+    def value(found: re.Match[str]) -> str:
+        nonlocal at
+        spec, kind = found[0], found[1]
+        if kind == "%":
+            return "%"
+        wide = "l" in spec or kind in "feEgGpaA"
+        size = 8 if wide or kind == "s" else 4
+        at = -(-at // size) * size
+        data = state.local[lane, at : at + size]
+        at += size
+        if kind == "s":
+            return read_string(state, int(data.view(np.uint64)[0]))
+        code = f"f{size}" if kind in "feEgGaA" else f"{'i' if kind in 'di' else 'u'}{size}"
+        number = data.view(code)[0]
+        if kind == "p":
+            return f"{int(number):#x}"
+        plain = re.sub(r"[lhz]", "", spec).replace("i", "d").replace("u", "d")
+        return chr(int(number)) if kind == "c" else plain % number.item()
+
+    return re.sub(r"%[-+ #0]*\d*(?:\.\d+)?[lhz]*([a-zA-Z%])", value, text)
+
+
+def read_string(state: State, address: int) -> str:
+    place = address - state.arena.address
+    raw = state.arena.bytes[place : place + 2**12].tobytes()
+    return raw[: raw.index(b"\0")].decode()
+
+
+def assert_step(site: int, state: State) -> Step:
+    def step(where: Where) -> None:
+        lane = int(np.arange(state.geometry.lanes)[as_index(where)][0])
+        block = state.geometry.show_block(state.first + int(state.slot[lane]))
+        state.watch.findings.notice(
+            "assertion", site, lambda: f"an assertion does not hold in thread {state.thread[lane]} of block {block}"
+        )
+
+    return step
+
+
+OPCODES: dict[str, Decoder] = {
+    "bar.warp.sync": sync_warp,
+    "membar": no_effect,
+    "fence": no_effect,
+    "nanosleep": no_effect,
+    "setmaxnreg": no_effect,
+    "griddepcontrol": no_effect,
+    "pmevent": no_effect,
+    "call": call,
+}

@@ -1,0 +1,241 @@
+"""cvt, cvta and mov: numbers from one type to another (PTX ISA, 9.7.9.21 and 9.7.9.22)."""
+
+from collections.abc import Callable
+from functools import cache, partial
+
+import numpy as np
+
+from tutorlib.simulate.ptx import rounding
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.ir import Instruction, Register, Symbol, Vector
+from tutorlib.simulate.ptx.memory.windows import WINDOW
+from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step, computed, kind_of, sources
+from tutorlib.simulate.ptx.state import State, Where
+from tutorlib.simulate.ptx.types import bits_of, is_type, numpy_type
+
+ROUND_TO_INTEGER = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+Convert = Callable[[np.ndarray], np.ndarray]
+
+
+def convert(instruction: Instruction, site: int, state: State) -> Step:
+    """cvt of one number to one, or of two to a pair."""
+    kinds = [part for part in instruction.parts if is_type(part) or part in FP8]
+    modes = frozenset(part for part in instruction.parts[1:] if part not in kinds)
+    if len(kinds) != 2:
+        raise NotSimulated(str(instruction), instruction.line)
+    to, of = kinds
+    if to.endswith("x2") or of.endswith("x2"):
+        return convert_pair(instruction, state, to, of, modes)
+    change = conversion(to, of, modes, instruction)
+    out = state.target(instruction.operands[0], to, instruction)
+    (a,) = sources(instruction, state, of, instruction.operands[1:2])
+    return computed(out, change, a)
+
+
+def conversion(to: str, of: str, modes: frozenset[str], instruction: Instruction) -> Convert:
+    """The function from numbers of one type (bits, of bf16 and tf32) to another's."""
+    if unknown := modes - {"rn", "rz", "rna", "ftz", "sat", "relu", "satfinite", *ROUND_TO_INTEGER}:
+        raise NotSimulated(f"{instruction} with .{min(unknown)}", instruction.line)
+    floats = [is_float(kind) for kind in (to, of)]
+    if floats == [True, True]:
+        return partial(between_floats, to=to, of=of, modes=modes)
+    if floats == [False, True]:
+        return partial(to_integer, to=to, of=of, modes=modes)
+    if floats == [True, False]:
+        return partial(from_integer, to=to, towards_zero="rz" in modes)
+    return partial(between_integers, to=to, saturate="sat" in modes)
+
+
+def is_float(kind: str) -> bool:
+    return kind[0] == "f" or kind in ("bf16", "tf32")
+
+
+def between_floats(a: np.ndarray, to: str, of: str, modes: frozenset[str]) -> np.ndarray:
+    values = rounding.from_bf16(a) if of == "bf16" else a
+    if mode := modes & set(ROUND_TO_INTEGER):
+        values = ROUND_TO_INTEGER[min(mode)](values)
+    if "ftz" in modes and of == "f32":
+        values = rounding.flush(values)
+    if "sat" in modes:
+        values = np.where(np.isnan(values), 0, np.clip(values, 0, 1)).astype(values.dtype)
+    if "relu" in modes:
+        values = np.where(values < 0, 0, values).astype(values.dtype)
+    if to == "tf32":
+        return rounding.to_tf32(values, min(modes & {"rna", "rn", "rz"}))
+    if to == "bf16":
+        single = rounding.odd_float32(values) if values.dtype == np.float64 else values.astype(np.float32)
+        return rounding.to_bf16(single, towards_zero="rz" in modes)
+    if "rz" in modes:
+        return towards_zero(values, np.dtype(numpy_type(to)))
+    return values.astype(numpy_type(to))
+
+
+def towards_zero(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Rounded to a shorter float type, never away from zero."""
+    near = values.astype(dtype)
+    return np.where(np.abs(near.astype(values.dtype)) > np.abs(values), np.nextafter(near, dtype.type(0)), near)
+
+
+def to_integer(a: np.ndarray, to: str, of: str, modes: frozenset[str]) -> np.ndarray:
+    """Clamped to the type's range; NaN becomes 0."""
+    values = (rounding.from_bf16(a) if of == "bf16" else a).astype(np.float64)
+    rounded = ROUND_TO_INTEGER[min(modes & set(ROUND_TO_INTEGER), default="rzi")](values)
+    dtype = np.dtype(numpy_type(to))
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    inside = np.where(np.isnan(rounded) | (rounded <= low) | (rounded >= high), 0, rounded).astype(dtype)
+    return np.where(rounded >= high, dtype.type(high), np.where(rounded <= low, dtype.type(low), inside))
+
+
+def from_integer(a: np.ndarray, to: str, towards_zero: bool) -> np.ndarray:
+    if to == "bf16":
+        return rounding.to_bf16(rounding.odd_float32(a.astype(np.float64)), towards_zero)
+    near = a.astype(numpy_type(to))
+    if not towards_zero:
+        return near
+    over = np.abs(near.astype(np.float64)) > np.abs(a.astype(np.float64))
+    return np.where(over, np.nextafter(near, near.dtype.type(0)), near)
+
+
+def between_integers(a: np.ndarray, to: str, saturate: bool) -> np.ndarray:
+    dtype = np.dtype(numpy_type(to))
+    if not saturate:
+        return a.astype(dtype)
+    low, high = max(np.iinfo(dtype).min, np.iinfo(a.dtype).min), min(np.iinfo(dtype).max, np.iinfo(a.dtype).max)
+    return np.clip(a, a.dtype.type(low), a.dtype.type(high)).astype(dtype)
+
+
+# Pairs ----------------------------------------------------------------------------------------------------------
+
+
+def convert_pair(instruction: Instruction, state: State, to: str, of: str, modes: frozenset[str]) -> Step:
+    """cvt.rn.bf16x2.f32 d, a, b: a goes to the upper half, b to the lower."""
+    out = state.target(instruction.operands[0], f"b{pair_bits(to)}", instruction)
+    if of.endswith("x2"):
+        (packed,) = sources(instruction, state, f"b{pair_bits(of)}", instruction.operands[1:])
+        halves: Callable[[], list[np.ndarray]] = lambda: unpack(packed, of)  # noqa: E731
+    else:
+        upper, lower = sources(instruction, state, of, instruction.operands[1:])
+        halves = lambda: [lower, upper]  # noqa: E731
+    inner_to, inner_of = to.removesuffix("x2"), of.removesuffix("x2")
+    if inner_to in FP8 or inner_of in FP8:
+        change: Convert = partial(through_fp8, to=inner_to, of=inner_of, modes=modes)
+    else:
+        change = conversion(inner_to, inner_of, modes, instruction)
+    width = pair_bits(to) // 2
+
+    def step(where: Where) -> None:
+        low, high = (np.ascontiguousarray(change(half)).view(f"u{width // 8}").astype(out.dtype) for half in halves())
+        np.copyto(out, high << out.dtype.type(width) | low, where=where)
+
+    return step
+
+
+def pair_bits(kind: str) -> int:
+    return 16 if kind.removesuffix("x2") in FP8 else bits_of(kind)
+
+
+def unpack(packed: np.ndarray, of: str) -> list[np.ndarray]:
+    """The lower and the upper number of each register."""
+    width = pair_bits(of) // 16
+    both = np.ascontiguousarray(packed).view(f"u{width}").reshape(-1, 2)
+    halves = (np.ascontiguousarray(both[:, n]) for n in range(2))
+    return [half.view(np.float16) if of == "f16x2" else half for half in halves]
+
+
+@cache
+def fp8_values(kind: str) -> np.ndarray:
+    """What the 256 patterns of e4m3 or e5m2 mean, in float32 (PTX ISA, 5.2.3)."""
+    exponent_bits, bias = (4, 7) if kind == "e4m3" else (5, 15)
+    mantissa_bits = 7 - exponent_bits
+    pattern = np.arange(256)
+    sign = np.where(pattern & 128, -1.0, 1.0)
+    exponent, mantissa = pattern >> mantissa_bits & (1 << exponent_bits) - 1, pattern & (1 << mantissa_bits) - 1
+    normal = (1 + mantissa / (1 << mantissa_bits)) * 2.0 ** (exponent - bias)
+    small = mantissa / (1 << mantissa_bits) * 2.0 ** (1 - bias)
+    values = sign * np.where(exponent == 0, small, normal)
+    top = exponent == (1 << exponent_bits) - 1
+    if kind == "e4m3":
+        values[pattern & 127 == 127] = np.nan
+    else:
+        values[top] = np.where(mantissa[top] == 0, sign[top] * np.inf, np.nan)
+    return values.astype(np.float32)
+
+
+def through_fp8(a: np.ndarray, to: str, of: str, modes: frozenset[str]) -> np.ndarray:
+    """To or from e4m3 and e5m2: to the nearest, ties to even, clamped to the largest finite number."""
+    if of in FP8:
+        return fp8_values(of)[a].astype(numpy_type(to))
+    values = np.where((a < 0) & ("relu" in modes), 0, a).astype(np.float64)
+    table = fp8_values(to)[:128].astype(np.float64)
+    finite = table[np.isfinite(table)]
+    size = np.minimum(np.abs(values), finite[-1])
+    above = np.clip(np.searchsorted(finite, size), 1, len(finite) - 1)
+    below = above - 1
+    middle = (finite[below] + finite[above]) / 2
+    pattern = np.where((size > middle) | ((size == middle) & (above % 2 == 0)), above, below)
+    pattern = np.where(np.isnan(values), 127, pattern) | np.where(np.signbit(values), 128, 0)
+    return pattern.astype(np.uint8)
+
+
+FP8 = ("e4m3", "e5m2", "e4m3x2", "e5m2x2")
+
+
+# Moves and addresses --------------------------------------------------------------------------------------------
+
+
+def move(instruction: Instruction, site: int, state: State) -> Step:
+    """mov, with packing into and unpacking out of vectors."""
+    kind = kind_of(instruction)
+    to, of = instruction.operands
+    if isinstance(to, Vector):
+        part = bits_of(kind) // len(to.items)
+        (packed,) = sources(instruction, state, f"b{bits_of(kind)}", (of,))
+        outs = [state.target(item, f"b{part}", instruction) for item in to.items]
+
+        def unpack_step(where: Where) -> None:
+            rows = np.ascontiguousarray(packed).view(f"u{part // 8}").reshape(-1, len(outs)).copy()
+            for n, out in enumerate(outs):
+                np.copyto(out, rows[:, n], where=where)
+
+        return unpack_step
+    if isinstance(of, Vector):
+        part = bits_of(kind) // len(of.items)
+        out = state.target(to, f"b{bits_of(kind)}", instruction)
+        given = sources(instruction, state, f"b{part}", of.items)
+
+        def pack_step(where: Where) -> None:
+            total = np.zeros(1, out.dtype)
+            for n, item in enumerate(given):
+                total = total | item.astype(out.dtype) << out.dtype.type(n * part)
+            np.copyto(out, total, where=where)
+
+        return pack_step
+    out = state.target(to, kind, instruction)
+    (value,) = sources(instruction, state, kind, (of,))
+
+    def step(where: Where) -> None:
+        np.copyto(out, value, where=where, casting="unsafe")
+
+    return step
+
+
+def convert_address(instruction: Instruction, site: int, state: State) -> Step:
+    """cvta: between an address in a state space and a generic one."""
+    space = next((part for part in instruction.parts if part in ("global", "shared", "local", "const", "param")), "")
+    window = WINDOW.get(space.split("::")[0], 0)
+    sign = -1 if "to" in instruction.parts else 1
+    kind = kind_of(instruction)
+    out = state.target(instruction.operands[0], "u64", instruction)
+    operand = instruction.operands[1]
+    if isinstance(operand, Register | Symbol):
+        (a,) = sources(instruction, state, kind, (operand,))
+        distance = np.array([sign * window % 2**64], np.uint64)
+        return computed(out, lambda a: a.astype(np.uint64) + distance, a)
+    raise NotSimulated(str(instruction), instruction.line)
+
+
+OPCODES: dict[str, Decoder] = {
+    "cvt": convert,
+    "cvta": convert_address,
+    "mov": move,
+}

@@ -1,0 +1,61 @@
+"""Instructions that compute each lane's result from its own operands."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.ir import Instruction, Operand
+from tutorlib.simulate.ptx.state import State, Step, Where
+from tutorlib.simulate.ptx.types import is_type
+
+Decoder = Callable[[Instruction, int, State], Step]  # of an instruction and its number: bound to the batch's arrays
+Compute = Callable[..., Any]
+
+
+def kind_of(instruction: Instruction) -> str:
+    """The type at the end of the opcode: "s32"."""
+    kind = instruction.parts[-1]
+    if not is_type(kind):
+        raise NotSimulated(str(instruction), instruction.line)
+    return kind
+
+
+def only(instruction: Instruction, known: set[str]) -> None:
+    """Raises NotSimulated where the opcode has a suffix, besides its first part and its type, that is not known."""
+    if set(instruction.parts[1:-1]) - known:
+        raise NotSimulated(str(instruction), instruction.line)
+
+
+def ufunc_step(ufunc: np.ufunc, out: np.ndarray, *sources: np.ndarray) -> Step:
+    def step(where: Where) -> None:
+        ufunc(*sources, out=out, where=where)
+
+    return step
+
+
+def computed(out: np.ndarray, compute: Compute, *sources: np.ndarray) -> Step:
+    def step(where: Where) -> None:
+        np.copyto(out, compute(*sources), where=where, casting="unsafe")
+
+    return step
+
+
+def sources(instruction: Instruction, state: State, kind: str, operands: tuple[Operand, ...]) -> list[np.ndarray]:
+    return [state.source(operand, kind, instruction) for operand in operands]
+
+
+def each(compute: Compute, known: frozenset[str] = frozenset()) -> Decoder:
+    """A decoder: the result is compute(operands), all of the type at the end of the opcode."""
+
+    def decode(instruction: Instruction, site: int, state: State) -> Step:
+        only(instruction, set(known))
+        kind = kind_of(instruction)
+        out = state.target(instruction.operands[0], kind, instruction)
+        given = sources(instruction, state, kind, instruction.operands[1:])
+        if isinstance(compute, np.ufunc) and out.dtype == given[0].dtype:
+            return ufunc_step(compute, out, *given)
+        return computed(out, compute, *given)
+
+    return decode

@@ -1,0 +1,183 @@
+"""Data from lane to lane of a warp: shfl, vote, match, redux, activemask, elect (PTX ISA, 9.7.9.6 and 9.7.13)."""
+
+import numpy as np
+
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.ir import Instruction, Operand, ResultPair
+from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step, kind_of, sources
+from tutorlib.simulate.ptx.state import State, Where, of_warps
+
+LANES = np.arange(WARP)
+BIT = (1 << LANES).astype(np.uint32)
+
+
+def active(where: Where, state: State) -> np.ndarray:
+    """(warps, 32): the lanes that run the instruction."""
+    return of_warps(np.ones(state.geometry.lanes, bool) if where is True else where)
+
+
+class Members:
+    """The lanes that an instruction's mask names must all be there (they may have ended)."""
+
+    def __init__(self, operand: Operand, instruction: Instruction, site: int, state: State) -> None:
+        self.mask = state.source(operand, "b32", instruction)
+        self.instruction, self.site, self.state = instruction, site, state
+
+    def check(self, where: Where) -> np.ndarray:
+        """(warps, 32): the lanes that take part."""
+        runs = active(where, self.state)
+        masks = np.broadcast_to(self.mask, self.state.geometry.lanes).reshape(-1, WARP)
+        if where is True and (masks == np.uint32(0xFFFFFFFF)).all():
+            return runs
+        named = (masks[:, :, None] & BIT) != 0  # (warps, lane, lanes that it names)
+        absent = named & ~runs[:, None, :] & of_warps(self.state.alive)[:, None, :] & runs[:, :, None]
+        if absent.any():
+            warp, lane, other = (int(n[0]) for n in absent.nonzero())
+            block = self.state.first + warp // self.state.geometry.warps
+            show = self.state.geometry.show_block
+            self.state.watch.findings.notice(
+                "divergent",
+                self.site,
+                lambda: (
+                    f"{self.instruction.parts[0]} of lane {lane}, warp {warp % self.state.geometry.warps} of block "
+                    f"{show(block)}, names lane {other}, which took another branch"
+                ),
+                int(absent.any(2).sum()),
+            )
+        return runs
+
+
+def shuffle(instruction: Instruction, site: int, state: State) -> Step:
+    """shfl.sync.up, .down, .bfly and .idx (PTX ISA, 9.7.9.6). c holds the last lane and the mask of the segment."""
+    mode = instruction.parts[2]
+    to = instruction.operands[0]
+    first, second = (to.first, to.second) if isinstance(to, ResultPair) else (to, None)
+    out = state.target(first, "b32", instruction)
+    valid = state.target(second, "pred", instruction) if second else None
+    a, b, c = sources(instruction, state, "b32", instruction.operands[1:4])
+    members = Members(instruction.operands[4], instruction, site, state)
+
+    def step(where: Where) -> None:
+        members.check(where)
+        values, by, limits = (
+            np.broadcast_to(x, state.geometry.lanes).reshape(-1, WARP).astype(np.int64) for x in (a, b, c)
+        )
+        by, last, segment = by & 31, limits & 31, limits >> 8 & 31
+        highest = (LANES & segment) | (last & ~segment)
+        source = {"up": LANES - by, "down": LANES + by, "bfly": LANES ^ by,
+                  "idx": (LANES & segment) | (by & ~segment)}[mode]  # fmt: skip
+        inside = source >= highest if mode == "up" else source <= highest
+        source = np.where(inside, source, LANES) % WARP
+        taken = np.take_along_axis(values, source, 1).reshape(-1)
+        np.copyto(out, taken, where=where, casting="unsafe")
+        if valid is not None:
+            np.copyto(valid, inside.reshape(-1), where=where)
+
+    return step
+
+
+def vote(instruction: Instruction, site: int, state: State) -> Step:
+    """vote.sync.all, .any, .uni and .ballot"""
+    mode = instruction.parts[2]
+    out = state.target(instruction.operands[0], "b32" if mode == "ballot" else "pred", instruction)
+    condition = state.predicate(instruction.operands[1], instruction)
+    members = Members(instruction.operands[2], instruction, site, state)
+
+    def step(where: Where) -> None:
+        runs = members.check(where)
+        holds = np.broadcast_to(condition(), state.geometry.lanes).reshape(-1, WARP)
+        result = {
+            "all": lambda: (holds | ~runs).all(1),
+            "any": lambda: (holds & runs).any(1),
+            "uni": lambda: (holds | ~runs).all(1) | ~(holds & runs).any(1),
+            "ballot": lambda: ((holds & runs) * BIT).sum(1, dtype=np.uint32),
+        }[mode]()
+        np.copyto(out, np.repeat(result, WARP), where=where, casting="unsafe")
+
+    return step
+
+
+def match(instruction: Instruction, site: int, state: State) -> Step:
+    """match.sync.any: the lanes with the same value; match.sync.all: those named, if all have the same."""
+    mode, kind = instruction.parts[1], kind_of(instruction)
+    if mode not in ("any", "all"):
+        raise NotSimulated(str(instruction), instruction.line)
+    to = instruction.operands[0]
+    first, second = (to.first, to.second) if isinstance(to, ResultPair) else (to, None)
+    out = state.target(first, "b32", instruction)
+    agreed = state.target(second, "pred", instruction) if second else None
+    (a,) = sources(instruction, state, kind, instruction.operands[1:2])
+    members = Members(instruction.operands[2], instruction, site, state)
+
+    def step(where: Where) -> None:
+        runs = members.check(where)
+        values = np.broadcast_to(a, state.geometry.lanes).reshape(-1, WARP)
+        same = (values[:, :, None] == values[:, None, :]) & runs[:, None, :]
+        if mode == "all":
+            every = (same | ~runs[:, None, :]).all(2)
+            same &= every[:, :, None]
+            if agreed is not None:
+                np.copyto(agreed, every.reshape(-1), where=where)
+        np.copyto(out, (same * BIT).sum(2, dtype=np.uint32).reshape(-1), where=where)
+
+    return step
+
+
+REDUCE = {"add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
+          "xor": np.bitwise_xor}  # fmt: skip
+
+
+def reduce(instruction: Instruction, site: int, state: State) -> Step:
+    """redux.sync"""
+    ufunc, kind = REDUCE[instruction.parts[2]], kind_of(instruction)
+    out = state.target(instruction.operands[0], kind, instruction)
+    (a,) = sources(instruction, state, kind, instruction.operands[1:2])
+    members = Members(instruction.operands[2], instruction, site, state)
+
+    def step(where: Where) -> None:
+        runs = members.check(where)
+        values = np.broadcast_to(a, state.geometry.lanes).reshape(-1, WARP)
+        start = {"min": np.iinfo(values.dtype).max, "max": np.iinfo(values.dtype).min, "and": -1}.get(
+            instruction.parts[2], 0
+        )
+        neutral = np.where(runs, values, np.array(start).astype(values.dtype))
+        np.copyto(out, np.repeat(ufunc.reduce(neutral, axis=1), WARP), where=where, casting="unsafe")
+
+    return step
+
+
+def active_mask(instruction: Instruction, site: int, state: State) -> Step:
+    out = state.target(instruction.operands[0], "b32", instruction)
+
+    def step(where: Where) -> None:
+        runs = active(where, state)
+        np.copyto(out, np.repeat((runs * BIT).sum(1, dtype=np.uint32), WARP), where=where)
+
+    return step
+
+
+def elect(instruction: Instruction, site: int, state: State) -> Step:
+    """elect.sync: the lowest of the lanes is the leader."""
+    to = instruction.operands[0]
+    if not isinstance(to, ResultPair):
+        raise NotSimulated(str(instruction), instruction.line)
+    out, leads = state.target(to.first, "b32", instruction), state.target(to.second, "pred", instruction)
+    members = Members(instruction.operands[1], instruction, site, state)
+
+    def step(where: Where) -> None:
+        leader = members.check(where).argmax(1)
+        np.copyto(out, np.repeat(leader, WARP), where=where, casting="unsafe")
+        np.copyto(leads, (leader[:, None] == LANES).reshape(-1), where=where)
+
+    return step
+
+
+OPCODES: dict[str, Decoder] = {
+    "shfl.sync": shuffle,
+    "vote.sync": vote,
+    "match": match,
+    "redux.sync": reduce,
+    "activemask": active_mask,
+    "elect.sync": elect,
+}

@@ -1,0 +1,296 @@
+"""PTX text → ir.Module.
+
+It reads what compilers write: one statement ends at a semicolon; scopes in braces may have registers and labels of
+their own, as inline assembly has. Everything from the first .section on is debug information, in which cuTile's
+compiler also keeps its own Tile IR.
+"""
+
+import re
+from bisect import bisect_right
+from collections import ChainMap
+from collections.abc import Iterator
+from functools import lru_cache
+
+from tutorlib.simulate.ptx.errors import MalformedPtx
+from tutorlib.simulate.ptx.ir import (
+    Address,
+    Group,
+    Immediate,
+    Instruction,
+    Kernel,
+    Location,
+    Module,
+    Not,
+    Operand,
+    Parameter,
+    Register,
+    ResultPair,
+    Symbol,
+    Variable,
+    Vector,
+)
+from tutorlib.simulate.ptx.types import bits_of
+
+NAME = r"[\w$%.]+"
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+FILE = re.compile(r'(?m)^\s*\.file\s+(\d+)\s+"([^"]*)"')
+ENTRY = re.compile(rf"(?:\.visible|\.weak|\.extern)?\s*\.entry\s+({NAME})\s*(?:\((.*?)\))?\s*([^{{;]*)\{{", re.DOTALL)
+STATEMENT = re.compile(
+    rf"""\s*(?:
+      (?P<open>\{{) | (?P<close>\}})
+    | (?P<loc>\.loc\s[^\n]*) | (?P<skipped>\.(?:file|version|target|address_size|language)\b[^\n]*)
+    | (?P<label>{NAME})\s*:(?!:)
+    | (?P<text>[^;{{}}]*(?:\{{[^{{}}]*\}}[^;{{}}]*)*);
+    )""",
+    re.VERBOSE,
+)
+LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:.*inlined_at\s+(\d+)\s+(\d+)\s+(\d+))?")
+PARAMETER = re.compile(rf"\.param\s+(.*?)\s*({NAME})\s*(?:\[(\d+)\])?\s*(?:,|$)", re.DOTALL)
+VARIABLE = re.compile(
+    rf"(?:\.(?:visible|weak|extern|common)\s+)*\.(?P<space>shared|global|const|local|param)\s+(?P<kind>.*?)"
+    rf"\s*(?P<name>{NAME})\s*(?:\[(?P<count>\d*)\])?\s*(?:=\s*(?P<data>.*))?",
+    re.DOTALL,
+)
+INSTRUCTION = re.compile(r"(?:@(!?)([\w$%.]+)\s+)?([\w.:]+)\s*(.*)", re.DOTALL)
+NUMBER = re.compile(r"-?(?:0[fFdD][0-9a-fA-F]+|0[xX][0-9a-fA-F]+U?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?U?)$")
+OFFSET = r"[-+]?\s*-?(?:0[xX][0-9a-fA-F]+|\d+)"
+INSIDE_ADDRESS = re.compile(rf"([a-zA-Z_$%][\w$%.]*)?\s*({OFFSET})?\s*(?:,\s*\{{(.*)\}})?$", re.DOTALL)
+
+
+@lru_cache(maxsize=64)
+def parse_ptx(ptx: str) -> Module:
+    """Raises MalformedPtx."""
+    files = {int(number): name for number, name in FILE.findall(ptx)}
+    text = COMMENT.sub(blank, re.split(r"(?m)^\s*\.section\b", ptx)[0])
+    target = re.search(r"(?m)^\s*\.target\s+(\w+)", text)
+    if target is None:
+        raise MalformedPtx("there is no .target: is this PTX?")
+    newlines = [m.start() for m in re.finditer("\n", text)]
+    kernels: dict[str, Kernel] = {}
+    outside: list[str] = []  # the text between kernels
+    at = 0
+    for entry in ENTRY.finditer(text):
+        if entry.start() < at:
+            continue
+        outside.append(text[at : entry.start()])
+        body = Body(text, entry.end(), newlines)
+        at = body.end
+        name, parameters, directives = entry.groups()
+        kernels[name] = body.kernel(name, read_parameters(parameters or ""), read_threads(directives))
+    outside.append(text[at:])
+    variables = (read_variable(m) for part in outside for m in re.findall(r"[^;]*;", without_functions(part)))
+    return Module(target[1], kernels, {v.name: v for v in variables if v}, files)
+
+
+def blank(comment: re.Match[str]) -> str:
+    """The newlines of a comment, so that lines keep their numbers."""
+    return "\n" * comment[0].count("\n")
+
+
+def without_functions(text: str) -> str:
+    """Nor the lines that name versions."""
+    return re.sub(r"(?m)^\s*\.(version|target|address_size|file|loc)\b.*$|\.func\b(.|\n)*?(;|\n\})", ";", text)
+
+
+def read_threads(directives: str) -> tuple[int, int, int] | None:
+    found = re.search(r"\.(?:req|max)ntid\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?", directives)
+    return (int(found[1]), int(found[2] or 1), int(found[3] or 1)) if found else None
+
+
+def read_parameters(text: str) -> tuple[Parameter, ...]:
+    """Parameters lie one after another, each aligned to its type or to its .align."""
+    parameters: list[Parameter] = []
+    end = 0
+    for about, name, count in PARAMETER.findall(text):
+        kind = next(word for word in re.findall(r"\.(\w+)", about) if re.fullmatch(r"[subf]\d+", word))
+        size = bits_of(kind) // 8
+        stated = re.search(r"\.align\s+(\d+)", about)
+        align = int(stated[1]) if stated and ".ptr" not in about else size
+        start = -(-end // align) * align
+        end = start + size * int(count or 1)
+        parameters.append(Parameter(name, kind, start, end - start))
+    return tuple(parameters)
+
+
+def read_variable(text: str) -> Variable | None:
+    """A declaration such as ".shared .align 128 .b8 s[1024]", or None for another statement."""
+    found = VARIABLE.fullmatch(text.strip(" \n\t;"))
+    if found is None:
+        return None
+    kind = next((word for word in re.findall(r"\.(\w+)", found["kind"]) if re.fullmatch(r"[subf]\d+", word)), "b8")
+    width = bits_of(kind) // 8
+    stated = re.search(r"\.align\s+(\d+)", found["kind"])
+    size = None if found["count"] == "" else width * int(found["count"] or 1)
+    data = b""
+    if found["data"]:
+        values = re.findall(r"-?(?:0[xX][0-9a-fA-F]+|\d+)", found["data"])
+        data = b"".join((int(v, 0) % (1 << 8 * width)).to_bytes(width, "little") for v in values)
+    return Variable(found["name"], found["space"], size, int(stated[1]) if stated else width, data)
+
+
+class Body:
+    """A kernel's statements, read from its opening brace on. end: where the text goes on behind its closing brace."""
+
+    def __init__(self, text: str, start: int, newlines: list[int]) -> None:
+        self.newlines = newlines
+        self.instructions: list[Instruction] = []
+        self.labels: dict[str, int] = {}
+        self.registers: dict[str, str] = {}
+        self.variables: dict[str, Variable] = {}
+        self.scopes: ChainMap[str, str] = ChainMap()  # a name as it is written → as it is unique in the kernel
+        self.opened = 0
+        self.end = self.read(text, start)
+
+    def read(self, text: str, at: int) -> int:
+        location: Location | None = None
+        while True:
+            found = STATEMENT.match(text, at)
+            if found is None:
+                raise MalformedPtx(f"line {self.line_of(at)}: {text[at : at + 40]!r} is no statement")
+            at = found.end()
+            kind = found.lastgroup
+            if kind == "open":
+                self.opened += 1
+                self.scopes = self.scopes.new_child()
+                self.declare_labels(text, at)
+            elif kind == "close":
+                if len(self.scopes.maps) == 1:
+                    return at
+                self.scopes = self.scopes.parents
+            elif kind == "loc":
+                location = read_location(found["loc"])
+            elif kind == "label":
+                self.labels[self.unique(found["label"])] = len(self.instructions)
+            elif kind == "text":
+                self.statement(found["text"].strip(), self.line_of(found.start("text")), location)
+
+    def line_of(self, at: int) -> int:
+        return bisect_right(self.newlines, at - 1) + 1
+
+    def unique(self, name: str) -> str:
+        return self.scopes.get(name, name)
+
+    def declare(self, name: str) -> str:
+        """A name of the innermost scope; of a kernel's own scope it stays as it is."""
+        if len(self.scopes.maps) > 1:
+            self.scopes[name] = f"{name}@{self.opened}"
+        return self.unique(name)
+
+    def declare_labels(self, text: str, at: int) -> None:
+        """The labels of the scope that begins here: a branch may come before its label."""
+        inside = text[at : text.find("}", at)]
+        for name in re.findall(rf"(?m)^\s*({NAME})\s*:(?!:)", inside):
+            self.declare(name)
+
+    def statement(self, text: str, line: int, location: Location | None) -> None:
+        if text.startswith(".reg"):
+            self.declare_registers(text)
+        elif text.startswith("."):
+            if variable := read_variable(text):
+                unique = self.declare(variable.name)
+                self.variables[unique] = Variable(unique, variable.space, variable.size, variable.align, variable.data)
+        elif text:
+            self.instructions.append(self.instruction(text, line, location))
+
+    def declare_registers(self, text: str) -> None:
+        """ ".reg .b32 %r<9>" or ".reg .pred P1, P2"."""
+        _, kind, names = text.split(maxsplit=2)
+        for name in names.split(","):
+            prefix, _, many = name.strip().partition("<")
+            self.registers[prefix if many else self.declare(prefix)] = kind.lstrip(".")
+
+    def instruction(self, text: str, line: int, location: Location | None) -> Instruction:
+        found = INSTRUCTION.fullmatch(text)
+        if found is None:
+            raise MalformedPtx(f"line {line}: {text[:40]!r} is no instruction")
+        negated, guard, opcode, rest = found.groups()
+        operands = tuple(self.operand(part) for part in split(rest))
+        register = Register(self.unique(guard)) if guard else None
+        return Instruction(opcode, operands, register, bool(negated), line, location)
+
+    def operand(self, text: str) -> Operand:
+        plain = read_operand(text)
+        return self.in_scope(plain) if len(self.scopes.maps) > 1 else self.known(plain)
+
+    def known(self, operand: Operand) -> Operand:
+        """Names without a % that were declared as registers are registers."""
+        if isinstance(operand, Symbol) and operand.name in self.registers:
+            return Register(operand.name)
+        return operand
+
+    def in_scope(self, operand: Operand) -> Operand:
+        match operand:
+            case Register(name) | Symbol(name):
+                unique = self.unique(name)
+                return Register(unique) if unique in self.registers else type(operand)(unique)
+            case Not(Register(name)):
+                return Not(Register(self.unique(name)))
+            case Address(base, offset, coordinates):
+                return Address(self.in_scope(base), offset, tuple(map(self.in_scope, coordinates)))  # type: ignore[arg-type]
+            case Vector(items):
+                return Vector(tuple(map(self.in_scope, items)))
+            case Group(items):
+                return Group(tuple(map(self.in_scope, items)))
+            case ResultPair(first, second):
+                return ResultPair(self.in_scope(first), self.in_scope(second))
+        return operand
+
+    def kernel(self, name: str, parameters: tuple[Parameter, ...], threads: tuple[int, int, int] | None) -> Kernel:
+        return Kernel(name, parameters, tuple(self.instructions), self.labels, self.registers, self.variables, threads)
+
+
+def read_location(text: str) -> Location | None:
+    found = LOC.match(text)
+    if found is None:
+        return None
+    numbers = [int(n) if n else 0 for n in found.groups()]
+    inlined = (numbers[3], numbers[4], numbers[5]) if found[4] else None
+    return Location(numbers[0], numbers[1], numbers[2], inlined)
+
+
+def split(text: str) -> Iterator[str]:
+    """The operands between commas that are in no bracket."""
+    depth = start = 0
+    for at, character in enumerate(text):
+        if character in "[{(":
+            depth += 1
+        elif character in "]})":
+            depth -= 1
+        elif character == "," and depth == 0:
+            yield text[start:at].strip()
+            start = at + 1
+    if last := text[start:].strip():
+        yield last
+
+
+@lru_cache(maxsize=4096)
+def read_operand(text: str) -> Operand:
+    if text.startswith("{"):
+        return Vector(tuple(map(read_operand, split(text[1:-1]))))
+    if text.startswith("["):
+        return read_address(text[1:-1].strip())
+    if text.startswith("("):
+        return Group(tuple(map(read_operand, split(text[1:-1]))))
+    if text.startswith("!"):
+        return Not(Register(text[1:]))
+    if "|" in text:
+        first, second = text.split("|")
+        return ResultPair(read_operand(first.strip()), read_operand(second.strip()))
+    if NUMBER.match(text):
+        return Immediate(text.rstrip("U"))
+    if text.startswith("%"):
+        return Register(text)
+    return Symbol(text)
+
+
+def read_address(text: str) -> Address:
+    found = INSIDE_ADDRESS.match(text)
+    if found is None:
+        raise MalformedPtx(f"[{text}] is no address")
+    name, offset, coordinates = found.groups()
+    base = read_operand(name or "0")
+    if not isinstance(base, Register | Symbol | Immediate):
+        raise MalformedPtx(f"[{text}] is no address")
+    inner = tuple(map(read_operand, split(coordinates))) if coordinates else ()
+    distance = re.sub(r"[\s+]", "", offset or "0")
+    return Address(base, int(distance, 0), inner)

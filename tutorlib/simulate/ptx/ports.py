@@ -1,0 +1,296 @@
+"""How one instruction gets at a state space: which addresses are good, what is read, what is written, who looks on.
+
+A port is made for an instruction; `count` numbers of `element` bytes go through it for each lane. Addresses are given
+for all lanes, or one for all of them.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from tutorlib.simulate.ptx.access_log import NO_ACCESS
+from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.ir import Instruction
+from tutorlib.simulate.ptx.memory.access import SharedAccess
+from tutorlib.simulate.ptx.state import State, Where, as_index, of_warps
+
+Lanes = np.ndarray | slice
+
+
+@dataclass(frozen=True)
+class Port(ABC):
+    """does: what the instruction does to memory, "loads" or "stores", for messages."""
+
+    state: State
+    instruction: Instruction
+    site: int
+    element: int
+    count: int
+    does: str
+
+    @property
+    def width(self) -> int:
+        """Bytes of each lane's access."""
+        return self.element * self.count
+
+    @abstractmethod
+    def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
+        """The lanes, and what each of them reads, (lanes, count). A bad address reads poison."""
+
+    @abstractmethod
+    def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
+        """data: (lanes that run, count). Nothing is written to a bad address."""
+
+    def starts(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
+        """The lanes that run, and the first address of each."""
+        lanes = as_index(where)
+        return lanes, np.broadcast_to(addresses, self.state.geometry.lanes)[lanes]
+
+    def numbered(self, lanes: Lanes) -> np.ndarray:
+        return np.arange(self.state.geometry.lanes) if isinstance(lanes, slice) else lanes
+
+    def first_bad(self, lanes: Lanes, good: np.ndarray) -> tuple[int, str]:
+        """The first lane with a bad address: its place among the lanes, and who that is."""
+        at = int((~good).argmax())
+        lane = self.numbered(lanes)[at]
+        block = self.state.geometry.show_block(self.state.first + int(self.state.slot[lane]))
+        return at, f"thread {self.state.thread[lane]} of block {block}"
+
+
+@dataclass(frozen=True)
+class GlobalPort(Port):
+    """Places are addresses counted from the arena's first byte."""
+
+    def admit(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray, np.ndarray | None]:
+        """The lanes, their places, and which of them are good; None where all are."""
+        arena, width = self.state.arena, self.width
+        lanes, given = self.starts(where, addresses)
+        places = (given - np.uint64(arena.address)).astype(np.int64)
+        if not len(places):
+            return lanes, places, None
+        aligned = width == 1 or not (places & (width - 1)).any()
+        if aligned and arena.holds(int(places.min()), int(places.max()) + width):
+            return lanes, places, None
+        inside = arena.inside(places, width)
+        straight = places % width == 0
+        if not inside.all():
+            self.report_outside(lanes, places, inside)
+        if not (straight | ~inside).all():
+            self.report_misaligned(lanes, places, straight | ~inside)
+        good = inside & straight
+        return lanes, places, None if good.all() else good
+
+    def report_outside(self, lanes: Lanes, places: np.ndarray, good: np.ndarray) -> None:
+        at, who = self.first_bad(lanes, good)
+        arena, place = self.state.arena, int(places[at])
+        nearest = arena.nearest(place)
+
+        def message() -> str:
+            if nearest is None:
+                return f"{who} {self.does} {self.width} bytes at an address that belongs to no tensor"
+            where = nearest.element(place - nearest.start)
+            extent = f"shape {nearest.shape}" if nearest.width else f"{nearest.size} bytes"
+            return f"{who} {self.does} {where}, which lies outside {nearest.name} of {extent}"
+
+        self.state.watch.findings.notice("outside", self.site, message, int((~good).sum()))
+
+    def report_misaligned(self, lanes: Lanes, places: np.ndarray, good: np.ndarray) -> None:
+        at, who = self.first_bad(lanes, good)
+        place = int(places[at])
+        nearest = self.state.arena.nearest(place)
+        name = nearest.element(place - nearest.start) if nearest else "an address"
+        self.state.watch.findings.notice(
+            "misaligned",
+            self.site,
+            lambda: f"{who} {self.does} {self.width} bytes at {name}, whose address is no multiple of {self.width}",
+            int((~good).sum()),
+        )
+
+    def log(self, lanes: Lanes, places: np.ndarray) -> None:
+        if isinstance(lanes, slice):
+            spread = places
+        else:
+            spread = np.full(self.state.geometry.lanes, NO_ACCESS)
+            spread[lanes] = places
+        self.state.watch.log.note(self.site, "global", self.width, spread)
+
+    def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
+        lanes, places, good = self.admit(where, addresses)
+        watch = self.state.watch
+        if good is None:
+            self.log(lanes, places)
+        else:
+            places = np.where(good, places, 0)
+            self.log(self.numbered(lanes)[good], places[good])
+        if watch.overlaps is not None:
+            which = slice(None) if good is None else good
+            watch.overlaps.on_load(self.site, self.state.block[lanes][which], places[which], self.width)
+        return lanes, self.state.arena.rows(self.element, self.count)[places // self.width]
+
+    def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
+        lanes, places, good = self.admit(where, addresses)
+        if good is not None:
+            lanes, places, data = self.numbered(lanes)[good], places[good], data[good]
+        self.log(lanes, places)
+        rows = self.state.arena.rows(self.element, self.count)
+        rows_at = places // self.width
+        overlaps = self.state.watch.overlaps
+        if overlaps is None:
+            rows[rows_at] = data
+            return
+
+        def differs() -> np.ndarray:
+            return (rows[rows_at] != data).any(1)
+
+        blocks = self.state.block[lanes]
+        overlaps.before_store(self.site, blocks, places, self.width, differs)
+        rows[rows_at] = data
+        overlaps.after_store(self.site, blocks, places, self.width, differs)
+
+
+@dataclass(frozen=True)
+class SharedPort(Port):
+    """Places are bytes of all blocks' shared memory: the row of a lane's block and the address in it."""
+
+    def admit(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray, np.ndarray | None]:
+        """As GlobalPort.admit, with addresses in place of places."""
+        lanes, given = self.starts(where, addresses)
+        starts = given.astype(np.int64)
+        width, size = self.width, self.state.shared.size
+        if not len(starts):
+            return lanes, starts, None
+        if (width == 1 or not (starts & (width - 1)).any()) and starts.max() + width <= size:
+            return lanes, starts, None
+        inside = starts + width <= size
+        straight = starts % width == 0
+        for kind, good in (("outside", inside), ("misaligned", straight | ~inside)):
+            if not good.all():
+                at, who = self.first_bad(lanes, good)
+                self.report(kind, who, int(starts[at]), int((~good).sum()))
+        good = inside & straight
+        return lanes, starts, None if good.all() else good
+
+    def report(self, kind: str, who: str, start: int, count: int) -> None:
+        size, width = self.state.shared.size, self.width
+        signed = start - 2**32 if start >= 2**31 else start
+        if kind == "outside":
+            self.state.watch.findings.notice(
+                "outside",
+                self.site,
+                lambda: f"{who} {self.does} byte {signed:,} of shared memory, of which the block has {size:,}",
+                count,
+            )
+        else:
+            self.state.watch.findings.notice(
+                "misaligned",
+                self.site,
+                lambda: f"{who} {self.does} {width} bytes of shared memory at byte {signed:,}, no multiple of {width}",
+                count,
+            )
+
+    def access(self, lanes: Lanes, starts: np.ndarray) -> SharedAccess:
+        return SharedAccess(self.site, self.state.slot[lanes], self.state.thread[lanes], starts, self.width)
+
+    def log(self, lanes: Lanes, starts: np.ndarray) -> None:
+        if isinstance(lanes, slice):
+            spread = starts
+        else:
+            spread = np.full(self.state.geometry.lanes, NO_ACCESS)
+            spread[lanes] = starts
+        self.state.watch.log.note(self.site, "shared", self.width, spread)
+
+    def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
+        lanes, starts, good = self.admit(where, addresses)
+        if good is None:
+            self.log(lanes, starts)
+            self.look(lanes, starts)
+            return lanes, self.rows[(self.state.shared_row[lanes] + starts) // self.width]
+        some = self.numbered(lanes)[good]
+        self.log(some, starts[good])
+        self.look(some, starts[good])
+        data = np.full((len(starts), self.count), 0xEB, f"u{self.element}")
+        data[good] = self.rows[(self.state.shared_row[some] + starts[good]) // self.width]
+        return lanes, data
+
+    def look(self, lanes: Lanes, starts: np.ndarray) -> None:
+        """Compare a read with all that went before. What nobody wrote goes to the lanes that read it; where lanes
+        read for others of their warp, as in ldmatrix, to all of the warp."""
+        unwritten = self.state.watch.races.on_read(self.access(lanes, starts))
+        if unwritten is None:
+            return
+        at, who = self.first_bad(lanes, ~unwritten)
+        reaches = np.zeros(self.state.geometry.lanes, bool)
+        reaches[self.numbered(lanes)[unwritten]] = True
+        if self.instruction.parts[0] == "ldmatrix":
+            reaches = np.repeat(of_warps(reaches).any(1), WARP)
+        start = int(starts[at])
+        self.state.watch.undefined.note(
+            self.site,
+            self.instruction,
+            reaches,
+            lambda: f"{who} reads shared memory that nobody wrote (byte {start:,})",
+        )
+
+    def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
+        lanes, starts, good = self.admit(where, addresses)
+        if good is not None:
+            lanes, starts, data = self.numbered(lanes)[good], starts[good], data[good]
+        self.log(lanes, starts)
+        access = self.access(lanes, starts)
+        rows, rows_at = self.rows, (self.state.shared_row[lanes] + starts) // self.width
+
+        def differs() -> np.ndarray:
+            return (rows[rows_at] != data).any(1)
+
+        def other_than_flight() -> np.ndarray:
+            return (self.state.shared.arriving_rows(self.element, self.count)[rows_at] != data).any(1)
+
+        self.state.watch.races.before_write(access, differs, other_than_flight)
+        rows[rows_at] = data
+        self.state.watch.races.after_write(access, differs)
+
+    @property
+    def rows(self) -> np.ndarray:
+        return self.state.shared.rows(self.element, self.count)
+
+
+@dataclass(frozen=True)
+class LocalPort(Port):
+    """A thread's own memory: what the compiler could not keep in registers."""
+
+    def places(self, lanes: Lanes, starts: np.ndarray) -> np.ndarray:
+        stride = self.state.local.shape[1]
+        at = starts.astype(np.int64)
+        if len(at) and (at.max() + self.width > stride or (at % self.width).any()):
+            at = np.clip(at, 0, stride - self.width) // self.width * self.width
+            self.state.watch.findings.notice(
+                "outside", self.site, lambda: f"a thread {self.does} outside its {stride} bytes of local memory"
+            )
+        return (self.numbered(lanes) * stride + at) // self.width
+
+    @property
+    def rows(self) -> np.ndarray:
+        return self.state.local.reshape(-1).view(f"u{self.element}").reshape(-1, self.count)
+
+    def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
+        lanes, starts = self.starts(where, addresses)
+        return lanes, self.rows[self.places(lanes, starts)]
+
+    def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
+        lanes, starts = self.starts(where, addresses)
+        self.rows[self.places(lanes, starts)] = data
+
+
+@dataclass(frozen=True)
+class ParameterPort(Port):
+    """The kernel's parameters, the same for every thread."""
+
+    def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
+        lanes, starts = self.starts(where, addresses)
+        steps = np.arange(self.width)
+        raw = np.ascontiguousarray(self.state.parameters[starts.astype(np.int64)[:, None] + steps])
+        return lanes, raw.view(f"u{self.element}")
+
+    def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
+        raise TypeError("parameters cannot be written")

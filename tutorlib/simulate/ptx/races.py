@@ -1,0 +1,285 @@
+"""Shared memory used by two threads, one of them to write, with nothing between that orders them.
+
+For each piece of shared memory the last write is kept, and for each warp its last read since; every access is compared
+with those by their clocks, so that a fault shows whatever order the simulator happens to run warps in (Flanagan and
+Freund, FastTrack, PLDI 2009). A cp.async writes when its thread has waited for its group; in between the piece is in
+flight.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from tutorlib.simulate.ptx.clocks import WarpClocks
+from tutorlib.simulate.ptx.findings import FindingKind, Findings
+from tutorlib.simulate.ptx.geometry import WARP, Geometry
+from tutorlib.simulate.ptx.memory.access import SharedAccess
+from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
+
+NOBODY, SEVERAL = -1, -2  # in place of a thread
+NOT_IN_FLIGHT = -1
+
+
+class SharedRaces:
+    """piece: bytes that are watched together, the fewest that an access of the kernel has.
+
+    Everything about a piece is kept by slot * pieces + piece. show: a site as "line 12, `…`".
+    """
+
+    def __init__(
+        self,
+        geometry: Geometry,
+        size: int,
+        piece: int,
+        clocks: WarpClocks,
+        copies: AsyncCopies,
+        findings: Findings,
+        show: Callable[[int], str],
+    ) -> None:
+        self.geometry, self.piece, self.clocks, self.copies = geometry, piece, clocks, copies
+        self.findings, self.show = findings, show
+        self.pieces = -(-size // piece) + 1
+        count = geometry.batch * self.pieces
+        self.first = 0
+        self.writer = np.empty(count, np.int16)
+        self.written = np.empty(count, np.int32)  # the writer's clock
+        self.write_site = np.empty(count, np.int32)
+        self.atomically = np.empty(count, bool)  # that write was an atomic
+        self.flight = np.empty(count, np.int32)  # the site of a cp.async that may still be under way
+        self.flight_thread = np.empty(count, np.int16)
+        self.flight_group = np.empty(count, np.int32)  # how many groups its thread had committed before
+        self.reader = np.empty((count, geometry.warps), np.int16)
+        self.read = np.empty((count, geometry.warps), np.int32)  # the clock of each warp's last read
+        self.read_site = np.empty((count, geometry.warps), np.int32)
+        self.restart(0)
+
+    def restart(self, first: int) -> None:
+        """Make ready for the blocks from this one on."""
+        self.first = first
+        self.writer.fill(NOBODY)
+        self.written.fill(0)
+        self.atomically.fill(False)
+        self.flight.fill(NOT_IN_FLIGHT)
+        self.reader.fill(NOBODY)
+        self.read.fill(0)
+
+    # accesses ---------------------------------------------------------------------------------------------------
+
+    def on_read(self, access: SharedAccess) -> np.ndarray | None:
+        """For each lane whether it reads what nobody wrote; None where none does."""
+        pieces, slots, threads = self.spread(access)
+        warps = threads // WARP
+        in_flight = self.flight[pieces] != NOT_IN_FLIGHT
+        writers = self.writer[pieces]
+        unordered = (
+            (self.written[pieces] > self.clocks.known[slots, warps, writers // WARP])
+            & (writers != threads)
+            & (writers != NOBODY)
+            & ~in_flight
+        )
+        unwritten = (writers == NOBODY) & ~in_flight
+        if in_flight.any():
+            self.report_flight(access, pieces, threads, in_flight, "reads")
+        if unordered.any():
+            self.report_unordered_read(access, pieces, slots, threads, unordered)
+        self.note_read(access.site, pieces, slots, threads, warps)
+        return self.any_piece(access, unwritten) if unwritten.any() else None
+
+    def note_read(
+        self, site: int, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray, warps: np.ndarray
+    ) -> None:
+        now = self.clocks.now[slots, warps]
+        another = (self.read[pieces, warps] == now) & (self.reader[pieces, warps] != threads)
+        self.read[pieces, warps] = now
+        self.reader[pieces, warps] = threads
+        another |= self.reader[pieces, warps] != threads
+        self.reader[pieces[another], warps[another]] = SEVERAL
+        self.read_site[pieces, warps] = site
+
+    def before_write(
+        self, access: SharedAccess, changes: Callable[[], np.ndarray], other_than_flight: Callable[[], np.ndarray]
+    ) -> None:
+        """For each lane, asked only where it matters: whether its bytes differ from what is there, and from what a
+        cp.async is about to put there."""
+        pieces, slots, threads = self.spread(access)
+        in_flight = self.flight[pieces] != NOT_IN_FLIGHT
+        if in_flight.any():
+            in_flight &= self.by_piece(access, other_than_flight())
+        if in_flight.any():
+            self.report_flight(access, pieces, threads, in_flight, "writes to")
+        self.compare_with_write(access, pieces, slots, threads, changes)
+        self.compare_with_reads(access, pieces, slots, threads)
+        self.note_write(access.site, pieces, slots, threads)
+
+    def after_write(self, access: SharedAccess, lost: Callable[[], np.ndarray]) -> None:
+        """lost: for each lane, whether other bytes than its own are there now."""
+        pieces, slots, threads = self.spread(access)
+        twice = self.writer[pieces] != threads
+        if twice.any():
+            twice &= self.by_piece(access, lost())
+        if twice.any():
+            self.report(
+                "race", access, slots, threads, twice, "twice",
+                lambda at: f"{self.who(at)} and thread {self.writer[pieces[at.piece]]} store different values to one "
+                f"place (byte {access.starts[at.access]})",
+            )  # fmt: skip
+
+    def on_issue(self, access: SharedAccess, other_than_flight: Callable[[], np.ndarray]) -> None:
+        """A cp.async begins: from now on, until it is waited for, its bytes may arrive."""
+        pieces, slots, threads = self.spread(access)
+        in_flight = self.flight[pieces] != NOT_IN_FLIGHT
+        if in_flight.any():
+            in_flight &= self.by_piece(access, other_than_flight())
+        if in_flight.any():
+            self.report_flight(access, pieces, threads, in_flight, "copies to")
+        self.compare_with_write(access, pieces, slots, threads, lambda: np.ones(len(access.starts), bool))
+        self.compare_with_reads(access, pieces, slots, threads)
+        self.flight[pieces] = access.site
+        self.flight_thread[pieces] = threads
+        self.flight_group[pieces] = self.copies.committed[self.lane(slots, threads)]
+
+    def on_arrival(self, access: SharedAccess) -> None:
+        """Its thread has waited: now the bytes count as written by it."""
+        pieces, slots, threads = self.spread(access)
+        self.flight[pieces] = NOT_IN_FLIGHT
+        self.note_write(access.site, pieces, slots, threads)
+
+    def on_atomic(self, access: SharedAccess) -> None:
+        """Atomics do not race with each other, but with everything else."""
+        pieces, slots, threads = self.spread(access)
+        plain = ~self.atomically[pieces]
+        self.compare_with_write(access, pieces, slots, threads, lambda: self.any_piece(access, plain))
+        self.compare_with_reads(access, pieces, slots, threads)
+        self.note_write(access.site, pieces, slots, threads)
+        self.atomically[pieces] = True
+
+    # comparing --------------------------------------------------------------------------------------------------
+
+    def compare_with_write(
+        self,
+        access: SharedAccess,
+        pieces: np.ndarray,
+        slots: np.ndarray,
+        threads: np.ndarray,
+        changes: Callable[[], np.ndarray],
+    ) -> None:
+        writers = self.writer[pieces]
+        unordered = (
+            (self.written[pieces] > self.clocks.known[slots, threads // WARP, writers // WARP])
+            & (writers != threads)
+            & (writers != NOBODY)
+        )
+        if unordered.any():
+            unordered &= self.by_piece(access, changes())
+        if unordered.any():
+            at = int(unordered.argmax())
+            site = int(self.write_site[pieces[at]])
+            self.report(
+                "race", access, slots, threads, unordered, site,
+                lambda at: f"{self.who(at)} overwrites what thread {self.writer[pieces[at.piece]]} wrote at "
+                f"{self.show(site)}, with no barrier between",
+            )  # fmt: skip
+
+    def compare_with_reads(
+        self, access: SharedAccess, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray
+    ) -> None:
+        warps = threads // WARP
+        unordered = self.read[pieces] > self.clocks.known[slots, warps]  # (n, warps)
+        if not unordered.any():
+            return
+        own = np.arange(len(pieces))
+        unordered[own, warps] &= self.reader[pieces, warps] != threads
+        if not unordered.any():
+            return
+        rows = unordered.any(1)
+        first = int(rows.argmax())
+        other = int(unordered[first].argmax())
+        site = int(self.read_site[pieces[first], other])
+        self.report(
+            "race", access, slots, threads, rows, site,
+            lambda at: f"{self.who(at)} overwrites what warp {other} may still be reading at {self.show(site)}: "
+            "no barrier lies between",
+        )  # fmt: skip
+
+    def note_write(self, site: int, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray) -> None:
+        self.writer[pieces] = threads
+        self.written[pieces] = self.clocks.now[slots, threads // WARP]
+        self.write_site[pieces] = site
+        self.atomically[pieces] = False
+        self.read[pieces] = 0
+        self.reader[pieces] = NOBODY
+
+    def spread(self, access: SharedAccess) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Each access by its pieces: their numbers, slots and threads, (accesses · pieces of one,)."""
+        base = access.slots * self.pieces + access.starts // self.piece
+        many = max(access.width // self.piece, 1)
+        if many == 1:
+            return base, access.slots, access.threads
+        pieces = (base[:, None] + np.arange(many)).reshape(-1)
+        return pieces, np.repeat(access.slots, many), np.repeat(access.threads, many)
+
+    def lane(self, slots: np.ndarray, threads: np.ndarray | int) -> np.ndarray:
+        return slots * self.geometry.warps * WARP + threads
+
+    def by_piece(self, access: SharedAccess, by_access: np.ndarray) -> np.ndarray:
+        return np.repeat(by_access, max(access.width // self.piece, 1))
+
+    def any_piece(self, access: SharedAccess, by_piece: np.ndarray) -> np.ndarray:
+        return np.asarray(by_piece.reshape(len(access.starts), -1).any(1))
+
+    # reporting --------------------------------------------------------------------------------------------------
+
+    def report(
+        self,
+        kind: FindingKind,
+        access: SharedAccess,
+        slots: np.ndarray,
+        threads: np.ndarray,
+        where: np.ndarray,
+        apart: object,
+        message: "Callable[[Example], str]",
+    ) -> None:
+        at = int(where.argmax())
+        many = max(access.width // self.piece, 1)
+        example = Example(at, at // many, int(threads[at]), self.first + int(slots[at]))
+        count = len(np.unique(np.flatnonzero(where) // many))
+        self.findings.notice(kind, access.site, lambda: message(example), count, apart)
+
+    def report_flight(
+        self, access: SharedAccess, pieces: np.ndarray, threads: np.ndarray, where: np.ndarray, does: str
+    ) -> None:
+        at = int(where.argmax())
+        site, copier = int(self.flight[pieces[at]]), int(self.flight_thread[pieces[at]])
+        by = "it" if copier == threads[at] else f"thread {copier}"
+        slots = np.repeat(access.slots, max(access.width // self.piece, 1))
+        committed = self.copies.committed[self.lane(slots[at], copier)] > self.flight_group[pieces[at]]
+        why = "no wait has covered its group" if committed else "it is in no committed group, so no wait covers it"
+        self.report(
+            "unwaited", access, slots, threads, where, site,
+            lambda at: f"{self.who(at)} {does} shared memory into which the cp.async that {by} issued at "
+            f"{self.show(site)} may still be copying: {why}",
+        )  # fmt: skip
+
+    def report_unordered_read(
+        self, access: SharedAccess, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray, where: np.ndarray
+    ) -> None:
+        at = int(where.argmax())
+        site, writer = int(self.write_site[pieces[at]]), int(self.writer[pieces[at]])
+        self.report(
+            "race", access, slots, threads, where, site,
+            lambda at: f"{self.who(at)} reads what thread {writer} wrote at {self.show(site)}, with no barrier between",
+        )  # fmt: skip
+
+    def who(self, at: "Example") -> str:
+        return f"thread {at.thread} of block {self.geometry.show_block(at.block)}"
+
+
+@dataclass(frozen=True)
+class Example:
+    """Where a fault was seen first. piece: its place among the pieces; access: among the accesses."""
+
+    piece: int
+    access: int
+    thread: int
+    block: int

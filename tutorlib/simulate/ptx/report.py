@@ -1,0 +1,53 @@
+"""What a simulated launch did."""
+
+from dataclasses import dataclass, field
+
+from tutorlib.simulate.ptx.findings import Finding, SourceLine
+from tutorlib.simulate.ptx.trace import BlockTrace
+
+
+@dataclass(frozen=True)
+class MemoryAccess:
+    """What one instruction's accesses to one space cost, over the whole launch.
+
+    site: the instruction's number.
+    space: "shared", where `taken` and `needed` are wavefronts, or "global", where they are sectors of 32 bytes.
+    warps: how often a warp ran it. worst: the most that one of these took too much.
+    """
+
+    site: int
+    opcode: str
+    space: str
+    place: SourceLine | None
+    ptx_line: int
+    warps: int
+    taken: int
+    needed: int
+    worst: int
+
+    @property
+    def wasted(self) -> int:
+        return self.taken - self.needed
+
+
+@dataclass(frozen=True)
+class Report:
+    """findings: in the order in which they were seen. accesses: in the order of the program.
+
+    repeats: what several blocks store alike, which is work done twice.
+    instructions: that warps executed. printed: what the kernel printed, line by line.
+    trace: what the first block did, where that was asked for.
+    """
+
+    findings: tuple[Finding, ...]
+    accesses: tuple[MemoryAccess, ...]
+    blocks: int
+    instructions: int
+    repeats: tuple[Finding, ...] = field(default=(), repr=False)
+    printed: tuple[str, ...] = field(default=(), repr=False)
+    trace: BlockTrace | None = field(default=None, repr=False)
+
+    def total(self, space: str, opcode: str = "") -> tuple[int, int]:
+        """Taken and needed, over the accesses to a space by opcodes that begin so."""
+        found = [a for a in self.accesses if a.space == space and a.opcode.startswith(opcode)]
+        return sum(a.taken for a in found), sum(a.needed for a in found)

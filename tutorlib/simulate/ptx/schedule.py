@@ -1,0 +1,217 @@
+"""Which threads run next.
+
+A cohort is all threads, of whatever warp and block, that stand before the same block of the program. It runs until its
+threads part at a branch, wait in a barrier or end. Cohorts that come to stand at one place become one. Of several that
+are ready the one that stands earliest in flow.execution_order runs, unless it goes round in a loop that only others
+can end.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tutorlib.simulate.ptx.barriers import BarrierInstruction, BlockBarriers
+from tutorlib.simulate.ptx.flow import LEAVES, BasicBlock, ends_block, is_arrival, is_barrier
+from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.ir import Instruction, Kernel
+from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
+from tutorlib.simulate.ptx.trace import BlockTrace
+
+PATIENCE = 1000  # blocks of the program that a cohort runs while others are ready, before one of those has a turn
+
+
+class Endless(Exception):
+    """The kernel runs longer than allowed. site: where it is."""
+
+    def __init__(self, site: int) -> None:
+        super().__init__(f"instruction {site}")
+        self.site = site
+
+
+@dataclass
+class Cohort:
+    """lanes: booleans. count: how many. block: of the program. turns: how often it ran while others were ready."""
+
+    lanes: np.ndarray
+    count: int
+    block: int
+    turns: int = 0
+
+
+@dataclass(frozen=True)
+class Program:
+    """A kernel as the scheduler runs it. steps: of each block, without what ends it. order: of the blocks."""
+
+    kernel: Kernel
+    blocks: Sequence[BasicBlock]
+    steps: Sequence[Sequence[Step]]
+    order: Sequence[int]
+
+
+After = Callable[[Cohort], list[Cohort]]
+
+
+class Scheduler:
+    """executed: instructions of a warp, over all batches. steps: instructions of a cohort, and how many are allowed.
+
+    trace: where what the first block's warps do is written down, or None.
+    """
+
+    def __init__(self, program: Program, state: State, limit: int, trace: BlockTrace | None = None) -> None:
+        self.program, self.state, self.limit, self.trace = program, state, limit, trace
+        self.barriers = BlockBarriers(state)
+        self.executed = self.steps = 0
+        self.after = [self.end_of(block) for block in program.blocks]
+
+    def run(self) -> None:
+        """Run the batch that the state has entered. Raises Endless."""
+        self.barriers.restart()
+        ready = [Cohort(self.state.alive.copy(), int(self.state.alive.sum()), 0)]
+        while ready and self.program.blocks:
+            cohort = self.pick(ready)
+            self.run_block(cohort)
+            for following in self.after[cohort.block](cohort):
+                join(ready, following)
+            if self.barriers.waiting:
+                self.release(ready)
+        self.barriers.report_deadlock()
+
+    def pick(self, ready: list[Cohort]) -> Cohort:
+        if len(ready) == 1:
+            return ready.pop()
+        order = self.program.order
+        best = min(range(len(ready)), key=lambda n: (ready[n].turns // PATIENCE, order[ready[n].block]))
+        cohort = ready.pop(best)
+        cohort.turns += 1
+        return cohort
+
+    def run_block(self, cohort: Cohort) -> None:
+        block = self.program.blocks[cohort.block]
+        where: Where = True if cohort.count == len(cohort.lanes) else cohort.lanes
+        undefined, instructions = self.state.watch.undefined, self.program.kernel.instructions
+        for number, step in enumerate(self.program.steps[cohort.block], block.start):
+            if undefined.held:
+                undefined.before(instructions[number], cohort.lanes)
+            step(where)
+            if self.trace:
+                self.note(self.trace, number, cohort)
+        if undefined.held:
+            undefined.before(instructions[block.end - 1], cohort.lanes)
+        if self.trace and ends_block(instructions[block.end - 1]):
+            self.note(self.trace, block.end - 1, cohort)
+        warps = len(cohort.lanes) // WARP if where is True else int(of_warps(cohort.lanes).any(1).sum())
+        self.executed += (block.end - block.start) * warps
+        self.steps += block.end - block.start
+        if self.steps > self.limit:
+            raise Endless(block.start)
+
+    def note(self, trace: BlockTrace, site: int, cohort: Cohort) -> None:
+        """Write an instruction down that the first block has run."""
+        log = self.state.watch.log
+        if self.state.first == 0:
+            instruction, lanes = self.program.kernel.instructions[site], cohort.lanes
+            if instruction.guard is not None:
+                holds = self.state.storage(instruction.guard)
+                lanes = lanes & (~holds if instruction.negated else holds)
+            trace.note(site, instruction, lanes, log)
+        log.latest.clear()
+
+    def release(self, ready: list[Cohort]) -> None:
+        """Who waited in a barrier at which all have arrived now is ready."""
+        for free in self.barriers.open():
+            if free.then is None:
+                self.state.alive[free.lanes] = False
+                continue
+            lanes = np.zeros_like(self.state.alive)
+            lanes[free.lanes] = True
+            join(ready, Cohort(lanes, len(free.lanes), free.then))
+
+    # what becomes of a cohort at the end of a block -----------------------------------------------------------------
+
+    def end_of(self, block: BasicBlock) -> After:
+        last = self.program.kernel.instructions[block.end - 1]
+        if last.parts[0] == "bra":
+            return self.branch(block, last)
+        if last.parts[0] in LEAVES:
+            return self.leave(block, last)
+        if is_barrier(last):
+            return self.wait(block, last)
+        if is_arrival(last):
+            return self.arrive(block, last)
+        return lambda cohort: self.moved(cohort, block.following)
+
+    def branch(self, block: BasicBlock, last: Instruction) -> After:
+        if last.guard is None:
+            return lambda cohort: self.moved(cohort, block.target)
+
+        def go(cohort: Cohort) -> list[Cohort]:
+            taken, rest = self.by_guard(cohort, last)
+            return [*self.moved(taken, block.target), *self.moved(rest, block.following)]
+
+        return go
+
+    def leave(self, block: BasicBlock, last: Instruction) -> After:
+        def go(cohort: Cohort) -> list[Cohort]:
+            taken, rest = self.by_guard(cohort, last)
+            return [*self.moved(taken, None), *self.moved(rest, block.following)]
+
+        return go
+
+    def wait(self, block: BasicBlock, last: Instruction) -> After:
+        by = BarrierInstruction.of(last, block.end - 1, self.state)
+
+        def go(cohort: Cohort) -> list[Cohort]:
+            arrives, rest = self.by_guard(cohort, last)
+            after = self.moved(rest, block.following)
+            if arrives and self.barriers.wait(by, np.flatnonzero(arrives.lanes), block.following):
+                after += self.moved(arrives, block.following)
+            return after
+
+        return go
+
+    def arrive(self, block: BasicBlock, last: Instruction) -> After:
+        by = BarrierInstruction.of(last, block.end - 1, self.state)
+
+        def go(cohort: Cohort) -> list[Cohort]:
+            arrives, rest = self.by_guard(cohort, last)
+            if arrives:
+                self.barriers.arrive(by, np.flatnonzero(arrives.lanes))
+            return [*self.moved(arrives, block.following), *self.moved(rest, block.following)]
+
+        return go
+
+    def by_guard(self, cohort: Cohort, last: Instruction) -> tuple[Cohort | None, Cohort | None]:
+        """The cohort's lanes where the instruction's guard holds, and the others."""
+        if last.guard is None:
+            return cohort, None
+        holds = self.state.storage(last.guard)
+        taken = cohort.lanes & (~holds if last.negated else holds)
+        count = int(np.count_nonzero(taken))
+        if count == cohort.count:
+            return cohort, None
+        if count == 0:
+            return None, cohort
+        rest = Cohort(cohort.lanes & ~taken, cohort.count - count, cohort.block, cohort.turns)
+        return Cohort(taken, count, cohort.block, cohort.turns), rest
+
+    def moved(self, cohort: Cohort | None, block: int | None) -> list[Cohort]:
+        """The cohort, standing before another block of the program; where there is none its threads end."""
+        if cohort is None:
+            return []
+        if block is None:
+            self.state.alive &= ~cohort.lanes
+            return []
+        cohort.block = block
+        return [cohort]
+
+
+def join(ready: list[Cohort], cohort: Cohort) -> None:
+    """Make a cohort ready, together with one that stands at the same place."""
+    for other in ready:
+        if other.block == cohort.block:
+            other.lanes = other.lanes | cohort.lanes
+            other.count += cohort.count
+            other.turns = min(other.turns, cohort.turns)
+            return
+    ready.append(cohort)

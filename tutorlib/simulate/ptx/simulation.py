@@ -1,0 +1,238 @@
+"""Simulating one launch: the blocks of a grid, as many at a time as are worth it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tutorlib.simulate.ptx.access_log import AccessLog
+from tutorlib.simulate.ptx.clocks import WarpClocks
+from tutorlib.simulate.ptx.errors import CannotLaunch
+from tutorlib.simulate.ptx.findings import Finding, Findings
+from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order
+from tutorlib.simulate.ptx.geometry import Dim3, Geometry
+from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
+from tutorlib.simulate.ptx.memory.arena import Arena
+from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
+from tutorlib.simulate.ptx.memory.shared import SharedMemory
+from tutorlib.simulate.ptx.opcodes import decode
+from tutorlib.simulate.ptx.overlaps import Overlaps
+from tutorlib.simulate.ptx.places import Find, Places
+from tutorlib.simulate.ptx.races import SharedRaces
+from tutorlib.simulate.ptx.report import MemoryAccess, Report
+from tutorlib.simulate.ptx.schedule import Endless, Program, Scheduler
+from tutorlib.simulate.ptx.state import State
+from tutorlib.simulate.ptx.trace import BlockTrace
+from tutorlib.simulate.ptx.types import bits_of, is_type
+from tutorlib.simulate.ptx.undefined import Undefined
+from tutorlib.simulate.ptx.watch import Watch
+
+LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
+SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
+LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
+LOCAL_ALIGNMENT = 16
+MOST_THREADS = 1024  # of a block
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A launch but for global memory.
+
+    parameters: the kernel's, as bytes. find: where an instruction stands in the source, for findings.
+    """
+
+    module: Module
+    kernel: Kernel
+    grid: Dim3
+    block: Dim3
+    dynamic_smem: int
+    parameters: bytes
+    find: Find
+
+
+def module_sizes(module: Module) -> list[int]:
+    return [v.size or 0 for v in module.variables.values() if v.space in ("global", "const")]
+
+
+def simulate(launch: Launch, arena: Arena, traced: bool = False) -> Report:
+    """Run a launch on an arena that holds its tensors; the module's own variables are added.
+
+    traced: write down what the first block does, in order.
+    Raises NotSimulated.
+    """
+    kernel = launch.kernel
+    if kernel.threads is not None and np.prod(kernel.threads) < np.prod(launch.block):
+        raise CannotLaunch(f"{kernel.name} is compiled for blocks of {kernel.threads} threads, not {launch.block}")
+    if np.prod(launch.block) > MOST_THREADS:
+        raise CannotLaunch(f"a block of {np.prod(launch.block):,} threads, of which a GPU runs {MOST_THREADS:,}")
+    if min(*launch.grid, *launch.block) < 1:
+        raise CannotLaunch(f"a grid of {launch.grid} blocks of {launch.block} threads")
+    symbols, static = addresses(launch, arena)
+    smem = static + launch.dynamic_smem
+    geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem))
+    findings, places = Findings(), Places(kernel, launch.find)
+    shared = SharedMemory(geometry.batch, smem)
+    copies = AsyncCopies(geometry.lanes, shared)
+    watch = make_watch(launch, geometry, copies, arena, findings, places)
+    local_bytes = -(-sum(v.size or 0 for v in kernel.variables.values() if v.space == "local") // 16) * 16
+    state = State(
+        kernel=kernel,
+        geometry=geometry,
+        arena=arena,
+        shared=shared,
+        parameters=np.frombuffer(launch.parameters + bytes(8), np.uint8),
+        symbols=symbols,
+        local=np.zeros((geometry.lanes, max(local_bytes, LOCAL_ALIGNMENT)), np.uint8),
+        watch=watch,
+        copies=copies,
+        static_shared=static,
+    )
+    trace = BlockTrace(geometry.warps, smem) if traced else None
+    with np.errstate(all="ignore"):
+        scheduler = Scheduler(program_of(kernel, state), state, LIMIT, trace)
+        for first in range(0, geometry.blocks, geometry.batch):
+            state.enter(first)
+            try:
+                scheduler.run()
+            except Endless as endless:
+                findings.notice(
+                    "endless",
+                    endless.site,
+                    lambda: f"it still runs after {LIMIT:,} instructions: does a loop never end?",
+                )
+                break
+    report = make_report(launch, geometry, watch, places, scheduler.executed, state.printed)
+    return replace(report, trace=trace)
+
+
+def batch_of(launch: Launch, smem: int) -> int:
+    """How many blocks run together."""
+    one = Geometry(launch.grid, launch.block, 1)
+    return max(1, min(one.blocks, LANES_AT_ONCE // one.lanes, SHARED_AT_ONCE // max(smem, 1)))
+
+
+def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], int]:
+    """The address of every variable in its own space, and the bytes of static shared memory."""
+    symbols = {p.name: p.offset for p in launch.kernel.parameters}
+    ends = {"shared": 0, "local": 0}
+    variables = [*launch.module.variables.values(), *launch.kernel.variables.values()]
+    for variable in sorted(variables, key=lambda v: v.size is None):  # dynamic shared memory comes last
+        if variable.space in ends:
+            start = -(-ends[variable.space] // variable.align) * variable.align
+            symbols[variable.name] = start
+            ends[variable.space] = start + (variable.size or 0)
+        elif variable.space in ("global", "const"):
+            allocation = arena.allocate(variable.name, variable.size or 0)
+            contents = arena.contents(allocation)
+            contents[:] = 0
+            contents[: len(variable.data)] = np.frombuffer(variable.data, np.uint8)
+            symbols[variable.name] = arena.address_of(allocation)
+    return symbols, ends["shared"]
+
+
+def program_of(kernel: Kernel, state: State) -> Program:
+    blocks = basic_blocks(kernel)
+    steps = [decode_block(kernel, block, state) for block in blocks]
+    return Program(kernel, blocks, steps, execution_order([block.successors for block in blocks]))
+
+
+def decode_block(kernel: Kernel, block: BasicBlock, state: State) -> list[Any]:
+    numbered = [(site, kernel.instructions[site]) for site in range(block.start, block.end)]
+    return [decode(instruction, site, state) for site, instruction in numbered if not ends_block(instruction)]
+
+
+# what looks on --------------------------------------------------------------------------------------------------
+
+
+def make_watch(
+    launch: Launch, geometry: Geometry, copies: AsyncCopies, arena: Arena, findings: Findings, places: Places
+) -> Watch:
+    clocks = WarpClocks(geometry.batch, geometry.warps)
+    instructions = launch.kernel.instructions
+    piece = smallest([i for i in instructions if touches(i, "shared")])
+    races = SharedRaces(geometry, copies.shared.size, piece, clocks, copies, findings, places.show)
+    overlaps = None
+    if not any(orders_blocks(i) for i in instructions):
+        stores = [i for i in instructions if i.parts[0] == "st" and touches(i, "global")]
+
+        def name(place: int) -> str:
+            nearest = arena.nearest(place)
+            return nearest.element(place - nearest.start) if nearest else "memory"
+
+        overlaps = Overlaps(geometry, len(arena.bytes), smallest(stores), findings, places.show, name)
+    return Watch(findings, AccessLog(), clocks, races, Undefined(findings), overlaps, places.show)
+
+
+def touches(instruction: Instruction, space: str) -> bool:
+    """Whether it may get at the space, by name or by a generic address."""
+    name, *rest = (part.split("::")[0] for part in instruction.parts)
+    if name in ("ldmatrix", "stmatrix"):
+        return space == "shared"
+    return name in ("ld", "st", "atom", "red", "cp") and (
+        space in rest or not {"shared", "global", "local", "param"} & set(rest)
+    )
+
+
+def smallest(instructions: Sequence[Instruction]) -> int:
+    """The fewest bytes that one of these moves at once."""
+    return min(map(width_of, instructions), default=16)
+
+
+def width_of(instruction: Instruction) -> int:
+    if instruction.parts[0] == "cp":
+        return 4 if instruction.parts[2] == "ca" else 16
+    if instruction.parts[0] in ("ldmatrix", "stmatrix"):
+        return 16
+    kind = instruction.parts[-1]
+    count = next((int(part[1:]) for part in instruction.parts if part in ("v2", "v4", "v8")), 1)
+    return min(bits_of(kind) // 8 * count, 16) if is_type(kind) else 1
+
+
+def orders_blocks(instruction: Instruction) -> bool:
+    """Whether a kernel with this instruction may order its blocks itself."""
+    parts = instruction.parts
+    return (parts[0] in ("membar", "fence") and bool({"gl", "gpu", "sys"} & set(parts))) or (
+        parts[0] in ("ld", "st", "atom", "red") and bool({"acquire", "release", "acq_rel", "volatile"} & set(parts))
+    )
+
+
+def make_report(
+    launch: Launch, geometry: Geometry, watch: Watch, places: Places, executed: int, printed: Sequence[str]
+) -> Report:
+    instructions = launch.kernel.instructions
+    accesses = tuple(
+        MemoryAccess(
+            site,
+            instructions[site].opcode,
+            space,
+            places.of(site),
+            instructions[site].line,
+            tally.warps,
+            tally.taken,
+            tally.needed,
+            tally.worst,
+        )
+        for (site, space), tally in watch.log
+    )
+    lines = tuple("".join(printed).splitlines())
+    return Report(
+        findings=collected(watch.findings, launch.kernel, places),
+        accesses=accesses,
+        blocks=geometry.blocks,
+        instructions=executed,
+        repeats=collected(watch.overlaps.repeats, launch.kernel, places) if watch.overlaps else (),
+        printed=lines,
+    )
+
+
+def collected(findings: Findings, kernel: Kernel, places: Places) -> tuple[Finding, ...]:
+    """Findings of one kind at one line of the source, about one other line, are one."""
+    found: dict[tuple[str, str, object], Finding] = {}
+    for (kind, site, apart), noticed in findings.seen.items():
+        other = places.show(apart) if isinstance(apart, int) else apart
+        key = (kind, places.show(site), other)
+        count = noticed.count + (found[key].count if key in found else 0)
+        first = found.get(key) or Finding(kind, noticed.message, places.of(site), kernel.instructions[site].line, 0)
+        found[key] = replace(first, count=count)
+    return tuple(found.values())

@@ -1,0 +1,213 @@
+"""What a kernel's instructions read and write while a batch of blocks runs: registers, memories, who is where.
+
+Lanes: every thread of every block of the batch, warp after warp, block after block, in arrays of one length. A block
+whose size is no multiple of 32 has lanes without a thread in its last warp, which never run.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.geometry import WARP, Dim3, Geometry
+from tutorlib.simulate.ptx.ir import Immediate, Instruction, Kernel, Not, Operand, Register, Symbol
+from tutorlib.simulate.ptx.memory.arena import Arena
+from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
+from tutorlib.simulate.ptx.memory.shared import SharedMemory
+from tutorlib.simulate.ptx.types import bits_of, numpy_type
+from tutorlib.simulate.ptx.watch import Watch
+
+Where = np.ndarray | Literal[True]  # the lanes that run an instruction: booleans, or True for all
+Step = Callable[[Where], None]
+
+
+@dataclass
+class State:
+    """One batch. first: the number of its first block.
+
+    symbols: the address of each variable, in its own space. static_shared: bytes of shared memory before the dynamic.
+    alive: lanes whose thread has not ended.
+    """
+
+    kernel: Kernel
+    geometry: Geometry
+    arena: Arena
+    shared: SharedMemory
+    parameters: np.ndarray
+    symbols: dict[str, int]
+    local: np.ndarray  # (lanes, bytes of a thread)
+    watch: Watch
+    copies: AsyncCopies
+    static_shared: int = 0
+    printed: list[str] = field(default_factory=list)
+    first: int = 0
+
+    def __post_init__(self) -> None:
+        lanes = self.geometry.lanes
+        self.registers: dict[str, np.ndarray] = {}
+        self.special: dict[str, np.ndarray] = {}
+        self.thread, self.slot = self.geometry.thread(), self.geometry.slot()
+        self.shared_row = self.slot * self.shared.stride
+        self.alive = np.ones(lanes, bool)
+        self.call_space = {  # parameters of functions that are called, for each lane
+            name: np.zeros((lanes, variable.size or 8), np.uint8)
+            for name, variable in self.kernel.variables.items()
+            if variable.space == "param"
+        }
+
+    def enter(self, first: int) -> None:
+        """Make ready for the blocks from this one on."""
+        self.first = first
+        self.shared.clear()
+        self.copies.restart()
+        self.watch.clocks.restart()
+        self.watch.races.restart(first)
+        self.watch.undefined.held.clear()
+        self.alive[:] = (self.thread < self.geometry.threads) & (first + self.slot < self.geometry.blocks)
+        for register in self.registers.values():
+            register.fill(0)
+        for name, values in self.special.items():
+            values[:] = self.special_values(name)
+
+    # operands ---------------------------------------------------------------------------------------------------
+
+    def storage(self, register: Register) -> np.ndarray:
+        """The register's own array: booleans, or unsigned numbers."""
+        name = register.name
+        if name not in self.registers:
+            kind = self.kernel.type_of(register)
+            dtype = np.bool_ if kind == "pred" else f"u{bits_of(kind) // 8}"
+            self.registers[name] = np.zeros(self.geometry.lanes, dtype)
+        return self.registers[name]
+
+    def source(self, operand: Operand, kind: str, instruction: Instruction) -> np.ndarray:
+        """An operand looked at as a PTX type: an array for all lanes, or of one element for all of them."""
+        match operand:
+            case Register(name) if name.startswith("%") and self.is_special(name):
+                return narrowed(self.special_register(name), kind)
+            case Register():
+                return narrowed(self.storage(operand), kind)
+            case Immediate(text):
+                return constant(text, kind)
+            case Symbol(name) if name in self.symbols:
+                return np.array([self.symbols[name]], numpy_type(kind))
+        raise NotSimulated(f"the operand {operand} of {instruction}", instruction.line)
+
+    def predicate(self, operand: Operand, instruction: Instruction) -> Callable[[], np.ndarray]:
+        """A boolean operand, which may be negated."""
+        if isinstance(operand, Not):
+            plain = self.source(operand.register, "pred", instruction)
+            return lambda: ~plain
+        values = self.source(operand, "pred", instruction)
+        return lambda: values
+
+    def target(self, operand: Operand, kind: str, instruction: Instruction) -> np.ndarray:
+        """Where a result of this type goes. Of a wider register it is all of it, signed or not as the type is."""
+        if operand == Symbol("_"):
+            return np.empty(self.geometry.lanes, numpy_type(kind))
+        if not isinstance(operand, Register):
+            raise NotSimulated(f"the operand {operand} of {instruction}", instruction.line)
+        storage = self.storage(operand)
+        if kind == "pred" or storage.dtype == np.bool_:
+            return storage
+        if storage.itemsize * 8 > bits_of(kind):
+            return storage.view(f"{'i' if kind[0] == 's' else 'u'}{storage.itemsize}")
+        return storage.view(numpy_type(kind))
+
+    # special registers (PTX ISA, chapter 10) ----------------------------------------------------------------------
+
+    def is_special(self, name: str) -> bool:
+        return name.split(".")[0] in SPECIAL
+
+    def special_register(self, name: str) -> np.ndarray:
+        if name not in self.special:
+            self.special[name] = self.special_values(name)
+        return self.special[name]
+
+    def special_values(self, name: str) -> np.ndarray:
+        base, _, axis = name.partition(".")
+        values = SPECIAL[base](self, "xyz".find(axis) if axis else 0)
+        dtype = np.uint64 if base in ("%clock64", "%globaltimer") else np.uint32
+        return np.broadcast_to(np.asarray(values), self.geometry.lanes).astype(dtype)
+
+    @property
+    def block(self) -> np.ndarray:
+        """Each lane's block, counted in the grid."""
+        return self.first + self.slot
+
+    def along(self, numbers: np.ndarray, sizes: Dim3, axis: int) -> np.ndarray:
+        """The coordinate along one axis of these numbers."""
+        below = (1, sizes[0], sizes[0] * sizes[1])[axis]
+        return numbers // below % sizes[axis]
+
+
+SPECIAL: dict[str, Callable[[State, int], np.ndarray | int]] = {
+    "%tid": lambda s, axis: s.along(s.thread, s.geometry.block, axis),
+    "%ntid": lambda s, axis: s.geometry.block[axis],
+    "%ctaid": lambda s, axis: s.along(s.block, s.geometry.grid, axis),
+    "%nctaid": lambda s, axis: s.geometry.grid[axis],
+    "%laneid": lambda s, axis: s.thread % WARP,
+    "%warpid": lambda s, axis: s.thread // WARP,
+    "%nwarpid": lambda s, axis: s.geometry.warps,
+    "%lanemask_eq": lambda s, axis: 1 << s.thread % WARP,
+    "%lanemask_lt": lambda s, axis: (1 << s.thread % WARP) - 1,
+    "%lanemask_le": lambda s, axis: (2 << s.thread % WARP) - 1,
+    "%lanemask_gt": lambda s, axis: 0xFFFFFFFF & -(2 << s.thread % WARP),
+    "%lanemask_ge": lambda s, axis: 0xFFFFFFFF & -(1 << s.thread % WARP),
+    "%smid": lambda s, axis: s.block,
+    "%nsmid": lambda s, axis: s.geometry.blocks,
+    "%gridid": lambda s, axis: 0,
+    "%clock": lambda s, axis: 0,
+    "%clock_hi": lambda s, axis: 0,
+    "%clock64": lambda s, axis: 0,
+    "%globaltimer": lambda s, axis: 0,
+    "%cluster_ctaid": lambda s, axis: 0,
+    "%cluster_nctaid": lambda s, axis: 1,
+    "%cluster_ctarank": lambda s, axis: 0,
+    "%cluster_nctarank": lambda s, axis: 1,
+    "%clusterid": lambda s, axis: s.along(s.block, s.geometry.grid, axis),
+    "%nclusterid": lambda s, axis: s.geometry.grid[axis],
+    "%dynamic_smem_size": lambda s, axis: s.shared.size - s.static_shared,
+    "%total_smem_size": lambda s, axis: s.shared.size,
+}
+
+
+def narrowed(storage: np.ndarray, kind: str) -> np.ndarray:
+    """A register looked at as a type that is as wide, or as its low bits."""
+    if kind == "pred" or storage.dtype == np.bool_:
+        return storage
+    bits = bits_of(kind)
+    if storage.itemsize * 8 == bits:
+        return storage.view(numpy_type(kind))
+    return storage.view(numpy_type(kind))[:: storage.itemsize * 8 // bits]
+
+
+def constant(text: str, kind: str) -> np.ndarray:
+    """A number as one element of a PTX type. 0f… and 0d… are the bits of a float (PTX ISA, 4.5.2)."""
+    if kind == "pred":
+        return np.array([int(text, 0) != 0])
+    dtype = np.dtype(numpy_type(kind))
+    lower = text.lower()
+    if lower.startswith(("0f", "0d")) and len(text) in (10, 18):
+        bits = int(text[2:], 16)
+        single = len(text) == 10
+        value = np.array([bits], np.uint32 if single else np.uint64).view(np.float32 if single else np.float64)
+        return value.astype(dtype) if dtype.kind == "f" else np.array([bits], f"u{4 if single else 8}").astype(dtype)
+    if dtype.kind == "f":
+        if "." in text or "e" in lower:
+            return np.array([float(text)], dtype)
+        return np.array([int(text, 0) % (1 << bits_of(kind))], f"u{dtype.itemsize}").view(dtype)
+    number = int(text, 0) if "." not in text else int(float(text))
+    return np.array([number % (1 << bits_of(kind))], f"u{dtype.itemsize}").view(dtype)
+
+
+def as_index(where: Where) -> np.ndarray | slice:
+    """The lanes as an index."""
+    return slice(None) if where is True else np.flatnonzero(where)
+
+
+def of_warps(values: np.ndarray) -> np.ndarray:
+    """(lanes,) → (warps, 32)"""
+    return values.reshape(-1, WARP)

@@ -1,0 +1,74 @@
+"""What the warps of the first block did, one after another: for pictures."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from tutorlib.simulate.ptx.access_log import NO_ACCESS, AccessLog
+from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.ir import Instruction
+
+Doing = Literal["issue", "commit", "wait", "barrier", "read", "write", "math", "load", "store"]
+OPCODES: tuple[tuple[str, Doing], ...] = (  # how an opcode begins, and what it does to the picture
+    ("cp.async.ca", "issue"),
+    ("cp.async.cg", "issue"),
+    ("cp.async.commit_group", "commit"),
+    ("cp.async.wait", "wait"),
+    ("bar.warp", "barrier"),
+    ("bar", "barrier"),
+    ("ldmatrix", "read"),
+    ("ld.shared", "read"),
+    ("st.shared", "write"),
+    ("stmatrix", "write"),
+    ("mma.sync", "math"),
+    ("fma", "math"),
+    ("ld.global", "load"),
+    ("st.global", "store"),
+    ("red.global", "store"),
+    ("atom.global", "store"),
+)
+
+
+def doing(instruction: Instruction) -> Doing | None:
+    return next((does for name, does in OPCODES if instruction.opcode.startswith(name)), None)
+
+
+@dataclass(frozen=True)
+class BlockEvent:
+    """An instruction as some warps ran it together.
+
+    warps: their numbers. open_groups: of a wait, how many groups may stay open.
+    addresses: in shared memory, (threads of the block,), NO_ACCESS for threads that took no part; () where there are
+        none. width: bytes of each.
+    """
+
+    site: int
+    does: Doing
+    warps: tuple[int, ...]
+    addresses: np.ndarray
+    width: int
+    open_groups: int = 0
+
+
+@dataclass
+class BlockTrace:
+    """warps: of the block. shared_bytes: of the block."""
+
+    warps: int
+    shared_bytes: int
+    events: list[BlockEvent] = field(default_factory=list)
+
+    def note(self, site: int, instruction: Instruction, lanes: np.ndarray, log: AccessLog) -> None:
+        """lanes: of the whole batch, that have just run the instruction. log: has their addresses."""
+        does = doing(instruction)
+        first = lanes[: self.warps * WARP]
+        running = first.reshape(-1, WARP).any(1)
+        if does is None or not running.any():
+            return
+        addresses, width = log.latest.get("shared", (np.empty(0, np.int64), 0))
+        if len(addresses):
+            addresses = np.where(first, addresses[: len(first)], NO_ACCESS)
+        still_open = getattr(instruction.operands[0], "text", "0") if does == "wait" and instruction.operands else "0"
+        warps = tuple(int(n) for n in np.flatnonzero(running))
+        self.events.append(BlockEvent(site, does, warps, addresses, width, int(still_open, 0)))

@@ -1,0 +1,24 @@
+"""Everything that looks on while a batch runs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tutorlib.simulate.ptx.access_log import AccessLog
+from tutorlib.simulate.ptx.clocks import WarpClocks
+from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.overlaps import Overlaps
+from tutorlib.simulate.ptx.races import SharedRaces
+from tutorlib.simulate.ptx.undefined import Undefined
+
+
+@dataclass
+class Watch:
+    """overlaps: None where the kernel orders its blocks itself. show: a site's place as "line 12, `…`"."""
+
+    findings: Findings
+    log: AccessLog
+    clocks: WarpClocks
+    races: SharedRaces
+    undefined: Undefined
+    overlaps: Overlaps | None
+    show: Callable[[int], str]
