@@ -231,8 +231,8 @@ show_roles("cooperative", "deferred stores", "ping-pong")
 # In the cartoon ping-pong wins. **Predict** before you read on: what does it cost? One warpgroup alone holds a tile's
 # sums, so a tile cannot be as large.
 #
-# Here is what warps really did: stamps of the SM's clock, written by each role inside the kernel, in three kernels at
-# 4096³ (`tutor sweep hopper_timeline`). What the stamps themselves cost stands beside them.
+# Here is what warps really did: stamps of the SM's clock, written by each role inside the kernel, at 4096³
+# (`tutor sweep hopper_timeline`). What the stamps themselves cost stands beside them.
 
 # %%
 show_figure("hopper_timeline")
@@ -538,7 +538,8 @@ for outlier, (name, block) in product((30.0, 30_000.0), BLOCKS.items()):
 # %% [markdown]
 # Measured at 320×32576×7168, beside cuBLASLt with one scale for each matrix and fast accumulation. **Predict** the
 # price of block scales from the number of instructions above: a step of 128×160×128 keeps the tensor cores busy for 640
-# cycles.
+# cycles. (Where the rows with block scales are missing, the sweep ran out of its seconds: on a GPU
+# `tutor sweep hopper_fp8 --resume` measures what is not in the file yet.)
 
 # %%
 show_sweep("hopper_fp8")
