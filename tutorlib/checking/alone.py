@@ -1,11 +1,14 @@
 """Exercises whose answer is looked at by itself, on any machine, before it becomes part of a kernel."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Verdict, wrong
+from tutorlib.checking.kernel import compiled_not_run
 from tutorlib.checking.rehearsing.plain import Hazard
+from tutorlib.machine import device
+from tutorlib.machine.features import cute_target
 
 
 class NotRehearsed(Exception):
@@ -25,9 +28,12 @@ class AloneExercise(CuteExercise):
             found, unseen = self.examine_alone(answer), ""
         except NotRehearsed as error:
             found, unseen = None, f"; not rehearsed: {error}"
-        verdict = found or super().judge(answer)
-        if unseen and verdict.status == "not_run" and not self.simulated:
-            return replace(verdict, lines=(f"{verdict.lines[0]}{unseen}",))
+        if found:
+            return found
+        verdict = super().judge(answer)
+        why = device.why_not(self.needs)
+        if unseen and why and verdict.points and not self.simulated:  # points that only a rehearsal can give
+            return compiled_not_run(tuple(map(cute_target, self.inspected)), f"{why}{unseen}")
         return verdict
 
     def examine_alone(self, answer: Answer) -> Verdict | None:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from tutorlib.checking.alone import AloneExercise, first_weakness
 from tutorlib.checking.cute import require_jit
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run
 from tutorlib.checking.rehearsing.block import Block
 from tutorlib.checking.rehearsing.roles import LoopRole, one_function, rehearse_roles, specialised
 from tutorlib.machine.features import WGMMA, Feature
@@ -68,6 +68,12 @@ class HopperLoopExercise(AloneExercise):
             for stages in self.stages
             for k_tiles in k_tiles_to_try(stages)
         )
+
+    def unrun(self, why: str) -> Verdict:
+        """A loop in which the rehearsal found nothing has the points for right results: what it orders is a GEMM."""
+        if not self.tiers:
+            return Verdict(self.points)
+        return not_run(f"right, rehearsed; speed not run: {why}", self.correctness_points)
 
     def rehearse(self, roles: Sequence[LoopRole], k_tiles: int, stages: int) -> str:
         return self.find_weakness(rehearse_roles(roles, k_tiles, stages))

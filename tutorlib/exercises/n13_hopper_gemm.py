@@ -92,17 +92,21 @@ class RingLayoutExercise(FirstPartExercise):
     def judge(self, answer: Answer) -> Verdict:
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
-        for k in (64, 32, 16):
+        for k, (rows, stages) in product((64, 32, 16), RINGS):
             try:
-                broken = find_misplaced(answer, ROWS, k, RING)
+                broken = find_misplaced(answer, rows, k, stages)
             except CompileFailed as error:
-                return wrong(f"CuTe refuses ring_layout({ROWS}, {k}, {RING}).", str(error))
+                return wrong(f"CuTe refuses ring_layout({rows}, {k}, {stages}).", str(error))
             if broken:
-                return wrong(f"ring_layout({ROWS}, {k}, {RING}): {broken}")
+                return wrong(f"ring_layout({rows}, {k}, {stages}): {broken}")
         return super().judge(answer)
 
+    def unrun(self, why: str) -> Verdict:
+        """Every 16 bytes are where TMA and WGMMA want them: more a GPU could not tell."""
+        return Verdict(self.points)
 
-ROWS, RING = 32, 3
+
+RINGS = ((32, 3), (128, 4))  # rows, stages
 
 
 def find_misplaced(answer: Answer, rows: int, k: int, stages: int) -> str:
