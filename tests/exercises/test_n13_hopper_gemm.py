@@ -12,11 +12,12 @@ from tensor_layouts.atoms_nv import SM90_64x256x16_F32BF16BF16_SS as MMA
 
 from tests.wrong.n13_hopper_gemm import WRONG_ON_GPU
 from tests.wrong.table import by_name
+from tutorlib.checking.first_parts import place_by_tma
 from tutorlib.checking.running import find_fault
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.exercises import find
-from tutorlib.exercises.n13_hopper_gemm import holder, place_by_tma, ring, tma_bytes
+from tutorlib.exercises.n13_hopper_gemm import holder, ring, tma_bytes
 from tutorlib.kernels.hopper.first import Parts, make_first_gemm
 from tutorlib.kernels.hopper.first_parts import boxes, fill_stage, main_loop, ring_layout, store_by_tma, wgmma_fragments
 from tutorlib.kernels.hopper.first_share import Steps, Sums
