@@ -19,7 +19,10 @@ from tutorlib.simulate.ptx.languages.cute import simulate_call
 from tutorlib.simulate.ptx.languages.cute_lines import compile_for
 from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
 
-pytestmark = pytest.mark.samples(nvidia_example.CHECKOUT)
+pytestmark = [
+    pytest.mark.samples(nvidia_example.CHECKOUT),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # of the DSL's older names, which they use
+]
 
 KERNELS = EXAMPLES / "ampere/kernel"
 STREAM = driver.CUstream(0)

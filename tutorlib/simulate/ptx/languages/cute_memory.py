@@ -16,9 +16,7 @@ get_pointer.restype, get_pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, 
 
 @dataclass(frozen=True)
 class OnDevice:
-    """A torch tensor that tells from_dlpack that it lies on a GPU; what from_dlpack makes of it is for the host function
-    alone.
-    """
+    """A torch tensor that tells from_dlpack that it lies on a GPU."""
 
     tensor: "Tensor"
 
