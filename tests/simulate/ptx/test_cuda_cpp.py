@@ -184,3 +184,51 @@ def test_histogram_launched_without_its_shared_memory():
     assert {f.kind for f in report.findings} == {"outside"}
     assert "writes byte 0 of shared memory, of which the block has 0" in report.findings[0].message
     assert report.findings[0].place.text == "mine[bin] = 0;"
+
+
+# nvcuda::wmma, the tensor cores of CUDA C++ --------------------------------------------------------------------------
+
+SMALL = {"M": 16, "N": 16, "K": 16, "INPUT": "half", "OUTPUT": "float", "A_MAJOR": "row_major", "B_MAJOR": "row_major"}
+TORCH = {"half": torch.half, "__nv_bfloat16": torch.bfloat16, "signed char": torch.int8, "float": torch.float,
+         "int": torch.int32}  # fmt: skip
+
+
+def matmul_wmma(*edits, **chosen):
+    given = SMALL | chosen
+    defines = [(f"#define {name} {SMALL[name]}\n", f"#define {name} {value}\n") for name, value in chosen.items()]
+    rows, columns, inner = 2 * given["M"], 3 * given["N"], 4 * given["K"]
+    a, b = (random(*shape).mul(4).round() for shape in ((rows, inner), (inner, columns)))  # sums are exact
+    c = torch.full((rows, columns), 7, dtype=TORCH[given["OUTPUT"]])
+    as_stored = {
+        name: (x if given[f"{name.upper()}_MAJOR"] == "row_major" else x.T).to(TORCH[given["INPUT"]]).contiguous()
+        for name, x in (("a", a), ("b", b))
+    }
+    arguments = {"c": c, **as_stored, "rows": rows, "columns": columns, "inner": inner}
+    report = simulate_cuda(source("matmul_wmma", *defines, *edits), (2, 1), (64, 2), arguments)
+    return c.float(), 2 * a @ b, report
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {},
+        {"A_MAJOR": "col_major", "B_MAJOR": "col_major"},
+        {"M": 32, "N": 8},
+        {"M": 8, "N": 32, "INPUT": "__nv_bfloat16", "B_MAJOR": "col_major"},
+        {"INPUT": "__nv_bfloat16"},
+        {"OUTPUT": "half"},
+        {"INPUT": "signed char", "OUTPUT": "int"},
+    ],
+    ids=str,
+)
+def test_wmma(chosen):
+    c, want, report = matmul_wmma(**chosen)
+    assert torch.equal(c, want)
+    assert not report.findings
+
+
+def test_wmma_past_the_end():
+    report = matmul_wmma(("row >= rows || column >= columns", "row >= rows || column > columns"))[2]
+    assert {f.kind for f in report.findings} == {"outside", "overlap"}
+    outside = next(f for f in report.findings if f.kind == "outside")
+    assert outside.place.text.startswith("wmma::load_matrix_sync(b_part")
