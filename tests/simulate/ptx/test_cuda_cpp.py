@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tutorlib.simulate.ptx import NotSimulated
 from tutorlib.simulate.ptx.languages.cpp import simulate_cuda
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -212,10 +213,9 @@ def matmul_wmma(*edits, **chosen):
     "chosen",
     [
         {},
-        {"A_MAJOR": "col_major", "B_MAJOR": "col_major"},
+        {"A_MAJOR": "col_major", "B_MAJOR": "col_major", "INPUT": "__nv_bfloat16"},
         {"M": 32, "N": 8},
         {"M": 8, "N": 32, "INPUT": "__nv_bfloat16", "B_MAJOR": "col_major"},
-        {"INPUT": "__nv_bfloat16"},
         {"OUTPUT": "half"},
         {"INPUT": "signed char", "OUTPUT": "int"},
     ],
@@ -232,3 +232,43 @@ def test_wmma_past_the_end():
     assert {f.kind for f in report.findings} == {"outside", "overlap"}
     outside = next(f for f in report.findings if f.kind == "outside")
     assert outside.place.text.startswith("wmma::load_matrix_sync(b_part")
+
+
+# half2, whose functions are PTX in NVIDIA's header -------------------------------------------------------------------
+
+
+def sigmoid(*edits):
+    x = random(301)[:300].half()
+    want = torch.sigmoid(x.double())
+    return x, want, simulate_cuda(source("sigmoid_half2", *edits), (3,), (64,), {"x": x, "n": len(x)})
+
+
+def test_half2():
+    x, want, report = sigmoid()
+    torch.testing.assert_close(x.double(), want, rtol=2**-8, atol=0)  # four roundings to fp16
+    assert not report.findings
+
+
+def test_half2_one_pair_too_many():
+    found = only(sigmoid(("2 * i < n", "2 * i <= n"))[2])
+    assert found.kind == "outside"
+    assert "loads x[300], which lies outside x of shape (300,)" in found.message
+    assert found.place.text == "x[i] = h2rcp(__hadd2(one, h2exp(__hneg2(x[i]))));"
+
+
+# What stops others --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.xfail(raises=NotSimulated, strict=True, reason="mbarrier.init, which is what cuda::barrier is")
+def test_a_barrier_in_shared_memory():
+    x = random(128)
+    want = x.view(2, 64).flip(1).reshape(-1)
+    simulate_cuda(source("reverse_barrier"), (2,), (64,), {"x": x})
+    assert torch.equal(x, want)
+
+
+@pytest.mark.xfail(raises=NotSimulated, strict=True, reason="a call of a function of the kernel's own: call")
+def test_a_function_that_is_not_inlined():
+    x = torch.zeros(10, dtype=torch.int32)
+    simulate_cuda(source("fibonacci"), (1,), (10,), {"x": x})
+    assert x.tolist() == [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]

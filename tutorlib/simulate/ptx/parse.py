@@ -204,8 +204,8 @@ class Body:
             self.instructions.append(self.instruction(text, line, location))
 
     def declare_registers(self, text: str) -> None:
-        """ ".reg .b32 %r<9>" or ".reg .pred P1, P2"."""
-        _, kind, names = text.split(maxsplit=2)
+        """ ".reg .b32 %r<9>" or ".reg.pred P1, P2"."""
+        kind, names = text.removeprefix(".reg").split(maxsplit=1)
         for name in names.split(","):
             prefix, _, many = name.strip().partition("<")
             self.registers[prefix if many else self.declare(prefix)] = kind.lstrip(".")
