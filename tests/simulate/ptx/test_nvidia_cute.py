@@ -1,10 +1,13 @@
-"""NVIDIA's public CuTe examples for Ampere, on the simulator, at ragged sizes: all five equal torch.
+"""NVIDIA's public CuTe examples for Ampere, on the simulator, at ragged sizes: all six equal torch.
 
 They take the tensors that their own `run` makes for them, but for the GPU.
 """
 
 import operator
+import os
+import re
 from functools import partial
+from pathlib import Path
 
 import cuda.bindings.driver as driver
 import cutlass
@@ -13,7 +16,7 @@ import torch
 from cutlass.cute.runtime import from_dlpack
 
 from tutorlib.kernels import nvidia_example
-from tutorlib.kernels.nvidia_example import EXAMPLES, HOPPER, example
+from tutorlib.kernels.nvidia_example import EXAMPLES, HOPPER, example, module_of
 from tutorlib.simulate.ptx import NotSimulated
 from tutorlib.simulate.ptx.languages.cute import simulate_call
 from tutorlib.simulate.ptx.languages.cute_lines import compile_for
@@ -119,20 +122,24 @@ def test_elementwise_apply_has_no_predicate():
 
 # GEMMs --------------------------------------------------------------------------------------------------------------
 
+SGEMM = KERNELS / "dense_gemm/sgemm.py"
+FLASH_ATTENTION = KERNELS / "attention/flash_attention_v2.py"
+TENSOROP_GEMM = nvidia_example.AMPERE
 
-def test_sgemm():
+
+def sgemm(module):
+    """c, what it should be, and the report; so do the next two."""
     m, n, k = 200, 136, 44
     a, b, c = random(m, k), random(n, k), unwritten(m, n)
     report = simulated(
-        example(KERNELS / "dense_gemm/sgemm.py").SGemm(),
+        module.SGemm(),
         {"a": a, "b": b, "c": c},
         lambda views: [static(views[0]), dynamic(views[1], divisibility=k), dynamic(views[2], divisibility=n)],
     )
-    torch.testing.assert_close(c, a @ b.T, rtol=1e-5, atol=1e-4)
-    assert not report.findings
+    return c, a @ b.T, report
 
 
-def tensorop_gemm(dtype, k):
+def tensorop_gemm(module, dtype=torch.bfloat16, k=88):
     m, n = 200, 136
     a, b = (random(rows, k, 1, dtype=dtype) for rows in (m, n))
     c = unwritten(m, n, 1, dtype=torch.bfloat16)
@@ -146,41 +153,51 @@ def tensorop_gemm(dtype, k):
         return [*tensors, STREAM]
 
     report = simulated(
-        example(nvidia_example.AMPERE).TensorOpGemm(kind[dtype], BF16, FP32, (2, 2, 1)),
+        module.TensorOpGemm(kind[dtype], BF16, FP32, (2, 2, 1)),
         {"a": a, "b": b, "c": c},
         arguments,
         arch="sm_80" if dtype.itemsize == 2 else "sm_89",
     )
-    torch.testing.assert_close(c[..., 0].float(), a[..., 0].float() @ b[..., 0].float().T, rtol=2**-7, atol=1e-3)
+    return c[..., 0].float(), a[..., 0].float() @ b[..., 0].float().T, report
+
+
+def test_sgemm():
+    c, want, report = sgemm(example(SGEMM))
+    torch.testing.assert_close(c, want, rtol=1e-5, atol=1e-4)
     assert not report.findings
 
 
-@pytest.mark.parametrize("k", [88, 256])
-def test_tensorop_gemm(k):
-    tensorop_gemm(torch.bfloat16, k)
-
-
-@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
-def test_tensorop_gemm_of_eight_bits(dtype):
-    tensorop_gemm(dtype, 96)
+@pytest.mark.parametrize(
+    ("dtype", "k"),
+    [(torch.bfloat16, 88), (torch.bfloat16, 256), (torch.float8_e4m3fn, 96), (torch.float8_e5m2, 96)],
+    ids=str,
+)
+def test_tensorop_gemm(dtype, k):
+    c, want, report = tensorop_gemm(example(TENSOROP_GEMM), dtype, k)
+    torch.testing.assert_close(c, want, rtol=2**-7, atol=1e-3)
+    assert not report.findings
 
 
 # attention ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("keys", "causal"), [(150, False), (200, True)])
-def test_flash_attention_v2(keys, causal):
+def flash_attention(module, keys=150, causal=False):
     batch, queries, heads, dim, scale = 1, 200, 2, 64, 0.5
     q, k, v = (random(batch, length, heads, dim, dtype=torch.bfloat16) for length in (queries, keys, keys))
     o = unwritten(batch, queries, heads, dim, dtype=torch.bfloat16)
     report = simulated(
-        example(KERNELS / "attention/flash_attention_v2.py").FlashAttentionForwardAmpere(dim, 64, 64, 128, causal),
+        module.FlashAttentionForwardAmpere(dim, 64, 64, 128, causal),
         {"q": q, "k": k, "v": v, "o": o},
         lambda views: [*(dynamic(x) for x in views), scale, STREAM],
     )
     attention = torch.nn.functional.scaled_dot_product_attention
-    want = attention(*map(heads_first, (q, k, v)), scale=scale, is_causal=causal)
-    torch.testing.assert_close(heads_first(o), want, rtol=2e-2, atol=2e-2)  # P is rounded to bf16 before P·V
+    return heads_first(o), attention(*map(heads_first, (q, k, v)), scale=scale, is_causal=causal), report
+
+
+@pytest.mark.parametrize(("keys", "causal"), [(150, False), (200, True)])
+def test_flash_attention_v2(keys, causal):
+    o, want, report = flash_attention(example(FLASH_ATTENTION), keys, causal)
+    torch.testing.assert_close(o, want, rtol=2e-2, atol=2e-2)  # P is rounded to bf16 before P·V
     assert not report.findings
 
 
@@ -209,6 +226,37 @@ def test_hstu_attention(fast_sigmoid, causal):
     bound = 4 * (attention(torch.bfloat16) - exact).abs().max()
     assert (heads_first(o) - exact).abs().max() <= bound
     assert not report.findings
+
+
+# each barrier, wait and commit left out ---------------------------------------------------------------------------
+
+ORDERS = re.compile(r"(?m)^( *)(\S*(?:sync_threads|arrive_and_wait|cp_async_wait_group|cp_async_commit_group)\(.*\))$")
+HARMLESS = {  # by their number in the file
+    SGEMM: {7, 8},  # nothing uses shared memory after these
+    TENSOROP_GEMM: {
+        0,  # each thread clears what it then copies to itself
+        8,  # what is left are empty groups
+    },
+    FLASH_ATTENTION: set(),
+}
+
+
+@pytest.mark.parametrize("run", [sgemm, tensorop_gemm, flash_attention])
+def test_what_the_examples_lose_without_their_synchronisation(run, tmp_path):
+    file = {sgemm: SGEMM, tensorop_gemm: TENSOROP_GEMM, flash_attention: FLASH_ATTENTION}[run]
+    text = (Path(os.environ[nvidia_example.CHECKOUT]) / file).read_text(encoding="utf-8")
+    calls, unnoticed = list(ORDERS.finditer(text)), set()
+    for number, call in enumerate(calls):
+        without = tmp_path / f"without_{number}.py"  # the DSL reads a kernel's source from its file
+        without.write_text(text[: call.start(2)] + "pass" + text[call.end() :], encoding="utf-8")
+        got, want, report = run(module_of(without))
+        kinds = {finding.kind for finding in report.findings}
+        assert kinds <= ({"unwaited"} if "cp_async" in call[2] else {"race"})
+        if not kinds:
+            unnoticed.add(number)
+            torch.testing.assert_close(got, want, rtol=2e-2, atol=2e-2)
+    assert len(calls) >= 8
+    assert unnoticed == HARMLESS[file]
 
 
 # Hopper -------------------------------------------------------------------------------------------------------------
