@@ -39,7 +39,12 @@ def example(file: Path) -> ModuleType:
     """One of NVIDIA's files as a module. Raises NoExample."""
     if not is_here():
         raise NoExample(f"git clone --depth 1 https://github.com/NVIDIA/cutlass, and set {CHECKOUT} to its path")
-    loader = SourceFileLoader(file.stem, str(Path(os.environ[CHECKOUT]) / file))
+    return module_of(Path(os.environ[CHECKOUT]) / file)
+
+
+def module_of(path: Path) -> ModuleType:
+    """A file as a module, which need not lie where Python looks for one."""
+    loader = SourceFileLoader(path.stem, str(path))
     module = ModuleType(loader.name)
     loader.exec_module(module)
     return module

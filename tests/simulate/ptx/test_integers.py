@@ -151,6 +151,18 @@ def test_counting_bits(a, signed):
     check("bfind.s32", [("s32", signed)], "u32", lambda x: ((~x if x < 0 else x).bit_length() - 1) % 2**32)
 
 
+PLACES = st.lists(st.integers(0, 40), min_size=32, max_size=32).map(lambda values: np.array(values, np.uint32))
+
+
+@given(PLACES, PLACES)
+def test_masks(start, length):
+    def ones(start, length):
+        return sum(1 << i for i in range(32) if start <= i < start + length)
+
+    check("bmsk.clamp.b32", [("u32", start), ("u32", length)], "u32", ones)
+    check("bmsk.wrap.b32", [("u32", start), ("u32", length)], "u32", lambda s, n: ones(s % 32, n % 32))
+
+
 @given(numbers("u32"), numbers("u32"), numbers("u32"))
 def test_bytes_are_permuted_as_the_selector_says(a, b, selector):
     def permute(x, y, s):

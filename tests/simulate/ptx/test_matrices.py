@@ -105,10 +105,17 @@ SHAPES = {
     "m16n8k8.row.col.f32.tf32.tf32.f32": ((16, 8, 8), 32),
     "m16n8k4.row.col.f32.tf32.tf32.f32": ((16, 8, 4), 32),
     "m16n8k32.row.col.s32.s8.s8.s32": ((16, 8, 32), 8),
+    "m16n8k32.row.col.f32.e4m3.e4m3.f32": ((16, 8, 32), 8),
+    "m16n8k32.row.col.f32.e5m2.e5m2.f32": ((16, 8, 32), 8),
 }
 
 
+FP8 = {"e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
+
+
 def encode(values, kind):
+    if kind in FP8:
+        return torch.from_numpy(values.astype(np.float32)).to(FP8[kind]).view(torch.uint8).numpy(), np.uint8
     if kind == "bf16":
         return rounding.to_bf16(values.astype(np.float32)), np.uint16
     if kind == "f16":
@@ -120,6 +127,8 @@ def encode(values, kind):
 
 def decode(values, kind):
     bits, _ = encode(values, kind)
+    if kind in FP8:
+        return torch.from_numpy(bits).view(FP8[kind]).float().numpy()
     if kind == "bf16":
         return rounding.from_bf16(bits)
     return bits.view(np.float16) if kind == "f16" else bits.view(np.float32) if kind == "tf32" else bits.view(np.int8)

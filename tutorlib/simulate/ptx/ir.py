@@ -68,12 +68,11 @@ Operand = Register | Immediate | Symbol | Address | Vector | ResultPair | Not | 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """What .loc says: file number, line, column, and where the function was inlined, if it was."""
+    """What .loc says: file number and line; callers: the same of the calls that were inlined, the innermost first."""
 
     file: int
     line: int
-    column: int
-    inlined_at: tuple[int, int, int] | None = None
+    callers: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

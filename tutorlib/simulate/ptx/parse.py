@@ -139,6 +139,7 @@ class Body:
         self.variables: dict[str, Variable] = {}
         self.scopes: ChainMap[str, str] = ChainMap()  # a name as it is written → as it is unique in the kernel
         self.opened = 0
+        self.calls: dict[tuple[int, ...], tuple[tuple[int, int], ...]] = {}  # file, line, column → what called it
         self.end = self.read(text, start)
 
     def read(self, text: str, at: int) -> int:
@@ -158,11 +159,21 @@ class Body:
                     return at
                 self.scopes = self.scopes.parents
             elif kind == "loc":
-                location = read_location(found["loc"])
+                location = self.location(found["loc"])
             elif kind == "label":
                 self.labels[self.unique(found["label"])] = len(self.instructions)
             elif kind == "text":
                 self.statement(found["text"].strip(), self.line_of(found.start("text")), location)
+
+    def location(self, text: str) -> Location | None:
+        """A call that was itself inlined stands in an earlier .loc, with what called it (PTX ISA, 11.5.3)."""
+        found = LOC.match(text)
+        if found is None:
+            return None
+        file, line, column, *call = (int(n) for n in found.groups() if n)
+        callers = ((call[0], call[1]), *self.calls.get(tuple(call), ())) if call else ()
+        self.calls[file, line, column] = callers
+        return Location(file, line, callers)
 
     def line_of(self, at: int) -> int:
         return bisect_right(self.newlines, at - 1) + 1
@@ -193,8 +204,8 @@ class Body:
             self.instructions.append(self.instruction(text, line, location))
 
     def declare_registers(self, text: str) -> None:
-        """ ".reg .b32 %r<9>" or ".reg .pred P1, P2"."""
-        _, kind, names = text.split(maxsplit=2)
+        """ ".reg .b32 %r<9>" or ".reg.pred P1, P2"."""
+        kind, names = text.removeprefix(".reg").split(maxsplit=1)
         for name in names.split(","):
             prefix, _, many = name.strip().partition("<")
             self.registers[prefix if many else self.declare(prefix)] = kind.lstrip(".")
@@ -237,15 +248,6 @@ class Body:
 
     def kernel(self, name: str, parameters: tuple[Parameter, ...], threads: tuple[int, int, int] | None) -> Kernel:
         return Kernel(name, parameters, tuple(self.instructions), self.labels, self.registers, self.variables, threads)
-
-
-def read_location(text: str) -> Location | None:
-    found = LOC.match(text)
-    if found is None:
-        return None
-    numbers = [int(n) if n else 0 for n in found.groups()]
-    inlined = (numbers[3], numbers[4], numbers[5]) if found[4] else None
-    return Location(numbers[0], numbers[1], numbers[2], inlined)
 
 
 def split(text: str) -> Iterator[str]:

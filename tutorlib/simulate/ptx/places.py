@@ -24,9 +24,10 @@ class Places:
 
 
 def by_loc(module: Module, source: str = "") -> Find:
-    """What .loc says; of a function of a library that was inlined, the line that called it.
+    """What .loc says: the innermost line of the file in which the kernel stands, so that of a library's function which
+    was inlined it is the line that called it.
 
-    source: the text of a file that does not lie on disk.
+    source: the text of that file, where it does not lie on disk.
     """
     text = source.splitlines()
 
@@ -34,11 +35,11 @@ def by_loc(module: Module, source: str = "") -> Find:
         at = instruction.location
         if at is None or at.line == 0:
             return None
-        file, line = at.file, at.line
-        if at.inlined_at is not None:
-            file, line, _ = at.inlined_at
-        name = module.files.get(file, "")
+        frames = ((at.file, at.line), *at.callers)
+        own = frames[-1][0]
+        (_, line), *callers = (frame for frame in frames if frame[0] == own)
+        name = module.files.get(own, "")
         shown = text[line - 1] if line <= len(text) else linecache.getline(name, line)
-        return SourceLine(name, line, shown.strip())
+        return SourceLine(name, line, shown.strip(), tuple((name, line) for _, line in callers))
 
     return find

@@ -154,7 +154,7 @@ def make_watch(
     races = SharedRaces(geometry, copies.shared.size, piece, clocks, copies, findings, places.show)
     overlaps = None
     if not any(orders_blocks(i) for i in instructions):
-        stores = [i for i in instructions if i.parts[0] == "st" and touches(i, "global")]
+        stores = [i for i in instructions if i.opcode.startswith(("st.", "wmma.store")) and touches(i, "global")]
 
         def name(place: int) -> str:
             nearest = arena.nearest(place)
@@ -169,7 +169,7 @@ def touches(instruction: Instruction, space: str) -> bool:
     name, *rest = (part.split("::")[0] for part in instruction.parts)
     if name in ("ldmatrix", "stmatrix"):
         return space == "shared"
-    return name in ("ld", "st", "atom", "red", "cp") and (
+    return (name in ("ld", "st", "atom", "red", "cp") or (name == "wmma" and rest[0] != "mma")) and (
         space in rest or not {"shared", "global", "local", "param"} & set(rest)
     )
 

@@ -22,6 +22,7 @@ OPCODES: tuple[tuple[str, Doing], ...] = (  # how an opcode begins, and what it 
     ("st.shared", "write"),
     ("stmatrix", "write"),
     ("mma.sync", "math"),
+    ("wmma.mma", "math"),
     ("fma", "math"),
     ("ld.global", "load"),
     ("st.global", "store"),

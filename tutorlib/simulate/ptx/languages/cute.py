@@ -1,8 +1,8 @@
 """CuTe host functions, simulated: they take what `measuring.launchers.CuteLauncher` takes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.cute import cute_arguments
 from tutorlib.compiling.spec import TensorSpec
@@ -22,15 +22,25 @@ if TYPE_CHECKING:
 def simulate_host(
     compiled: Traced, tensors: "dict[str, Tensor]", dynamic: bool = False, traced: bool = False
 ) -> list[Report]:
-    """Call a host function on tensors in ordinary memory, by name, and simulate what it launches, in order.
+    """Call a host function on row-major tensors in ordinary memory, by name, and simulate what it launches, in order.
 
     traced: as `simulate`.
     """
+    return simulate_call(compiled, tensors, lambda views: cute_arguments(views, dynamic), traced)
+
+
+def simulate_call(
+    compiled: Traced,
+    tensors: "dict[str, Tensor]",
+    arguments: "Callable[[list[Tensor]], Sequence[Any]]",
+    traced: bool = False,
+) -> list[Report]:
+    """As `simulate_host`, for any arguments, which are made from the copies that the kernels see."""
     module = parse_ptx(compiled.ptx)
     arena = Arena([t.numel() * t.element_size() for t in tensors.values()] + module_sizes(module))
     placed = {name: arena.place(name, tensor) for name, tensor in tensors.items()}
     views = [view(arena, placed[name], tensor) for name, tensor in tensors.items()]
-    launches = record_launches(compiled.function, module, cute_arguments(views, dynamic))
+    launches = record_launches(compiled.function, module, arguments(views))
     find = compiled.stacks.finder(module)
     reports = [
         simulate(

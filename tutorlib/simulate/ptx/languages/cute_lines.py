@@ -60,7 +60,7 @@ class Stacks:
 def frames_of_the_kernel() -> Iterator[Frame]:
     frame = sys._getframe(3)
     package = str(Path(sys.modules["cutlass"].__file__ or "").parent)
-    while frame is not None and frame.f_code is not compile_with_lines.__code__:
+    while frame is not None and frame.f_code is not compile_for.__code__:
         file = frame.f_code.co_filename
         if not file.startswith((package, "<")) and file != __file__:
             yield file, frame.f_lineno
@@ -91,16 +91,19 @@ class Traced:
 
 def compile_with_lines(host: Callable[..., None], specs: Sequence[TensorSpec], arch: str = "sm_80") -> Traced:
     """Compile a @cute.jit host function for tensors of these specs. Raises as compile_cute does."""
+    try:
+        return compile_for(host, [spec.fake() for spec in specs], arch)
+    except Exception:
+        compile_cute(host, specs, arch)  # raises it again, as a sentence
+        raise
+
+
+def compile_for(host: Callable[..., None], arguments: Sequence[Any], arch: str = "sm_80") -> Traced:
+    """Compile a @cute.jit host function, or an object that can be called as one, for such arguments."""
     from cutlass import cute
 
-    fakes, stacks = [spec.fake() for spec in specs], Stacks()
-    with tempfile.TemporaryDirectory() as folder:
+    stacks = Stacks()
+    with tempfile.TemporaryDirectory() as folder, stacks.recorded():
         options = f"--gpu-arch {arch} --keep-ptx --dump-dir {folder} --generate-line-info"
-
-        try:
-            with stacks.recorded():
-                built = cute.compile(host, *fakes, options=options)
-        except Exception:
-            compile_cute(host, specs, arch)  # raises it again, as a sentence
-            raise
+        built = cute.compile(host, *arguments, options=options)
     return Traced(built, built.artifacts.PTX, stacks)

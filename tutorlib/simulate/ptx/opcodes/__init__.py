@@ -15,6 +15,7 @@ from tutorlib.simulate.ptx.opcodes import (
     matrices,
     predicates,
     warp,
+    wmma,
 )
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder
 from tutorlib.simulate.ptx.state import State, Step, Where
@@ -27,6 +28,7 @@ ANY_TYPE: dict[str, Decoder] = {
     **atomics.OPCODES,
     **copies.OPCODES,
     **matrices.OPCODES,
+    **wmma.OPCODES,
     **control.OPCODES,
 }
 FLOATS, INTEGERS = floats.OPCODES, integers.OPCODES

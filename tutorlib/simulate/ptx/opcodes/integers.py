@@ -174,6 +174,21 @@ def insert(instruction: Instruction, site: int, state: State) -> Step:
     return computed(out, compute, a, b, start, length)
 
 
+def mask(instruction: Instruction, site: int, state: State) -> Step:
+    """bmsk: `length` ones from bit `start` on. Both are clamped to 32, or taken modulo 32."""
+    out = state.target(instruction.operands[0], "b32", instruction)
+    start, length = sources(instruction, state, "u32", instruction.operands[1:])
+
+    def compute(start: np.ndarray, length: np.ndarray) -> np.ndarray:
+        if "wrap" in instruction.parts:
+            start, length = start & np.uint32(31), length & np.uint32(31)
+        length = np.minimum(length, 32).astype(np.uint64)
+        ones = (np.uint64(1) << length) - np.uint64(1)
+        return ones << np.minimum(start, 32).astype(np.uint64) & np.uint64(2**32 - 1)
+
+    return computed(out, compute, start, length)
+
+
 def highest_bit(a: np.ndarray) -> np.ndarray:
     """The place of the highest set bit; -1 where there is none."""
     place = np.full(a.shape, -1, np.int64)
@@ -376,6 +391,7 @@ OPCODES: dict[str, Decoder] = {
     "shf": funnel,
     "bfe": extract,
     "bfi": insert,
+    "bmsk": mask,
     "bfind": find_highest,
     "brev": each(reversed_bits),
     "clz": count_step(leading_zeros),

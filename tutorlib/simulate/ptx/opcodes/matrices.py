@@ -1,5 +1,6 @@
 """Whole-warp matrix instructions: ldmatrix, stmatrix, movmatrix and mma.sync (PTX ISA, 9.7.14.5)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -9,6 +10,7 @@ from tutorlib.simulate.ptx import rounding
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Operand, Vector
+from tutorlib.simulate.ptx.opcodes.conversions import fp8_values
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import address_of
 from tutorlib.simulate.ptx.ports import SharedPort
@@ -156,7 +158,7 @@ def fragment(which: str, m: int, n: int, k: int, element: int) -> Fragment:
     order[row, column] = lane * per_lane + place
     if which == "B":
         order = order.T.copy()
-    return Fragment(*order.shape, per_lane * element // 32 or 1, element, order.reshape(-1))
+    return Fragment(*order.shape, per_lane * element // max(element, 32), element, order.reshape(-1))
 
 
 DECODE = {  # registers' bits → numbers that a float64 holds exactly
@@ -165,6 +167,8 @@ DECODE = {  # registers' bits → numbers that a float64 holds exactly
     "tf32": lambda bits: rounding.from_tf32(bits.view(np.uint32)).astype(np.float64),
     "f32": lambda bits: bits.view(np.float32).astype(np.float64),
     "f64": lambda bits: bits.view(np.float64),
+    "e4m3": lambda bits: fp8_values("e4m3")[bits.view(np.uint8)].astype(np.float64),
+    "e5m2": lambda bits: fp8_values("e5m2")[bits.view(np.uint8)].astype(np.float64),
     "s8": lambda bits: bits.view(np.int8).astype(np.float64),
     "u8": lambda bits: bits.view(np.uint8).astype(np.float64),
     "s32": lambda bits: bits.view(np.int32).astype(np.float64),
@@ -172,24 +176,31 @@ DECODE = {  # registers' bits → numbers that a float64 holds exactly
 
 
 def multiply(instruction: Instruction, site: int, state: State) -> Step:
-    """mma.sync.aligned.mMnNkK.row.col.d.a.b.c: D = A·B + C.
-
-    Products and their sum are exact here, and rounded once; tensor cores cut off bits between the steps of a sum.
-    """
+    """mma.sync.aligned.mMnNkK.row.col.d.a.b.c"""
     parts = instruction.parts
     shape = next((part for part in parts if part[0] == "m" and part[1:2].isdigit()), "m0n0k0")
     kinds = parts[-4:]
     if parts[3:6] != (shape, "row", "col") or not set(kinds) <= set(DECODE) or shape not in SHAPES:
         raise NotSimulated(str(instruction), instruction.line)
+    return product(SHAPES[shape], kinds, instruction, site, state)
+
+
+def product(
+    shape: tuple[int, int, int], kinds: Sequence[str], instruction: Instruction, site: int, state: State
+) -> Step:
+    """D = A·B + C of types (d, a, b, c).
+
+    Products and their sum are exact here, and rounded once; tensor cores cut off bits between the steps of a sum.
+    """
     d_kind, a_kind, b_kind, c_kind = kinds
-    m, n, k = SHAPES[shape]
+    m, n, k = shape
     pieces = [fragment("A", m, n, k, bits_of(a_kind)), fragment("B", m, n, k, bits_of(b_kind)),
               fragment("C", m, n, k, bits_of(c_kind))]  # fmt: skip
     to = fragment("C", m, n, k, bits_of(d_kind))
     inverse = np.argsort(to.order)
     given = [
-        operand_words(operand, kind, instruction, state)
-        for operand, kind in zip(instruction.operands[1:], kinds[1:], strict=True)
+        operand_words(operand, kind, instruction, state)[: piece.registers]  # wmma's may hold the same more than once
+        for operand, kind, piece in zip(instruction.operands[1:], kinds[1:], pieces, strict=True)
     ]
     outs = registers(instruction.operands[0], f"b{max(bits_of(d_kind), 32)}", instruction, state)
     d_type = np.dtype(numpy_type(d_kind))
