@@ -15,7 +15,7 @@ from tutorlib.measuring.launchers import CuteLauncher
 BYTES = 2  # of a bf16
 VECTOR = 8  # elements of 16 bytes, which a swizzle keeps together
 
-Part = Literal["ring_layout", "boxes", "fragments", "epilogue"]
+FirstPart = Literal["ring_layout", "boxes", "fragments", "epilogue"]
 
 
 class BadPart(Exception):
@@ -27,7 +27,7 @@ class FirstPartExercise(CuteExercise):
     """An exercise whose answer takes the place of one part in the GEMM of `kernels.hopper.first`."""
 
     needs: Feature = WGMMA
-    part: Part
+    part: FirstPart
     jit: bool = False  # whether the part is a @cute.jit function
 
     def accept(self, answer: Answer) -> CuteLauncher:
@@ -78,7 +78,7 @@ def first_cause(error: BaseException | None, kind: type[Exception]) -> BaseExcep
 class RingLayoutExercise(FirstPartExercise):
     """A layout (rows, K, stages): looked at as CuTe makes it, byte by byte, then used in the kernel."""
 
-    part: Part = "ring_layout"
+    part: FirstPart = "ring_layout"
 
     def judge(self, answer: Answer) -> Verdict:
         if not callable(answer):
@@ -162,7 +162,7 @@ def several(got: Any, number: int) -> bool:
 class BoxesExercise(FirstPartExercise):
     """(box, stages) of shared memory and (box, K tiles) of the matrix."""
 
-    part: Part = "boxes"
+    part: FirstPart = "boxes"
 
     def find_flaw(self, got: Any, *args: Any) -> str:
         from cutlass import cute
@@ -188,7 +188,7 @@ SUMS = 128  # of a thread: 64 × 256 among 128 of them
 class FragmentsExercise(FirstPartExercise):
     """Descriptors of both operands, and registers for the sums."""
 
-    part: Part = "fragments"
+    part: FirstPart = "fragments"
 
     def find_flaw(self, got: Any, *args: Any) -> str:
         from cutlass import Float32, cute
@@ -211,7 +211,7 @@ class FragmentsExercise(FirstPartExercise):
 class EpilogueExercise(FirstPartExercise):
     """Registers → stmatrix → TMA: what must stand between them is looked for in the compiled text."""
 
-    part: Part = "epilogue"
+    part: FirstPart = "epilogue"
     jit: bool = True
 
     def examine_ptx(self, ptx: str) -> Verdict | None:
