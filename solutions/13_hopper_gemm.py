@@ -529,6 +529,9 @@ print(story(compiled.ptx, HOPPER_OPCODES))
 # notice nothing: a group is still under way. Compare the story with notebook 12's.
 #
 # ## Measured
+#
+# The table has what the solutions reached, the picture every size that its sweep has timed. Where this notebook's rung
+# is missing there, `tutor sweep gemm_rungs --resume` on a Hopper GPU and `tutor plots gemm_ladder` add it.
 
 # %%
 show_ladder("09", "12", "13")

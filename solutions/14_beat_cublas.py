@@ -718,6 +718,8 @@ show_figure("gemm_any")
 
 # %% [markdown]
 # ## The ladder, to its end
+#
+# (The picture has the rungs that its sweep has timed; `tutor sweep gemm_rungs --resume` adds the others.)
 
 # %%
 show_ladder("13", "14")
