@@ -13,9 +13,9 @@ from cutlass import cute
 from cutlass.cute.nvgpu import warp
 from cutlass.memory import SmemAllocator
 
-from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.config import VECTOR, GemmConfig
 from tutorlib.kernels.ampere.epilogues import store
-from tutorlib.kernels.ampere.layouts import VECTOR, permuted, smem_layout
+from tutorlib.kernels.ampere.layouts import permuted, smem_layout, with_rest
 from tutorlib.kernels.ampere.thread_share import GlobalToShared, Steps, Sums, make_copy_g2s, make_mma
 from tutorlib.models.l2 import raster
 
@@ -67,7 +67,7 @@ def gemm_kernel(
     math = tiled_mma.get_slice(thread)
     tCrA = tiled_mma.make_fragment_A(math.partition_A(sA)[None, None, None, 0])  # (8, M atoms, k_blocks)
     tCrB = tiled_mma.make_fragment_B(math.partition_B(sB)[None, None, None, 0])  # (4, N atoms, k_blocks)
-    tCgC = math.partition_C(permuted(gC, 1, config))
+    tCgC = with_rest(math.partition_C(permuted(gC, 1, config)))
     tCrC = tiled_mma.make_fragment_C(tCgC)
     tCrC.fill(0.0)
 
@@ -91,7 +91,7 @@ def gemm_kernel(
         tCrC=tCrC,
     )
     main_loop(steps)
-    coordinates = math.partition_C(permuted(cC, 1, config))
+    coordinates = with_rest(math.partition_C(permuted(cC, 1, config)))
     epilogue(Sums(tCrC, tCgC, coordinates, gC, mC.shape, config, math))
 
 
