@@ -1,4 +1,4 @@
-"""A configuration that is accepted works: it compiles, and what it computes is right; the others are refused in words."""
+"""A configuration that is accepted works: it compiles and is right; all others are refused in words."""
 
 from collections.abc import Iterator
 from itertools import product

@@ -38,6 +38,6 @@ def with_rest(share: cute.Tensor) -> cute.Tensor:
 
     CuTe merges a mode of 1 into its neighbour, and what is written for the general shape would not fit.
     """
-    if isinstance(share.shape[2], tuple):
+    if cute.rank(share, mode=[2]) > 1:
         return share
     return cute.group_modes(cute.append_ones(share, up_to_rank=4), 2, 4)
