@@ -209,6 +209,7 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.8,),
         stages=(1,),
+        barriers=2,
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         hints=(
             "Notebook 05: issue, commit, wait, barrier. Then the four K blocks: fetch, multiply.",
