@@ -44,7 +44,8 @@ class AloneExercise(CuteExercise):
     def examine_alone(self, answer: Answer) -> Verdict | None:
         """What is wrong with the answer before it is put into a kernel; None for nothing.
 
-        With points where the answer is right and not good enough, if its kernel is right, too. Raises WrongKind, NotRehearsed, and the placeholder's NotImplementedError.
+        With points where the answer is right and not good enough, if its kernel is right, too.
+        Raises WrongKind, NotRehearsed, and the placeholder's NotImplementedError.
         """
 
 

@@ -85,8 +85,8 @@ class LoopExercise(PartExercise):
         stage = rehearse(answer, k_tiles, K_BLOCKS, stages)
         if stage.unrolled > stages + 1:
             raise Hazard(
-                f"{stage.unrolled} K tiles are multiplied in one range_constexpr, a loop that the compiler unrolls. With "
-                "K = 4096 that is 64 times the code, and minutes of compiling. Loops over K tiles are plain range."
+                f"{stage.unrolled} K tiles are multiplied in one range_constexpr, a loop that the compiler unrolls. "
+                "With K = 4096 that is 64 times the code, and minutes of compiling. Loops over K tiles are plain range."
             )
         return self.find_weakness(stage)
 
