@@ -12,8 +12,8 @@ import cutlass
 from cutlass import cute
 from cutlass.memory import SmemAllocator
 
-from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.layouts import VECTOR
+from tutorlib.kernels.ampere.config import VECTOR, GemmConfig
+from tutorlib.kernels.ampere.layouts import with_rest
 from tutorlib.kernels.ampere.parts import GemmParts, MainLoop, Order
 from tutorlib.kernels.ampere.thread_share import GlobalToShared, Steps, Sums
 from tutorlib.models.l2 import raster
@@ -59,7 +59,7 @@ def gemm_kernel(
     tiled_mma = parts.mma(config, dtype)
     math = tiled_mma.get_slice(thread)
     a, b = parts.operands(tiled_mma, thread, sA, sB)
-    tCgC = math.partition_C(cute.composition(gC, (None, columns)))
+    tCgC = with_rest(math.partition_C(cute.composition(gC, (None, columns))))
     tCrC = tiled_mma.make_fragment_C(tCgC)
     tCrC.fill(0.0)
     steps = Steps(
@@ -80,7 +80,7 @@ def gemm_kernel(
         tCrC=tCrC,
     )
     parts.main_loop(steps)
-    coordinates = math.partition_C(cute.composition(cC, (None, columns)))
+    coordinates = with_rest(math.partition_C(cute.composition(cC, (None, columns))))
     parts.epilogue(Sums(tCrC, tCgC, coordinates, gC, mC.shape, config, math))
 
 

@@ -7,13 +7,12 @@ import cutlass
 from cutlass import cute
 from cutlass.cute.nvgpu import CopyUniversalOp, cpasync, warp
 
-from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.layouts import VECTOR
+from tutorlib.kernels.ampere.config import LINE, VECTOR, GemmConfig
 
 
 def make_copy_g2s(config: GemmConfig, dtype: type[cutlass.Numeric]) -> cute.TiledCopy:
     """cp.async of 128 bits past the L1 cache; threads lie along the rows of a K tile, then down."""
-    lanes = min(config.tile[2], 64) // VECTOR
+    lanes = min(config.tile[2], LINE) // VECTOR
     atom = cute.make_copy_atom(cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL), dtype, num_bits_per_copy=128)
     threads = cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1))
     return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, VECTOR)))
@@ -47,7 +46,7 @@ class GlobalToShared:
         if self.places is None:
             cute.copy(self.tiled_copy, source, target)
             return
-        _, rows, vectors = target.shape
+        rows, vectors = cute.size(target, mode=[1]), cute.size(target, mode=[2])
         inside, outside = (cute.make_rmem_tensor((1, rows, vectors), cutlass.Boolean) for _ in range(2))
         for m in range(rows):
             for k in range(vectors):
