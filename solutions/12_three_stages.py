@@ -210,7 +210,7 @@ check("12.3", tuned)
 show_ladder("09", "10", "11", "12")
 
 # %%
-show_figure("gemm_ladder")
+show_figure("gemm_ladder_12")
 
 # %% [markdown]
 # Where the third stage brings nothing, that is an answer: more buffers help as long as a buffer's round is the slowest

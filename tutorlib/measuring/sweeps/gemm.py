@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from tutorlib.kernels.ampere.config import BYTES, MOST_SMEM, GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
@@ -46,7 +47,11 @@ def rung_launcher(rung: Rung, problem: Problem) -> Launcher:
 def gemm_rungs() -> Sweep:
     """The ladder over square sizes, and what mma.sync reaches where nothing keeps it waiting."""
     problem = gemm("bf16")
-    return Sweep(problem, rungs(problem), SQUARES, look=lambda: {"mma_sync_tflops": mma_sync_tflops()})
+    return Sweep(problem, rungs(problem), SQUARES, look=find_roof)
+
+
+def find_roof() -> dict[str, Any]:
+    return {"mma_sync_tflops": mma_sync_tflops()}
 
 
 def gemm_nvidia() -> Sweep:
@@ -151,4 +156,4 @@ def gemm_tries() -> Sweep:
         )
         for each in TRIES
     )
-    return Sweep(problem, candidates, SQUARES[:3])
+    return Sweep(problem, candidates, SQUARES[:3], look=find_roof)
