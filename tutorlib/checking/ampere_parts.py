@@ -59,10 +59,6 @@ def places(tv_layout: Any, tile: Place) -> list[list[Place]]:
     return [[(index % tile[0], index // tile[0]) for index in mine] for mine in found]
 
 
-def modes_of(tiler: Any) -> tuple[Any, ...]:
-    return tuple(tiler)
-
-
 # 09.4 -----------------------------------------------------------------------------------------------------------
 
 
@@ -85,7 +81,7 @@ class GlobalCopyExercise(MadeExercise):
             return (
                 f"an instruction of its moves {16 * elements} bits; cp.async past L1 moves 128: num_bits_per_copy=128."
             )
-        tile = tuple(map(cute.size, modes_of(copy.tiler_mn)))
+        tile = tuple(map(cute.size, copy.tiler_mn))  # type: ignore[arg-type]
         held = places(copy.layout_dst_tv_tiled, tile)
         return self.find_bad_tile(tile, held, config) or self.find_bad_access(tile, held, config.tile[2])
 
@@ -158,7 +154,8 @@ class TiledMmaExercise(MadeExercise):
         m, n = config.warps
         tile = tuple(cute.size(mma.get_tile_size(mode)) for mode in range(3))
         if tile != (16 * m, 16 * n, 16):
-            return f"once over it covers {tile}; {m}×{n} warps of 16 rows and twice 8 columns cover {(16 * m, 16 * n, 16)}."
+            wanted = 16 * m, 16 * n, 16
+            return f"once over it covers {tile}; {m}×{n} warps of 16 rows and twice 8 columns cover {wanted}."
         held = places(mma.tv_layout_C_tiled, (tile[0], tile[1]))
         warps = [shape_of(held[first : first + WARP]) for first in range(0, len(held), WARP)]
         parts = [shape_of(share(down, across, n)) for down in range(m) for across in range(n)]

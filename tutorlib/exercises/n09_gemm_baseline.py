@@ -324,7 +324,7 @@ EXERCISES = (
         hints=(
             "A's way: copies = g2s.get_slice(thread); copies.partition_S(gA) in global memory, copies.partition_D(sA) "
             "in shared memory, copies.partition_S(cA) for the coordinates.",
-            "C's: math = tiled_mma.get_slice(thread); tCgC = math.partition_C(gC), and tiled_mma.make_fragment_C(tCgC).",
+            "C's: math = tiled_mma.get_slice(thread), tCgC = math.partition_C(gC), tiled_mma.make_fragment_C(tCgC).",
             "The host: config.grid(*c.shape) has the tiles in M and in N; grid=(their product, 1, 1), "
             "block=(config.threads, 1, 1).",
         ),

@@ -58,28 +58,12 @@ def gemm_kernel(
 
     tiled_mma = parts.mma(config, dtype)
     math = tiled_mma.get_slice(thread)
-    a, b = parts.operands(tiled_mma, thread, sA, sB)
     tCgC = with_rest(math.partition_C(cute.composition(gC, (None, columns))))
     tCrC = tiled_mma.make_fragment_C(tCgC)
     tCrC.fill(0.0)
-    steps = Steps(
-        k_tiles=cute.size(gA, mode=[2]),
-        k_blocks=cute.size(a.tCrX, mode=[2]),
-        stages=config.stages,
-        a=global_to_shared(mA, gA, sA, cA, bM),
-        b=global_to_shared(mB, gB, sB, cB, bN),
-        s2r_a=a.s2r,
-        s2r_b=b.s2r,
-        tXsA=a.tXsX,
-        tXrA=a.tXrX,
-        tXsB=b.tXsX,
-        tXrB=b.tXrX,
-        tiled_mma=tiled_mma,
-        tCrA=a.tCrX,
-        tCrB=b.tCrX,
-        tCrC=tCrC,
-    )
-    parts.main_loop(steps)
+    a, b = global_to_shared(mA, gA, sA, cA, bM), global_to_shared(mB, gB, sB, cB, bN)
+    rA, rB = parts.operands(tiled_mma, thread, sA, sB)
+    parts.main_loop(Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
     coordinates = with_rest(math.partition_C(cute.composition(cC, (None, columns))))
     parts.epilogue(Sums(tCrC, tCgC, coordinates, gC, mC.shape, config, math))
 
