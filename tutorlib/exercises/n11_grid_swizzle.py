@@ -310,7 +310,12 @@ EXERCISES = (
                 two_lists,
                 VISITS,
             ),
-            law("tiles outside of the grid", [(LEAVES, 5, 3), (LEAVES, 3, 7), (BEYOND, 4, 3), (BEYOND, 2, 6)], two_lists, VISITS),
+            law(
+                "tiles outside of the grid",
+                [(LEAVES, 5, 3), (LEAVES, 3, 7), (BEYOND, 4, 3), (BEYOND, 2, 6)],
+                two_lists,
+                VISITS,
+            ),
         ),
         library={"l2.coverage": l2.coverage},
         remedies=(
