@@ -8,10 +8,12 @@ from tutorlib.draw.layouts import show_layout, show_layouts, show_memory
 from tutorlib.draw.roles import show_roles, show_work
 from tutorlib.draw.threads import show_tv
 from tutorlib.draw.timeline import show_timeline
+from tutorlib.draw.warps import show_columns, show_warps
 
 __all__ = [
     "show_banks",
     "show_block_order",
+    "show_columns",
     "show_complement",
     "show_compose",
     "show_divide",
@@ -24,6 +26,7 @@ __all__ = [
     "show_swizzle",
     "show_timeline",
     "show_tv",
+    "show_warps",
     "show_wgmma",
     "show_work",
 ]

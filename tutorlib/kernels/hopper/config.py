@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from tutorlib.kernels.rules import ConfigError as ConfigError
+
 SMEM_PER_SM = 233_472  # bytes
 SMEM_RESERVED = 1_024  # of each block's share, for the system
 TRACE_BYTES = 16  # a count for each role
@@ -16,10 +18,6 @@ MMA_M = 64  # rows of C that one wgmma of a warpgroup computes
 STORE_ROWS = MMA_M // 4  # of which each of its warps has these
 MIN_SHARED_K_TILES = 4  # a smaller part of a tile takes longer to add than to compute
 BYTES = {"bf16": 2, "fp16": 2, "e4m3": 1}
-
-
-class ConfigError(ValueError):
-    """A configuration that cannot be compiled. The message is the rule that it breaks."""
 
 
 @dataclass(frozen=True)
