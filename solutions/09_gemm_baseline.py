@@ -202,7 +202,7 @@ print(config, "threads:", config.threads, "shared memory:", config.smem_bytes, "
 # next eight the row below, and 128 threads 16 rows. The copy is repeated until the tile is done: eight times for 128.
 
 # %%
-show_tv("((8,16),1):((16,1),0)", (16, 8), "16 rows of 64: a cell is a vector of 8 elements")
+show_tv("((8,8),1):((8,1),0)", (8, 8), "the first 8 rows of 64: a cell is a vector of 8 elements")
 
 # %% [markdown]
 # A warp's 32 vectors are then four whole lines of 128 bytes in global memory, and eight threads that follow each other

@@ -130,7 +130,7 @@ def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:
 def compare_tiles(which: str, tiles: list[Any], want: list[Tile]) -> str:
     """How a list of tiles differs from the right one."""
     if missing := [tile for tile in want if tile not in tiles]:
-        return f"its {which} list lacks {missing[0]}" + ((f" and {len(missing) - 1} more" if len(missing) > 1 else ""))
+        return f"its {which} list lacks {missing[0]}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
     if extra := [tile for tile in tiles if tile not in want]:
         return f"{extra[0]} does not belong into its {which} list"
     if len(tiles) > len(want):
