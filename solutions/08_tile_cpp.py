@@ -344,13 +344,11 @@ show_block_order((16, 16), {"a plain 2-D grid": raster, "in strips of 8 rows": g
 ways = {
     "2-D grid": Variant(),
     "strips": Variant(group=8),
-    "strips, 2 blocks per SM": Variant(group=8, hints="occupancy=2"),
+    "strips, 2 blocks per SM": Variant(group=8, occupancy=2),
     "strips, 128×256": Variant(group=8, tile=(128, 256, 64)),
-    "strips, 128×256, 8 warps": Variant(group=8, tile=(128, 256, 64), hints="num_worker_warps_per_cta=8"),
+    "strips, 128×256, 8 warps": Variant(group=8, tile=(128, 256, 64), warps=8),
     "persistent": Variant(group=8, persistent=True),
-    "persistent, 256×256, 2 CTAs": Variant(
-        group=8, persistent=True, tile=(256, 256, 64), hints="num_worker_warps_per_cta=8, num_cta_in_cga=2"
-    ),
+    "persistent, 256×256, 2 CTAs": Variant(group=8, persistent=True, tile=(256, 256, 64), warps=8, ctas=2),
 }
 race(gemm_problem("bf16"), BENCH, {title: (v.source, v.grid) for title, v in ways.items()})
 
