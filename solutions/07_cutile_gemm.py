@@ -38,6 +38,7 @@ from tutorlib.measuring.counters import SM_CLOCK, TENSOR_BUSY, TO_SMS
 from tutorlib.models.l2 import grouped as strips
 from tutorlib.models.l2 import raster, traffic
 from tutorlib.notebook.measured import show_figure, show_ladder, show_sweep
+from tutorlib.notebook.trials import run_host
 
 ZERO = ct.PaddingMode.ZERO
 h200 = hardware_of("NVIDIA H200")
@@ -304,6 +305,27 @@ check("07.4", persistent)
 
 # %% [markdown]
 # **Keep this:** a grid is a number of workers, not a number of jobs.
+#
+# The host has to know how many workers there are. It asks for the number of SMs, starts no more blocks than C has
+# tiles, and with two CTAs for a tile half as many. This is all that stands around the kernel (`tile_gemm.persistent` is
+# the same kernel as yours). The matrices are small here, so that it can be interpreted; look at what is multiplied
+# with what to get the grid.
+
+
+# %%
+def persistent_gemm(a, b, c, tm=128, tn=128, tk=64, group=8, num_ctas=1):
+    sms = torch.cuda.get_device_properties(a.device).multi_processor_count
+    tiles = ct.cdiv(c.shape[0], tm) * ct.cdiv(c.shape[1], tn)
+    blocks = min(sms // num_ctas, tiles)
+    kernel = tile_gemm.persistent.replace_hints(num_ctas=num_ctas)
+    ct.launch(torch.cuda.current_stream(), (blocks,), kernel, (a, b, c, tm, tn, tk, group))
+
+
+place = "cuda" if torch.cuda.is_available() else "cpu"
+a, b = torch.randn(300, 200, device=place).bfloat16(), torch.randn(500, 200, device=place).bfloat16()
+c = torch.empty(300, 500, device=place, dtype=torch.bfloat16)
+run_host(persistent_gemm, a, b, c)
+print("largest error:", (c - a.float() @ b.float().mT).abs().max().item())
 
 # %% [markdown]
 # ## Searching the whole space
@@ -529,6 +551,98 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 # Read down the column *busy*. Tiles of 128×256 are busy, but a sixth of what they do is padding. The slabs whose wgmma
 # wait for each other idle for a good part of the time; with the open zero most of that gap closes. And look at the
 # clock: at its power limit the GPU takes cycles from those who move and multiply most in each.
+
+# %% [markdown]
+# ## Few tiles, long sums: split-K
+#
+# All of this page was about matrices with more tiles than the GPU has SMs. Now let C be small and K long, as in the
+# gradient of a layer's weights. C of 512×512 has 16 tiles of 128×128: 16 SMs work, 116 look on, and each of the 16
+# walks a long way alone. Smaller tiles would share the work out, but load more for each operation.
+#
+# There is a third mode to cut: **K**. A sum may be added up in parts: one block takes the first steps along K, another
+# one the next, and so on, each with an accumulator of its own. Then somebody has to add the parts. There are two ways:
+#
+# - **a second pass**: each block stores its part into memory of its own, and a second kernel adds them. That costs a
+#   launch, and parts · M · N · 4 bytes written and read. The order of the additions is fixed, so the same input gives
+#   the same bits;
+# - **atomic additions** (`ct.atomic_add`) into one fp32 matrix that was zero before. No second kernel, but another pass to
+#   make zeros, one to round to bf16, and the parts come in the order in which blocks end: the last bits differ from
+#   run to run.
+#
+# **Predict**: how many parts are best for 512×512×16384? And for 2048×2048×2048, which has 256 tiles?
+#
+# **Exercise 07.8** (about 9 lines). Write `partial_products(a, b, parts, tm, tn, tk)`. `parts` has the shape (S, M, N) and
+# is fp32; the grid is (tiles of M, tiles of N, S). K has ct.cdiv(K, tk) steps, and S parts share them in runs of equal
+# length: `run = ct.cdiv(steps, S)`. Part s adds up the steps from s·run to (s + 1)·run; a later part may be shorter, or
+# empty, and is zero then.
+
+
+# %%
+@ct.kernel
+def partial_products(a, b, parts, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int]):
+    ### BEGIN SOLUTION (about 9 lines)
+    m, n, part = ct.bid(0), ct.bid(1), ct.bid(2)
+    steps = ct.cdiv(a.shape[1], tk)
+    run = ct.cdiv(steps, parts.shape[0])
+    total = ct.zeros((tm, tn), ct.float32)
+    for k in range(part * run, min(steps, part * run + run)):
+        rows = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
+        columns = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
+        total = ct.mma(rows, ct.transpose(columns), total)
+    ct.store(parts, (part, m, n), ct.reshape(total, (1, tm, tn)))
+    ### END SOLUTION
+
+
+# %%
+check("07.8", partial_products)
+
+# %% [markdown]
+# The second pass is a kernel that you could write since notebook 06. Here it is:
+
+
+# %%
+@ct.kernel
+def add_parts(parts, c, tm: ct.Constant[int], tn: ct.Constant[int]):
+    m, n = ct.bid(0), ct.bid(1)
+    total = ct.zeros((tm, tn), ct.float32)
+    for part in range(parts.shape[0]):
+        total += ct.reshape(ct.load(parts, (part, m, n), (1, tm, tn)), (tm, tn))
+    ct.store(c, (m, n), total.astype(c.dtype))
+
+
+# %% [markdown]
+# **Exercise 07.9** (about 9 lines). Write the host function `split_gemm(a, b, c)`: C = A·Bᵀ for any sizes, in tiles of
+# 128×128 and steps of 64. It picks the number of parts so that every SM has a block where C has too few tiles (and one
+# part where it has enough), makes room for them, and launches both kernels. `persistent_gemm` above shows how to ask
+# for the number of SMs. No part without a step.
+
+
+# %%
+def split_gemm(a, b, c):
+    ### BEGIN SOLUTION (about 9 lines)
+    tm, tn, tk = 128, 128, 64
+    rows, columns, steps = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn), ct.cdiv(a.shape[1], tk)
+    sms = torch.cuda.get_device_properties(a.device).multi_processor_count
+    splits = max(1, min(sms // (rows * columns), steps))
+    parts = torch.empty(splits, *c.shape, device=a.device)
+    stream = torch.cuda.current_stream()
+    ct.launch(stream, (rows, columns, splits), partial_products, (a, b, parts, tm, tn, tk))
+    ct.launch(stream, (rows, columns), add_parts, (parts, c, tm, tn))
+    ### END SOLUTION
+
+
+# %%
+check("07.9", split_gemm)
+
+# %% [markdown]
+# And what is it worth? Both ways, with up to 16 parts, as fractions of cuBLAS's speed, which cuts K too where it thinks
+# it pays (`tutor sweep tile_split_k`):
+
+# %%
+show_sweep("tile_split_k")
+
+# %% [markdown]
+# **Keep this:** parallelism is where you cut. M and N give independent tiles; K gives parts that somebody has to add.
 
 # %% [markdown]
 # ## The ladder, measured

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import is_placeholder
 from tutorlib.compiling.errors import CompileFailed, compile_failure
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.output import Output
@@ -21,19 +20,20 @@ PADDING = (
     "until the load has a padding_mode."
 )
 
-# Takes the problem's tensors, the output last, and options of simulate.cutile.run; launches, gives a report for each.
+# Takes the problem's tensors, the output last, and options of simulate.cutile.run; gives a report for each launch.
 Launches = Callable[..., "Sequence[Report]"]
 
 
 @dataclass(frozen=True)
 class WrongResult:
-    """A wrong result that an answer may have, to be recognised by its values.
+    """A wrong result, to be recognised by its values.
 
-    result: takes the inputs in float64, and gives what a kernel with this mistake computes, exactly.
+    result: takes the inputs in float64; gives what a kernel with this mistake computes, or None where it is no other
+    than the right result.
     """
 
     says: str
-    result: Callable[..., "Tensor"]
+    result: "Callable[..., Tensor | None]"
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,10 @@ class Interpretation:
         return next((f"{sentence(finding)}." for report in self.reports for finding in report.repeats), "")
 
 
-def interpret(problem: Problem, shape: Shape, launches: Launches, mistakes: Sequence[WrongResult] = ()) -> Interpretation:
-    """Identity and ramp, then random inputs; the first fault. A mistake is named where it explains all wrong results.
+def interpret(
+    problem: Problem, shape: Shape, launches: Launches, mistakes: Sequence[WrongResult] = ()
+) -> Interpretation:
+    """Identity and ramp, then random inputs. A mistake is named that explains what is wrong with each of them.
 
     Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError.
     """
@@ -62,53 +64,71 @@ def interpret(problem: Problem, shape: Shape, launches: Launches, mistakes: Sequ
     likely = list(mistakes)
     reports: tuple[Report, ...] = ()
     for inputs in (problem.pattern(shape, "cpu"), problem.random(shape, generator)):
-        once = Once(problem, shape, inputs, launches)
-        wrong, reports = once.judged()
-        if wrong:
-            likely = [mistake for mistake in likely if once.looks_like(mistake)]
+        call = Interpreted(problem, shape, inputs, launches)
+        if wrong := call.fault():
+            likely = [mistake for mistake in likely if call.shows(mistake)]
             first = first or wrong
+        reports = call.reports
     if first and likely:
         first = Wrong(first.what, likely[0].says)
     return Interpretation(first, reports)
 
 
-class Once:
-    """One call on these inputs."""
+class Interpreted:
+    """The launches on these inputs, into an output that is the checker's.
+
+    reports: of the launches so far; seen: the output's values and where there are none, after the first of them.
+    """
 
     def __init__(self, problem: Problem, shape: Shape, inputs: "tuple[Tensor, ...]", launches: Launches) -> None:
-        self.problem, self.shape, self.inputs, self.launches = problem, shape, inputs, launches
+        self.problem, self.inputs, self.launches = problem, inputs, launches
         self.output = Output(problem.output, problem.shape_of(problem.output, shape), "cpu")
         self.expected = problem.expected(inputs, shape)
+        self.reports: tuple[Report, ...] = ()
+        self.seen: tuple[Tensor, Tensor] | None = None
 
-    def judged(self) -> "tuple[Wrong | None, tuple[Report, ...]]":
-        """The result, the inputs and what the interpreter noticed."""
+    def fault(self) -> Wrong | None:
+        """The result, the inputs and what the interpreter noticed, but for elements left unwritten: those show."""
         kept = [x.clone() for x in self.inputs]
         try:
-            reports = self.launch()
-        except (CompileFailed, Wrongly):
+            self.launch()
+        except (CompileFailed, NotImplementedError):
             raise
         except Exception as error:
-            if isinstance(error, NotImplementedError) and (is_placeholder(error) or is_not_simulated(error)):
-                raise
-            return Wrong(f"while it ran: {type(error).__name__}: {error}"), ()
+            return Wrong(f"while it ran: {type(error).__name__}: {error}")
         for op, before, after in zip(self.problem.inputs, kept, self.inputs, strict=True):
             if not before.equal(after):
-                return Wrong(f"the kernel changed its input {op.name}."), reports
-        noticed = [sentence(finding) for report in reports for finding in report.findings if finding.kind != "unwritten"]
-        self.seen = self.output.as_it_is().seen
-        found = find_difference(self.problem.output.name, *self.seen, *self.expected)
+                return Wrong(f"the kernel changed its input {op.name}.")
+        self.seen = self.output.snapshot().seen
+        found = self.difference()
+        findings = (finding for report in self.reports for finding in report.findings)
+        noticed = next((sentence(finding) for finding in findings if finding.kind != "unwritten"), None)
         if found is None:
-            return (Wrong(f"the result is right by luck: {noticed[0]}.") if noticed else None), reports
+            return Wrong(f"the result is right by luck: {noticed}.") if noticed else None
         self.output.poison()
         self.launch(undetermined=lambda dtype: 0)
-        if not find_difference(self.problem.output.name, *self.output.as_it_is().seen, *self.expected):
-            return Wrong(found.what, PADDING), reports
-        return Wrong(found.what, f"Noticed while it ran: {noticed[0]}." if noticed else found.mistake), reports
+        if not self.difference():
+            return Wrong(found.what, PADDING)
+        return Wrong(found.what, f"Noticed while it ran: {noticed}." if noticed else found.mistake)
 
-    def launch(self, **options: Any) -> "tuple[Report, ...]":
+    def launch(self, **options: Any) -> None:
         import cuda.tile as ct
 
         try:
-            return tuple(self.launches(*self.inputs, self.output.tensor, **options))
+            self.reports = tuple(self.launches(*self.inputs, self.output.tensor, **options))
         except ct.TileError as error:
             raise compile_failure(error, error.message.strip()) from error
+
+    def difference(self) -> Wrong | None:
+        return find_difference(self.problem.output.name, *self.output.as_it_is().seen, *self.expected)
+
+    def shows(self, mistake: WrongResult) -> bool:
+        """Whether the first result is what this mistake gives, within the error that is allowed to the right one."""
+        if self.seen is None:
+            return False
+        result = mistake.result(*(x.double() for x in self.inputs))
+        return result is not None and not find_difference("", *self.seen, result, self.expected[1])
+
+
+def sentence(finding: "Finding") -> str:
+    return finding.message + (f" (line {finding.line})" if finding.line else "")

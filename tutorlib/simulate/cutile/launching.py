@@ -51,8 +51,8 @@ def interpreted(undetermined: Callable[[ct.DType], Number] = poison) -> Iterator
     gpu = SimpleNamespace(multi_processor_count=SMS, name="the interpreter", major=9, minor=0)
     with (
         mock.patch.object(ct, "launch", launch),
-        mock.patch.object(torch.cuda, "current_stream", lambda device=None: STREAM),
-        mock.patch.object(torch.cuda, "get_device_properties", lambda device=None: gpu),
+        mock.patch.object(torch.cuda, "current_stream", return_value=STREAM),
+        mock.patch.object(torch.cuda, "get_device_properties", return_value=gpu),
     ):
         yield launched
 
