@@ -565,16 +565,16 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 # - **a second pass**: each block stores its part into memory of its own, and a second kernel adds them. That costs a
 #   launch, and parts · M · N · 4 bytes written and read. The order of the additions is fixed, so the same input gives
 #   the same bits;
-# - **atomic additions** (`ct.atomic_add`) into one fp32 matrix that was zero before. No second kernel, but another pass to
-#   make zeros, one to round to bf16, and the parts come in the order in which blocks end: the last bits differ from
+# - **atomic additions** (`ct.atomic_add`) into one fp32 matrix that was zero before. No second kernel, but another pass
+#   to make zeros, one to round to bf16, and the parts come in the order in which blocks end: the last bits differ from
 #   run to run.
 #
 # **Predict**: how many parts are best for 512×512×16384? And for 2048×2048×2048, which has 256 tiles?
 #
-# **Exercise 07.8** (about 9 lines). Write `partial_products(a, b, parts, tm, tn, tk)`. `parts` has the shape (S, M, N) and
-# is fp32; the grid is (tiles of M, tiles of N, S). K has ct.cdiv(K, tk) steps, and S parts share them in runs of equal
-# length: `run = ct.cdiv(steps, S)`. Part s adds up the steps from s·run to (s + 1)·run; a later part may be shorter, or
-# empty, and is zero then.
+# **Exercise 07.8** (about 9 lines). Write `partial_products(a, b, parts, tm, tn, tk)`. `parts` has the shape (S, M, N)
+# and is fp32; the grid is (tiles of M, tiles of N, S). K has ct.cdiv(K, tk) steps, and S parts share them in runs of
+# equal length: `run = ct.cdiv(steps, S)`. Part s adds up the steps from s·run to (s + 1)·run; a later part may be
+# shorter, or empty, and is zero then.
 
 
 # %%

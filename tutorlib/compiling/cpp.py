@@ -143,7 +143,7 @@ def build(source: str, arch: str) -> tuple[bytes, str]:
 
 
 def failure(output: str, source: str, name: str = FILE) -> CompileFailed:
-    """nvcc's first error with the reader's line. output: all that it printed. name: of the file that holds the source."""
+    """nvcc's first error with the reader's line. output: all that it printed. name: of the source's file."""
     found = re.search(
         r"(?m)^(?P<file>[^\s(:]+)(?:\((?P<line>\d+)\)|:(?P<row>\d+):\d+): (?:fatal )?error:? (?P<text>.*)", output
     )
