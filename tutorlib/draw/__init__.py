@@ -4,6 +4,7 @@ from tutorlib.draw.algebra import show_complement, show_compose, show_divide, sh
 from tutorlib.draw.banks import show_banks, show_swizzle
 from tutorlib.draw.blocks import show_block_order
 from tutorlib.draw.hopper import show_sm, show_wgmma
+from tutorlib.draw.k_loop import show_k_loop
 from tutorlib.draw.layouts import show_layout, show_layouts, show_memory
 from tutorlib.draw.roles import show_roles, show_work
 from tutorlib.draw.threads import show_tv
@@ -17,6 +18,7 @@ __all__ = [
     "show_complement",
     "show_compose",
     "show_divide",
+    "show_k_loop",
     "show_layout",
     "show_layouts",
     "show_memory",
