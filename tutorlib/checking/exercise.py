@@ -74,13 +74,33 @@ def is_placeholder(error: NotImplementedError) -> bool:
     return str(error).startswith("Exercise ")
 
 
+@dataclass(frozen=True)
+class Remedy:
+    """A hint for one kind of failure.
+
+    when: words of the failed check's message, as they stand there, that tell this kind from the others: "deadlock", the
+    name of a case, "does not compile". Several stand in a tuple; one of them is enough.
+    says: what to look at, in a sentence or two.
+    """
+
+    when: str | tuple[str, ...]
+    says: str
+
+    def suits(self, message: str) -> bool:
+        words = (self.when,) if isinstance(self.when, str) else self.when
+        return any(part in message for part in words)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Exercise(ABC):
     """An exercise of the course. Its kinds override `judge`; `grade` is the same for all.
 
     id: "02.3", the third exercise of notebook 02.
     points: whole.
-    hints: from a nudge to nearly the answer.
+    hints: from a nudge to nearly the answer; `hint` shows them one by one, and `check` never does: it could not know
+        whether they are about what went wrong.
+    remedies: hints for kinds of failure, the first that suits is taken. `check` shows it from the second failure on,
+        and `hint` before all others.
     needs: what a GPU must have to run it; None where any machine grades it.
     """
 
@@ -88,7 +108,12 @@ class Exercise(ABC):
     title: str
     points: int
     hints: tuple[str, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
     needs: Feature | None = None
+
+    def remedy_for(self, message: str) -> str:
+        """What the first remedy says that suits a failed check's message, or ""."""
+        return next((remedy.says for remedy in self.remedies if remedy.suits(message)), "")
 
     @property
     def passed_line(self) -> str:

@@ -1,10 +1,12 @@
 """Exercises about what a function returns: laws, equalities, and the mistakes that they recognise."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import unwrap
 from typing import Any
 
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder
+from tutorlib.checking.leaning import Library, on_its_own
 from tutorlib.problems.wrong import Wrong, count
 
 
@@ -20,35 +22,66 @@ class Case:
     judge: Callable[[Answer], Wrong | None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ValueExercise(Exercise):
-    """An exercise whose answer is a function that any machine can call.
-
-    cases: they share the points equally, so partial credit counts the cases that are right.
-    """
-
-    cases: tuple[Case, ...]
-
-    def judge(self, answer: Answer) -> Verdict:
-        """The message is about the first case that is wrong."""
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
-        wrongs = [(case, wrong) for case in self.cases if (wrong := case.judge(answer)) is not None]
-        right = len(self.cases) - len(wrongs)
-        if not wrongs:
-            return Verdict(self.points)
-        case, wrong = wrongs[0]
-        head = f"{right} of {count(len(self.cases), 'case')} right"
-        lines = (head, f"{case.name}: {wrong.what}", *filter(None, [wrong.mistake]))
-        return Verdict(self.points * right / len(self.cases), lines)
-
-
 @dataclass(frozen=True)
 class Mistake:
     """A wrong answer that people write, to be recognised by what it returns."""
 
     says: str
     answer: Answer
+
+
+@dataclass(frozen=True)
+class Broken(Wrong):
+    """A law that does not hold.
+
+    explained: what a known mistake says → how many of the calls where the law is broken it explains; 0 where not all.
+    calls: how many the case has.
+    """
+
+    explained: Mapping[str, int] = field(default_factory=dict)
+    calls: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueExercise(Exercise):
+    """An exercise whose answer is a function that any machine can call.
+
+    cases: they share the points equally, so partial credit counts the cases that are right.
+    library: what of a library does the very thing that is asked; an answer that uses it is told so, and has no points.
+    """
+
+    cases: tuple[Case, ...]
+    library: Library = field(default_factory=dict)
+
+    def judge(self, answer: Answer) -> Verdict:
+        """The message is about the first case that is wrong."""
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        watched = on_its_own(answer, self.library) if self.library else answer
+        wrongs = [(case, wrong) for case in self.cases if (wrong := case.judge(watched)) is not None]
+        right = len(self.cases) - len(wrongs)
+        if not wrongs:
+            return Verdict(self.points)
+        case, first = wrongs[0]
+        head = f"{right} of {count(len(self.cases), 'case')} right"
+        mistake = first.mistake or likely_mistake([wrong for _, wrong in wrongs])
+        lines = (head, f"{case.name}: {first.what}", *filter(None, [mistake]))
+        return Verdict(self.points * right / len(self.cases), lines)
+
+
+def likely_mistake(wrongs: Sequence[Wrong]) -> str:
+    """What the first known mistake says that explains all that is wrong in the cases that know it, or "".
+
+    One call could agree by chance: two must, unless there is only one in all the cases that are wrong.
+    """
+    broken = [wrong for wrong in wrongs if isinstance(wrong, Broken)]
+    enough = min(2, sum(wrong.calls for wrong in broken))
+    says = {said: None for wrong in broken for said in wrong.explained}  # in the order in which they are listed
+    for said in says:
+        explained = [wrong.explained[said] for wrong in broken if said in wrong.explained]
+        if all(explained) and sum(explained) >= enough:
+            return said
+    return ""
 
 
 def show_call(answer: Answer, args: tuple) -> str:
@@ -74,13 +107,15 @@ def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
         if is_placeholder(error):
             raise Unwritten from None
         return None, Wrong(f"{show_call(answer, args)} raised NotImplementedError: {error}")
+    except (Unwritten, WrongKind):
+        raise
     except Exception as error:
         return None, Wrong(f"{show_call(answer, args)} raised {type(error).__name__}: {error}{where(answer, error)}")
 
 
 def where(answer: Answer, error: BaseException) -> str:
     """ " (line 4 of your answer)" where the traceback passes through the answer's own file."""
-    code = getattr(answer, "__code__", None)
+    code = getattr(unwrap(answer), "__code__", None)
     line, step = None, error.__traceback__
     while step is not None:
         if code is not None and step.tb_frame.f_code.co_filename == code.co_filename:
@@ -92,21 +127,49 @@ def where(answer: Answer, error: BaseException) -> str:
 def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mistakes: Iterable[Mistake] = ()) -> Case:
     """A case that is right when `holds(got, *args)` is None for every argument tuple in `calls`.
 
-    `holds` returns what the answer broke, as the end of a sentence: "its offset 3 is missing".
+    `holds` returns what the answer broke, as the end of a sentence: "its offset 3 is missing". It gets NumPy's numbers
+    and arrays as plain ones.
     """
     calls, mistakes = tuple(calls), tuple(mistakes)
 
     def judge(answer: Answer) -> Wrong | None:
-        for args in calls:
+        for n, args in enumerate(calls):
             got, wrong = attempt(answer, args)
             if wrong is not None:
                 return wrong
-            if (broken := holds(got, *args)) is not None:
+            if (broken := holds(plain(got), *args)) is not None:
                 what = f"{show_call(answer, args)} gives {shorten(got)}: {broken}."
-                return Wrong(what, recognise(got, args, mistakes))
+                return Broken(what, "", explanations(answer, calls[n:], holds, mistakes), len(calls))
         return None
 
     return Case(name, judge)
+
+
+def explanations(
+    answer: Answer, calls: Sequence[tuple], holds: Callable[..., str | None], mistakes: Sequence[Mistake]
+) -> dict[str, int]:
+    """What each mistake says → at how many calls it returns what the answer does, of those that break the law.
+
+    0 where it does not do so at all of them; nothing is known where the answer raises.
+    """
+    broken = []
+    for args in calls if mistakes else ():
+        got, wrong = attempt(answer, args)
+        if wrong is not None:
+            return {}
+        if holds(plain(got), *args) is not None:
+            broken.append((got, args))
+    return {
+        mistake.says: len(broken) if all(looks_like(got, mistake, args) for got, args in broken) else 0
+        for mistake in mistakes
+    }
+
+
+def looks_like(got: Any, mistake: Mistake, args: tuple) -> bool:
+    try:
+        return same(got, mistake.answer(*args))
+    except Exception:  # a wrong answer may fail on arguments that the right one takes
+        return False
 
 
 def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable[Mistake] = ()) -> Case:
@@ -114,27 +177,36 @@ def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable
 
     def holds(got: Any, *args: Any) -> str | None:
         want = wanted(*args)
-        return None if same(got, want) else f"it should give {shorten(want)}"
+        if same(got, want):
+            return None
+        if isinstance(want, tuple | list) and isinstance(got, tuple | list) and type(got) is not type(want):
+            return f"it should be a {type(want).__name__}, {shorten(want)}, and is a {type(got).__name__}"
+        return f"it should give {shorten(want)}"
 
     return law(name, calls, holds, mistakes)
 
 
+def plain(value: Any) -> Any:
+    """NumPy's integers and truth values as Python's, its arrays as tuples of them; tuples and lists part by part."""
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return nested_tuple(value.tolist())
+    if type(value) in (tuple, list):
+        return type(value)(map(plain, value))
+    return value
+
+
+def nested_tuple(value: Any) -> Any:
+    return tuple(map(nested_tuple, value)) if isinstance(value, list) else value
+
+
 def same(got: Any, want: Any) -> bool:
-    """Equal and of the same kind: True is not 1, and an object whose == cannot be trusted is not equal."""
+    """Equal and of the same kind: True is not 1, and an object whose == cannot be trusted is not equal.
+
+    NumPy's numbers and arrays are as good as Python's.
+    """
+    got, want = plain(got), plain(want)
     if type(got) is not type(want):
         return False
     if isinstance(want, tuple | list):
         return len(got) == len(want) and all(same(g, w) for g, w in zip(got, want, strict=True))
     return bool(got == want)
-
-
-def recognise(got: Any, args: tuple, mistakes: Iterable[Mistake]) -> str:
-    """The sentence of the first known mistake that returns the same thing for these arguments, or ""."""
-    for mistake in mistakes:
-        try:
-            looks_like = same(got, mistake.answer(*args))
-        except Exception:  # a wrong answer may fail on arguments that the right one takes
-            continue
-        if looks_like:
-            return mistake.says
-    return ""
