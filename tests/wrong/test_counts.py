@@ -11,7 +11,13 @@ from tutorlib.exercises import find, of_notebook
 
 LEAST_RIGHT = 3
 # Page → the least number of wrong answers for each of its exercises, or one number for all.
-HELD: dict[str, int | dict[str, int]] = {}
+HELD: dict[str, int | dict[str, int]] = {
+    "00_start": 13,
+    "01_layouts": {
+        **{"01.1": 12, "01.2": 13, "01.3": 12, "01.4": 12, "01.5": 11, "01.6": 12, "01.7": 13, "01.8": 13},
+        "01.9": 10,
+    },
+}
 
 
 def held() -> list:

@@ -37,7 +37,7 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
 
 
 def leaning(does: str) -> WrongKind:
-    return WrongKind(f"it {does}, which does what you are asked to write. Page 00 says what an answer may lean on.")
+    return WrongKind(f"it {does}, which does what you are asked to write.\n  Page 00 says what an answer may lean on.")
 
 
 def names_in(code: CodeType | None) -> Iterator[str]:
@@ -59,7 +59,7 @@ def calls_of(functions: Mapping[str, Callable]) -> Iterator[list[str]]:
     def look(frame: FrameType, event: str, arg: Any) -> None:
         if event == "call" and frame.f_code in written and package(frame) != package(frame.f_back):
             called.append(written[frame.f_code])
-        elif event == "c_call" and id(arg) in compiled:
+        elif event == "c_call" and id(arg) in compiled and package(frame) != arg.__module__:
             called.append(compiled[id(arg)])
 
     before = sys.getprofile()

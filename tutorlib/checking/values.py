@@ -34,11 +34,11 @@ class Mistake:
 class Broken(Wrong):
     """A law that does not hold.
 
-    explained: what a known mistake says → how many of the calls where the law is broken it explains; 0 where not all.
+    explained: a known mistake → at how many calls it is wrong in the same way; 0 where it differs somewhere.
     calls: how many the case has.
     """
 
-    explained: Mapping[str, int] = field(default_factory=dict)
+    explained: Mapping[Mistake, int] = field(default_factory=dict)
     calls: int = 0
 
 
@@ -58,29 +58,30 @@ class ValueExercise(Exercise):
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
         watched = on_its_own(answer, self.library) if self.library else answer
-        wrongs = [(case, wrong) for case in self.cases if (wrong := case.judge(watched)) is not None]
-        right = len(self.cases) - len(wrongs)
+        wrongs = {case: wrong for case in self.cases if (wrong := case.judge(watched)) is not None}
+        right = [case for case in self.cases if case not in wrongs]
         if not wrongs:
             return Verdict(self.points)
-        case, first = wrongs[0]
-        head = f"{right} of {count(len(self.cases), 'case')} right"
-        mistake = first.mistake or likely_mistake([wrong for _, wrong in wrongs])
+        case, first = next(iter(wrongs.items()))
+        head = f"{len(right)} of {count(len(self.cases), 'case')} right"
+        mistake = first.mistake or likely_mistake(list(wrongs.values()), right)
         lines = (head, f"{case.name}: {first.what}", *filter(None, [mistake]))
-        return Verdict(self.points * right / len(self.cases), lines)
+        return Verdict(self.points * len(right) / len(self.cases), lines)
 
 
-def likely_mistake(wrongs: Sequence[Wrong]) -> str:
-    """What the first known mistake says that explains all that is wrong in the cases that know it, or "".
+def likely_mistake(wrongs: Sequence[Wrong], right: Sequence[Case]) -> str:
+    """What the first known mistake says that would give the same verdict, or "".
 
-    One call could agree by chance: two must, unless there is only one in all the cases that are wrong.
+    It is as wrong as the answer wherever a case knows it, and right in the cases that are right. One call could agree
+    by chance: two must, unless there is only one in all the cases that are wrong.
     """
     broken = [wrong for wrong in wrongs if isinstance(wrong, Broken)]
     enough = min(2, sum(wrong.calls for wrong in broken))
-    says = {said: None for wrong in broken for said in wrong.explained}  # in the order in which they are listed
-    for said in says:
-        explained = [wrong.explained[said] for wrong in broken if said in wrong.explained]
-        if all(explained) and sum(explained) >= enough:
-            return said
+    known = {mistake: None for wrong in broken for mistake in wrong.explained}  # in the order in which they are listed
+    for mistake in known:
+        explained = [wrong.explained[mistake] for wrong in broken if mistake in wrong.explained]
+        if all(explained) and sum(explained) >= enough and all(case.judge(mistake.answer) is None for case in right):
+            return mistake.says
     return ""
 
 
@@ -95,7 +96,10 @@ def shorten(value: Any, limit: int = 120) -> str:
     if hasattr(value, "dtype") and getattr(value, "ndim", None):
         strides = value.strides if hasattr(value, "strides") else tuple(value.stride())
         return f"<{type(value).__name__} {value.dtype}, shape {tuple(value.shape)}, strides {strides}>"
-    text = str(value).replace(" ", "") if hasattr(value, "stride") else repr(value)
+    if type(value) is tuple and any(hasattr(part, "stride") for part in value):
+        text = f"({', '.join(map(shorten, value))})"
+    else:
+        text = str(value).replace(" ", "") if hasattr(value, "stride") else repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -133,13 +137,13 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
     calls, mistakes = tuple(calls), tuple(mistakes)
 
     def judge(answer: Answer) -> Wrong | None:
-        for n, args in enumerate(calls):
+        for args in calls:
             got, wrong = attempt(answer, args)
             if wrong is not None:
                 return wrong
             if (broken := holds(plain(got), *args)) is not None:
                 what = f"{show_call(answer, args)} gives {shorten(got)}: {broken}."
-                return Broken(what, "", explanations(answer, calls[n:], holds, mistakes), len(calls))
+                return Broken(what, "", explanations(answer, calls, holds, mistakes), len(calls))
         return None
 
     return Case(name, judge)
@@ -147,29 +151,27 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
 
 def explanations(
     answer: Answer, calls: Sequence[tuple], holds: Callable[..., str | None], mistakes: Sequence[Mistake]
-) -> dict[str, int]:
-    """What each mistake says → at how many calls it returns what the answer does, of those that break the law.
+) -> dict[Mistake, int]:
+    """Each mistake → at how many calls it returns the same wrong thing as the answer.
 
-    0 where it does not do so at all of them; nothing is known where the answer raises.
+    0 where one of the two is right and the other is not, or where they are wrong in two ways. Nothing is known where
+    the answer raises.
     """
-    broken = []
+    wrongs = dict.fromkeys(mistakes, 0)
     for args in calls if mistakes else ():
-        got, wrong = attempt(answer, args)
-        if wrong is not None:
+        got, raised = attempt(answer, args)
+        if raised is not None:
             return {}
-        if holds(plain(got), *args) is not None:
-            broken.append((got, args))
-    return {
-        mistake.says: len(broken) if all(looks_like(got, mistake, args) for got, args in broken) else 0
-        for mistake in mistakes
-    }
-
-
-def looks_like(got: Any, mistake: Mistake, args: tuple) -> bool:
-    try:
-        return same(got, mistake.answer(*args))
-    except Exception:  # a wrong answer may fail on arguments that the right one takes
-        return False
+        is_wrong = holds(plain(got), *args) is not None
+        for mistake in list(wrongs):
+            theirs, raised = attempt(mistake.answer, args)
+            if raised is not None or (holds(plain(theirs), *args) is not None) is not is_wrong:
+                del wrongs[mistake]
+            elif is_wrong and same(got, theirs):
+                wrongs[mistake] += 1
+            elif is_wrong:
+                del wrongs[mistake]
+    return {mistake: wrongs.get(mistake, 0) for mistake in mistakes}
 
 
 def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable[Mistake] = ()) -> Case:
