@@ -223,6 +223,36 @@ def one_shape(swept: SweepResults, counters: dict[str, str]) -> "DataFrame":
     return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
 
 
+def show_counts(name: str, **counters: str) -> "DataFrame | None":
+    """What Nsight Compute counted at a sweep's first shape: a row for each kernel, columns as in `show_sweep`.
+
+    Where nothing was counted, a line says so.
+    """
+    if not any(swept.counters for swept in known_sweeps(name)):
+        print(
+            f"{name}: nothing was counted yet: `tutor sweep {name}` on a machine with a GPU and Nsight Compute does it."
+        )
+        return None
+    return tables(name, lambda swept: counts_table(swept, counters))
+
+
+def known_sweeps(name: str) -> list[SweepResults]:
+    try:
+        return all_sweep_results(name)
+    except NoData:
+        return []
+
+
+def counts_table(swept: SweepResults, counters: dict[str, str]) -> "DataFrame":
+    import pandas
+
+    rows = {
+        kernel: {title.replace("_", " "): show_count(counted.get(counter)) for title, counter in counters.items()}
+        for kernel, counted in swept.counters.items()
+    }
+    return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
+
+
 def show_count(value: float | None) -> str:
     """A counter's value, whatever it counts: "91.3", "1.52e+09"; "" where it was not counted."""
     return "" if value is None else f"{value:.3g}"
