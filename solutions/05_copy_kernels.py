@@ -140,30 +140,39 @@ print(f"{2048 * 32 // 1024} KiB of sectors, in {2048 * 128 // 1024} KiB of cache
 # An SM of an H100 or H200 has 256 KiB for L1 and shared memory together (NVIDIA's Hopper whitepaper). It will be close,
 # and the stores have no such help before the L2. Write down a guess: what fraction of the bandwidth?
 #
-# One word on loops. `range(64)` in a kernel is a loop of the machine code. `cutlass.range(64, unroll_full=True)` asks
-# for its body 64 times instead: no counting and no jumping, and what depends on the loop's number becomes a constant
-# in an address. Loops that a kernel spends its time in are written so. (Unlike `range_constexpr`, it is the compiler
-# that unrolls it, not Python.) What is left of four rounds, either way?
+# One word on loops. `range(64)` in a kernel is a loop of the machine code, unless the compiler finds it short.
+# `cutlass.range(64, unroll_full=True)` has its body 64 times instead: no counting and no jumping, and what depends on
+# the loop's number becomes a constant in an address. Loops that a kernel spends its time in are written so. (Unlike
+# with `range_constexpr`, it is the compiler that unrolls, not Python.) Which lines are gone in the second listing?
 
 
 # %%
 @cute.kernel
-def four_kernel(a: cute.Tensor, unroll: cutlass.Constexpr):
+def loop_kernel(a: cute.Tensor):
     thread, _, _ = cute.arch.thread_idx()
-    for n in cutlass.range(4, unroll_full=unroll):
+    for n in cutlass.range(4, unroll=1):
         a[n, thread] = 1.0
 
 
-def four(unroll):
-    @cute.jit
-    def host(a: cute.Tensor):
-        four_kernel(a, unroll).launch(grid=(1, 1, 1), block=(32, 1, 1))
+@cute.kernel
+def unrolled_kernel(a: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    for n in cutlass.range(4, unroll_full=True):
+        a[n, thread] = 1.0
 
-    return compile_cute(host, [TensorSpec((4, 32))]).body
+
+@cute.jit
+def loop(a: cute.Tensor):
+    loop_kernel(a).launch(grid=(1, 1, 1), block=(32, 1, 1))
 
 
-for unroll in (False, True):
-    print("unrolled:" if unroll else "a loop:", four(unroll), sep="\n")
+@cute.jit
+def unrolled(a: cute.Tensor):
+    unrolled_kernel(a).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+for host in (loop, unrolled):
+    print(compile_cute(host, [TensorSpec((4, 32))]).body)
 
 # %% [markdown]
 # **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element, the loop unrolled. Tiles at the
@@ -244,33 +253,48 @@ check("05.3", coalesced)
 _ = explain(coalesced, tile, tile.clone())
 
 # %% [markdown]
-# Sixteen times fewer sectors. Is it sixteen times faster? And are the loads to blame, or the stores? To find out, an
-# element can be fetched in one direction and stored in the other, with a turn through shared memory in between. In this
-# table *down* is the naive direction and *along* the coalesced one; the first two rows are the kernels that you wrote.
-# Rows of the matrix are 32 KiB apart in the first column of sizes, and 128 bytes more in the second: is it something
-# about powers of two?
+# Sixteen times fewer sectors. Is it sixteen times faster? And which is to blame, the loads or the stores? To find out,
+# an element can be fetched in one direction and stored in the other, with a turn through shared memory in between. In
+# this table *down* is the naive direction and *along* the coalesced one; the first two rows are the kernels that you
+# wrote. The two sizes differ in the pitch: rows that begin 32 KiB apart, and 128 bytes more. Is it something about
+# powers of two?
 
 # %%
 show_sweep("copy_naive")
 
 # %% [markdown]
-# Compare rows that differ in one word. Which costs more, loads or stores that run down a column? What the hardware
-# counted says why: sectors that pass from L1 to the SM and back, from L2, and bytes of device memory.
+# It is not. But the naive copy loses more than a factor of sixteen. The hardware's counters say where; each number is a
+# multiple of the coalesced copy's: sectors that loads and stores touch, sectors that L2 had to give and take, bytes
+# that device memory moved.
 
 # %%
 show_counts(
     "copy_naive",
+    over="coalesced",
     loaded=counters.L1_LOADED,
     stored=counters.L1_STORED,
     from_L2=counters.L2_READ,
     to_L2=counters.L2_WRITTEN,
-    memory_read=counters.MEMORY_READ,
-    memory_written=counters.MEMORY_WRITTEN,
+    memory=(counters.MEMORY_READ, counters.MEMORY_WRITTEN),
 )
 
 # %% [markdown]
-# No byte is moved in vain any more by rung 2. Is that the speed of light? Not yet, and the reason is not *where* the loads go
-# but *how few* of them are under way.
+# Follow the row *naive* from left to right. Loads and stores touch sixteen times the sectors, as counted by hand. L1
+# catches next to nothing: nearly as many come from L2. And then device memory moves *more* than sixteen times the
+# bytes, about as many times more as the copy takes longer. A thread comes back to its sector only after its slow store;
+# by then L2, which is written 2 bytes of 32 at a time by every SM at once, has had to give the sector up. Written in
+# part, it goes out, and its rest has to be read again.
+#
+# The kernels that go through shared memory issue all their loads at once, and then all their stores. They touch as many
+# sectors, but come back to each while L2 still has it: device memory moves no more than it must, and what is left is
+# the price of the sectors themselves. Of the two, the stores are the dearer half, for L1 helps a load now and then and
+# a store never.
+#
+# **Keep this:** a cache repairs a bad access pattern as long as you come back soon. Where it fails, you pay more than
+# the sectors.
+#
+# Rung 2 moves no byte in vain. Is that the speed of light? Not yet, and the reason is not *where* the loads go but *how
+# few* of them are under way.
 #
 # A load takes some hundred nanoseconds. To keep the memory busy all that time, enough bytes must be in flight
 # (Little's law: bytes in flight = bandwidth × latency). This is what every SM of an H200 must have under way to read
@@ -410,6 +434,11 @@ check("05.4", vectorised)
 show_sweep("copy_rungs")
 
 # %% [markdown]
+# Loads first, or vectors: either brings nearly all of it, alone. Both put more bytes under way, and that is all the
+# memory asks for; how they are asked for matters little. (Sixty-four loads of 2 bytes take 64 registers, though, and
+# four of 16 bytes take 16.) With both, with longer pieces of a row, and with more threads there is a little more each
+# time.
+#
 # **Keep this:** a fast copy is wide accesses, neighbours in neighbouring threads, and many of them under way before
 # anybody waits. The TiledCopy says the first two; the order of your lines says the third.
 
@@ -508,8 +537,9 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for 
 # → write it along the rows of `dst`.
 #
 # Both trips to memory are coalesced. The kernel does not know how the tile lies in shared memory: `tile_layout` says
-# where its element (row, column) is, `turned_layout` where (column, row) is. Two tensors, `tile` and `turned`, stand for
-# the same memory. Transposing is choosing the second layout: no data moves for it, the same memory is named differently.
+# where its element (row, column) is, `turned_layout` where (column, row) is. Two tensors, `tile` and `turned`, stand
+# for the same memory. Transposing is choosing the second layout: no data moves for it, the same memory is named
+# differently.
 #
 # Elements are fp32, a tile has 64×64 of them, and each access of a thread is one element. A thread writes a piece of a
 # row, as `mine.partition_D(tile)` says, and then reads as many elements of `turned`, which lie in other rows: **other
@@ -766,13 +796,18 @@ show_figure("copy_ladder")
 # ## The last percent
 #
 # What could bring more? Longer pieces of a row for each block, down to a part of one row; telling the caches that
-# nothing will be needed again (*streaming*, or not to keep it in L1); TMA with a ring of tiles under way. Before you look
-# at the table: which would you try first?
+# nothing will be needed again (*streaming*, or not to keep it in L1); TMA with a ring of tiles under way. Before you
+# look at the table: which would you try first?
 
 # %%
 show_sweep("copy_best")
 
 # %% [markdown]
+# The best one asks for the least: a single access of each thread, 512 threads along one row. New blocks begin all the
+# time, and what one block waits for another has long asked for. The hints cost a few percent here; what they save
+# (room in the caches) a copy has no use for. And a ring in shared memory, which is what a GEMM will need, is no help to
+# a kernel that only passes data on.
+#
 # ## What to remember
 #
 # - Memory is billed by sectors of 32 bytes. Neighbouring threads belong to neighbouring elements of a row.
@@ -794,8 +829,8 @@ show_sweep("copy_best")
 # <details><summary>2. `cp_async_wait_group(0)` has returned. May a thread read an element of the tile that another
 # thread fetched?</summary>
 #
-# No. The wait is about this thread's own copies. After the barrier that follows it, yes: every thread has waited for its
-# own before it arrived there.
+# No. The wait is about this thread's own copies. After the barrier that follows it, yes: every thread has waited for
+# its own before it arrived there.
 #
 # </details>
 #

@@ -124,7 +124,7 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("ld.global.v4", "st.global.v4"),
         hints=(
-            "How many vectors of 8 fill a row of 128 elements? So many threads lie side by side, and the rest are rows.",
+            "How many vectors of 8 fill a row of 128 elements? So many threads lie side by side; the rest are rows.",
             "cute.make_fragment_like(from_src) is a tensor in registers; copy into it, then out of it.",
             "threads is (16, 16):(16, 1) and values (1, 8), for bf16; write them with WIDE, WIDE_THREADS and vector.",
         ),

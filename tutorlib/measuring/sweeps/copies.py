@@ -46,10 +46,19 @@ BEST = {
     "tile 1×8192, loads and stores streaming": CopyConfig((1, 8192), 256, loads="streaming", stores="streaming"),
     "tile 1×8192, nothing kept in L1": CopyConfig((1, 8192), 256, loads="no L1", stores="no L1"),
     "tile 1×8192, 1024 threads": CopyConfig((1, 8192), 1024),
-    "tile 1×4096, 512 threads": CopyConfig((1, 4096), 512),
     "tile 1×16384": CopyConfig((1, 16384), 256),
     "tile 1×16384, 1024 threads": CopyConfig((1, 16384), 1024),
     "tile 2×16384, 512 threads": CopyConfig((2, 16384), 512),
+    "tile 1×4096, 512 threads": CopyConfig((1, 4096), 512),
+    "tile 1×4096, 256 threads": CopyConfig((1, 4096), 256),
+    "tile 1×2048, 256 threads": CopyConfig((1, 2048), 256),
+    "tile 1×2048, 128 threads": CopyConfig((1, 2048), 128),
+    "tile 1×1024, 128 threads": CopyConfig((1, 1024), 128),
+    "tile 2×2048, 512 threads": CopyConfig((2, 2048), 512),
+    "tile 4×1024, 512 threads": CopyConfig((4, 1024), 512),
+    "tile 16×256, 512 threads": CopyConfig((16, 256), 512),
+    "tile 32×128, 512 threads": CopyConfig((32, 128), 512),
+    "tile 64×128, 1024 threads": CopyConfig(WIDE, 1024),
 }
 
 
@@ -85,7 +94,7 @@ def copy_naive() -> Sweep:
 
 def copy_best() -> Sweep:
     """What could be faster than rung 3: longer pieces of a row, hints for the caches, TMA with a ring of tiles."""
-    return Sweep(PROBLEM, (*through_registers(BEST), *rings()), (LARGE,), pairs=PAIRS, seconds=30)
+    return Sweep(PROBLEM, (*through_registers(BEST), *rings()), (LARGE,), pairs=PAIRS, seconds=40)
 
 
 def rings() -> Sequence[Candidate]:
