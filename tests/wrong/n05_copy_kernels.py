@@ -77,13 +77,6 @@ WRONG = {
     "05.5": [through_registers],
     "05.6": [
         through_registers,
-        derive(
-            TURN,
-            "no_barrier",
-            "Reads what other threads write, without waiting for them.",
-            without("sync_threads()"),
-            within="transpose_kernel",
-        ),
     ],
     "05.8": [
         through_registers,
@@ -272,6 +265,13 @@ WRONG_WHEN_RUN = {
         ),
     ],
     "05.6": [
+        derive(
+            TURN,
+            "no_barrier",
+            "Reads what other threads write, without waiting for them.",
+            without("sync_threads()"),
+            within="transpose_kernel",
+        ),
         derive(
             TURN, "both_turned", "Reads as it wrote: nothing is turned.", swap("stride=(TURN, 1)", "stride=(1, TURN)")
         ),

@@ -6,6 +6,8 @@ from tutorlib.draw.blocks import show_block_order
 from tutorlib.draw.hopper import show_sm, show_wgmma
 from tutorlib.draw.k_loop import show_k_loop
 from tutorlib.draw.layouts import show_layout, show_layouts, show_memory
+from tutorlib.draw.machine import show_machine
+from tutorlib.draw.reduction import show_reduction
 from tutorlib.draw.roles import show_roles, show_work
 from tutorlib.draw.threads import show_tv
 from tutorlib.draw.timeline import show_timeline
@@ -21,8 +23,10 @@ __all__ = [
     "show_k_loop",
     "show_layout",
     "show_layouts",
+    "show_machine",
     "show_memory",
     "show_product",
+    "show_reduction",
     "show_roles",
     "show_sm",
     "show_swizzle",
