@@ -61,6 +61,10 @@ class KernelExercise(Exercise):
         return (*self.shapes, self.bench_shape) if self.bench_shape else self.shapes
 
     @property
+    def sizes_simulated(self) -> tuple[Shape, ...]:
+        return self.simulated_shapes or self.shapes
+
+    @property
     def simulated(self) -> bool:
         """Whether the simulator has the instructions that the exercise is about."""
         return self.needs is MMA_SYNC
@@ -107,7 +111,7 @@ class KernelExercise(Exercise):
 
         if not self.simulated:
             return self.unrun(why)
-        launcher, shapes = self.simulator(kernel), self.simulated_shapes or self.shapes
+        launcher, shapes = self.simulator(kernel), self.sizes_simulated
         wrongs: dict[Shape, Wrong] = {}
         waste = None
         try:
