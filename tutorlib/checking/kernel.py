@@ -38,6 +38,7 @@ class KernelExercise(Exercise):
         takes long to compile.
     lean: how opcodes begin whose accesses, at the first of these sizes, may not move more than they need: "ld.shared"
         must be free of bank conflicts, "st.global" move whole sectors. A GPU tells that by the time alone.
+    patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
     """
 
@@ -50,6 +51,7 @@ class KernelExercise(Exercise):
     forbids: tuple[str, ...] = ()
     simulated_shapes: tuple[Shape, ...] = ()
     lean: tuple[str, ...] = ()
+    patterned: bool = True
     once: bool = False
 
     @property
@@ -117,7 +119,7 @@ class KernelExercise(Exercise):
         waste = None
         try:
             for shape in shapes:
-                if found := find_simulated_fault(self.problem, launcher, shape):
+                if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
                     wrongs[shape] = found
                 if shape == shapes[0]:
                     waste = find_waste(launcher.reports, self.lean) or (

@@ -27,10 +27,12 @@ ADVICE = {  # what mends it
 UNITS = {"shared": "wavefront", "global": "sector"}
 
 
-def find_simulated_fault(problem: Problem, launcher: "SimulatedLauncher", shape: Shape) -> Wrong | None:
+def find_simulated_fault(
+    problem: Problem, launcher: "SimulatedLauncher", shape: Shape, patterned: bool = True
+) -> Wrong | None:
     """Two calls, identity and ramp, then random inputs. None where both are right and nothing was noticed.
 
-    Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
+    patterned: False leaves out the first. Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
     """
     import torch
 
@@ -38,7 +40,7 @@ def find_simulated_fault(problem: Problem, launcher: "SimulatedLauncher", shape:
     generator.seed()
     work = Work(problem, shape, "cpu")
     call = launcher.on(work)
-    for fresh in (None, generator):
+    for fresh in (None, generator) if patterned else (generator,):
         if fresh is not None:
             work.refill(fresh)
         work.output.poison()
