@@ -38,11 +38,12 @@ class CutileExercise(KernelExercise):
     once: here, whether no element of the output may be stored twice, by whichever block, at any of these sizes.
     mistakes: takes a shape, gives wrong results that a message may name.
     placed: takes a shape and, for each element of the output, the number of the block that stored it; returns which
-        block should have had another place, as a sentence, or None.
+        block should have had another place, as a sentence, or None. A GPU tells that by the time alone.
     """
 
     grid: Callable[[Shape], tuple[int, ...]]
     constants: Callable[[Shape], tuple[Any, ...]] = lambda shape: ()
+    patterned: bool = False  # it is interpreted on identity and ramp
     arch: str = ""
     mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
     placed: "Callable[[Shape, Tensor], str | None] | None" = None
