@@ -40,13 +40,19 @@ def is_barrier(instruction: Instruction) -> bool:
     return instruction.opcode.startswith(BARRIERS)
 
 
+def waits_for_phase(instruction: Instruction) -> bool:
+    """Whether threads wait here for an mbarrier."""
+    return instruction.opcode.startswith("mbarrier.try_wait")
+
+
 def is_arrival(instruction: Instruction) -> bool:
     """Whether threads are counted here and go on."""
     return instruction.opcode.startswith(ARRIVALS)
 
 
 def ends_block(instruction: Instruction) -> bool:
-    return instruction.parts[0] in ("bra", *LEAVES) or is_barrier(instruction) or is_arrival(instruction)
+    waits = is_barrier(instruction) or waits_for_phase(instruction)
+    return instruction.parts[0] in ("bra", *LEAVES) or waits or is_arrival(instruction)
 
 
 def basic_blocks(kernel: Kernel) -> tuple[BasicBlock, ...]:

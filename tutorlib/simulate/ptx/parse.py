@@ -159,7 +159,8 @@ class Body:
                     return at
                 self.scopes = self.scopes.parents
             elif kind == "loc":
-                location = self.location(found["loc"])
+                if len(self.scopes.maps) == 1:  # in inline assembly LLVM counts the lines of its text
+                    location = self.location(found["loc"])
             elif kind == "label":
                 self.labels[self.unique(found["label"])] = len(self.instructions)
             elif kind == "text":

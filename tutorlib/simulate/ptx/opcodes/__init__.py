@@ -6,6 +6,7 @@ from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.opcodes import (
     atomics,
+    bulk,
     control,
     conversions,
     copies,
@@ -13,6 +14,7 @@ from tutorlib.simulate.ptx.opcodes import (
     integers,
     loads,
     matrices,
+    mbarriers,
     predicates,
     warp,
     wmma,
@@ -27,6 +29,8 @@ ANY_TYPE: dict[str, Decoder] = {
     **loads.OPCODES,
     **atomics.OPCODES,
     **copies.OPCODES,
+    **bulk.OPCODES,
+    **mbarriers.OPCODES,
     **matrices.OPCODES,
     **wmma.OPCODES,
     **control.OPCODES,
