@@ -45,13 +45,18 @@ def waits_for_phase(instruction: Instruction) -> bool:
     return instruction.opcode.startswith("mbarrier.try_wait")
 
 
+def waits_for_warpgroup(instruction: Instruction) -> bool:
+    """Whether a warp waits here for the others of its warpgroup."""
+    return instruction.opcode.startswith("wgmma.mma_async")
+
+
 def is_arrival(instruction: Instruction) -> bool:
     """Whether threads are counted here and go on."""
     return instruction.opcode.startswith(ARRIVALS)
 
 
 def ends_block(instruction: Instruction) -> bool:
-    waits = is_barrier(instruction) or waits_for_phase(instruction)
+    waits = is_barrier(instruction) or waits_for_phase(instruction) or waits_for_warpgroup(instruction)
     return instruction.parts[0] in ("bra", *LEAVES) or waits or is_arrival(instruction)
 
 

@@ -6,17 +6,26 @@ are ready the one that stands earliest in flow.execution_order runs, unless it g
 can end. Only when none is ready does TMA do what it was told to: as late as it may.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from tutorlib.simulate.ptx.barriers import BarrierInstruction, BlockBarriers
-from tutorlib.simulate.ptx.flow import LEAVES, BasicBlock, ends_block, is_arrival, is_barrier, waits_for_phase
+from tutorlib.simulate.ptx.flow import (
+    LEAVES,
+    BasicBlock,
+    ends_block,
+    is_arrival,
+    is_barrier,
+    waits_for_phase,
+    waits_for_warpgroup,
+)
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Kernel
 from tutorlib.simulate.ptx.opcodes.mbarriers import phase_operands
+from tutorlib.simulate.ptx.opcodes.wgmma import Tell
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.trace import BlockTrace
 
@@ -43,12 +52,16 @@ class Cohort:
 
 @dataclass(frozen=True)
 class Program:
-    """A kernel as the scheduler runs it. steps: of each block, without what ends it. order: of the blocks."""
+    """A kernel as the scheduler runs it. steps: of each block, without what ends it. order: of the blocks.
+
+    multiplications: what each wgmma does, by its site.
+    """
 
     kernel: Kernel
     blocks: Sequence[BasicBlock]
     steps: Sequence[Sequence[Step]]
     order: Sequence[int]
+    multiplications: Mapping[int, Tell]
 
 
 class Freed(Protocol):
@@ -86,7 +99,7 @@ class Scheduler:
     def __init__(self, program: Program, state: State, limit: int, trace: BlockTrace | None = None) -> None:
         self.program, self.state, self.limit, self.trace = program, state, limit, trace
         self.barriers = BlockBarriers(state)
-        self.meetings: tuple[Meeting, ...] = (self.barriers, state.units.mbarriers)
+        self.meetings: tuple[Meeting, ...] = (self.barriers, state.units.mbarriers, state.units.warpgroups)
         self.executed = self.steps = 0
         self.after = [self.end_of(block) for block in program.blocks]
 
@@ -187,6 +200,8 @@ class Scheduler:
             return self.arrive(block, last)
         if waits_for_phase(last):
             return self.wait_for_phase(block, last)
+        if waits_for_warpgroup(last):
+            return self.multiply(block)
         return lambda cohort: self.moved(cohort, block.following)
 
     def branch(self, block: BasicBlock, last: Instruction) -> After:
@@ -244,11 +259,20 @@ class Scheduler:
             goes_on = state.units.mbarriers.pass_or_wait(
                 site, lanes, places(lanes), parity(lanes), passed, block.following
             )
-            if len(goes_on) < len(lanes):
-                waits.lanes = np.zeros_like(waits.lanes)
-                waits.lanes[goes_on] = True
-                waits.count = len(goes_on)
-            return after + (self.moved(waits, block.following) if waits.count else [])
+            return after + self.moved(of_lanes(goes_on, waits), block.following)
+
+        return go
+
+    def multiply(self, block: BasicBlock) -> After:
+        """wgmma.mma_async: when all warps of a warpgroup are there."""
+        site, warpgroups = block.end - 1, self.state.units.warpgroups
+        tell = self.program.multiplications[site]
+
+        def go(cohort: Cohort) -> list[Cohort]:
+            lanes = warpgroups.meet(site, np.flatnonzero(cohort.lanes), block.following)
+            if len(lanes):
+                tell(lanes)
+            return self.moved(of_lanes(lanes, cohort), block.following)
 
         return go
 
@@ -275,6 +299,15 @@ class Scheduler:
             return []
         cohort.block = block
         return [cohort]
+
+
+def of_lanes(lanes: np.ndarray, like: Cohort) -> Cohort | None:
+    """These lanes, standing where a cohort stands; None where there are none."""
+    if not len(lanes):
+        return None
+    chosen = np.zeros_like(like.lanes)
+    chosen[lanes] = True
+    return Cohort(chosen, len(lanes), like.block, like.turns)
 
 
 def join(ready: list[Cohort], cohort: Cohort) -> None:

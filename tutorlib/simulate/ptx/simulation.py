@@ -10,7 +10,7 @@ from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch
 from tutorlib.simulate.ptx.findings import Finding, Findings
-from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order
+from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order, waits_for_warpgroup
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
 from tutorlib.simulate.ptx.mbarriers import MOST
@@ -18,6 +18,7 @@ from tutorlib.simulate.ptx.memory.arena import Arena
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.opcodes import decode
+from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.overlaps import Overlaps
 from tutorlib.simulate.ptx.places import Find, Places
 from tutorlib.simulate.ptx.races import SharedRaces
@@ -141,8 +142,11 @@ def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], int]:
 
 def program_of(kernel: Kernel, state: State) -> Program:
     blocks = basic_blocks(kernel)
+    wgmmas = (item for item in enumerate(kernel.instructions) if waits_for_warpgroup(item[1]))
+    multiplications = {site: multiplication(instruction, site, state) for site, instruction in wgmmas}
     steps = [decode_block(kernel, block, state) for block in blocks]
-    return Program(kernel, blocks, steps, execution_order([block.successors for block in blocks]))
+    order = execution_order([block.successors for block in blocks])
+    return Program(kernel, blocks, steps, order, multiplications)
 
 
 def decode_block(kernel: Kernel, block: BasicBlock, state: State) -> list[Any]:

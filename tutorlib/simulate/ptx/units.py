@@ -8,6 +8,7 @@ from tutorlib.simulate.ptx.bulk_copies import BulkCopies
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.mbarriers import Mbarriers
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
+from tutorlib.simulate.ptx.warpgroups import Warpgroups
 from tutorlib.simulate.ptx.watch import Watch
 
 
@@ -15,11 +16,13 @@ from tutorlib.simulate.ptx.watch import Watch
 class Units:
     mbarriers: Mbarriers
     bulk: BulkCopies
+    warpgroups: Warpgroups
 
     def restart(self, first: int) -> None:
         """Make ready for the blocks from this place on."""
         self.mbarriers.restart(first)
         self.bulk.restart()
+        self.warpgroups.restart(first)
 
     def leave(self, lanes: np.ndarray, alive: np.ndarray) -> None:
         """These lanes' threads have just ended. alive: (lanes,), those that have not."""
@@ -34,4 +37,8 @@ class Units:
 
 def make_units(geometry: Geometry, shared: SharedMemory, watch: Watch) -> Units:
     mbarriers = Mbarriers(geometry, watch.clocks, watch.findings, watch.show)
-    return Units(mbarriers, BulkCopies(geometry, shared, watch.races, mbarriers, watch.findings))
+    return Units(
+        mbarriers,
+        BulkCopies(geometry, shared, watch.races, mbarriers, watch.findings),
+        Warpgroups(geometry, watch.races, watch.findings, watch.show),
+    )

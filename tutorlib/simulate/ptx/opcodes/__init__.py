@@ -17,6 +17,7 @@ from tutorlib.simulate.ptx.opcodes import (
     mbarriers,
     predicates,
     warp,
+    wgmma,
     wmma,
 )
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder
@@ -33,6 +34,7 @@ ANY_TYPE: dict[str, Decoder] = {
     **mbarriers.OPCODES,
     **matrices.OPCODES,
     **wmma.OPCODES,
+    **wgmma.OPCODES,
     **control.OPCODES,
 }
 FLOATS, INTEGERS = floats.OPCODES, integers.OPCODES
@@ -56,7 +58,8 @@ def decode(instruction: Instruction, site: int, state: State) -> Step:
         step = decoder_of(instruction)(instruction, site, state)
     except (KeyError, IndexError, ValueError, StopIteration) as error:
         raise NotSimulated(str(instruction), instruction.line) from error
-    return step if instruction.guard is None else guarded(step, instruction, state)
+    step = step if instruction.guard is None else guarded(step, instruction, state)
+    return wgmma.watched(step, instruction, site, state) if state.units.warpgroups.by_name else step
 
 
 def guarded(step: Step, instruction: Instruction, state: State) -> Step:
