@@ -50,14 +50,26 @@ def waits_for_warpgroup(instruction: Instruction) -> bool:
     return instruction.opcode.startswith("wgmma.mma_async")
 
 
+def waits_for_cluster(instruction: Instruction) -> bool:
+    """Whether threads wait here for those of their cluster."""
+    return instruction.opcode.startswith("barrier.cluster.wait")
+
+
+def takes_registers(instruction: Instruction) -> bool:
+    """Whether warps wait here for registers that others give."""
+    return instruction.opcode.startswith("setmaxnreg.inc")
+
+
 def is_arrival(instruction: Instruction) -> bool:
     """Whether threads are counted here and go on."""
     return instruction.opcode.startswith(ARRIVALS)
 
 
+WAITS = (is_barrier, is_arrival, waits_for_phase, waits_for_warpgroup, waits_for_cluster, takes_registers)
+
+
 def ends_block(instruction: Instruction) -> bool:
-    waits = is_barrier(instruction) or waits_for_phase(instruction) or waits_for_warpgroup(instruction)
-    return instruction.parts[0] in ("bra", *LEAVES) or waits or is_arrival(instruction)
+    return instruction.parts[0] in ("bra", *LEAVES) or any(waits(instruction) for waits in WAITS)
 
 
 def basic_blocks(kernel: Kernel) -> tuple[BasicBlock, ...]:

@@ -19,6 +19,8 @@ from tutorlib.simulate.ptx.flow import (
     ends_block,
     is_arrival,
     is_barrier,
+    takes_registers,
+    waits_for_cluster,
     waits_for_phase,
     waits_for_warpgroup,
 )
@@ -99,7 +101,7 @@ class Scheduler:
     def __init__(self, program: Program, state: State, limit: int, trace: BlockTrace | None = None) -> None:
         self.program, self.state, self.limit, self.trace = program, state, limit, trace
         self.barriers = BlockBarriers(state)
-        self.meetings: tuple[Meeting, ...] = (self.barriers, state.units.mbarriers, state.units.warpgroups)
+        self.meetings: tuple[Meeting, ...] = (self.barriers, *state.units.meetings)
         self.executed = self.steps = 0
         self.after = [self.end_of(block) for block in program.blocks]
 
@@ -202,6 +204,10 @@ class Scheduler:
             return self.wait_for_phase(block, last)
         if waits_for_warpgroup(last):
             return self.multiply(block)
+        if waits_for_cluster(last):
+            return self.wait_for_cluster(block, last)
+        if takes_registers(last):
+            return self.take_registers(block, last)
         return lambda cohort: self.moved(cohort, block.following)
 
     def branch(self, block: BasicBlock, last: Instruction) -> After:
@@ -273,6 +279,28 @@ class Scheduler:
             if len(lanes):
                 tell(lanes)
             return self.moved(of_lanes(lanes, cohort), block.following)
+
+        return go
+
+    def wait_for_cluster(self, block: BasicBlock, last: Instruction) -> After:
+        def go(cohort: Cohort) -> list[Cohort]:
+            waits, rest = self.by_guard(cohort, last)
+            after = self.moved(rest, block.following)
+            if waits is None:
+                return after
+            lanes = np.flatnonzero(waits.lanes)
+            goes_on = self.state.units.clusters.wait(block.end - 1, lanes, block.following)
+            return after + self.moved(of_lanes(goes_on, waits), block.following)
+
+        return go
+
+    def take_registers(self, block: BasicBlock, last: Instruction) -> After:
+        count = int(self.state.source(last.operands[0], "u32", last)[0])
+
+        def go(cohort: Cohort) -> list[Cohort]:
+            lanes = np.flatnonzero(cohort.lanes)
+            goes_on = self.state.units.registers.take(block.end - 1, lanes, count, block.following)
+            return self.moved(of_lanes(goes_on, cohort), block.following)
 
         return go
 

@@ -93,7 +93,7 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False) -> Report:
         local=np.zeros((geometry.lanes, max(local_bytes, LOCAL_ALIGNMENT)), np.uint8),
         watch=watch,
         copies=copies,
-        units=make_units(geometry, shared, watch),
+        units=make_units(geometry, shared, watch, kernel.blocks_per_sm),
         static_shared=static,
     )
     trace = BlockTrace(geometry.warps, smem) if traced else None

@@ -14,6 +14,7 @@ from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT
 from tutorlib.simulate.ptx.races import SharedRaces
+from tutorlib.simulate.ptx.register_pool import RegisterPool
 
 THREADS = WARPGROUP * WARP
 POISON = 0x7FC0EBEB  # a NaN: what registers hold that belong to the tensor cores
@@ -113,6 +114,7 @@ class Warpgroups:
     geometry: Geometry
     races: SharedRaces
     findings: Findings
+    pool: RegisterPool
     show: Callable[[int], str]
     waiting: list[WaitingForWarps] = field(default_factory=list)
     first: int = 0
@@ -202,6 +204,7 @@ class Warpgroups:
                     np.zeros((count, WARPGROUP), bool))
         )  # fmt: skip
         slots, number = warpgroups // self.of_block, warpgroups % self.of_block
+        self.pool.need(site, slots, number * WARPGROUP, len(sums.names))
         known = self.races.clocks.known[warps // self.geometry.warps, warps % self.geometry.warps].sum(2)
         thread = (number * WARPGROUP + known.argmin(1)) * WARP  # of the warp that knows least
         each = units.shape[1]

@@ -108,13 +108,23 @@ def fence_proxy(instruction: Instruction, site: int, state: State) -> Step:
     return step
 
 
+def arrive_in_cluster(instruction: Instruction, site: int, state: State) -> Step:
+    return lambda where: state.units.clusters.arrive(np.arange(state.geometry.lanes)[as_index(where)])
+
+
+def give_registers(instruction: Instruction, site: int, state: State) -> Step:
+    count = int(state.source(instruction.operands[0], "u32", instruction)[0])
+    return lambda where: state.units.registers.give(np.arange(state.geometry.lanes)[as_index(where)], count)
+
+
 OPCODES: dict[str, Decoder] = {
+    "barrier.cluster.arrive": arrive_in_cluster,
+    "setmaxnreg.dec": give_registers,
     "fence.proxy": fence_proxy,
     "bar.warp.sync": sync_warp,
     "membar": no_effect,
     "fence": no_effect,
     "nanosleep": no_effect,
-    "setmaxnreg": no_effect,
     "griddepcontrol": no_effect,
     "pmevent": no_effect,
     "call": call,
