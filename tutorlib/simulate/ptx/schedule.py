@@ -139,6 +139,7 @@ class Scheduler:
 
     def run_block(self, cohort: Cohort) -> None:
         block = self.program.blocks[cohort.block]
+        self.state.set_time(self.steps)
         where: Where = True if cohort.count == len(cohort.lanes) else cohort.lanes
         undefined, instructions = self.state.watch.undefined, self.program.kernel.instructions
         for number, step in enumerate(self.program.steps[cohort.block], block.start):

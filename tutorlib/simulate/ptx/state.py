@@ -50,6 +50,7 @@ class State:
         lanes = self.geometry.lanes
         self.registers: dict[str, np.ndarray] = {}
         self.special: dict[str, np.ndarray] = {}
+        self.time = 0
         self.thread, self.slot = self.geometry.thread(), self.geometry.slot()
         self.shared_row = self.slot * self.shared.stride
         self.alive = np.ones(lanes, bool)
@@ -129,6 +130,13 @@ class State:
             self.special[name] = self.special_values(name)
         return self.special[name]
 
+    def set_time(self, instructions: int) -> None:
+        """The clocks of the machine count the instructions that the threads which go together have run."""
+        self.time = instructions
+        for name in TIMERS:
+            if name in self.special:
+                self.special[name].fill(instructions)
+
     def special_values(self, name: str) -> np.ndarray:
         base, _, axis = name.partition(".")
         values = SPECIAL[base](self, "xyz".find(axis) if axis else 0)
@@ -151,6 +159,7 @@ class State:
         return numbers // below % sizes[axis]
 
 
+TIMERS = ("%clock", "%clock64", "%globaltimer", "%globaltimer_lo")
 SPECIAL: dict[str, Callable[[State, int], np.ndarray | int]] = {
     "%tid": lambda s, axis: s.along(s.thread, s.geometry.block, axis),
     "%ntid": lambda s, axis: s.geometry.block[axis],
@@ -167,10 +176,9 @@ SPECIAL: dict[str, Callable[[State, int], np.ndarray | int]] = {
     "%smid": lambda s, axis: s.block,
     "%nsmid": lambda s, axis: s.geometry.blocks,
     "%gridid": lambda s, axis: 0,
-    "%clock": lambda s, axis: 0,
+    **dict.fromkeys(TIMERS, lambda s, axis: s.time),
     "%clock_hi": lambda s, axis: 0,
-    "%clock64": lambda s, axis: 0,
-    "%globaltimer": lambda s, axis: 0,
+    "%globaltimer_hi": lambda s, axis: 0,
     "%cluster_ctaid": lambda s, axis: s.along(s.rank, s.geometry.cluster, axis),
     "%cluster_nctaid": lambda s, axis: s.geometry.cluster[axis],
     "%cluster_ctarank": lambda s, axis: s.rank,
