@@ -9,7 +9,7 @@ from tutorlib.checking.running import find_fault
 from tutorlib.checking.simulating import find_repeat, find_simulated_fault, find_waste
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC, TMA, Feature
+from tutorlib.machine.features import MMA_SYNC, TMA, WGMMA, Feature
 from tutorlib.measuring import targets
 from tutorlib.measuring.measure import WrongWhenTimed, measure
 from tutorlib.measuring.measurement import Measurement, impossible
@@ -22,7 +22,7 @@ from tutorlib.problems.wrong import Wrong, by, count
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
-SIMULATED = (MMA_SYNC, TMA)
+SIMULATED = (MMA_SYNC, TMA, WGMMA)
 
 
 @dataclass(frozen=True, kw_only=True)
