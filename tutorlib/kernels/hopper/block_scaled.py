@@ -123,7 +123,7 @@ def scaled_kernel(
     sS = memory.allocate_tensor(Float32, layout_s, 128)  # (columns, 1, stages)
     ring = make_ring(memory, me, config)
     trace = make_trace(events, memory, me, config)
-    start(ring, (tma_w, tma_x, tma_s, tma_c), me, config)
+    start((ring, None), (tma_w, tma_x, tma_s, tma_c), me, config)
     trace.stamp(Did.START, cute.arch.smid())
 
     schedule = Schedule(plan, me, config)
@@ -142,8 +142,8 @@ def scaled_kernel(
     )
     scaled = ScaledMultiply(multiply, cute.make_fragment_like(multiply.tCrC), sX, mW, me, config.turns)
     stores = make_stores(tma_c, mC, sC, store_mma, me, config)
-    partials = Partials(sums, flags, me, config) if config.shares_tiles else None
-    finish = Finish(stores, partials, None, config)
+    partials = Partials(sums, flags, me, config) if config.stream_k else None
+    finish = Finish(stores, partials, None, None, config)
 
     if me.group == config.mma_warpgroups:
         cute.arch.setmaxregister_decrease(config.register_split[0])

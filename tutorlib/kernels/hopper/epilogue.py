@@ -6,10 +6,11 @@ from math import gcd
 import cutlass
 from cutlass import Float32, Int32, Int64, cute
 from cutlass.cute.nvgpu import cpasync, warp
+from cutlass.memory import SmemAllocator
 
 from tutorlib.kernels.hopper.config import L2_HINTS, MMA_M, STORE_ROWS, WARPGROUP, HopperConfig
 from tutorlib.kernels.hopper.layouts import DTYPES
-from tutorlib.kernels.hopper.pipeline import Here
+from tutorlib.kernels.hopper.pipeline import Here, wait
 from tutorlib.kernels.hopper.scheduler import Schedule
 
 FOURS_AT_A_TIME = 16  # 16-byte loads of a thread under way, half as many where sums take most registers; 2ⁿ
@@ -35,23 +36,24 @@ class Stores:
     me: Here
     config: HopperConfig
 
-    def round(self, tCrC: cute.Tensor, scale: Float32 | None) -> None:
-        """The sums, times the scale; their registers are free from now on."""
+    def round(self, tCrC: cute.Tensor, scale: Float32 | None, steps: range) -> None:
+        """The sums of these steps, times the scale; their registers are free from now on."""
         sums = cute.make_tensor(tCrC.iterator, cute.make_layout(self.rounded.shape))
-        for step in range(self.config.store_steps):  # vectors of 2ⁿ, which alone become packed conversions
+        for step in steps:  # vectors of 2ⁿ, which alone become packed conversions
             part = sums[None, step].load()
             self.rounded[None, step].store((part if scale is None else part * scale).to(self.rounded.element_type))
 
     @cute.jit
-    def send(self, tile: tuple[Int32, Int32]) -> None:
+    def send(self, tile: tuple[Int32, Int32], steps: cutlass.Constexpr) -> None:
         """Start storing what was rounded. The stores may still be under way when the next tile's come."""
         config, stages = self.config, self.config.store_buffers
         n_steps = config.tile[1] // config.store_columns
         policy = None if config.l2_c == "normal" else Int64(L2_HINTS[config.l2_c])
-        for step in cutlass.range_constexpr(config.store_steps):
-            m_atom, n_step, buffer = step // n_steps, step % n_steps, step % stages
-            if cutlass.const_expr(step == 0 or step >= stages):  # the buffers that come must have been read
-                cute.arch.cp_async_bulk_wait_group(0 if step == 0 else stages - 1, read=True)
+        for number in cutlass.range_constexpr(len(steps)):
+            step, buffer = steps[number], number % stages
+            m_atom, n_step = step // n_steps, step % n_steps
+            if cutlass.const_expr(number == 0 or number >= stages):  # the buffers that come must have been read
+                cute.arch.cp_async_bulk_wait_group(0 if number == 0 else stages - 1, read=True)
                 cute.arch.sync_warp()
             target = self.tRsC[None, None, None, buffer]
             source = cute.make_tensor(self.rounded[None, step].iterator, cute.make_layout(target.shape))
@@ -138,11 +140,72 @@ class Partials:
 
 
 @dataclass(frozen=True)
+class Exchange:
+    """Sums of a tile whose K the blocks of a cluster share: each block adds up, and stores, a part of the tile.
+
+    given: fp32 (4 of a thread, a thread's fours of a part, threads, split_k - 1), what the others give this block;
+    arrived: the mbarrier that completes with all of it.
+    """
+
+    given: cute.Tensor
+    arrived: cute.Pointer
+    me: Here
+    config: HopperConfig
+
+    def initialise(self) -> None:
+        """By one thread, before any block can give."""
+        cute.arch.mbarrier_init(self.arrived, 1)
+        cute.arch.mbarrier_arrive_and_expect_tx(self.arrived, self.config.given_bytes)
+
+    def part(self, tCrC: cute.Tensor, part: int) -> cute.Tensor:
+        """(4, fours): this thread's sums of a part of the tile."""
+        fours = self.given.shape[1]
+        parts = cute.make_layout((4, fours, self.config.split_k))
+        return cute.make_tensor(tCrC.iterator, parts)[None, None, part]
+
+    @cute.jit
+    def give(self, tCrC: cute.Tensor) -> None:
+        """Every other block its part, at the place that is this block's there."""
+        thread = self.me.in_tile * WARPGROUP + self.me.thread
+        for part in cutlass.range_constexpr(self.config.split_k):
+            if part != self.me.part:
+                place = self.me.part - Int32(self.me.part > part)
+                rank = self.me.rank + (part - self.me.part) * self.config.cluster_size
+                bits = cute.recast_tensor(self.part(tCrC, part), Int32)
+                for four in cutlass.range_constexpr(self.given.shape[1]):
+                    to = self.given[None, four, thread, place].iterator
+                    values = tuple(bits[number, four] for number in range(4))
+                    cute.arch.store_async_dsmem(to, values, self.arrived, rank)
+
+    @cute.jit
+    def add(self, tCrC: cute.Tensor, part: cutlass.Constexpr) -> None:
+        """What the others gave to this part, always in the same order."""
+        thread, mine = self.me.in_tile * WARPGROUP + self.me.thread, self.part(tCrC, part)
+        wait(self.arrived, Int32(0), self.config)
+        for place in cutlass.range_constexpr(self.config.split_k - 1):
+            for four in cutlass.range_constexpr(self.given.shape[1]):
+                others = self.given[None, four, thread, place].load()
+                mine[None, four].store(mine[None, four].load() + others)
+
+
+def make_exchange(memory: SmemAllocator, me: Here, config: HopperConfig) -> Exchange | None:
+    """None where K is not split."""
+    if config.split_k == 1:
+        return None
+    threads, fours = WARPGROUP * config.tile_warpgroups, config.accumulators // (4 * config.split_k)
+    shape = (4, fours, threads, config.split_k - 1)
+    layout = cute.make_layout(shape, stride=(1, 4 * threads, 4, 4 * threads * fours))
+    given = memory.allocate_tensor(Float32, layout, 16)
+    return Exchange(given, memory.allocate_array(Int64, 1), me, config)
+
+
+@dataclass(frozen=True)
 class Finish:
     """What a warp does with an item's sums."""
 
     stores: Stores
     partials: Partials | None
+    exchange: Exchange | None
     scale: Float32 | None
     config: HopperConfig
 
@@ -151,7 +214,9 @@ class Finish:
         """Whoever has the end of a tile's K adds the other parts, in a fixed order, and stores; the others give."""
         place, _, k_end = schedule.item(number)
         k_tiles = schedule.plan.k_tiles.divisor
-        if cutlass.const_expr(self.partials is None):
+        if cutlass.const_expr(self.exchange is not None):
+            self.part(tCrC, schedule.block_tile(place), schedule.me.part)
+        elif cutlass.const_expr(self.partials is None):
             self.tile(tCrC, schedule.block_tile(place))
         elif k_end < k_tiles:
             self.partials.give(tCrC, schedule.me.cluster)
@@ -165,13 +230,26 @@ class Finish:
     @cute.jit
     def tile(self, tCrC: cute.Tensor, tile: tuple[Int32, Int32]) -> None:
         """Scale and round a tile's sums, and start storing them if that is not left for later."""
-        self.stores.round(tCrC, self.scale)
+        steps = range(self.config.store_steps)
+        self.stores.round(tCrC, self.scale, steps)
         if cutlass.const_expr(not self.config.defer_stores):
-            self.stores.send(tile)
+            self.stores.send(tile, steps)
+
+    @cute.jit
+    def part(self, tCrC: cute.Tensor, tile: tuple[Int32, Int32], mine: Int32) -> None:
+        """Give the other parts of a tile away, add up mine, and store it."""
+        count = self.config.store_steps // self.config.split_k
+        self.exchange.give(tCrC)
+        for part in cutlass.range_constexpr(self.config.split_k):  # registers have no addresses: a branch for each part
+            if part == mine:
+                steps = range(part * count, (part + 1) * count)
+                self.exchange.add(tCrC, part)
+                self.stores.round(tCrC, self.scale, steps)
+                self.stores.send(tile, steps)
 
     @cute.jit
     def deferred(self, schedule: Schedule, number: Int32) -> None:
         """Start storing what was rounded of an item, if it was a whole tile or its end."""
         place, _, k_end = schedule.item(number)
         if cutlass.const_expr(self.partials is None) or k_end == schedule.plan.k_tiles.divisor:
-            self.stores.send(schedule.block_tile(place))
+            self.stores.send(schedule.block_tile(place), range(self.config.store_steps))

@@ -18,7 +18,7 @@ from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
 
 from tutorlib.kernels.hopper.config import MMA_M, SMEM_ALIGNMENT, WARPGROUP, HopperConfig
-from tutorlib.kernels.hopper.epilogue import Finish, Partials, make_stores
+from tutorlib.kernels.hopper.epilogue import Finish, Partials, make_exchange, make_stores
 from tutorlib.kernels.hopper.layouts import DTYPES, make_load, make_mma, make_store, stage_layout, store_layout
 from tutorlib.kernels.hopper.pipeline import Here, Loads, Ring, locate, make_operand, make_ring, start
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule, make_plan
@@ -221,7 +221,8 @@ def gemm_kernel(
     sC = memory.allocate_tensor(c_dtype, layout_c.outer, SMEM_ALIGNMENT, layout_c.inner)
     ring = make_ring(memory, me, config)
     trace = make_trace(events, memory, me, config)
-    start(ring, (tma_a, tma_b, tma_c), me, config)
+    exchange = make_exchange(memory, me, config)
+    start((ring, exchange), (tma_a, tma_b, tma_c), me, config)
     trace.stamp(Did.START, cute.arch.smid())
 
     schedule = Schedule(plan, me, config)
@@ -232,9 +233,9 @@ def gemm_kernel(
     loads = Loads((a, b), config.stage_bytes, ring, trace)
     multiply = make_multiply(tiled_mma, sA, sB, ring, trace, me, config)
     stores = make_stores(tma_c, mC, sC, store_mma, me, config)
-    partials = Partials(sums, flags, me, config) if config.shares_tiles else None
+    partials = Partials(sums, flags, me, config) if config.stream_k else None
     scale = scale_a[0] * scale_b[0] if config.scaled else None
-    finish = Finish(stores, partials, scale, config)
+    finish = Finish(stores, partials, exchange, scale, config)
 
     if cutlass.const_expr(not config.specialised):
         multiply_and_load(schedule, loads, multiply, finish, config)
@@ -299,9 +300,9 @@ def make_gemm(config: HopperConfig) -> Callable[..., None]:
             plan,
             config,
         ).launch(
-            grid=(clusters * cluster_m, cluster_n, 1),
+            grid=(clusters * cluster_m, cluster_n, config.split_k),
             block=(config.threads, 1, 1),
-            cluster=(cluster_m, cluster_n, 1),
+            cluster=(cluster_m, cluster_n, config.split_k),
             min_blocks_per_mp=config.blocks_per_sm,
             preferred_smem_carveout=100,
             stream=stream,
