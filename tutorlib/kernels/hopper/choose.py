@@ -18,6 +18,7 @@ FILE = Path(__file__).with_name("constants.json")
 SMEM_BYTES = 128.0  # in a cycle, read or written
 SHARPNESS = 8  # of the step from one limit to another: where two are close, both cost
 AREA = 128 * 256  # elements of the tile of C that the constants are for
+GPC = 16  # SMs of a graphics processing cluster, at least
 TMA_BYTES = 16  # that the rows of a matrix must be multiples of
 
 
@@ -53,8 +54,8 @@ def fitted() -> Constants:
 
 
 TILES = tuple((m, n) for m in (64, 128, 192, 256) for n in range(32, 257, 16) if m * n <= 256 * 192)  # M, N
-CLUSTERS = ((1, 1), (2, 1), (1, 2))
-SPLITS = (2, 3, 4, 5, 6, 8, 12, 16)
+CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4))
+SPLITS = (2, 3, 4, 6, 8)
 
 
 @cache
@@ -97,13 +98,12 @@ def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants
     area = tile_m * tile_n / AREA
     store = 0.0 if config.schedule == "pingpong" else known.deferred if config.defer_stores else known.store
     tiles = ceil(m / (tile_m * cluster_m)) * ceil(n / (tile_n * cluster_n))
-    k_tiles, clusters = ceil(k / tile_k), sms // config.cluster_size
+    k_tiles, clusters = ceil(k / tile_k), clusters_at_once(config.cluster_blocks, sms)
     if config.split_k > 1:
-        if k_tiles < MIN_SHARED_K_TILES * config.split_k:
+        if k_tiles < 2 * config.split_k:
             return float("inf")
-        waves = ceil(tiles * config.split_k / clusters)
-        busy = waves * ceil(k_tiles / config.split_k) * step + known.share * area * (config.split_k + 1) / 2
-        busy += (waves - 1) * known.store * area
+        waves = ceil(tiles / clusters)
+        busy = waves * (ceil(k_tiles / config.split_k) * step + 1000 + config.given_bytes / 20)
     elif config.stream_k:
         clusters = max(min(clusters, tiles * k_tiles // MIN_SHARED_K_TILES), 1)
         busy = tiles * k_tiles / clusters * step + tiles / clusters * store * area
@@ -114,6 +114,11 @@ def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants
         busy = waves * (k_tiles * step + store * area)
     hbm = ((m + n) * k * bytes_ + m * n * 2) / known.hbm_bytes
     return known.start + max(busy / known.clock, hbm) + known.store / known.clock * area
+
+
+def clusters_at_once(blocks: int, sms: int) -> int:
+    """How many clusters of so many blocks run at a time; a cluster's SMs are of one GPC, which has 16 or 18."""
+    return sms // blocks if blocks <= 2 else sms // GPC * (GPC // blocks)
 
 
 def shape_problem(m: int, n: int, k: int, dtype: str = "bf16") -> str | None:

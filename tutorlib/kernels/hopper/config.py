@@ -262,6 +262,8 @@ class HopperConfig:
         if self.smem_bytes > self.room:
             yield f"shared memory: {self.smem_bytes:,} bytes, and a block can have {self.room:,}"
         results = self.accumulators + self.defer_stores * self.accumulators // 2
+        if self.split_k > 1:
+            results += self.accumulators // self.split_k  # a part of them, from another block
         if self.block_scaled:
             results += self.accumulators + n // 4  # sums beside a K tile's, and the columns' scales
         if results + REGISTERS_BESIDE_RESULTS > self.multiply_registers:
