@@ -48,7 +48,7 @@ SCHEDULER = plain_scheduler()
 def items(
     config: HopperConfig, tiles: tuple[int, int], k_tiles: int, max_clusters: int
 ) -> list[tuple[int, int, int, int, int, list[int]]]:
-    """(cluster, number, tile, M, N, K tiles in order of time) of every item of every cluster, and of every part of K in it."""
+    """(cluster, number, tile, M, N, K tiles in order of time) of every item: clusters in turn, parts of K."""
     plan, clusters = SCHEDULER.make_plan(tiles, k_tiles, max_clusters, config)
     found = []
     for cluster, part in product(range(clusters), range(config.split_k)):

@@ -52,7 +52,7 @@ BROKEN = [
     (SPLIT | {"defer_stores": True}, "split_k = 2: parts of a tile go to blocks of their own"),
     (SPLIT | {"split_k": 8, "cluster": (2, 1)}, "split_k = 8: 16 blocks in a cluster, of at most 8"),
     (SPLIT | {"split_k": 3}, "split_k = 3: the 8 stores of a tile are not a multiple of its blocks"),
-    (BLOCKS | {"split_k": 2, "persistent": False}, "block_scaled: a tile's K is not split"),
+    (BLOCKS | {"tile": (128, 64, 128), "split_k": 2, "persistent": False}, "block_scaled: a tile's K is not split"),
     ({"stream_k": True, "persistent": False}, "stream_k: sharing the last wave evenly needs persistent blocks"),
     (PING | {"persistent": False}, "ping-pong needs persistent blocks"),
     ({"l2_a": "forever"}, "L2 hint 'forever' is none of normal, evict_first, evict_last"),

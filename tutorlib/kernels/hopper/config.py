@@ -15,7 +15,7 @@ REGISTERS_BESIDE_RESULTS = 26  # addresses, counters and one row of results on i
 WARPGROUP = 128  # threads
 MMA_M = 64  # rows of C that one wgmma of a warpgroup computes
 STORE_ROWS = MMA_M // 4  # of which each of its warps has these
-MAX_CLUSTER = 8  # blocks; some GPUs can run more
+MAX_CLUSTER = 8  # blocks that every Hopper GPU can run
 MIN_SHARED_K_TILES = 4  # a smaller part of a tile takes longer to add than to compute
 BYTES = {"bf16": 2, "fp16": 2, "e4m3": 1}
 
@@ -252,7 +252,7 @@ class HopperConfig:
         if not 1 <= self.mma_warpgroups <= 3:
             yield f"warpgroups = {self.mma_warpgroups}: 1 to 3 can multiply; more leave none enough registers"
         if not all(size in (1, 2, 4, 8) for size in self.cluster) or self.cluster_size > MAX_CLUSTER:
-            yield f"cluster = {self.cluster}: each side is 1, 2, 4 or 8, and every Hopper GPU can run at most {MAX_CLUSTER} blocks"
+            yield f"cluster = {self.cluster}: each side is 1, 2, 4 or 8, and both together at most {MAX_CLUSTER} blocks"
         if m % (8 * self.cluster[1]) or n % (8 * self.cluster[0]):
             yield f"cluster = {self.cluster}: a block's part of a shared load must be whole swizzle patterns of 8 rows"
         if self.store_stages is not None and self.store_stages < 1:

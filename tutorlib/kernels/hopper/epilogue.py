@@ -36,6 +36,11 @@ class Stores:
     me: Here
     config: HopperConfig
 
+    @property
+    def steps(self) -> range:
+        """All of a tile's."""
+        return range(self.config.store_steps)
+
     def round(self, tCrC: cute.Tensor, scale: Float32 | None, steps: range) -> None:
         """The sums of these steps, times the scale; their registers are free from now on."""
         sums = cute.make_tensor(tCrC.iterator, cute.make_layout(self.rounded.shape))
@@ -230,10 +235,9 @@ class Finish:
     @cute.jit
     def tile(self, tCrC: cute.Tensor, tile: tuple[Int32, Int32]) -> None:
         """Scale and round a tile's sums, and start storing them if that is not left for later."""
-        steps = range(self.config.store_steps)
-        self.stores.round(tCrC, self.scale, steps)
+        self.stores.round(tCrC, self.scale, self.stores.steps)
         if cutlass.const_expr(not self.config.defer_stores):
-            self.stores.send(tile, steps)
+            self.stores.send(tile, self.stores.steps)
 
     @cute.jit
     def part(self, tCrC: cute.Tensor, tile: tuple[Int32, Int32], mine: Int32) -> None:
@@ -252,4 +256,4 @@ class Finish:
         """Start storing what was rounded of an item, if it was a whole tile or its end."""
         place, _, k_end = schedule.item(number)
         if cutlass.const_expr(self.partials is None) or k_end == schedule.plan.k_tiles.divisor:
-            self.stores.send(schedule.block_tile(place), range(self.config.store_steps))
+            self.stores.send(schedule.block_tile(place), self.stores.steps)
