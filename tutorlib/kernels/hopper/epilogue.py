@@ -9,7 +9,7 @@ from cutlass.cute.nvgpu import cpasync, warp
 from cutlass.memory import SmemAllocator
 
 from tutorlib.kernels.hopper.config import L2_HINTS, MMA_M, STORE_ROWS, WARPGROUP, HopperConfig
-from tutorlib.kernels.hopper.layouts import DTYPES
+from tutorlib.kernels.hopper.layouts import DTYPES, make_mma
 from tutorlib.kernels.hopper.pipeline import Here, wait
 from tutorlib.kernels.hopper.scheduler import Schedule
 
@@ -75,10 +75,8 @@ class Stores:
         cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
-def make_stores(
-    tma_c: cute.CopyAtom, mC: cute.Tensor, sC: cute.Tensor, store_mma: cute.TiledMma, me: Here, config: HopperConfig
-) -> Stores:
-    """mC: (M, N). sC: (64, store_columns, store_buffers, warpgroups). store_mma: has the same columns as a step."""
+def make_stores(tma_c: cute.CopyAtom, mC: cute.Tensor, sC: cute.Tensor, me: Here, config: HopperConfig) -> Stores:
+    """mC: (M, N). sC: (64, store_columns, store_buffers, warpgroups)."""
     dtype, box = DTYPES[config.c_dtype], (STORE_ROWS, config.store_columns)
     mine = sC[None, None, None, me.group]  # (64, store_columns, store_buffers)
     warps = cute.local_tile(mine, box, (me.warp, 0, None))  # (16, store_columns, store_buffers)
@@ -87,7 +85,7 @@ def make_stores(
         tma_c, 0, cute.make_layout(1), cute.group_modes(warps, 0, 2), cute.group_modes(gC, 0, 2)
     )
     atom = cute.make_copy_atom(warp.StMatrix8x8x16bOp(config.transposed, num_matrices=4), dtype)
-    stmatrix = cute.make_tiled_copy_C(atom, store_mma)
+    stmatrix = cute.make_tiled_copy_C(atom, make_mma(config, config.store_columns, 1))
     tRsC = stmatrix.get_slice(me.thread).partition_D(mine)
     rounded = cute.make_rmem_tensor((config.store_columns // 2, config.store_steps), dtype)
     return Stores(rounded, stmatrix, tRsC, tma_c, tSsC, tSgC, me, config)
