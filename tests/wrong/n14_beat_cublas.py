@@ -4,7 +4,7 @@ from dataclasses import replace
 from math import ceil
 
 from tests.wrong.change import derive, swap, without_first, without_last
-from tutorlib.exercises.hopper import feeding, tiles
+from tutorlib.exercises.hopper import costs, feeding, tiles
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.specialised import load_steps, multiply_steps
 from tutorlib.models import hopper_gemm, l2, work
@@ -290,6 +290,26 @@ def as_they_come(config, m, n, k, sm):
     return hopper_gemm.gemm_time(replace(config, transposed=False), m, n, k, sm)
 
 
+def exchanging_is_free(config, m, n, k, sm):
+    """Split-K without its price."""
+    return hopper_gemm.gemm_time(config, m, n, k, replace(sm, exchange=0.0))
+
+
+def all_of_k(config, m, n, k, sm):
+    """Every block of a cluster that splits K has all of it."""
+    return hopper_gemm.gemm_time(config, m, n, k * config.split_k, sm)
+
+
+def parts_beside_the_cluster(config, m, n, k, sm):
+    """Forgets that the parts of K are blocks, too: more clusters than there is room for."""
+    return hopper_gemm.gemm_time(config, m, n, k, replace(sm, sms=sm.sms * config.split_k))
+
+
+def clusters_anywhere(config, m, n, k, sm):
+    """Divides the SMs, as if GPCs were whole numbers of clusters."""
+    return hopper_gemm.gemm_time(config, m, n, k, costs.Anywhere(**vars(sm)))
+
+
 # 14.11, 14.12 ---------------------------------------------------------------------------------------------------
 
 
@@ -470,6 +490,10 @@ WRONG = {
         sharing_is_free,
         memory_is_free,
         as_they_come,
+        exchanging_is_free,
+        all_of_k,
+        parts_beside_the_cluster,
+        clusters_anywhere,
     ],
     "14.11": [a_tuple, too_many_registers, for_another_dtype, with_stamps, by_shape],
     "14.12": [the_best_of_4096, many_small_ones, by_a_list, nothing, two_of_them],

@@ -193,14 +193,21 @@ EXERCISES = (
             ),
             costs("stream-K", ((4096, 4096, 4096), (2048, 2048, 2048)), {"cluster": (2, 1), "stream_k": True}),
             costs("few tiles, long K", ((512, 512, 8192), (128, 256, 256)), {"stream_k": True}),
+            costs(
+                "K in parts",
+                ((768, 1280, 16384), (4224, 256, 8192)),
+                {"persistent": False, "split_k": 2, "cluster": (2, 1)},
+                {"persistent": False, "split_k": 4},
+            ),
             costs("A and B exchanged", ((320, 8192, 4096),), {"tile": (128, 160, 64), "transposed": True}),
             costs("little arithmetic", ((8192, 8192, 64), (64, 8192, 8192)), {}, {"tile": (64, 256, 64)}),
         ),
         hints=(
             "A step takes as long as the slower of tensor cores and shared memory, and then what L2 adds.",
             "rounds is ceil(tiles / clusters) for whole tiles, tiles / clusters for stream-K, where no part is shorter "
-            "than 4 K tiles: at least 4 / k_tiles.",
-            "cycles = rounds * (k_tiles * step + sm.store * area) + what sharing costs; sm.start + cycles / sm.clock, "
+            "than 4 K tiles: at least 4 / k_tiles. clusters is sm.at_once(all blocks of a cluster).",
+            "cycles = rounds * (k_tiles * step + results * area) + what stream-K costs. results: sm.store, and with "
+            "split-K sm.exchange more; k_tiles: ceil(k / tile_k / config.split_k). Time: sm.start + cycles / sm.clock, "
             "unless device memory takes longer than cycles / sm.clock for 2 * (m * k + n * k + m * n) bytes.",
         ),
     ),

@@ -18,6 +18,13 @@ def with_changes(**changes: float) -> Answer:
     return lambda config, m, n, k, sm: gemm_time(config, m, n, k, replace(sm, **changes))
 
 
+class Anywhere(Sm):
+    """An SM of a GPU whose clusters need not be in one GPC."""
+
+    def at_once(self, blocks: int) -> int:
+        return self.sms // blocks
+
+
 FORGETS: tuple[tuple[str, Answer], ...] = (
     ("You forget the start: launch, first loads and last stores are there at every size.", with_changes(start=0.0)),
     ("Bytes from L2 make a step longer, too: one cycle for every sm.l2_bytes.", with_changes(l2_bytes=1e12)),
@@ -25,6 +32,18 @@ FORGETS: tuple[tuple[str, Answer], ...] = (
     ("Between two tiles the tensor cores pause: sm.store cycles in each round.", with_changes(store=0.0)),
     ("Device memory has to deliver A and B and to take C, whatever the SMs do.", with_changes(hbm_bytes=1e12)),
     ("Stream-K is not free: a part of a tile is given away and added, sm.share cycles.", with_changes(share=0.0)),
+    (
+        "With split-K a cluster adds up its blocks' parts: sm.exchange more in each round.",
+        with_changes(exchange=0),
+    ),
+    (
+        "With split-K each block of a cluster has a part of the tile's K: divide the K tiles by config.split_k.",
+        lambda config, m, n, k, sm: gemm_time(config, m, n, k * config.split_k, sm),
+    ),
+    (
+        "A cluster's blocks must be in one GPC: sm.at_once(blocks) says how many fit, and sm.sms // blocks too many.",
+        lambda config, m, n, k, sm: gemm_time(config, m, n, k, Anywhere(**vars(sm))),
+    ),
     (
         "A transposed configuration has A and B in each other's places: exchange m and n first.",
         lambda config, m, n, k, sm: gemm_time(config, n, m, k, sm),

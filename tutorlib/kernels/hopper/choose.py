@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.kernels.hopper.config import BYTES, MIN_SHARED_K_TILES, MMA_M, ConfigError, HopperConfig
+from tutorlib.models.work import clusters_at_once
 
 FILE = Path(__file__).with_name("constants.json")
 SMEM_BYTES = 128.0  # in a cycle, read or written
 SHARPNESS = 8  # of the step from one limit to another: where two are close, both cost
 AREA = 128 * 256  # elements of the tile of C that the constants are for
-GPC = 16  # SMs of a graphics processing cluster, at least
 TMA_BYTES = 16  # that the rows of a matrix must be multiples of
 
 
@@ -114,11 +114,6 @@ def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants
         busy = waves * (k_tiles * step + store * area)
     hbm = ((m + n) * k * bytes_ + m * n * 2) / known.hbm_bytes
     return known.start + max(busy / known.clock, hbm) + known.store / known.clock * area
-
-
-def clusters_at_once(blocks: int, sms: int) -> int:
-    """How many clusters of so many blocks run at a time; a cluster's SMs are of one GPC, which has 16 or 18."""
-    return sms // blocks if blocks <= 2 else sms // GPC * (GPC // blocks)
 
 
 def shape_problem(m: int, n: int, k: int, dtype: str = "bf16") -> str | None:
