@@ -464,14 +464,18 @@ for tile in [(128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64)]:
 # *their* shared memory (`st.async`), and an mbarrier there counts the bytes that have come, as it does for TMA. Nobody
 # collects alone, and each block stores the quarter of C that it has added.
 #
-# What is left of the price: room for the sums of three others, which costs stages. **Predict:** how many stages has
-# `split_k=4`, with 128×256 and with 128×128?
+# Where do those sums find room? Once a block has read its last stage, in its stages. So there is a second mbarrier,
+# with which the others tell that they are ready; whoever sends earlier writes where a wgmma still reads.
+#
+# **Predict:** a block is sent three quarters of 128 KiB. How long is that beside its K tiles, if SMs exchange some 32
+# bytes in a cycle? And with eight parts?
 
 # %%
-for tile, parts in product([(128, 256, 64), (128, 128, 64)], [1, 2, 4]):
-    config = HopperConfig(tile, persistent=False, split_k=parts)
-    sent = config.given_bytes / 1024
-    print(f"{tile[0]}×{tile[1]}, split_k={parts}: {config.ab_stages} stages; each block is sent {sent:.0f} KiB")
+for parts in (1, 2, 4, 8):
+    config, k_tiles = HopperConfig(persistent=False, split_k=parts), ceil(16384 / 64 / parts)
+    print(
+        f"split_k={parts}: {k_tiles:3} K tiles, {k_tiles * 1024:7,} cycles; is sent {config.given_bytes // 1024:3} KiB"
+    )
 
 # %% [markdown]
 # ## The levers, measured

@@ -175,8 +175,8 @@ class HopperConfig:
 
     @property
     def other_bytes(self) -> int:
-        """Bytes of shared memory beside stages and stores: given sums and their mbarrier, and a trace."""
-        return self.given_bytes + MBARRIER_BYTES * (self.split_k > 1) + TRACE_BYTES * self.trace
+        """Bytes of shared memory beside stages and stores: mbarriers for given sums, and a trace."""
+        return 2 * MBARRIER_BYTES * (self.split_k > 1) + TRACE_BYTES * self.trace
 
     @property
     def room(self) -> int:
@@ -259,6 +259,8 @@ class HopperConfig:
             yield f"store_stages = {self.store_stages}: results need at least one buffer on their way out"
         if self.ab_stages < 2:
             yield f"{self.ab_stages} stages: loads can only run ahead of the tensor cores with 2 or more"
+        if self.given_bytes > self.ab_stages * max(m, n) * row_bytes:
+            yield f"split_k = {self.split_k}: a part's sums of the other blocks do not fit into a matrix's stages"
         if self.smem_bytes > self.room:
             yield f"shared memory: {self.smem_bytes:,} bytes, and a block can have {self.room:,}"
         results = self.accumulators + self.defer_stores * self.accumulators // 2

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import gcd
 
 import cutlass
-from cutlass import Float32, Int32, Int64, cute
+from cutlass import Boolean, Float32, Int32, Int64, cute
 from cutlass.cute.nvgpu import cpasync, warp
 from cutlass.memory import SmemAllocator
 
@@ -146,17 +146,24 @@ class Partials:
 class Exchange:
     """Sums of a tile whose K the blocks of a cluster share: each block adds up, and stores, a part of the tile.
 
-    given: fp32 (4 of a thread, a thread's fours of a part, threads, split_k - 1), what the others give this block;
-    arrived: the mbarrier that completes with all of it.
+    given: fp32 (4 of a thread, a thread's fours of a part, threads, split_k - 1), what the others give this block,
+        where stages were; arrived: the mbarrier that completes with all of it.
+    ready: an mbarrier with one arrival of each warp of the others, when it has read its last stage.
+    peers: `ready` of the block that this lane tells so; tells: there is one for this lane.
     """
 
     given: cute.Tensor
     arrived: cute.Pointer
+    ready: cute.Pointer
+    peers: cute.Pointer
+    tells: Boolean
     me: Here
     config: HopperConfig
 
     def initialise(self) -> None:
         """By one thread, before any block can give."""
+        warps = 4 * self.config.tile_warpgroups
+        cute.arch.mbarrier_init(self.ready, warps * (self.config.split_k - 1))
         cute.arch.mbarrier_init(self.arrived, 1)
         cute.arch.mbarrier_arrive_and_expect_tx(self.arrived, self.config.given_bytes)
 
@@ -168,7 +175,10 @@ class Exchange:
 
     @cute.jit
     def give(self, tCrC: cute.Tensor) -> None:
-        """Every other block its part, at the place that is this block's there."""
+        """Every other block its part, at the place that is this block's there, when all have read their stages."""
+        if self.tells:
+            cute.arch.mbarrier_arrive(self.peers)
+        wait(self.ready, Int32(0), self.config)
         thread = self.me.in_tile * WARPGROUP + self.me.thread
         for part in cutlass.range_constexpr(self.config.split_k):
             if part != self.me.part:
@@ -191,15 +201,23 @@ class Exchange:
                 mine[None, four].store(mine[None, four].load() + others)
 
 
-def make_exchange(memory: SmemAllocator, me: Here, config: HopperConfig) -> Exchange | None:
-    """None where K is not split."""
-    if config.split_k == 1:
-        return None
+@cute.jit
+def make_exchange(
+    sA: cute.Tensor, sB: cute.Tensor, memory: SmemAllocator, me: Here, config: cutlass.Constexpr
+) -> Exchange:
+    """Where K is split. What others give comes to lie in the stages of the matrix with the larger tile."""
     threads, fours = WARPGROUP * config.tile_warpgroups, config.accumulators // (4 * config.split_k)
     shape = (4, fours, threads, config.split_k - 1)
     layout = cute.make_layout(shape, stride=(1, 4 * threads, 4, 4 * threads * fours))
-    given = memory.allocate_tensor(Float32, layout, 16)
-    return Exchange(given, memory.allocate_array(Int64, 1), me, config)
+    stages = sB if config.tile[1] > config.tile[0] else sA
+    given = cute.make_tensor(cute.recast_ptr(stages.iterator, cute.make_swizzle(0, 4, 3), Float32), layout)
+    arrived, ready = (memory.allocate_array(Int64, 1) for _ in range(2))
+    lane = cute.arch.lane_idx()
+    part, tells = lane + Int32(lane >= me.part), lane < config.split_k - 1
+    if not tells:
+        part = me.part
+    peers = cute.arch.map_dsmem_ptr(ready, me.rank + (part - me.part) * config.cluster_size)
+    return Exchange(given, arrived, ready, peers, tells, me, config)
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,7 @@ def gemm_kernel(a: Tma, b: Tma, c: Tma, beside: Beside, plan: Plan, config: cutl
     sC = memory.allocate_tensor(c_dtype, layout_c.outer, SMEM_ALIGNMENT, layout_c.inner)
     ring = make_ring(memory, me, config)
     trace = make_trace(beside.events, memory, me, config)
-    exchange = make_exchange(memory, me, config)
+    exchange = make_exchange(sA, sB, memory, me, config) if config.split_k > 1 else None
     start((ring, exchange), (tma_a, tma_b, tma_c), me, config)
     trace.stamp(Did.START, cute.arch.smid())
 
