@@ -69,8 +69,8 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
         raise KernelFault(f"it would hang on a GPU: {sentence(endless)}{before}", "timeout")
     if broken := next((finding for finding in noticed if finding.kind in BREAKS), None):
         return Wrong(sentence(broken), advice(broken))
-    for op, before, after in zip(work.problem.inputs, kept, work.inputs, strict=True):
-        if not before.equal(after):
+    for op, old, new in zip(work.problem.inputs, kept, work.inputs, strict=True):
+        if not old.equal(new):
             return Wrong(f"the kernel changed its input {op.name}.")
     wrong = find_difference(work.problem.output.name, *work.output.as_it_is().seen, *work.expected())
     if wrong and noticed:
