@@ -26,4 +26,5 @@ def test_a_page_closes_with_what_to_remember_and_three_questions(page):
     last = parse(SOLUTIONS / f"{page}.py")[-1].text
     assert last.index("## What to remember\n\n") < last.index("## Test yourself\n\n")
     assert QUESTION.findall(last) == ["1", "2", "3"]
+    assert not re.search("<summary>[^<]*`", last), "in HTML write <code>"
     assert last.endswith("</details>")

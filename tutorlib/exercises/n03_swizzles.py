@@ -493,7 +493,7 @@ EXERCISES = (
             Remedy("it tears 16-byte chunks apart", "M protects a chunk: 2**M elements are 16 bytes."),
             Remedy(
                 "wavefronts",
-                "Numbers of bits: B of the chunks of a row, M of the elements of a chunk, S of the chunks of 128 bytes.",
+                "Numbers of bits: B of the chunks in a row, M of the elements in a chunk, S of the chunks in 128 bytes",
             ),
             Remedy("is less than B", "B counts chunks of a row, not elements: row_bytes // 16."),
             Remedy("it should be a tuple", "Return B, M, S."),
