@@ -78,9 +78,7 @@ class GlobalCopyExercise(MadeExercise):
         if not isinstance(copy.op, cpasync.CopyG2SOp):
             return "its atom is no cp.async: cpasync.CopyG2SOp is."
         if (elements := cute.size(copy.layout_dst_tv, mode=[1])) != VECTOR:
-            return (
-                f"an instruction of its moves {16 * elements} bits; cp.async past L1 moves 128: num_bits_per_copy=128."
-            )
+            return f"one of its copies moves {16 * elements} bits; cp.async past L1 moves 128: num_bits_per_copy=128."
         tile = tuple(map(cute.size, copy.tiler_mn))  # type: ignore[arg-type]
         held = places(copy.layout_dst_tv_tiled, tile)
         return self.find_bad_tile(tile, held, config) or self.find_bad_access(tile, held, config.tile[2])
@@ -214,6 +212,7 @@ class OperandsExercise(MadeExercise):
         from cutlass import BFloat16, cute
 
         from tutorlib.kernels.ampere.layouts import smem_layout
+        from tutorlib.kernels.ampere.operands import Operand
         from tutorlib.kernels.ampere.thread_share import make_mma
 
         mma = make_mma(config, BFloat16)
@@ -230,7 +229,7 @@ class OperandsExercise(MadeExercise):
             return f"it returns {shorten(got)}; two Operands are wanted, of A and of B."
         shapes = (8, m, bK // 16), (4, n, bK // 16)
         for name, operand, shape, s in zip("AB", got, shapes, (sA, sB), strict=True):
-            if not (isinstance(operand, tuple | list) and len(operand) == 4):
+            if not isinstance(operand, Operand):
                 return f"of {name} it returns {shorten(operand)}; it should be an Operand(tCrX, s2r, tXsX, tXrX)."
             if flaw := self.find_bad_operand(name, operand, shape, s, mma):
                 return flaw
@@ -265,8 +264,8 @@ class OperandsExercise(MadeExercise):
         mine = wanted.get_slice(THREAD)
         if str(tXrX.layout) != str((retiled := mine.retile(tCrX)).layout):
             return (
-                f"tXrX of {name} is {tXrX.layout}. As ldmatrix fills tCrX it is {retiled.layout}: the slice's "
-                "retile(tCrX)."
+                f"tXrX of {name} is {tXrX.layout}. As ldmatrix fills tCr{name} it is {retiled.layout}: the slice's "
+                f"retile(tCr{name})."
             )
         if str(tXsX.layout) != str((read := mine.partition_S(s)).layout):
             return f"tXsX of {name} is {tXsX.layout}. What this thread reads is {read.layout}: partition_S(s{name})."

@@ -1,6 +1,7 @@
 """Exercises of notebook 09: the first GEMM on tensor cores, part by part."""
 
 from dataclasses import dataclass
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -16,9 +17,8 @@ from tutorlib.checking.ampere_parts import (
 )
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.part import LoopExercise, Part, PartExercise
-from tutorlib.checking.traced import CuteLayoutExercise
+from tutorlib.checking.traced import CuteLayoutExercise, in_cute
 from tutorlib.checking.values import Mistake, ValueExercise, equals, law, shorten
-from tutorlib.compiling.cute import call_host
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.models import banks
 from tutorlib.problems.catalogue import gemm
@@ -26,7 +26,7 @@ from tutorlib.problems.catalogue import gemm
 BENCH = (4096, 4096, 4096)
 WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
 EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
-SOME = ((256, 128, 128), (129, 200, 72))  # whole tiles, and what hangs over every edge
+RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and something hangs over every edge
 
 # 09.1 loaded_bytes ----------------------------------------------------------------------------------------------
 
@@ -45,6 +45,27 @@ LOADING = (
     Mistake(
         "A tile that is partly outside has a block, too: round the number of blocks up.",
         lambda m, n, k, tile_m, tile_n: (m // tile_m) * (n // tile_n) * (tile_m + tile_n) * k * 2,
+    ),
+    Mistake(
+        "Where the tiles fit exactly, that is one tile too many: divide and round up.",
+        lambda m, n, k, tile_m, tile_n: (m // tile_m + 1) * (n // tile_n + 1) * (tile_m + tile_n) * k * 2,
+    ),
+    Mistake(
+        "That is one block's. How many blocks are there?",
+        lambda m, n, k, tile_m, tile_n: (tile_m + tile_n) * k * 2,
+    ),
+    Mistake("bf16 has 2 bytes.", lambda m, n, k, tile_m, tile_n: 2 * loaded_bytes(m, n, k, tile_m, tile_n)),
+    Mistake(
+        "C is written, not loaded.",
+        lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) + 2 * m * n,
+    ),
+    Mistake(
+        "A block loads B's rows, too.",
+        lambda m, n, k, tile_m, tile_n: -(-m // tile_m) * -(-n // tile_n) * tile_m * k * 2,
+    ),
+    Mistake(
+        "A tile that is partly outside counts as a whole one here.",
+        lambda m, n, k, tile_m, tile_n: 2 * k * (-(-n // tile_n) * m + -(-m // tile_m) * n),
     ),
     Mistake(
         "A block loads tile_m rows of A and tile_n rows of B: their sum, not their product.",
@@ -87,9 +108,17 @@ class SmemExercise(PartExercise):
 
     def find_flaw(self, answer: Answer, k: int) -> str:
         """What is wrong with the layout for this K, or ""."""
-        offsets, cosize = look(answer, k)
-        if cosize != ROWS * k * STAGES or len(set(offsets.values())) < len(offsets):
-            return f"{ROWS * k * STAGES} elements must fill as many places, each its own; it reaches to {cosize}."
+        offsets, cosize, shape = look(answer, k)
+        if shape != (ROWS, k, STAGES):
+            return f"its modes have the sizes {shape}; (rows, K, stages) is wanted."
+        if len(set(offsets.values())) < len(offsets):
+            (row, vector, stage), (again, beside, other) = same_place(offsets)
+            return (
+                f"row {row}, column {vector * VECTOR}, stage {stage} and row {again}, column {beside * VECTOR}, stage "
+                f"{other} lie in the same place."
+            )
+        if cosize != ROWS * k * STAGES:
+            return f"{ROWS * k * STAGES} elements are to fill as many places, with no gap; it reaches to {cosize}."
         for (row, vector, stage), offset in offsets.items():
             if offset % VECTOR:
                 return f"the vector at row {row}, column {vector * VECTOR} starts at offset {offset}, inside another."
@@ -109,26 +138,35 @@ class SmemExercise(PartExercise):
         return ""
 
 
-def look(answer: Answer, k: int) -> tuple[dict[tuple[int, int, int], int], int]:
-    """Offset of each vector (row, vector, stage), and the cosize. Raises CompileFailed."""
+Vectors = dict[tuple[int, int, int], Any]  # (row, vector of the row, stage) → offset
+
+
+def look(answer: Answer, k: int) -> tuple[Vectors, int, tuple[int, ...]]:
+    """Offset of each vector, the cosize, and the sizes of the modes. Raises CompileFailed."""
     from cutlass import cute
 
-    seen: dict[tuple[int, int, int], int] = {}
-    cosize: list[int] = []
+    def note() -> tuple[Vectors, int, tuple[int, ...]]:
+        layout = answer(ROWS, k, STAGES)
+        if not isinstance(layout, cute.Layout | cute.ComposedLayout):
+            raise WrongKind(f"it returns {shorten(layout)}, and no layout.")
+        shape = tuple(map(cute.size, layout.shape)) if isinstance(layout.shape, tuple) else (cute.size(layout),)
+        if shape != (ROWS, k, STAGES):
+            return {}, 0, shape
+        places = product(range(ROWS), range(k // VECTOR), range(STAGES))
+        offsets = {(row, vector, stage): layout((row, vector * VECTOR, stage)) for row, vector, stage in places}
+        return offsets, cute.cosize(layout), shape
 
-    def note(layout: Any) -> None:
-        cosize.append(cute.cosize(layout))
-        for row in range(ROWS):
-            for vector in range(k // VECTOR):
-                for stage in range(STAGES):
-                    seen[row, vector, stage] = int(layout((row, vector * VECTOR, stage)))
+    return in_cute(note)
 
-    @cute.jit
-    def host() -> None:
-        note(answer(ROWS, k, STAGES))
 
-    call_host(host)
-    return seen, cosize[-1]
+def same_place(offsets: Vectors) -> list[tuple[int, int, int]]:
+    """Two vectors that begin at one offset."""
+    first: dict[int, tuple[int, int, int]] = {}
+    for vector, offset in offsets.items():
+        if offset in first:
+            return [first[offset], vector]
+        first[offset] = vector
+    return []
 
 
 # 09.7 columns ---------------------------------------------------------------------------------------------------
@@ -218,7 +256,7 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
-        simulated_shapes=SOME,
+        simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
         hints=(
             "A row of 64 elements is 8 vectors of 8: three bits each for the row, the vector and the element.",
@@ -232,7 +270,7 @@ EXERCISES = (
         points=4,
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
-        simulated_shapes=SOME,
+        simulated_shapes=RAGGED,
         stages=(1,),
         barriers=2,
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
@@ -248,7 +286,7 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
-        simulated_shapes=SOME,
+        simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
         hints=(
             "A row of the tile is bK elements, and a thread takes 8 of them: how many threads side by side fill a row?",
@@ -262,7 +300,7 @@ EXERCISES = (
         points=2,
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
-        simulated_shapes=SOME,
+        simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
         hints=(
             "warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16)) is the instruction.",
@@ -276,7 +314,7 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
-        simulated_shapes=SOME,
+        simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
         hints=(
             "Registers: partition sA with the MMA's slice, pick buffer 0, make_fragment_A.",
@@ -305,6 +343,7 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=EDGES,
+        simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
         part="epilogue",
         requires=("st.global.v4",),
         hints=(
@@ -319,6 +358,7 @@ EXERCISES = (
         points=6,
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=((256, 128, 128), (129, 200, 72)),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         hints=(

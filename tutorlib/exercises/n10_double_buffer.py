@@ -1,9 +1,12 @@
 """Exercises of notebook 10: two buffers, and registers that are fetched ahead."""
 
 from itertools import product
+from math import isclose
+from numbers import Real
+from typing import Any
 
 from tutorlib.checking.part import LoopExercise
-from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.values import Mistake, ValueExercise, law
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.pipeline import Timeline
 from tutorlib.problems.catalogue import gemm
@@ -19,6 +22,28 @@ def period(stages: int, latency: int, transfer: int, compute: int) -> float:
 
 
 SOONER = (
+    Mistake(
+        "A buffer waits out its latency, too, before its bytes arrive.",
+        lambda stages, latency, transfer, compute: float(max(compute, transfer, (transfer + compute) / stages)),
+    ),
+    Mistake(
+        "A buffer can be filled again when it has been computed with, and not before: compute is part of its round.",
+        lambda stages, latency, transfer, compute: float(max(compute, transfer, (latency + transfer) / stages)),
+    ),
+    Mistake(
+        "Latency is waited for by each copy, and copies wait side by side; the memory is busy for `transfer` ticks.",
+        lambda stages, latency, transfer, compute: float(max(compute, latency + transfer)),
+    ),
+    Mistake(
+        "While one buffer is computed with, the others are under way: all `stages` of them go round.",
+        lambda stages, latency, transfer, compute: float(
+            max(compute, transfer, (latency + transfer + compute) / max(stages - 1, 1))
+        ),
+    ),
+    Mistake(
+        "A part of a tile is no less than a part: do not round.",
+        lambda stages, latency, transfer, compute: max(compute, transfer, (latency + transfer + compute) // stages),
+    ),
     Mistake(
         "That is one buffer's round. With several buffers as many rounds overlap.",
         lambda stages, latency, transfer, compute: float(latency + transfer + compute),
@@ -38,6 +63,14 @@ SOONER = (
 )
 
 
+def is_period(got: Any, *args: int) -> str | None:
+    """Whether it is the number, of whatever type."""
+    want = period(*args)
+    if isinstance(got, bool) or not isinstance(got, Real):
+        return f"it should be a number, {want:g}"
+    return None if isclose(got, want) else f"it should give {want:g}"
+
+
 def times(stages: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
     return list(product(stages, (0, 4, 9), (1, 5), (1, 3, 8)))
 
@@ -48,9 +81,9 @@ EXERCISES = (
         title="period",
         points=2,
         cases=(
-            equals("one buffer", [(1, *rest) for _, *rest in times((1,))], lambda *args: float(period(*args)), SOONER),
-            equals("two buffers", times((2,)), lambda *args: float(period(*args)), SOONER),
-            equals("more buffers", times((3, 6)), lambda *args: float(period(*args)), SOONER),
+            law("one buffer", times((1,)), is_period, SOONER),
+            law("two buffers", times((2,)), is_period, SOONER),
+            law("more buffers", times((3, 6)), is_period, SOONER),
         ),
         hints=(
             "Three things can be the slowest. One is the arithmetic, one is the memory's transfer.",
@@ -63,6 +96,7 @@ EXERCISES = (
         points=4,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=SHAPES[1:],
         bench_shape=BENCH,
         tiers=(0.8,),
         config=GemmConfig(stages=2),
@@ -81,6 +115,7 @@ EXERCISES = (
         points=4,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=SHAPES[1:],
         bench_shape=BENCH,
         tiers=(0.9,),
         config=GemmConfig(stages=2),

@@ -11,6 +11,7 @@ from typing import Any
 
 from tutorlib.checking.rehearsing.orders import MATRICES, Orders, compare_threads, without_compiler
 from tutorlib.checking.rehearsing.plain import CallSite, Hazard, as_written, calling_line
+from tutorlib.problems.wrong import count
 
 NOTHING = -1  # in place of a K tile
 
@@ -195,7 +196,9 @@ class Stage(Orders):
         wanted = {(tile, block) for tile in range(self.k_tiles) for block in range(self.k_blocks)}
         if missing := sorted(wanted - set(self.done)):
             tile, block = missing[0]
-            raise Hazard(f"K block {block} of tile {tile} is never multiplied; {self.k_tiles} tiles are to be summed.")
+            raise Hazard(
+                f"K block {block} of tile {tile} is never multiplied; {count(self.k_tiles, 'K tile')} must be summed."
+            )
 
 
 def rehearse(main_loop: Callable[..., None], k_tiles: int, k_blocks: int, stages: int) -> Stage:
