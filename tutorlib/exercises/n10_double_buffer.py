@@ -1,15 +1,18 @@
 """Exercises of notebook 10: two buffers, and registers that are fetched ahead."""
 
+from functools import wraps
 from itertools import product
 from math import isclose
 from numbers import Real
 from typing import Any
 
+from tutorlib.checking.exercise import Answer
 from tutorlib.checking.part import LoopExercise
-from tutorlib.checking.values import Mistake, ValueExercise, law
+from tutorlib.checking.values import Case, Mistake, ValueExercise, law
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.pipeline import Timeline
 from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.wrong import Wrong
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))  # K of four tiles, of one, and of one and a bit
@@ -42,7 +45,9 @@ SOONER = (
     ),
     Mistake(
         "A part of a tile is no less than a part: do not round.",
-        lambda stages, latency, transfer, compute: max(compute, transfer, (latency + transfer + compute) // stages),
+        lambda stages, latency, transfer, compute: float(
+            max(compute, transfer, (latency + transfer + compute) // stages)
+        ),
     ),
     Mistake(
         "That is one buffer's round. With several buffers as many rounds overlap.",
@@ -50,7 +55,7 @@ SOONER = (
     ),
     Mistake(
         "The memory sends one tile at a time: however many buffers there are, a tile takes `transfer` ticks.",
-        lambda stages, latency, transfer, compute: max(compute, (latency + transfer + compute) / stages),
+        lambda stages, latency, transfer, compute: float(max(compute, (latency + transfer + compute) / stages)),
     ),
     Mistake(
         "The arithmetic does one tile at a time: however many buffers there are, a tile takes `compute` ticks.",
@@ -64,11 +69,24 @@ SOONER = (
 
 
 def is_period(got: Any, *args: int) -> str | None:
-    """Whether it is the number, of whatever type."""
     want = period(*args)
-    if isinstance(got, bool) or not isinstance(got, Real):
+    if not isinstance(got, float):
         return f"it should be a number, {want:g}"
     return None if isclose(got, want) else f"it should give {want:g}"
+
+
+def as_number(case: Case) -> Case:
+    """The case for an answer whose numbers may be of any type."""
+
+    def judge(answer: Answer) -> Wrong | None:
+        @wraps(answer)
+        def call(*args: int) -> Any:
+            got = answer(*args)
+            return float(got) if isinstance(got, Real) and not isinstance(got, bool) else got
+
+        return case.judge(call)
+
+    return Case(case.name, judge)
 
 
 def times(stages: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
@@ -81,9 +99,9 @@ EXERCISES = (
         title="period",
         points=2,
         cases=(
-            law("one buffer", times((1,)), is_period, SOONER),
-            law("two buffers", times((2,)), is_period, SOONER),
-            law("more buffers", times((3, 6)), is_period, SOONER),
+            as_number(law("one buffer", times((1,)), is_period, SOONER)),
+            as_number(law("two buffers", times((2,)), is_period, SOONER)),
+            as_number(law("more buffers", times((3, 6)), is_period, SOONER)),
         ),
         hints=(
             "Three things can be the slowest. One is the arithmetic, one is the memory's transfer.",
