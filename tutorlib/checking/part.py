@@ -92,9 +92,9 @@ class LoopExercise(PartExercise):
 
     def find_weakness(self, stage: Stage) -> str:
         """What a right loop does not do well enough, or ""."""
+        wanted = stage.stages - 1
         for tile, under_way in sorted(stage.in_flight.items()):
-            wanted = min(stage.stages - 1, stage.k_tiles - 1 - tile)
-            if under_way < wanted:
+            if under_way < wanted and tile + wanted < stage.k_tiles:  # at the end of K a loop may drain as it likes
                 return f"it is safe, but while tile {tile} is multiplied {under_way} of {wanted} others are under way."
         if self.prefetched and not stage.prefetched:
             return "it is safe, but it multiplies a K block before it has fetched the next one's registers."

@@ -147,7 +147,9 @@ def fitting(label: str, cell: float) -> float:
     if not label:
         return 99.0
     lines = label.split("\n")
-    return min(cell * 0.86 / (0.62 * max(map(len, lines))), cell * 0.8 / (1.15 * len(lines)))
+    longest = max(map(len, lines))
+    room = 0.72 if longest > 2 and max(lines, key=len).isdigit() else 0.86  # or numbers beside each other read as one
+    return min(cell * room / (0.62 * longest), cell * 0.8 / (1.15 * len(lines)))
 
 
 def draw_lines(axes: Axes, grid: CellGrid) -> None:

@@ -40,6 +40,9 @@ MIXED = Mistake(
     "Row 3 of A's tiles and column 3 of B's are different tiles: count them apart.",
     lambda tiles: len({x for tile in tiles for x in tile}),
 )
+B_FORGOTTEN = Mistake("B is read, too: its columns of tiles.", lambda tiles: len({m for m, _ in tiles}))
+A_FORGOTTEN = Mistake("A is read, too: its rows of tiles.", lambda tiles: len({n for _, n in tiles}))
+READING = (TILES, OF_C, MIXED, B_FORGOTTEN, A_FORGOTTEN)
 
 
 def waves() -> list[tuple[list[Tile]]]:
@@ -189,7 +192,7 @@ BEST = (
         ),
     ),
 )
-SQUARES = [(16, 16, 32), (32, 32, 264), (12, 12, 12), (24, 24, 64)]
+SQUARES = [(16, 16, 32), (32, 32, 264), (12, 12, 12), (24, 24, 64), (8, 8, 32)]
 RAGGED = [(30, 17, 24), (7, 9, 8), (20, 20, 108), (5, 40, 32)]
 TALL_AND_WIDE = [(64, 16, 132), (16, 64, 132), (40, 5, 32), (3, 50, 24), (1, 40, 8)]
 
@@ -290,8 +293,8 @@ EXERCISES = (
         title="footprint",
         points=2,
         cases=(
-            equals("waves of real orders", waves(), footprint, (TILES, OF_C, MIXED)),
-            equals("any tiles", scattered(1), footprint, (TILES, OF_C, MIXED)),
+            equals("waves of real orders", waves(), footprint, READING),
+            equals("any tiles", scattered(1), footprint, READING),
         ),
         hints=("A set of the m's, and a set of the n's.",),
     ),
@@ -307,7 +310,12 @@ EXERCISES = (
                 two_lists,
                 VISITS,
             ),
-            law("tiles outside of the grid", [(LEAVES, 5, 3), (LEAVES, 3, 7), (BEYOND, 4, 3)], two_lists, VISITS),
+            law(
+                "tiles outside of the grid",
+                [(LEAVES, 5, 3), (LEAVES, 3, 7), (BEYOND, 4, 3), (BEYOND, 2, 6)],
+                two_lists,
+                VISITS,
+            ),
         ),
         library={"l2.coverage": l2.coverage},
         remedies=(
@@ -341,6 +349,7 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=((640, 264, 72),),  # 5×3 tiles: which block does which was tried before
         bench_shape=BENCH,
         tiers=(0.9,),
         config=GemmConfig(stages=2),
