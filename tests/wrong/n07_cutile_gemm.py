@@ -426,7 +426,7 @@ WRONG = {
             without("total = ct.zeros("),
             swap("    for tile in", "    total = ct.zeros((tm, tn), ct.float32)\n    for tile in"),
         ),
-        says("in another order than asked for", "in strips of 2 rows")(
+        says("in another order than asked for", "in strips of 2 rows", "yours gives them to block")(
             derive(
                 PERSISTENT,
                 "raster_order",

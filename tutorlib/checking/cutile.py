@@ -100,7 +100,7 @@ class CutileExercise(KernelExercise):
 
         found = interpret(self.problem, shape, launches, self.mistakes(shape))
         if not found.wrong and self.placed and (misplaced := self.misplaced(shape, found)):
-            return Interpretation(Wrong(f"right, but in another order than asked for: {misplaced}."))
+            return Interpretation(Wrong("right, but in another order than asked for.", f"{misplaced}."))
         return found
 
     def misplaced(self, shape: Shape, found: Interpretation) -> str | None:
