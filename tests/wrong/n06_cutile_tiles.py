@@ -161,8 +161,19 @@ WRONG = {
         one_or_equal,
         answer("first_shape", "Gives the first shape.", lambda x, y: x),
         answer("sum_of_ranks", "Puts one behind the other.", lambda x, y: x + y),
-        answer("as_a_list", "A list, not a tuple.", lambda x, y: list(np.broadcast_shapes(x, y)), "tuple"),
-        answer("raises", "Raises where the shapes do not fit.", lambda x, y: np.broadcast_shapes(x, y), "ValueError"),
+        answer("as_a_list", "A list, not a tuple.", lambda x, y: broadcast(x, y) and list(broadcast(x, y)), "tuple"),
+        answer(
+            "raises",
+            "Raises where the shapes do not fit.",
+            lambda x, y: (np.empty(x) + np.empty(y)).shape,
+            "ValueError",
+        ),
+        answer(
+            "numpys_own",
+            "Calls the function that is asked for.",
+            lambda x, y: np.broadcast_shapes(x, y),
+            "does what you are asked to write",
+        ),
         answer(
             "empty_is_none", "Takes the empty shape for one that does not fit.", lambda x, y: broadcast(x, y) or None
         ),

@@ -188,6 +188,17 @@ DTYPE = "ct.tfloat32 if a.dtype == ct.float32 else a.dtype"
 
 WRONG = {
     "07.1": [
+        says("does what you are asked to write")(
+            derive(
+                GEMM,
+                "a_tile_of_product",
+                "Calls the page's own walk along K.",
+                swap(
+                    "total = ct.zeros((tm, tn), ct.float32)",
+                    "total = tile_gemm.tile_of_product(a, b, m, n, tm, tn, tk)",
+                ),
+            )
+        ),
         derive(GEMM, "no_padding", "Adds up what is beyond the end of K.", swap(", padding_mode=ZERO", "", times=2)),
         derive(
             GEMM,

@@ -175,6 +175,7 @@ EXERCISES = (
         id="06.2",
         title="broadcast_shape",
         points=2,
+        library={"broadcast_shapes": "broadcast_shapes"},
         cases=(
             equals(
                 "shapes that fit",

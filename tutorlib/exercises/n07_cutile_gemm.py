@@ -13,7 +13,7 @@ from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.exercise import Answer, Remedy
 from tutorlib.checking.host import HostExercise
 from tutorlib.checking.interpreting import WrongResult
-from tutorlib.checking.values import Case, Mistake, ValueExercise, attempt, equals, law, show_call
+from tutorlib.checking.values import Case, Mistake, ValueExercise, attempt, equals, law, plain, show_call
 from tutorlib.compiling.spec import DType
 from tutorlib.kernels.cutile.gemm import ACCUMULATORS, SMEM, STAGES, Config, compiled
 from tutorlib.machine import device
@@ -123,6 +123,7 @@ def strip_after_strip(name: str, grids: list[tuple[int, int, int]]) -> Case:
                 got, wrong = attempt(answer, args)
                 if wrong is not None:
                     return wrong
+                got = plain(got)
                 if broken := misplaced(got, order, *args):
                     return Wrong(f"{show_call(answer, args)} gives {got!r}: {broken}.", likely(answer, *args[1:]))
                 order.append(got)
@@ -321,6 +322,7 @@ EXERCISES = (
         title="gemm",
         points=4,
         problem=gemm("bf16"),
+        library=("tile_of_product",),
         shapes=SMALL,
         whole=WHOLE,
         simulated_shapes=SMALL[2:3],
