@@ -35,6 +35,7 @@ class CutileExercise(KernelExercise):
     grid: takes a shape, gives the number of blocks along x, y and z.
     constants: takes a shape, gives the arguments after the tensors.
     arch: the compute capability whose instructions are looked at; "": the oldest that has what it needs.
+    inspected: the size at which they are; None: the largest, whose tiles may take long to compile.
     shapes: small ones, a few hundred elements along a mode: the interpreter runs them all.
     once: here, whether no element of the output may be stored twice, by whichever block, at any of these sizes.
     library: names of functions that do the very thing that is asked; a kernel that uses one is told so.
@@ -46,6 +47,7 @@ class CutileExercise(KernelExercise):
     grid: Callable[[Shape], tuple[int, ...]]
     constants: Callable[[Shape], tuple[Any, ...]] = lambda shape: ()
     arch: str = ""
+    inspected: Shape | None = None
     library: tuple[str, ...] = ()
     mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
     placed: "Callable[[Shape, Tensor], str | None] | None" = None
@@ -82,7 +84,7 @@ class CutileExercise(KernelExercise):
         return None
 
     def compile_for(self, kernel: Any, arch: str) -> Compiled:
-        shape = self.sizes[-1]
+        shape = self.inspected or self.sizes[-1]
         return compile_cutile(kernel, [*tensor_specs(self.problem, shape), *self.constants(shape)], f"sm_{arch}")
 
     def unrun(self, why: str) -> Verdict:

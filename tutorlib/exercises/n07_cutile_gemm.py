@@ -415,6 +415,7 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.7,),
         requires=("mma.sync",),
+        inspected=SMALL[2],
         grid=persistent_blocks,
         constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (*plain_tile(shape), 2),
         hints=(
