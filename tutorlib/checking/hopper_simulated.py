@@ -38,7 +38,7 @@ def compile_config(config: "HopperConfig", package: "ModuleType | None" = None) 
 
 
 def simulate_config(compiled: "Traced", tensors: "Mapping[str, Tensor]", clusters: int = CLUSTERS) -> "list[Report]":
-    """Call it on tensors in ordinary memory, by the names of its ARGUMENTS; those that it does not need are left out."""
+    """Call it on tensors in ordinary memory, by the names of its ARGUMENTS, of which it need not have all."""
     import cuda.bindings.driver as cuda
 
     from tutorlib.kernels.hopper.launch import dlpack

@@ -57,9 +57,7 @@ def simulate_gemm(
     return c, wanted(config, a, b, scale_a, scale_b), report
 
 
-def arguments(
-    tensors: dict[str, torch.Tensor | None], clusters: int
-) -> "Callable[[list[torch.Tensor]], list[Any]]":
+def arguments(tensors: dict[str, torch.Tensor | None], clusters: int) -> "Callable[[list[torch.Tensor]], list[Any]]":
     """Makes make_gemm's arguments from the tensors that there are, as the simulated kernel sees them."""
     import cuda.bindings.driver as cuda
 
