@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.simulate.cute_kernels import makes_an_mbarrier
+from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tests.wrong.n08_tile_cpp import ADD
 from tutorlib import explain
 from tutorlib.compiling.spec import TensorSpec
@@ -95,5 +95,5 @@ def test_cpp_kernels(capsys):
 
 
 def test_what_is_not_simulated():
-    with pytest.raises(NotSimulated, match=r"mbarrier\.init"):
-        explain(makes_an_mbarrier, torch.zeros(2, 2), torch.zeros(2, 2))
+    with pytest.raises(NotSimulated, match=r"brkpt"):
+        explain(stops_at_a_breakpoint, torch.zeros(2, 2), torch.zeros(2, 2))

@@ -1,14 +1,11 @@
 """Exercises whose answer is looked at by itself, on any machine, before it becomes part of a kernel."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Verdict, wrong
-from tutorlib.checking.kernel import compiled_not_run
 from tutorlib.checking.rehearsing.plain import Hazard
-from tutorlib.machine import device
-from tutorlib.machine.features import cute_target
 
 
 class NotRehearsed(Exception):
@@ -21,20 +18,22 @@ class AloneExercise(CuteExercise):
 
     An answer that does something which only a compiler understands is run, or simulated, without that; where neither
     is possible the verdict says so.
+
+    unseen: why the answer at hand could not be rehearsed, as the end of a sentence.
     """
+
+    unseen: str = ""
 
     def judge(self, answer: Answer) -> Verdict:
         try:
-            found, unseen = self.examine_alone(answer), ""
+            found = self.examine_alone(answer)
         except NotRehearsed as error:
-            found, unseen = None, f"; not rehearsed: {error}"
-        if found:
-            return found
-        verdict = super().judge(answer)
-        why = device.why_not(self.needs)
-        if unseen and why and verdict.points and not self.simulated:  # points that only a rehearsal can give
-            return compiled_not_run(tuple(map(cute_target, self.inspected)), f"{why}{unseen}")
-        return verdict
+            return replace(self, unseen=f"; not rehearsed: {error}").judge_kernel(answer)
+        return found or self.judge_kernel(answer)
+
+    def judge_kernel(self, answer: Answer) -> Verdict:
+        """The answer as part of a kernel: compiled, and run or simulated."""
+        return super().judge(answer)
 
     def examine_alone(self, answer: Answer) -> Verdict | None:
         """What is wrong with the answer before it is put into a kernel; None for nothing.

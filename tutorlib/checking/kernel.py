@@ -9,7 +9,7 @@ from tutorlib.checking.running import find_fault
 from tutorlib.checking.simulating import find_repeat, find_simulated_fault, find_waste
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC, Feature
+from tutorlib.machine.features import MMA_SYNC, TMA, WGMMA, Feature
 from tutorlib.measuring import targets
 from tutorlib.measuring.measure import WrongWhenTimed, measure
 from tutorlib.measuring.measurement import Measurement, impossible
@@ -21,6 +21,8 @@ from tutorlib.problems.wrong import Wrong, by, count
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+
+SIMULATED = (MMA_SYNC, TMA, WGMMA)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +65,7 @@ class KernelExercise(Exercise):
     @property
     def simulated(self) -> bool:
         """Whether the simulator has the instructions that the exercise is about."""
-        return self.needs is MMA_SYNC
+        return self.needs in SIMULATED
 
     @property
     def points_anywhere(self) -> float:
