@@ -23,9 +23,9 @@ pytestmark = pytest.mark.usefixtures("no_gpu")
 
 KERNELS = [pytest.param(*case[:2], id=case[1].__name__) for case in RIGHT]
 REFUSED = [
-    pytest.param(*case[:2], id=case[1].__name__)
-    for case in (*WRONG, *FATAL)
-    if case[1] is not launches_on_another_stream
+    pytest.param(COPY, kernel, id=kernel.__name__)
+    for _, kernel, *_ in (*WRONG, *FATAL)
+    if kernel is not launches_on_another_stream
 ]
 
 

@@ -172,6 +172,28 @@ WRONG = {
         ),
         derive(
             PERSISTENT,
+            "in_raster_order",
+            "Computes the right tiles in the order of their rows: `grouped` is not asked.",
+            swap("grouped(tile, rows, columns, group)", "tile // columns, tile % columns"),
+        ),
+        derive(
+            PERSISTENT,
+            "strips_of_one_row",
+            "Calls `grouped` with a group of its own.",
+            swap("grouped(tile, rows, columns, group)", "grouped(tile, rows, columns, 1)"),
+        ),
+        derive(
+            PERSISTENT,
+            "neighbours_in_one_block",
+            "Gives each block consecutive tiles, so that blocks which run together share nothing.",
+            swap(
+                "    for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)):",
+                "    share = ct.cdiv(rows * columns, ct.num_blocks(0))\n"
+                "    for tile in range(ct.bid(0) * share, min(ct.bid(0) * share + share, rows * columns)):",
+            ),
+        ),
+        derive(
+            PERSISTENT,
             "all_tiles_in_each_block",
             "Goes through all tiles that follow its first: right, and most of them are computed again.",
             swap("rows * columns, ct.num_blocks(0)", "rows * columns"),

@@ -20,6 +20,7 @@ from tutorlib.problems.wrong import Wrong
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tutorlib.simulate.cutile import Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 PADDING = (
@@ -39,12 +40,16 @@ class CutileExercise(KernelExercise):
 
     grid: takes a shape, gives the number of blocks along x, y and z.
     constants: takes a shape, gives the arguments after the tensors.
+    order: takes a shape and, for each block, where the tiles of the output begin that it stored, in its order; what is
+        wrong with that order, or "". A GPU tells by the time alone which block computes what.
     arch: the compute capability whose instructions are looked at; "": the oldest that has what it needs.
     shapes: small ones, a few hundred elements along a mode: the interpreter runs them all.
     """
 
     grid: Callable[[Shape], tuple[int, ...]]
     constants: Callable[[Shape], tuple[Any, ...]] = lambda shape: ()
+    patterned: bool = False  # it is interpreted on identity and ramp
+    order: Callable[[Shape, list[list[Shape]]], str] | None = None
     arch: str = ""
 
     def accept(self, answer: Answer) -> Answer:
@@ -109,7 +114,7 @@ class CutileExercise(KernelExercise):
         output = Output(operand, self.problem.shape_of(operand, shape), "cpu")
         kept = [x.clone() for x in inputs]
         try:
-            noticed = self.notices(kernel, shape, inputs, output)
+            report = self.interpreted(kernel, shape, inputs, output)
         except (AssertionError, IndexError, RuntimeError, TypeError, ValueError) as error:
             if isinstance(error, NotImplementedError):
                 raise
@@ -117,30 +122,54 @@ class CutileExercise(KernelExercise):
         for op, before, after in zip(self.problem.inputs, kept, inputs, strict=True):
             if not before.equal(after):
                 return Wrong(f"the kernel changed its input {op.name}.")
+        noticed = noticed_in(report)
         expected = self.problem.expected(inputs, shape)
         found = find_difference(operand.name, *output.as_it_is().seen, *expected)
         if found is None:
-            return Wrong(f"the result is right by luck: {noticed[0]}.") if noticed else None
+            if noticed:
+                return Wrong(f"the result is right by luck: {noticed[0]}.")
+            disorder = self.order(shape, stored_by_blocks(report, self.output_of(kernel))) if self.order else ""
+            return Wrong(f"the result is right, but {disorder}") if disorder else None
         output.poison()
-        self.notices(kernel, shape, inputs, output, undetermined=lambda dtype: 0)
+        self.interpreted(kernel, shape, inputs, output, undetermined=lambda dtype: 0)
         if not find_difference(operand.name, *output.as_it_is().seen, *expected):
             return Wrong(found.what, PADDING)
         return Wrong(found.what, f"Noticed while it ran: {noticed[0]}." if noticed else found.mistake)
 
-    def notices(
+    def output_of(self, kernel: Any) -> str:
+        """What the kernel calls its output."""
+        from tutorlib.simulate.cutile.signature import parameters
+
+        name: str = parameters(kernel)[len(self.problem.inputs)].name
+        return name
+
+    def interpreted(
         self, kernel: Any, shape: Shape, inputs: "tuple[Tensor, ...]", output: Output, **options: Any
-    ) -> list[str]:
-        """Interpret one launch and say what was noticed, but for elements left unwritten: those show in the result."""
+    ) -> "Report":
+        """Interpret one launch. Raises CompileFailed, NotSimulated and what the kernel raises."""
         import cuda.tile as ct
 
         from tutorlib.simulate.cutile import run
 
         try:
-            report = run(kernel, self.grid(shape), (*inputs, output.tensor, *self.constants(shape)), **options)
+            return run(kernel, self.grid(shape), (*inputs, output.tensor, *self.constants(shape)), **options)
         except ct.TileError as error:
             raise compile_failure(error, error.message.strip()) from error
-        return [
-            finding.message + (f" (line {finding.line})" if finding.line else "")
-            for finding in report.findings
-            if finding.kind != "unwritten"
-        ]
+
+
+def noticed_in(report: "Report") -> list[str]:
+    """What was noticed in a launch, but for elements left unwritten: those show in the result."""
+    return [
+        finding.message + (f" (line {finding.line})" if finding.line else "")
+        for finding in report.findings
+        if finding.kind != "unwritten"
+    ]
+
+
+def stored_by_blocks(report: "Report", output: str) -> list[list[Shape]]:
+    """For each block where the tiles of the output begin that it stored, in its order."""
+    found: list[list[Shape]] = [[] for _ in range(report.blocks)]
+    for stored in report.stored:
+        if stored.array == output:
+            found[stored.block].append(stored.start)
+    return found

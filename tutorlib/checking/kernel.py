@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
 from tutorlib.checking.running import find_fault
-from tutorlib.checking.simulating import find_repeat, find_simulated_fault, find_waste
+from tutorlib.checking.simulating import cause, find_repeat, find_simulated_fault, find_waste, luck, notices
 from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TMA, WGMMA, Feature
 from tutorlib.measuring import targets
@@ -39,6 +40,7 @@ class KernelExercise(Exercise):
         takes long to compile.
     lean: how opcodes begin whose accesses, at the first of these sizes, may not move more than they need: "ld.shared"
         must be free of bank conflicts, "st.global" move whole sectors. A GPU tells that by the time alone.
+    patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
     """
 
@@ -51,6 +53,7 @@ class KernelExercise(Exercise):
     forbids: tuple[str, ...] = ()
     simulated_shapes: tuple[Shape, ...] = ()
     lean: tuple[str, ...] = ()
+    patterned: bool = True
     once: bool = False
 
     @property
@@ -61,6 +64,10 @@ class KernelExercise(Exercise):
     def sizes(self) -> tuple[Shape, ...]:
         """Every size at which the answer must be right, the timed one last."""
         return (*self.shapes, self.bench_shape) if self.bench_shape else self.shapes
+
+    @property
+    def sizes_simulated(self) -> tuple[Shape, ...]:
+        return self.simulated_shapes or self.shapes
 
     @property
     def simulated(self) -> bool:
@@ -109,12 +116,12 @@ class KernelExercise(Exercise):
 
         if not self.simulated:
             return self.unrun(why)
-        launcher, shapes = self.simulator(kernel), self.simulated_shapes or self.shapes
+        launcher, shapes = self.simulator(kernel), self.sizes_simulated
         wrongs: dict[Shape, Wrong] = {}
         waste = None
         try:
             for shape in shapes:
-                if found := find_simulated_fault(self.problem, launcher, shape):
+                if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
                     wrongs[shape] = found
                 if shape == shapes[0]:
                     waste = find_waste(launcher.reports, self.lean) or (
@@ -143,29 +150,61 @@ class KernelExercise(Exercise):
         return None
 
     def run(self, kernel: Any) -> Verdict:
-        """Every size, then the time. A crash or a hang ends it. Raises CompileFailed and KernelFault."""
+        """Every size, then the time. A crash or a hang ends it. Raises CompileFailed and KernelFault.
+
+        What the GPU finds wrong the simulator explains, and a kernel that is right by luck is wrong.
+        """
         if context_broken():
             raise KernelFault(RESTART)
         try:
             launcher = self.launcher(kernel)
             wrongs = {shape: found for shape in self.sizes if (found := find_fault(self.problem, launcher, shape))}
             if wrongs:
-                return self.wrong_at(wrongs, self.sizes)
+                return self.wrong_at(wrongs, self.sizes, self.cause(kernel))
+            if lucky := self.find_luck(kernel):
+                return self.wrong_at(lucky, self.sizes_simulated)
             return self.time(launcher, self.bench_shape) if self.bench_shape else Verdict(self.points)
         except NotImplementedError:
             raise
+        except KernelFault as error:
+            why = self.cause(kernel)
+            raise KernelFault(f"{error}\n  {why}" if why else str(error), error.status) from error
         except RuntimeError as error:  # torch's: no memory, or a late CUDA error
             raise fault(error) from error
 
-    def wrong_at(self, wrongs: dict[Shape, Wrong], sizes: tuple[Shape, ...]) -> Verdict:
-        """The verdict where some of the sizes came out wrong; the message is about the first of them."""
+    def find_luck(self, kernel: Any) -> dict[Shape, Wrong]:
+        """What the simulator notices of a kernel that a GPU found right; {} where it cannot run it."""
+        from tutorlib.simulate.ptx import CannotLaunch, NotSimulated
+
+        if not self.simulated:
+            return {}
+        try:
+            found = notices(self.problem, self.simulator(kernel), self.sizes_simulated)
+            return {shape: luck(finding) for shape, finding in found}
+        except (CannotLaunch, CompileFailed, NotSimulated):  # for sm_80; the GPU has shown that it can
+            return {}
+
+    def cause(self, kernel: Any) -> str:
+        """Why a GPU found the kernel wrong, as far as the simulator knows; else ""."""
+        if not self.simulated:
+            return ""
+        try:
+            return cause(self.problem, self.simulator(kernel), self.sizes_simulated)
+        except Exception:  # an explanation that fails must not hide what it explains
+            return ""
+
+    def wrong_at(self, wrongs: dict[Shape, Wrong], sizes: tuple[Shape, ...], cause: str = "") -> Verdict:
+        """The verdict where some of the sizes came out wrong; the message is about the first of them.
+
+        cause: what the simulator knows of it besides.
+        """
         right = len(sizes) - len(wrongs)
         shape, found = next(iter(wrongs.items()))
         mistake = found.mistake
         square = [other for other in sizes if len(set(other)) == 1 < len(other) and other not in wrongs]
         if square and not mistake:
             mistake = f"It is right at {by(square[0])}, where all sizes agree: is one size used in another's place?"
-        lines = (f"{right} of {count(len(sizes), 'size')} right", f"{by(shape)}: {found.what}", mistake)
+        lines = (f"{right} of {count(len(sizes), 'size')} right", f"{by(shape)}: {found.what}", mistake, cause)
         return Verdict(self.correctness_points * right / len(sizes), tuple(filter(None, lines)))
 
     def time(self, launcher: Launcher, shape: Shape) -> Verdict:

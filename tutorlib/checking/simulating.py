@@ -1,13 +1,13 @@
 """A kernel simulated at one size, where no GPU can run it: its results, its inputs, what it did on the way."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.fault import KernelFault
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
-from tutorlib.problems.wrong import Wrong, count
+from tutorlib.problems.wrong import Wrong, by, count
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx import Finding, MemoryAccess, Report
@@ -32,10 +32,12 @@ TMA_ADVICE = (
 UNITS = {"shared": "wavefront", "global": "sector"}
 
 
-def find_simulated_fault(problem: Problem, launcher: "SimulatedLauncher", shape: Shape) -> Wrong | None:
+def find_simulated_fault(
+    problem: Problem, launcher: "SimulatedLauncher", shape: Shape, patterned: bool = True
+) -> Wrong | None:
     """Two calls, identity and ramp, then random inputs. None where both are right and nothing was noticed.
 
-    Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
+    patterned: False leaves out the first. Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
     """
     import torch
 
@@ -43,7 +45,7 @@ def find_simulated_fault(problem: Problem, launcher: "SimulatedLauncher", shape:
     generator.seed()
     work = Work(problem, shape, "cpu")
     call = launcher.on(work)
-    for fresh in (None, generator):
+    for fresh in (None, generator) if patterned else (generator,):
         if fresh is not None:
             work.refill(fresh)
         work.output.poison()
@@ -77,6 +79,40 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
     if noticed:
         return Wrong(f"the result is right by luck: {sentence(noticed[0])}", advice(noticed[0]))
     return wrong
+
+
+def notices(
+    problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]
+) -> "Iterator[tuple[Shape, Finding]]":
+    """The first thing that the simulator notices at each size, whatever the result; nothing where it notices nothing.
+
+    Raises CompileFailed, NotSimulated and CannotLaunch.
+    """
+    import torch
+
+    for shape in shapes:
+        work = Work(problem, shape, "cpu")
+        work.refill(torch.Generator())
+        launcher.on(work)()
+        if found := [finding for report in launcher.reports for finding in report.findings]:
+            yield shape, found[0]
+
+
+def luck(finding: "Finding") -> Wrong:
+    """What is said of a kernel that a GPU ran as if nothing was wrong with it."""
+    if finding.kind in HANGS:
+        return Wrong(f"it came to an end on this GPU, by luck: {sentence(finding)}", advice(finding))
+    return Wrong(f"this GPU's result is right by luck: {sentence(finding)}", advice(finding))
+
+
+def cause(problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]) -> str:
+    """Why a GPU found a kernel wrong, as far as the simulator notices anything, as a sentence or two; else "".
+
+    Raises as `notices`.
+    """
+    for shape, finding in notices(problem, launcher, shapes):
+        return " ".join(filter(None, (f"Simulated at {by(shape)}: {sentence(finding)}", advice(finding))))
+    return ""
 
 
 def sentence(finding: "Finding") -> str:

@@ -86,6 +86,29 @@ def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int,
     return "" if n == column else f"block {block} belongs to column {column} of its strip"
 
 
+def numbered_by_grouped(shape: Shape, blocks: list[list[Shape]]) -> str:
+    """Whether block i computes the tiles i, i + blocks, … as `grouped` numbers them: 07.4."""
+    (tm, tn, _), group = plain_tile(shape), 2
+    rows, columns = tiles(shape, tm, tn)
+    if sum(map(len, blocks)) != rows * columns:
+        return ""  # some are computed twice, which is told elsewhere
+    before: list[tuple[int, int]] = []
+    for number in range(rows * columns):
+        step, block = divmod(number, len(blocks))
+        if step >= len(blocks[block]):
+            return f"block {block} leaves number {number} to others: its tiles are {len(blocks)} numbers apart."
+        row, column = blocks[block][step]
+        tile = row // tm, column // tn
+        if misplaced(tile, before, number, rows, columns, group):
+            like = grouped(number, rows, columns, group)
+            return (
+                f"number {number}, which block {block} computes, is tile {tile} of C. "
+                f"grouped({number}, {rows}, {columns}, {group}) is {like}: does each number go through it?"
+            )
+        before.append(tile)
+    return ""
+
+
 def row_by_row(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
     return block // columns, block % columns
 
@@ -262,6 +285,7 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.7, 0.9),
         once=True,
+        order=numbered_by_grouped,
         grid=lambda shape: blocks_at_once(shape, math.prod(tiles(shape, *plain_tile(shape)[:2]))),
         constants=lambda shape: (*plain_tile(shape), 8 if shape == BENCH else 2),
         hints=(
@@ -297,7 +321,7 @@ EXERCISES = (
         tiers=(0.7,),
         requires=("mma.sync",),
         grid=lambda shape: blocks_at_once(shape, math.prod(tiles(shape, *plain_tile(shape)[:2]))),
-        constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (*plain_tile(shape), 2),
+        constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (64, 32, 8, 2),
         hints=(
             "dtypes can be compared while the kernel is compiled: a.dtype == ct.float32.",
             "dtype = ct.tfloat32 if a.dtype == ct.float32 else a.dtype, before the loop.",

@@ -38,6 +38,15 @@ class Finding:
     message: str
 
 
+@dataclass(frozen=True)
+class Stored:
+    """A tile that a block stored. block: by its number. array: the parameter's name. start: its first element."""
+
+    block: int
+    array: str
+    start: tuple[int, ...]
+
+
 @dataclass
 class Launch:
     """The state of one launch: which block runs now and what has been noticed so far.
@@ -46,6 +55,7 @@ class Launch:
     number: the running block's place in the order of execution.
     synchronised: whether the kernel used atomics or memory orders; what blocks may then do to each other's elements
         is up to the reader's own protocol, which is not modelled.
+    stored: what blocks stored, in their order.
     """
 
     grid: tuple[int, int, int]
@@ -54,6 +64,7 @@ class Launch:
     number: int = 0
     synchronised: bool = False
     seen: dict[tuple[Kind, str, int], Finding] = field(default_factory=dict)
+    stored: list[Stored] = field(default_factory=list)
 
     def blocks(self) -> Iterator[None]:
         """Runs through the grid, x fastest; block and number are those of the step."""

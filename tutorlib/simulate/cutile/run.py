@@ -12,7 +12,7 @@ from torch import Tensor
 from tutorlib.simulate.cutile.array import Array
 from tutorlib.simulate.cutile.dtypes import CARRIER, Number, poison
 from tutorlib.simulate.cutile.errors import NotSimulated
-from tutorlib.simulate.cutile.findings import Finding, Launch
+from tutorlib.simulate.cutile.findings import Finding, Launch, Stored
 from tutorlib.simulate.cutile.language import Language, Rebinder
 from tutorlib.simulate.cutile.memory import never_stored
 from tutorlib.simulate.cutile.signature import Parameter, function_of, parameters, refuse
@@ -21,10 +21,14 @@ from tutorlib.simulate.cutile.tile import Tile
 
 @dataclass(frozen=True)
 class Report:
-    """What a launch did. findings: in the order in which they were seen. blocks: how many ran."""
+    """What a launch did. findings: in the order in which they were seen. blocks: how many ran.
+
+    stored: the tiles that they stored, block by block.
+    """
 
     findings: tuple[Finding, ...]
     blocks: int
+    stored: tuple[Stored, ...] = ()
 
 
 def run(
@@ -59,7 +63,7 @@ def run(
                     raise NotSimulated("a class whose methods call cuda.tile") from error
                 raise
     unwritten = (Finding("unwritten", a.name, None, 0, text) for a in arrays if (text := never_stored(a)))
-    return Report((*launch.findings(), *unwritten), launch.number + 1)
+    return Report((*launch.findings(), *unwritten), launch.number + 1, tuple(launch.stored))
 
 
 @contextmanager

@@ -82,6 +82,7 @@ class SimulatedCute:
     divisible: int = 1
     arch: str = "sm_80"
     reports: list[Report] = field(default_factory=list)
+    traced: bool = False
     _compiled: dict[Shape, Traced] = field(default_factory=dict)
 
     def compiled(self, shape: Shape) -> Traced:
@@ -105,6 +106,6 @@ class SimulatedCute:
         names = [operand.name for operand in self.problem.operands]
 
         def call() -> None:
-            self.reports = simulate_host(traced, dict(zip(names, work.tensors, strict=True)), self.dynamic)
+            self.reports = simulate_host(traced, dict(zip(names, work.tensors, strict=True)), self.dynamic, self.traced)
 
         return call
