@@ -1,6 +1,6 @@
 """More wrong answers to notebook 05, each a change to the right one, with words that the message about it has."""
 
-from tests.wrong.change import Change, derive, swap, without, without_first, without_last
+from tests.wrong.change import Change, derive, swap, without
 from tests.wrong.table import answer, says
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises.n05_copy_kernels import sectors
@@ -102,19 +102,12 @@ MORE = {
                words=("counts in whole numbers",)),
     ],
     "05.4": [
-        host("05.4", "eight_lanes", "Half as many threads side by side: half of the row, twice.",
-             swap("WIDE[1] // vector", "WIDE[1] // vector // 2"), swap("(WIDE_THREADS // side_by_side,", "(WIDE_THREADS // side_by_side // 2,")),
-        host("05.4", "threads_down_first", "Neighbouring threads below each other.",
-             swap("stride=(side_by_side, 1)", "stride=(1, WIDE_THREADS // side_by_side)")),
         host("05.4", "half_a_vector", "Four elements an access of eight.", swap("make_layout((1, vector))", "make_layout((1, vector // 2))"),
              words=("Do a thread's values fill one access",)),
         host("05.4", "eight_bytes", "Vectors of 8 bytes.", swap("num_bits_per_copy=128", "num_bits_per_copy=64"),
              swap("make_layout((1, vector))", "make_layout((1, vector // 2))"), words=("ld.global.v4",)),
         kernel("05.4", "copies_the_whole", "The tiles in place of the thread's parts.",
                swap(TILED_LOAD, "cute.copy(tiled, tile_of_block(src, WIDE), registers"), words=("same rank",)),
-        kernel("05.4", "straight_across", "From memory to memory, in one copy.",
-               without("registers = cute.make_fragment_like"), without("from_src, registers"), swap("registers, to_dst", "from_src, to_dst"),
-               words=("16 bytes",)),
         kernel("05.4", "registers_for_one_vector", "A fragment of 8.", swap("cute.make_fragment_like(from_src)", "cute.make_rmem_tensor((8,), src.element_type)"),
                words=("cute.make_fragment_like",)),
         kernel("05.4", "stores_the_source_s_part", "Registers out of dst.", swap(TILED_LOAD, "cute.copy(tiled, to_dst, registers")),
@@ -128,7 +121,7 @@ MORE = {
     "05.5": [
         kernel("05.5", "no_copy_in", "Stores a tile that nobody fetched.", swap(ISSUE, "")),
         kernel("05.5", "waits_before_it_commits", "Closes the group after the wait.", without("commit_group()"),
-               swap(WAIT, WAIT + "    cute.arch.cp_async_commit_group()\n"), words=("Commit the copies to a group",)),
+               swap(WAIT, WAIT + "    cute.arch.cp_async_commit_group()\n")),
         kernel("05.5", "commits_before_it_copies", "An empty group, and an open one.", without("commit_group()"),
                swap(ISSUE, "    cute.arch.cp_async_commit_group()\n" + ISSUE)),
         kernel("05.5", "waits_for_two", "Two groups may be open.", swap("wait_group(0)", "wait_group(2)")),
@@ -141,7 +134,7 @@ MORE = {
         kernel("05.5", "into_the_source", "src onto src.", swap("tile_of_block(dst)", "tile_of_block(src)")),
         kernel("05.5", "never_stores_it", "Leaves dst alone.", swap(OUT, "cute.copy(store, registers, from_tile)"), words=("st.global.v4",)),
         kernel("05.5", "stores_with_cp_async", "The wrong atom.", swap("cute.copy(store, from_tile, registers)", "cute.copy(load, from_tile, registers)"),
-               words=("cp.async writes to shared memory alone",)),
+               words=("cp.async reads global memory alone",)),
         kernel("05.5", "fetches_to_registers", "cp.async into registers.", swap("loads.partition_D(tile))", "cute.make_fragment_like(loads.partition_D(tile)))"),
                words=("cp.async writes to shared memory alone",)),
         kernel("05.5", "the_wait_of_one_warp", "Others do not wait.", swap(WAIT, "    if thread < 32:\n        cute.arch.cp_async_wait_group(0)\n")),
@@ -163,9 +156,9 @@ MORE = {
         kernel("05.6", "does_not_read_back", "Stores what it loaded.", swap("    " + FROM_TURNED + "\n", ""), words=("ld.shared",)),
         kernel("05.6", "does_not_write_the_tile", "Reads what nobody wrote.", swap("    " + INTO_TILE + "\n", ""), words=("st.shared",)),
         kernel("05.6", "the_other_tile", "The tile of dst that lies where src's does.", swap("(TURN, TURN), (across, down))", "(TURN, TURN), (down, across))")),
-        host("05.6", "turned_twice", "Both column-major.", swap(ROWS, COLUMNS), swap("turned_layout = cute.make_layout((TURN, TURN), stride=(1, TURN))",
-             "turned_layout = cute.make_layout((TURN, TURN), stride=(1, TURN))"), words=()),
-        host("05.6", "padded_on_one_side", "65 on one side, 64 on the other.", swap(COLUMNS, "stride=(1, TURN + 1)")),
+        host("05.6", "turned_twice", "Both column-major.", swap(ROWS, COLUMNS)),
+        host("05.6", "padded_on_one_side", "65 on one side, 64 on the other.", swap(COLUMNS, "stride=(1, TURN + 1)"),
+             words=("a layout that reaches 4159",)),
         host("05.6", "all_in_one_row", "Stride 0.", swap(ROWS, "stride=(0, 1)")),
     ],
     "05.7": [
@@ -185,9 +178,27 @@ MORE = {
              "composed_layout(swizzle, 1, cute.make_layout((TURN, TURN), stride=(1,")),
         host("05.7", "swizzles_and_does_not_turn", "Both row-major.", swap(COLUMNS, ROWS)),
         host("05.7", "two_arguments", "Forgets the offset.", swap("swizzle, 0,", "swizzle,", times=2), words=("make_composed_layout(swizzle, offset, layout)",)),
-        host("05.7", "padding_without_room", "Rows of 65 in memory for 64.", swap(ROWS, "stride=(TURN + 1, 1)"), swap(COLUMNS, "stride=(1, TURN + 1)")),
+        host("05.7", "padding_without_room", "Rows of 65 in memory for 64.", swap(ROWS, "stride=(TURN + 1, 1)"), swap(COLUMNS, "stride=(1, TURN + 1)"),
+             words=("memory for 4096 elements, and a layout that reaches 4159",)),
     ],
     "05.8": [
-        kernel("05.8", "never_initialises", "A barrier of whatever lies there.", without("mbarrier_init("), words=("mbarrier",)),
+        kernel("05.8", "never_initialises", "A barrier of whatever lies there.", without("mbarrier_init("), words=("nobody has made one",)),
+        kernel("05.8", "expects_two", "Two arrivals, and one comes.", swap("mbarrier_init(barrier, 1)", "mbarrier_init(barrier, 2)"), words=("would hang",)),
+        kernel("05.8", "expects_half", "Half of the bytes.", swap("(barrier, tile_bytes)", "(barrier, tile_bytes // 2)")),
+        kernel("05.8", "expects_too_much", "More than will come.", swap("(barrier, tile_bytes)", "(barrier, 2 * tile_bytes)"), words=("would hang",)),
+        kernel("05.8", "never_announces", "Arrives without bytes.", swap("mbarrier_arrive_and_expect_tx(barrier, tile_bytes)", "mbarrier_arrive(barrier)")),
+        kernel("05.8", "waits_for_phase_1", "The phase before the first.", swap("mbarrier_wait(barrier, 0)", "mbarrier_wait(barrier, 1)")),
+        kernel("05.8", "never_waits_tma", "Stores at once.", without("mbarrier_wait(")),
+        kernel("05.8", "all_threads_arrive", "32 arrivals for one.", swap("    with cute.arch.elect_one():", "    if True:")),
+        kernel("05.8", "elects_twice", "The fetch inside elect_one: nobody is elected there again.",
+               swap("    cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier)", "    with cute.arch.elect_one():\n        cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier)")),
+        kernel("05.8", "never_fetches", "Waits for nothing that comes.", without("cute.copy(load")),
+        kernel("05.8", "never_stores_tma", "Leaves dst alone.", without("cute.copy(store")),
+        kernel("05.8", "ends_too_early", "The block ends while its tile is read.", without("bulk_wait_group(")),
+        kernel("05.8", "never_commits_tma", "Waits for groups, and there are none.", without("bulk_commit_group(")),
+        kernel("05.8", "no_sync_warp", "Others look at a barrier that is not ready.", without("sync_warp()")),
+        host("05.8", "two_warps", "Both do everything.", swap("block=(32, 1, 1)", "block=(64, 1, 1)")),
+        host("05.8", "narrow_grid", "The grid of the other tile.", swap("grid_for(src, WIDE)", "grid_for(src)")),
+        kernel("05.8", "one_barrier_for_two", "cp.async's wait for TMA's.", swap("cp_async_bulk_wait_group(0, read=True)", "cp_async_wait_group(0)")),
     ],
 }  # fmt: skip

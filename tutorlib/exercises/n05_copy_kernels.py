@@ -21,7 +21,7 @@ WHOLE_TILES = ((256, 256), (128, 640))
 WHOLE_TURNS = ((256, 256), (128, 320), (64, 576))
 
 # What the simulator runs: the same kinds of sizes, with fewer blocks; four at least in one of them.
-FEW_RAGGED = ((128, 128), (129, 67))
+FEW_RAGGED = ((128, 128), (270, 67))
 FEW_RAGGED_VECTORS = ((128, 128), (70, 136))
 FEW_TILES = ((256, 256), (128, 192))
 FEW_TURNS = ((128, 128), (64, 192))
@@ -57,6 +57,12 @@ BY_LINE = Mistake(
     "Those are cache lines of 128 bytes; a sector is 32.",
     lambda offsets, element_bytes, vector=1: len({o * element_bytes // 128 for o in offsets}),
 )
+BY_LINE_TO_THE_END = Mistake(
+    "You count cache lines of 128 bytes; a sector is 32.",
+    lambda offsets, element_bytes, vector=1: len(
+        {byte // 128 for o in offsets for byte in range(o * element_bytes, (o + vector) * element_bytes)}
+    ),
+)
 IN_ELEMENTS = Mistake(
     "Sectors are counted in bytes: multiply the offsets by the size of an element.",
     lambda offsets, element_bytes, vector=1: sectors(offsets, 1, vector),
@@ -65,7 +71,7 @@ PER_THREAD = Mistake(
     "Threads that touch the same sector share it; it comes once.",
     lambda offsets, element_bytes, vector=1: sum(sectors([o], element_bytes, vector) for o in offsets),
 )
-MISTAKES = (PER_THREAD, IN_ELEMENTS, FIRST_ELEMENT, BY_LINE, BY_BYTES)
+MISTAKES = (PER_THREAD, IN_ELEMENTS, FIRST_ELEMENT, BY_LINE, BY_LINE_TO_THE_END, BY_BYTES)
 
 ALONG = [(warp(Layout(32, 1)), size, 1) for size in (1, 2, 4, 8)]
 DOWN = [(warp(Layout(32, pitch)), size, 1) for pitch in (16, 33, 4096) for size in (2, 4)]
