@@ -65,8 +65,9 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
         return Wrong(f"it could not be launched: {error}.")
     noticed = [finding for report in launcher.reports for finding in report.findings]
     if endless := next((finding for finding in noticed if finding.kind in HANGS), None):
-        before = "" if endless is noticed[0] else f" Before that: {sentence(noticed[0])}"
-        raise KernelFault(f"it would hang on a GPU: {sentence(endless)}{before}", "timeout")
+        cause = next((finding for finding in noticed if finding.kind in ("unwaited", "race")), noticed[0])
+        earlier = "" if endless is cause else f" Before that: {sentence(cause)}"
+        raise KernelFault(f"it would hang on a GPU: {sentence(endless)}{earlier}", "timeout")
     if broken := next((finding for finding in noticed if finding.kind in BREAKS), None):
         return Wrong(sentence(broken), advice(broken))
     for op, old, new in zip(work.problem.inputs, kept, work.inputs, strict=True):
