@@ -12,7 +12,12 @@
 # yours run on Hopper's tensor cores and are timed beside cuBLAS. The first four need no GPU at all: they are about
 # *layouts*, the small algebra with which every one of those kernels says which thread touches which element.
 #
-# This page takes five minutes. It shows how an exercise works, what a check tells you, and how points are counted.
+# > **After this page you can** solve an exercise, read what its check says, and tell what an answer may lean on and
+# > how points are counted.
+# >
+# > **It takes** about 5 minutes, on any machine.
+#
+# Every page begins like that, and ends with what to remember and three questions to test yourself.
 
 # %% [markdown]
 # ## A page is read from the top
@@ -72,12 +77,27 @@ check("00.1", ceil_div)
 # That answer has part of the points: an exercise shares its points equally among its cases, rounded down to half a
 # point. You can change an answer and check it as often as you like.
 #
-# Stuck? Hints come in tiers, from a nudge to nearly the answer. Run this cell more than once.
+# From the second failure on, a check adds a hint where it knows one for just what went wrong. And there are hints that
+# you ask for, from a nudge to nearly the answer. Run this cell more than once.
 
 # %%
 hint("00.1")
 
 # %% [markdown]
+# ## What an answer may lean on
+#
+# An answer may call all of Python, NumPy, whatever its page imports, and functions of your own from other cells. One
+# thing it may not call is a library's function for the very thing that the exercise asks for. To an exercise that says
+# *write `compose`*, `return tl.compose(a, b)` is no answer, and its check says so:
+#
+#     ✗ 02.2 compose: it calls tl.compose, which does what you are asked to write.
+#       Page 00 says what an answer may lean on.
+#
+# There are no points for that, from `check` as from `tutor grade`: the two always agree. In the *next* exercise
+# `tl.compose` is a tool like any other, whether or not you have solved this one.
+#
+# NumPy's integers, truth values and arrays are as good as Python's. A list is no tuple, though.
+#
 # ## What this machine can check
 #
 # | exercises | right or wrong | how fast |
@@ -98,4 +118,31 @@ hint("00.1")
 # fresh copy of each page and runs that, so you are free to add cells, rename the file or scribble anywhere else. Just
 # don't delete or copy an answer cell.
 #
-# **Keep this:** write the answer where it says YOUR CODE HERE, run the cell, run the check below it.
+# ## What to remember
+#
+# - Write the answer where it says YOUR CODE HERE, run the cell, run the check below it.
+# - A grid is as many tiles as *cover* the data: divide and round up, in integers.
+# - What was not run is neither right nor wrong.
+#
+# ## Test yourself
+#
+# Say the answer, then open it.
+#
+# <details><summary>1. How many tiles of 128 cover 4097 rows, and how many rows of the last are past the end?</summary>
+#
+# 33 tiles, since 32 · 128 = 4096 leaves one row. The last tile has that row and 127 that are not yours: a kernel must
+# not touch them.
+#
+# </details>
+#
+# <details><summary>2. A check gave 1.5 of 2 points. You break the answer and check again. What do you have?</summary>
+#
+# Still 1.5. The best attempt counts.
+#
+# </details>
+#
+# <details><summary>3. You have no GPU, and a check says "not run". Is your kernel wrong?</summary>
+#
+# Nobody knows yet. A simulator looks at everything that it can run without one; what is left waits for a GPU.
+#
+# </details>

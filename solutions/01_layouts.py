@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 45
+#     minutes: 60
 #     summary: A shape and a stride say where each element lies in memory. Shapes nest.
 # ---
 
@@ -15,10 +15,15 @@
 #
 # CuTe, the library under NVIDIA's fastest kernels, makes it a value that you can name, print, draw and compute with:
 # a **layout**. On this page you write its handful of functions yourself and see what each is for.
+#
+# > **After this page you can** say where an element lies, read a layout from a picture, describe any NumPy view as one,
+# > take a row or a tile out of a tensor, and tell when 32 bits are too few.
+# >
+# > **It takes** about 60 minutes, on any machine.
 
 # %%
 import numpy as np
-from tensor_layouts import Layout, cosize, size
+from tensor_layouts import Layout, Tensor, compatible, congruent, cosize, idx2crd, mode, rank, size
 
 from tutorlib import check
 from tutorlib.draw import show_layout, show_layouts, show_memory
@@ -206,9 +211,9 @@ def offset_at(index, shape, stride):
     if isinstance(shape, int):
         return index * stride
     total = 0
-    for mode, step in zip(shape, stride, strict=True):
-        total += offset_at(index % size(mode), mode, step)
-        index //= size(mode)
+    for part, step in zip(shape, stride, strict=True):
+        total += offset_at(index % size(part), part, step)
+        index //= size(part)
     return total
     ### END SOLUTION
 
@@ -350,6 +355,111 @@ def fits_int32(shape, stride):
 check("01.8", fits_int32)
 
 # %% [markdown]
-# **Keep this:** a layout maps a coordinate to an offset by one sum of products. Shapes nest, the first mode is the
-# fastest, and nothing about a layout moves data. Next: layouts can be divided and composed, and the results are
-# layouts again.
+# ## A tensor is a pointer and a layout
+#
+# A layout says how far an element is from the first one. Add where the first one is, and you have a **tensor**: a
+# pointer and a layout, and nothing else. CuTe names the pointer by the memory it leads to: `mA` is a matrix in global
+# memory, `gA` a tile of it, `sA` in shared memory, `rA` in registers. Here the memory is a list, the pointer an offset.
+
+# %%
+memory = [f"m{place}" for place in range(20)]
+A = Tensor(layout("(4,5):(5,1)"), data=memory)
+print(A[2, 1], "at", A(2, 1))
+
+# %% [markdown]
+# Fix one coordinate and leave the other free, and you have a **slice**: a tensor again, over the same memory. CuTe
+# writes the free one `_` in C++ and `None` in Python. The fixed coordinates move the pointer; the free modes stay. So
+# row 2 is `5:1` from place 10 on. What is column 1?
+
+# %%
+row, column = A[2, None], A[None, 1]
+print("A[2, _]:", row.layout, "from", row.offset)
+print("A[_, 1]:", column.layout, "from", column.offset)
+
+# %%
+show_layout("(4,5):(5,1)", title="A[2, _]: five cells, 1 apart, from 10 on", highlight=[(2, n) for n in range(5)])
+
+# %% [markdown]
+# This is how a kernel comes by its tile. All tiles of a matrix are one tensor of two modes, (inside the tile, which
+# tile); `tiles[None, block]` is the block's own: another pointer for each block, one layout for all.
+#
+# **Exercise 01.9** (about 5 lines). Write `sliced(layout, coord)`: the pair (offset, Layout) of the slice. `coord` has
+# an entry for each mode of the layout, a number where it is fixed and `None` where it is free; a mode may be nested. At
+# least one is free. `mode(layout, n)` is mode n as a layout; of a single one the slice is that mode itself, of several
+# `Layout(first, second)` bundles them.
+
+
+# %%
+def sliced(layout, coord):
+    ### BEGIN SOLUTION (about 5 lines)
+    modes = [mode(layout, n) for n in range(rank(layout))]
+    offset = sum(fixed(at) for fixed, at in zip(modes, coord, strict=True) if at is not None)
+    free = [kept for kept, at in zip(modes, coord, strict=True) if at is None]
+    return offset, free[0] if len(free) == 1 else Layout(*free)
+    ### END SOLUTION
+
+
+# %%
+check("01.9", sliced)
+
+# %% [markdown]
+# ## The words of the field
+#
+# You have met most of them. `crd2idx` and `idx2crd` are CuTe's names for what you wrote as `offset_at` and
+# `coordinate`: a coordinate through a layout to an offset, and an index through a shape to its coordinate.
+
+# %%
+shape = (4, (2, 3))
+print("rank", rank(shape), " size", size(shape), " index 22 is", idx2crd(22, shape))
+
+# %% [markdown]
+# - **mode**: one entry of a shape. **rank**: how many modes there are at the top. **depth**: how deep they nest.
+# - **extent**: the size of a mode. **index**: one number for a coordinate. **offset**: what the layout makes of it.
+# - **congruent**: nested alike, bracket for bracket. A shape and its stride always are.
+# - **compatible**: shape S with shape T, when every coordinate of S is one of T's. T may split what S has whole.
+#
+# 8 is compatible with (4,2): any index below 8 is an index of (4,2). Not the other way: (3,1) is no coordinate of 8.
+# Which of these are compatible, and which congruent?
+
+# %%
+for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (2, 3)), (1, (4, 8)))]:
+    print(f"{one} and {other}: compatible {compatible(one, other)}, congruent {congruent(one, other)}")
+
+# %% [markdown]
+# "Compatible" is the promise that everything on the next page keeps: an operator may split a mode of yours into two,
+# and your coordinates go on working.
+#
+# ## What to remember
+#
+# - A layout maps a coordinate to an offset by one sum of products. Nothing about it moves data.
+# - Shapes nest. An index becomes a coordinate with the first mode fastest.
+# - The size counts coordinates, the cosize memory; padding and stride 0 pull the two apart.
+# - A tensor is a pointer and a layout. A slice moves the pointer and keeps the free modes.
+# - Whether offsets fit into 32 bits is asked of the largest offset, not of the strides.
+#
+# Next: layouts can be composed, cut and repeated, and the results are layouts again.
+#
+# ## Test yourself
+#
+# <details><summary>1. Which layout has a 128×64 tile stored by rows, each padded to 72? And which, stored by columns,
+# each padded to 136?</summary>
+#
+# `(128,64):(72,1)` and `(128,64):(1,136)`. The padded length is the stride of the *other* mode, the one that walks from
+# row to row or from column to column.
+#
+# </details>
+#
+# <details><summary>2. Which index has the coordinate (1,(0,2)) in the shape (4,(2,3)), and which offset has it in
+# (4,(2,3)):(6,(1,2))?</summary>
+#
+# The first mode is fastest: 1 + 4·(0 + 2·2) = 17. The offset is 1·6 + 0·1 + 2·2 = 10. The index depends on the shape
+# alone, the offset on the strides too.
+#
+# </details>
+#
+# <details><summary>3. Every row of a tensor is the same row in memory. What are its size and its cosize, for 32 rows of
+# 64?</summary>
+#
+# `(32,64):(0,1)`: size 2048, cosize 64. Reading it is a broadcast; writing it, 32 rows fight for one.
+#
+# </details>

@@ -11,10 +11,11 @@
 # So far you told every thread what to do. In *cuTile* you do not mention threads at all: you write what one **block**
 # does with whole **tiles**, and the compiler finds threads, shared memory, copies and tensor cores for it. The kernels
 # of this page are five to ten lines long, and they are the real thing: the same notation carries the GEMM of the next
-# page close to cuBLAS.
+# page to cuBLAS's speed.
 #
 # You need no GPU here. `run` below interprets a kernel block by block on ordinary torch tensors; on a GPU,
-# `ct.launch` runs the same kernel. `check` interprets your kernels, and launches them too where there is a GPU.
+# `ct.launch` runs the same kernel, and at the end of the page you write that line yourself. `check` interprets your
+# kernels, and launches them too where there is a GPU.
 
 # %%
 import cuda.tile as ct
@@ -25,6 +26,7 @@ from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw.tile_space import show_tile_space
 from tutorlib.explorers.tile_space import explore_tile_space
+from tutorlib.notebook.trials import run_host
 from tutorlib.simulate.cutile import run
 
 # %% [markdown]
@@ -207,8 +209,32 @@ check("06.3", scale_rows)
 # Nothing says that a block touches one tile. `ct.num_tiles(x, axis, shape)` is the size of the tile space along an
 # axis, and an ordinary `for` loop goes through it. Loops of this form are the whole GEMM of the next page.
 #
+# To add up what it meets on the way, a block needs functions that make a small tile of a large one. `ct.sum(tile, 1)`
+# and `ct.max(tile, 1)` run along axis 1 and leave it out; without an axis they take the whole tile. Others work on each
+# element: `ct.exp`, `ct.sqrt`, arithmetic, and `tile.astype(dtype)`, which converts. `x` below is bf16. Before you run
+# the cell: 1 + 256 + 1 + 1 is 259. What will bf16, with its 8 bits, make of it?
+
+
+# %%
+@ct.kernel
+def reduce(x):
+    tile = ct.load(x, (0, 0), (2, 4))
+    print("tile:             ", tile)
+    print("max along axis 1: ", ct.max(tile, 1))
+    print("sum along axis 1: ", ct.sum(tile, 1))
+    print("sum of all:       ", ct.sum(tile))
+    print("in fp32, by axis: ", ct.sum(tile.astype(ct.float32), 1))
+
+
+report = run(reduce, (1,), (torch.tensor([[1, 256, 1, 1], [1, 2, 3, 4]]).bfloat16(),))
+
+# %% [markdown]
+# A reduction keeps the dtype of its tile, and so does a sum that you carry from tile to tile. So convert first, and
+# carry fp32: memory is where numbers are small, arithmetic is where they are exact.
+#
 # **Exercise 06.4** (about 6 lines). Write the kernel `row_sums(x, sums, tm, tn)`: sums[m] = Σₙ x[m, n]. Block i owns
-# rows i·tm to (i+1)·tm and walks along them in tiles of (tm, tn). Add up in fp32.
+# rows i·tm to (i+1)·tm and walks along them in tiles of (tm, tn); it stores its sums once. x is bf16 here, sums is
+# fp32: add up in fp32.
 
 
 # %%
@@ -219,7 +245,7 @@ def row_sums(x, sums, tm: ct.Constant[int], tn: ct.Constant[int]):
     total = ct.zeros((tm,), ct.float32)
     for j in range(ct.num_tiles(x, 1, (tm, tn))):
         tile = ct.load(x, (i, j), (tm, tn), padding_mode=ct.PaddingMode.ZERO)
-        total += ct.sum(tile, 1)
+        total += ct.sum(tile.astype(ct.float32), 1)
     ct.store(sums, (i,), total)
     ### END SOLUTION
 
@@ -258,6 +284,54 @@ def softmax(x, y, tile: ct.Constant[int]):
 
 # %%
 check("06.5", softmax)
+
+# %% [markdown]
+# ## The launch
+#
+# A kernel is called by nobody; the host *launches* it. That takes one line, and you have seen it in a comment:
+#
+#     ct.launch(stream, grid, kernel, arguments)
+#
+# - The **stream** is the queue that the launch is put into. Launches in one stream run in order, and the host does not
+#   wait for them. `torch.cuda.current_stream()` is the queue that torch's own kernels are in.
+# - The **grid** is a tuple of one to three numbers: how many blocks there are along each axis of `ct.bid`.
+# - The **arguments** are a tuple: tensors on the GPU, numbers, and the constants that the kernel is compiled for. A
+#   constant that you have not used before compiles the kernel anew, which takes a second; after that it is cached.
+#
+# Around that line stands what makes a kernel a function for others: which tile, how many blocks. For `double`, in tiles
+# of 32×32:
+
+
+# %%
+def doubled(x, y):
+    m, n = x.shape
+    grid = (ct.cdiv(m, 32), ct.cdiv(n, 32))
+    ct.launch(torch.cuda.current_stream(), grid, double, (x, y, 32, 32))
+
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+x, y = torch.randn(100, 70, device=device), torch.empty(100, 70, device=device)
+run_host(doubled, x, y)
+print("y is 2x:", torch.equal(y, 2 * x))
+
+# %% [markdown]
+# (`run_host` calls the function. Where there is no GPU it interprets what the function launches, and says so.)
+#
+# **Exercise 06.6** (about 4 lines). Write the host function `softmax_of(x, y)`, which launches your `softmax` on a
+# matrix of any size: one block for each row, and the smallest power of two that holds a row.
+
+
+# %%
+def softmax_of(x, y):
+    ### BEGIN SOLUTION (about 4 lines)
+    rows, columns = x.shape
+    tile = 1 << (columns - 1).bit_length()
+    ct.launch(torch.cuda.current_stream(), (rows,), softmax, (x, y, tile))
+    ### END SOLUTION
+
+
+# %%
+check("06.6", softmax_of)
 
 # %% [markdown]
 # ## What the compiler made of it

@@ -246,7 +246,7 @@ show_figure("gemm_orders")
 show_ladder("09", "10", "11")
 
 # %%
-show_figure("gemm_ladder")
+show_figure("gemm_ladder_11")
 
 # %% [markdown]
 # Where the bars hardly differ while the traffic does, that is the lesson, and no failure. The copies run beside the

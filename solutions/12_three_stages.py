@@ -20,6 +20,9 @@ from collections import namedtuple
 
 import cutlass
 import cutlass.cute as cute
+from cutlass.cute.nvgpu import cpasync, warp
+from cutlass.cute.nvgpu.cpasync import LoadCacheMode
+from cutlass.memory import SmemAllocator
 from IPython.display import Markdown, display
 
 from tutorlib import check
@@ -30,12 +33,17 @@ from tutorlib.draw import show_timeline
 from tutorlib.explorers.timeline import explore_timeline
 from tutorlib.kernels.ampere import main_loops as course
 from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.epilogues import store_elements
 from tutorlib.kernels.ampere.gemm import make_gemm
-from tutorlib.kernels.ampere.thread_share import Steps
+from tutorlib.kernels.ampere.layouts import with_rest
+from tutorlib.kernels.ampere.operands import Operand
+from tutorlib.kernels.ampere.thread_share import GlobalToShared, Steps, Sums
+from tutorlib.models import l2
 from tutorlib.models.occupancy import A100, H100
 from tutorlib.models.occupancy import blocks_per_sm as fit
 from tutorlib.models.pipeline import Timeline
 from tutorlib.notebook.measured import show_figure, show_ladder, show_sweep
+from tutorlib.notebook.trials import show_beside
 
 # %% [markdown]
 # ## The idea, in time
@@ -204,13 +212,159 @@ def tuned():
 check("12.3", tuned)
 
 # %% [markdown]
+# ## Your kernel, whole
+#
+# In 09 you wrote a kernel's parts, in 11 the order of its blocks, and above its loop. Here they meet, in one cell, with
+# nothing of the course's in between: what is imported only holds tensors together (`Steps`, `Sums`, `Operand`,
+# `GlobalToShared`), stores single elements at ragged edges, or keeps a mode of size 1 in its place (`with_rest`).
+#
+# **Exercise 12.4** (bring your functions; about 27 lines for the kernel). Copy over what you have, by the numbers in
+# the comments. Two things are new in the kernel: the tile comes from `in_groups`, and the loop is `multistage`. Put
+# `with_rest(…)` around C's partitions, `math.partition_C(…)`: where a tile is 32 columns for each warp, CuTe would drop
+# the last mode.
+
+
+# %%
+def smem_layout(rows, k, stages):  # 09.2
+    ### BEGIN SOLUTION (about 4 lines)
+    width = min(k, 64)
+    swizzle = cute.make_swizzle(3 if width == 64 else 2, 3, 3)
+    atom = cute.make_composed_layout(swizzle, 0, cute.make_layout((8, width), stride=(width, 1)))
+    return cute.tile_to_shape(atom, (rows, k, stages), (0, 1, 2))
+    ### END SOLUTION
+
+
+def make_copy_g2s(config, dtype):  # 09.4
+    ### BEGIN SOLUTION (about 4 lines)
+    lanes = min(config.tile[2], 64) // 8
+    atom = cute.make_copy_atom(cpasync.CopyG2SOp(cache_mode=LoadCacheMode.GLOBAL), dtype, num_bits_per_copy=128)
+    threads = cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1))
+    return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, 8)))
+    ### END SOLUTION
+
+
+def make_mma(config, dtype):  # 09.5
+    ### BEGIN SOLUTION (about 3 lines)
+    m, n = config.warps
+    op = warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16))
+    return cute.make_tiled_mma(op, cute.make_layout((m, n, 1)), permutation_mnk=(16 * m, 16 * n, 16))
+    ### END SOLUTION
+
+
+def make_operands(tiled_mma, thread, sA, sB):  # 09.6
+    ### BEGIN SOLUTION (about 10 lines)
+    math = tiled_mma.get_slice(thread)
+    tCrA = tiled_mma.make_fragment_A(math.partition_A(sA)[None, None, None, 0])
+    tCrB = tiled_mma.make_fragment_B(math.partition_B(sB)[None, None, None, 0])
+    ldmatrix = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4), sA.element_type)
+    for_a, for_b = cute.make_tiled_copy_A(ldmatrix, tiled_mma), cute.make_tiled_copy_B(ldmatrix, tiled_mma)
+    of_a, of_b = for_a.get_slice(thread), for_b.get_slice(thread)
+    return (
+        Operand(tCrA, for_a, of_a.partition_S(sA), of_a.retile(tCrA)),
+        Operand(tCrB, for_b, of_b.partition_S(sB), of_b.retile(tCrB)),
+    )
+    ### END SOLUTION
+
+
+def columns(config):  # 09.7
+    ### BEGIN SOLUTION (about 2 lines)
+    across = config.warps[1]
+    return cute.make_layout((2, 4, across, 4, config.tile[1] // (32 * across)), stride=(1, 8, 32, 2, 32 * across))
+    ### END SOLUTION
+
+
+@cute.jit
+def store(sums: Sums):  # 09.8
+    registers = sums.rounded()
+    if cutlass.const_expr(sums.whole):
+        cute.autovec_copy(registers, sums.tCgC)
+    else:
+        (_, rows), atoms, (_, rest) = registers.shape
+        for m in cutlass.range_constexpr(atoms):
+            for row in cutlass.range_constexpr(rows):
+                for n in cutlass.range_constexpr(rest):
+                    eight = ((None, row), m, (None, n))
+                    if cutlass.const_expr(not sums.aligned):
+                        store_elements(registers[eight], sums.tCgC[eight], sums.coordinates[eight], sums.shape)
+                    else:
+                        ### BEGIN SOLUTION (about 2 lines)
+                        if cute.elem_less(sums.coordinates[(0, row), m, (0, n)], sums.shape):
+                            cute.autovec_copy(registers[eight], sums.tCgC[eight])
+                        ### END SOLUTION
+
+
+def in_groups(block, rows, across):  # 11.4
+    ### BEGIN SOLUTION (about 1 line)
+    return l2.grouped(block, rows, across, 8 if rows > 32 else rows)
+    ### END SOLUTION
+
+
+@cute.kernel
+def my_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cutlass.Constexpr):  # 09.9
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    bM, bN, bK = config.tile
+    ### BEGIN SOLUTION (about 27 lines)
+    m, n = in_groups(block, *config.grid(*mC.shape))
+    order = columns(config)
+
+    def tile_of(matrix, rows, at):  # (rows, bK, k_tiles), and its coordinates
+        places = cute.make_identity_tensor(matrix.shape)
+        return [cute.local_tile(each, (rows, bK), (at, None)) for each in (matrix, places)]
+
+    (gA, cA), (gB, cB) = tile_of(mA, bM, m), tile_of(mB, bN, n)
+    gB, cB = (cute.composition(each, (order, None, None)) for each in (gB, cB))
+    gC, cC = (cute.local_tile(each, (bM, bN), (m, n)) for each in (mC, cute.make_identity_tensor(mC.shape)))
+    memory = SmemAllocator()
+    sA = memory.allocate_tensor(mA.element_type, smem_layout(bM, bK, config.stages), byte_alignment=128)
+    sB = memory.allocate_tensor(mB.element_type, smem_layout(bN, bK, config.stages), byte_alignment=128)
+
+    g2s = make_copy_g2s(config, mA.element_type)
+    mine = g2s.get_slice(thread)
+
+    def into_smem(matrix, g, s, c, rows):
+        whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0
+        places, limit = (None, None) if whole else (mine.partition_S(c), matrix.shape)
+        return GlobalToShared(g2s, mine.partition_S(g), mine.partition_D(s), places, limit)
+
+    tiled_mma = make_mma(config, mA.element_type)
+    math = tiled_mma.get_slice(thread)
+    tCgC, tCcC = (with_rest(math.partition_C(cute.composition(each, (None, order)))) for each in (gC, cC))
+    tCrC = tiled_mma.make_fragment_C(tCgC)
+    tCrC.fill(0.0)
+    a, b = into_smem(mA, gA, sA, cA, bM), into_smem(mB, gB, sB, cB, bN)
+    rA, rB = make_operands(tiled_mma, thread, sA, sB)
+    multistage(Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
+    store(Sums(tCrC, tCgC, tCcC, gC, mC.shape, config, math))
+    ### END SOLUTION
+
+
+@cute.jit
+def my_gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    config = tuned()
+    ### BEGIN SOLUTION (about 3 lines)
+    rows, across = config.grid(*c.shape)
+    my_kernel(a, b, c, config).launch(grid=(rows * across, 1, 1), block=(config.threads, 1, 1))
+    ### END SOLUTION
+
+
+# %%
+check("12.4", my_gemm)
+
+# %% [markdown]
+# Yours, beside cuBLAS and NVIDIA's own kernel for these instructions, measured now:
+
+# %%
+show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
+
+# %% [markdown]
 # ## The ladder
 
 # %%
 show_ladder("09", "10", "11", "12")
 
 # %%
-show_figure("gemm_ladder")
+show_figure("gemm_ladder_12")
 
 # %% [markdown]
 # Where the third stage brings nothing, that is an answer: more buffers help as long as a buffer's round is the slowest

@@ -20,13 +20,17 @@ from tutorlib import exercises
 from tutorlib.paths import ROOT
 
 EXERCISES = """
+from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, equals
 
 
 def exercise(k):
     cases = tuple(equals(name, [(n,) for n in calls], lambda n: n + k) for name, calls in CALLS.items())
     hints = ("Add.", "Add a number.", f"n + {{k}}")
-    return ValueExercise(id=f"{number}.{{k}}", title="answer", points=2, cases=cases, hints=hints)
+    remedies = (Remedy("large:", "Large numbers add alike."),)
+    return ValueExercise(
+        id=f"{number}.{{k}}", title="answer", points=2, cases=cases, hints=hints, remedies=remedies
+    )
 
 
 CALLS = {{"small": range(3), "large": (2**70, 10**9)}}

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from tutorlib.checking.values import Case, Mistake, ValueExercise, equals, law, same
@@ -17,7 +18,7 @@ DOUBLE = ValueExercise(
     title="double",
     points=3,
     cases=(
-        equals("small", [(1,), (2,)], double, [Mistake("You squared it.", lambda n: n * n)]),
+        equals("small", [(1,), (2,), (3,)], double, [Mistake("You squared it.", lambda n: n * n)]),
         law("even", [(7,), (8,)], lambda got, n: None if got % 2 == 0 else f"{got} is odd"),
     ),
 )
@@ -74,3 +75,51 @@ def test_a_case_can_judge_by_itself():
     by_name = Case("its name", lambda f: None if f.__name__ == "f" else Wrong("no f"))
     named = ValueExercise(id="99.2", title="named", points=1, cases=(by_name,))
     assert named.grade(lambda: 0).message.endswith("its name: no f")
+
+
+# What is told apart ----------------------------------------------------------------------------------------------
+
+ADDED = Mistake("You added.", lambda a, b: a + b)
+PRODUCTS = ValueExercise(
+    id="99.3",
+    title="times",
+    points=2,
+    cases=(
+        equals("small", [(1, 2), (2, 2), (2, 3)], lambda a, b: a * b, [ADDED]),
+        equals("large", [(5, 7), (8, 9)], lambda a, b: a * b, [ADDED]),
+    ),
+)
+
+
+def test_a_mistake_is_named_where_it_explains_everything_that_is_wrong():
+    assert "You added." in PRODUCTS.grade(lambda a, b: a + b).message
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda a, b: a + b if a < 2 else a * b,  # once, which may be chance
+        lambda a, b: a + b if a < 5 else a - b,  # not where numbers are large
+        lambda a, b: a + b if (a, b) != (2, 3) else 0,
+    ],
+)
+def test_a_mistake_is_not_named_where_another_answer_looks_like_it_now_and_then(answer):
+    assert "You added." not in PRODUCTS.grade(answer).message
+
+
+def test_numpy_is_as_good_as_python():
+    assert same(np.int64(3), 3)
+    assert same(np.True_, True)
+    assert same(np.array([3, 1]), (3, 1))
+    assert same((np.int32(3), 1), (3, 1))
+    assert same(np.array([[3, 1]]), ((3, 1),))
+    assert not same(np.float64(3), 3)
+    assert not same(np.array([3.0, 1.0]), (3, 1))
+    assert not same(np.int64(1), True)
+
+
+def test_a_list_where_a_tuple_is_wanted_is_told():
+    pair = ValueExercise(id="99.4", title="pair", points=1, cases=(equals("any", [(1,), (2,)], lambda n: (n, n)),))
+    message = pair.grade(lambda n: [n, n]).message
+    assert message.endswith("gives [1, 1]: it should be a tuple, (1, 1), and is a list.")
+    assert pair.grade(lambda n: np.array([n, n])).status == "passed"

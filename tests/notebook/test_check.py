@@ -20,6 +20,7 @@ def first_time(monkeypatch):
     module = sys.modules[check.__module__]
     monkeypatch.setattr(module, "_failures", Counter())
     monkeypatch.setattr(module, "_hints_shown", Counter())
+    monkeypatch.setattr(module, "_remedies", {})
 
 
 def right(n):
@@ -49,14 +50,34 @@ def test_what_a_right_answer_prints_is_dropped_and_what_a_wrong_one_prints_is_sh
         check("90.1", noisy_and_wrong)
 
 
-def test_after_the_second_failure_a_check_gives_a_hint():
-    messages = []
-    for _ in range(2):
-        with pytest.raises(CheckFailed) as error:
-            check("90.2", lambda n: 0)
-        messages.append(str(error.value))
-    assert "Hint" not in messages[0]
-    assert "Hint: Add." in messages[1]
+def failure_of(id, answer):
+    with pytest.raises(CheckFailed) as error:
+        check(id, answer)
+    return str(error.value)
+
+
+def test_from_the_second_failure_on_a_check_shows_the_hint_for_what_went_wrong(capsys):
+    def wrong_when_large(n):
+        return n + 2 if n < 10 else n
+
+    assert "int" not in failure_of("90.2", wrong_when_large).replace("points", "")
+    assert '  Hint: Large numbers add alike.\n  hint("90.2") has more.' in failure_of("90.2", wrong_when_large)
+    hint("90.2")
+    hint("90.2")
+    assert capsys.readouterr().out.splitlines() == [
+        "About your last attempt: Large numbers add alike.",
+        "Hint 1 of 3: Add.",
+    ]
+
+
+def test_a_hint_that_is_not_about_what_went_wrong_is_not_shown():
+    def wrong_when_small(n):
+        return n if n < 10 else n + 2
+
+    failure_of("90.2", wrong_when_small)
+    second = failure_of("90.2", wrong_when_small)
+    assert second.endswith('\n  hint("90.2") has hints.')
+    assert "Hint:" not in second
 
 
 def test_hints_come_in_tiers_and_the_last_one_stays(capsys):

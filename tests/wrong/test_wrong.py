@@ -1,4 +1,4 @@
-"""Wrong answers get less than full points: tests/wrong/nNN_name.py lists them by exercise."""
+"""Wrong answers get less than full points, and the words they need: tests/wrong/nNN_name.py lists them by exercise."""
 
 from collections import Counter
 from importlib import import_module
@@ -24,6 +24,8 @@ def test_a_wrong_answer_fails(id, answer):
     assert answer.__doc__, "say what is wrong with it"
     assert outcome.status in ("failed", "partial", "timeout")  # a deadlock
     assert outcome.points < outcome.max_points
+    for words in getattr(answer, "says", ()):
+        assert words in outcome.message
 
 
 @pytest.mark.parametrize("name", notebook_names())

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tutorlib.simulate.ptx import Finding, MemoryAccess, Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
-HANGS = {"barrier", "endless"}
+HANGS = {"barrier", "endless", "deadlock"}
 BREAKS = {"outside", "misaligned", "assertion", "divergent"}  # no GPU gets past these unharmed
 ADVICE = {  # what mends it
     "unwaited": "Commit the copies to a group, wait for it, and let a barrier follow before other threads read.",
@@ -22,8 +22,13 @@ ADVICE = {  # what mends it
     "outside": "The last tile may hang over the edge: compare each index with the tensor's size.",
     "misaligned": "A vector's address must be a multiple of its size.",
     "overlap": "Each block needs a part of the output of its own.",
+    "proxy": "Threads and TMA reach shared memory by two ways: fence_proxy, a barrier, and only then TMA or wgmma.",
     "divergent": "All threads of a warp must come by: take it out of the branch.",
 }
+TMA_ADVICE = (
+    "Wait for the phase of the mbarrier that counts TMA's bytes, before anybody uses them.",
+    "Commit the stores to a bulk group, and wait until none is left, before the block ends.",
+)
 UNITS = {"shared": "wavefront", "global": "sector"}
 
 
@@ -60,11 +65,12 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
         return Wrong(f"it could not be launched: {error}.")
     noticed = [finding for report in launcher.reports for finding in report.findings]
     if endless := next((finding for finding in noticed if finding.kind in HANGS), None):
-        raise KernelFault(f"it would hang on a GPU: {sentence(endless)}", "timeout")
+        before = "" if endless is noticed[0] else f" Before that: {sentence(noticed[0])}"
+        raise KernelFault(f"it would hang on a GPU: {sentence(endless)}{before}", "timeout")
     if broken := next((finding for finding in noticed if finding.kind in BREAKS), None):
         return Wrong(sentence(broken), advice(broken))
-    for op, before, after in zip(work.problem.inputs, kept, work.inputs, strict=True):
-        if not before.equal(after):
+    for op, old, new in zip(work.problem.inputs, kept, work.inputs, strict=True):
+        if not old.equal(new):
             return Wrong(f"the kernel changed its input {op.name}.")
     wrong = find_difference(work.problem.output.name, *work.output.as_it_is().seen, *work.expected())
     if wrong and noticed:
@@ -115,6 +121,8 @@ def sentence(finding: "Finding") -> str:
 
 def advice(finding: "Finding") -> str:
     """What mends it, or ""."""
+    if finding.kind == "unwaited" and "TMA" in finding.message:
+        return TMA_ADVICE["ends" in finding.message or "ended" in finding.message]
     if "shared memory" in finding.message and finding.kind == "outside":
         return "Does the layout reach further than the memory that was allocated for it?"
     return ADVICE.get(finding.kind, "")

@@ -1,10 +1,12 @@
 """Exercises about what a function returns: laws, equalities, and the mistakes that they recognise."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from inspect import unwrap
 from typing import Any
 
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder
+from tutorlib.checking.leaning import Library, on_its_own
 from tutorlib.problems.wrong import Wrong, count
 
 
@@ -20,35 +22,67 @@ class Case:
     judge: Callable[[Answer], Wrong | None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ValueExercise(Exercise):
-    """An exercise whose answer is a function that any machine can call.
-
-    cases: they share the points equally, so partial credit counts the cases that are right.
-    """
-
-    cases: tuple[Case, ...]
-
-    def judge(self, answer: Answer) -> Verdict:
-        """The message is about the first case that is wrong."""
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
-        wrongs = [(case, wrong) for case in self.cases if (wrong := case.judge(answer)) is not None]
-        right = len(self.cases) - len(wrongs)
-        if not wrongs:
-            return Verdict(self.points)
-        case, wrong = wrongs[0]
-        head = f"{right} of {count(len(self.cases), 'case')} right"
-        lines = (head, f"{case.name}: {wrong.what}", *filter(None, [wrong.mistake]))
-        return Verdict(self.points * right / len(self.cases), lines)
-
-
 @dataclass(frozen=True)
 class Mistake:
     """A wrong answer that people write, to be recognised by what it returns."""
 
     says: str
     answer: Answer
+
+
+@dataclass(frozen=True)
+class Broken(Wrong):
+    """A law that does not hold.
+
+    explained: a known mistake → at how many calls it is wrong in the same way; 0 where it differs somewhere.
+    calls: how many the case has.
+    """
+
+    explained: Mapping[Mistake, int] = field(default_factory=dict)
+    calls: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValueExercise(Exercise):
+    """An exercise whose answer is a function that any machine can call.
+
+    cases: they share the points equally, so partial credit counts the cases that are right.
+    library: what of a library does the very thing that is asked; an answer that uses it is told so, and has no points.
+    """
+
+    cases: tuple[Case, ...]
+    library: Library = field(default_factory=dict)
+
+    def judge(self, answer: Answer) -> Verdict:
+        """The message is about the first case that is wrong."""
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        watched = on_its_own(answer, self.library) if self.library else answer
+        wrongs = {case: wrong for case in self.cases if (wrong := case.judge(watched)) is not None}
+        right = [case for case in self.cases if case not in wrongs]
+        if not wrongs:
+            return Verdict(self.points)
+        case, first = next(iter(wrongs.items()))
+        head = f"{len(right)} of {count(len(self.cases), 'case')} right"
+        mistake = first.mistake or likely_mistake(list(wrongs.values()), right)
+        lines = (head, f"{case.name}: {first.what}", *filter(None, [mistake]))
+        return Verdict(self.points * len(right) / len(self.cases), lines, explained=bool(mistake))
+
+
+def likely_mistake(wrongs: Sequence[Wrong], right: Sequence[Case]) -> str:
+    """What the first known mistake says that would give the same verdict, or "".
+
+    It is as wrong as the answer wherever a case knows it, and right in the cases that are right. One call could agree
+    by chance: two must, unless there is only one in all the cases that are wrong.
+    """
+    broken = [wrong for wrong in wrongs if isinstance(wrong, Broken)]
+    enough = min(2, sum(wrong.calls for wrong in broken))
+    known = {mistake: None for wrong in broken for mistake in wrong.explained}  # in the order in which they are listed
+    for mistake in known:
+        explained = [wrong.explained[mistake] for wrong in broken if mistake in wrong.explained]
+        if all(explained) and sum(explained) >= enough and all(case.judge(mistake.answer) is None for case in right):
+            return mistake.says
+    return ""
 
 
 def show_call(answer: Answer, args: tuple) -> str:
@@ -62,7 +96,10 @@ def shorten(value: Any, limit: int = 120) -> str:
     if hasattr(value, "dtype") and getattr(value, "ndim", None):
         strides = value.strides if hasattr(value, "strides") else tuple(value.stride())
         return f"<{type(value).__name__} {value.dtype}, shape {tuple(value.shape)}, strides {strides}>"
-    text = str(value).replace(" ", "") if hasattr(value, "stride") else repr(value)
+    if type(value) is tuple and any(hasattr(part, "stride") for part in value):
+        text = f"({', '.join(map(shorten, value))})"
+    else:
+        text = str(value).replace(" ", "") if hasattr(value, "stride") else repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -74,13 +111,15 @@ def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
         if is_placeholder(error):
             raise Unwritten from None
         return None, Wrong(f"{show_call(answer, args)} raised NotImplementedError: {error}")
+    except (Unwritten, WrongKind):
+        raise
     except Exception as error:
         return None, Wrong(f"{show_call(answer, args)} raised {type(error).__name__}: {error}{where(answer, error)}")
 
 
 def where(answer: Answer, error: BaseException) -> str:
     """ " (line 4 of your answer)" where the traceback passes through the answer's own file."""
-    code = getattr(answer, "__code__", None)
+    code = getattr(unwrap(answer), "__code__", None)
     line, step = None, error.__traceback__
     while step is not None:
         if code is not None and step.tb_frame.f_code.co_filename == code.co_filename:
@@ -92,7 +131,8 @@ def where(answer: Answer, error: BaseException) -> str:
 def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mistakes: Iterable[Mistake] = ()) -> Case:
     """A case that is right when `holds(got, *args)` is None for every argument tuple in `calls`.
 
-    `holds` returns what the answer broke, as the end of a sentence: "its offset 3 is missing".
+    `holds` returns what the answer broke, as the end of a sentence: "its offset 3 is missing". It gets NumPy's numbers
+    and arrays as plain ones.
     """
     calls, mistakes = tuple(calls), tuple(mistakes)
 
@@ -101,12 +141,37 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
             got, wrong = attempt(answer, args)
             if wrong is not None:
                 return wrong
-            if (broken := holds(got, *args)) is not None:
+            if (broken := holds(plain(got), *args)) is not None:
                 what = f"{show_call(answer, args)} gives {shorten(got)}: {broken}."
-                return Wrong(what, recognise(got, args, mistakes))
+                return Broken(what, "", explanations(answer, calls, holds, mistakes), len(calls))
         return None
 
     return Case(name, judge)
+
+
+def explanations(
+    answer: Answer, calls: Sequence[tuple], holds: Callable[..., str | None], mistakes: Sequence[Mistake]
+) -> dict[Mistake, int]:
+    """Each mistake → at how many calls it returns the same wrong thing as the answer.
+
+    0 where one of the two is right and the other is not, or where they are wrong in two ways. Nothing is known where
+    the answer raises.
+    """
+    wrongs = dict.fromkeys(mistakes, 0)
+    for args in calls if mistakes else ():
+        got, raised = attempt(answer, args)
+        if raised is not None:
+            return {}
+        is_wrong = holds(plain(got), *args) is not None
+        for mistake in list(wrongs):
+            theirs, raised = attempt(mistake.answer, args)
+            if raised is not None or (holds(plain(theirs), *args) is not None) is not is_wrong:
+                del wrongs[mistake]
+            elif is_wrong and same(got, theirs):
+                wrongs[mistake] += 1
+            elif is_wrong:
+                del wrongs[mistake]
+    return {mistake: wrongs.get(mistake, 0) for mistake in mistakes}
 
 
 def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable[Mistake] = ()) -> Case:
@@ -114,27 +179,36 @@ def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable
 
     def holds(got: Any, *args: Any) -> str | None:
         want = wanted(*args)
-        return None if same(got, want) else f"it should give {shorten(want)}"
+        if same(got, want):
+            return None
+        if isinstance(want, tuple | list) and isinstance(got, tuple | list) and type(got) is not type(want):
+            return f"it should be a {type(want).__name__}, {shorten(want)}, and is a {type(got).__name__}"
+        return f"it should give {shorten(want)}"
 
     return law(name, calls, holds, mistakes)
 
 
+def plain(value: Any) -> Any:
+    """NumPy's integers and truth values as Python's, its arrays as tuples of them; tuples and lists part by part."""
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return nested_tuple(value.tolist())
+    if type(value) in (tuple, list):
+        return type(value)(map(plain, value))
+    return value
+
+
+def nested_tuple(value: Any) -> Any:
+    return tuple(map(nested_tuple, value)) if isinstance(value, list) else value
+
+
 def same(got: Any, want: Any) -> bool:
-    """Equal and of the same kind: True is not 1, and an object whose == cannot be trusted is not equal."""
+    """Equal and of the same kind: True is not 1, and an object whose == cannot be trusted is not equal.
+
+    NumPy's numbers and arrays are as good as Python's.
+    """
+    got, want = plain(got), plain(want)
     if type(got) is not type(want):
         return False
     if isinstance(want, tuple | list):
         return len(got) == len(want) and all(same(g, w) for g, w in zip(got, want, strict=True))
     return bool(got == want)
-
-
-def recognise(got: Any, args: tuple, mistakes: Iterable[Mistake]) -> str:
-    """The sentence of the first known mistake that returns the same thing for these arguments, or ""."""
-    for mistake in mistakes:
-        try:
-            looks_like = same(got, mistake.answer(*args))
-        except Exception:  # a wrong answer may fail on arguments that the right one takes
-            continue
-        if looks_like:
-            return mistake.says
-    return ""

@@ -1,5 +1,6 @@
 """Exercises of notebook 00: how the course works."""
 
+from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 
 
@@ -9,6 +10,11 @@ def ceil_div(n: int, tile: int) -> int:
 
 FLOOR = Mistake("The last, partly filled tile is missing: // rounds down.", lambda n, tile: n // tile)
 ONE_MORE = Mistake("One tile too many where the tile divides n exactly.", lambda n, tile: n // tile + 1)
+NEAREST = Mistake(
+    "That rounds to the nearest: a last tile less than half full is left out. Round up.",
+    lambda n, tile: (n + tile // 2) // tile,
+)
+TILES = (ONE_MORE, FLOOR, NEAREST)
 
 EXERCISES = (
     ValueExercise(
@@ -16,14 +22,18 @@ EXERCISES = (
         title="ceil_div",
         points=2,
         cases=(
-            equals("the tile divides n", [(128, 64), (64, 64), (4096, 128), (0, 64)], ceil_div, [ONE_MORE]),
-            equals("a last tile partly filled", [(130, 64), (127, 128), (1, 8)], ceil_div, [FLOOR]),
+            equals("the tile divides n", [(128, 64), (64, 64), (4096, 128), (0, 64)], ceil_div, TILES),
+            equals("a last tile partly filled", [(130, 64), (127, 128), (1, 8), (100, 64)], ceil_div, TILES),
             equals("sizes past 2**53, where floats round", [(2**60 + 1, 2), (2**60, 3)], ceil_div),
         ),
         hints=(
             "How many tiles does n // tile count, and when is that one short?",
             "Adding tile - 1 before dividing lifts every partly filled tile over the edge, and no full one.",
             "(n + tile - 1) // tile",
+        ),
+        remedies=(
+            Remedy("it should give 576460752303423489", "A float keeps 53 bits. Use //, which stays with integers."),
+            Remedy(".0: it should give", "/ gives a float, and so does what you make of it. // gives an integer."),
         ),
     ),
 )

@@ -8,11 +8,13 @@ from __future__ import annotations
 import random
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from tensor_layouts import Layout, cosize, crd2offset, flatten, idx2crd, size
+import tensor_layouts as tl
+from tensor_layouts import Layout, cosize, crd2offset, flatten, idx2crd, mode, rank, size
 
+from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import Mistake, ValueExercise, equals, law
 
 if TYPE_CHECKING:
@@ -59,6 +61,11 @@ FROM_ONE = Mistake(
     "Coordinates start at 0, so nothing is added for the first element.",
     lambda coord, stride: offset(coord, stride) + 1,
 )
+TO_ZERO = Mistake(
+    "Coordinates start at 0 already: nothing is taken off them.",
+    lambda coord, stride: offset(tuple(c - 1 for c in coord), stride),
+)
+OFFSETS = (SWAPPED, FROM_ONE, TO_ZERO)
 
 
 def offset_calls(seed: int) -> list[tuple]:
@@ -94,6 +101,10 @@ def coordinate(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(idx2crd(index, shape)) if len(shape) > 1 else (index,)
 
 
+UNDIVIDED = Mistake(
+    "Every mode takes its remainder, but the index has to be divided by the extents that come before the mode.",
+    lambda index, shape: tuple(index % extent for extent in shape),
+)
 NUMPY_ORDER = Mistake(
     "That is NumPy's order, last mode fastest. CuTe counts the first mode fastest.",
     lambda index, shape: tuple(int(c) for c in np.unravel_index(index, shape)),
@@ -154,10 +165,19 @@ def flat_calls(cases: list[tuple[tuple, tuple]], seed: int) -> list[tuple]:
     return [(dice.randrange(size(case[0])), *case) for case in cases]
 
 
+UNDIVIDED_OFFSET = Mistake(
+    "Every mode takes its remainder, but the index has to be divided by the sizes of the modes before it.",
+    lambda index, shape, stride: sum(
+        index % extent * step for extent, step in zip(flatten(shape), flatten(stride), strict=True)
+    ),
+)
 LAST_FIRST = Mistake(
     "You peel off the last mode first. The first mode varies fastest, inside a nested mode too.",
     lambda index, shape, stride: last_mode_fastest(index, shape, stride),
 )
+
+
+PEELING = (LAST_FIRST, UNDIVIDED_OFFSET)
 
 
 def last_mode_fastest(index: int, shape: tuple, stride: tuple) -> int:
@@ -221,11 +241,17 @@ SIZE = Mistake(
     "That is the size, how many coordinates there are. With a gap or a stride of 0 the memory reached differs.",
     lambda shape, stride: size(shape),
 )
+PAST_THE_END = Mistake(
+    "The last coordinate of a mode is its extent - 1, so the largest offset has (extent - 1) * stride of each mode.",
+    lambda shape, stride: 1 + sum(extent * step for extent, step in zip(flatten(shape), flatten(stride), strict=True)),
+)
 LAST_OFFSET = Mistake(
     "That is the largest offset. Offsets start at 0, so the memory has one element more.",
     lambda shape, stride: span(shape, stride) - 1,
 )
 
+
+REACHES = (SIZE, LAST_OFFSET, PAST_THE_END)
 
 # 01.8 past int32 ------------------------------------------------------------------------------------------------
 
@@ -238,21 +264,90 @@ STRIDES_ONLY = Mistake(
     "Every stride may fit while the offset, a sum of coordinate times stride, does not.",
     lambda shape, stride: all(d <= INT32_MAX for d in stride),
 )
+TERMS_ONLY = Mistake(
+    "Each mode may fit while their sum does not. The modes add up to the offset.",
+    lambda shape, stride: max((s - 1) * d for s, d in zip(shape, stride, strict=True)) <= INT32_MAX,
+)
 SIZE_ONLY = Mistake(
     "The size says how many elements there are, not how far apart: a slice of a large tensor is small and far-flung.",
     lambda shape, stride: prod(shape) - 1 <= INT32_MAX,
 )
+
+# 01.9 a slice ---------------------------------------------------------------------------------------------------
+
+Coord = tuple[int | None, ...]
+
+
+def is_slice(got: Any, layout: Layout, coord: Coord) -> str | None:
+    """The law: the slice's offset, and its layout at c, are the layout at coord with c in the free modes."""
+    match got:
+        case (int(offset), Layout() as free):
+            pass
+        case _:
+            return "it should be a pair: the offset where the slice begins, and the Layout of its free modes"
+    extents = tuple(size(mode(layout, n)) for n, at in enumerate(coord) if at is None)
+    have = (size(free),) if len(extents) == 1 else tuple(size(mode(free, n)) for n in range(rank(free)))
+    if have != extents:
+        return f"the free modes have {' × '.join(map(str, extents))} elements, and yours {' × '.join(map(str, have))}"
+    for at in product(*map(range, extents)):
+        rest = iter(at)
+        whole = tuple(next(rest) if fixed is None else fixed for fixed in coord)
+        if offset + free(*at) != (want := layout(*whole)):
+            return f"its element {at[0] if len(at) == 1 else at} is {whole} of the layout, at {want}; yours says " + (
+                f"{offset} + {free(*at)}"
+            )
+    return None
+
+
+def sliced(layout: Layout, coord: Coord) -> tuple[int, Layout]:
+    modes = [mode(layout, n) for n in range(rank(layout))]
+    free = [kept for kept, at in zip(modes, coord, strict=True) if at is None]
+    return layout(*(at or 0 for at in coord)), free[0] if len(free) == 1 else Layout(*free)
+
+
+def turned(coord: Coord) -> Coord:
+    """Fixed where it was free, and free where it was fixed; as it is where nothing is fixed."""
+    return tuple(None if at is not None else 0 for at in coord) if any(at is not None for at in coord) else coord
+
+
+def flat_index(layout: Layout, coord: Coord) -> int:
+    """The index, not the offset, of where a slice begins."""
+    return tl.crd2flat(tuple(at or 0 for at in coord), layout.shape)
+
+
+SLICING = (
+    Mistake(
+        "The offset is missing: fixing a coordinate moves the pointer by coordinate times stride.",
+        lambda layout, coord: (0, sliced(layout, coord)[1]),
+    ),
+    Mistake(
+        "That is the index where the slice begins. The pointer moves by the offset, which has the strides in it.",
+        lambda layout, coord: (flat_index(layout, coord), sliced(layout, coord)[1]),
+    ),
+    Mistake(
+        "You kept the modes that are fixed. The free ones, where the coordinate is None, make the slice.",
+        lambda layout, coord: (sliced(layout, coord)[0], sliced(layout, turned(coord))[1]),
+    ),
+    Mistake(
+        "The free mode runs over its own extent with its own stride; a fresh layout of stride 1 has lost the stride.",
+        lambda layout, coord: (sliced(layout, coord)[0], Layout(sliced(layout, coord)[1].shape)),
+    ),
+)
+
+LIMITS = (STRIDES_ONLY, TERMS_ONLY, SIZE_ONLY)
 
 EXERCISES = (
     ValueExercise(
         id="01.1",
         title="offset",
         points=2,
+        library={"tl.crd2offset": tl.crd2offset, "a Layout": Layout.__call__},
         cases=(
-            equals("(4,3):(3,1)", [((2, 1), (3, 1)), ((3, 2), (3, 1))], offset, [SWAPPED, FROM_ONE]),
-            equals("one mode", [((5,), (4,)), ((0,), (7,))], offset, [FROM_ONE]),
-            equals("random coordinates", offset_calls(11), offset, [SWAPPED, FROM_ONE]),
+            equals("(4,3):(3,1)", [((2, 1), (3, 1)), ((3, 2), (3, 1))], offset, OFFSETS),
+            equals("one mode", [((5,), (4,)), ((0,), (7,))], offset, OFFSETS),
+            equals("random coordinates", offset_calls(11), offset, OFFSETS),
         ),
+        remedies=(Remedy("IndexError", "Tuples may have any length: go through coord and stride together."),),
         hints=(
             "The same sum as ptr[row * stride + col], with one product for each mode.",
             "zip(coord, stride) pairs them; sum() adds the products.",
@@ -262,6 +357,14 @@ EXERCISES = (
         id="01.2",
         title="compact_strides",
         points=3,
+        library={
+            "np.empty": np.empty,
+            "np.zeros": np.zeros,
+            "np.ones": np.ones,
+            "Layout(shape)": Layout.__init__,
+            "tl.compute_row_major_strides": tl.compute_row_major_strides,
+            "tl.compute_col_major_strides": tl.compute_col_major_strides,
+        },
         cases=(
             equals(
                 "row-major, as NumPy stores it",
@@ -277,6 +380,10 @@ EXERCISES = (
             ),
             equals("rank 4", [((2, 3, 4, 5), "row"), ((2, 3, 4, 5), "column")], compact, [OTHER_ORDER]),
         ),
+        remedies=(
+            Remedy("and is a list", "tuple(...) makes one of the list at the end."),
+            Remedy("IndexError", "The shape may have any number of modes, one among them: loop over it."),
+        ),
         hints=(
             "The contiguous mode has stride 1. How far apart are two neighbours of the next mode?",
             "Walk the modes from the fastest to the slowest and keep a running product of their extents.",
@@ -287,11 +394,13 @@ EXERCISES = (
         id="01.3",
         title="coordinate",
         points=2,
+        library={"tl.idx2crd": tl.idx2crd},
         cases=(
-            equals("(4,3)", [(n, (4, 3)) for n in range(12)], coordinate, [NUMPY_ORDER]),
-            equals("one mode", [(5, (8,))], coordinate),
-            equals("random shapes", coordinate_calls(31), coordinate, [NUMPY_ORDER]),
+            equals("(4,3)", [(n, (4, 3)) for n in range(12)], coordinate, [NUMPY_ORDER, UNDIVIDED]),
+            equals("one mode", [(5, (8,)), (0, (3,))], coordinate),
+            equals("random shapes", coordinate_calls(31), coordinate, [NUMPY_ORDER, UNDIVIDED]),
         ),
+        remedies=(Remedy("and is a list", "tuple(...) makes one of the list at the end."),),
         hints=(
             "index % shape[0] is the first coordinate. What is left of the index for the other modes?",
             "divmod(index, extent) gives both, mode by mode from the left.",
@@ -304,16 +413,32 @@ EXERCISES = (
         cases=tuple(
             law(name, [(array,) for array in arrays], describes, [IN_BYTES, FRESH]) for name, arrays in views().items()
         ),
+        remedies=(
+            Remedy("a broadcast row", "A stride of 0 is one like any other: leave it."),
+            Remedy("int64", "How many bytes an element has differs from array to array: array.itemsize says it."),
+        ),
         hints=("array.strides and array.itemsize are all you need.", "strides // itemsize, mode by mode."),
     ),
     ValueExercise(
         id="01.5",
         title="offset_at",
         points=3,
+        library={"tl.crd2offset": tl.crd2offset, "tl.crd2idx": tl.crd2idx, "a Layout": Layout.__call__},
         cases=(
-            equals("flat shapes", [(n, (4, 3), (3, 1)) for n in range(12)], offset_at, [LAST_FIRST]),
-            equals("a nested mode", [(n, (4, (2, 3)), (2, (1, 8))) for n in range(24)], offset_at, [LAST_FIRST]),
-            equals("random nested shapes", flat_calls(nested_cases(51), 52), offset_at, [LAST_FIRST]),
+            equals("flat shapes", [(n, (4, 3), (3, 1)) for n in range(12)], offset_at, PEELING),
+            equals(
+                "a nested mode",
+                [(n, (4, (2, 3)), (2, (1, 8))) for n in range(24)],
+                offset_at,
+                PEELING,
+            ),
+            equals("random nested shapes", flat_calls(nested_cases(51), 52), offset_at, PEELING),
+        ),
+        remedies=(
+            Remedy(
+                ("'tuple'", "TypeError"),
+                "A mode may be a tuple itself, and so on: the function calls itself.",
+            ),
         ),
         hints=(
             "A nested mode is a layout of its own: let the function call itself.",
@@ -326,6 +451,16 @@ EXERCISES = (
         title="picture",
         points=3,
         cases=tuple(law(f"picture {name}", [(name,)], draws) for name in PICTURES),
+        remedies=(
+            Remedy(
+                "picture B:",
+                "In a row of B the numbers go 0, 1, then jump to 8: a mode (inner, outer).",
+            ),
+            Remedy(
+                "picture C:",
+                "In C both modes are nested. The first row tells the columns' strides, the first column the rows'.",
+            ),
+        ),
         hints=(
             "The stride of a mode is the number one cell further minus the number here.",
             "Where a row's numbers go up by 1, then jump, then go up by 1, the column mode is nested: (inner, outer).",
@@ -336,12 +471,14 @@ EXERCISES = (
         id="01.7",
         title="cosize",
         points=2,
+        library={"tl.cosize": tl.cosize},
         cases=(
-            equals("no gaps", [((4, 3), (3, 1)), ((8,), (1,))], span, [LAST_OFFSET]),
-            equals("padding and holes", [((4, 3), (8, 1)), ((4, 3), (2, 10))], span, [SIZE, LAST_OFFSET]),
-            equals("stride 0", [((4, 3), (0, 1)), ((5,), (0,))], span, [SIZE, LAST_OFFSET]),
-            equals("random nested shapes", nested_cases(71), span, [SIZE, LAST_OFFSET]),
+            equals("no gaps", [((4, 3), (3, 1)), ((8,), (1,))], span, REACHES),
+            equals("padding and holes", [((4, 3), (8, 1)), ((4, 3), (2, 10))], span, REACHES),
+            equals("stride 0", [((4, 3), (0, 1)), ((5,), (0,))], span, REACHES),
+            equals("random nested shapes", nested_cases(71), span, REACHES),
         ),
+        remedies=(Remedy("TypeError", "Shapes and strides may be nested: flatten both first."),),
         hints=(
             "Which coordinate has the largest offset, when no stride is negative?",
             "The last one of every mode: sum (extent - 1) * stride over the flattened modes, plus 1.",
@@ -352,24 +489,84 @@ EXERCISES = (
         title="fits_int32",
         points=2,
         cases=(
-            equals("small and large", [((4, 3), (3, 1)), ((2**16, 2**16), (2**16, 1))], fits_int32, [STRIDES_ONLY]),
+            equals("small and large", [((4, 3), (3, 1)), ((2**16, 2**16), (2**16, 1))], fits_int32, LIMITS),
             equals(
                 "each stride fits, the offset may not",
                 [((40000, 50000), (50000, 1)), ((70000, 70000), (70000, 1))],
                 fits_int32,
-                [STRIDES_ONLY],
+                LIMITS,
             ),
             equals(
                 "few elements, far apart",
-                [((2, 2), (2**30, 1)), ((2, 2), (2**31, 1)), ((3,), (2**30,))],
+                [((2, 2), (2**30, 1)), ((2, 2), (2**31, 1)), ((2, 2), (1, 2**31)), ((3,), (2**30,))],
                 fits_int32,
-                [SIZE_ONLY],
+                LIMITS,
             ),
-            equals("at the edge", [((2**31,), (1,)), ((2**31 + 1,), (1,)), ((2, 2**30), (2**30, 1))], fits_int32),
+            equals(
+                "each mode fits, their sum may not",
+                [((2, 2), (2**30 + 5, 2**30 + 5)), ((2, 2, 2), (2**30, 2**29, 2**29)), ((2, 2), (2**30, 2**30 - 1))],
+                fits_int32,
+                LIMITS,
+            ),
+            equals(
+                "at the edge", [((2**31,), (1,)), ((2**31 + 1,), (1,)), ((2, 2**30), (2**30, 1))], fits_int32, LIMITS
+            ),
         ),
         hints=(
             "int32 holds values up to 2**31 - 1. Which value has to fit?",
             "The largest offset, which is cosize - 1; not the strides one by one, and not the size.",
+        ),
+    ),
+    ValueExercise(
+        id="01.9",
+        title="sliced",
+        points=3,
+        library={"tl.slice_and_offset": tl.slice_and_offset, "tl.Tensor's slices": tl.Tensor.__getitem__},
+        cases=(
+            law(
+                "a row, a column",
+                [
+                    (Layout((4, 5), (5, 1)), (2, None)),
+                    (Layout((4, 5), (5, 1)), (None, 1)),
+                    (Layout((4, 5), (1, 4)), (3, None)),
+                    (Layout((4, 5), (8, 1)), (0, None)),
+                ],
+                is_slice,
+                SLICING,
+            ),
+            law(
+                "three modes",
+                [
+                    (Layout((4, 6, 8), (48, 8, 1)), (None, 5, None)),
+                    (Layout((4, 6, 8), (48, 8, 1)), (3, None, 7)),
+                    (Layout((4, 6, 8), (1, 4, 24)), (None, None, 2)),
+                ],
+                is_slice,
+                SLICING,
+            ),
+            law(
+                "nested modes",
+                [
+                    (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), (3, None)),
+                    (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), (None, 5)),
+                    (Layout(((4, 4), (2, 4)), ((8, 32), (1, 128))), (None, 6)),
+                ],
+                is_slice,
+                SLICING,
+            ),
+            law(
+                "everything free",
+                [(Layout((4, 5), (5, 1)), (None, None)), (Layout((3, 2), (0, 7)), (None, None))],
+                is_slice,
+            ),
+        ),
+        hints=(
+            "Take the modes apart. What does a fixed one add to the offset, and what does a free one keep?",
+            "mode(layout, n) is a layout: call it with the number, and you have what the mode adds.",
+            "The offset is the sum of mode(layout, n)(coord[n]) over the fixed modes, Layout(*free) the slice.",
+        ),
+        remedies=(
+            Remedy("nested modes", "Don't multiply by a stride: call the mode with its coordinate, nested or not."),
         ),
     ),
 )

@@ -124,7 +124,7 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("ld.global.v4", "st.global.v4"),
         hints=(
-            "How many vectors fill a row of 64 elements? So many threads lie side by side, and the rest are rows.",
+            "How many vectors of 8 fill a row of 128 elements? So many threads lie side by side; the rest are rows.",
             "cute.make_fragment_like(from_src) is a tensor in registers; copy into it, then out of it.",
             "threads is (16, 16):(16, 1) and values (1, 8), for bf16; write them with WIDE, WIDE_THREADS and vector.",
         ),
@@ -148,12 +148,15 @@ EXERCISES = (
     CuteExercise(
         id="05.6",
         title="transpose",
-        points=2,
+        points=4,
         problem=transpose("fp32"),
         shapes=WHOLE_TURNS,
         bench_shape=BENCH_FP32,
-        requires=("st.shared", "ld.shared", "bar.sync"),
+        requires=("st.shared", "ld.shared"),
         hints=(
+            "Four copies: from_src → registers → tile, then turned → registers → to_dst. Each side in shared memory is "
+            "cut for this thread: mine.partition_D(tile), mine.partition_S(turned).",
+            "Who wrote the elements that a thread reads from `turned`? When may it rely on them?",
             "Row-major: the column has stride 1, the row stride TURN.",
             "turned_layout takes (column, row): exchange the strides, not the data.",
         ),

@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from itertools import product
 
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.ampere_parts import WholeGemmExercise
+from tutorlib.checking.exercise import Answer, Remedy, Verdict, WrongKind, wrong
 from tutorlib.checking.part import LoopExercise, Part, PartExercise
 from tutorlib.checking.values import Mistake, ValueExercise, attempt, equals
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.wrong import count
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
@@ -68,7 +70,7 @@ class ConfigExercise(PartExercise):
         if not isinstance(config, GemmConfig):
             return wrong(f"it returns {config!r}, not a GemmConfig.")
         if config.stages < 2:
-            return wrong(f"{config.stages} stage: the loop needs two or more.")
+            return wrong(f"{count(config.stages, 'stage')}: the loop needs two or more.")
         return None
 
     def examine(self, kernel: CuteLauncher) -> Verdict | None:
@@ -76,6 +78,26 @@ class ConfigExercise(PartExercise):
             return wrong(f"it spills {spilled} bytes of registers in each thread.")
         return super().examine(kernel)
 
+
+LOOPING = (
+    Remedy(
+        ("no wait covers their group", "nothing was loaded into"),
+        "Count groups, not tiles. At most stages - 2 may stay open at each wait, and that names the right tile only if "
+        "one group was committed for each step before, also where nothing was left to load.",
+    ),
+    Remedy(
+        ("overwrites K tile", "on its way into buffer"),
+        "Of all buffers one is always being read, so stages - 1 tiles are ahead: the prologue sends for tiles 0 to "
+        "stages - 2, and step k for tile k + stages - 1.",
+    ),
+    Remedy(
+        "overwrites buffer",
+        "In step k the free buffer is the one that tile k - 1 was read from, (k + stages - 1) % stages; the barrier at "
+        "the end of step k - 1 freed it.",
+    ),
+    Remedy("others are under way", "wait_group(stages - 2), and not 0, before and in the loop: the rest stays open."),
+    Remedy("is multiplied twice", "When does the buffer to read change? Once in a step, before its last fetch."),
+)
 
 EXERCISES = (
     LoopExercise(
@@ -96,6 +118,7 @@ EXERCISES = (
             "Count groups, not tiles: commit in every step, also where there was nothing left to load. Then the tile "
             "that is needed next is always the one before the newest stages - 2 groups.",
         ),
+        remedies=LOOPING,
     ),
     ValueExercise(
         id="12.2",
@@ -121,6 +144,11 @@ EXERCISES = (
             "A warp has 32 * registers of them, rounded up to a multiple of sm.piece; a block has threads // 32 warps.",
             "sm.shared // (smem_bytes + sm.reserved) is the first of the four.",
         ),
+        library={"occupancy.blocks_per_sm": blocks_per_sm},
+        remedies=(
+            Remedy("ZeroDivisionError", "A block may ask for no shared memory at all; the system takes its part."),
+            Remedy(".0", "A fraction of a block does not run: // in place of /."),
+        ),
     ),
     ConfigExercise(
         id="12.3",
@@ -135,6 +163,26 @@ EXERCISES = (
             "A larger tile does more arithmetic for each byte; a thread's sums are registers, so it needs more warps.",
             "A shorter step along K (32) makes room for more stages in the same shared memory.",
             "Look at the heat map: 128×256×32 with 2×4 warps.",
+        ),
+        remedies=(
+            Remedy(
+                "spills", "Sums, and the operands of two K blocks, in 255 registers: more warps, or a smaller tile."
+            ),
+        ),
+    ),
+    WholeGemmExercise(
+        id="12.4",
+        title="your kernel",
+        points=6,
+        problem=gemm("bf16"),
+        shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
+        simulated_shapes=((128, 256, 160), (129, 200, 72)),  # more K tiles than stages, and fewer, with edges
+        bench_shape=BENCH,
+        tiers=(0.8, 0.95),
+        hints=(
+            "Each function is one that you have: 09.2, 09.4, 09.5, 09.7, 09.8 and 11.4. Copy them over.",
+            "The kernel is 09.9's, with the tile from in_groups and with multistage as its loop.",
+            "config.stages goes into smem_layout and into Steps; config.threads into the launch.",
         ),
     ),
 )

@@ -169,8 +169,13 @@ def serve(address: str, answer: Answer) -> None:
         try:
             result: tuple = ("returned", functions[index](*args, **kwargs))
         except Exception as error:
-            result = ("raised", type(error).__name__, str(error))
+            result = ("raised", builtin_name(error), str(error))
         connection.send_bytes(packed(result, functions))
+
+
+def builtin_name(error: Exception) -> str:
+    """ "ValueError" of an exception of some library that is one: what the judge can raise in its place."""
+    return next(kind.__name__ for kind in type(error).__mro__ if kind.__module__ == "builtins")
 
 
 def packed(result: tuple, functions: list[Callable]) -> bytes:

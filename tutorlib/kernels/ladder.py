@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.gemm import MainLoop, Order, make_gemm
+from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
+from tutorlib.kernels.ampere.parts import MainLoop, Order
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
 from tutorlib.models.l2 import grouped, raster

@@ -14,6 +14,7 @@ from tutorlib.notebook import progress
 RESULTS = "TUTORLIB_RESULTS"  # environment variable: while grading, the file to which outcomes are appended
 
 _failures: Counter[str] = Counter()
+_remedies: dict[str, str] = {}  # exercise → the hint for what went wrong last, where there is one
 _hints_shown: Counter[str] = Counter()
 
 
@@ -60,18 +61,29 @@ def check(id: str, answer: Answer) -> None:
     with redirect_stdout(printed), redirect_stderr(printed):
         outcome = exercise.grade(answer)
     _record(outcome)
+    _remedies.pop(id, None)
     if outcome.status in ("passed", "not_run"):
         print(outcome.message)
         return
-    _failures[id] += 1
+    if outcome.remedy:
+        _remedies[id] = outcome.remedy
     message = outcome.message + printed.lines()
-    if exercise.hints and _failures[id] >= 2:
-        message += f'\n  Hint: {exercise.hints[0]}\n  tutorlib.hint("{id}") has more.'
+    if _failures[id] and outcome.remedy:
+        message += f"\n  Hint: {outcome.remedy}"
+    if _failures[id] and exercise.hints:
+        message += f'\n  hint("{id}") has {"more" if outcome.remedy else "hints"}.'
+    _failures[id] += 1
     raise CheckFailed(message)
 
 
 def hint(id: str) -> None:
-    """Print the next hint for an exercise; the first call the gentlest, and so on. The last one stays."""
+    """Print the next hint for an exercise: the one for what went wrong last, where there is one, then the gentlest.
+
+    The last one stays.
+    """
+    if remedy := _remedies.pop(id, None):
+        print(f"About your last attempt: {remedy}")
+        return
     hints = find(id).hints
     if not hints:
         print(f"There is no hint for {id}.")

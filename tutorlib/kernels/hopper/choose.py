@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.kernels.hopper.config import BYTES, MIN_SHARED_K_TILES, MMA_M, ConfigError, HopperConfig
+from tutorlib.models.work import clusters_at_once
 
 FILE = Path(__file__).with_name("constants.json")
 SMEM_BYTES = 128.0  # in a cycle, read or written
@@ -53,8 +54,8 @@ def fitted() -> Constants:
 
 
 TILES = tuple((m, n) for m in (64, 128, 192, 256) for n in range(32, 257, 16) if m * n <= 256 * 192)  # M, N
-CLUSTERS = ((1, 1), (2, 1), (1, 2))
-SPLITS = (2, 3, 4, 5, 6, 8, 12, 16)
+CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4))
+SPLITS = (2, 3, 4, 6, 8)
 
 
 @cache
@@ -97,13 +98,12 @@ def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants
     area = tile_m * tile_n / AREA
     store = 0.0 if config.schedule == "pingpong" else known.deferred if config.defer_stores else known.store
     tiles = ceil(m / (tile_m * cluster_m)) * ceil(n / (tile_n * cluster_n))
-    k_tiles, clusters = ceil(k / tile_k), sms // config.cluster_size
+    k_tiles, clusters = ceil(k / tile_k), clusters_at_once(config.cluster_blocks, sms)
     if config.split_k > 1:
-        if k_tiles < MIN_SHARED_K_TILES * config.split_k:
+        if k_tiles < 2 * config.split_k:
             return float("inf")
-        waves = ceil(tiles * config.split_k / clusters)
-        busy = waves * ceil(k_tiles / config.split_k) * step + known.share * area * (config.split_k + 1) / 2
-        busy += (waves - 1) * known.store * area
+        waves = ceil(tiles / clusters)
+        busy = waves * (ceil(k_tiles / config.split_k) * step + 1000 + config.given_bytes / 20)
     elif config.stream_k:
         clusters = max(min(clusters, tiles * k_tiles // MIN_SHARED_K_TILES), 1)
         busy = tiles * k_tiles / clusters * step + tiles / clusters * store * area

@@ -45,7 +45,14 @@ def simulate_call(
     reports = [
         simulate(
             Launch(
-                module, module.kernels[each.kernel], each.grid, each.block, each.dynamic_smem, each.parameters, find
+                module,
+                module.kernels[each.kernel],
+                each.grid,
+                each.block,
+                each.dynamic_smem,
+                each.parameters,
+                find,
+                each.cluster,
             ),
             arena,
             traced,
