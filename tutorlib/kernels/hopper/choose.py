@@ -67,7 +67,7 @@ def fitted() -> Constants:
 
 
 TILES = tuple((m, n) for m in (64, 128, 192, 256) for n in range(32, 257, 16) if m * n <= 256 * 192)  # M, N
-CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4))
+CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4), (4, 2), (2, 4))
 SPLITS = (2, 4, 8)
 MIN_SPLIT_K_TILES = 2  # of a block that splits K
 
