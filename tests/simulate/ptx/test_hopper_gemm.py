@@ -18,7 +18,7 @@ CASES = {  # configuration, shape (M, N, K), clusters that the GPU holds
         SMALL | {"polls": True, "zigzag": True, "defer_stores": True, "lag": 1, "cluster": (2, 1)}, (504, 304, 264), 2
     ),
     "stream-K": (SMALL | {"stream_k": True}, (304, 504, 1000), 3),
-    "split-K": (SMALL | {"split_k": 3, "persistent": False}, (200, 104, 1000), 3),
+    "split-K": ({"tile": (64, 64, 64), "split_k": 4, "persistent": False}, (200, 104, 1000), 3),
     "fp16, hints, pdl, traced": (
         {"dtype": "fp16", "l2_a": "evict_last", "l2_c": "evict_first", "pdl": True, "trace": True}, (129, 200, 72), 2
     ),
@@ -51,7 +51,17 @@ SAYS = {  # kind, what is said, what stands at the line
     "registers the wrong way round": ("registers", "of which setmaxnreg has left it 24", "cute.gemm("),
     "arrives too early": ("race", "waits for the mbarrier at byte", "mbarrier_wait(mbarrier, phase)"),
     "leaves too early": ("mbarrier", "may end before block 1 of its cluster has arrived", "mbarrier_init(self.empty"),
-    "stores before the wait": ("unwaited", "uses registers that the wgmma at line", "self.rounded[None, step].store"),
+    "adds before it is given": (
+        "unwaited",
+        "into which the st.async at line",
+        "self.given[None, four, thread, place].load()",
+    ),
+    "gives to the wrong place": ("unwaited", "into which the st.async at line", "cute.arch.store_async_dsmem("),
+    "stores before the wait": (
+        "unwaited",
+        "uses registers that the wgmma at line",
+        "to.store((part if scale is None else part",
+    ),
 }
 
 
