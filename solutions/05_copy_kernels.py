@@ -612,7 +612,7 @@ check("05.6", transpose)
 
 # %% [markdown]
 # It is right, and it is slow. Where? Let the simulator say it: one line of the report has a mark, and the picture has
-# what a warp's access wants from each bank.
+# the 32 threads of one such access, each in the column of the bank that it wants.
 
 # %%
 explain("05.6", transpose, shape=(TURN, TURN))
