@@ -29,6 +29,7 @@ MARKERS = (
     "ncu: needs Nsight Compute, and a user who may read the GPU's counters",
     "samples(variable): needs the checkout of NVIDIA's code that an environment variable names",
     "browser: needs Chromium",
+    "long: takes minutes; TUTORLIB_LONG=1 runs it",
 )
 APART = ("tests/test_notebooks.py", "tests/wrong/test_wrong.py")  # long, and their tests share no fixture
 NEEDS = {"80": MMA_SYNC, "90": TMA, "90a": WGMMA, "100": TCGEN05}
@@ -58,7 +59,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    for lacks in (lacks_gpu, lacks_ncu, lacks_samples, lacks_browser):
+    for lacks in (lacks_gpu, lacks_ncu, lacks_samples, lacks_browser, lacks_time):
         if need := lacks(item):
             pytest.skip(f"needs {need}")
     with what_shows_later(item):
@@ -93,6 +94,10 @@ def lacks_gpu(item: pytest.Item) -> str | None:
         if marker.kwargs.get("calibrated") and f"sm_{device.need_gpu().arch}" not in targets.load():
             return "a calibrated GPU"
     return None
+
+
+def lacks_time(item: pytest.Item) -> str | None:
+    return "TUTORLIB_LONG=1" if item.get_closest_marker("long") and not os.environ.get("TUTORLIB_LONG") else None
 
 
 def lacks_ncu(item: pytest.Item) -> str | None:

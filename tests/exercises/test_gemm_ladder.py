@@ -8,14 +8,17 @@ from tutorlib.checking.running import find_fault
 from tutorlib.exercises import find
 from tutorlib.exercises.n11_grid_swizzle import footprint
 from tutorlib.kernels import ladder
-from tutorlib.kernels.ampere import epilogues, layouts, main_loops
+from tutorlib.kernels.ampere import epilogues, layouts, main_loops, operands, thread_share
 
 TIMES = 20
 SHAPES = ((256, 256, 256), (1024, 1024, 64), (129, 1000, 72))  # whole tiles first: some parts take no others
 OWN = [
     ("09.2", layouts.smem_layout),
     ("09.3", main_loops.single_buffer),
-    ("09.5", epilogues.store),
+    ("09.4", thread_share.make_copy_g2s),
+    ("09.5", thread_share.make_mma),
+    ("09.6", operands.make_operands),
+    ("09.8", epilogues.store),
     ("10.3", main_loops.multistage),
     ("11.4", ladder.in_eights),
     ("12.1", main_loops.multistage),

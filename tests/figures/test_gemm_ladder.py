@@ -6,7 +6,7 @@ import pytest
 
 from tests.stand_ins import multiplied, swept
 from tutorlib.figures.gemm_ladder import gemm_ladder
-from tutorlib.measuring.results import Point
+from tutorlib.measuring.results import NoData, Point
 
 
 def lines(axes):
@@ -40,6 +40,34 @@ def test_what_mma_sync_reaches_alone_is_a_line_among_its_rungs():
 
 def test_a_gpu_without_wgmma_has_one_row():
     assert len(gemm_ladder([swept("09 slow", "12 fast")]).axes) == 2
+
+
+def test_a_page_shows_the_rungs_up_to_its_own():
+    found = swept("09 slow", "10 fast", "13 plain")
+    assert len(gemm_ladder([found], "10").axes) == 2
+    assert set(lines(gemm_ladder([found], "09").axes[0])) == {"cuBLAS", "09 slow"}
+    with pytest.raises(NoData, match="no rung up to notebook 08"):
+        gemm_ladder([found], "08")
+
+
+def test_a_rung_has_its_colour_on_every_page():
+    found = swept("09 slow", "10 fast", "12 three")
+    colours = [
+        {line.get_label(): line.get_color() for line in gemm_ladder([found], page).axes[0].get_lines()}
+        for page in ("09", "10", "12")
+    ]
+    assert colours[0].items() <= colours[1].items() <= colours[2].items()
+
+
+def test_nvidias_example_stands_among_the_rungs_of_its_instructions():
+    found = swept("09 slow", "12 fast", "13 plain")
+    beside = replace(
+        found, points=tuple(replace(p, measurement=replace(p.measurement, baseline="NVIDIA's")) for p in found.points)
+    )
+    old, old_ratio, new, _ = gemm_ladder([found], beside_nvidia=[beside]).axes
+    assert lines(old)["NVIDIA's"] == pytest.approx([800] * 3)
+    assert lines(old_ratio)["NVIDIA's"] == pytest.approx([1] * 3)  # as fast as cuBLAS: the rungs say the same of both
+    assert "NVIDIA's" not in lines(new)
 
 
 def test_it_shows_speeds_and_ratios():

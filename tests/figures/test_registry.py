@@ -21,7 +21,7 @@ def nothing_measured(tmp_path, monkeypatch):
 
 
 def test_the_same_data_give_the_same_files(tmp_path, monkeypatch):
-    monkeypatch.setitem(registry.FIGURES, "gemm_ladder", lambda: gemm_ladder([swept("slow", "fast")]))
+    monkeypatch.setitem(registry.FIGURES, "gemm_ladder", lambda: gemm_ladder([swept("09 slow", "12 fast")]))
     first = [path.read_bytes() for path in registry.save("gemm_ladder", tmp_path)]
     assert first == [path.read_bytes() for path in registry.save("gemm_ladder", tmp_path)]
 

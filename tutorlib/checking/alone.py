@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.exercise import Answer, Verdict, wrong
+from tutorlib.checking.exercise import Answer, Verdict
 from tutorlib.checking.rehearsing.plain import Hazard
 
 
@@ -29,7 +29,10 @@ class AloneExercise(CuteExercise):
             found = self.examine_alone(answer)
         except NotRehearsed as error:
             return replace(self, unseen=f"; not rehearsed: {error}").judge_kernel(answer)
-        return found or self.judge_kernel(answer)
+        if found and not found.points:
+            return found
+        verdict = self.judge_kernel(answer)
+        return found if found and verdict.points >= self.correctness_points else verdict
 
     def judge_kernel(self, answer: Answer) -> Verdict:
         """The answer as part of a kernel: compiled, and run or simulated."""
@@ -38,24 +41,27 @@ class AloneExercise(CuteExercise):
     def examine_alone(self, answer: Answer) -> Verdict | None:
         """What is wrong with the answer before it is put into a kernel; None for nothing.
 
+        With points where the answer is right and not good enough, if its kernel is right, too.
         Raises WrongKind, NotRehearsed, and the placeholder's NotImplementedError.
         """
 
 
-def first_weakness(rehearsals: Iterable[tuple[str, Callable[[], str]]]) -> Verdict | None:
+def first_weakness(rehearsals: Iterable[tuple[str, Callable[[], str]]], safe: float = 0) -> Verdict | None:
     """Of rehearsals, each with how it is described, the first that finds something.
 
-    Each returns what a safe loop does not do well enough, or "", and raises Hazard. Raises NotRehearsed.
+    Each returns what a safe loop does not do well enough, or "", and raises Hazard. safe: the points of a safe one.
+    Raises NotRehearsed.
     """
     for said, rehearsal in rehearsals:
+        points = safe
         try:
             weakness = rehearsal()
         except Hazard as hazard:
-            weakness = str(hazard)
+            weakness, points = str(hazard), 0
         except NotImplementedError:
             raise
         except Exception as error:
             raise NotRehearsed(f"{type(error).__name__}: {error}") from error
         if weakness:
-            return wrong(f"rehearsed with {said}:", *weakness.split("\n"))
+            return Verdict(points, (f"rehearsed with {said}:", *weakness.split("\n")))
     return None

@@ -37,8 +37,13 @@ def compile_config(config: "HopperConfig", package: "ModuleType | None" = None) 
     return compile_for(make(config), [*package.fakes(config), Int32(1), make_fake_stream()], TARGET)
 
 
-def simulate_config(compiled: "Traced", tensors: "Mapping[str, Tensor]", clusters: int = CLUSTERS) -> "list[Report]":
-    """Call it on tensors in ordinary memory, by the names of its ARGUMENTS, of which it need not have all."""
+def simulate_config(
+    compiled: "Traced", tensors: "Mapping[str, Tensor]", clusters: int = CLUSTERS, traced: bool = False
+) -> "list[Report]":
+    """Call it on tensors in ordinary memory, by the names of its ARGUMENTS; those that it does not need are left out.
+
+    traced: as `simulate`.
+    """
     import cuda.bindings.driver as cuda
 
     from tutorlib.kernels.hopper.launch import dlpack
@@ -49,22 +54,15 @@ def simulate_config(compiled: "Traced", tensors: "Mapping[str, Tensor]", cluster
         given = [dlpack(seen[name]) if name in seen else None for name in ARGUMENTS]
         return [*given, clusters, cuda.CUstream(0)]
 
-    return simulate_call(compiled, dict(tensors), arguments)
+    return simulate_call(compiled, dict(tensors), arguments, traced)
 
 
-def scratch(config: "HopperConfig", shape: Shape, clusters: int = CLUSTERS) -> "dict[str, Tensor]":
-    """Room for sums, NaN, and zeroed flags, where blocks share tiles of a C with this (M, N, K)."""
+def scratch(config: "HopperConfig", clusters: int = CLUSTERS) -> "dict[str, Tensor]":
+    """Room for sums, NaN, and zeroed flags, where blocks share tiles."""
     import torch
 
-    if not config.shares_tiles:
+    if not config.stream_k:
         return {}
-    if config.split_k > 1:
-        m, n, _ = shape
-        m, n = (n, m) if config.transposed else (m, n)
-        along, across = (
-            -(-size // (tile * blocks)) for size, tile, blocks in zip((m, n), config.tile, config.cluster, strict=False)
-        )
-        clusters = along * across * config.split_k
     blocks = clusters * config.cluster_size
     sums = torch.full((blocks * config.tile[0] * config.tile[1],), torch.nan)
     return {"sums": sums, "flags": torch.zeros(blocks * config.threads // 32, dtype=torch.int32)}
@@ -74,11 +72,12 @@ def scratch(config: "HopperConfig", shape: Shape, clusters: int = CLUSTERS) -> "
 class SimulatedChoice:
     """A launcher (`problems.work.Launcher`) that simulates the GEMM in the configuration chosen for a shape.
 
-    choose: takes M, N, K. reports: of the last call's launches.
+    choose: takes M, N, K. reports: of the last call's launches. traced: as SimulatedLauncher's.
     """
 
     choose: "Callable[[int, int, int], HopperConfig]"
     reports: "list[Report]" = field(default_factory=list)
+    traced: bool = False
     _compiled: "dict[HopperConfig, Traced]" = field(default_factory=dict)
 
     def compiled(self, shape: Shape) -> "tuple[HopperConfig, Traced]":
@@ -97,6 +96,6 @@ class SimulatedChoice:
         tensors = {"a": b, "b": a, "c": c.mT} if config.transposed else {"a": a, "b": b, "c": c}
 
         def call() -> None:
-            self.reports = simulate_config(compiled, {**tensors, **scratch(config, work.shape)})
+            self.reports = simulate_config(compiled, {**tensors, **scratch(config)}, traced=self.traced)
 
         return call

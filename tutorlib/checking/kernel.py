@@ -1,6 +1,7 @@
 """Exercises whose answer is a GPU kernel, whatever its language: what they have in common."""
 
 from abc import abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,7 @@ class KernelExercise(Exercise):
         must be free of bank conflicts, "st.global" move whole sectors. A GPU tells that by the time alone.
     patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
+    whole: those of `shapes` that the exercise's tiles divide without a rest.
     """
 
     needs: Feature = MMA_SYNC
@@ -55,6 +57,7 @@ class KernelExercise(Exercise):
     lean: tuple[str, ...] = ()
     patterned: bool = True
     once: bool = False
+    whole: tuple[Shape, ...] = ()
 
     @property
     def correctness_points(self) -> int:
@@ -132,8 +135,13 @@ class KernelExercise(Exercise):
         if wrongs:
             return self.wrong_at(wrongs, shapes)
         if waste:
-            return Verdict(self.correctness_points, (f"right, but it does more than it must: {waste}",), "partial")
+            return self.more_than_it_must(waste)
         return self.right_simulated(why)
+
+    def more_than_it_must(self, waste: str) -> Verdict:
+        """The verdict on a kernel that is right and does something in vain."""
+        points = min(self.correctness_points, self.points - 1)
+        return Verdict(points, (f"right, but it does more than it must: {waste}",), "partial")
 
     def right_simulated(self, why: str) -> Verdict:
         """The verdict on a kernel that is right wherever it was simulated."""
@@ -200,12 +208,21 @@ class KernelExercise(Exercise):
         """
         right = len(sizes) - len(wrongs)
         shape, found = next(iter(wrongs.items()))
-        mistake = found.mistake
-        square = [other for other in sizes if len(set(other)) == 1 < len(other) and other not in wrongs]
-        if square and not mistake:
-            mistake = f"It is right at {by(square[0])}, where all sizes agree: is one size used in another's place?"
+        mistake = found.mistake or self.suspicion(wrongs, sizes)
         lines = (f"{right} of {count(len(sizes), 'size')} right", f"{by(shape)}: {found.what}", mistake, cause)
         return Verdict(self.correctness_points * right / len(sizes), tuple(filter(None, lines)))
+
+    def suspicion(self, wrongs: Collection[Shape], sizes: tuple[Shape, ...]) -> str:
+        """What the choice of sizes at which it is right suggests, or ""."""
+        rights = [shape for shape in sizes if shape not in wrongs]
+        if self.whole and set(rights) == set(self.whole):
+            return (
+                f"It is right at {' and '.join(map(by, rights))}, where tiles fit without a rest: what becomes of the "
+                "last tile or step, which is only partly filled?"
+            )
+        if len(rights) == 1 and len(set(rights[0])) == 1 < len(rights[0]):
+            return f"It is right at {by(rights[0])}, where all sizes agree: is one size used in another's place?"
+        return ""
 
     def time(self, launcher: Launcher, shape: Shape) -> Verdict:
         """The verdict on a right kernel, by its speed."""

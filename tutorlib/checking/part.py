@@ -10,6 +10,7 @@ from tutorlib.checking.alone import AloneExercise, first_weakness
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
+from tutorlib.checking.rehearsing.plain import Hazard
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.wrong import count
@@ -18,7 +19,7 @@ K_TILES = (1, 2, 3, 8)  # a loop must work where it is shorter than its pipeline
 K_BLOCKS = 4
 ONE_BUFFER = GemmConfig()
 
-Part = Literal["smem", "main_loop", "order", "epilogue", "config"]
+Part = Literal["smem", "g2s", "mma", "operands", "columns", "main_loop", "order", "epilogue", "config"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,31 +59,49 @@ class LoopExercise(PartExercise):
     stages: the numbers of buffers in shared memory that it must work with; all but one of them must be under way
         while a tile is multiplied.
     prefetched: whether a K block's registers must be fetched before the one before it is multiplied.
+    barriers: as many as a step along K needs; one more is allowed before the loop.
+    A loop that is safe and not as good as that has half the points for right results.
     """
 
     part: Part = "main_loop"
     stages: tuple[int, ...]
     prefetched: bool = False
+    barriers: int = 1
 
     def examine_alone(self, answer: Answer) -> Verdict | None:
         require_jit(answer)
         return first_weakness(
             (
-                f"{count(k_tiles, 'K tile')}, {count(stages, 'buffer')}",
-                partial(self.rehearse, answer, k_tiles, stages),
-            )
-            for stages, k_tiles in product(self.stages, K_TILES)
+                (
+                    f"{count(k_tiles, 'K tile')}, {count(stages, 'buffer')}",
+                    partial(self.rehearse, answer, k_tiles, stages),
+                )
+                for stages, k_tiles in product(self.stages, K_TILES)
+            ),
+            safe=self.correctness_points / 2,
         )
 
     def rehearse(self, answer: Answer, k_tiles: int, stages: int) -> str:
-        return self.find_weakness(rehearse(answer, k_tiles, K_BLOCKS, stages))
+        stage = rehearse(answer, k_tiles, K_BLOCKS, stages)
+        if stage.unrolled > stages + 1:
+            raise Hazard(
+                f"{stage.unrolled} K tiles are multiplied in one range_constexpr, a loop that the compiler unrolls. "
+                "With K = 4096 that is 64 times the code, and minutes of compiling. Loops over K tiles are plain range."
+            )
+        return self.find_weakness(stage)
 
     def find_weakness(self, stage: Stage) -> str:
         """What a right loop does not do well enough, or ""."""
+        wanted = stage.stages - 1
         for tile, under_way in sorted(stage.in_flight.items()):
-            wanted = min(stage.stages - 1, stage.k_tiles - 1 - tile)
-            if under_way < wanted:
+            if under_way < wanted and tile + wanted < stage.k_tiles:  # at the end of K a loop may drain as it likes
                 return f"it is safe, but while tile {tile} is multiplied {under_way} of {wanted} others are under way."
         if self.prefetched and not stage.prefetched:
             return "it is safe, but it multiplies a K block before it has fetched the next one's registers."
+        if len(stage.barriers) > self.barriers * stage.k_tiles + 1:
+            return (
+                f"it is safe, but threads meet at {len(stage.barriers)} barriers for {count(stage.k_tiles, 'K tile')}: "
+                f"{count(self.barriers, 'barrier')} a K tile would do. At each, the fast warps stand idle until the "
+                f"last is there. Which of {', '.join(dict.fromkeys(map(str, stage.barriers)))} says nothing new?"
+            )
         return ""

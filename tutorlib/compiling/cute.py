@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling import ptxas
+from tutorlib.compiling.aborts import no_abort
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.errors import CompileFailed, compile_failure, name_of
 from tutorlib.compiling.spec import TensorSpec
@@ -84,7 +85,8 @@ def with_reader_line(build: Callable[[str], Any]) -> Any:
 
     def attempt(more: str) -> Any:
         try:
-            return build(more)
+            with no_abort():
+                return build(more)
         except Exception as error:  # DSLBaseError, MLIRError and whatever the reader's own lines raise
             if isinstance(error, NotImplementedError) and str(error).startswith("Exercise "):
                 raise

@@ -4,19 +4,23 @@ from tutorlib.draw.algebra import show_complement, show_compose, show_divide, sh
 from tutorlib.draw.banks import show_banks, show_swizzle
 from tutorlib.draw.blocks import show_block_order
 from tutorlib.draw.hopper import show_sm, show_wgmma
+from tutorlib.draw.k_loop import show_k_loop
 from tutorlib.draw.layouts import show_layout, show_layouts, show_memory
 from tutorlib.draw.machine import show_machine
 from tutorlib.draw.reduction import show_reduction
 from tutorlib.draw.roles import show_roles, show_work
 from tutorlib.draw.threads import show_tv
 from tutorlib.draw.timeline import show_timeline
+from tutorlib.draw.warps import show_columns, show_warps
 
 __all__ = [
     "show_banks",
     "show_block_order",
+    "show_columns",
     "show_complement",
     "show_compose",
     "show_divide",
+    "show_k_loop",
     "show_layout",
     "show_layouts",
     "show_machine",
@@ -28,6 +32,7 @@ __all__ = [
     "show_swizzle",
     "show_timeline",
     "show_tv",
+    "show_warps",
     "show_wgmma",
     "show_work",
 ]

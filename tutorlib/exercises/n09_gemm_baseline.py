@@ -1,15 +1,24 @@
 """Exercises of notebook 09: the first GEMM on tensor cores, part by part."""
 
 from dataclasses import dataclass
+from itertools import product
 from random import Random
 from typing import Any
 
 from tensor_layouts import Layout, is_layout, size
 
+from tutorlib.checking.ampere_parts import (
+    SECTOR,
+    VECTOR,
+    GlobalCopyExercise,
+    OperandsExercise,
+    TiledMmaExercise,
+    WholeGemmExercise,
+)
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.part import LoopExercise, Part, PartExercise
+from tutorlib.checking.traced import CuteLayoutExercise, in_cute
 from tutorlib.checking.values import Mistake, ValueExercise, equals, law, shorten
-from tutorlib.compiling.cute import call_host
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.models import banks
 from tutorlib.problems.catalogue import gemm
@@ -17,7 +26,7 @@ from tutorlib.problems.catalogue import gemm
 BENCH = (4096, 4096, 4096)
 WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
 EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
-VECTOR = 8  # bf16 elements in 16 bytes
+RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and something hangs over every edge
 
 # 09.1 loaded_bytes ----------------------------------------------------------------------------------------------
 
@@ -36,6 +45,27 @@ LOADING = (
     Mistake(
         "A tile that is partly outside has a block, too: round the number of blocks up.",
         lambda m, n, k, tile_m, tile_n: (m // tile_m) * (n // tile_n) * (tile_m + tile_n) * k * 2,
+    ),
+    Mistake(
+        "Where the tiles fit exactly, that is one tile too many: divide and round up.",
+        lambda m, n, k, tile_m, tile_n: (m // tile_m + 1) * (n // tile_n + 1) * (tile_m + tile_n) * k * 2,
+    ),
+    Mistake(
+        "That is one block's. How many blocks are there?",
+        lambda m, n, k, tile_m, tile_n: (tile_m + tile_n) * k * 2,
+    ),
+    Mistake("bf16 has 2 bytes.", lambda m, n, k, tile_m, tile_n: 2 * loaded_bytes(m, n, k, tile_m, tile_n)),
+    Mistake(
+        "C is written, not loaded.",
+        lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) + 2 * m * n,
+    ),
+    Mistake(
+        "A block loads B's rows, too.",
+        lambda m, n, k, tile_m, tile_n: -(-m // tile_m) * -(-n // tile_n) * tile_m * k * 2,
+    ),
+    Mistake(
+        "A tile that is partly outside counts as a whole one here.",
+        lambda m, n, k, tile_m, tile_n: 2 * k * (-(-n // tile_n) * m + -(-m // tile_m) * n),
     ),
     Mistake(
         "A block loads tile_m rows of A and tile_n rows of B: their sum, not their product.",
@@ -78,9 +108,17 @@ class SmemExercise(PartExercise):
 
     def find_flaw(self, answer: Answer, k: int) -> str:
         """What is wrong with the layout for this K, or ""."""
-        offsets, cosize = look(answer, k)
-        if cosize != ROWS * k * STAGES or len(set(offsets.values())) < len(offsets):
-            return f"{ROWS * k * STAGES} elements must fill as many places, each its own; it reaches to {cosize}."
+        offsets, cosize, shape = look(answer, k)
+        if shape != (ROWS, k, STAGES):
+            return f"its modes have the sizes {shape}; (rows, K, stages) is wanted."
+        if len(set(offsets.values())) < len(offsets):
+            (row, vector, stage), (again, beside, other) = same_place(offsets)
+            return (
+                f"row {row}, column {vector * VECTOR}, stage {stage} and row {again}, column {beside * VECTOR}, stage "
+                f"{other} lie in the same place."
+            )
+        if cosize != ROWS * k * STAGES:
+            return f"{ROWS * k * STAGES} elements are to fill as many places, with no gap; it reaches to {cosize}."
         for (row, vector, stage), offset in offsets.items():
             if offset % VECTOR:
                 return f"the vector at row {row}, column {vector * VECTOR} starts at offset {offset}, inside another."
@@ -100,29 +138,38 @@ class SmemExercise(PartExercise):
         return ""
 
 
-def look(answer: Answer, k: int) -> tuple[dict[tuple[int, int, int], int], int]:
-    """Offset of each vector (row, vector, stage), and the cosize. Raises CompileFailed."""
+Vectors = dict[tuple[int, int, int], Any]  # (row, vector of the row, stage) → offset
+
+
+def look(answer: Answer, k: int) -> tuple[Vectors, int, tuple[int, ...]]:
+    """Offset of each vector, the cosize, and the sizes of the modes. Raises CompileFailed."""
     from cutlass import cute
 
-    seen: dict[tuple[int, int, int], int] = {}
-    cosize: list[int] = []
+    def note() -> tuple[Vectors, int, tuple[int, ...]]:
+        layout = answer(ROWS, k, STAGES)
+        if not isinstance(layout, cute.Layout | cute.ComposedLayout):
+            raise WrongKind(f"it returns {shorten(layout)}, and no layout.")
+        shape = tuple(map(cute.size, layout.shape)) if isinstance(layout.shape, tuple) else (cute.size(layout),)
+        if shape != (ROWS, k, STAGES):
+            return {}, 0, shape
+        places = product(range(ROWS), range(k // VECTOR), range(STAGES))
+        offsets = {(row, vector, stage): layout((row, vector * VECTOR, stage)) for row, vector, stage in places}
+        return offsets, cute.cosize(layout), shape
 
-    def note(layout: Any) -> None:
-        cosize.append(cute.cosize(layout))
-        for row in range(ROWS):
-            for vector in range(k // VECTOR):
-                for stage in range(STAGES):
-                    seen[row, vector, stage] = int(layout((row, vector * VECTOR, stage)))
-
-    @cute.jit
-    def host() -> None:
-        note(answer(ROWS, k, STAGES))
-
-    call_host(host)
-    return seen, cosize[-1]
+    return in_cute(note)
 
 
-# 09.4 columns ---------------------------------------------------------------------------------------------------
+def same_place(offsets: Vectors) -> list[tuple[int, int, int]]:
+    """Two vectors that begin at one offset."""
+    first: dict[int, tuple[int, int, int]] = {}
+    for vector, offset in offsets.items():
+        if offset in first:
+            return [first[offset], vector]
+        first[offset] = vector
+    return []
+
+
+# 09.7 columns ---------------------------------------------------------------------------------------------------
 
 
 def columns(warps: int, tile_n: int) -> Layout:
@@ -156,6 +203,18 @@ def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
                         f"lane {lane} of warp {warp} has columns {shorten(mine)} in its atoms {four} to {four + 3}; "
                         "they should be 8 neighbours from a multiple of 8 on"
                     )
+    return half_sectors(places, warps)
+
+
+def half_sectors(places: list[int], warps: int) -> str | None:
+    """What a warp's store of 8 columns a lane leaves of a sector, or None."""
+    for warp in range(warps):
+        starts = [places[mma_column(0, lane, warp, 0, warps)] for lane in range(4)]
+        if (sectors := len({start // SECTOR for start in starts})) > 4 * VECTOR // SECTOR:
+            return (
+                f"the lanes 0 to 3 of warp {warp} store 16 bytes each from the columns {shorten(starts)} on, which is "
+                f"half of each of {sectors} sectors; neighbouring lanes should be neighbours in memory"
+            )
     return None
 
 
@@ -167,6 +226,10 @@ PERMUTING = (
     Mistake(
         "That changes nothing: every column stays where it was.",
         lambda warps, tile_n: Layout(tile_n, 1),
+    ),
+    Mistake(
+        "Atoms run before values: a lane's two neighbours of an atom would be 4 columns apart.",
+        lambda warps, tile_n: Layout((2, 4, warps, 4, tile_n // (32 * warps)), (4, 8, 32, 1, 32 * warps)),
     ),
 )
 
@@ -193,6 +256,7 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
         hints=(
             "A row of 64 elements is 8 vectors of 8: three bits each for the row, the vector and the element.",
@@ -206,9 +270,9 @@ EXERCISES = (
         points=4,
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
-        bench_shape=BENCH,
-        tiers=(0.8,),
+        simulated_shapes=RAGGED,
         stages=(1,),
+        barriers=2,
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         hints=(
             "Notebook 05: issue, commit, wait, barrier. Then the four K blocks: fetch, multiply.",
@@ -216,8 +280,50 @@ EXERCISES = (
             "There are two barriers: one after the wait, one at the loop's end.",
         ),
     ),
-    ValueExercise(
+    GlobalCopyExercise(
         id="09.4",
+        title="who copies what",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=RAGGED,
+        requires=("cp.async", "ldmatrix", "mma.sync"),
+        hints=(
+            "A row of the tile is bK elements, and a thread takes 8 of them: how many threads side by side fill a row?",
+            "lanes = bK // VECTOR. The threads are a layout (threads // lanes, lanes) with the lanes running fastest.",
+            "Threads: cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1)). Values: (1, VECTOR).",
+        ),
+    ),
+    TiledMmaExercise(
+        id="09.5",
+        title="who multiplies what",
+        points=2,
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=RAGGED,
+        requires=("cp.async", "ldmatrix", "mma.sync"),
+        hints=(
+            "warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16)) is the instruction.",
+            "cute.make_tiled_mma(op, layout of warps, permutation_mnk=what they cover together).",
+            "Warps: cute.make_layout((m, n, 1)). They cover (16 * m, 16 * n, 16), two atoms of 8 columns each.",
+        ),
+    ),
+    OperandsExercise(
+        id="09.6",
+        title="operands",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=RAGGED,
+        requires=("cp.async", "ldmatrix", "mma.sync"),
+        hints=(
+            "Registers: partition sA with the MMA's slice, pick buffer 0, make_fragment_A.",
+            "cute.make_tiled_copy_A(ldmatrix, tiled_mma) knows the order in which the mma wants A. B has its own.",
+            "Of the copy's slice: partition_S(sA) is what it reads, retile(tCrA) the registers as it fills them.",
+        ),
+    ),
+    CuteLayoutExercise(
+        id="09.7",
         title="columns",
         points=3,
         cases=(
@@ -232,17 +338,35 @@ EXERCISES = (
         ),
     ),
     PartExercise(
-        id="09.5",
+        id="09.8",
         title="vectorised write-back",
         points=3,
         problem=gemm("bf16"),
         shapes=EDGES,
+        simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
         part="epilogue",
         requires=("st.global.v4",),
         hints=(
             "`eight` picks the 8 neighbours out of the registers, out of their places in C, and of the coordinates.",
             "One coordinate speaks for all eight: sums.coordinates[(0, row), m, (0, n)].",
             "if cute.elem_less(that, sums.shape): cute.autovec_copy(registers[eight], sums.tCgC[eight])",
+        ),
+    ),
+    WholeGemmExercise(
+        id="09.9",
+        title="your GEMM",
+        points=6,
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=((256, 128, 128), (129, 200, 72)),
+        bench_shape=BENCH,
+        tiers=(0.8, 0.95),
+        hints=(
+            "A's way: copies = g2s.get_slice(thread); copies.partition_S(gA) in global memory, copies.partition_D(sA) "
+            "in shared memory, copies.partition_S(cA) for the coordinates.",
+            "C's: math = tiled_mma.get_slice(thread), tCgC = math.partition_C(gC), tiled_mma.make_fragment_C(tCgC).",
+            "The host: config.grid(*c.shape) has the tiles in M and in N; grid=(their product, 1, 1), "
+            "block=(config.threads, 1, 1).",
         ),
     ),
 )

@@ -1,21 +1,26 @@
 """Exercises of notebook 11: in which order blocks visit the tiles of C."""
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from random import Random
+from typing import Any
 
-from tutorlib.checking.exercise import Answer, Verdict, wrong
+from tutorlib.checking.exercise import Answer, Remedy, Verdict, WrongKind, wrong
+from tutorlib.checking.first_parts import first_cause
 from tutorlib.checking.part import Part, PartExercise
-from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.values import Mistake, ValueExercise, equals, law
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.wrong import count
 
 BENCH = (8192, 8192, 8192)
 SHAPES = ((1024, 1024, 64), (1400, 600, 64), (129, 2100, 72))  # grids of 8×8, 11×5 and 2×17 tiles
-GRIDS = ((8, 8), (16, 12), (11, 5), (5, 11), (1, 7), (7, 1), (64, 64), (30, 17))
+GRIDS = ((16, 12), (8, 8), (11, 5), (5, 11), (1, 7), (7, 1), (40, 9), (64, 64), (30, 17))
 IN_FLIGHT = 264  # blocks on 132 multiprocessors, two on each
 
 # 11.1 footprint -------------------------------------------------------------------------------------------------
@@ -35,6 +40,9 @@ MIXED = Mistake(
     "Row 3 of A's tiles and column 3 of B's are different tiles: count them apart.",
     lambda tiles: len({x for tile in tiles for x in tile}),
 )
+B_FORGOTTEN = Mistake("B is read, too: its columns of tiles.", lambda tiles: len({m for m, _ in tiles}))
+A_FORGOTTEN = Mistake("A is read, too: its rows of tiles.", lambda tiles: len({n for _, n in tiles}))
+READING = (TILES, OF_C, MIXED, B_FORGOTTEN, A_FORGOTTEN)
 
 
 def waves() -> list[tuple[list[Tile]]]:
@@ -91,6 +99,48 @@ EXCHANGED = Mistake(
     lambda order, rows, columns: visits(order, rows, columns)[::-1],
 )
 
+
+def inside_alone(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile]]:
+    never, often = visits(order, rows, columns)
+    return never, [(m, n) for m, n in often if m < rows and n < columns]
+
+
+INSIDE = Mistake(
+    "Blocks can land outside of the grid, too, and several on the same tile there: go through what they compute, not "
+    "through the tiles of the grid.",
+    inside_alone,
+)
+
+
+VISITS = (EXCHANGED, INSIDE)
+
+
+def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:
+    """What is wrong with the two lists of tiles, or None. A list of two, or tuples for lists, are as good."""
+    if not isinstance(got, tuple | list) or len(got) != 2:
+        return "it should be two lists"
+    for which, mine, want in zip(("first", "second"), got, visits(order, rows, columns), strict=True):
+        if isinstance(mine, set | frozenset | dict):
+            return f"its {which} part is a {type(mine).__name__}, which has no order: sorted(…) makes a list of it"
+        if not isinstance(mine, tuple | list):
+            return f"its {which} part should be a list of tiles (m, n)"
+        tiles = [tuple(tile) if isinstance(tile, tuple | list) else tile for tile in mine]
+        if tiles != want:
+            return compare_tiles(which, tiles, want)
+    return None
+
+
+def compare_tiles(which: str, tiles: list[Any], want: list[Tile]) -> str:
+    """How a list of tiles differs from the right one."""
+    if missing := [tile for tile in want if tile not in tiles]:
+        return f"its {which} list lacks {missing[0]}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
+    if extra := [tile for tile in tiles if tile not in want]:
+        return f"{extra[0]} does not belong into its {which} list"
+    if len(tiles) > len(want):
+        return f"its {which} list has a tile more than once"
+    return f"its {which} list has the right tiles, but it is not sorted"
+
+
 # 11.3 best_group -------------------------------------------------------------------------------------------------
 
 
@@ -142,32 +192,69 @@ BEST = (
         ),
     ),
 )
-SQUARES = [(16, 16, 32), (32, 32, 264), (12, 12, 12), (24, 24, 64)]
+SQUARES = [(16, 16, 32), (32, 32, 264), (12, 12, 12), (24, 24, 64), (8, 8, 32)]
 RAGGED = [(30, 17, 24), (7, 9, 8), (20, 20, 108), (5, 40, 32)]
 TALL_AND_WIDE = [(64, 16, 132), (16, 64, 132), (40, 5, 32), (3, 50, 24), (1, 40, 8)]
 
 # 11.4 order -----------------------------------------------------------------------------------------------------
 
 
+class NotATile(Exception):
+    """An order that does not return a tile. The message says what it returns."""
+
+
+def in_a_kernel(order: Order, rows: int, columns: int) -> list[Tile]:
+    """The tile of every block, where the block's number is known at run time only, as in a kernel: compiled and run.
+
+    Raises CompileFailed, from NotATile where what it returns is none.
+    """
+    import torch
+    from cutlass import cute
+    from cutlass.cute.runtime import from_dlpack
+
+    from tutorlib.compiling.cute import call_host
+
+    def tile_of(block: Any) -> tuple[Any, Any]:
+        tile = order(block, rows, columns)
+        if isinstance(tile, cute.Tensor) or not hasattr(tile, "__len__") or len(tile) != 2:
+            raise NotATile(f"it returns {type(tile).__name__}; a tile is two numbers, (m, n).")
+        return tile[0], tile[1]
+
+    @cute.jit
+    def host(places: cute.Tensor) -> None:
+        for block in range(rows * columns):
+            m, n = tile_of(block)
+            places[block, 0], places[block, 1] = m, n
+
+    places = torch.full((rows * columns, 2), -1, dtype=torch.int32)
+    call_host(host, from_dlpack(places))
+    return [(m, n) for m, n in places.tolist()]
+
+
+AT_RUN_TIME = (
+    "In the kernel the block's number is known at run time only, and Python's if, min, divmod and int() want a number "
+    "at once. Arithmetic (//, %, *), cutlass.min, or @cute.jit over the function, which makes a branch of an if."
+)
+
+
 @dataclass(frozen=True, kw_only=True)
 class OrderExercise(PartExercise):
-    """A function (block, rows, columns) → tile: tried with plain numbers, then used in the kernel."""
+    """A function (block, rows, columns) → tile: tried on whole grids as a kernel would, then used in one."""
 
     part: Part = "order"
 
     def examine_alone(self, answer: Answer) -> Verdict | None:
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
         try:
             for rows, columns in GRIDS:
-                never, often = visits(answer, rows, columns)
-                if never or often:
-                    return wrong(
-                        f"of {rows}×{columns} tiles, {len(never)} are never computed and {len(often)} more than once."
-                    )
-            first = l2.waves((64, 64), answer, IN_FLIGHT)[0]
-        except NotImplementedError:
-            raise
-        except Exception as error:
-            return wrong(f"with plain numbers it raises {type(error).__name__}: {error}")
+                if flaw := find_flaw(in_a_kernel(answer, rows, columns), rows, columns):
+                    return wrong(f"of {rows}×{columns} tiles, {flaw}")
+            first = in_a_kernel(answer, 64, 64)[:IN_FLIGHT]
+        except CompileFailed as failed:
+            if refused := first_cause(failed, NotATile):
+                return wrong(str(refused))
+            return wrong("with a block that is known at run time only, CuTe refuses it.", AT_RUN_TIME, str(failed))
         in_raster = footprint(l2.waves((64, 64), l2.raster, IN_FLIGHT)[0])
         if footprint(first) > 0.75 * in_raster:
             return wrong(
@@ -177,14 +264,37 @@ class OrderExercise(PartExercise):
         return None
 
 
+def find_flaw(tiles: list[Tile], rows: int, columns: int) -> str:
+    """What is wrong with an order, by the tile of each block, or ""."""
+    inside = {(m, n) for m in range(rows) for n in range(columns)}
+    if set(tiles) == inside:
+        return ""
+    if {(n, m) for m, n in tiles} == inside:
+        return "its answer is right with its two numbers exchanged: a tile is (m, n), the row of tiles first."
+    if len(set(tiles)) == 1:
+        return f"every block computes {tiles[0]}."
+    if outside := [(block, tile) for block, tile in enumerate(tiles) if tile not in inside]:
+        block, tile = outside[0]
+        return f"block {block} computes {tile}, which lies outside. " + unvisited(inside - set(tiles))
+    takers = Counter(tiles)
+    twice = next(tile for tile in tiles if takers[tile] > 1)
+    first, second = [block for block, tile in enumerate(tiles) if tile == twice][:2]
+    return f"blocks {first} and {second} both compute {twice}. " + unvisited(inside - set(tiles))
+
+
+def unvisited(tiles: set[Tile]) -> str:
+    some = f"{min(tiles)}" + (f" and {count(len(tiles) - 1, 'other')}" if len(tiles) > 1 else "")
+    return f"Nobody computes {some}."
+
+
 EXERCISES = (
     ValueExercise(
         id="11.1",
         title="footprint",
         points=2,
         cases=(
-            equals("waves of real orders", waves(), footprint, (TILES, OF_C, MIXED)),
-            equals("any tiles", scattered(1), footprint, (TILES, OF_C, MIXED)),
+            equals("waves of real orders", waves(), footprint, READING),
+            equals("any tiles", scattered(1), footprint, READING),
         ),
         hints=("A set of the m's, and a set of the n's.",),
     ),
@@ -193,14 +303,24 @@ EXERCISES = (
         title="visits",
         points=2,
         cases=(
-            equals("right orders", [(o, *grid) for o in RIGHT_ORDERS for grid in GRIDS[:4]], visits, (EXCHANGED,)),
-            equals(
+            law("right orders", [(o, *grid) for o in RIGHT_ORDERS for grid in GRIDS[:4]], two_lists, VISITS),
+            law(
                 "wrong orders",
                 [(o, *grid) for o in (PUBLISHED, CONFUSED, STUCK) for grid in ((12, 16), (9, 4), (3, 3))],
-                visits,
-                (EXCHANGED,),
+                two_lists,
+                VISITS,
             ),
-            equals("tiles outside of the grid", [(LEAVES, 5, 3), (LEAVES, 3, 7), (BEYOND, 4, 3)], visits, (EXCHANGED,)),
+            law(
+                "tiles outside of the grid",
+                [(LEAVES, 5, 3), (LEAVES, 3, 7), (BEYOND, 4, 3), (BEYOND, 2, 6)],
+                two_lists,
+                VISITS,
+            ),
+        ),
+        library={"l2.coverage": l2.coverage},
+        remedies=(
+            Remedy("not sorted", "sorted(…) of tuples goes by m, and by n where m is the same."),
+            Remedy("more than once", "A tile counts once, however many blocks compute it: a dict or a set of tiles."),
         ),
         hints=(
             "Count for every block the tile that it computes (collections.Counter).",
@@ -229,6 +349,7 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=((640, 264, 72),),  # 5×3 tiles: which block does which was tried before
         bench_shape=BENCH,
         tiers=(0.9,),
         config=GemmConfig(stages=2),
@@ -237,6 +358,13 @@ EXERCISES = (
             "return l2.grouped(block, rows, columns, 8) is nearly all. `rows` and `columns` are plain numbers, so the "
             "group may depend on them. The sweep below timed several.",
             "An order of your own has to do with arithmetic alone: the block is known at run time only.",
+        ),
+        remedies=(
+            Remedy(
+                "lies outside",
+                "The last group is lower where `group` does not divide the rows: l2.grouped shows one way to say so.",
+            ),
+            Remedy("it can be far fewer", "Down a few rows, next column, down again: until the group is done."),
         ),
     ),
 )

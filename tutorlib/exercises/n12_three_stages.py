@@ -1,48 +1,60 @@
 """Exercises of notebook 12: any number of stages, what they cost, and the fastest configuration."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.ampere_parts import WholeGemmExercise
+from tutorlib.checking.exercise import Answer, Remedy, Verdict, WrongKind, wrong
 from tutorlib.checking.part import LoopExercise, Part, PartExercise
 from tutorlib.checking.values import Mistake, ValueExercise, attempt, equals
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.wrong import count
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
 
 # 12.2 blocks_per_sm ---------------------------------------------------------------------------------------------
 
+
+def four_limits(sm: SM, smem_bytes: int, registers: int, threads: int) -> tuple[int, int, int, int]:
+    """Blocks by shared memory, registers, threads, and blocks."""
+    by_registers = sm.registers // (threads // 32 * (-(-32 * registers // sm.piece) * sm.piece))
+    return sm.shared // (smem_bytes + sm.reserved), by_registers, sm.threads // threads, sm.blocks
+
+
+def without_limit(*left_out: int) -> Callable[..., int]:
+    """blocks_per_sm that forgets some of the four limits."""
+    return lambda *args: min(limit for n, limit in enumerate(four_limits(*args)) if n not in left_out)
+
+
 LIMITS = (
     Mistake(
         "Besides what it asks for, every block loses `sm.reserved` bytes of shared memory.",
-        lambda sm, smem_bytes, registers, threads: min(
-            sm.shared // max(smem_bytes, 1), blocks_per_sm(sm, 0, registers, threads)
-        ),
+        lambda sm, smem_bytes, *rest: min(sm.shared // max(smem_bytes, 1), blocks_per_sm(sm, 0, *rest)),
+    ),
+    Mistake(
+        "`sm.reserved` bytes are lost to every block, not once.",
+        lambda sm, smem_bytes, *rest: min((sm.shared - sm.reserved) // max(smem_bytes, 1), blocks_per_sm(sm, 0, *rest)),
     ),
     Mistake(
         "Registers are dealt to warps in pieces: 32 * registers, rounded up to a multiple of `sm.piece`.",
         lambda sm, smem_bytes, registers, threads: min(
-            sm.registers // (registers * threads), blocks_per_sm(sm, smem_bytes, 8, threads)
+            sm.registers // (registers * threads), without_limit(1)(sm, smem_bytes, registers, threads)
         ),
     ),
-    Mistake(
-        "Registers limit the number of blocks, too.",
-        lambda sm, smem_bytes, registers, threads: blocks_per_sm(sm, smem_bytes, 8, threads),
-    ),
-    Mistake(
-        "Shared memory limits the number of blocks, too.",
-        lambda sm, smem_bytes, registers, threads: blocks_per_sm(sm, 0, registers, threads),
-    ),
+    Mistake("Registers limit the number of blocks, too.", without_limit(1)),
+    Mistake("Shared memory limits the number of blocks, too.", without_limit(0)),
     Mistake(
         "A multiprocessor has no more than `sm.threads` threads and `sm.blocks` blocks, however small they are.",
-        lambda sm, smem_bytes, registers, threads: min(
-            sm.shared // (smem_bytes + sm.reserved), sm.registers // (threads // 32 * (-(-registers // 8) * 256))
-        ),
+        without_limit(2, 3),
     ),
+    Mistake("A multiprocessor has no more than `sm.blocks` blocks, however small they are.", without_limit(3)),
+    Mistake("A multiprocessor has no more than `sm.threads` threads, however little they need.", without_limit(2)),
+    Mistake("That is the largest of the four. All must hold.", lambda *args: max(four_limits(*args))),
 )
 
 
@@ -58,6 +70,7 @@ class ConfigExercise(PartExercise):
     """A function without arguments that returns a GemmConfig."""
 
     part: Part = "config"
+    archs: tuple[str, ...] = ("90",)  # an A100's shared memory would refuse what is fastest on an H100
 
     def examine_alone(self, answer: Answer) -> Verdict | None:
         if not callable(answer):
@@ -68,14 +81,34 @@ class ConfigExercise(PartExercise):
         if not isinstance(config, GemmConfig):
             return wrong(f"it returns {config!r}, not a GemmConfig.")
         if config.stages < 2:
-            return wrong(f"{config.stages} stage: the loop needs two or more.")
+            return wrong(f"{count(config.stages, 'stage')}: the loop needs two or more.")
         return None
 
     def examine(self, kernel: CuteLauncher) -> Verdict | None:
-        if spilled := self.compile_for(kernel, "80").spill_bytes:
+        if spilled := self.compile_for(kernel, self.inspected[0]).spill_bytes:
             return wrong(f"it spills {spilled} bytes of registers in each thread.")
         return super().examine(kernel)
 
+
+LOOPING = (
+    Remedy(
+        ("no wait covers their group", "nothing was loaded into"),
+        "Count groups, not tiles. At most stages - 2 may stay open at each wait, and that names the right tile only if "
+        "one group was committed for each step before, also where nothing was left to load.",
+    ),
+    Remedy(
+        ("overwrites K tile", "on its way into buffer"),
+        "Of all buffers one is always being read, so stages - 1 tiles are ahead: the prologue sends for tiles 0 to "
+        "stages - 2, and step k for tile k + stages - 1.",
+    ),
+    Remedy(
+        "overwrites buffer",
+        "In step k the free buffer is the one that tile k - 1 was read from, (k + stages - 1) % stages; the barrier at "
+        "the end of step k - 1 freed it.",
+    ),
+    Remedy("others are under way", "wait_group(stages - 2), and not 0, before and in the loop: the rest stays open."),
+    Remedy("is multiplied twice", "When does the buffer to read change? Once in a step, before its last fetch."),
+)
 
 EXERCISES = (
     LoopExercise(
@@ -84,6 +117,7 @@ EXERCISES = (
         points=5,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=((129, 128, 264),),  # edges, and more K tiles than stages; the rehearsal has seen the rest
         bench_shape=BENCH,
         tiers=(0.9,),
         config=GemmConfig(stages=3),
@@ -96,6 +130,7 @@ EXERCISES = (
             "Count groups, not tiles: commit in every step, also where there was nothing left to load. Then the tile "
             "that is needed next is always the one before the newest stages - 2 groups.",
         ),
+        remedies=LOOPING,
     ),
     ValueExercise(
         id="12.2",
@@ -110,7 +145,7 @@ EXERCISES = (
             ),
             equals(
                 "registers",
-                kernels(smem=(0, 4096), registers=(60, 73, 100, 129, 220, 236, 255), threads=(128, 256)),
+                kernels(smem=(0, 4096), registers=(33, 60, 73, 100, 129, 220, 236, 255), threads=(64, 128, 256)),
                 blocks_per_sm,
                 LIMITS,
             ),
@@ -121,6 +156,7 @@ EXERCISES = (
             "A warp has 32 * registers of them, rounded up to a multiple of sm.piece; a block has threads // 32 warps.",
             "sm.shared // (smem_bytes + sm.reserved) is the first of the four.",
         ),
+        library={"occupancy.blocks_per_sm": blocks_per_sm},
     ),
     ConfigExercise(
         id="12.3",
@@ -128,6 +164,7 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=((512, 512, 512), (129, 200, 72)),
+        simulated_shapes=((129, 200, 136),),
         bench_shape=BENCH,
         tiers=(0.95,),
         requires=("cp.async", "ldmatrix", "mma.sync"),
@@ -135,6 +172,26 @@ EXERCISES = (
             "A larger tile does more arithmetic for each byte; a thread's sums are registers, so it needs more warps.",
             "A shorter step along K (32) makes room for more stages in the same shared memory.",
             "Look at the heat map: 128×256×32 with 2×4 warps.",
+        ),
+        remedies=(
+            Remedy(
+                "spills", "Sums, and the operands of two K blocks, in 255 registers: more warps, or a smaller tile."
+            ),
+        ),
+    ),
+    WholeGemmExercise(
+        id="12.4",
+        title="your kernel",
+        points=6,
+        problem=gemm("bf16"),
+        shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
+        simulated_shapes=((128, 256, 64), (129, 264, 136)),  # whole; then edges, 2×2 tiles, more K tiles than stages
+        bench_shape=BENCH,
+        tiers=(0.8, 0.95),
+        hints=(
+            "Each function is one that you have: 09.2, 09.4, 09.5, 09.7, 09.8 and 11.4. Copy them over.",
+            "The kernel is 09.9's, with the tile from in_groups and with multistage as its loop.",
+            "config.stages goes into smem_layout and into Steps; config.threads into the launch.",
         ),
     ),
 )

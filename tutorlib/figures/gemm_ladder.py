@@ -1,13 +1,14 @@
-"""The figure of the GEMM ladder: speed of each rung over square sizes."""
+"""The figure of the GEMM ladder: speed of each rung over square sizes. It grows with the reader, a page at a time."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from statistics import median
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.draw.palette import INK, MARK
 from tutorlib.figures.style import baseline_speeds, baseline_style, draw_ratios, kernel_lines, scale_sizes
-from tutorlib.measuring.results import SweepResults, all_sweep_results
+from tutorlib.measuring.results import NoData, SweepResults, all_sweep_results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,39 +18,69 @@ FAMILIES: dict[str, Callable[[str], bool]] = {  # a rung's title begins with its
     "mma.sync": lambda title: title < "13",
     "WGMMA": lambda title: title >= "13",
 }
+LAST = "14"
+EXAMPLE: dict[str, Any] = {"color": INK, "linestyle": ":", "linewidth": 2, "marker": "x"}
 
 
-def gemm_ladder(everything: Sequence[SweepResults] | None = None) -> "Figure":
-    """Speed of each rung of notebooks 09 to 14 over square sizes, and as a fraction of cuBLAS.
+def gemm_ladder(
+    everything: Sequence[SweepResults] | None = None,
+    up_to: str = LAST,
+    beside_nvidia: Sequence[SweepResults] | None = None,
+) -> "Figure":
+    """Speed of each rung up to a notebook, "09" to "14", over square sizes, and as a fraction of cuBLAS.
 
-    For each GPU a row with the rungs of mma.sync and, where it has that, one with those of WGMMA. Raises NoData.
+    For each GPU a row with the rungs of mma.sync and, where it has that, one with those of WGMMA. Among those of
+    mma.sync stand what these instructions reach alone, and NVIDIA's example. beside_nvidia: the sweep gemm_nvidia.
+    Raises NoData.
     """
     from matplotlib.figure import Figure
 
+    if everything is None:
+        roofs = {tried.gpu: tried.facts for tried in known_sweeps("gemm_tries")}  # measured there, too
+        everything = [
+            replace(swept, facts=roofs.get(swept.gpu, {}) | swept.facts) for swept in all_sweep_results("gemm_rungs")
+        ]
+        beside_nvidia = known_sweeps("gemm_nvidia")
     rows = [
         (family, part)
-        for swept in everything or all_sweep_results("gemm_rungs")
+        for swept in everything
         for family, belongs in FAMILIES.items()
-        if (part := replace(swept, points=tuple(point for point in swept.points if belongs(point.name)))).points
+        if (part := only(swept, belongs, up_to)).points
     ]
+    if not rows:
+        raise NoData(f"no rung up to notebook {up_to} was measured: `tutor sweep gemm_rungs` does it")
     figure = Figure(figsize=(13, 4.6 * len(rows)), layout="constrained")
     speeds = []
     for (speed, ratio), (family, part) in zip(figure.subplots(len(rows), 2, squeeze=False), rows, strict=True):
         draw_speeds(speed, part, family)
-        if family == "mma.sync" and (ceiling := part.facts.get("mma_sync_tflops")):
-            speed.axhline(ceiling, color=MARK, linestyle=":", linewidth=2)
-            speed.annotate(
-                f"mma.sync alone, {ceiling:,.0f} TFLOP/s", (0, ceiling), (6, 4), color=INK,
-                xycoords=("axes fraction", "data"), textcoords="offset points",
-            )  # fmt: skip
         draw_ratios(ratio, part)
         lowest = min(point.measurement.ratio for point in part.points)
         ratio.set_ylim(bottom=math.floor(10 * lowest) / 10 if lowest > 0.5 else 0)
+        if family == "mma.sync":
+            draw_roof(speed, part)
+            for example in beside_nvidia or ():
+                if example.gpu == part.gpu:
+                    draw_example(speed, ratio, part, example)
+        ratio.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
         speeds.append(speed)
     for axes, (_, part) in zip(speeds, rows, strict=True):  # TFLOP/s have one scale on each GPU
         same_gpu = [other for other, (_, of) in zip(speeds, rows, strict=True) if of.gpu == part.gpu]
         axes.set_ylim(0, max(other.get_ylim()[1] for other in same_gpu))
     return figure
+
+
+def only(swept: SweepResults, belongs: Callable[[str], bool], up_to: str) -> SweepResults:
+    """The sweep with the rungs of a family, up to a notebook."""
+    points = (point for point in swept.points if belongs(point.name) and point.name[:2] <= up_to)
+    return replace(swept, points=tuple(points))
+
+
+def known_sweeps(name: str) -> Sequence[SweepResults]:
+    """The results of a sweep; () where nobody measured it."""
+    try:
+        return all_sweep_results(name)
+    except NoData:
+        return ()
 
 
 def draw_speeds(axes: "Axes", swept: SweepResults, family: str) -> None:
@@ -60,3 +91,37 @@ def draw_speeds(axes: "Axes", swept: SweepResults, family: str) -> None:
         axes.plot([p.measurement.shape[0] for p in points], [p.measurement.tflops or 0 for p in points], **look)
     scale_sizes(axes, swept)
     axes.set_title(f"{swept.gpu}, bf16, {family}, {swept.regime}: TFLOP/s", loc="left", color=INK)
+
+
+def draw_roof(axes: "Axes", swept: SweepResults) -> None:
+    """What mma.sync reaches where nothing keeps it waiting, if that was measured."""
+    if ceiling := swept.facts.get("mma_sync_tflops"):
+        axes.axhline(ceiling, color=MARK, linestyle=":", linewidth=2)
+        axes.annotate(
+            f"mma.sync alone, {ceiling:,.0f} TFLOP/s", (0, ceiling), (6, 4), color=INK,
+            xycoords=("axes fraction", "data"), textcoords="offset points",
+        )  # fmt: skip
+
+
+def draw_example(speed: "Axes", ratio: "Axes", swept: SweepResults, example: SweepResults) -> None:
+    """NVIDIA's example: its speed, and its fraction of cuBLAS by way of the rungs that were timed beside both."""
+    speeds, fractions = baseline_speeds(example), fractions_of(swept, example)
+    look = {**EXAMPLE, "label": example.baseline}
+    speed.plot(sorted(speeds), [speeds[size] for size in sorted(speeds)], **look)
+    ratio.plot(sorted(fractions), [fractions[size] for size in sorted(fractions)], **look)
+
+
+def fractions_of(swept: SweepResults, example: SweepResults) -> Mapping[int, float]:
+    """The example's speed as a fraction of the sweep's baseline, at the sizes that both have.
+
+    Of each rung that was timed beside both: its ratio to the baseline over its ratio to the example; their median.
+    """
+    found: dict[int, float] = {}
+    for shape in example.shapes:
+        ours = {point.name: point.measurement.ratio for point in swept.at(shape)}
+        by_rung = [
+            ours[point.name] / point.measurement.ratio for point in example.at(shape) if ours.get(point.name)
+        ]  # fmt: skip
+        if by_rung:
+            found[shape[0]] = median(by_rung)
+    return found

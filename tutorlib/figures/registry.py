@@ -1,6 +1,7 @@
 """The pictures in figures/: `tutor plots`. Performance is drawn from figures/data and nothing else."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ FIGURES: dict[str, Callable[[], "Figure"]] = {
     "copy_ladder": copy_ladder.copy_ladder,
     "gemm_any": gemm_any.gemm_any,
     "gemm_ladder": gemm_ladder.gemm_ladder,
+    **{f"gemm_ladder_{page}": partial(gemm_ladder.gemm_ladder, up_to=page) for page in ("09", "10", "11", "12", "13")},
     "gemm_orders": gemm_orders.gemm_orders,
     "gemm_stages": gemm_stages.gemm_stages,
     "hopper_k": hopper_k.hopper_k,

@@ -22,11 +22,11 @@ def mma_sync_tflops() -> float:
     from cutlass import cute
     from cutlass.cute.runtime import from_dlpack
 
-    from tutorlib.kernels.ampere.ceiling import CONFIG, flops, only_mma
+    from tutorlib.kernels.ampere.ceiling import CONFIG, K, flops, only_mma
 
-    m, n, k = CONFIG.tile
+    m, n, _ = CONFIG.tile
     blocks = BLOCKS * device.need_gpu().sms
-    a, b = (torch.randn(rows, k, device="cuda").bfloat16() for rows in (m, n))
+    a, b = (torch.randn(rows, K, device="cuda").bfloat16() for rows in (m, n))
     c = torch.full((blocks, m, n), torch.nan, device="cuda")
     tensors: list[Any] = [from_dlpack(x, assumed_align=16) for x in (a, b, c.permute(1, 2, 0))]
     kernel = cute.compile(only_mma, *tensors, STEPS)

@@ -9,7 +9,7 @@ from tutorlib.paths import ROOT
 
 TIME_LIMIT_S = 300  # a kernel is run once for each group of counters that the GPU can count together
 
-# Sums over all SMs, but for the last three. The names of a kernel's instructions are those of SASS: LDSM is ldmatrix,
+# Sums over all SMs, but for the last five. The names of a kernel's instructions are those of SASS: LDSM is ldmatrix,
 # LDGSTS is cp.async.
 LDMATRIX_CONFLICTS = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldsm.sum"
 CP_ASYNC_CONFLICTS = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum"
@@ -26,6 +26,8 @@ L1_STORED = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 MEMORY_WRITTEN = "dram__bytes_write.sum"
 TO_SMS = "l1tex__m_xbar2l1tex_read_bytes.sum"  # bytes that reach SMs, each copy of a multicast for itself
 TENSOR_BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"  # percent of an SM's cycles
+BLOCK_SIZE = "launch__block_size"  # threads
+STALLED = "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio"  # warps that wait for memory
 SM_CLOCK = "sm__cycles_elapsed.avg.per_second"
 WAVES = "launch__waves_per_multiprocessor"  # blocks of the launch, over those that run at the same time
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
 from tutorlib.compiling.cute import compile_cute, cute_arguments
 from tutorlib.compiling.driver import LaunchGrid, load
-from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.errors import CompileFailed, compile_failure
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
@@ -15,6 +15,7 @@ from tutorlib.measuring.measure import measure
 from tutorlib.problems.catalogue import gemm
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
     from torch import Tensor
 
     from tutorlib.simulate.ptx import Report
@@ -108,6 +109,31 @@ def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
     return True
 
 
+def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
+    """Call a function that launches cuTile kernels on these tensors, and wait for the GPU.
+
+    Without a GPU its launches are interpreted; a line says so, and what was noticed. Raises CompileFailed.
+    """
+    import cuda.tile as ct
+
+    from tutorlib.simulate.cutile.launching import interpreted
+
+    if not (reason := device.why_not(MMA_SYNC)):
+        import torch
+
+        host(*tensors)
+        torch.cuda.synchronize()
+        return
+    print(f"{getattr(host, '__name__', 'its launches')}: interpreted: {reason}")
+    try:
+        with interpreted() as launched:
+            host(*tensors)
+    except ct.TileError as error:
+        raise compile_failure(error, error.message.strip()) from error
+    for finding in (finding for one in launched for finding in one.report.findings):
+        print(finding.message)
+
+
 def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int], needs: Feature = MMA_SYNC) -> None:
     """Time two host functions gemm(a, b, c) at M = N = K = size, each in turns with cuBLAS; print a line for each size.
 
@@ -125,3 +151,31 @@ def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[i
             f"{size}: {first} {a.median_us:.1f} µs, {second} {b.median_us:.1f} µs; "
             f"the first is {a.ratio / b.ratio:.3f} × as fast"
         )
+
+
+def show_beside(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int]) -> "DataFrame | None":
+    """Host functions gemm(a, b, c) at M = N = K = size: TFLOP/s, and speed beside cuBLAS and NVIDIA's own example.
+
+    The example stands in the table where TUTORLIB_CUTLASS names a checkout of CUTLASS; without a GPU a line says so.
+    Raises WrongWhenTimed and KernelFault.
+    """
+    import pandas
+
+    from tutorlib.kernels.nvidia_example import NoExample, against_nvidia
+
+    if reason := device.why_not(MMA_SYNC):
+        print(f"{', '.join(kernels)}: not measured: {reason}")
+        return None
+    problems = [gemm("bf16")]
+    try:
+        problems.append(against_nvidia())
+    except NoExample as error:
+        print(f"beside cuBLAS alone; for NVIDIA's example: {error}")
+    rows: dict[tuple[str, int], dict[str, str]] = {}
+    for name, host in kernels.items():
+        launchers = [CuteLauncher(host, problem) for problem in problems]
+        for size in sizes:
+            found = [measure(p, launch, (size,) * 3) for p, launch in zip(problems, launchers, strict=True)]
+            beside = {f"of {one.baseline}": f"{one.ratio:.3f}" for one in found}
+            rows[name, size] = {"µs": f"{found[0].median_us:,.1f}", "speed": found[0].rate, **beside}
+    return pandas.DataFrame.from_dict(rows, orient="index")

@@ -29,12 +29,12 @@ def simulate_gemm(
     given: dict[str, Any] = {"a": a, "b": b, "c": c, "scale_a": of_a, "scale_b": of_b}
     if config.transposed:
         given = {"a": b, "b": a, "c": c.T, "scale_a": of_b, "scale_b": of_a}
-    tensors = {name: x for name, x in given.items() if x is not None} | scratch(config, shape, clusters)
+    tensors = {name: x for name, x in given.items() if x is not None} | scratch(config, clusters)
     if config.trace:
         roles = config.mma_warpgroups + config.specialised
         tensors["events"] = torch.full((BLOCKS * roles * launch.EVENTS * 4,), -1, dtype=torch.int32)
     (report,) = simulate_config(compiled or compiled_once(config), tensors, clusters)
-    if config.shares_tiles:
+    if config.stream_k:
         assert not tensors["flags"].any()
     return c, wanted(config, a, b, of_a, of_b), report
 

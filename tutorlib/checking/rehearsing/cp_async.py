@@ -6,164 +6,214 @@ for its group and no sooner, and the other warps are one step behind until there
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from tutorlib.checking.rehearsing.plain import Hazard, as_written, instead_of, plain_loops
+from tutorlib.checking.rehearsing.orders import MATRICES, Orders, compare_threads, without_compiler
+from tutorlib.checking.rehearsing.plain import CallSite, Hazard, as_written, calling_line
+from tutorlib.problems.wrong import count
 
-MOST_ORDERS = 100_000  # a loop that gives more does not end
 NOTHING = -1  # in place of a K tile
 
 
 @dataclass
 class Buffer:
-    """What is known about one buffer in shared memory.
+    """What is known about one matrix's part of one buffer in shared memory.
 
-    tile: the K tile that was sent there last, or NOTHING.
+    tile: the K tile that was sent there last, or NOTHING; line: by which line.
     group: the number of its commit group; None before the commit.
     waited: this thread waited for the group. visible: there was a barrier after that, so all threads' copies are there.
-    read: fetched from since the last barrier.
+    read: fetched from since the last barrier. fetched: the K blocks that were fetched.
     """
 
     tile: int = NOTHING
+    line: CallSite | None = None
     group: int | None = None
     waited: bool = False
     visible: bool = False
     read: bool = False
+    fetched: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What a K block's registers hold: which tile's, from which buffer, by which line, and why not usable, or ""."""
+
+    tile: int
+    buffer: int
+    line: CallSite
+    why_not: str
 
 
 @dataclass
-class Stage:
+class Stage(Orders):
     """Stands in for kernels.ampere.thread_share.Steps: the same attributes and methods, without data.
 
     in_flight: for each K tile, the most tiles that were under way at one of its multiplications.
     prefetched: whether at each multiplication but the last the next one's registers had been fetched before.
+    unrolled: the most K tiles that were multiplied in one loop of the compiler's.
     """
 
-    k_tiles: int
-    k_blocks: int
-    stages: int
-    buffers: list[Buffer] = field(init=False)
-    registers: dict[int, tuple[int, str]] = field(default_factory=dict)  # K block → (K tile, why not usable)
+    buffers: dict[str, list[Buffer]] = field(init=False)
+    registers: dict[int, Fetched] = field(default_factory=dict)  # by K block
     done: list[tuple[int, int]] = field(default_factory=list)  # (K tile, K block) in the order of multiplication
     in_flight: dict[int, int] = field(default_factory=dict)
     prefetched: bool = True
+    unrolled: int = 0
     groups: int = 0
-    orders: int = 0
 
     def __post_init__(self) -> None:
-        self.buffers = [Buffer() for _ in range(self.stages)]
+        self.buffers = {matrix: [Buffer() for _ in range(self.stages)] for matrix in MATRICES}
+        self.open_loops: list[set[int]] = []
 
-    def load(self, k_tile: Any, buffer: Any) -> None:
-        tile, to = int(k_tile), self.buffer(buffer, f"load({k_tile}, {buffer})")
+    @property
+    def all_buffers(self) -> list[Buffer]:
+        return [buffer for matrix in MATRICES for buffer in self.buffers[matrix]]
+
+    def send(self, matrix: str, order: str, k_tile: Any, buffer: Any) -> None:
+        super().send(matrix, order, k_tile, buffer)
+        line = calling_line()
+        tile, at = int(k_tile), self.number(buffer, f"{line}: {order}({k_tile}, {buffer})")
+        says = f"{line}: {order}({tile}, {at})"
         if not 0 <= tile < self.k_tiles:
-            raise Hazard(f"load({tile}, {buffer}): of {self.k_tiles} K tiles, 0 to {self.k_tiles - 1} exist.")
-        if to.read:
+            raise Hazard(f"{says}: of {self.k_tiles} K tiles, 0 to {self.k_tiles - 1} exist.")
+        old = self.buffers[matrix][at]
+        if old.read:
             raise Hazard(
-                f"load({tile}, {buffer}) overwrites buffer {buffer}, which was fetched from with no barrier since: "
+                f"{says} overwrites buffer {at}, which was fetched from with no barrier since: "
                 "another warp may still be reading it."
             )
-        self.buffers[int(buffer)] = Buffer(tile)
+        if old.tile == tile and not old.fetched:
+            raise Hazard(f"{says}: K tile {tile} is on its way into buffer {at} already, by {old.line}.")
+        if self.is_lost(matrix, old):
+            raise Hazard(f"{says} overwrites K tile {old.tile}, which has not been fetched from buffer {at} yet.")
+        self.buffers[matrix][at] = Buffer(tile, line)
+
+    def is_lost(self, matrix: str, old: Buffer) -> bool:
+        """Whether a buffer holds the only copy of a K tile that is still needed."""
+        others = [buffer.tile for buffer in self.buffers[matrix] if buffer is not old]
+        needed = any((old.tile, block) not in self.done for block in set(range(self.k_blocks)) - old.fetched)
+        return old.tile != NOTHING and old.tile not in others and needed
 
     def fetch(self, k_block: int, buffer: Any) -> None:
-        source = self.buffer(buffer, f"fetch({k_block}, {buffer})")
-        if not 0 <= int(k_block) < self.k_blocks:
-            raise Hazard(f"fetch({k_block}, {buffer}): of {self.k_blocks} K blocks, 0 to {self.k_blocks - 1} exist.")
-        self.registers[int(k_block)] = (source.tile, self.why_not(int(buffer)))
-        source.read = True
+        super().fetch(k_block, buffer)
+        line = calling_line()
+        at, block = self.number(buffer, f"{line}: fetch({k_block}, {buffer})"), int(k_block)
+        if not 0 <= block < self.k_blocks:
+            raise Hazard(f"{line}: fetch({block}, {at}): of {self.k_blocks} K blocks, 0 to {self.k_blocks - 1} exist.")
+        sources = [self.buffers[matrix][at] for matrix in MATRICES]
+        self.registers[block] = Fetched(sources[0].tile, at, line, self.why_not(at))
+        for source in sources:
+            source.read = True
+            source.fetched.add(block)
 
     def multiply(self, k_block: int) -> None:
-        self.count()
-        block = int(k_block)
+        super().multiply(k_block)
+        line, block = calling_line(), int(k_block)
         if block not in self.registers:
-            raise Hazard(f"multiply({block}): this K block has not been fetched.")
-        tile, why = self.registers[block]
-        if why:
-            raise Hazard(f"multiply({block}) uses what is not there: {why}.")
-        if (tile, block) in self.done:
-            raise Hazard(f"K block {block} of tile {tile} is multiplied twice.")
-        self.done.append((tile, block))
-        under_way = sum(b.tile != NOTHING and not b.waited for b in self.buffers)
+            raise Hazard(f"{line}: multiply({block}): this K block has not been fetched.")
+        held = self.registers[block]
+        if held.why_not:
+            raise Hazard(
+                f"{line}: multiply({block}) uses what is not there: {held.why_not}. It was fetched by {held.line}."
+            )
+        if (held.tile, block) in self.done:
+            raise Hazard(self.why_twice(line, block, held))
+        self.done.append((held.tile, block))
+        self.note(held.tile, block)
+
+    def note(self, tile: int, block: int) -> None:
+        """How good the loop is, at this multiplication."""
+        under_way = sum(b.tile != NOTHING and not b.waited for b in self.buffers[MATRICES[0]])
         self.in_flight[tile] = max(under_way, self.in_flight.get(tile, 0))
         following = (tile, block + 1) if block + 1 < self.k_blocks else (tile + 1, 0)
-        if following[0] < self.k_tiles and self.registers.get(following[1], (NOTHING, ""))[0] != following[0]:
-            self.prefetched = False
+        if following[0] < self.k_tiles:
+            held = self.registers.get(following[1])
+            self.prefetched &= held is not None and held.tile == following[0]
+        for tiles in self.open_loops:
+            tiles.add(tile)
+            self.unrolled = max(self.unrolled, len(tiles))
 
     def commit(self) -> None:
-        self.count()
-        for buffer in self.buffers:
+        super().commit()
+        for buffer in self.all_buffers:
             if buffer.tile != NOTHING and buffer.group is None:
                 buffer.group = self.groups
         self.groups += 1
 
-    def wait(self, open_groups: int) -> None:
+    def wait(self, open_groups: Any) -> None:
         """All groups have arrived but the newest `open_groups`."""
-        self.count()
-        for buffer in self.buffers:
+        super().wait(open_groups)
+        for buffer in self.all_buffers:
             if buffer.group is not None and buffer.group < self.groups - int(open_groups):
                 buffer.waited = True
 
-    def barrier(self) -> None:
-        self.count()
-        for buffer in self.buffers:
+    def barrier(self, barrier_id: Any = None, number_of_threads: Any = None) -> None:
+        super().barrier(barrier_id, number_of_threads)
+        for buffer in self.all_buffers:
             buffer.visible, buffer.read = buffer.waited, False
 
     def why_not(self, number: int) -> str:
         """Why what lies in a buffer cannot be relied on, or ""."""
-        buffer = self.buffers[number]
-        if buffer.tile == NOTHING:
-            return f"nothing was loaded into buffer {number}"
-        if buffer.group is None:
-            return f"the copies of tile {buffer.tile} into buffer {number} are not committed, so no wait covers them"
-        if not buffer.waited:
-            return f"the copies of tile {buffer.tile} into buffer {number} may be under way: no wait covers their group"
-        if not buffer.visible:
+        a, b = (self.buffers[matrix][number] for matrix in MATRICES)
+        for matrix, buffer in zip(MATRICES, (a, b), strict=True):
+            if buffer.tile == NOTHING:
+                of = "" if a.tile == b.tile else f" of {matrix}: steps.load loads both matrices"
+                return f"nothing was loaded into buffer {number}{of}"
+        if a.tile != b.tile:
+            return f"buffer {number} has K tile {a.tile} of A and K tile {b.tile} of B"
+        copies = f"the copies of tile {a.tile} into buffer {number}"
+        if a.group is None or b.group is None:
+            return f"{copies} are not committed, so no wait covers them"
+        if not (a.waited and b.waited):
+            return f"{copies} may be under way: no wait covers their group"
+        if not (a.visible and b.visible):
             return (
-                f"no barrier after the wait for tile {buffer.tile} in buffer {number}: "
+                f"no barrier after the wait for tile {a.tile} in buffer {number}: "
                 "each thread waits for its own copies only"
             )
         return ""
 
-    def buffer(self, number: Any, order: str) -> Buffer:
-        self.count()
-        if not 0 <= int(number) < self.stages:
-            raise Hazard(f"{order}: of {self.stages} buffers, 0 to {self.stages - 1} exist.")
-        return self.buffers[int(number)]
+    def why_twice(self, line: CallSite, block: int, held: Fetched) -> str:
+        says = f"{line}: multiply({block}): K block {block} of tile {held.tile} is multiplied twice. "
+        says += f"Its registers were filled last by {held.line}, from buffer {held.buffer}"
+        tiles = [buffer.tile for buffer in self.buffers[MATRICES[0]]]
+        if held.tile + 1 in tiles:
+            says += f"; tile {held.tile + 1} lies in buffer {tiles.index(held.tile + 1)}"
+        return f"{says}."
 
-    def count(self) -> None:
-        self.orders += 1
-        if self.orders > MOST_ORDERS:
-            raise Hazard("the loop does not end.")
+    def number(self, buffer: Any, order: str) -> int:
+        if not 0 <= int(buffer) < self.stages:
+            raise Hazard(f"{order}: of {self.stages} buffers, 0 to {self.stages - 1} exist.")
+        return int(buffer)
+
+    def unrolling(self, *args: Any) -> Iterator[int]:
+        tiles: set[int] = set()
+        self.open_loops.append(tiles)
+        yield from range(*map(int, args))
+        self.open_loops = [others for others in self.open_loops if others is not tiles]
 
     def finish(self) -> None:
         """Raises Hazard where a part of the product is missing."""
         wanted = {(tile, block) for tile in range(self.k_tiles) for block in range(self.k_blocks)}
         if missing := sorted(wanted - set(self.done)):
             tile, block = missing[0]
-            raise Hazard(f"K block {block} of tile {tile} is never multiplied; {self.k_tiles} tiles are to be summed.")
-
-
-@contextmanager
-def without_compiler(stage: Stage, main_loop: Any) -> Iterator[None]:
-    """cute.arch's asynchronous copies and barriers become the stage's, the DSL's loops plain ones."""
-    import cutlass
-    from cutlass import cute
-
-    arch: dict[str, Any] = {
-        "cp_async_commit_group": stage.commit,
-        "cp_async_wait_group": stage.wait,
-        "sync_threads": stage.barrier,
-        "barrier": stage.barrier,
-    }
-    with instead_of([(cute.arch, arch), (cutlass, plain_loops())], main_loop):
-        yield
+            raise Hazard(
+                f"K block {block} of tile {tile} is never multiplied; {count(self.k_tiles, 'K tile')} must be summed."
+            )
 
 
 def rehearse(main_loop: Callable[..., None], k_tiles: int, k_blocks: int, stages: int) -> Stage:
-    """Run a @cute.jit main loop on a Stage. Raises Hazard, and what the loop itself raises."""
-    stage = Stage(k_tiles, k_blocks, stages)
-    with without_compiler(stage, main_loop):
-        as_written(main_loop)(stage)
-    stage.finish()
-    return stage
+    """Run a @cute.jit main loop on a Stage, once for each kind of thread where it asks which thread it is.
+
+    Raises Hazard, DifferentThreads, and what the loop itself raises.
+    """
+
+    def play(thread: int) -> Stage:
+        stage = Stage(k_tiles, k_blocks, stages, thread)
+        with without_compiler(stage, main_loop):
+            as_written(main_loop)(stage)
+        stage.finish()
+        return stage
+
+    return compare_threads(main_loop, Orders(k_tiles, k_blocks, stages), play)

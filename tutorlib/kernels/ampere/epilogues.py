@@ -5,7 +5,8 @@ from cutlass import cute
 from cutlass.cute.nvgpu import CopyUniversalOp
 from cutlass.memory import SmemAllocator
 
-from tutorlib.kernels.ampere.layouts import VECTOR, permuted
+from tutorlib.kernels.ampere.config import VECTOR
+from tutorlib.kernels.ampere.layouts import permuted, with_rest
 from tutorlib.kernels.ampere.thread_share import Sums
 
 
@@ -47,7 +48,7 @@ def store_through_smem(sums: Sums) -> None:
     atom = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, rows_of_128_bytes)
     tile = cute.tile_to_shape(atom, (rows, columns), (0, 1))
     sC = SmemAllocator().allocate_tensor(sums.gC.element_type, tile, byte_alignment=128)
-    cute.autovec_copy(sums.rounded(), sums.math.partition_C(permuted(sC, 1, sums.config)))
+    cute.autovec_copy(sums.rounded(), with_rest(sums.math.partition_C(permuted(sC, 1, sums.config))))
     cute.arch.sync_threads()
     atom = cute.make_copy_atom(CopyUniversalOp(), sums.gC.element_type, num_bits_per_copy=128)
     lanes = columns // VECTOR

@@ -4,8 +4,6 @@ from cutlass import cute
 
 from tutorlib.kernels.ampere.config import GemmConfig
 
-VECTOR = 8  # bf16 elements in 128 bits
-
 
 def smem_layout(rows: int, k: int, stages: int) -> cute.ComposedLayout:
     """(rows, k, stages): K-contiguous rows, swizzled so that eight rows' vectors of 16 bytes lie in all 32 banks.
@@ -33,3 +31,13 @@ def permuted(tensor: cute.Tensor, mode: int, config: GemmConfig) -> cute.Tensor:
     by_mode: list[cute.Layout | None] = [None] * cute.rank(tensor)
     by_mode[mode] = n_order(config)
     return cute.composition(tensor, tuple(by_mode))
+
+
+def with_rest(share: cute.Tensor) -> cute.Tensor:
+    """A thread's share of C as ((2 columns, 2 rows), M atoms, (4 N atoms, the rest)), also where the rest is 1.
+
+    CuTe merges a mode of 1 into its neighbour, and what is written for the general shape would not fit.
+    """
+    if cute.rank(share, mode=[2]) > 1:
+        return share
+    return cute.group_modes(cute.append_ones(share, up_to_rank=4), 2, 4)

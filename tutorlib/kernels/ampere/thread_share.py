@@ -7,14 +7,16 @@ import cutlass
 from cutlass import cute
 from cutlass.cute.nvgpu import CopyUniversalOp, cpasync, warp
 
-from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.kernels.ampere.layouts import VECTOR
+from tutorlib.kernels.ampere.config import LINE, VECTOR, GemmConfig
+from tutorlib.kernels.ampere.operands import Operand
 
 
-def make_copy_g2s(config: GemmConfig, dtype: type[cutlass.Numeric]) -> cute.TiledCopy:
-    """cp.async of 128 bits past the L1 cache; threads lie along the rows of a K tile, then down."""
-    lanes = min(config.tile[2], 64) // VECTOR
-    atom = cute.make_copy_atom(cpasync.CopyG2SOp(cache_mode=cpasync.LoadCacheMode.GLOBAL), dtype, num_bits_per_copy=128)
+def make_copy_g2s(
+    config: GemmConfig, dtype: type[cutlass.Numeric], cache: cpasync.LoadCacheMode = cpasync.LoadCacheMode.GLOBAL
+) -> cute.TiledCopy:
+    """cp.async of 128 bits, as a rule past the L1 cache; threads lie along the rows of a K tile, then down."""
+    lanes = min(config.tile[2], LINE) // VECTOR
+    atom = cute.make_copy_atom(cpasync.CopyG2SOp(cache_mode=cache), dtype, num_bits_per_copy=128)
     threads = cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1))
     return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, VECTOR)))
 
@@ -47,7 +49,7 @@ class GlobalToShared:
         if self.places is None:
             cute.copy(self.tiled_copy, source, target)
             return
-        _, rows, vectors = target.shape
+        rows, vectors = cute.size(target, mode=[1]), cute.size(target, mode=[2])
         inside, outside = (cute.make_rmem_tensor((1, rows, vectors), cutlass.Boolean) for _ in range(2))
         for m in range(rows):
             for k in range(vectors):
@@ -64,25 +66,27 @@ class GlobalToShared:
 class Steps:
     """What a main loop is made of, for one thread: load → (commit, wait, barrier) → fetch → multiply.
 
-    k_tiles: how many steps of tile K cover the matrices' K. k_blocks: MMA steps of 16 in one of them.
-    stages: buffers in shared memory.
+    k_tiles: how many steps of tile K cover the matrices' K.
+    a, b: the operands' ways into shared memory. rA, rB: from there into registers.
     """
 
     k_tiles: int
-    k_blocks: int
-    stages: int
     a: GlobalToShared
     b: GlobalToShared
-    s2r_a: cute.TiledCopy
-    s2r_b: cute.TiledCopy
-    tXsA: cute.Tensor
-    tXrA: cute.Tensor
-    tXsB: cute.Tensor
-    tXrB: cute.Tensor
+    rA: Operand
+    rB: Operand
     tiled_mma: cute.TiledMma
-    tCrA: cute.Tensor
-    tCrB: cute.Tensor
     tCrC: cute.Tensor
+
+    @property
+    def k_blocks(self) -> int:
+        """MMA steps of 16 in a tile."""
+        return cute.size(self.rA.tCrX, mode=[2])
+
+    @property
+    def stages(self) -> int:
+        """Buffers in shared memory."""
+        return cute.size(self.rA.tXsX, mode=[3])
 
     def load(self, k_tile: Any, buffer: Any) -> None:
         """Issue the copies of a K tile of A and of B, global → shared memory, and go on."""
@@ -91,12 +95,13 @@ class Steps:
 
     def fetch(self, k_block: int, buffer: Any) -> None:
         """ldmatrix: one K block of a buffer, shared memory → this K block's own registers."""
-        cute.copy(self.s2r_a, self.tXsA[None, None, k_block, buffer], self.tXrA[None, None, k_block])
-        cute.copy(self.s2r_b, self.tXsB[None, None, k_block, buffer], self.tXrB[None, None, k_block])
+        for r in (self.rA, self.rB):
+            cute.copy(r.s2r, r.tXsX[None, None, k_block, buffer], r.tXrX[None, None, k_block])
 
     def multiply(self, k_block: int) -> None:
         """mma.sync: add the product of the fetched K block to the sums."""
-        cute.gemm(self.tiled_mma, self.tCrC, self.tCrA[None, None, k_block], self.tCrB[None, None, k_block], self.tCrC)
+        a, b = self.rA.tCrX[None, None, k_block], self.rB.tCrX[None, None, k_block]
+        cute.gemm(self.tiled_mma, self.tCrC, a, b, self.tCrC)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from tutorlib.simulate.cutile.dtypes import CARRIER, Number, fit
-from tutorlib.simulate.cutile.findings import Stored
 from tutorlib.simulate.cutile.memory import Memory
 
 
@@ -71,8 +70,6 @@ class Box:
         memory.notice_overlap(self.inside, new, self)
         memory.data[self.inside] = new
         memory.writer[self.inside] = memory.launch.number
-        start = tuple(start + o for start, o in zip(self.start, memory.origin, strict=True))
-        memory.launch.stored.append(Stored(memory.launch.number, memory.name, start))
 
     def __str__(self) -> str:
         starts = [start + o for start, o in zip(self.start, self.memory.origin, strict=True)]

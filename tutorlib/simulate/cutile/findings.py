@@ -11,7 +11,7 @@ import cuda.tile as ct
 
 from tutorlib.simulate.cutile.dtypes import Number, poison
 
-Kind = Literal["outside", "overlap", "race", "unwritten"]
+Kind = Literal["outside", "overlap", "race", "unwritten", "repeat"]
 Block = tuple[int, ...]
 
 PACKAGES = (str(Path(__file__).parent), "/torch/")
@@ -24,7 +24,8 @@ class Finding:
     kind: "outside": a tile or an index lies outside the array, which leaves the result undefined;
         "overlap": a block stores another value where a block has stored one, and either may win;
         "race": a block loads what another block stores in the same launch, before or after;
-        "unwritten": a part of an array that the kernel stores to is never stored.
+        "unwritten": a part of an array that the kernel stores to is never stored;
+        "repeat": an element is stored a second time, which is no fault (`Report.repeats`).
     array: the parameter's name.
     block: the first block in which it was seen, None for "unwritten".
     line: the reader's line, 0 where there is none.
@@ -38,15 +39,6 @@ class Finding:
     message: str
 
 
-@dataclass(frozen=True)
-class Stored:
-    """A tile that a block stored. block: by its number. array: the parameter's name. start: its first element."""
-
-    block: int
-    array: str
-    start: tuple[int, ...]
-
-
 @dataclass
 class Launch:
     """The state of one launch: which block runs now and what has been noticed so far.
@@ -55,7 +47,6 @@ class Launch:
     number: the running block's place in the order of execution.
     synchronised: whether the kernel used atomics or memory orders; what blocks may then do to each other's elements
         is up to the reader's own protocol, which is not modelled.
-    stored: what blocks stored, in their order.
     """
 
     grid: tuple[int, int, int]
@@ -64,7 +55,6 @@ class Launch:
     number: int = 0
     synchronised: bool = False
     seen: dict[tuple[Kind, str, int], Finding] = field(default_factory=dict)
-    stored: list[Stored] = field(default_factory=list)
 
     def blocks(self) -> Iterator[None]:
         """Runs through the grid, x fastest; block and number are those of the step."""
@@ -89,8 +79,11 @@ class Launch:
 
     def findings(self) -> tuple[Finding, ...]:
         """Without overlaps and races where the kernel synchronises its blocks itself."""
-        kept = (f for f in self.seen.values() if not (self.synchronised and f.kind in ("overlap", "race")))
-        return tuple(kept)
+        ignored = ("overlap", "race", "repeat") if self.synchronised else ("repeat",)
+        return tuple(finding for finding in self.seen.values() if finding.kind not in ignored)
+
+    def repeats(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.seen.values() if finding.kind == "repeat")
 
 
 def readers_line() -> int:

@@ -1,7 +1,8 @@
-"""cp.async.bulk: TMA, told by a thread to copy a box of a tensor (PTX ISA, 9.7.9.25.4 and 9.7.9.27)."""
+"""cp.async.bulk: TMA, told by a thread to copy a box of a tensor, or bytes (PTX ISA, 9.7.9.25.4 and 9.7.9.27)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -209,6 +210,93 @@ def element_starts(state: State, described: TensorMap, whole: tuple[slice, ...])
     return at
 
 
+def plain_load(instruction: Instruction, site: int, state: State) -> Step:
+    """cp.async.bulk.shared.global.mbarrier [to], [from], bytes, [mbarrier]{, blocks}{, policy}"""
+    operands = instruction.operands
+    to, of, counted = (address(operands[n], instruction, state) for n in (0, 1, 3))
+    sizes, cluster = number(operands[2], "u32", instruction, state), state.geometry.cluster_size
+    multicast = any(part.startswith("multicast") for part in instruction.parts)
+    blocks = number(operands[4], "u16", instruction, state) if multicast else None
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        copies: list[BulkLoad] = []
+        starts, bars = (places_of(values(lanes), state.slot[lanes], cluster) for values in (to, counted))
+        masks = blocks(lanes).tolist() if blocks else [0] * len(lanes)
+        told = zip(lanes.tolist(), of(lanes).tolist(), sizes(lanes).tolist(), starts, bars, masks, strict=True)
+        for lane, source, size, (slot, start), (_, bar), mask in told:
+            if not run_fits(state, site, lane, start, source, size):
+                continue
+            first, units = slot - slot % cluster, np.arange(start, start + size, UNIT)
+            fetch = partial(run_of, state, source, size)
+            for rank in range(cluster):
+                if (mask or 1 << slot - first) >> rank & 1:
+                    mbarrier = state.units.mbarriers.at(site, lane, (first + rank, bar), "has TMA count on")
+                    copies.append(BulkLoad(site, lane, first + rank, units, fetch, mbarrier))
+        state.units.bulk.load(copies)
+
+    return step
+
+
+def run_of(state: State, source: int, size: int) -> np.ndarray:
+    """Bytes of global memory, as units."""
+    at = source - state.arena.address
+    return np.asarray(state.arena.bytes[at : at + size].reshape(-1, UNIT))
+
+
+def plain_store(instruction: Instruction, site: int, state: State) -> Step:
+    """cp.async.bulk.global.shared.bulk_group [to], [from], bytes{, policy}"""
+    operands = instruction.operands
+    to, of = (address(operands[n], instruction, state) for n in (0, 1))
+    sizes = number(operands[2], "u32", instruction, state)
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        copies: list[tuple[int, np.ndarray, Keep]] = []
+        starts = places_of(of(lanes), state.slot[lanes], state.geometry.cluster_size)
+        told = zip(lanes.tolist(), to(lanes).tolist(), sizes(lanes).tolist(), starts, strict=True)
+        for lane, target, size, (_, start) in told:
+            if run_fits(state, site, lane, start, target, size):
+                copies.append((lane, np.arange(start, start + size, UNIT), run_keeper(state, site, lane, target)))
+        state.units.bulk.store(site, copies)
+
+    return step
+
+
+def run_keeper(state: State, site: int, lane: int, target: int) -> Keep:
+    block, at = state.first + int(state.slot[lane]), target - state.arena.address
+
+    def keep(units: np.ndarray) -> None:
+        there = state.arena.bytes[at : at + units.size].reshape(-1, UNIT)
+        overlaps = state.watch.overlaps
+        if overlaps is not None:
+            starts, different = np.arange(at, at + units.size, UNIT), (units != there).any(1)
+            overlaps.before_store(site, np.full(len(starts), block), starts, UNIT, lambda: different)
+        there[...] = units
+
+    return keep
+
+
+def run_fits(state: State, site: int, lane: int, start: int, place: int, size: int) -> bool:
+    """Whether so many bytes from these two places on are what TMA takes; a finding where they are not."""
+    notice, who, at = state.watch.findings.notice, show_thread(state, lane), place - state.arena.address
+    if start % UNIT or place % UNIT or size % UNIT:
+        what = f"copies {size:,} bytes between byte {start:,} of shared memory and an address in global memory"
+        notice("misaligned", site, lambda: f"TMA, for {who}, {what}: all three must be multiples of {UNIT}")
+        return False
+    if start + size > state.shared.size:
+        last, room = start + size - 1, state.shared.size
+        wrong = f"reaches byte {last:,} of shared memory, of which the block has {room:,}"
+        notice("outside", site, lambda: f"TMA, for {who}, {wrong}")
+        return False
+    if not state.arena.holds(at, at + size):
+        nearest = state.arena.nearest(at)
+        name = nearest.name if nearest else "every tensor"
+        notice("outside", site, lambda: f"TMA, for {who}, copies {size:,} bytes that reach beyond {name}")
+        return False
+    return True
+
+
 def copy(instruction: Instruction, site: int, state: State) -> Step:
     """One of the copies above, by its direction."""
     spaces = [part.split("::")[0] for part in instruction.parts if part.split("::")[0] in ("global", "shared")]
@@ -219,6 +307,10 @@ def copy(instruction: Instruction, site: int, state: State) -> Step:
             return tensor_load(instruction, site, state)
         case True, ["global", "shared"]:
             return tensor_store(instruction, site, state)
+        case False, ["shared", "global"]:
+            return plain_load(instruction, site, state)
+        case False, ["global", "shared"]:
+            return plain_store(instruction, site, state)
     raise NotSimulated(str(instruction), instruction.line)
 
 

@@ -1,0 +1,107 @@
+"""A configuration that is accepted works: it compiles and is right; all others are refused in words."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+
+from tutorlib.checking.simulating import find_simulated_fault
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.gemm import make_gemm
+from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
+from tutorlib.kernels.rules import ConfigError
+from tutorlib.problems.catalogue import gemm
+from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+
+BROKEN = [
+    (((128, 128, 48), (2, 2), 4), "tile K = 48: 32 or a multiple of 64"),
+    (((128, 128, 16), (2, 2), 2), "tile K = 16: 32 or a multiple of 64"),
+    (((100, 128, 32), (2, 2), 2), "tile M = 100: 2 warps of 16 rows each cover multiples of 32"),
+    (((128, 96, 64), (2, 2), 2), "tile N = 96: 2 warps of 32 columns each cover multiples of 64"),
+    (((96, 96, 64), (1, 3), 2), "warps 1×3: powers of two"),
+    (((16, 256, 64), (1, 8), 2), "256 threads fetch 32 rows of K = 64 at a time, so M and N are multiples of 32"),
+    (((256, 256, 32), (8, 8), 2), "are 2,048 threads; a block has at most 1,024"),
+    (((256, 128, 32), (2, 2), 3), "each thread would keep 256 sums, and it has 255 registers. More warps"),
+    (((128, 128, 64), (2, 2), 9), "9 × 32,768 bytes of shared memory are 294,912; a block has at most 232,448"),
+    (((128, 128), (2, 2), 2), r"tile = \(128, 128\): \(M, N, K\) are positive whole numbers"),
+    ((128, (2, 2), 2), "tile = 128:"),
+    (((128, 128, 64), (2, 0), 2), r"warps = \(2, 0\): \(M, N\) are positive whole numbers"),
+    (((128, 128, 64), 4, 2), "warps = 4:"),
+    (((128, 128, 64), (2, 2), 0), "stages = "),
+    (((128, 128.0, 64), (2, 2), 2), "tile = "),
+    (((128, "128", 64), (2, 2), 2), "tile = "),
+]
+SIMULATED = [  # N = 32 × warps; one warp; an M, an N that is no power of two; rows of a copy fewer than a swizzle's
+    GemmConfig((128, 64, 64), (2, 2), 3),
+    GemmConfig((64, 96, 32), (2, 1), 2),
+    GemmConfig((48, 64, 64), (1, 2), 2),
+    GemmConfig((16, 64, 128), (1, 1), 1),
+    GemmConfig((192, 96, 32), (4, 1), 4),
+]
+
+
+def space() -> Iterator[GemmConfig]:
+    """Every accepted configuration of a few sizes of each kind, with as many stages as fit but five at most."""
+    tiles = product((16, 48, 64, 128, 192, 256), (32, 64, 96, 128, 256), (32, 64, 128, 192))
+    for tile, warps in product(tiles, product((1, 2, 4, 8), repeat=2)):
+        for stages in (5, 3, 2, 1):
+            try:
+                yield GemmConfig(tile, warps, stages)
+            except ConfigError:
+                continue
+            break
+
+
+ACCEPTED = list(space())
+
+
+def host(config: GemmConfig):
+    return make_gemm(config, single_buffer if config.stages == 1 else multistage)
+
+
+def compile_at_its_edges(config: GemmConfig):
+    m, n, k = (size + 8 for size in config.tile)
+    return compile_cute(host(config), [TensorSpec(shape, "bf16") for shape in ((m, k), (n, k), (m, n))], "sm_90a")
+
+
+@pytest.mark.parametrize(("arguments", "says"), BROKEN)
+def test_what_cannot_work_is_refused_in_a_sentence(arguments, says):
+    with pytest.raises(ConfigError, match=says) as refused:
+        GemmConfig(*arguments)
+    assert "\n" not in str(refused.value)
+
+
+def test_numbers_of_numpy_and_lists_are_numbers():
+    assert GemmConfig([np.int64(128), 256, 32], list((2, 4)), np.int32(4)) == GemmConfig((128, 256, 32), (2, 4), 4)
+    assert {type(size) for size in GemmConfig(np.array([128, 256, 32]), (2, 4)).tile} == {int}
+
+
+def test_the_space_is_large():
+    assert len(ACCEPTED) > 300
+
+
+@pytest.mark.parametrize("config", ACCEPTED[7::61], ids=str)
+def test_a_sample_of_what_is_accepted_compiles(config):
+    assert compile_at_its_edges(config).threads == config.threads
+
+
+@pytest.mark.long
+def test_all_that_is_accepted_compiles():
+    refused = {}
+    for config in ACCEPTED:
+        try:
+            compile_at_its_edges(config)
+        except CompileFailed as error:
+            refused[config] = str(error)
+    assert not refused
+
+
+@pytest.mark.parametrize("config", SIMULATED, ids=str)
+def test_a_sample_of_what_is_accepted_is_right_where_nothing_divides(config):
+    m, n, k = config.tile
+    simulated = SimulatedCute(host(config), gemm("bf16"))
+    assert find_simulated_fault(gemm("bf16"), simulated, (m + 1, n - 8, 2 * k + 8)) is None

@@ -1,0 +1,36 @@
+"""What was tried to make the main loop faster is right, and spills nothing."""
+
+import pytest
+
+from tutorlib.checking.simulating import find_simulated_fault
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.gemm import make_gemm
+from tutorlib.kernels.ampere.main_loops import multistage
+from tutorlib.kernels.ampere.schedules import TRIES, Schedule, make_loop
+from tutorlib.problems.catalogue import gemm
+from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+
+SMALL = GemmConfig((64, 64, 32), (2, 2), 3)
+SCHEDULES = sorted({each.schedule for each in TRIES}, key=str)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
+def test_a_schedule_is_right_where_nothing_divides(schedule):
+    for shape in ((65, 56, 200), (64, 64, 32)):  # several K tiles, and fewer than stages
+        simulated = SimulatedCute(make_gemm(SMALL, make_loop(schedule)), gemm("bf16"))
+        assert find_simulated_fault(gemm("bf16"), simulated, shape) is None
+
+
+@pytest.mark.parametrize("each", TRIES, ids=lambda each: each.name)
+def test_a_try_spills_nothing(each):
+    specs = [TensorSpec((1024, 1024), "bf16")] * 3
+    assert compile_cute(make_gemm(each.config, make_loop(each.schedule)), specs, "sm_90a").spill_bytes == 0
+
+
+def test_the_schedule_as_it_comes_is_the_ladders_loop():
+    def registers(loop):
+        return compile_cute(make_gemm(TRIES[0].config, loop), [TensorSpec((1024, 1024), "bf16")] * 3).registers
+
+    assert registers(make_loop(Schedule())) == registers(multistage)

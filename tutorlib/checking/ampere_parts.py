@@ -1,0 +1,299 @@
+"""Exercises whose answer makes a TiledCopy, a TiledMma or operands for the GEMM of notebook 09: looked at as CuTe
+makes them, then used in the kernel."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.part import Part, PartExercise
+from tutorlib.checking.traced import in_cute
+from tutorlib.checking.values import shorten
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.measuring.launchers import CuteLauncher
+from tutorlib.models import banks
+from tutorlib.problems.wrong import count
+
+VECTOR = 8  # bf16 elements in 16 bytes
+WARP, SECTOR = 32, 16  # threads; bf16 elements in 32 bytes
+CONFIGS = (GemmConfig(), GemmConfig((128, 128, 32)), GemmConfig((128, 256, 32), (2, 4)))
+
+Place = tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeExercise(PartExercise):
+    """An exercise whose answer makes a part for a configuration. It must be right for several."""
+
+    def examine_alone(self, answer: Answer) -> Verdict | None:
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        for config in CONFIGS:
+            try:
+                flaw = in_cute(lambda config=config: self.find_flaw(answer, config))  # type: ignore[misc]
+            except CompileFailed as error:
+                return wrong(f"CuTe refuses it for {described(config)}.", str(error))
+            if flaw:
+                return wrong(f"for {described(config)}: {flaw}")
+        return None
+
+    @abstractmethod
+    def find_flaw(self, answer: Answer, config: GemmConfig) -> str:
+        """What is wrong with what the answer makes, or "". Called where CuTe's objects can be made."""
+
+
+def described(config: GemmConfig) -> str:
+    return f"GemmConfig({config.tile}, {config.warps})"
+
+
+def places(tv_layout: Any, tile: Place) -> list[list[Place]]:
+    """The (row, column) in the tile of each value of each thread, by a layout (thread, value) → column-major index."""
+    from cutlass import cute
+
+    threads, values = (cute.size(tv_layout, mode=[mode]) for mode in range(2))
+    found = [[int(tv_layout((thread, value))) for value in range(values)] for thread in range(threads)]
+    return [[(index % tile[0], index // tile[0]) for index in mine] for mine in found]
+
+
+# 09.4 -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class GlobalCopyExercise(MadeExercise):
+    """A TiledCopy of cp.async: 16 bytes a thread, neighbours along K."""
+
+    part: Part = "g2s"
+
+    def find_flaw(self, answer: Answer, config: GemmConfig) -> str:
+        from cutlass import BFloat16, cute
+        from cutlass.cute.nvgpu import cpasync
+
+        copy = answer(config, BFloat16)
+        if not isinstance(copy, cute.TiledCopy):
+            return f"it returns {shorten(copy)}, and no TiledCopy: cute.make_tiled_copy_tv makes one."
+        if not isinstance(copy.op, cpasync.CopyG2SOp):
+            return "its atom is no cp.async: cpasync.CopyG2SOp is."
+        if (elements := cute.size(copy.layout_dst_tv, mode=[1])) != VECTOR:
+            return f"one of its copies moves {16 * elements} bits; cp.async past L1 moves 128: num_bits_per_copy=128."
+        tile = tuple(map(cute.size, copy.tiler_mn))  # type: ignore[arg-type]
+        held = places(copy.layout_dst_tv_tiled, tile)
+        return self.find_bad_tile(tile, held, config) or self.find_bad_access(tile, held, config.tile[2])
+
+    def find_bad_tile(self, tile: tuple[int, ...], held: list[list[Place]], config: GemmConfig) -> str:
+        rows, k = min(config.tile[:2]), config.tile[2]
+        if len(held) != config.threads:
+            return f"it is for {count(len(held), 'thread')}; the block has {config.threads}."
+        if tile[1] > k or k % tile[1]:
+            return f"side by side the threads reach over {tile[1]} elements along K; a row of the tile has {k}."
+        if tile[0] > rows or rows % tile[0]:
+            return f"the threads reach over {tile[0]} rows, which do not fit into {rows} a whole number of times."
+        if len({place for mine in held for place in mine}) < tile[0] * tile[1]:
+            return f"of a piece of {tile[0]}×{tile[1]} some elements are copied twice and some never."
+        return ""
+
+    def find_bad_access(self, tile: tuple[int, ...], held: list[list[Place]], k: int) -> str:
+        for thread, mine in enumerate(held):
+            for first, *others in (mine[n : n + VECTOR] for n in range(0, len(mine), VECTOR)):
+                if others != [(first[0], first[1] + n) for n in range(1, VECTOR)] or first[1] % VECTOR:
+                    return (
+                        f"the 8 values of thread {thread} should be 8 neighbours along K; they are {[first, *others]}."
+                    )
+        for start, value in product(range(0, len(held), WARP), range(0, len(held[0]), VECTOR)):
+            access = [mine[value] for mine in held[start : start + WARP]]
+            if (sectors := len({(row, column // SECTOR) for row, column in access})) > WARP // 2:
+                return (
+                    f"a warp's copy touches {sectors} sectors of 32 bytes where {WARP // 2} would do: thread "
+                    f"{start + 1} is at {access[1]}, not beside thread {start} at {access[0]} along K."
+                )
+            for eight in range(0, WARP, 8):
+                offsets = [swizzled(row, column, k) for row, column in access[eight : eight + 8]]
+                if (ways := banks.ways(offsets, 2, VECTOR)) > 1:
+                    return (
+                        f"threads {start + eight} to {start + eight + 7} write to shared memory in {ways} wavefronts: "
+                        "threads that follow each other should fill a row of the tile, then the next."
+                    )
+        return ""
+
+
+def swizzled(row: int, column: int, k: int) -> int:
+    """The offset in shared memory as notebook 09 lays it out: the 16-byte vectors of 128 bytes are exchanged by row."""
+    offset = row * k + column
+    return offset ^ (offset // 64 % (k // VECTOR)) * VECTOR
+
+
+# 09.5 -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class TiledMmaExercise(MadeExercise):
+    """A TiledMma of m16n8k16 on all warps, two atoms of 8 columns each."""
+
+    part: Part = "mma"
+
+    def find_flaw(self, answer: Answer, config: GemmConfig) -> str:
+        from cutlass import BFloat16, Float32, cute
+        from cutlass.cute.nvgpu import warp
+
+        mma = answer(config, BFloat16)
+        if not isinstance(mma, cute.TiledMma):
+            return f"it returns {shorten(mma)}, and no TiledMma: cute.make_tiled_mma makes one."
+        if not isinstance(mma.op, warp.MmaF16BF16Op) or mma.shape_mnk != (16, 8, 16):
+            return f"its instruction is {mma.shape_mnk}: warp.MmaF16BF16Op(dtype, Float32, (16, 8, 16)) is meant."
+        if mma.op.ab_dtype is not BFloat16:
+            return f"its operands are {mma.op.ab_dtype}; they have the dtype that it is given."
+        if mma.op.acc_dtype is not Float32:
+            return f"it adds up in {mma.op.acc_dtype}; sums are kept in Float32."
+        if mma.size != config.threads:
+            return f"it is for {count(mma.size, 'thread')}; the block has {config.threads}."
+        m, n = config.warps
+        tile = tuple(cute.size(mma.get_tile_size(mode)) for mode in range(3))
+        if tile != (16 * m, 16 * n, 16):
+            wanted = 16 * m, 16 * n, 16
+            return f"once over it covers {tile}; {m}×{n} warps of 16 rows and twice 8 columns cover {wanted}."
+        held = places(mma.tv_layout_C_tiled, (tile[0], tile[1]))
+        warps = [shape_of(held[first : first + WARP]) for first in range(0, len(held), WARP)]
+        parts = [shape_of(share(down, across, n)) for down in range(m) for across in range(n)]
+        for number, mine in enumerate(warps):
+            if mine not in parts:
+                return (
+                    f"warp {number} has {extent(mine)}; its two atoms should be 16 rows, and 8 columns that begin at a "
+                    f"multiple of 8 below {8 * n}, and the 8 that lie {8 * n} further."
+                )
+        if len(set(warps)) < len(warps):
+            return "two warps have the same part of the tile."
+        return ""
+
+
+def share(down: int, across: int, warps: int) -> list[list[Place]]:
+    """What a warp's lanes hold of C: PTX ISA, fragments of mma.m16n8k16, twice, with all warps' 8 columns between."""
+    return [
+        [
+            (16 * down + lane // 4 + 8 * half, 8 * across + 8 * warps * atom + lane % 4 * 2 + value)
+            for atom, half, value in product(range(2), repeat=3)
+        ]
+        for lane in range(WARP)
+    ]
+
+
+def shape_of(held: list[list[Place]]) -> tuple[frozenset[Place], ...]:
+    return tuple(map(frozenset, held))
+
+
+def extent(held: tuple[frozenset[Place], ...]) -> str:
+    rows, columns = (sorted({place[mode] for mine in held for place in mine}) for mode in range(2))
+    return f"rows {', '.join(runs(rows))} and columns {', '.join(runs(columns))}"
+
+
+def runs(numbers: list[int]) -> Iterator[str]:
+    """Neighbours together: [0, 1, 2, 8, 9] → "0 to 2", "8 to 9"."""
+    start = numbers[0]
+    for number, after in zip(numbers, [*numbers[1:], None], strict=True):
+        if after != number + 1:
+            yield f"{start} to {number}" if number > start else str(start)
+            start = after or 0
+
+
+# 09.6 -----------------------------------------------------------------------------------------------------------
+
+BUFFERS, THREAD = 2, 37
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperandsExercise(MadeExercise):
+    """Registers for one buffer's operands, ldmatrix copies for them, and both cut for one another."""
+
+    part: Part = "operands"
+
+    def find_flaw(self, answer: Answer, config: GemmConfig) -> str:
+        from cutlass import BFloat16, cute
+
+        from tutorlib.kernels.ampere.layouts import smem_layout
+        from tutorlib.kernels.ampere.operands import Operand
+        from tutorlib.kernels.ampere.thread_share import make_mma
+
+        mma = make_mma(config, BFloat16)
+        bM, bN, bK = config.tile
+        sA, sB = (
+            cute.make_tensor(
+                cute.make_ptr(BFloat16, 0, cute.AddressSpace.smem, assumed_align=128), smem_layout(rows, bK, BUFFERS)
+            )
+            for rows in (bM, bN)
+        )
+        m, n = bM // (16 * config.warps[0]), bN // (8 * config.warps[1])
+        got = answer(mma, THREAD, sA, sB)
+        if not (isinstance(got, tuple | list) and len(got) == 2):
+            return f"it returns {shorten(got)}; two Operands are wanted, of A and of B."
+        shapes = (8, m, bK // 16), (4, n, bK // 16)
+        for name, operand, shape, s in zip("AB", got, shapes, (sA, sB), strict=True):
+            if not all(hasattr(operand, field) for field in Operand._fields):
+                return f"of {name} it returns {shorten(operand)}; it should be an Operand(tCrX, s2r, tXsX, tXrX)."
+            if flaw := self.find_bad_operand(name, operand, shape, s, mma):
+                return flaw
+        return ""
+
+    def find_bad_operand(self, name: str, operand: Any, shape: tuple[int, ...], s: Any, mma: Any) -> str:
+        from cutlass import BFloat16, cute
+        from cutlass.cute.nvgpu import warp
+
+        tCrX, s2r, tXsX, tXrX = operand.tCrX, operand.s2r, operand.tXsX, operand.tXrX
+        if not isinstance(s2r, cute.TiledCopy):
+            return f"s2r of {name} is {shorten(s2r)}: cute.make_tiled_copy_{name}(atom, tiled_mma) makes a TiledCopy."
+        for field, tensor, space in (("tCrX", tCrX, "rmem"), ("tXsX", tXsX, "smem"), ("tXrX", tXrX, "rmem")):
+            if not isinstance(tensor, cute.Tensor):
+                return f"{field} of {name} is {shorten(tensor)}, and no tensor."
+            if tensor.memspace != getattr(cute.AddressSpace, space):
+                where = {"rmem": "registers", "smem": "shared memory"}
+                return f"{field} of {name} should lie in {where[space]}, and lies in {tensor.memspace}."
+        if (got := sizes(tCrX)) != shape:
+            stages = f" Pick a buffer, [None, None, None, 0], before you make a fragment of a partition of s{name}."
+            return f"tCrX of {name} has the sizes {got}; {shape} is wanted." + (stages if len(got) > 3 else "")
+        if not isinstance(s2r.op, warp.LdMatrix8x8x16bOp):
+            return f"s2r of {name} is no ldmatrix: its atom's operation is warp.LdMatrix8x8x16bOp."
+        if s2r.op.transpose:
+            return f"s2r of {name} transposes; rows of {name} run along K already, as the mma wants them."
+        if s2r.op.num_matrices != 4:
+            return f"an ldmatrix of {name} brings {s2r.op.num_matrices} of 8×8 at once; it can bring 4: num_matrices=4."
+        ldmatrix = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4), BFloat16)
+        wanted = (cute.make_tiled_copy_A if name == "A" else cute.make_tiled_copy_B)(ldmatrix, mma)
+        if str(s2r.layout_dst_tv_tiled) != str(wanted.layout_dst_tv_tiled):
+            return f"s2r of {name} fills registers in another order than the mma reads {name}: make_tiled_copy_{name}."
+        mine = wanted.get_slice(THREAD)
+        if str(tXrX.layout) != str((retiled := mine.retile(tCrX)).layout):
+            return (
+                f"tXrX of {name} is {tXrX.layout}. As ldmatrix fills tCr{name} it is {retiled.layout}: the slice's "
+                f"retile(tCr{name})."
+            )
+        if str(tXsX.layout) != str((read := mine.partition_S(s)).layout):
+            return f"tXsX of {name} is {tXsX.layout}. What this thread reads is {read.layout}: partition_S(s{name})."
+        return ""
+
+
+def sizes(tensor: Any) -> tuple[int, ...]:
+    from cutlass import cute
+
+    return tuple(cute.size(mode) for mode in tensor.shape)
+
+
+# 09.9 -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeGemmExercise(CuteExercise):
+    """The reader's own host function gemm(a, b, c), with a kernel of mma.sync that keeps its sums in registers."""
+
+    archs: tuple[str, ...] = ("80", "90")
+    requires: tuple[str, ...] = ("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4")
+    lean: tuple[str, ...] = ("cp.async", "ldmatrix", "st.global")
+    once: bool = True
+
+    def examine(self, kernel: CuteLauncher) -> Verdict | None:
+        if found := super().examine(kernel):
+            return found
+        compiled = self.compile_for(kernel, self.inspected[0])
+        if compiled.spill_bytes:
+            return wrong(f"it spills {compiled.spill_bytes} bytes of registers in each thread.")
+        return None

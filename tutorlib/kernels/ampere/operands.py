@@ -1,0 +1,37 @@
+"""How the operands of the GEMM of notebooks 09 to 12 come from shared memory into the registers of mma.sync."""
+
+from typing import Any, NamedTuple
+
+from cutlass import cute
+from cutlass.cute.nvgpu import warp
+
+
+class Operand(NamedTuple):
+    """One operand's way into the MMA's registers, as one thread sees it.
+
+    tCrX: the registers as the MMA has them: (8 of A or 4 of B, M or N atoms, K blocks).
+    s2r: ldmatrix as this MMA needs it.
+    tXsX: what ldmatrix reads for them: (8, pairs of atoms, K blocks, buffers).
+    tXrX: the registers of tCrX once more, as ldmatrix fills them: (8, pairs of atoms, K blocks).
+    """
+
+    tCrX: cute.Tensor
+    s2r: cute.TiledCopy
+    tXsX: cute.Tensor
+    tXrX: cute.Tensor
+
+
+def make_operands(tiled_mma: cute.TiledMma, thread: Any, sA: cute.Tensor, sB: cute.Tensor) -> tuple[Operand, Operand]:
+    """A thread's share of sA (M, K, buffers) and of sB (N, K, buffers); registers hold one buffer's."""
+    math = tiled_mma.get_slice(thread)
+    tCrA = tiled_mma.make_fragment_A(math.partition_A(sA)[None, None, None, 0])
+    tCrB = tiled_mma.make_fragment_B(math.partition_B(sB)[None, None, None, 0])
+    ldmatrix = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4), sA.element_type)
+
+    def operand(s2r: cute.TiledCopy, s: cute.Tensor, r: cute.Tensor) -> Operand:
+        mine = s2r.get_slice(thread)
+        return Operand(r, s2r, mine.partition_S(s), mine.retile(r))
+
+    a = operand(cute.make_tiled_copy_A(ldmatrix, tiled_mma), sA, tCrA)
+    b = operand(cute.make_tiled_copy_B(ldmatrix, tiled_mma), sB, tCrB)
+    return a, b

@@ -1,0 +1,40 @@
+"""What a GEMM of notebooks 09 to 12 is put together from: each part may be the reader's."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import cutlass
+from cutlass import cute
+
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.epilogues import store
+from tutorlib.kernels.ampere.layouts import n_order, smem_layout
+from tutorlib.kernels.ampere.operands import Operand, make_operands
+from tutorlib.kernels.ampere.thread_share import Steps, Sums, make_copy_g2s, make_mma
+from tutorlib.models.l2 import raster
+
+MainLoop = Callable[[Steps], None]
+Order = Callable[[Any, int, int], tuple[Any, Any]]
+Epilogue = Callable[[Sums], None]
+SmemLayout = Callable[[int, int, int], cute.ComposedLayout]
+Dtype = type[cutlass.Numeric]
+
+
+@dataclass(frozen=True)
+class GemmParts:
+    """The functions that the kernel calls.
+
+    smem: rows, K, stages → the layout of a tile's buffers. g2s, mma: who copies and who multiplies.
+    operands: how registers are filled. columns: the order in which the MMA takes the columns of C.
+    order: a block's number, rows and columns of tiles → its tile.
+    """
+
+    main_loop: MainLoop
+    order: Order = raster
+    epilogue: Epilogue = store
+    smem: SmemLayout = smem_layout
+    g2s: Callable[[GemmConfig, Dtype], cute.TiledCopy] = make_copy_g2s
+    mma: Callable[[GemmConfig, Dtype], cute.TiledMma] = make_mma
+    operands: Callable[..., tuple[Operand, Operand]] = make_operands
+    columns: Callable[[GemmConfig], cute.Layout] = n_order

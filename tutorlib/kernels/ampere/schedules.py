@@ -1,0 +1,132 @@
+"""Notebook 12's main loop with its orders in other places: what was tried to make it faster."""
+
+from dataclasses import dataclass, replace
+
+import cutlass
+from cutlass import cute
+
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.parts import MainLoop
+from tutorlib.kernels.ampere.thread_share import Steps
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Where the orders of `multistage` stand.
+
+    registers_ahead: a K block is fetched while the one before is multiplied; else just before its own multiplication,
+        which takes fewer registers.
+    spread: A is sent for after the first K block's multiplication, B after that of a later one; else both before.
+    branch: nothing is sent for where no tile is left; else the last one is, once more, and the loop has no branch in
+        which the compiler could not move instructions.
+    unroll: K tiles in the compiled loop's body.
+    """
+
+    registers_ahead: bool = True
+    spread: bool = False
+    branch: bool = True
+    unroll: int = 1
+
+
+SPREAD = Schedule(spread=True, branch=False)  # the fastest of those that were tried
+
+
+def make_loop(schedule: Schedule) -> MainLoop:
+    """The main loop of this schedule, for two stages or more."""
+
+    @cute.jit
+    def loop(steps: Steps) -> None:
+        for k_tile in cutlass.range_constexpr(steps.stages - 1):
+            if cutlass.const_expr(k_tile < steps.k_tiles):
+                steps.load(k_tile, k_tile)
+            cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(steps.stages - 2)
+        cute.arch.sync_threads()
+        if cutlass.const_expr(schedule.registers_ahead):
+            steps.fetch(0, 0)
+        read, write = 0, steps.stages - 1
+        last = steps.k_blocks - 1
+        for k_tile in cutlass.range(steps.k_tiles, unroll=schedule.unroll):
+            ahead = k_tile + steps.stages - 1
+            if cutlass.const_expr(not schedule.spread):
+                send(steps, schedule, ahead, write, a=True, b=True)
+            for k_block in cutlass.range_constexpr(steps.k_blocks):
+                if cutlass.const_expr(not schedule.registers_ahead):
+                    steps.fetch(k_block, read)
+                    steps.multiply(k_block)
+                elif cutlass.const_expr(k_block < last):
+                    steps.fetch(k_block + 1, read)
+                    steps.multiply(k_block)
+                if cutlass.const_expr(schedule.spread and k_block < last):
+                    send(steps, schedule, ahead, write, a=k_block == 0, b=k_block == (last - 1) // 2)
+            cute.arch.cp_async_commit_group()
+            write = read
+            read = (read + 1) % steps.stages
+            cute.arch.cp_async_wait_group(steps.stages - 2)
+            cute.arch.sync_threads()
+            if cutlass.const_expr(schedule.registers_ahead):
+                steps.fetch(0, read)
+                steps.multiply(last)
+        cute.arch.cp_async_wait_group(0)
+
+    return loop
+
+
+@cute.jit
+def send(
+    steps: Steps,
+    schedule: cutlass.Constexpr,
+    tile: cutlass.Int32,
+    buffer: cutlass.Int32,
+    a: cutlass.Constexpr,
+    b: cutlass.Constexpr,
+) -> None:
+    """cp.async for a tile of A, of B or of both."""
+    if cutlass.const_expr(schedule.branch):
+        if tile < steps.k_tiles:
+            send_some(steps, tile, buffer, a, b)
+    else:
+        send_some(steps, cutlass.min(tile, steps.k_tiles - 1), buffer, a, b)
+
+
+@cute.jit
+def send_some(
+    steps: Steps, tile: cutlass.Int32, buffer: cutlass.Int32, a: cutlass.Constexpr, b: cutlass.Constexpr
+) -> None:
+    if cutlass.const_expr(a):
+        steps.a.load(tile, buffer)
+    if cutlass.const_expr(b):
+        steps.b.load(tile, buffer)
+
+
+@dataclass(frozen=True)
+class Try:
+    """A configuration and a schedule that might be faster; name: what is different about it."""
+
+    name: str
+    config: GemmConfig
+    schedule: Schedule = Schedule()
+
+
+TUNED = GemmConfig((128, 256, 32), (2, 4), 4)
+TALL = GemmConfig((256, 128, 32), (4, 2), 4)
+SMALL = GemmConfig((128, 128, 32), (2, 2), 4)
+LONG = GemmConfig((128, 256, 64), (2, 4), 3)
+DEEP = GemmConfig((128, 128, 64), (2, 2), 3)
+TRIES = (
+    Try("tuned", TUNED),
+    Try("tuned, no branch", TUNED, Schedule(branch=False)),
+    Try("tuned, loads spread", TUNED, Schedule(spread=True)),
+    Try("tuned, loads spread, no branch", TUNED, SPREAD),
+    Try("tuned, loads spread, no branch, 5 stages", replace(TUNED, stages=5), SPREAD),
+    Try("128×256×64, loads spread, no branch", LONG, SPREAD),
+    Try("128×128×32, loads spread, no branch", SMALL, SPREAD),
+    Try("tuned, no branch, unrolled", TUNED, Schedule(branch=False, unroll=4)),
+    Try("tuned, registers not ahead", TUNED, Schedule(registers_ahead=False)),
+    Try("tuned, other warps: 4×2 on 256×128", TALL, Schedule(branch=False)),
+    Try("128×192, registers not ahead", GemmConfig((128, 192, 32), (2, 2), 4), Schedule(registers_ahead=False)),
+    Try("192×128, registers not ahead", GemmConfig((192, 128, 32), (2, 2), 4), Schedule(registers_ahead=False)),
+    Try("256×192, registers not ahead", GemmConfig((256, 192, 32), (4, 2), 4), Schedule(registers_ahead=False)),
+    Try("128×128, two blocks", SMALL, Schedule(branch=False)),
+    Try("128×128×64, loads spread, no branch", DEEP, SPREAD),
+)
