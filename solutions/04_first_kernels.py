@@ -765,12 +765,12 @@ check("04.8", row_max)
 # %% [markdown]
 # Where did you put the barrier of the loop? Inside the `if`, a part of the threads would wait for the others forever.
 #
-# `explain` simulates a kernel on any machine, with the accesses of each line and what the warps of the first block did.
-# Look for the steps: each has fewer writers, and all warps at every barrier. After the sixth line only warp 0 has
-# work, and three of four wait.
+# `explain` simulates a kernel on any machine: what each line's accesses cost, and what the warps of the first block
+# did, step by step. In the first step of the tree two warps read and write, after that warp 0 alone. All warps come to
+# every barrier.
 
 # %%
-explain("04.8", row_max, shape=(2, 300))
+explain("04.8", row_max, shape=(2, 320))
 
 # %% [markdown]
 # The last five steps happen within one warp, which can pass numbers from register to register:

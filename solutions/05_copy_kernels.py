@@ -612,7 +612,7 @@ check("05.6", transpose)
 
 # %% [markdown]
 # It is right, and it is slow. Where? Let the simulator say it: one line of the report has a mark, and the picture has
-# what a warp's access wants from each bank.
+# the 32 threads of one such access, each in the column of the bank that it wants.
 
 # %%
 explain("05.6", transpose, shape=(TURN, TURN))
@@ -805,10 +805,11 @@ show_figure("copy_ladder")
 show_sweep("copy_best")
 
 # %% [markdown]
-# The best one asks for the least: a single access of each thread, 512 threads along one row. New blocks begin all the
-# time, and what one block waits for another has long asked for. The hints cost a few percent here; what they save
-# (room in the caches) a copy has no use for. And a ring in shared memory, which is what a GEMM will need, is no help to
-# a kernel that only passes data on.
+# The best ask for the least: a single access of each thread, small blocks, each a piece of one row. New blocks begin
+# all the time, and what one waits for, another has long asked for. They are level with torch's copy, which is the
+# driver's own, or a hair ahead. As many threads in larger blocks fall behind: a block's place is free only when its
+# last thread is done. The hints cost a few percent; what they save (room in the caches) a copy has no use for. And a
+# ring in shared memory, which is what a GEMM will need, is no help to a kernel that only passes data on.
 #
 # ## What to remember
 #

@@ -103,3 +103,8 @@ def test_what_cannot_be_drawn_is_said():
         draw.show_banks("(64,2)", range(33))
     with pytest.raises(ValueError, match="reaches element 14"):
         draw.show_tv("(4,2):(2,8)", (4, 3))
+
+
+def test_a_gpu_that_nobody_knows_has_no_picture():
+    with pytest.raises(LookupError, match="no numbers are known for 'GeForce 256'"):
+        draw.show_machine("GeForce 256")

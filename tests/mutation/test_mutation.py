@@ -42,7 +42,8 @@ def test_masks_and_bounds_of_cpp():
 
 
 @pytest.mark.parametrize(
-    ("id", "outcomes"), [("04.5", {"reported": 4, "same code": 1}), ("05.6", {"reported": 3, "same code": 2})]
+    ("id", "outcomes"),
+    [("04.5", {"reported": 4, "same code": 1}), ("05.6", {"reported": 3, "same code": 2, "refused": 1})],
 )
 def test_what_matters_is_reported(id, outcomes):
     ((exercise, answer),) = chosen([id])

@@ -8,7 +8,7 @@ from tests.stand_ins import MACHINE, multiplied, swept
 from tutorlib.measuring import results
 from tutorlib.measuring.measurement import Alone
 from tutorlib.measuring.results import Point, SweepResults
-from tutorlib.notebook.measured import show_any_shape, show_gains, show_levers, show_sustained, show_sweep
+from tutorlib.notebook.measured import show_any_shape, show_counts, show_gains, show_levers, show_sustained, show_sweep
 
 ONE, TWO = (1024,) * 3, (2048,) * 3
 COLUMN = "NVIDIA H200, 2026-11-21, {}"
@@ -36,6 +36,17 @@ def test_a_sweep_says_which_regime_its_numbers_are_of():
     table = show_sweep("gemm_rungs")
     assert set(table.columns.get_level_values(0)) == {"NVIDIA H200, 2026-11-20, cool"}
     assert table["NVIDIA H200, 2026-11-20, cool"].loc["slow", "512"] == "0.125"
+
+
+def test_counters_are_multiples_of_one_kernel_s_and_those_of_a_tuple_are_added(capsys):
+    points = [Point(name, multiplied(shape, speed)) for shape in (ONE, TWO) for name, speed in (("a", 100), ("b", 400))]
+    assert show_counts("copy_naive", over="b", read="dram.read") is None
+    assert "nothing was counted yet: `tutor sweep copy_naive`" in capsys.readouterr().out
+    counted = {"a": {"read": 30.0, "written": 10.0}, "b": {"read": 15.0, "written": 1.0}}
+    write("copy_naive", points, counters=counted)
+    table = show_counts("copy_naive", over="b", read="read", both=("read", "written"))[COLUMN.format("cool")]
+    assert table.loc["a"].to_dict() == {"time": "×4.0", "read": "×2.0", "both": "×2.5"}
+    assert set(table.loc["b"]) == {"×1.0"}
 
 
 class TestLevers:

@@ -5,6 +5,7 @@ WRONG_WHEN_RUN: kernels that compile well and move the wrong bytes, or too many:
 """
 
 from tests.wrong.change import derive, swap, without
+from tests.wrong.copies import MORE
 from tutorlib.course.answers import load_answers
 
 # 05.1 -----------------------------------------------------------------------------------------------------------
@@ -380,3 +381,6 @@ WRONG_WHEN_RUN = {
         )
     ],
 }
+
+for exercise, more in MORE.items():
+    WRONG_WHEN_RUN[exercise] = [*WRONG_WHEN_RUN.get(exercise, ()), *more]

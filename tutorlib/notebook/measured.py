@@ -229,13 +229,13 @@ def show_counts(name: str, over: str, **counters: str | tuple[str, ...]) -> "Dat
     counters: names of columns → counters of Nsight Compute; those of a tuple are added up. Where nothing was counted,
     a line says so.
     """
-    if not any(swept.counters for swept in known_sweeps(name)):
+    if not any(swept.counters for swept in sweeps_there_are(name)):
         print(f"{name}: nothing was counted yet: `tutor sweep {name}` on a machine with a GPU and ncu does it.")
         return None
     return tables(name, lambda swept: counts_table(swept, over, counters))
 
 
-def known_sweeps(name: str) -> list[SweepResults]:
+def sweeps_there_are(name: str) -> list[SweepResults]:
     try:
         return all_sweep_results(name)
     except NoData:
