@@ -52,7 +52,7 @@ def simulate_config(compiled: "Traced", tensors: "Mapping[str, Tensor]", cluster
     return simulate_call(compiled, dict(tensors), arguments)
 
 
-def scratch(config: "HopperConfig", shape: Shape, clusters: int = CLUSTERS) -> "dict[str, Tensor]":
+def room_for_sums(config: "HopperConfig", shape: Shape, clusters: int = CLUSTERS) -> "dict[str, Tensor]":
     """Room for sums, NaN, and zeroed flags, where blocks share tiles of a C with this (M, N, K)."""
     import torch
 
@@ -97,6 +97,6 @@ class SimulatedChoice:
         tensors = {"a": b, "b": a, "c": c.mT} if config.transposed else {"a": a, "b": b, "c": c}
 
         def call() -> None:
-            self.reports = simulate_config(compiled, {**tensors, **scratch(config, work.shape)})
+            self.reports = simulate_config(compiled, {**tensors, **room_for_sums(config, work.shape)})
 
         return call
