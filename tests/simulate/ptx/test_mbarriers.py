@@ -208,6 +208,16 @@ def test_a_block_that_never_comes_to_the_clusters_barrier():
     assert "barrier" in kinds
 
 
+def test_shared_memory_of_another_block_is_not_simulated_and_its_own_is():
+    body = START + WHERE + "@%p1 st.shared.b32 [%r1], 5; bar.sync 0; mapa.shared::cluster.u32 %r14, %r1, {0};"
+    body += "ld.shared::cluster.b32 %r9, [%r14];" + OUT
+    report, out = clusters(body.replace("{0}", "%r12"))
+    assert not report.findings
+    assert out.unique().tolist() == [5]
+    with pytest.raises(NotSimulated, match="of another block's shared memory"):
+        clusters(body.replace("{0}", "%r13"))
+
+
 def test_places_in_a_cluster_of_two_dimensions():
     body = """mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %cluster_ctarank; mov.u32 %r4, %clusterid.x;
     mad.lo.u32 %r5, %r2, 4, %r1; shl.b32 %r6, %r5, 2; cvt.u64.u32 %rd2, %r6; add.s64 %rd1, %rd_out, %rd2;

@@ -1,4 +1,4 @@
-"""NVIDIA's public CuTe examples for Ampere, on the simulator, at ragged sizes: all six equal torch.
+"""NVIDIA's public CuTe examples for Ampere and Hopper, on the simulator, at ragged sizes: all equal torch.
 
 They take the tensors that their own `run` makes for them, but for the GPU.
 """
@@ -17,7 +17,6 @@ from cutlass.cute.runtime import from_dlpack
 
 from tutorlib.kernels import nvidia_example
 from tutorlib.kernels.nvidia_example import EXAMPLES, HOPPER, example, module_of
-from tutorlib.simulate.ptx import NotSimulated
 from tutorlib.simulate.ptx.languages.cute import simulate_call
 from tutorlib.simulate.ptx.languages.cute_lines import compile_for
 from tutorlib.simulate.ptx.languages.cute_memory import OnDevice
@@ -262,12 +261,29 @@ def test_what_the_examples_lose_without_their_synchronisation(run, tmp_path):
 # Hopper -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.xfail(raises=NotSimulated, strict=True, reason="mbarrier.init: mbarriers, TMA and WGMMA need a GPU")
-def test_dense_gemm_for_hopper():
-    a, b, c = (random(rows, columns, 1, dtype=torch.bfloat16) for rows, columns in ((128, 64), (256, 64), (128, 256)))
-    simulated(
-        example(HOPPER).HopperWgmmaGemmKernel(FP32, (128, 256), (1, 1)),
-        {"a": a, "b": b, "c": c},
-        lambda views: [*(dynamic(x) for x in views), STREAM],
-        arch="sm_90a",
-    )
+def gemm_for_hopper(kernel, shape, dtype=torch.bfloat16, clusters=None):
+    """clusters: that the GPU holds, for persistent ones."""
+    m, n, k = shape
+    a, b, c = random(m, k, 1, dtype=dtype), random(n, k, 1, dtype=dtype), unwritten(m, n, 1, dtype=dtype)
+    tensors = {"a": a, "b": b, "c": c}
+
+    def arguments(views):
+        return [*map(dynamic, views), STREAM]
+
+    held = [] if clusters is None else [clusters]  # for compilation only
+    compiled = compile_for(kernel, [*map(dynamic, tensors.values()), *held, STREAM], "sm_90a")
+    (report,) = simulate_call(compiled, tensors, arguments)
+    want = a[..., 0].float() @ b[..., 0].float().T
+    torch.testing.assert_close(c[..., 0].float(), want, rtol=2e-2, atol=2e-2)
+    assert not report.findings
+
+
+@pytest.mark.parametrize(("tile", "cluster"), [((128, 256), (1, 1)), ((128, 128), (2, 1)), ((64, 64), (1, 2))])
+def test_dense_gemm_for_hopper(tile, cluster):
+    gemm_for_hopper(example(HOPPER).HopperWgmmaGemmKernel(FP32, tile, cluster), (300, 264, 200), torch.float16)
+
+
+@pytest.mark.parametrize(("tile", "cluster"), [((128, 128), (1, 1)), ((128, 256), (2, 1))])
+def test_persistent_dense_gemm_for_hopper(tile, cluster):
+    module = example(HOPPER.parent / "dense_gemm_persistent.py")
+    gemm_for_hopper(module.HopperWgmmaGemmPersistentKernel(FP32, tile, cluster, 1, True), (300, 520, 264), clusters=2)

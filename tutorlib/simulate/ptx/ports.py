@@ -10,9 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutorlib.simulate.ptx.access_log import NO_ACCESS
+from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.memory.access import SharedAccess
+from tutorlib.simulate.ptx.memory.windows import PEER_BITS
 from tutorlib.simulate.ptx.state import State, Where, as_index, of_warps
 
 Lanes = np.ndarray | slice
@@ -156,7 +158,7 @@ class SharedPort(Port):
     def admit(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray, np.ndarray | None]:
         """As GlobalPort.admit, with addresses in place of places."""
         lanes, given = self.starts(where, addresses)
-        starts = given.astype(np.int64)
+        starts = self.own(lanes, given.astype(np.int64))
         width, size = self.width, self.state.shared.size
         if not len(starts):
             return lanes, starts, None
@@ -170,6 +172,16 @@ class SharedPort(Port):
                 self.report(kind, who, int(starts[at]), int((~good).sum()))
         good = inside & straight
         return lanes, starts, None if good.all() else good
+
+    def own(self, lanes: Lanes, starts: np.ndarray) -> np.ndarray:
+        """Addresses in the cluster's shared memory as those in the block's own. Raises NotSimulated for others."""
+        if self.state.geometry.cluster_size == 1 or not len(starts) or starts.max() < 1 << PEER_BITS:
+            return starts
+        ranks = starts >> PEER_BITS
+        if ((ranks > 0) & (ranks != self.state.rank[lanes] + 1)).any():
+            what = f"{self.instruction} of another block's shared memory"
+            raise NotSimulated(what, self.instruction.line)
+        return np.asarray(starts & (1 << PEER_BITS) - 1)
 
     def report(self, kind: str, who: str, start: int, count: int) -> None:
         size, width = self.state.shared.size, self.width

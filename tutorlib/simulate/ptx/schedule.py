@@ -266,7 +266,7 @@ class Scheduler:
             goes_on = state.units.mbarriers.pass_or_wait(
                 site, lanes, places(lanes), parity(lanes), passed, block.following
             )
-            return after + self.moved(of_lanes(goes_on, waits), block.following)
+            return after + self.moved(cohort_of(goes_on, waits), block.following)
 
         return go
 
@@ -279,7 +279,7 @@ class Scheduler:
             lanes = warpgroups.meet(site, np.flatnonzero(cohort.lanes), block.following)
             if len(lanes):
                 tell(lanes)
-            return self.moved(of_lanes(lanes, cohort), block.following)
+            return self.moved(cohort_of(lanes, cohort), block.following)
 
         return go
 
@@ -291,7 +291,7 @@ class Scheduler:
                 return after
             lanes = np.flatnonzero(waits.lanes)
             goes_on = self.state.units.clusters.wait(block.end - 1, lanes, block.following)
-            return after + self.moved(of_lanes(goes_on, waits), block.following)
+            return after + self.moved(cohort_of(goes_on, waits), block.following)
 
         return go
 
@@ -301,7 +301,7 @@ class Scheduler:
         def go(cohort: Cohort) -> list[Cohort]:
             lanes = np.flatnonzero(cohort.lanes)
             goes_on = self.state.units.registers.take(block.end - 1, lanes, count, block.following)
-            return self.moved(of_lanes(goes_on, cohort), block.following)
+            return self.moved(cohort_of(goes_on, cohort), block.following)
 
         return go
 
@@ -330,7 +330,7 @@ class Scheduler:
         return [cohort]
 
 
-def of_lanes(lanes: np.ndarray, like: Cohort) -> Cohort | None:
+def cohort_of(lanes: np.ndarray, like: Cohort) -> Cohort | None:
     """These lanes, standing where a cohort stands; None where there are none."""
     if not len(lanes):
         return None

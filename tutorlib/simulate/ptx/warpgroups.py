@@ -262,8 +262,9 @@ class Warpgroups:
 
     # what threads must not do meanwhile -----------------------------------------------------------------------------
 
-    def touch(self, site: int, sums: Sums, warps: np.ndarray) -> None:
-        """An instruction of these warps is about to use registers that wgmmas add into."""
+    def touch(self, site: int, sums: Sums, warps: np.ndarray, moves: bool) -> None:
+        """An instruction of these warps is about to use registers that wgmmas add into. moves: to copy or to set them,
+        which a compiler may do between a fence and a wgmma, and makes safe."""
         early = warps[sums.pending[warps] > 0]
         if len(early):
             warp = int(early[0])
@@ -282,7 +283,8 @@ class Warpgroups:
                 len(early),
                 told,
             )
-        self.touched[warps] = site
+        if not moves:
+            self.touched[warps] = site
 
     def compare_with_poison(self, site: int, sums: Sums, warps: np.ndarray) -> None:
         """These warps' sums are about to be added to."""

@@ -185,10 +185,12 @@ def watched(step: Step, instruction: Instruction, site: int, state: State) -> St
     if not used:
         return step
 
+    moves = instruction.parts[0] == "mov"  # the compiler's own, which needs no fence
+
     def look_and_do(where: Where) -> None:
         warps = whole(where, state)
         for sums in used.values():
-            state.units.warpgroups.touch(site, sums, warps)
+            state.units.warpgroups.touch(site, sums, warps, moves)
         step(where)
 
     return look_and_do
