@@ -316,11 +316,13 @@ WRONG = {
             "auto d = ct::assume_divisible",
         ),
         answer(
-            "too_late",
-            "Promises after the views are made.",
-            PROMISING.replace("k = ct::assume_divisible(k, 8_ic);", "").replace(
-                "auto acc", "k = ct::assume_divisible(k, 8_ic);\nauto acc"
-            ),
+            "four_for_n",
+            "Multiples of 4 along N.",
+            PROMISING,
+            "ct::assume_divisible(n, 8_ic)",
+            "ct::assume_divisible(n, 4_ic)",
+            says="not every load and store goes by TMA",
+        ),
             says="not every load and store goes by TMA",
         ),
         answer(
