@@ -323,8 +323,6 @@ WRONG = {
             "ct::assume_divisible(n, 4_ic)",
             says="not every load and store goes by TMA",
         ),
-            says="not every load and store goes by TMA",
-        ),
         answer(
             "a_number",
             "A number that is not known when it is compiled.",
