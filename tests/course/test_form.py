@@ -8,11 +8,15 @@ from tutorlib.course.contents import read_head
 from tutorlib.course.source import parse
 from tutorlib.paths import SOLUTIONS
 
-<<<<<<< HEAD
-PAGES = ["00_start", "01_layouts", "06_cutile_tiles", "07_cutile_gemm", "08_tile_cpp"]
-=======
-PAGES = ["00_start", "01_layouts", "02_layout_algebra", "03_swizzles"]
->>>>>>> p0003
+PAGES = [
+    "00_start",
+    "01_layouts",
+    "02_layout_algebra",
+    "03_swizzles",
+    "06_cutile_tiles",
+    "07_cutile_gemm",
+    "08_tile_cpp",
+]
 CAN, TAKES = "> **After this page you can** ", "> **It takes** about "
 QUESTION = re.compile(r"<details><summary>(\d)\. .+?</summary>\n\n.+?\n\n</details>", re.DOTALL)
 
