@@ -372,8 +372,8 @@ print(*sorted(compiled.instructions))
 #
 # </details>
 #
-# <details><summary>2. x has the shape (64, 64), t the shape (64,), tiles are 64 wide. `x_tile * t_tile` compiles. What
-# does it compute, and what is `x_tile * t_tile[:, None]`?</summary>
+# <details><summary>2. x has the shape (64, 64), t the shape (64,), tiles are 64 wide. <code>x_tile * t_tile</code>
+# compiles. What does it compute, and what is <code>x_tile * t_tile[:, None]</code>?</summary>
 #
 # Shapes align at the right, so the first multiplies column n with t[n]. The second one multiplies row m with t[m]. For
 # square tiles the compiler cannot tell which you meant.

@@ -496,8 +496,8 @@ show_ladder("08")
 #
 # </details>
 #
-# <details><summary>3. A persistent kernel with `num_cta_in_cga=2` is launched with 132 blocks on 132 SMs. It is right.
-# What is wrong?</summary>
+# <details><summary>3. A persistent kernel with <code>num_cta_in_cga=2</code> is launched with 132 blocks on 132 SMs. It
+# is right. What is wrong?</summary>
 #
 # A grid counts clusters, and each takes two SMs: 66 run, and the other 66 wait until these have ended. They share the
 # tiles evenly all the same, so the second half of the work starts anew, with empty shared memory, and the last wave

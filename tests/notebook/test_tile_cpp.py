@@ -1,56 +1,59 @@
-"""Tile C++ kernels beside each other on a page: a race, what Nsight Compute counts, launches for it to watch."""
+"""Tile C++ on a page: kernels beside each other, a program that is left behind, launches for a profiler to watch."""
 
+import subprocess
 from dataclasses import replace
 
 import pytest
 import torch
 
-from tests.stand_ins import H200, copied
-from tests.wrong.n08_tile_cpp import ADD, FIRST, PROMISING
+from tests.wrong.n08_tile_cpp import ADD, HOST, PROMISING
+from tutorlib.compiling.cpp import nvcc_path
+from tutorlib.compiling.program import command
 from tutorlib.exercises import find
-from tutorlib.kernels.cpp.grids import blocks_of
+from tutorlib.kernels.cpp.gemm import PROMISES, WAYS
 from tutorlib.kernels.cpp.vector_add import in_tiles
-from tutorlib.machine import device
+from tutorlib.measuring.results import all_sweep_results
 from tutorlib.notebook import tile_cpp
-from tutorlib.notebook.tile_cpp import launch_each, profile, race
-from tutorlib.problems.catalogue import vector_add
-
-RACE = {"tiles of 64": (in_tiles(64), blocks_of(64))}
+from tutorlib.notebook.tile_cpp import launch_each, race, write_program
 
 
-@pytest.fixture
-def h200(monkeypatch):
-    monkeypatch.setattr(device, "gpu", lambda: H200)
+def test_a_race_is_what_the_compiler_says_beside_what_was_measured():
+    table = race({"tiles of 64": in_tiles(64)}, "cpp_vectors")
+    assert table.columns[0] == ("compiled for sm_90", "registers")
+    assert table.loc["tiles of 64", ("compiled for sm_90", "stack")] == "0"
+    (h200,) = (swept for swept in all_sweep_results("cpp_vectors") if swept.gpu == "NVIDIA H200")
+    measured = table.loc["tiles of 64"].droplevel(0)["µs"]
+    assert measured == f"{h200.of_kernel('tiles of 64')[0].measurement.median_us:,.1f}"
 
 
-@pytest.mark.usefixtures("h200")
-def test_a_race_says_how_fast(monkeypatch, capsys):
-    monkeypatch.setattr(tile_cpp, "measure", lambda problem, launcher, shape: copied(0.9))
-    race(vector_add("fp32"), (2**20,), RACE)
-    title, _, speed = capsys.readouterr().out.rstrip().partition("128 threads")
-    assert title.rstrip() == "tiles of 64"
-    assert speed.endswith("500.0 µs, 0.90 of torch copy_")
+@pytest.mark.parametrize(("sweep", "named"), [("cpp_promises", PROMISES), ("cpp_ways", WAYS)])
+def test_each_row_of_a_page_was_measured(sweep, named):
+    for swept in all_sweep_results(sweep):
+        assert set(swept.names) == set(named)
 
 
-@pytest.mark.usefixtures("no_gpu")
-def test_without_a_gpu_it_says_so(capsys):
-    race(vector_add("fp32"), (2**20,), RACE)
-    assert "their speed: not run: no GPU here" in capsys.readouterr().out
-    profile({"": ("08.1", ADD)})
-    assert capsys.readouterr().out == "not counted: no GPU here\n"
+def test_tile_cpp_reaches_cublas_at_one_size_on_an_h200():
+    swept = next(swept for swept in all_sweep_results("cpp_ways") if swept.gpu == "NVIDIA H200")
+    assert max(point.measurement.ratio for point in swept.points) >= 1
 
 
-@pytest.mark.usefixtures("h200")
-def test_what_nsight_compute_counts_is_a_table(monkeypatch, capsys):
-    def count(command, metrics, kernel):
-        assert command[1:4] == ["-m", "tutorlib.notebook.tile_cpp", "08.4"]
-        return [dict(zip(metrics, (128, 3_665_000, 12.34, 30.1), strict=True))]
+def test_the_program_is_built_by_the_line_that_is_printed(monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_program("vector_add.cu", lambda: ADD, lambda: HOST)
+    line = capsys.readouterr().out.splitlines()[1].split()
+    assert line == command("vector_add.cu", "vector_add", "sm_90")
+    subprocess.run([nvcc_path(), *line[1:]], check=True, timeout=300)
+    assert (tmp_path / "vector_add").exists()
 
-    monkeypatch.setattr(tile_cpp, "count", count)
-    profile({"nothing promised": ("08.4", FIRST)})
-    title, row = capsys.readouterr().out.splitlines()
-    assert title.split() == ["threads", "µs", "%", "of", "peak", "stalled"]
-    assert row.split() == ["nothing", "promised", "128.0", "3,665.0", "12.3", "30.1"]
+
+def test_there_is_no_program_before_both_are_written(monkeypatch, tmp_path, capsys):
+    def unwritten():
+        raise NotImplementedError("Exercise 08.6")
+
+    monkeypatch.chdir(tmp_path)
+    write_program("vector_add.cu", lambda: ADD, unwritten)
+    assert capsys.readouterr().out == "no vector_add.cu yet: Exercise 08.6 is not written\n"
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_launch_for_a_profiler(cpp_on_torch, monkeypatch, tmp_path):

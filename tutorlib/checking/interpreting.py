@@ -46,7 +46,7 @@ class Interpretation:
     @property
     def repeated(self) -> str:
         """What is stored more than once, as a sentence; "" where nothing is."""
-        return next((f"{sentence(finding)}." for report in self.reports for finding in report.repeats), "")
+        return next((f"{noticed_as(finding)}." for report in self.reports for finding in report.repeats), "")
 
 
 def interpret(
@@ -102,7 +102,7 @@ class Interpreted:
         self.seen = self.output.snapshot().seen
         found = self.difference()
         findings = (finding for report in self.reports for finding in report.findings)
-        noticed = next((sentence(finding) for finding in findings if finding.kind != "unwritten"), None)
+        noticed = next((noticed_as(finding) for finding in findings if finding.kind != "unwritten"), None)
         if found is None:
             return Wrong(f"the result is right by luck: {noticed}.") if noticed else None
         self.output.poison()
@@ -138,5 +138,5 @@ class Interpreted:
         )
 
 
-def sentence(finding: "Finding") -> str:
+def noticed_as(finding: "Finding") -> str:
     return finding.message + (f" (line {finding.line})" if finding.line else "")

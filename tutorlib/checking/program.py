@@ -53,10 +53,10 @@ class ProgramExercise(Exercise):
 
     def faults(self, program: Path) -> dict[int, str]:
         """The numbers at which the program is wrong, and what is."""
-        return {number: wrong for number in self.numbers if (wrong := fault([str(program), str(number)]))}
+        return {number: wrong for number in self.numbers if (wrong := run_of([str(program), str(number)]))}
 
 
-def fault(command: list[str]) -> str:
+def run_of(command: list[str]) -> str:
     """What is wrong with a run of the program, as a clause; "" where nothing is."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)

@@ -36,9 +36,9 @@ def show_k_loop(
     axes.set_xlim(-margin / scale, width + margin / scale)
     axes.set_ylim(height + margin / scale, -margin / scale)
     left, top = depth + GAP, depth + GAP  # of C
-    matrix(axes, 0, top, [STEP] * (steps - 1) + [STEP / 2], [1] * rows)
-    matrix(axes, left, 0, [1] * columns, [STEP] * (steps - 1) + [STEP / 2])
-    matrix(axes, left, top, [1] * columns, [1] * rows)
+    cut_matrix(axes, 0, top, [STEP] * (steps - 1) + [STEP / 2], [1] * rows)
+    cut_matrix(axes, left, 0, [1] * columns, [STEP] * (steps - 1) + [STEP / 2])
+    cut_matrix(axes, left, top, [1] * columns, [1] * rows)
     run = -(-steps // parts) if parts else 1
     for k in range(steps):
         inside = STEP / 2 if k == steps - 1 else STEP
@@ -59,7 +59,7 @@ def show_k_loop(
     return picture
 
 
-def matrix(axes: Axes, left: float, top: float, widths: list[float], heights: list[float]) -> None:
+def cut_matrix(axes: Axes, left: float, top: float, widths: list[float], heights: list[float]) -> None:
     """A matrix cut into tiles of these widths and heights."""
     thin: dict[str, Any] = {"fill": False, "edgecolor": "#C3CAD1", "linewidth": 0.8}
     y = top

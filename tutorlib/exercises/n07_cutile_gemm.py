@@ -21,7 +21,7 @@ from tutorlib.machine.features import FP8_MMA
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
 from tutorlib.problems.problem import Shape, torch_dtype
-from tutorlib.problems.split_k import partial_products
+from tutorlib.problems.split_k import parts_of_gemm
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
@@ -451,7 +451,7 @@ EXERCISES = (
         id="07.8",
         title="partial_products",
         points=4,
-        problem=partial_products(STEP),
+        problem=parts_of_gemm(STEP),
         shapes=((2, 64, 64, 64), (3, 136, 72, 40), (4, 70, 104, 168), (5, 64, 40, 48)),
         simulated_shapes=((3, 136, 72, 40),),
         once=True,

@@ -33,7 +33,7 @@ def race(sources: "Mapping[str, str | Variant]", sweep: str, **counters: str) ->
     texts = {title: source if isinstance(source, str) else source.source for title, source in sources.items()}
     with ThreadPoolExecutor() as pool:
         compiled = dict(zip(texts, pool.map(lambda text: compile_cpp(text, INSPECTED), texts.values()), strict=True))
-    said = pandas.DataFrame.from_dict({title: report(one) for title, one in compiled.items()}, orient="index")
+    said = pandas.DataFrame.from_dict({title: what_became_of(one) for title, one in compiled.items()}, orient="index")
     measured = show_sweep(sweep, **counters)
     both = {f"compiled for {INSPECTED}": said}
     if measured is not None:
@@ -42,9 +42,9 @@ def race(sources: "Mapping[str, str | Variant]", sweep: str, **counters: str) ->
     return table.rename(index=lambda title: title.replace("  ", 2 * NBSP))
 
 
-def report(compiled: Compiled) -> dict[str, object]:
+def what_became_of(compiled: Compiled) -> dict[str, str]:
     return {
-        "registers": compiled.registers,
+        "registers": str(compiled.registers),
         "stack": f"{compiled.stack_bytes:,}",
         "loads by": "TMA" if "cp.async.bulk.tensor" in compiled.instructions else "threads",
     }

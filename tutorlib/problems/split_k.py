@@ -36,7 +36,7 @@ class PartialProducts(Problem):
         return torch.stack(results), torch.stack(allowed)
 
 
-def partial_products(step: int) -> PartialProducts:
+def parts_of_gemm(step: int) -> PartialProducts:
     plain = gemm("bf16")
     return PartialProducts(
         **vars(replace(plain, name="partial products", dims="SMNK", output=Operand("parts", "SMN", "fp32"))), step=step

@@ -54,6 +54,18 @@ def test_blocks_that_store_to_one_place():
     assert finding.message == "block (1, 0) stores z[0:4, 0:4], where block (0, 0) stored other values: either may win"
 
 
+def test_what_is_stored_twice_is_told_apart_from_faults():
+    @ct.kernel
+    def kernel(x, z):
+        for _ in range(2):
+            ct.store(z, (ct.bid(0) // 2,), ct.load(x, (ct.bid(0) // 2,), (4,)))
+
+    report = run(kernel, (2,), (torch.randn(4), torch.zeros(4)))
+    assert not report.findings
+    (repeat,) = report.repeats
+    assert repeat.message == "block 0 stores z[0:4], where it has stored before"
+
+
 def test_the_same_values_twice_are_no_fault():
     @ct.kernel
     def kernel(x, z):

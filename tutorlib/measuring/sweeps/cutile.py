@@ -67,7 +67,10 @@ def tile_split_k() -> Sweep:
             grid=lambda shape: (-(-shape[0] // 128), -(-shape[1] // 128), 1),
             constants=lambda shape: (128, 128, 64),
         ),
-        **{f"{n} parts, two passes": HostLauncher(partial(in_two_passes, splits=n)) for n in (1, 2, 4, 8, 16)},
+        **{
+            f"{n} part{'s' * (n > 1)}, two passes": HostLauncher(partial(in_two_passes, splits=n))
+            for n in (1, 2, 4, 8, 16)
+        },
         **{f"{n} parts, atomics": HostLauncher(partial(by_atomics, splits=n)) for n in (4, 8)},
     }
     return Sweep(gemm("bf16"), tuple(Candidate(name, launcher) for name, launcher in ways.items()), SPLIT)
