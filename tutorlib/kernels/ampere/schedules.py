@@ -120,6 +120,8 @@ TRIES = (
     Try("tuned, loads spread, no branch", TUNED, SPREAD),
     Try("tuned, loads spread, no branch, 5 stages", replace(TUNED, stages=5), SPREAD),
     Try("128×256×64, loads spread, no branch", LONG, SPREAD),
+    Try("128×256×64, loads spread, no branch, 4 stages", replace(LONG, stages=4), SPREAD),
+    Try("256×128×64, loads spread, no branch", GemmConfig((256, 128, 64), (4, 2), 3), SPREAD),
     Try("128×128×32, loads spread, no branch", SMALL, SPREAD),
     Try("tuned, no branch, unrolled", TUNED, Schedule(branch=False, unroll=4)),
     Try("tuned, registers not ahead", TUNED, Schedule(registers_ahead=False)),
