@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
-#     summary: Compose, complement, divide, repeat. You write them; their laws and CuTe judge.
+#     minutes: 130
+#     summary: Compose, complement, divide, repeat, invert. You write them; their laws and CuTe judge.
 # ---
 
 # %% [markdown]
@@ -12,23 +12,41 @@
 # formula, with its divisions and remainders. Then somebody pads the rows, or wants tiles of another size, and you
 # derive it again.
 #
-# There is a better way. A layout is a function, and functions can be composed, cut and repeated. Six operators do all
-# of it, each takes layouts and gives a layout, and each obeys a law of one line. On this page you write them, in two
-# to seventeen lines each, and every kernel of this course is built with them.
+# There is a better way. A layout is a function, and functions can be composed, cut, repeated and inverted. A few
+# operators do all of it, each takes layouts and gives a layout, and each obeys a law of one line. On this page you
+# write them, in two to seventeen lines each, and every kernel of this course is built with them. The last section
+# comes back to thread 17.
+#
+# > **After this page you can** cut a matrix into tiles and repeat a block over a grid, say what CuTe's operators give
+# > and where they give something wrong, find how wide a copy can be, and build the layout by which threads share a
+# > tile.
+# >
+# > **It takes** about 130 minutes, on any machine. After exercise 02.8 is a good place to stop and come back.
 
 # %%
 import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 
 from tutorlib import check
-from tutorlib.draw import show_complement, show_compose, show_divide, show_layouts, show_memory, show_product
+from tutorlib.draw import (
+    show_complement,
+    show_compose,
+    show_divide,
+    show_layouts,
+    show_memory,
+    show_product,
+    show_tv,
+)
+from tutorlib.explorers.layouts import explore_compose, explore_divide
+from tutorlib.explorers.tiled_copy import explore_tv
 from tutorlib.layouts.notation import layout, text
 from tutorlib.layouts.oracle import Refused, ask
+from tutorlib.layouts.tiled_copy import tiled_copy_view
 
 # %% [markdown]
 # `tl` is a library with all the operators in it. That lets you use the earlier ones in later exercises whether or not
-# you have solved them: where an exercise wants `coalesce`, use `tl.coalesce`. (Returning `tl.compose` from the
-# exercise that asks you to write `compose` will pass, and teach you nothing.)
+# you have solved them: where an exercise wants `coalesce`, use `tl.coalesce`. Only the operator that an exercise asks
+# for is not to be called in it; its check would tell you.
 #
 # Your answers meet two judges. One is the operator's law, on layouts drawn at random. The other is CuTe itself: its
 # layout algebra runs while a kernel is compiled, on the CPU, so we can ask it. The first question imports `cutlass`,
@@ -69,7 +87,8 @@ print(text(tl.coalesce(layout("(2,(1,6),4):(1,(9,2),16)"))))
 # anything, whatever its stride.
 #
 # **Exercise 02.1** (about 11 lines). Write `coalesce(layout)`. `flatten(layout.shape)` gives a flat tuple, also of a
-# plain number. Where one mode is left write it as CuTe does, `Layout(32, 1)`; where none is left, `Layout(1, 0)`.
+# plain number. Where one mode is left write it as CuTe does, without brackets, `Layout(32, 1)`; where none is left,
+# `Layout(1, 0)`.
 
 
 # %%
@@ -93,8 +112,8 @@ def coalesce(layout):
 check("02.1", coalesce)
 
 # %% [markdown]
-# **Keep this:** coalesce changes how a layout is written, never what it does. When you wonder whether a copy can be
-# one long vector load, coalesce both sides and look at the first mode: if it is `n:1`, n elements lie side by side.
+# **Keep this:** coalesce changes how a layout is written, never what it does. Where a mode `n:1` is left, n elements
+# lie side by side in memory. How many of them one instruction can move is asked at the end of this page.
 #
 # ## Composition: A after B
 #
@@ -124,13 +143,32 @@ print([A(8 * i) for i in range(4)])
 # %% [markdown]
 # Eight indices are two whole columns, so B never moves along the rows at all, and steps by 2 in the second mode.
 #
-# When B has several modes, each is composed on its own: A ∘ (B₀, B₁) = (A ∘ B₀, A ∘ B₁). So the cell below does that
-# and leaves you the case of one mode, `extent:stride`.
+# Play with it: click a cell of the result, and see which index of A it is.
+
+# %%
+explore_compose("(4,8):(8,1)", "(4,4):(2,8)")
+
+# %% [markdown]
+# When B has several modes, each is composed on its own: A ∘ (B₀, B₁) = (A ∘ B₀, A ∘ B₁). So the cell of the exercise
+# does that and leaves you the case of one mode, `extent:stride`. Here is one that has to be split, step by step:
+# A = (4,8):(8,1) and B = 8:2, eight elements, two indices apart.
+#
+# | mode of A | elements to place | B's step here | what fits | the result so far |
+# |---|---|---|---|---|
+# | 4:8 | 8 | 2 | 4 / 2 = 2 of them, 2·8 apart | 2:16 |
+# | 8:1, the last | 8 / 2 = 4 | 1: B enters at every row 0 | all 4, 1·1 apart | (2,4):(16,1) |
+#
+# And where B's step is a multiple of the mode, as 8 is of 4, B never moves inside the mode: it steps over it, and in
+# the next one its step is 8 / 4 = 2.
 #
 # **Exercise 02.2** (about 17 lines). Complete `compose(a, b)`. Walk over the modes of `tl.coalesce(a)` from the first
-# to the last. In each, B either steps over the mode, or takes some of its elements, or has its last ones there. The
-# last mode of A takes whatever is left. Raise `ValueError` where B's steps do not go evenly into A's modes: then no
-# layout is the answer.
+# to the last, with two numbers: how many elements are left to place, and B's step in the present mode.
+#
+# - Where the step is a multiple of the mode's extent, B steps over the mode.
+# - Where all that is left fits into the mode, (left - 1) · step < extent, it is placed there, and that is the end.
+# - Else the mode is filled: it takes extent / step elements, and the others go on in the next mode with step 1. Both
+#   divisions, extent by step and left by what the mode takes, must come out even. If one does not, raise `ValueError`.
+# - The last mode of A takes whatever is left, also past its end: 8:3 ∘ 16:1 is 16:3.
 
 
 # %%
@@ -175,8 +213,9 @@ A, B = layout("(6,2):(8,2)"), layout("3:4")
 print([A(B(i)) for i in range(3)])
 
 # %% [markdown]
-# No layout of three elements gives that: its offsets would be 0, d, 2d. Your `compose` raises. What does CuTe do? It
-# refuses some such requests, and others not:
+# No layout of three elements gives that: its offsets would be 0, d, 2d. Your `compose` raises. (Two elements are always
+# a layout, `2:d`. Where they lie in two modes of A your `compose` raises all the same, and so does CuTe: the d would
+# hold for these two alone.) What does CuTe do with three? It refuses some such requests, and others not:
 
 # %%
 print(cute("composition", layout("(4,6):(1,10)"), layout("5:3")))
@@ -198,8 +237,9 @@ print(text(R), " CuTe:", cute("composition", A, B))
 print("A(B(3, 2)) =", A(B(3, 2)), " R(3, 2) =", R(3, 2))
 
 # %% [markdown]
-# CuTe makes the same assumption. Powers of two keep you safe here too: where all extents and strides are powers of two
-# and B's offsets don't repeat, each mode has bits of its own and nothing can carry.
+# CuTe makes the same assumption: the second answer of its that breaks the law. Powers of two keep you safe here too:
+# where all extents and strides are powers of two and B's offsets don't repeat, each mode has bits of its own and
+# nothing can carry.
 #
 # ### What composition is for
 #
@@ -232,8 +272,8 @@ def transposed(layout):
 check("02.3", transposed)
 
 # %% [markdown]
-# **Keep this:** A ∘ B is A's memory read in B's order. What you want to pick goes on the right, where it lives on the
-# left. In the next notebook the left side will be a swizzle.
+# **Keep this:** A ∘ B is A's memory read in B's order. On the right stands what you pick, on the left where it lives.
+# In the next notebook a swizzle stands on the left.
 #
 # ## Complement: what a layout leaves out
 #
@@ -289,7 +329,8 @@ show_memory("(4,2):(2,3)")
 print(cute("complement", layout("(4,2):(2,3)"), 24))
 
 # %% [markdown]
-# A mode of extent 0 is all the warning you get. In a kernel it would be an empty loop. Give such a layout to CuTe's
+# The third wrong answer, and a mode of extent 0 is all the warning you get. In a kernel it would be an empty loop. Give
+# such a layout to CuTe's
 # `logical_product`, and it divides by that 0: the Python process ends. (`ask` looks first, and does not pass such
 # questions on.)
 #
@@ -360,7 +401,8 @@ except ValueError as error:
     print("tl:", error)
 
 # %% [markdown]
-# Another silent wrong answer. The cure is to cut each mode on its own, so that what sticks out does so at the edge.
+# The fourth wrong answer, as silent as the others. The cure is to cut each mode on its own, so that what sticks out
+# does so at the edge.
 #
 # **Keep this:** ⊘ gives (inside the tile, which tile). Tiles that don't divide are rounded up, and the rest is on you.
 #
@@ -388,9 +430,18 @@ print("zipped: ", text(tl.zipped_divide(A, (4, 4))))
 print("tiled:  ", text(tl.tiled_divide(A, (4, 4))))
 
 # %% [markdown]
-# Three spellings of one function: the same offsets, in other brackets. **Tiled divide** keeps the tile in one mode and
-# gives the grid's modes one each, so that `tiled(tile, x, y)` reads like a kernel. And the strides? Row 4 begins at
-# 4·8 = 32, and there stands 32.
+# The same modes, in other brackets. **Tiled divide** keeps the tile in one mode and gives the grid's modes one each,
+# so that `tiled(tile, x, y)` reads like a kernel; `flat_divide` takes the tile's brackets away, too. Zipped, tiled
+# and flat are even the same function of the index, because their modes stand in one order: tile first. Logical is
+# not: its index 4 is not in the tile any more, it is row 4. And the strides? Row 4 begins at 4·8 = 32, and there
+# stands 32.
+#
+# Click a cell on either side to find it on the other, then let the tile be `(3,4)`.
+
+# %%
+explore_divide("(16,8):(8,1)", "(4,4)")
+
+# %% [markdown]
 #
 # One trap before you write it. A plain number n as a tile means n:1 to CuTe. To `tl` it means the same on a plain mode,
 # but on a nested one it divides only the first part. These should be equal, and are not:
@@ -451,6 +502,17 @@ print(text(tiles))
 print([tiles(i, 0) for i in range(8)])
 
 # %% [markdown]
+# The same brackets mean *mode by mode* in a composition: `A ∘ ⟨B, C⟩` composes A's first mode with B and its second
+# with C, where `A ∘ (B, C)`, one layout of two modes, would take indices of all of A. Which rows and columns are
+# these?
+
+# %%
+corners = tl.compose(layout("(16,8):(8,1)"), (layout("4:2"), layout("2:4")))
+print(text(corners), [corners(0, column) for column in range(2)], [corners(row, 0) for row in range(4)])
+
+# %% [markdown]
+# Rows 0, 2, 4, 6 of columns 0 and 4. A zipped divide keeps of this the part that is inside tile 0.
+#
 # **Keep this:** zipped divide is ((tile), (grid)). Index the second mode with your block, and you have your tile.
 #
 # ## Logical product: repeat a block
@@ -502,16 +564,242 @@ print(cute("logical_product", layout("4:2"), layout("3:1")))
 # **Keep this:** a product is how thread layouts are made: a warp of 8×4 threads, repeated 2×2 times. Divide what is in
 # memory, multiply what works on it, and compose the two.
 #
-# ## All of it on one page
+# ## Blocked and raked: a product you can index by row and column
+#
+# ⊗ gives (inside the block, which copy). As a matrix you want (row, column). When block and grid are both matrices,
+# pair their modes: rows with rows, columns with columns. There are two ways to do it. **Blocked** runs inside the
+# block first, so each block stays in one piece. **Raked** runs over the copies first, so the blocks are interleaved
+# like the teeth of a rake. Where do the numbers 0 to 3, the first block, lie in each?
+
+# %%
+block, grid = layout("(2,2):(1,2)"), layout("(2,3):(3,1)")
+blocked, raked = tl.blocked_product(block, grid), tl.raked_product(block, grid)
+show_layouts({"blocked": blocked, "raked": raked})
+
+# %% [markdown]
+# > blocked((i, p), (j, q)) = (A ⊗ B)((i, j), (p, q)), and raked((p, i), (q, j)) is the same
+#
+# **Exercise 02.9** (about 4 lines). Write `blocked_product(block, grid)` for two matrices. `tl.logical_product` has all
+# the strides already; they only stand in other brackets. `mode(mode(product, 0), 1)` is the block's columns.
+
+
+# %%
+def blocked_product(block, grid):
+    ### BEGIN SOLUTION (about 4 lines)
+    product = tl.logical_product(block, grid)
+    inside, copies = mode(product, 0), mode(product, 1)
+    return Layout(*(Layout(mode(inside, n), mode(copies, n)) for n in range(2)))
+    ### END SOLUTION
+
+
+# %%
+check("02.9", blocked_product)
+
+# %% [markdown]
+# **Keep this:** blocked keeps a block together, raked spreads it. Threads that each hold a few neighbouring values are
+# the raked product of threads and values: a thread's own values stay side by side.
+#
+# ## Inverses: what lies at this offset?
+#
+# A layout leads from an index to an offset. Memory asks the other way: which index lies at offset 5? For a compact
+# layout that is a layout again. The **right inverse** goes as far as memory is filled without a gap, from offset 0
+# on:
+#
+# > L(R(k)) = k for every k below size(R), and R is as long as it can be
+
+# %%
+L = layout("(4,8):(8,1)")
+R = tl.right_inverse(L)
+print(text(R), [R(k) for k in range(10)], [L(R(k)) for k in range(10)])
+
+# %% [markdown]
+# Offsets 0 to 7 are the columns of row 0, whose indices are 4 apart: 8:4. After them comes the next row, one index
+# further: 4:1. With its rows padded to 16, what can be said about offset 8? Nothing lies there, so R stops. The **left
+# inverse** goes the other way round, R(L(i)) = i for every index, and may say anything where nothing lies:
+
+# %%
+padded = layout("(4,8):(16,1)")
+print("right:", text(tl.right_inverse(padded)), "  left:", text(tl.left_inverse(padded)))
+
+# %% [markdown]
+# **Exercise 02.10** (about 9 lines). Write `right_inverse(layout)`, for layouts that send no two indices to one offset.
+# Take the flat modes with their own distance *as indices*: 1 for the first, its extent for the second, the product of
+# the first two for the third. Sort by stride, and keep them as long as they fill memory without a gap: 1 first, then
+# always extent · stride. Modes of extent 1 don't count. Coalesce at the end.
+
+
+# %%
+def right_inverse(layout):
+    ### BEGIN SOLUTION (about 9 lines)
+    modes, apart = [], 1  # (stride, extent, how far apart as indices)
+    for extent, stride in zip(flatten((layout.shape,)), flatten((layout.stride,)), strict=True):
+        modes.append((stride, extent, apart))
+        apart *= extent
+    kept, reach = [(1, 0)], 1
+    for stride, extent, apart in sorted(kind for kind in modes if kind[1] > 1):
+        if stride != reach:
+            break
+        kept.append((extent, apart))
+        reach *= extent
+    return tl.coalesce(Layout(*zip(*kept, strict=True)))
+    ### END SOLUTION
+
+
+# %%
+check("02.10", right_inverse)
+
+# %% [markdown]
+# ## How wide may a copy be?
+#
+# A thread moves up to 16 bytes with one instruction, if the elements lie side by side *where they come from and where
+# they go*, and are the same elements. So walk along memory on one side, and look at the other: B ∘ R, where R is the
+# right inverse of A, leads from A's offsets to B's. As long as it counts 0, 1, 2, … the two agree.
+
+# %%
+column_major, row_major, row_padded = layout("(4,8):(1,4)"), layout("(4,8):(8,1)"), layout("(4,8):(16,1)")
+for name, b in {"itself": row_major, "padded rows": row_padded, "columns": column_major}.items():
+    steps = tl.compose(b, tl.right_inverse(row_major))
+    together = tl.max_common_vector(row_major, b)
+    print(f"rows to {name:12} {text(tl.coalesce(steps)):15} {together:3} elements together")
+
+# %% [markdown]
+# A first mode `n:1` says that n elements stay together; any other first mode, that not even two do. Row-major to padded
+# rows is as wide as a row. Row-major to column-major is one element at a time, whatever the tile: that is the whole
+# trouble with a transpose.
+#
+# **Exercise 02.11** (about 4 lines). Write `common_vector(a, b)`: how many elements lie side by side in both, from
+# offset 0 on. CuTe calls it `max_common_vector`.
+
+
+# %%
+def common_vector(a, b):
+    ### BEGIN SOLUTION (about 4 lines)
+    steps = tl.coalesce(tl.compose(b, tl.right_inverse(a)))
+    extent, stride = flatten((steps.shape,))[0], flatten((steps.stride,))[0]
+    return extent if stride == 1 else 1
+    ### END SOLUTION
+
+
+# %%
+check("02.11", common_vector)
+
+# %% [markdown]
+# That is the upper limit. A kernel takes the least of three: this number, 16 bytes, and what the *alignment* allows. An
+# access of 16 bytes needs an address that is a multiple of 16, so the pointer has to be one, and every stride that is
+# not inside the vector too. With rows of 65 values of bf16, row 1 begins at byte 130:
+
+# %%
+for stride in (64, 65, 66, 68, 72):
+    row_bytes = 2 * stride
+    print(f"rows of {stride} bf16: {min(16, row_bytes & -row_bytes):2} bytes at once")
+
+# %% [markdown]
+# ## Who copies what: thread-value layouts
+#
+# One question is left: a tile, and threads that share it. You say it with two small matrices. `threads` says how the
+# threads stand, `values` which elements each takes at a time. Here 8×4 threads, stored by rows, take four neighbours of
+# a row each:
+
+# %%
+threads, values = layout("(8,4):(4,1)"), layout("(1,4):(4,1)")
+print(text(tl.raked_product(threads, values)))
+
+# %% [markdown]
+# That is their raked product: at a (row, column) of the tile stands the number thread + 32 · value. A kernel asks the
+# other way, "I am thread t: which element is my value v?", and that is an inverse. Its index k = t + 32 · v, taken
+# apart into (t, v), is the **thread-value layout** of notebook 03, and CuTe's `make_layout_tv` gives it:
+#
+# > TV(t, v) = the index in the tile, first mode fastest, at which the raked product has t + size(threads) · v
+#
+# **Exercise 02.12** (about 2 lines). Write `layout_tv(threads, values)`, for matrices that number their cells from 0 on
+# without a gap.
+
+
+# %%
+def layout_tv(threads, values):
+    ### BEGIN SOLUTION (about 2 lines)
+    inverse = tl.right_inverse(tl.raked_product(threads, values))
+    return tl.compose(inverse, Layout((size(threads), size(values))))
+    ### END SOLUTION
+
+
+# %%
+check("02.12", layout_tv)
+
+# %%
+TV = tiled_copy_view(threads, values, (8, 16)).layout
+show_tv(TV, (8, 16), title=f"{text(TV)}: who holds what of an 8×16 tile")
+
+# %% [markdown]
+# A CuTe `TiledCopy` is just this: an instruction of some width, and a TV layout that says which elements each thread
+# gives it. Change the threads to `(8,4):(1,8)` and see which of them then read one row.
+
+# %%
+explore_tv("(8,4):(4,1)", "(1,4):(4,1)", "(8,16)")
+
+# %% [markdown]
+# ## Thread 17 of block 2
+#
+# Now the question from the top of the page. The matrix is 16×32, stored by rows. Four blocks, each with a tile of 8×16
+# and those 32 threads. Which elements does thread 17 of block 2 load? Say it before you run it: where in the grid is
+# block 2, and where in the tile is thread 17?
+
+# %%
+A = layout("(16,32):(32,1)")
+tiles = tl.zipped_divide(A, (Layout(8, 1), Layout(16, 1)))
+mine = tl.compose(mode(tiles, 0), TV)
+print("block 2 begins at", tiles((0, 2)))
+print("its thread 17 loads", [tiles((0, 2)) + mine(17, v) for v in range(4)])
+
+# %% [markdown]
+# Block 2 is (0, 1), the first mode fastest: column 16. Thread 17 stands in row 4, and its four values begin at column
+# 4. So the element is (4, 20), at 4·32 + 20. Three lines, and none of them is a formula. When somebody pads the rows
+# to 40, only the first changes:
+
+# %%
+tiles = tl.zipped_divide(layout("(16,32):(40,1)"), (Layout(8, 1), Layout(16, 1)))
+print([tiles((0, 2)) + tl.compose(mode(tiles, 0), TV)(17, v) for v in range(4)])
+
+# %% [markdown]
+# ## What to remember
 #
 # | operator | law | in a kernel |
 # |---|---|---|
-# | coalesce(A) | same function, fewest modes | how wide may a vector load be? |
-# | A ∘ B | R(i) = A(B(i)) | read A in another order; put a swizzle before it |
+# | coalesce(A) | same function, fewest modes | what is contiguous? |
+# | A ∘ B | R(i) = A(B(i)) | read A in another order; a swizzle on the left of it |
 # | complement(A, n) | A(i) + R(j) is every offset below n, once | where the other tiles begin |
 # | A ⊘ B | R(i, j) = A(B(i) + B\*(j)) | tiles for blocks, fragments for threads |
 # | zipped, tiled | ((a,b),(A/a,B/b)); ((a,b),A/a,B/b) | `local_tile` |
 # | A ⊗ B | R(i, j) = A(i) + A\*(B(j)) | warps out of threads, tiles out of atoms |
+# | blocked, raked | the same, by row and column | a block in one piece, or interleaved |
+# | right inverse | A(R(k)) = k | which index lies at this offset? |
+# | layout_tv(T, V) | right inverse of the raked product | a `TiledCopy`'s threads and values |
 #
-# Each law was a test that you could run, and three times it found an answer of CuTe's that breaks it. When a kernel
-# gives the right number of wrong elements, write down the law of the line you doubt, and run it.
+# - Each law is a test that you can run. Four times on this page it found an answer of CuTe's that breaks it. When a
+#   kernel gives the right number of wrong elements, write down the law of the line you doubt, and run it.
+# - Extents and strides that are powers of two keep you clear of all four.
+# - A copy is as wide as both sides agree, at most 16 bytes, and as alignment allows.
+#
+# ## Test yourself
+#
+# <details><summary>1. What is (4,8):(8,1) ∘ 8:4, and in which order does it read the matrix?</summary>
+#
+# 8:1. B takes every fourth index, which is row 0 of each column in turn: the first row, from left to right.
+#
+# </details>
+#
+# <details><summary>2. You divide 100 elements by 16:1. How many tiles are there, and what does the law say
+# about element (5, 6)?</summary>
+#
+# Seven tiles. Element 5 of tile 6 is index 101, which the layout does not have: the law is silent, and a kernel must
+# not touch it.
+#
+# </details>
+#
+# <details><summary>3. 32 threads copy a row-major 8×16 tile of fp32. Which <code>values</code> let each of them use
+# one 16-byte load, and which <code>threads</code> let a warp's loads cover whole rows?</summary>
+#
+# `values` = (1,4):(4,1), four neighbours of a row. With `threads` = (8,4):(4,1) threads 0 to 3 take row 0, 64 bytes in
+# one piece; with (8,4):(1,8) neighbouring threads would be a row apart.
+#
+# </details>

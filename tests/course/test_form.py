@@ -8,7 +8,7 @@ from tutorlib.course.contents import read_head
 from tutorlib.course.source import parse
 from tutorlib.paths import SOLUTIONS
 
-PAGES = ["00_start", "01_layouts"]
+PAGES = ["00_start", "01_layouts", "02_layout_algebra", "03_swizzles"]
 CAN, TAKES = "> **After this page you can** ", "> **It takes** about "
 QUESTION = re.compile(r"<details><summary>(\d)\. .+?</summary>\n\n.+?\n\n</details>", re.DOTALL)
 
@@ -24,6 +24,7 @@ def test_a_page_opens_with_what_it_teaches_and_takes(page):
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_closes_with_what_to_remember_and_three_questions(page):
     last = parse(SOLUTIONS / f"{page}.py")[-1].text
-    assert last.index("## What to remember\n\n- ") < last.index("## Test yourself\n\n")
+    assert last.index("## What to remember\n\n") < last.index("## Test yourself\n\n")
     assert QUESTION.findall(last) == ["1", "2", "3"]
+    assert not re.search("<summary>[^<]*`", last), "in HTML write <code>"
     assert last.endswith("</details>")

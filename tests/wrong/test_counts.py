@@ -17,6 +17,13 @@ HELD: dict[str, int | dict[str, int]] = {
         **{"01.1": 12, "01.2": 13, "01.3": 12, "01.4": 12, "01.5": 11, "01.6": 12, "01.7": 13, "01.8": 13},
         "01.9": 10,
     },
+    "02_layout_algebra": {
+        **{"02.1": 17, "02.2": 17, "02.3": 14, "02.4": 17, "02.5": 15, "02.6": 16, "02.7": 15, "02.8": 16},
+        **{"02.9": 10, "02.10": 10, "02.11": 10, "02.12": 10},
+    },
+    "03_swizzles": {
+        **{"03.1": 14, "03.2": 14, "03.3": 16, "03.4": 14, "03.5": 13, "03.6": 12, "03.7": 14, "03.8": 13},
+    },
     "09_gemm_baseline": {
         **{"09.1": 12, "09.2": 12, "09.3": 16, "09.4": 13, "09.5": 13, "09.6": 17, "09.7": 14, "09.8": 14, "09.9": 12}
     },
@@ -43,6 +50,5 @@ def test_an_exercise_is_tried_with_many_wrong_and_some_unusual_right_answers(id,
 def test_a_remedy_is_shown_for_one_of_the_wrong_answers(id, least):
     """None waits for words that no message has."""
     exercise = find(id)
-    messages = [exercise.grade(answer).message for answer in WRONG.get(id, ())] if exercise.remedies else []
-    for remedy in exercise.remedies:
-        assert any(exercise.remedy_for(message) == remedy.says for message in messages), remedy.when
+    shown = {exercise.grade(answer).remedy for answer in WRONG.get(id, ())} if exercise.remedies else set()
+    assert {remedy.says for remedy in exercise.remedies} <= shown

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, final
 
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
@@ -24,12 +24,14 @@ class Verdict:
 
     points: any number; `Exercise.grade` rounds it down to a half. lines: for the reader; not those of a passed check.
     status: follows from the points where it is None.
+    explained: whether the lines name the cause, so that no remedy has to.
     """
 
     points: float
     lines: tuple[str, ...] = ()
     status: Status | None = None
     measurement: Measurement | None = None
+    explained: bool = False
 
 
 def wrong(*lines: str) -> Verdict:
@@ -46,7 +48,7 @@ def not_run(why: str, points: float = 0) -> Verdict:
 class Outcome:
     """What grading one exercise gave. `message` is for the reader, several lines where it failed.
 
-    measurement: as Measurement.as_json has it.
+    measurement: as Measurement.as_json has it. remedy: a hint for what went wrong, for `check` alone.
     """
 
     id: str
@@ -56,9 +58,12 @@ class Outcome:
     max_points: int
     message: str
     measurement: dict[str, Any] | None = None
+    remedy: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        everything = asdict(self)
+        del everything["remedy"]
+        return everything
 
 
 class Unwritten(Exception):
@@ -100,7 +105,7 @@ class Exercise(ABC):
     hints: from a nudge to nearly the answer; `hint` shows them one by one, and `check` never does: it could not know
         whether they are about what went wrong.
     remedies: hints for kinds of failure, the first that suits is taken. `check` shows it from the second failure on,
-        and `hint` before all others.
+        where the message does not name the cause already, and `hint` before all others.
     needs: what a GPU must have to run it; None where any machine grades it.
     """
 
@@ -167,7 +172,10 @@ class Exercise(ABC):
         head = f"{MARKS.get(status, '✗')} {self.id} {self.title}: "
         message = "\n  ".join((self.passed_line, *verdict.lines) if status == "passed" else verdict.lines)
         measured = verdict.measurement.as_json() if verdict.measurement else None
-        return self.outcome(status, points, message if status == "passed" else head + message, measured)
+        if status in ("passed", "not_run"):
+            return self.outcome(status, points, message if status == "passed" else head + message, measured)
+        remedy = "" if verdict.explained else self.remedy_for(head + message)
+        return replace(self.outcome(status, points, head + message, measured), remedy=remedy)
 
     def outcome(
         self, status: Status, points: float, message: str, measurement: dict[str, Any] | None = None

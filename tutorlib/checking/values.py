@@ -66,7 +66,7 @@ class ValueExercise(Exercise):
         head = f"{len(right)} of {count(len(self.cases), 'case')} right"
         mistake = first.mistake or likely_mistake(list(wrongs.values()), right)
         lines = (head, f"{case.name}: {first.what}", *filter(None, [mistake]))
-        return Verdict(self.points * len(right) / len(self.cases), lines)
+        return Verdict(self.points * len(right) / len(self.cases), lines, explained=bool(mistake))
 
 
 def likely_mistake(wrongs: Sequence[Wrong], right: Sequence[Case]) -> str:

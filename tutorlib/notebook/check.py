@@ -65,13 +65,13 @@ def check(id: str, answer: Answer) -> None:
     if outcome.status in ("passed", "not_run"):
         print(outcome.message)
         return
-    if remedy := exercise.remedy_for(outcome.message):
-        _remedies[id] = remedy
+    if outcome.remedy:
+        _remedies[id] = outcome.remedy
     message = outcome.message + printed.lines()
-    if _failures[id] and remedy:
-        message += f"\n  Hint: {remedy}"
+    if _failures[id] and outcome.remedy:
+        message += f"\n  Hint: {outcome.remedy}"
     if _failures[id] and exercise.hints:
-        message += f'\n  hint("{id}") has {"more" if remedy else "hints"}.'
+        message += f'\n  hint("{id}") has {"more" if outcome.remedy else "hints"}.'
     _failures[id] += 1
     raise CheckFailed(message)
 

@@ -14,7 +14,7 @@ from functools import wraps
 from itertools import pairwise, product
 from typing import Any
 
-from tensor_layouts import Layout, compatible, complement, cosize, flatten, mode, rank, size
+from tensor_layouts import Layout, compatible, complement, cosize, flatten, mode, rank, right_inverse, size
 
 from tutorlib.layouts.notation import text
 
@@ -48,7 +48,7 @@ def extents(layout: Layout) -> tuple[int, ...]:
 
 def modes_of(layout: Layout) -> list[tuple[int, int]]:
     """[(extent, stride), …] of the flat layout."""
-    return list(zip(flatten(layout.shape), flatten(layout.stride), strict=True))
+    return list(zip(flatten((layout.shape,)), flatten((layout.stride,)), strict=True))
 
 
 @of_layouts
@@ -59,6 +59,10 @@ def is_coalesced(got: Layout, layout: Layout) -> str | None:
     """
     if broken := differs(got, layout, size(layout)):
         return broken
+    if size(got) == 1 and got != Layout(1, 0):
+        return "where no mode is left it should be Layout(1, 0)"
+    if rank(got) == 1 and isinstance(got.shape, tuple):
+        return f"a single mode stands without brackets, {text(mode(got, 0))}"
     if flatten(got) != got:
         return "its modes are still nested"
     modes = modes_of(got)
@@ -70,6 +74,16 @@ def is_coalesced(got: Layout, layout: Layout) -> str | None:
     return None
 
 
+def offset_at(layout: Layout, index: int) -> int:
+    """The layout at an index that may lie past its end: there its last mode goes on, as it does in CuTe."""
+    *modes, (_, last) = modes_of(layout)
+    total = 0
+    for extent, stride in modes:
+        index, at = divmod(index, extent)
+        total += at * stride
+    return total + index * last
+
+
 @of_layouts
 def is_composition(got: Layout, a: Layout, b: Layout) -> str | None:
     """R(i) == A(B(i)) for every i, and every coordinate of B is one of R's.
@@ -79,8 +93,8 @@ def is_composition(got: Layout, a: Layout, b: Layout) -> str | None:
     if size(got) != size(b):
         return f"it has {size(got)} elements and should have B's {size(b)}"
     for index in range(size(b)):
-        if got(index) != a(b(index)):
-            return f"R({index}) is {got(index)}, but B({index}) = {b(index)} and A({b(index)}) = {a(b(index))}"
+        if got(index) != (want := offset_at(a, b(index))):
+            return f"R({index}) is {got(index)}, but B({index}) = {b(index)} and A({b(index)}) = {want}"
     if not compatible(b.shape, got.shape):
         return f"it does not take the coordinates of B, whose shape is {text(b.shape)}"
     return None
@@ -210,4 +224,60 @@ def is_product(got: Layout, block: Layout, grid: Layout) -> str | None:
     if broken := differs(mode(got, 1), lambda j: places(grid(j)), size(grid)):
         starts = [places(n) for n in range(room)]
         return f"copies can begin at {starts}, and the grid picks from these; in mode 1, {broken}"
+    return None
+
+
+@of_layouts
+def is_blocked(got: Layout, block: Layout, grid: Layout) -> str | None:
+    """R((i, p), (j, q)) == (A ⊗ B)((i, j), (p, q)), for matrices A and B: rows with rows, columns with columns.
+
+    blocked_product in the CuTe docs: the logical product with its modes zipped.
+    """
+    (rows, columns), (down, across) = extents(block), extents(grid)
+    if rank(got) != 2 or extents(got) != (rows * down, columns * across):
+        return f"it should be a matrix of {rows * down}×{columns * across}"
+    places = complement(block, size(block) * cosize(grid))
+    for p, q, i, j in product(range(down), range(across), range(rows), range(columns)):
+        row, column = i + rows * p, j + columns * q
+        if got(row, column) != (want := block(i, j) + places(grid(p, q))):
+            return (
+                f"row {row}, column {column} is element ({i}, {j}) of copy ({p}, {q}), at {want}; yours has "
+                f"{got(row, column)}"
+            )
+    return None
+
+
+@of_layouts
+def is_right_inverse(got: Layout, layout: Layout) -> str | None:
+    """A(R(k)) == k for every k below size(R), and R is as long as it can be.
+
+    The post-condition of right_inverse in the CuTe docs. It is as long as it can be where A has no offset size(R).
+    """
+    for k in range(size(got)):
+        if got(k) not in range(size(layout)):
+            return f"it sends offset {k} to index {got(k)}, and the layout has {size(layout)}"
+        if layout(got(k)) != k:
+            return f"it sends offset {k} to index {got(k)}, where the layout has {layout(got(k))}"
+    enough = size(right_inverse(layout))
+    return f"it ends at offset {size(got)}, and the layout goes on without a gap" if size(got) < enough else None
+
+
+@of_layouts
+def is_thread_value(got: Layout, threads: Layout, values: Layout) -> str | None:
+    """R(t, v) == row + rows · column of the element that is value v of thread t, of shape (threads, values).
+
+    What make_layout_tv of the CuTe DSL is documented to give: the matrix `values` repeated over the matrix `threads`.
+    """
+    (down, across), (value_rows, value_columns) = extents(threads), extents(values)
+    if rank(got) != 2 or extents(got) != (size(threads), size(values)):
+        return f"it should have two modes, of {size(threads)} threads and of {size(values)} values"
+    rows = down * value_rows
+    for p, q, i, j in product(range(down), range(across), range(value_rows), range(value_columns)):
+        row, column = value_rows * p + i, value_columns * q + j
+        thread, value = threads(p, q), values(i, j)
+        if got(thread, value) != (want := row + rows * column):
+            return (
+                f"value {value} of thread {thread} is row {row}, column {column} of the tile, index {want}; yours says "
+                f"{got(thread, value)}"
+            )
     return None

@@ -6,7 +6,7 @@ One tuple of mistakes for each operator. What a wrong answer needs of the right 
 from collections.abc import Callable
 
 import tensor_layouts as tl
-from tensor_layouts import Layout, cosize, flatten, mode, size
+from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.values import Mistake
@@ -29,6 +29,10 @@ def coalesced_if(layout: Layout, continues: Callable[[int, int, int], bool], dro
 
 
 COALESCE = (
+    Mistake(
+        "Where every mode has extent 1 nothing moves at all: Layout(1, 0).",
+        lambda layout: tl.coalesce(layout) if size(layout) > 1 else Layout(1, 1),
+    ),
     Mistake(
         "A stride that is a multiple of extent · stride leaves a hole; only equality continues the first mode.",
         lambda layout: coalesced_if(
@@ -61,6 +65,29 @@ def scaled_by(factor: Callable[[Layout], int]) -> Answer:
     return scale
 
 
+def taken_too_often(a: Layout, b: Layout) -> Layout:
+    """The composition with as many elements left after each mode as before it."""
+    if isinstance(b.shape, tuple):
+        return Layout(*(taken_too_often(a, mode(b, n)) for n in range(rank(b))))
+    left, step = b.shape, b.stride
+    if left == 1 or step == 0:
+        return Layout(left, 0)
+    *modes, (_, last) = modes_of(tl.coalesce(a))
+    taken = []
+    for extent, stride in modes:
+        if step % extent == 0:
+            step //= extent
+            continue
+        take = left if (left - 1) * step < extent else extent // step
+        taken.append((take, step * stride))
+        if take == left:
+            break
+        step = 1
+    else:
+        taken.append((left, step * last))
+    return Layout(*map(tl.unwrap, zip(*taken, strict=True)))
+
+
 COMPOSE = (
     Mistake(
         "That multiplies B's strides by A's first one. It is right only where A goes on in equal steps (where it "
@@ -68,6 +95,10 @@ COMPOSE = (
         scaled_by(lambda a: flatten(a.stride)[0]),
     ),
     Mistake("That is B itself: A has not been applied to its offsets.", scaled_by(lambda a: 1)),
+    Mistake(
+        "What a mode takes has to be taken off what is left to place: left // take.",
+        lambda a, b: taken_too_often(a, b),
+    ),
     Mistake("That is B ∘ A. A ∘ B asks B first, as in A(B(i)).", lambda a, b: tl.compose(b, a) if a != b else None),
     Mistake(
         "Once B has used up a mode of A it goes on in the next mode of A, with that mode's stride.",
@@ -233,6 +264,11 @@ def copies(places: Callable[[Layout, Layout], Layout]) -> Answer:
 
 PRODUCT = (
     Mistake(
+        "The complement is too short for this grid. The grid asks for places up to cosize(grid), so room is needed for "
+        "size(block) * cosize(grid).",
+        copies(lambda block, grid: tl.compose(tl.complement(block, size(block) * size(grid)), grid)),
+    ),
+    Mistake(
         "Copies size(block) apart are right for a block without holes. Here they land on each other.",
         copies(scaled_by(size)),
     ),
@@ -252,5 +288,122 @@ PRODUCT = (
     Mistake(
         "Your two modes are swapped: the block comes first, which copy second.",
         lambda block, grid: Layout(tl.compose(tl.complement(block, size(block) * cosize(grid)), grid), block),
+    ),
+)
+
+# 02.9 blocked_product --------------------------------------------------------------------------------------------
+
+
+def paired(order: tuple[int, int]) -> Answer:
+    """(rows, columns) of the product; order: which of (inside, copies) runs first."""
+
+    def pair(block: Layout, grid: Layout) -> Layout:
+        halves = [mode(tl.logical_product(block, grid), half) for half in order]
+        return Layout(*(Layout(*(mode(half, n) for half in halves)) for n in range(2)))
+
+    return pair
+
+
+BLOCKED = (
+    Mistake("That is the raked product: in each mode the block's own part runs first.", paired((1, 0))),
+    Mistake(
+        "That is (inside the block, which copy). Pair rows with rows and columns with columns.",
+        lambda block, grid: tl.logical_product(block, grid),
+    ),
+    Mistake(
+        "The copies begin at the grid's own offsets, on top of the block. Take the modes of the logical product.",
+        lambda block, grid: Layout(*(Layout(mode(block, n), mode(grid, n)) for n in range(2))),
+    ),
+)
+
+# 02.10 right_inverse ---------------------------------------------------------------------------------------------
+
+INVERSE = (
+    Mistake(
+        "That takes stride and extent for each other: a mode of the inverse has the *index* distance as its stride.",
+        lambda layout: Layout(layout.stride, layout.shape),
+    ),
+    Mistake(
+        "Where memory has a hole nothing can be said: stop at the first stride that is not extent · stride.",
+        tl.left_inverse,
+    ),
+    Mistake(
+        "That is only the mode of stride 1. Go on with the mode that continues it, stride = extent · stride.",
+        lambda layout: mode(tl.right_inverse(layout), 0),
+    ),
+    Mistake("The inverse of a layout is itself only where it counts 0, 1, 2 …", tl.coalesce),
+)
+
+# 02.11 common_vector ---------------------------------------------------------------------------------------------
+
+
+def run_of(layout: Layout) -> int:
+    """How many elements lie side by side from offset 0 on."""
+    return size(tl.right_inverse(layout))
+
+
+VECTOR = (
+    Mistake(
+        "Each side may be contiguous by itself, and yet put other elements side by side. Go through A's inverse.",
+        lambda a, b: min(run_of(a), run_of(b)),
+    ),
+    Mistake(
+        "That is the first mode, whatever its stride: only n:1 keeps n elements together.",
+        lambda a, b: extent_first(a, b),
+    ),
+    Mistake(
+        "That looks at the first mode as it stands; a row-major tile is contiguous in its last.",
+        lambda a, b: first_run(a, b),
+    ),
+    Mistake("That is A's side alone: B may put these elements elsewhere.", lambda a, b: run_of(a)),
+    Mistake("That is B's side alone: A may put these elements elsewhere.", lambda a, b: run_of(b)),
+)
+
+
+def extent_first(a: Layout, b: Layout) -> int:
+    return flatten((tl.coalesce(tl.compose(b, tl.right_inverse(a))).shape,))[0]
+
+
+def first_run(a: Layout, b: Layout) -> int:
+    """The least of both first modes that has stride 1, without going through an inverse."""
+    (extent, stride), (other, step) = (modes_of(tl.coalesce(layout))[0] for layout in (a, b))
+    return min(extent, other) if stride == step == 1 else 1
+
+
+# 02.12 layout_tv -------------------------------------------------------------------------------------------------
+
+
+def threads_and_values(product: Callable, turned: bool = False) -> Answer:
+    """The TV layout by another product, or as (value, thread)."""
+
+    def build(threads: Layout, values: Layout) -> Layout:
+        shape = (size(threads), size(values))
+        tv = tl.compose(tl.right_inverse(product(threads, values)), Layout(shape))
+        return Layout(mode(tv, 1), mode(tv, 0)) if turned else tv
+
+    return build
+
+
+THREAD_VALUE = (
+    Mistake(
+        "That is the blocked product: a thread's values lie a whole block of threads apart. It is neighbouring values "
+        "that make a vector: rake.",
+        threads_and_values(tl.blocked_product),
+    ),
+    Mistake(
+        "Your two modes are swapped: the thread comes first, its value second.",
+        threads_and_values(tl.raked_product, True),
+    ),
+    Mistake(
+        "The product is (row, column) → thread and value. The thread asks the other way: take the right inverse.",
+        lambda threads, values: tl.compose(
+            tl.coalesce(tl.raked_product(threads, values)), Layout((size(threads), size(values)))
+        ),
+    ),
+    Mistake(
+        "threads and values are exchanged: the values stand inside, the threads around them.",
+        lambda threads, values: tl.compose(
+            tl.right_inverse(tl.raked_product(values, threads)), Layout((size(threads), size(values)))
+        ),
     ),
 )

@@ -60,3 +60,27 @@ def layout_and_bound(dice: Random) -> tuple[Layout, int]:
 def block_and_grid(dice: Random) -> tuple[Layout, Layout]:
     """A block of up to 32 elements, and a grid of up to 16 copies of it without holes."""
     return random_layout(dice, largest=32), random_layout(dice, largest=16, holes=False)
+
+
+def matrix_of(dice: Random, largest: int) -> Layout:
+    """A compact matrix by rows or by columns of up to `largest` elements."""
+    rows, columns = dice.choice((1, 2, 4, 8)), dice.choice((1, 2, 4, 8))
+    while rows * columns > largest:
+        rows, columns = (rows // 2, columns) if rows > columns else (rows, columns // 2)
+    return Layout((rows, columns), dice.choice(((columns, 1), (1, rows))))
+
+
+def two_matrices(dice: Random) -> tuple[Layout, Layout]:
+    """Compact matrices of up to 8 and of up to 16 elements: a block and a grid, or threads and values."""
+    return matrix_of(dice, 8), matrix_of(dice, 16)
+
+
+def two_ways_to_store(dice: Random) -> tuple[Layout, Layout]:
+    """Two layouts of one shape (rows, columns), each by rows or columns, some padded."""
+    rows, columns = dice.choice((2, 4, 8)), dice.choice((2, 4, 8))
+
+    def stored() -> Layout:
+        pad = dice.choice((1, 1, 2))
+        return Layout((rows, columns), dice.choice(((columns * pad, 1), (1, rows * pad))))
+
+    return stored(), stored()
