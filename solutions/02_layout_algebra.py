@@ -143,23 +143,20 @@ print([A(8 * i) for i in range(4)])
 # %% [markdown]
 # Eight indices are two whole columns, so B never moves along the rows at all, and steps by 2 in the second mode.
 #
-# Play with it: click a cell of the result, and see which index of A it is.
+# Play with another one: click a cell of the result, and see which index of A it is.
 
 # %%
-explore_compose("(4,8):(8,1)", "(4,4):(2,8)")
+explore_compose("(4,8):(8,1)", "8:2")
 
 # %% [markdown]
 # When B has several modes, each is composed on its own: A ∘ (B₀, B₁) = (A ∘ B₀, A ∘ B₁). So the cell of the exercise
-# does that and leaves you the case of one mode, `extent:stride`. Here is one that has to be split, step by step:
+# does that and leaves you the case of one mode, `extent:stride`. Here is how the one above is split, step by step:
 # A = (4,8):(8,1) and B = 8:2, eight elements, two indices apart.
 #
 # | mode of A | elements to place | B's step here | what fits | the result so far |
 # |---|---|---|---|---|
 # | 4:8 | 8 | 2 | 4 / 2 = 2 of them, 2·8 apart | 2:16 |
-# | 8:1, the last | 8 / 2 = 4 | 1: B enters at every row 0 | all 4, 1·1 apart | (2,4):(16,1) |
-#
-# And where B's step is a multiple of the mode, as 8 is of 4, B never moves inside the mode: it steps over it, and in
-# the next one its step is 8 / 4 = 2.
+# | 8:1, the last | 8 / 2 = 4 | 1: it enters each column at row 0 | all 4, 1·1 apart | (2,4):(16,1) |
 #
 # **Exercise 02.2** (about 17 lines). Complete `compose(a, b)`. Walk over the modes of `tl.coalesce(a)` from the first
 # to the last, with two numbers: how many elements are left to place, and B's step in the present mode.
@@ -213,9 +210,9 @@ A, B = layout("(6,2):(8,2)"), layout("3:4")
 print([A(B(i)) for i in range(3)])
 
 # %% [markdown]
-# No layout of three elements gives that: its offsets would be 0, d, 2d. Your `compose` raises. (Two elements are always
-# a layout, `2:d`. Where they lie in two modes of A your `compose` raises all the same, and so does CuTe: the d would
-# hold for these two alone.) What does CuTe do with three? It refuses some such requests, and others not:
+# No layout of three elements gives that: its offsets would be 0, d, 2d. Your `compose` raises. (Two elements always
+# are a layout, `2:d`; where they lie in two modes of A, `compose` raises all the same, as CuTe does.) What does CuTe do
+# with three? It refuses some such requests, and others not:
 
 # %%
 print(cute("composition", layout("(4,6):(1,10)"), layout("5:3")))
@@ -436,10 +433,10 @@ print("tiled:  ", text(tl.tiled_divide(A, (4, 4))))
 # not: its index 4 is not in the tile any more, it is row 4. And the strides? Row 4 begins at 4·8 = 32, and there
 # stands 32.
 #
-# Click a cell on either side to find it on the other, then let the tile be `(3,4)`.
+# Here the last tiles stick out. Click a cell on either side to find it on the other, also a hatched one.
 
 # %%
-explore_divide("(16,8):(8,1)", "(4,4)")
+explore_divide("(10,8):(8,1)", "(4,4)")
 
 # %% [markdown]
 #

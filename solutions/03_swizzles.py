@@ -572,8 +572,8 @@ for name, stored in tiles.items():
 #
 # </details>
 #
-# <details><summary>3. Why can one `ldmatrix.x4` load A's fragment although no lane asks for the elements that it
-# receives?</summary>
+# <details><summary>3. Why can one <code>ldmatrix.x4</code> load A's fragment although no lane asks for the elements
+# that it receives?</summary>
 #
 # Because addresses and values are two TV layouts. A lane supplies the address of a whole row of 16 bytes, and the
 # hardware hands each row to four lanes. The second layout is the fragment's.

@@ -118,7 +118,7 @@ SEVERAL = {
     "make_gemm": "of each generation: the host function for a configuration",
     "make_mma": "of each generation: mma.sync's, WGMMA's",
     "need_gpu": "the command line's says so and ends the command",
-    "plain": "a cuTile kernel; text without marks",
+    "plain": "a cuTile kernel; text without marks; a value without NumPy",
     "read": "read with its module: timeline.read",
     "row": "of the hardware table; of the table of contents",
     "run": "read with its module: execute.run, run.run",

@@ -179,9 +179,9 @@ class TestWhatItShows:
         for id, status, got in (("01.1", "passed", 2), ("01.2", "partial", 1), ("04.4", "not_run", 0)):
             record(Outcome(id, "", status, got, 3, ""))
         html, plain = shown()
-        assert "3 / 19" in html
-        assert "3 / 19" in plain
-        assert "✓◐······" in plain
+        assert "3 / 22" in html
+        assert "3 / 22" in plain
+        assert "✓◐·······" in plain
         assert "···–··" in plain
         assert '<i class="passed" style="flex-grow: 2" title="01.1 offset: passed, 2 of 2 points"></i>' in html
         for words in ("passed", "partly right", "not run here"):
@@ -201,7 +201,7 @@ class TestWhatItShows:
         (tmp_path / "progress.sqlite").write_bytes(b"not a database" * 100)
         html, plain = shown()
         assert "Your points cannot be read: " in plain
-        assert "0 / 19" in html
+        assert "0 / 22" in html
 
     def test_what_a_title_says_is_not_read_as_html(self, shown, no_gpu, monkeypatch):
         monkeypatch.setattr(contents, "heads", lambda: [Head("00_start", "00 · a<b & c", "<i>", 5)])

@@ -19,7 +19,7 @@ from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 
 from tutorlib.course.source import parse
 from tutorlib.exercises.algebra import laws, mistakes
-from tutorlib.exercises.algebra.random_layouts import composable, drawn
+from tutorlib.exercises.algebra.random_layouts import composable, drawn, one_layout, two_matrices, two_ways_to_store
 from tutorlib.exercises.n02_layout_algebra import EXERCISES
 from tutorlib.layouts import oracle
 from tutorlib.layouts.oracle import Refused, ask
@@ -491,3 +491,51 @@ ROWS = Layout((4, 4), (4, 1))
 def test_each_law_takes_what_is_right_and_says_what_breaks_it(law, args, right, wrong, says):
     assert law(right, *args) is None
     assert says in law(wrong, *args)
+
+
+# The second half of the page --------------------------------------------------------------------------------------
+
+
+def same_function(mine: Layout, cute: Layout) -> bool:
+    return table(mine) == table(cute)
+
+
+def test_blocked_products_are_cutes():
+    pairs = drawn(1, two_matrices, 60)
+    for (block, grid), cute in zip(pairs, ask(("blocked_product", *pair) for pair in pairs), strict=True):
+        assert same_function(SOLVED["blocked_product"](block, grid), cute)
+
+
+def test_right_inverses_are_cutes():
+    single = drawn(2, one_layout, 60)
+    for (layout,), cute in zip(single, ask(("right_inverse", *one) for one in single), strict=True):
+        assert same_function(SOLVED["right_inverse"](layout), cute)
+        assert laws.is_right_inverse(cute, layout) is None
+
+
+def test_common_vectors_are_cutes():
+    pairs = drawn(3, two_ways_to_store, 60)
+    answers = ask(("max_common_vector", *pair) for pair in pairs)
+    assert [SOLVED["common_vector"](*pair) for pair in pairs] == answers
+    assert len(set(answers)) > 4
+
+
+def test_thread_value_layouts_are_cutes():
+    """make_layout_tv is right_inverse(raked_product(threads, values)) ∘ (threads, values): see its source."""
+    pairs = drawn(4, two_matrices, 60)
+    inverses = ask(("right_inverse", product) for product in ask(("raked_product", *pair) for pair in pairs))
+    counts = [Layout((size(threads), size(values))) for threads, values in pairs]
+    theirs = ask(("composition", *pair) for pair in zip(inverses, counts, strict=True))
+    for pair, cute in zip(pairs, theirs, strict=True):
+        assert same_function(SOLVED["layout_tv"](*pair), cute)
+        assert laws.is_thread_value(cute, *pair) is None
+
+
+def test_the_page_counts_the_wrong_answers_of_cute():
+    text = (SOLUTIONS / "02_layout_algebra.py").read_text(encoding="utf-8")
+    in_order = [
+        text.index(words)
+        for words in ("The second answer is wrong", "second answer of its", "third wrong", "fourth wrong")
+    ]
+    assert in_order == sorted(in_order)
+    assert "Four times on this page it found" in text

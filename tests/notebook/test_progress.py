@@ -203,7 +203,7 @@ class TestTheCommand:
         done = self.tutor("01")
         assert done.exit_code == 0
         row = next(line for line in done.output.splitlines() if line.startswith(" 01"))
-        assert "3 / 19" in row
+        assert "3 / 22" in row
         assert "✓·◐·····" in row
         assert "next: 01.2 compact_strides" in row
         assert "tutor progress --reset" in done.output

@@ -71,7 +71,7 @@ def check(id: str, answer: Answer) -> None:
     if _failures[id] and outcome.remedy:
         message += f"\n  Hint: {outcome.remedy}"
     if _failures[id] and exercise.hints:
-        message += f'\n  hint("{id}") has {"more" if outcome.remedy else "hints"}.'
+        message += f'\n  {"More hints" if outcome.remedy else "Hints"}: from tutorlib import hint; hint("{id}")'
     _failures[id] += 1
     raise CheckFailed(message)
 

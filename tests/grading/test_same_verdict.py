@@ -1,0 +1,44 @@
+"""`check` in the notebook and the judge outside it give an answer the same points."""
+
+import threading
+
+import pytest
+import tensor_layouts as tl
+from tensor_layouts import Layout
+
+from tests.right.test_right import RIGHT
+from tests.wrong.test_wrong import WRONG
+from tutorlib.exercises import find, of_notebook
+from tutorlib.grading import remote
+from tutorlib.paths import notebook_names
+
+ANYWHERE = [exercise.id for name in notebook_names() if name < "04" for exercise in of_notebook(name)]
+
+
+def points_outside(tmp_path, exercise, answer):
+    door = tmp_path / "judge.sock"
+
+    def start():
+        threading.Thread(target=remote.serve, args=(str(door), answer), daemon=True).start()
+
+    return remote.judge(exercise, door, start, 300.0).points
+
+
+@pytest.mark.parametrize("id", ANYWHERE)
+def test_every_answer_that_is_tried_has_the_same_points_inside_and_outside(id, tmp_path):
+    exercise = find(id)
+    for answer in (*RIGHT[id], *WRONG[id]):
+        outcome = exercise.grade(answer)
+        if "which does what you are asked to write" not in outcome.message:  # only the kernel sees what is called
+            assert points_outside(tmp_path, exercise, answer) == outcome.points, answer.__name__
+
+
+def test_a_librarys_value_error_is_one_outside_too(tmp_path):
+    def raises_a_layout_error(a, b):
+        assert issubclass(tl.LayoutError, ValueError)
+        return tl.compose(Layout((4, 6), (1, 10)), Layout(5, 3))
+
+    case = next(case for case in find("02.2").cases if case.name == "no layout is the answer")
+    assert case.judge(raises_a_layout_error) is None
+    exercise = type(find("02.2"))(id="90.1", title="answer", points=1, cases=(case,))
+    assert points_outside(tmp_path, exercise, raises_a_layout_error) == 1
