@@ -37,7 +37,7 @@ from tutorlib.compiling.ptx import counts, story
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_banks, show_columns, show_timeline, show_tv, show_warps
 from tutorlib.kernels.ampere import main_loops as course
-from tutorlib.kernels.ampere.config import VECTOR, GemmConfig
+from tutorlib.kernels.ampere.config import LINE, VECTOR, GemmConfig
 from tutorlib.kernels.ampere.epilogues import store_elements, store_through_smem
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.operands import Operand
@@ -215,7 +215,7 @@ show_tv("((8,8),1):((8,1),0)", (8, 8), "the first 8 rows of 64: a cell is a vect
 #
 # - the atom: `cute.make_copy_atom(CopyG2SOp(cache_mode=cache), dtype, num_bits_per_copy=128)`;
 # - the threads, a layout (rows, threads of a row) with the right strides. A row of bK = `config.tile[2]` elements is
-#   bK / VECTOR threads; the checker asks for 64 and for 32;
+#   bK / VECTOR threads, up to a LINE of 64; the checker asks for 64 and for 32;
 # - the values of a thread, a layout of shape (1, VECTOR);
 # - `cute.make_tiled_copy_tv(atom, threads, values)` puts them together.
 
@@ -223,7 +223,7 @@ show_tv("((8,8),1):((8,1),0)", (8, 8), "the first 8 rows of 64: a cell is a vect
 # %%
 def make_copy_g2s(config, dtype, cache=LoadCacheMode.GLOBAL):
     ### BEGIN SOLUTION (about 4 lines)
-    lanes = config.tile[2] // VECTOR
+    lanes = min(config.tile[2], LINE) // VECTOR
     atom = cute.make_copy_atom(CopyG2SOp(cache_mode=cache), dtype, num_bits_per_copy=128)
     threads = cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1))
     return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, VECTOR)))
@@ -494,7 +494,7 @@ check("09.8", store)
 
 # %%
 @cute.kernel
-def gemm_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cutlass.Constexpr):
+def ampere_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cutlass.Constexpr):
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
     bM, bN, bK = config.tile
@@ -542,7 +542,7 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
     ### BEGIN SOLUTION (about 4 lines)
     config = GemmConfig()
     tiles_m, tiles_n = config.grid(*c.shape)
-    kernel = gemm_kernel(a, b, c, config)
+    kernel = ampere_kernel(a, b, c, config)
     kernel.launch(grid=(tiles_m * tiles_n, 1, 1), block=(config.threads, 1, 1))
     ### END SOLUTION
 

@@ -258,8 +258,11 @@ for name, order in {"raster": l2.raster, "groups": in_eights}.items():
 show_figure("gemm_orders")
 
 # %% [markdown]
-# The right side is large: raster order reads several times what groups of 8 read. Now your prediction, from the same
-# measurements. *Alone* is the time that the bytes would take at the datasheet's bandwidth if nothing else happened.
+# The bars on the right differ a lot, the lines on the left hardly. (The strokes are the model of above. For groups they
+# meet the bars. For raster order it expects more than was counted: its blocks drift apart further than these did.)
+#
+# Now your prediction, from the same measurements. *Alone* is the time that the bytes would take at the datasheet's
+# bandwidth if nothing else happened.
 
 # %%
 for swept in all_sweep_results("gemm_orders"):

@@ -31,7 +31,7 @@ from cutlass.cute.nvgpu.cpasync import LoadCacheMode
 from cutlass.memory import SmemAllocator
 from IPython.display import Code, Markdown, display
 
-from tutorlib import check
+from tutorlib import check, explain
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import ToolMissing
 from tutorlib.compiling.ptx import story
@@ -137,6 +137,16 @@ for stages in (2, 3, 4):
     waits = [line.split()[-1].rstrip(";") for line in compiled.ptx.splitlines() if "cp.async.wait_group" in line]
     print(f"{stages} stages: wait_group {', '.join(waits)}; {compiled}")
 print(story(compiled.ptx))
+
+# %% [markdown]
+# And what the warps of a small block did with three stages, simulated. Find the prologue: two tiles (C) in two groups
+# (c), and one wait. Then every turn is the same: fetch (R), send, commit, multiply (M), wait, barrier. Where are turns
+# in which nothing is sent, and is a group committed in them?
+
+# %%
+a, b = (torch.randn(64, 256).bfloat16() for _ in range(2))
+c = torch.zeros(64, 64).bfloat16()
+explain(make_gemm(GemmConfig((64, 64, 32), stages=3), course.multistage), a, b, c)
 
 # %% [markdown]
 # ## What a stage costs
@@ -442,9 +452,16 @@ show_sweep("gemm_tries")
 
 # %% [markdown]
 # Neither change does it alone: without the `if`, and with the loads first, the loop is slower than before. With the
-# loads behind and the `if` gone it is the fastest. Tiles of 192 looked best on paper, since they read shared memory
-# least. They leave no registers to fetch ahead with, and that costs more than it saves. Most tries bring nothing. You
-# need the one that does, and the table of the others, so that nobody tries them again.
+# loads behind and the `if` gone it is faster. And now a longer step along K pays, which brought nothing while the loads
+# came first: half the barriers, and four K blocks behind which loads can hide. That is the ladder's last rung.
+#
+# Tiles of 192 looked best on paper, since they read shared memory least. They leave no registers to fetch ahead with,
+# and that costs more than it saves. Most tries bring nothing. You need the one that does, and the table of the others,
+# so that nobody tries them again.
+#
+# Yours can have it, too: move the loads in your `multistage` behind the first `steps.multiply`, run the cell of your
+# kernel once more, and look at its table again. (Where no tile is left, send for the last one once more, and wait for
+# all groups behind the loop. The rehearsal of 12.1 takes such a loop, too.)
 #
 # ## The ladder
 

@@ -207,11 +207,13 @@ def same(one: ast.FunctionDef, other: ast.FunctionDef) -> bool:
 
 
 def test_what_a_solution_and_the_course_define_under_one_name_is_the_same():
+    """In the notebook that defines it first; a later one may show its own way."""
     own = {name: function for file in LADDER for name, function in functions(file.read_text()).items()}
     compared = set()
     for notebook, name, function in solved_functions():
-        if name in own:
+        if name in own and name not in {known for _, known in compared}:
             compared.add((notebook[:2], name))
             assert same(function, ast.parse(ast.unparse(own[name])).body[0]), f"{notebook}: {name}"
-    ampere = {("09", "smem_layout"), ("09", "single_buffer"), ("09", "store"), ("12", "multistage")}
+    first = ("smem_layout", "single_buffer", "make_copy_g2s", "make_mma", "make_operands", "store")
+    ampere = {("09", name) for name in first} | {("12", "multistage")}
     assert compared == ampere | {("13", name) for name in HOPPER}

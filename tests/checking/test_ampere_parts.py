@@ -8,7 +8,7 @@ from cutlass import cute
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
 from tests.stand_ins import H200
-from tutorlib.checking.ampere_parts import CONFIGS, WARP, places, runs, share, swizzled
+from tutorlib.checking.ampere_parts import CONFIGS, WARP, places, runs, share, smem_offset
 from tutorlib.checking.exercise import Verdict
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.traced import in_cute, seen_as_layout
@@ -24,7 +24,7 @@ def test_a_vector_lies_where_the_course_s_layout_has_it(k):
         layout = smem_layout(32, k, 1)
         return {(row, column): layout((row, column, 0)) for row, column in product(range(32), range(0, k, 8))}
 
-    assert all(swizzled(*place, k) == offset for place, offset in in_cute(look).items())
+    assert all(smem_offset(*place, k) == offset for place, offset in in_cute(look).items())
 
 
 def test_a_warps_share_is_the_hardwares():

@@ -13,3 +13,8 @@ def test_a_picture_of_tile_space():
     assert array.colours[10][19] is None
     colours = [colour for row in space.colours for colour in row]
     assert all(a != b for a, b in pairwise(colours))
+
+
+def test_nine_tiles_have_nine_colours():
+    colours = {cell for row in space_grid((9, 9), (3, 3)).colours for cell in row}
+    assert len(colours) == 9

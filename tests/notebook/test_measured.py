@@ -8,7 +8,15 @@ from tests.stand_ins import MACHINE, multiplied, swept
 from tutorlib.measuring import results
 from tutorlib.measuring.measurement import Alone
 from tutorlib.measuring.results import Point, SweepResults
-from tutorlib.notebook.measured import show_any_shape, show_counts, show_gains, show_levers, show_sustained, show_sweep
+from tutorlib.notebook.measured import (
+    show_any_shape,
+    show_counts,
+    show_gains,
+    show_levers,
+    show_speeds,
+    show_sustained,
+    show_sweep,
+)
 
 ONE, TWO = (1024,) * 3, (2048,) * 3
 COLUMN = "NVIDIA H200, 2026-11-21, {}"
@@ -24,7 +32,15 @@ def write(name, points, **others):
 
 
 @pytest.mark.parametrize(
-    "show", [show_any_shape, show_gains, show_levers, show_sustained, lambda: show_sweep("gemm_k")]
+    "show",
+    [
+        show_any_shape,
+        show_gains,
+        show_levers,
+        show_sustained,
+        lambda: show_sweep("gemm_k"),
+        lambda: show_speeds("gemm_k"),
+    ],
 )
 def test_where_nothing_was_measured_a_line_says_how(show, capsys):
     assert show() is None
@@ -47,6 +63,13 @@ def test_counters_are_multiples_of_one_kernel_s_and_those_of_a_tuple_are_added(c
     table = show_counts("copy_naive", over="b", read="read", both=("read", "written"))[COLUMN.format("cool")]
     assert table.loc["a"].to_dict() == {"time": "×4.0", "read": "×2.0", "both": "×2.5"}
     assert set(table.loc["b"]) == {"×1.0"}
+
+
+def test_speeds_have_the_baseline_below_and_the_smallest_shape_first():
+    swept("slow", "fast", sizes=(2048, 512)).write("gemm_waves")
+    table = show_speeds("gemm_waves")["NVIDIA H200, 2026-11-20, cool"]
+    assert list(table.columns) == ["512", "2048"]
+    assert table["2048"].to_dict() == {"slow": "100", "fast": "400", "cuBLAS": "800"}
 
 
 class TestLevers:

@@ -9,9 +9,10 @@ from tests.stand_ins import H200, multiplied
 from tests.wrong.n08_tile_cpp import ADD
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.ladder import AMPERE_RUNGS
+from tutorlib.kernels.nvidia_example import CHECKOUT
 from tutorlib.machine import device
 from tutorlib.notebook import trials
-from tutorlib.notebook.trials import compare_on_gpu, run_cpp, run_on_gpu
+from tutorlib.notebook.trials import compare_on_gpu, run_cpp, run_on_gpu, show_beside
 
 GEMMS = {"one buffer": AMPERE_RUNGS[0].host, "two buffers": AMPERE_RUNGS[1].host}
 
@@ -70,6 +71,21 @@ class TestWithoutAGpu:
     def test_a_comparison_says_what_it_cannot_measure(self, capsys):
         compare_on_gpu(GEMMS, sizes=(512,))
         assert capsys.readouterr().out == "one buffer against two buffers: not measured: no GPU here\n"
+
+
+def test_a_kernel_beside_libraries_is_a_table(monkeypatch, capsys):
+    monkeypatch.setattr(device, "gpu", lambda: H200)
+    monkeypatch.delenv(CHECKOUT, raising=False)
+    monkeypatch.setattr(trials, "measure", lambda problem, launcher, shape: multiplied(shape, 400.0))
+    table = show_beside({"yours": GEMMS["one buffer"]}, sizes=(512, 1024))
+    assert table["of cuBLAS"].to_dict() == {("yours", 512): "0.500", ("yours", 1024): "0.500"}
+    assert "for NVIDIA's example: git clone" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_a_table_beside_libraries_says_what_it_cannot_measure(capsys):
+    assert show_beside({"yours": GEMMS["one buffer"]}, sizes=(512,)) is None
+    assert capsys.readouterr().out == "yours: not measured: no GPU here\n"
 
 
 def test_a_comparison_has_a_line_for_each_size(monkeypatch, capsys):

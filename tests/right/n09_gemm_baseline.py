@@ -226,7 +226,7 @@ RIGHT = {
             make_copy_g2s,
             "through_l1",
             "Leaves a copy in L1.",
-            swap("cache_mode=cache", "cache_mode=cpasync.LoadCacheMode.ALWAYS"),
+            swap("cache_mode=cache", "cache_mode=LoadCacheMode.ALWAYS"),
         ),
     ],
     "09.5": [
@@ -284,7 +284,7 @@ RIGHT = {
             "Blocks go down C first.",
             swap("block // tiles_n, block % tiles_n", "block % tiles_m, block // tiles_m"),
             swap("_, tiles_n =", "tiles_m, _ ="),
-            within="gemm_kernel",
+            within="ampere_kernel",
         ),
         derive(
             GEMM,
@@ -294,7 +294,7 @@ RIGHT = {
                 "(None, None) if whole else (copies.partition_S(c), matrix.shape)",
                 "(copies.partition_S(c), matrix.shape)",
             ),
-            within="gemm_kernel",
+            within="ampere_kernel",
         ),
     ],
 }

@@ -11,7 +11,7 @@ from tests.wrong.table import answer
 from tutorlib.course.answers import load_answers
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
-from tutorlib.kernels.ampere.schedules import TUNED, Schedule, make_loop
+from tutorlib.kernels.ampere.schedules import TUNED, LoopSchedule, make_loop
 from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.kernels.ladder import in_eights
 
@@ -74,7 +74,7 @@ def by_remainders(steps: Steps):
         steps.multiply(steps.k_blocks - 1)
 
 
-spread = make_loop(Schedule(spread=True))
+spread = make_loop(LoopSchedule(spread=True))
 spread.__name__, spread.__doc__ = "spread", "Loads in the middle of a step, by helpers."
 
 # 12.2 -----------------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ RIGHT = {
         answer("more_than_an_a100_has", "192 KiB of shared memory", lambda: GemmConfig((128, 256, 64), (2, 4), 4)),
     ],
     "12.4": [
-        make_gemm(TUNED, make_loop(Schedule(branch=False)), in_eights),
+        make_gemm(TUNED, make_loop(LoopSchedule(branch=False)), in_eights),
         derive(
             YOURS,
             "raster",

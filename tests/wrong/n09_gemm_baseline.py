@@ -315,7 +315,7 @@ COPIES = [
         "ordinary_loads",
         "Through registers.",
         ("no cp.async",),
-        swap("cpasync.CopyG2SOp(cache_mode=cache)", "CopyUniversalOp()"),
+        swap("CopyG2SOp(cache_mode=cache)", "CopyUniversalOp()"),
     ),
     atom_alone,
 ]
@@ -433,18 +433,20 @@ OPERANDS = [
     ),
     fetched("a_s_copy_for_b", "B in the order of A.", (), swap("make_tiled_copy_B(", "make_tiled_copy_A(")),
     fetched("b_s_copy_for_a", "A in the order of B.", (), swap("make_tiled_copy_A(", "make_tiled_copy_B(")),
-    fetched("sides_exchanged", "B first.", ("of A",), swap("return a, b", "return b, a")),
+    fetched("sides_exchanged", "B first.", ("of A",), swap("return rA, rB", "return rB, rA")),
     fetched("transposed", "ldmatrix.trans.", ("transposes",), swap("transpose=False", "transpose=True")),
     fetched("two_at_once", "ldmatrix.x2.", ("it can bring 4",), swap("num_matrices=4", "num_matrices=2")),
     fetched("one_at_once", "ldmatrix.x1.", ("num_matrices=4",), swap("num_matrices=4", "num_matrices=1")),
-    fetched("not_retiled", "The MMA's view where ldmatrix's is meant.", ("retile(tCrA)",), swap("mine.retile(r)", "r")),
+    fetched(
+        "not_retiled", "The MMA's view where ldmatrix's is meant.", ("retile(tCrA)",), swap("a.retile(tCrA)", "tCrA")
+    ),
     fetched(
         "other_registers",
         "Registers that no mma reads.",
         (),
-        swap("mine.retile(r)", "cute.make_fragment_like(mine.partition_S(s)[None, None, None, 0])"),
+        swap("a.retile(tCrA)", "cute.make_fragment_like(a.partition_S(sA)[None, None, None, 0])"),
     ),
-    fetched("reads_as_it_writes", "partition_D.", (), swap("mine.partition_S(s)", "mine.partition_D(s)")),
+    fetched("reads_as_it_writes", "partition_D.", (), swap("a.partition_S(sA)", "a.partition_D(sA)")),
     fetched(
         "ordinary_loads",
         "ld.shared in place of ldmatrix.",
@@ -456,7 +458,7 @@ OPERANDS = [
         "first_thread_s_share",
         "Every thread reads what thread 0 should.",
         (),
-        swap("s2r.get_slice(thread)", "s2r.get_slice(0)"),
+        swap("s2r_a.get_slice(thread)", "s2r_a.get_slice(0)"),
     ),
     a_alone,
     views_exchanged,
@@ -598,7 +600,7 @@ STORES = [
 GEMM = load_answers("09_gemm_baseline")["09.9"]
 
 
-def kernels(name, what, words, *changes, within="gemm_kernel"):
+def kernels(name, what, words, *changes, within="ampere_kernel"):
     return says(*words)(derive(GEMM, name, what, *changes, within=within))
 
 

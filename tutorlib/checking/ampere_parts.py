@@ -20,9 +20,8 @@ from tutorlib.problems.wrong import count
 
 VECTOR = 8  # bf16 elements in 16 bytes
 WARP, SECTOR = 32, 16  # threads; bf16 elements in 32 bytes
+Element = tuple[int, int]  # row and column in a tile
 CONFIGS = (GemmConfig(), GemmConfig((128, 128, 32)), GemmConfig((128, 256, 32), (2, 4)))
-
-Place = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +35,9 @@ class MadeExercise(PartExercise):
             try:
                 flaw = in_cute(lambda config=config: self.find_flaw(answer, config))  # type: ignore[misc]
             except CompileFailed as error:
-                return wrong(f"CuTe refuses it for {described(config)}.", str(error))
+                return wrong(f"CuTe refuses it for {named_config(config)}.", str(error))
             if flaw:
-                return wrong(f"for {described(config)}: {flaw}")
+                return wrong(f"for {named_config(config)}: {flaw}")
         return None
 
     @abstractmethod
@@ -46,11 +45,11 @@ class MadeExercise(PartExercise):
         """What is wrong with what the answer makes, or "". Called where CuTe's objects can be made."""
 
 
-def described(config: GemmConfig) -> str:
+def named_config(config: GemmConfig) -> str:
     return f"GemmConfig({config.tile}, {config.warps})"
 
 
-def places(tv_layout: Any, tile: Place) -> list[list[Place]]:
+def places(tv_layout: Any, tile: Element) -> list[list[Element]]:
     """The (row, column) in the tile of each value of each thread, by a layout (thread, value) → column-major index."""
     from cutlass import cute
 
@@ -83,7 +82,7 @@ class GlobalCopyExercise(MadeExercise):
         held = places(copy.layout_dst_tv_tiled, tile)
         return self.find_bad_tile(tile, held, config) or self.find_bad_access(tile, held, config.tile[2])
 
-    def find_bad_tile(self, tile: tuple[int, ...], held: list[list[Place]], config: GemmConfig) -> str:
+    def find_bad_tile(self, tile: tuple[int, ...], held: list[list[Element]], config: GemmConfig) -> str:
         rows, k = min(config.tile[:2]), config.tile[2]
         if len(held) != config.threads:
             return f"it is for {count(len(held), 'thread')}; the block has {config.threads}."
@@ -95,7 +94,7 @@ class GlobalCopyExercise(MadeExercise):
             return f"of a piece of {tile[0]}×{tile[1]} some elements are copied twice and some never."
         return ""
 
-    def find_bad_access(self, tile: tuple[int, ...], held: list[list[Place]], k: int) -> str:
+    def find_bad_access(self, tile: tuple[int, ...], held: list[list[Element]], k: int) -> str:
         for thread, mine in enumerate(held):
             for first, *others in (mine[n : n + VECTOR] for n in range(0, len(mine), VECTOR)):
                 if others != [(first[0], first[1] + n) for n in range(1, VECTOR)] or first[1] % VECTOR:
@@ -110,7 +109,7 @@ class GlobalCopyExercise(MadeExercise):
                     f"{start + 1} is at {access[1]}, not beside thread {start} at {access[0]} along K."
                 )
             for eight in range(0, WARP, 8):
-                offsets = [swizzled(row, column, k) for row, column in access[eight : eight + 8]]
+                offsets = [smem_offset(row, column, k) for row, column in access[eight : eight + 8]]
                 if (ways := banks.ways(offsets, 2, VECTOR)) > 1:
                     return (
                         f"threads {start + eight} to {start + eight + 7} write to shared memory in {ways} wavefronts: "
@@ -119,7 +118,7 @@ class GlobalCopyExercise(MadeExercise):
         return ""
 
 
-def swizzled(row: int, column: int, k: int) -> int:
+def smem_offset(row: int, column: int, k: int) -> int:
     """The offset in shared memory as notebook 09 lays it out: the 16-byte vectors of 128 bytes are exchanged by row."""
     offset = row * k + column
     return offset ^ (offset // 64 % (k // VECTOR)) * VECTOR
@@ -160,15 +159,15 @@ class TiledMmaExercise(MadeExercise):
         for number, mine in enumerate(warps):
             if mine not in parts:
                 return (
-                    f"warp {number} has {extent(mine)}; its two atoms should be 16 rows, and 8 columns that begin at a "
-                    f"multiple of 8 below {8 * n}, and the 8 that lie {8 * n} further."
+                    f"warp {number} has {rows_and_columns(mine)}; its two atoms should be 16 rows, and 8 columns that "
+                    f"begin at a multiple of 8 below {8 * n}, and the 8 that lie {8 * n} further."
                 )
         if len(set(warps)) < len(warps):
             return "two warps have the same part of the tile."
         return ""
 
 
-def share(down: int, across: int, warps: int) -> list[list[Place]]:
+def share(down: int, across: int, warps: int) -> list[list[Element]]:
     """What a warp's lanes hold of C: PTX ISA, fragments of mma.m16n8k16, twice, with all warps' 8 columns between."""
     return [
         [
@@ -179,11 +178,11 @@ def share(down: int, across: int, warps: int) -> list[list[Place]]:
     ]
 
 
-def shape_of(held: list[list[Place]]) -> tuple[frozenset[Place], ...]:
+def shape_of(held: list[list[Element]]) -> tuple[frozenset[Element], ...]:
     return tuple(map(frozenset, held))
 
 
-def extent(held: tuple[frozenset[Place], ...]) -> str:
+def rows_and_columns(held: tuple[frozenset[Element], ...]) -> str:
     rows, columns = (sorted({place[mode] for mine in held for place in mine}) for mode in range(2))
     return f"rows {', '.join(runs(rows))} and columns {', '.join(runs(columns))}"
 
@@ -248,7 +247,7 @@ class OperandsExercise(MadeExercise):
             if tensor.memspace != getattr(cute.AddressSpace, space):
                 where = {"rmem": "registers", "smem": "shared memory"}
                 return f"{field} of {name} should lie in {where[space]}, and lies in {tensor.memspace}."
-        if (got := sizes(tCrX)) != shape:
+        if (got := mode_sizes(tCrX)) != shape:
             stages = f" Pick a buffer, [None, None, None, 0], before you make a fragment of a partition of s{name}."
             return f"tCrX of {name} has the sizes {got}; {shape} is wanted." + (stages if len(got) > 3 else "")
         if not isinstance(s2r.op, warp.LdMatrix8x8x16bOp):
@@ -272,7 +271,7 @@ class OperandsExercise(MadeExercise):
         return ""
 
 
-def sizes(tensor: Any) -> tuple[int, ...]:
+def mode_sizes(tensor: Any) -> tuple[int, ...]:
     from cutlass import cute
 
     return tuple(cute.size(mode) for mode in tensor.shape)

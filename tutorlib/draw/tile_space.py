@@ -1,7 +1,7 @@
 """Pictures of cuTile's three things: an array, the tile space over it, and the grid of blocks."""
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
-from tutorlib.draw.palette import category
+from tutorlib.draw.palette import category, channels
 
 Size = tuple[int, int]
 
@@ -48,7 +48,13 @@ def space_grid(array: Size, tile: Size, outlined: frozenset[tuple[int, int]] = f
 
 
 def colour(array: Size, tile: Size, element: tuple[int, int]) -> str:
-    """Of the tile that holds the element; neighbours differ."""
+    """Of the tile that holds the element; neighbours differ, and so do any sixteen tiles in a row."""
     _, across = tiles_of(array, tile)
     i, j = element[0] // tile[0], element[1] // tile[1]
-    return category(i * (across if across % 8 else across + 1) + j)
+    number = i * (across if across % 8 else across + 1) + j
+    return category(number) if number // 8 % 2 == 0 else lighter(category(number))
+
+
+def lighter(colour: str) -> str:
+    """Half way to white: so the ninth tile is not taken for the first."""
+    return "#" + "".join(f"{(part + 255) // 2:02X}" for part in channels(colour))

@@ -8,7 +8,7 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
-from tutorlib.kernels.ampere.schedules import TRIES, Schedule, make_loop
+from tutorlib.kernels.ampere.schedules import TRIES, LoopSchedule, make_loop
 from tutorlib.problems.catalogue import gemm
 from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 
@@ -33,4 +33,4 @@ def test_the_schedule_as_it_comes_is_the_ladders_loop():
     def registers(loop):
         return compile_cute(make_gemm(TRIES[0].config, loop), [TensorSpec((1024, 1024), "bf16")] * 3).registers
 
-    assert registers(make_loop(Schedule())) == registers(multistage)
+    assert registers(make_loop(LoopSchedule())) == registers(multistage)

@@ -27,11 +27,9 @@ def make_operands(tiled_mma: cute.TiledMma, thread: Any, sA: cute.Tensor, sB: cu
     tCrA = tiled_mma.make_fragment_A(math.partition_A(sA)[None, None, None, 0])
     tCrB = tiled_mma.make_fragment_B(math.partition_B(sB)[None, None, None, 0])
     ldmatrix = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4), sA.element_type)
-
-    def operand(s2r: cute.TiledCopy, s: cute.Tensor, r: cute.Tensor) -> Operand:
-        mine = s2r.get_slice(thread)
-        return Operand(r, s2r, mine.partition_S(s), mine.retile(r))
-
-    a = operand(cute.make_tiled_copy_A(ldmatrix, tiled_mma), sA, tCrA)
-    b = operand(cute.make_tiled_copy_B(ldmatrix, tiled_mma), sB, tCrB)
-    return a, b
+    s2r_a = cute.make_tiled_copy_A(ldmatrix, tiled_mma)
+    s2r_b = cute.make_tiled_copy_B(ldmatrix, tiled_mma)
+    a, b = s2r_a.get_slice(thread), s2r_b.get_slice(thread)
+    rA = Operand(tCrA, s2r_a, a.partition_S(sA), a.retile(tCrA))
+    rB = Operand(tCrB, s2r_b, b.partition_S(sB), b.retile(tCrB))
+    return rA, rB

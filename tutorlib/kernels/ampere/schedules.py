@@ -11,7 +11,7 @@ from tutorlib.kernels.ampere.thread_share import Steps
 
 
 @dataclass(frozen=True)
-class Schedule:
+class LoopSchedule:
     """Where the orders of `multistage` stand.
 
     registers_ahead: a K block is fetched while the one before is multiplied; else just before its own multiplication,
@@ -28,10 +28,10 @@ class Schedule:
     unroll: int = 1
 
 
-SPREAD = Schedule(spread=True, branch=False)  # the fastest of those that were tried
+SPREAD = LoopSchedule(spread=True, branch=False)  # the fastest of those that were tried
 
 
-def make_loop(schedule: Schedule) -> MainLoop:
+def make_loop(schedule: LoopSchedule) -> MainLoop:
     """The main loop of this schedule, for two stages or more."""
 
     @cute.jit
@@ -105,7 +105,7 @@ class Try:
 
     name: str
     config: GemmConfig
-    schedule: Schedule = Schedule()
+    schedule: LoopSchedule = LoopSchedule()
 
 
 TUNED = GemmConfig((128, 256, 32), (2, 4), 4)
@@ -115,18 +115,20 @@ LONG = GemmConfig((128, 256, 64), (2, 4), 3)
 DEEP = GemmConfig((128, 128, 64), (2, 2), 3)
 TRIES = (
     Try("tuned", TUNED),
-    Try("tuned, no branch", TUNED, Schedule(branch=False)),
-    Try("tuned, loads spread", TUNED, Schedule(spread=True)),
+    Try("tuned, no branch", TUNED, LoopSchedule(branch=False)),
+    Try("tuned, loads spread", TUNED, LoopSchedule(spread=True)),
     Try("tuned, loads spread, no branch", TUNED, SPREAD),
     Try("tuned, loads spread, no branch, 5 stages", replace(TUNED, stages=5), SPREAD),
     Try("128×256×64, loads spread, no branch", LONG, SPREAD),
+    Try("128×256×64, loads spread, no branch, 4 stages", replace(LONG, stages=4), SPREAD),
+    Try("256×128×64, loads spread, no branch", GemmConfig((256, 128, 64), (4, 2), 3), SPREAD),
     Try("128×128×32, loads spread, no branch", SMALL, SPREAD),
-    Try("tuned, no branch, unrolled", TUNED, Schedule(branch=False, unroll=4)),
-    Try("tuned, registers not ahead", TUNED, Schedule(registers_ahead=False)),
-    Try("tuned, other warps: 4×2 on 256×128", TALL, Schedule(branch=False)),
-    Try("128×192, registers not ahead", GemmConfig((128, 192, 32), (2, 2), 4), Schedule(registers_ahead=False)),
-    Try("192×128, registers not ahead", GemmConfig((192, 128, 32), (2, 2), 4), Schedule(registers_ahead=False)),
-    Try("256×192, registers not ahead", GemmConfig((256, 192, 32), (4, 2), 4), Schedule(registers_ahead=False)),
-    Try("128×128, two blocks", SMALL, Schedule(branch=False)),
+    Try("tuned, no branch, unrolled", TUNED, LoopSchedule(branch=False, unroll=4)),
+    Try("tuned, registers not ahead", TUNED, LoopSchedule(registers_ahead=False)),
+    Try("tuned, other warps: 4×2 on 256×128", TALL, LoopSchedule(branch=False)),
+    Try("128×192, registers not ahead", GemmConfig((128, 192, 32), (2, 2), 4), LoopSchedule(registers_ahead=False)),
+    Try("192×128, registers not ahead", GemmConfig((192, 128, 32), (2, 2), 4), LoopSchedule(registers_ahead=False)),
+    Try("256×192, registers not ahead", GemmConfig((256, 192, 32), (4, 2), 4), LoopSchedule(registers_ahead=False)),
+    Try("128×128, two blocks", SMALL, LoopSchedule(branch=False)),
     Try("128×128×64, loads spread, no branch", DEEP, SPREAD),
 )

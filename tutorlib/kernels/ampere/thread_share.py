@@ -5,18 +5,19 @@ from typing import Any
 
 import cutlass
 from cutlass import cute
-from cutlass.cute.nvgpu import CopyUniversalOp, cpasync, warp
+from cutlass.cute.nvgpu import CopyUniversalOp, warp
+from cutlass.cute.nvgpu.cpasync import CopyG2SOp, LoadCacheMode
 
 from tutorlib.kernels.ampere.config import LINE, VECTOR, GemmConfig
 from tutorlib.kernels.ampere.operands import Operand
 
 
 def make_copy_g2s(
-    config: GemmConfig, dtype: type[cutlass.Numeric], cache: cpasync.LoadCacheMode = cpasync.LoadCacheMode.GLOBAL
+    config: GemmConfig, dtype: type[cutlass.Numeric], cache: LoadCacheMode = LoadCacheMode.GLOBAL
 ) -> cute.TiledCopy:
     """cp.async of 128 bits, as a rule past the L1 cache; threads lie along the rows of a K tile, then down."""
     lanes = min(config.tile[2], LINE) // VECTOR
-    atom = cute.make_copy_atom(cpasync.CopyG2SOp(cache_mode=cache), dtype, num_bits_per_copy=128)
+    atom = cute.make_copy_atom(CopyG2SOp(cache_mode=cache), dtype, num_bits_per_copy=128)
     threads = cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1))
     return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, VECTOR)))
 
