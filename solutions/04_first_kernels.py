@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 60
-#     summary: Host and device, compile time and run time, and three kernels of your own in CuTe.
+#     minutes: 85
+#     summary: Host and device, compile time and run time, and five kernels of your own in CuTe, a reduction among them.
 # ---
 
 # %% [markdown]
@@ -12,20 +12,24 @@
 # thousands of threads call at once, each with its own coordinate. On this page you write your first ones in CuTe DSL:
 # Python that is compiled, without a C++ compiler in sight.
 #
-# You do not need a GPU to read on. Everything here compiles on any machine, host functions run on any machine, and
-# where there is no GPU the compiled kernels are *simulated*: instruction by instruction, on NumPy, thousands of times
-# slower, with the same results.
+# > **After this page you can** write and launch a kernel over vectors and matrices of any size, tell what happens while
+# > compiling from what happens while running, read a kernel's PTX, and let a block's threads work out one result
+# > together.
+# >
+# > **It takes** about 85 minutes, on any machine. Without a GPU the compiled kernels are *simulated*: instruction by
+# > instruction, on NumPy, thousands of times slower, with the same results.
 
 # %%
 import cutlass
 import cutlass.cute as cute
 import torch
 from cutlass.cute.runtime import from_dlpack
+from cutlass.memory import SmemAllocator
 
-from tutorlib import check
+from tutorlib import check, explain
 from tutorlib.compiling.cute import compilations, compile_cute
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_layout, show_tv
+from tutorlib.draw import show_layout, show_machine, show_reduction, show_tv
 from tutorlib.notebook.trials import run_on_gpu
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -39,7 +43,7 @@ device = "cuda" if torch.cuda.is_available() else "cpu"
 # - `@cute.jit` is the **host** side: the code of the CPU that decides how many threads there are, and launches them.
 #
 # Threads come in **blocks**, and a launch says how many blocks (`grid`) of how many threads (`block`). Both have three
-# directions; we use the first and leave the others at 1.
+# directions; for now we use the first and leave the others at 1.
 
 
 # %%
@@ -74,6 +78,26 @@ for name in ("from_numpy", "to_numpy", "thread_idx", "block_idx", "syncthreads")
     print(f"cute.{name:12}", "exists" if hasattr(cute, name) else "does not exist")
 
 # %% [markdown]
+# ## Where they live
+#
+# A GPU is a row of processors, the **SMs** (streaming multiprocessors), in front of one memory. The picture has the
+# numbers of the GPU that this course was measured on.
+
+# %%
+show_machine()
+
+# %% [markdown]
+# Read it from the right, the way a kernel sees it:
+#
+# - a thread computes in **registers**. They are its own: no other thread can see them;
+# - 32 threads are a **warp** and take each step together: one instruction, 32 places of data;
+# - a block's warps share their SM's **shared memory**. It is small, near, and yours to lay out;
+# - everything else lies in **device memory**, behind the L2 cache. All blocks see it, and it is far away: a load takes
+#   some hundred cycles.
+#
+# A block is put on an SM and stays there until it is done. Blocks do not wait for each other: there may be a thousand
+# times more of them than fit at once, and the rest begin as others end.
+#
 # ## Two times: while compiling, while running
 #
 # Your function's Python is executed once, *while it is compiled*, with stand-ins for what nobody knows yet. What that
@@ -607,12 +631,184 @@ def leaky_relu(x: cute.Tensor, y: cute.Tensor):
 check("04.6", leaky_relu)
 
 # %% [markdown]
-# ## Keep this
+# ## Two directions
+#
+# A matrix has rows and columns, and a launch can have them too: `thread_idx()` and `block_idx()` give three numbers, x,
+# y and z. A block of 32×8 threads is `block=(32, 8, 1)`.
+#
+# Which threads of it are a warp? Those with the same y: **x runs fastest**. So x belongs to the direction that is
+# contiguous in memory, the columns of a row-major matrix, and the order of the numbers is the reverse of what you
+# write in `a[row, column]`. In a miniature of 8×4 threads, where a warp would have 8, thread numbers are
+
+# %%
+show_layout("(4,8):(8,1)", "y (down), x (across) → thread in its block")
+
+# %% [markdown]
+# The smallest grid that covers a matrix of M rows and N columns with such blocks has `ceil_div(N, 32)` of them in x and
+# `ceil_div(M, 8)` in y. Most of these blocks are whole; those at the right and at the lower edge hang over, and a
+# corner hangs over twice.
+#
+# **Exercise 04.7** (about 7 lines). Write `add_bias`: y[m, n] = x[m, n] + bias[n], for x and y of any M×N and a bias of
+# N numbers. Blocks have 32×8 threads, and a thread has one element. `x.shape` is (M, N); a thread has to ask about
+# both, with `and`.
+
+# %%
+BLOCK = (32, 8, 1)
+
+
+@cute.kernel
+def add_bias_kernel(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
+    across, down, _ = cute.arch.thread_idx()
+    block_across, block_down, _ = cute.arch.block_idx()
+    ### BEGIN SOLUTION (about 4 lines)
+    m = block_down * BLOCK[1] + down
+    n = block_across * BLOCK[0] + across
+    if m < x.shape[0] and n < x.shape[1]:
+        y[m, n] = x[m, n] + bias[n]
+    ### END SOLUTION
+
+
+@cute.jit
+def add_bias(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
+    ### BEGIN SOLUTION (about 3 lines)
+    rows, columns = x.shape
+    grid = (cute.ceil_div(columns, BLOCK[0]), cute.ceil_div(rows, BLOCK[1]), 1)
+    add_bias_kernel(x, bias, y).launch(grid=grid, block=BLOCK)
+    ### END SOLUTION
+
+
+# %%
+check("04.7", add_bias)
+
+# %% [markdown]
+# ## Threads that work together
+#
+# So far every thread minded its own element. A **reduction** makes one number of many: a sum, a maximum. One thread per
+# row would be easy, and slow, with 31 of 32 threads of a warp in rows far apart. Let a whole block have a row:
+#
+# 1. thread t goes through elements t, t + 128, t + 256, … and keeps the largest in a register. Neighbours in the row
+#    are neighbouring threads, as in every kernel of this page;
+# 2. now 128 threads hold a number each, in registers that nobody else can see. So each writes its own to **shared
+#    memory**;
+# 3. half of the threads take in a number of the other half; then a quarter, and so on. Seven steps for 128 threads.
+
+# %%
+show_reduction(8)
+
+# %% [markdown]
+# In step 3 a thread reads what *another* thread wrote. Warps of a block do not run in step: a warp may be through while
+# the next one has not begun. `cute.arch.sync_threads()` is the **barrier**: nobody goes on before all threads of the
+# block have arrived, and what they wrote before is then visible to all. One belongs wherever the thick lines are.
+#
+# Two pieces that you need. Shared memory is allocated with a layout, and is a tensor like any other:
+#
+#     partial = SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(THREADS), byte_alignment=16)
+#
+# And a loop of the run can change a variable if the variable has its type from the start. Here thread 0 adds up the
+# numbers 0, 3, 6, … below n:
+
+
+# %%
+@cute.kernel
+def every_third_kernel(n: cutlass.Int32):
+    thread, _, _ = cute.arch.thread_idx()
+    total = cutlass.Int32(0)
+    for i in range(thread, n, 3):
+        total = total + i
+    if thread == 0:
+        cute.printf("{}", total)
+
+
+@cute.jit
+def every_third():
+    every_third_kernel(10).launch(grid=(1, 1, 1), block=(3, 1, 1))
+
+
+_ = run_on_gpu(every_third)
+
+# %% [markdown]
+# **Exercise 04.8** (about 12 lines). Write `row_max`: maxima[m] = the largest number of row m, for x of any M×N. Block
+# m has row m and 128 threads. Rows may be shorter than that: what should a thread start from that has no element? The
+# steps of the tree are known while compiling, `range_constexpr`; `max(a, b)` compares two numbers of the run.
+
+
+# %%
+@cute.kernel
+def row_max_kernel(x: cute.Tensor, maxima: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    row, _, _ = cute.arch.block_idx()
+    partial = SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(THREADS), byte_alignment=16)
+    ### BEGIN SOLUTION (about 12 lines)
+    largest = -cutlass.Float32.inf
+    for n in range(thread, x.shape[1], THREADS):
+        largest = max(largest, x[row, n])
+    partial[thread] = largest
+    cute.arch.sync_threads()
+    for step in cutlass.range_constexpr(1, THREADS.bit_length()):
+        half = THREADS >> step
+        if thread < half:
+            partial[thread] = max(partial[thread], partial[thread + half])
+        cute.arch.sync_threads()
+    if thread == 0:
+        maxima[row] = partial[0]
+    ### END SOLUTION
+
+
+@cute.jit
+def row_max(x: cute.Tensor, maxima: cute.Tensor):
+    row_max_kernel(x, maxima).launch(grid=(x.shape[0], 1, 1), block=(THREADS, 1, 1))
+
+
+# %%
+check("04.8", row_max)
+
+# %% [markdown]
+# Where did you put the barrier of the loop? Inside the `if`, a part of the threads would wait for the others forever.
+#
+# `explain` simulates a kernel on any machine, with the accesses of each line and what the warps of the first block did.
+# Look for the steps: each has fewer writers, and all warps at every barrier. After the sixth line only warp 0 has
+# work, and three of four wait.
+
+# %%
+explain("04.8", row_max, shape=(2, 300))
+
+# %% [markdown]
+# The last five steps happen within one warp, which can pass numbers from register to register:
+# `cute.arch.warp_reduction_max` does that without shared memory. The kernels of the next notebooks need no reduction
+# of their own (the tensor cores sum), so this one may stay as it is.
+#
+# ## What to remember
 #
 # - Your Python runs while compiling. What it does to stand-ins is what runs later. `print` belongs to the first time,
 #   `cute.printf` to the second.
 # - `Constexpr`, `range_constexpr` and `const_expr` are the compiler's; everything else is the run's.
 # - A static layout is part of the type: one compilation for each. A dynamic one keeps its rank and its stride 1.
-# - A thread's element is a layout of (thread, block). Where it may lie outside, there is a predicate, and no barrier
-#   inside it.
+# - A thread's element is a layout of (thread, block). Where it may lie outside, there is a predicate.
+# - x runs fastest: it belongs to the direction that is contiguous in memory.
+# - What another thread wrote to shared memory may be read after a barrier, and a barrier is for all threads.
 # - Four floats a thread are one load. How far that gets you is the next page: a copy at the speed of the memory.
+#
+# ## Test yourself
+#
+# <details><summary>1. A function takes `n: cutlass.Int32` and `k: cutlass.Constexpr`. It is called, with Int32 numbers,
+# for n in 1, 2, 3 and each of k = 8, 16. How many compilations?</summary>
+#
+# Two: k is part of the code, n is not.
+#
+# </details>
+#
+# <details><summary>2. A kernel over 1,000 elements is launched with 8 blocks of 128 threads and has no predicate. What
+# happens?</summary>
+#
+# 24 threads of the last block read and write past the ends. Mostly nothing is seen to happen: the memory behind belongs
+# to your process, and somebody else's data is overwritten.
+#
+# </details>
+#
+# <details><summary>3. In `row_max`, which barriers could go without a wrong result?</summary>
+#
+# The last one: after the last step only thread 0 reads, and what it reads it has written itself. Each of the others
+# stands between a write and another thread's read. (Below 32 threads writer and reader are in one warp. They still do
+# not run in step by any promise, and `sync_warp` is what such a place needs at least.)
+#
+# </details>

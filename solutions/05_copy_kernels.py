@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
+#     minutes: 110
 #     summary: Seven copy kernels, from one element at a time to TMA, beside torch's own copy.
 # ---
 
@@ -12,8 +12,15 @@
 # copy with arithmetic in the middle; a GEMM that cannot fetch its tiles in time is slow, however good its mathematics.
 #
 # You climb a ladder of copy kernels. All have the same entry point, a host function `copy(src, dst)` for two row-major
-# matrices; each rung changes a few lines and has one idea. Before each rung you predict what it gains; at the end
-# stands what was measured, against `torch`'s own copy and the datasheet.
+# matrices, and each rung changes a few lines. Before each rung you predict what it gains; at the end stands what was
+# measured, against `torch`'s own copy and the datasheet.
+#
+# > **After this page you can** tell from a kernel's accesses what memory bills for them, write a TiledCopy, send data
+# > through shared memory by cp.async and by TMA with each wait and barrier in its place, and find bank conflicts and
+# > swizzle them away.
+# >
+# > **It takes** about 110 minutes, on any machine; speed needs a GPU (sm_80), the last rung a Hopper. Without one, the
+# > course's own measurements are shown.
 #
 # *Bandwidth* on this page counts every byte twice: once read, once written.
 
@@ -25,14 +32,17 @@ from cutlass.memory import SmemAllocator
 from tensor_layouts import Layout, Swizzle, compose
 from tensor_layouts.analysis import segment_analysis
 
-from tutorlib import check
+from tutorlib import check, explain
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_banks, show_timeline, show_tv
 from tutorlib.explorers.tiled_copy import explore_tv
 from tutorlib.layouts.notation import layout
 from tutorlib.machine.hardware import hardware_of
+from tutorlib.measuring import counters
 from tutorlib.models.banks import wavefronts
 from tutorlib.models.pipeline import Timeline
-from tutorlib.notebook.measured import show_figure, show_ladder
+from tutorlib.notebook.measured import show_counts, show_figure, show_ladder, show_sweep
 
 # %% [markdown]
 # ## What memory is billed by
@@ -110,12 +120,12 @@ def demand(divides, what):
 # On a CPU you would cut the work into pieces and give each worker one that is in one piece. Here that means: thread
 # *t* copies row *t* of the tile, from left to right.
 #
-# The picture shows a miniature: 8 threads, a tile of 8×16. Each colour is a thread; *V3* is the fourth element that
+# The picture shows a miniature: 8 threads, a tile of 8×4. Each colour is a thread; *V3* is the fourth element that
 # it copies. All threads execute the same instruction at the same time, so look at one value, say *V0* everywhere,
 # and ask how the eight of them lie in memory.
 
 # %%
-show_tv("(8,16):(1,8)", (8, 16), "naive: a thread has a row")
+show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
 
 # %% [markdown]
 # **Predict.** In the real tile, 32 threads of a warp read 32 rows: the bad case from above. Sixteen elements share a
@@ -129,8 +139,43 @@ print(f"{2048 * 32 // 1024} KiB of sectors, in {2048 * 128 // 1024} KiB of cache
 # An SM of an H100 or H200 has 256 KiB for L1 and shared memory together (NVIDIA's Hopper whitepaper). It will be close,
 # and the stores have no such help before the L2. Write down a guess: what fraction of the bandwidth?
 #
-# **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element. Tiles at the edge are partly
-# outside; an element at (`row`, `column`) of the matrix may be touched only if it exists.
+# One word on loops. `range(64)` in a kernel is a loop of the machine code, unless the compiler finds it short.
+# `cutlass.range(64, unroll_full=True)` has its body 64 times instead: no counting and no jumping, and what depends on
+# the loop's number becomes a constant in an address. Loops that a kernel spends its time in are written so. (Unlike
+# with `range_constexpr`, it is the compiler that unrolls, not Python.) Which lines are gone in the second listing?
+
+
+# %%
+@cute.kernel
+def loop_kernel(a: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    for n in cutlass.range(4, unroll=1):
+        a[n, thread] = 1.0
+
+
+@cute.kernel
+def unrolled_kernel(a: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    for n in cutlass.range(4, unroll_full=True):
+        a[n, thread] = 1.0
+
+
+@cute.jit
+def loop(a: cute.Tensor):
+    loop_kernel(a).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+@cute.jit
+def unrolled(a: cute.Tensor):
+    unrolled_kernel(a).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+for host in (loop, unrolled):
+    print(compile_cute(host, [TensorSpec((4, 32))]).body)
+
+# %% [markdown]
+# **Exercise 05.2** (about 5 lines). Copy row `thread` of the tile, element by element, the loop unrolled. Tiles at the
+# edge are partly outside; an element at (`row`, `column`) of the matrix may be touched only if it exists.
 
 
 # %%
@@ -157,13 +202,21 @@ def naive(src: cute.Tensor, dst: cute.Tensor):
 check("05.2", naive)
 
 # %% [markdown]
+# `explain` runs a kernel in the simulator and says what each line cost: here, a tile of 128×64 in sectors. `!` stands
+# where an access takes more than its bytes would need.
+
+# %%
+_ = explain("05.2", naive, shape=TILE)
+
+# %% [markdown]
 # ## Rung 2: coalesced
 #
 # The same loop, turned by 90 degrees: the threads lie *along* the row. 64 of them cover one row of the tile, the
-# other 64 the next; the loop walks down. At every step a warp now wants 64 bytes in one piece.
+# other 64 the next; the loop walks down. At every step a warp now wants 64 bytes in one piece. In the miniature, 4 of 8
+# threads cover a row:
 
 # %%
-show_tv("(8,(8,2)):(8,(1,64))", (8, 16), "coalesced: neighbours in a row are neighbouring threads")
+show_tv("((4,2),4):((8,1),2)", (8, 4), "coalesced: neighbours in a row are neighbouring threads")
 
 # %% [markdown]
 # **Exercise 05.3** (about 6 lines). Write it. `thread` picks a column, and which of two rows; 64 steps cover the
@@ -194,9 +247,52 @@ def coalesced(src: cute.Tensor, dst: cute.Tensor):
 # %%
 check("05.3", coalesced)
 
+# %%
+_ = explain("05.3", coalesced, shape=TILE)
+
 # %% [markdown]
-# No byte is moved in vain any more. Is that the speed of light? Not yet, and the reason is not *where* the loads go
-# but *how few* of them are under way.
+# Sixteen times fewer sectors. Is it sixteen times faster? And which is to blame, the loads or the stores? To find out,
+# an element can be fetched in one direction and stored in the other, with a turn through shared memory in between. In
+# this table *down* is the naive direction and *along* the coalesced one; the first two rows are the kernels that you
+# wrote. The two sizes differ in the pitch: rows that begin 32 KiB apart, and 128 bytes more. Is it something about
+# powers of two?
+
+# %%
+show_sweep("copy_naive")
+
+# %% [markdown]
+# It is not. But the naive copy loses more than a factor of sixteen. The hardware's counters say where; each number is a
+# multiple of the coalesced copy's: sectors that loads and stores touch, sectors that L2 had to give and take, bytes
+# that device memory moved.
+
+# %%
+show_counts(
+    "copy_naive",
+    over="coalesced",
+    loaded=counters.L1_LOADED,
+    stored=counters.L1_STORED,
+    from_L2=counters.L2_READ,
+    to_L2=counters.L2_WRITTEN,
+    memory=(counters.MEMORY_READ, counters.MEMORY_WRITTEN),
+)
+
+# %% [markdown]
+# Follow the row *naive* from left to right. Loads and stores touch sixteen times the sectors, as counted by hand. L1
+# catches next to nothing: nearly as many come from L2. And then device memory moves *more* than sixteen times the
+# bytes, about as many times more as the copy takes longer. A thread comes back to its sector only after its slow store;
+# by then L2, which is written 2 bytes of 32 at a time by every SM at once, has had to give the sector up. Written in
+# part, it goes out, and its rest has to be read again.
+#
+# The kernels that go through shared memory issue all their loads at once, and then all their stores. They touch as many
+# sectors, but come back to each while L2 still has it: device memory moves no more than it must, and what is left is
+# the price of the sectors themselves. Of the two, the stores are the dearer half, for L1 helps a load now and then and
+# a store never.
+#
+# **Keep this:** a cache repairs a bad access pattern as long as you come back soon. Where it fails, you pay more than
+# the sectors.
+#
+# Rung 2 moves no byte in vain. Is that the speed of light? Not yet, and the reason is not *where* the loads go but *how
+# few* of them are under way.
 #
 # A load takes some hundred nanoseconds. To keep the memory busy all that time, enough bytes must be in flight
 # (Little's law: bytes in flight = bandwidth × latency). This is what every SM of an H200 must have under way to read
@@ -218,8 +314,9 @@ print(f"{2048 * 2 / 1024} KiB: an SM full of threads, with one bf16 element each
 # %% [markdown]
 # ## Rung 3: 128 bits at a time
 #
-# Two changes lift that limit. Each thread moves **vectors** of 8 bf16 elements, 16 bytes, the widest access there is;
-# and it issues **all its loads before the first store**, so that four vectors are in flight instead of one element.
+# Two changes lift that limit. Each thread moves **vectors** of 8 bf16 elements: 16 bytes, the widest access of an A100,
+# H100 or H200 (Blackwell has one of 32). And it issues **all its loads before the first store**, so that four vectors
+# are in flight instead of one element.
 #
 # In CuTe this is a `TiledCopy`: an atom, which is one instruction (`CopyUniversalOp` with 128 bits), laid out over
 # threads and values. The miniature has vectors of 4 and two rows of threads:
@@ -242,15 +339,19 @@ def look():
     atom = cute.make_copy_atom(CopyUniversalOp(), cutlass.BFloat16, num_bits_per_copy=64)
     tiled = cute.make_tiled_copy_tv(atom, cute.make_layout((2, 4), stride=(4, 1)), cute.make_layout((1, 4)))
     print("thread, value → place in the 2×16 that one step covers:", tiled.layout_src_tv_tiled)
-    coordinates = cute.make_identity_tensor((8, 16))
-    print("one thread's share of an 8×16 tile:", tiled.get_slice(5).partition_S(coordinates).shape)
+    share = tiled.get_slice(5).partition_S(cute.make_rmem_tensor((8, 16), cutlass.BFloat16))
+    print("one thread's share of an 8×16 tile:", share.layout)
+    print("registers for that much:", cute.make_fragment_like(share).layout)
 
 
 look()
 
 # %% [markdown]
+# `make_fragment_like(share)` is a tensor in registers with a place for each element of the share, and no more: its
+# strides are its own. A copy from memory to memory is two: memory → registers, registers → memory.
+#
 # Try other threads and values, and click an element to see all that its thread holds. What do you have to type to get
-# the picture of rung 1, and that of rung 2?
+# the pictures of rung 1 and rung 2? (Their tile is `(8,4)`.)
 
 # %%
 explore_tv(threads="(2,4):(4,1)", values="(1,4):(4,1)", tile="(8,16)")
@@ -274,9 +375,10 @@ def inside(coordinates, shape):
 
 
 # %% [markdown]
-# One more thing changes: the tile. 128×64 elements of bf16 are 128 rows of 128 bytes; 64×128 are as many bytes in rows
-# of 256. Device memory is read in bursts from open pages, and longer pieces of a row mean fewer pages for each block.
-# The tile has the same 16 KiB.
+# Two more things change, so that this rung is four changes in all: the tile's shape and the number of threads. 128×64
+# elements of bf16 are 128 rows of 128 bytes; 64×128 are as many bytes in rows of 256. Device memory is read in bursts
+# from open pages, and longer pieces of a row mean fewer pages for each block. With 256 threads in place of 128, each
+# has half as much to fetch. Which of the four will matter? They are measured one by one below.
 
 # %%
 WIDE = (64, 128)
@@ -324,6 +426,17 @@ def vectorised(src: cute.Tensor, dst: cute.Tensor):
 check("05.4", vectorised)
 
 # %% [markdown]
+# The four changes, one at a time. Each row is a kernel that differs from its neighbour in what its name says.
+
+# %%
+show_sweep("copy_rungs")
+
+# %% [markdown]
+# Loads first, or vectors: either brings nearly all of it, alone. Both put more bytes under way, and that is all the
+# memory asks for; how they are asked for matters little. (Sixty-four loads of 2 bytes take 64 registers, though, and
+# four of 16 bytes take 16.) With both, with longer pieces of a row, and with more threads there is a little more each
+# time.
+#
 # **Keep this:** a fast copy is wide accesses, neighbours in neighbouring threads, and many of them under way before
 # anybody waits. The TiledCopy says the first two; the order of your lines says the third.
 
@@ -403,7 +516,7 @@ check("05.5", staged)
 
 # %% [markdown]
 # Is the barrier needed here? Both TiledCopies give a thread the same elements, so each reads only what it fetched
-# itself: for *this* kernel the wait alone would do. The next one has no such luck.
+# itself: for *this* kernel the wait alone would do. In the next one it will not.
 #
 # **Keep this:** issue, commit, wait, barrier. What cp.async buys is the time between the issue and the wait, in which a
 # thread can do something else. A copy has nothing else to do; a GEMM has. This is what notebooks 10 and 12 will make of
@@ -421,15 +534,43 @@ show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for 
 # read a tile along its rows → write it to shared memory → barrier → **read it from shared memory along its columns**
 # → write it along the rows of `dst`.
 #
-# Both trips to memory are coalesced. This kernel does it, and it does not know how the tile lies in shared memory:
-# `tile_layout` says where its element (row, column) is, `turned_layout` where (column, row) is. Elements are fp32, a
-# tile has 64×64 of them, and each access of a thread is one element.
+# Both trips to memory are coalesced. The kernel does not know how the tile lies in shared memory: `tile_layout` says
+# where its element (row, column) is, `turned_layout` where (column, row) is. Two tensors, `tile` and `turned`, stand
+# for the same memory. Transposing is choosing the second layout: no data moves for it, the same memory is named
+# differently.
+#
+# Elements are fp32, a tile has 64×64 of them, and each access of a thread is one element. A thread writes a piece of a
+# row, as `mine.partition_D(tile)` says, and then reads as many elements of `turned`, which lie in other rows: **other
+# threads wrote them**.
 
 # %%
 TURN = 64
 TURN_THREADS = 256
 
 
+def launch_transpose(src, dst, tile_layout, turned_layout):
+    rows, columns = src.shape
+    demand(rows % TURN == 0 and columns % TURN == 0, f"{rows}×{columns} is not made of {TURN}×{TURN} tiles")
+    for lay in (tile_layout, turned_layout):
+        demand(
+            cute.cosize(lay) <= TURN * TURN,
+            f"memory for {TURN * TURN} elements, and a layout that reaches {cute.cosize(lay)}",
+        )
+    atom = cute.make_copy_atom(CopyUniversalOp(), src.element_type, num_bits_per_copy=src.element_type.width)
+    tiled = vectors_along_rows(atom, 1, (TURN, TURN), TURN_THREADS)
+    transpose_kernel(src, dst, tiled, tile_layout, turned_layout).launch(
+        grid=grid_for(src, (TURN, TURN)), block=(TURN_THREADS, 1, 1)
+    )
+
+
+# %% [markdown]
+# **Exercise 05.6** (about 8 lines). In the kernel, take the tile from `from_src` to `to_dst`: through registers into
+# `tile`, and out of `turned` through registers again, with whatever has to stand between. Before you check it, say what
+# would happen without that. In the host function, make `tile_layout` row-major, and `turned_layout` such that
+# (column, row) of it is (row, column) of the tile.
+
+
+# %%
 @cute.kernel
 def transpose_kernel(
     src: cute.Tensor,
@@ -446,32 +587,17 @@ def transpose_kernel(
     turned = cute.make_tensor(memory, turned_layout)
 
     from_src = mine.partition_S(cute.local_tile(src, (TURN, TURN), (down, across)))
+    to_dst = mine.partition_D(cute.local_tile(dst, (TURN, TURN), (across, down)))
+    ### BEGIN SOLUTION (about 6 lines)
     registers = cute.make_fragment_like(from_src)
     cute.copy(tiled, from_src, registers)
     cute.copy(tiled, registers, mine.partition_D(tile))
     cute.arch.sync_threads()
     cute.copy(tiled, mine.partition_S(turned), registers)
-    cute.copy(tiled, registers, mine.partition_D(cute.local_tile(dst, (TURN, TURN), (across, down))))
+    cute.copy(tiled, registers, to_dst)
+    ### END SOLUTION
 
 
-def launch_transpose(src, dst, tile_layout, turned_layout):
-    rows, columns = src.shape
-    demand(rows % TURN == 0 and columns % TURN == 0, f"{rows}×{columns} is not made of {TURN}×{TURN} tiles")
-    atom = cute.make_copy_atom(CopyUniversalOp(), src.element_type, num_bits_per_copy=src.element_type.width)
-    tiled = vectors_along_rows(atom, 1, (TURN, TURN), TURN_THREADS)
-    transpose_kernel(src, dst, tiled, tile_layout, turned_layout).launch(
-        grid=grid_for(src, (TURN, TURN)), block=(TURN_THREADS, 1, 1)
-    )
-
-
-# %% [markdown]
-# Transposing is choosing the second layout: no data moves for it, the same memory is named differently.
-#
-# **Exercise 05.6** (about 2 lines). Make `tile_layout` row-major, and `turned_layout` such that (column, row) of it
-# is (row, column) of the tile.
-
-
-# %%
 @cute.jit
 def transpose(src: cute.Tensor, dst: cute.Tensor):
     ### BEGIN SOLUTION (about 2 lines)
@@ -485,9 +611,16 @@ def transpose(src: cute.Tensor, dst: cute.Tensor):
 check("05.6", transpose)
 
 # %% [markdown]
-# It is right, and it is slow. Notebook 03 has the reason: 32 threads that read down a column of this tile want 32
-# different words from one bank, and a bank gives one word at a time. Here is a corner of the tile, with the bank of
-# every element; outlined is what a warp reads in one instruction.
+# It is right, and it is slow. Where? Let the simulator say it: one line of the report has a mark, and the picture has
+# what a warp's access wants from each bank.
+
+# %%
+explain("05.6", transpose, shape=(TURN, TURN))
+
+# %% [markdown]
+# Notebook 03 has the reason: 32 threads that read down a column of this tile want 32 different words from one bank, and
+# a bank gives one word at a time. Here is a corner of the tile, with the bank of every element; outlined is what a warp
+# reads in one instruction.
 
 # %%
 corner = layout(f"(32,32):({TURN},1)")
@@ -542,6 +675,9 @@ def transpose_swizzled(src: cute.Tensor, dst: cute.Tensor):
 # %%
 check("05.7", transpose_swizzled)
 
+# %%
+explain("05.7", transpose_swizzled, shape=(TURN, TURN))
+
 # %% [markdown]
 # **Keep this:** the kernel did not change by a letter. Layouts are values; a better one goes in where the worse one
 # was.
@@ -562,7 +698,8 @@ check("05.7", transpose_swizzled)
 #    announcing how many bytes will come: `mbarrier_init`, `mbarrier_init_fence`, `mbarrier_arrive_and_expect_tx`;
 # 2. `cute.copy(load, …, tma_bar_ptr=barrier)` starts the fetch. `cute.copy` of a TMA atom elects its one thread
 #    itself, so it stands outside of the `with`;
-# 3. `mbarrier_wait(barrier, 0)`: the barrier's first phase, number 0, is over when the announced bytes are there;
+# 3. `sync_warp()`: the other 31 threads must not look at a barrier that is not ready yet. Then all of them wait,
+#    `mbarrier_wait(barrier, 0)`: the barrier's first phase, number 0, is over when the announced bytes are there;
 # 4. `cute.copy(store, …)` starts the way out; `cp_async_bulk_commit_group()` and
 #    `cp_async_bulk_wait_group(0, read=True)` wait until the engine has read the tile. Before that the block must not
 #    end, because its shared memory would go to another.
@@ -647,8 +784,6 @@ show_figure("copy_ladder")
 # %% [markdown]
 # Compare with what you wrote down.
 #
-# - **Naive → coalesced.** How far is it from the sixteen-fold price of its sectors? The difference is what L1 and L2
-#   caught for you. Caches repair bad access patterns, up to their size; do not plan on it.
 # - **Coalesced → vectorised.** No byte more or less crosses the memory bus. What changed is how many are under way.
 # - **cp.async and TMA** against the vectorised copy: where the gain is ×1.0, that is the answer and not a failure.
 #   Once enough bytes are in flight, the memory is the limit, and it does not care who asked. Both were made for
@@ -659,3 +794,52 @@ show_figure("copy_ladder")
 # - **The datasheet** stays out of reach for everybody: it counts what the pins could carry in a second without
 #   refreshing the memory cells and without turning the bus around between reading and writing. torch's copy is the
 #   realistic speed of light, and you wrote a kernel next to it.
+#
+# ## The last percent
+#
+# What could bring more? Longer pieces of a row for each block, down to a part of one row; telling the caches that
+# nothing will be needed again (*streaming*, or not to keep it in L1); TMA with a ring of tiles under way. Before you
+# look at the table: which would you try first?
+
+# %%
+show_sweep("copy_best")
+
+# %% [markdown]
+# The best one asks for the least: a single access of each thread, 512 threads along one row. New blocks begin all the
+# time, and what one block waits for another has long asked for. The hints cost a few percent here; what they save
+# (room in the caches) a copy has no use for. And a ring in shared memory, which is what a GEMM will need, is no help to
+# a kernel that only passes data on.
+#
+# ## What to remember
+#
+# - Memory is billed by sectors of 32 bytes. Neighbouring threads belong to neighbouring elements of a row.
+# - Then it is a matter of bytes in flight: wide accesses, and all loads before the first store.
+# - cp.async: issue, commit, wait, barrier. The wait is about your own copies, the barrier about everybody's.
+# - What another thread wrote to shared memory is there after a barrier, and not before.
+# - Layouts are values: a transpose is a second layout, and a swizzle goes in where the plain layout was.
+# - TMA: one thread, a descriptor, an mbarrier that counts bytes.
+#
+# ## Test yourself
+#
+# <details><summary>1. A warp reads fp32 numbers with a stride of 2. How many sectors, and what part of them is
+# wanted?</summary>
+#
+# 32 threads lie in 256 bytes: 8 sectors, of which half of the bytes were asked for.
+#
+# </details>
+#
+# <details><summary>2. `cp_async_wait_group(0)` has returned. May a thread read an element of the tile that another
+# thread fetched?</summary>
+#
+# No. The wait is about this thread's own copies. After the barrier that follows it, yes: every thread has waited for
+# its own before it arrived there.
+#
+# </details>
+#
+# <details><summary>3. A tile of 32×32 fp32 numbers is stored by rows of 32. Which Swizzle⟨B, M, S⟩ lets a warp read a
+# column without conflicts?</summary>
+#
+# offset = 32·row + column: the row begins at bit 5, the banks are bits 0 to 4. All five bits of the row must be mixed
+# in, from 5 places higher: Swizzle⟨5, 0, 5⟩.
+#
+# </details>

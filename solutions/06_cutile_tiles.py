@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 45
+#     minutes: 60
 #     summary: Kernels of a few lines that name blocks and tiles, and no threads; up to a softmax.
 # ---
 
@@ -11,10 +11,16 @@
 # So far you told every thread what to do. In *cuTile* you do not mention threads at all: you write what one **block**
 # does with whole **tiles**, and the compiler finds threads, shared memory, copies and tensor cores for it. The kernels
 # of this page are five to ten lines long, and they are the real thing: the same notation carries the GEMM of the next
-# page close to cuBLAS.
+# page to cuBLAS's speed.
 #
 # You need no GPU here. `run` below interprets a kernel block by block on ordinary torch tensors; on a GPU,
-# `ct.launch` runs the same kernel. `check` interprets your kernels, and launches them too where there is a GPU.
+# `ct.launch` runs the same kernel, and at the end of the page you write that line yourself. `check` interprets your
+# kernels, and launches them too where there is a GPU.
+#
+# > **After this page you can** write a kernel in tiles, say what stands in a tile beyond an array's edge, reduce and
+# > broadcast, and launch what you wrote from a function of your own.
+# >
+# > **It takes** about 60 minutes, on any machine.
 
 # %%
 import cuda.tile as ct
@@ -25,6 +31,7 @@ from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw.tile_space import show_tile_space
 from tutorlib.explorers.tile_space import explore_tile_space
+from tutorlib.notebook.trials import run_host
 from tutorlib.simulate.cutile import run
 
 # %% [markdown]
@@ -207,8 +214,32 @@ check("06.3", scale_rows)
 # Nothing says that a block touches one tile. `ct.num_tiles(x, axis, shape)` is the size of the tile space along an
 # axis, and an ordinary `for` loop goes through it. Loops of this form are the whole GEMM of the next page.
 #
+# To add up what it meets on the way, a block needs functions that make a small tile of a large one. `ct.sum(tile, 1)`
+# and `ct.max(tile, 1)` run along axis 1 and leave it out; without an axis they take the whole tile. Others work on each
+# element: `ct.exp`, `ct.sqrt`, arithmetic, and `tile.astype(dtype)`, which converts. `x` below is bf16. Before you run
+# the cell: 1 + 256 + 1 + 1 is 259. What will bf16, with its 8 bits, make of it?
+
+
+# %%
+@ct.kernel
+def reduce(x):
+    tile = ct.load(x, (0, 0), (2, 4))
+    print("tile:             ", tile)
+    print("max along axis 1: ", ct.max(tile, 1))
+    print("sum along axis 1: ", ct.sum(tile, 1))
+    print("sum of all:       ", ct.sum(tile))
+    print("in fp32, by axis: ", ct.sum(tile.astype(ct.float32), 1))
+
+
+report = run(reduce, (1,), (torch.tensor([[1, 256, 1, 1], [1, 2, 3, 4]]).bfloat16(),))
+
+# %% [markdown]
+# A reduction keeps the dtype of its tile, and so does a sum that you carry from tile to tile. So convert first, and
+# carry fp32: memory is where numbers are small, arithmetic is where they are exact.
+#
 # **Exercise 06.4** (about 6 lines). Write the kernel `row_sums(x, sums, tm, tn)`: sums[m] = Σₙ x[m, n]. Block i owns
-# rows i·tm to (i+1)·tm and walks along them in tiles of (tm, tn). Add up in fp32.
+# rows i·tm to (i+1)·tm and walks along them in tiles of (tm, tn); it stores its sums once. x is bf16 here, sums is
+# fp32: add up in fp32.
 
 
 # %%
@@ -219,7 +250,7 @@ def row_sums(x, sums, tm: ct.Constant[int], tn: ct.Constant[int]):
     total = ct.zeros((tm,), ct.float32)
     for j in range(ct.num_tiles(x, 1, (tm, tn))):
         tile = ct.load(x, (i, j), (tm, tn), padding_mode=ct.PaddingMode.ZERO)
-        total += ct.sum(tile, 1)
+        total += ct.sum(tile.astype(ct.float32), 1)
     ct.store(sums, (i,), total)
     ### END SOLUTION
 
@@ -260,6 +291,54 @@ def softmax(x, y, tile: ct.Constant[int]):
 check("06.5", softmax)
 
 # %% [markdown]
+# ## The launch
+#
+# A kernel is called by nobody; the host *launches* it. That takes one line, and you have seen it in a comment:
+#
+#     ct.launch(stream, grid, kernel, arguments)
+#
+# - The **stream** is the queue that the launch is put into. Launches in one stream run in order, and the host does not
+#   wait for them. `torch.cuda.current_stream()` is the queue that torch's own kernels are in.
+# - The **grid** is a tuple of one to three numbers: how many blocks there are along each axis of `ct.bid`.
+# - The **arguments** are a tuple: tensors on the GPU, numbers, and the constants that the kernel is compiled for. A
+#   constant that you have not used before compiles the kernel anew, which takes a second; after that it is cached.
+#
+# Around that line stands what makes a kernel a function for others: which tile, how many blocks. For `double`, in tiles
+# of 32×32:
+
+
+# %%
+def doubled(x, y):
+    m, n = x.shape
+    grid = (ct.cdiv(m, 32), ct.cdiv(n, 32))
+    ct.launch(torch.cuda.current_stream(), grid, double, (x, y, 32, 32))
+
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+x, y = torch.randn(100, 70, device=device), torch.empty(100, 70, device=device)
+run_host(doubled, x, y)
+print("y is 2x:", torch.equal(y, 2 * x))
+
+# %% [markdown]
+# (`run_host` calls the function. Where there is no GPU it interprets what the function launches, and says so.)
+#
+# **Exercise 06.6** (about 4 lines). Write the host function `softmax_of(x, y)`, which launches your `softmax` on a
+# matrix of any size: one block for each row, and the smallest power of two that holds a row.
+
+
+# %%
+def softmax_of(x, y):
+    ### BEGIN SOLUTION (about 4 lines)
+    rows, columns = x.shape
+    tile = 1 << (columns - 1).bit_length()
+    ct.launch(torch.cuda.current_stream(), (rows,), softmax, (x, y, tile))
+    ### END SOLUTION
+
+
+# %%
+check("06.6", softmax_of)
+
+# %% [markdown]
 # ## What the compiler made of it
 #
 # `compile_cutile` compiles a kernel for a GPU that need not be here. This is `double` for Hopper, with arrays of
@@ -274,5 +353,37 @@ print(*sorted(compiled.instructions))
 # %% [markdown]
 # `ld.global.v4` and `st.global.v4` are the 128-bit accesses that you arranged by hand in notebook 05.
 #
-# **Keep this:** an array is memory, a tile is a value, a block is a run of the body. An index counts tiles. A store
-# drops what hangs over the edge; a load pads it, and with what is your business.
+# ## What to remember
+#
+# - An array is memory, a tile is a value, a block is a run of the body. An index counts tiles.
+# - A store drops what hangs over the edge; a load pads it, and with what is your business: 0 for a sum, -∞ for a
+#   maximum. A tile that lies wholly outside is a fault.
+# - Tile sizes are powers of two, known when the kernel is compiled. Shapes align at the right.
+# - A reduction keeps its tile's dtype: convert to fp32 before you add, and carry fp32.
+# - `ct.launch(stream, grid, kernel, arguments)`; the grid is a tuple, and it is the host that divides and rounds up.
+#
+# ## Test yourself
+#
+# <details><summary>1. A kernel takes the product of each row's elements. With what must a row of 100 be padded in a
+# tile of 128, and which padding mode does that?</summary>
+#
+# With 1, and none does. So mask by hand: `ct.where(there, tile, 1.0)`, where `there` compares `ct.arange(128)` with the
+# number of columns.
+#
+# </details>
+#
+# <details><summary>2. x has the shape (64, 64), t the shape (64,), tiles are 64 wide. `x_tile * t_tile` compiles. What
+# does it compute, and what is `x_tile * t_tile[:, None]`?</summary>
+#
+# Shapes align at the right, so the first multiplies column n with t[n]. The second one multiplies row m with t[m]. For
+# square tiles the compiler cannot tell which you meant.
+#
+# </details>
+#
+# <details><summary>3. A grid is larger than the array needs, and the result is right on your GPU. What have you
+# shown?</summary>
+#
+# Nothing. What a block does that loads and stores wholly outside is undefined; on another GPU, or with another version
+# of the compiler, it may write into what lies behind the array.
+#
+# </details>

@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 120
-#     summary: A GEMM of eight lines, and what lies between it and cuBLAS. Then fp32 and FP8.
+#     minutes: 150
+#     summary: A GEMM of eight lines, and what lies between it and cuBLAS. Then fp32, FP8 and a small C with a long K.
 # ---
 
 # %% [markdown]
@@ -15,6 +15,11 @@
 #
 # `check` interprets your kernels block by block, so a laptop tells right from wrong. A GPU adds what they are worth.
 # What the compiler makes of them you can read anywhere: it needs no GPU either.
+#
+# > **After this page you can** write a GEMM in cuTile, choose its tile, order and hints by what the compiler reports,
+# > launch it persistently, put several accumulators into one block, and cut K where C is small.
+# >
+# > **It takes** about 150 minutes, on any machine; a GPU adds the speed.
 
 # %%
 from functools import partial
@@ -23,10 +28,10 @@ import cuda.tile as ct
 import torch
 
 from tutorlib import check
-from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.cutile import compile_all, compile_cutile
 from tutorlib.compiling.ptxas import serialized
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_block_order
+from tutorlib.draw import show_block_order, show_k_loop
 from tutorlib.explorers.block_order import explore_block_order
 from tutorlib.kernels.cutile import gemm as tile_gemm
 from tutorlib.kernels.cutile.fp8 import slabs
@@ -38,6 +43,7 @@ from tutorlib.measuring.counters import SM_CLOCK, TENSOR_BUSY, TO_SMS
 from tutorlib.models.l2 import grouped as strips
 from tutorlib.models.l2 import raster, traffic
 from tutorlib.notebook.measured import show_figure, show_ladder, show_sweep
+from tutorlib.notebook.trials import run_host
 
 ZERO = ct.PaddingMode.ZERO
 h200 = hardware_of("NVIDIA H200")
@@ -46,8 +52,13 @@ h200 = hardware_of("NVIDIA H200")
 # ## Rung 1: a block for each tile of C
 #
 # Tile (m, n) of C needs row m of A's tiles and row n of B's, nothing else. So the block that owns it walks along K:
-# load a tile of A, load a tile of B, multiply, add; at the end it stores the sum once.
-#
+# load a tile of A, load a tile of B, multiply, add; at the end it stores the sum once. In the picture a colour is a
+# step: two tiles that are loaded together. The last step reaches beyond K; what is hatched there must count as zero.
+
+# %%
+show_k_loop()
+
+# %% [markdown]
 # Why tiles at all? Count what a block loads for each operation that it does. **Predict** before you run the cell: how
 # large must a square tile be before an H200 could feed its tensor cores from memory alone?
 
@@ -63,8 +74,9 @@ for side in (16, 32, 64, 128, 256):
 # 2 is about *the same time*.
 #
 # **Exercise 07.1** (about 5 lines). Write the kernel. `ct.mma(x, y, total)` is x @ y + total for tiles of shapes (tm,
-# tk), (tk, tn) and (tm, tn). A tile of B is (tn, tk): `ct.transpose` it, which costs nothing here, since the tensor
-# cores read their operands either way. K may be no multiple of tk.
+# tk), (tk, tn) and (tm, tn). A tile of B is (tn, tk): `ct.transpose` it. That costs nothing here, for K is contiguous
+# in it, and so tensor cores like both operands best. (In 16 bits they read the other order as well; in 8 and in 32 bits
+# they do not, and a transpose has to move data.) K may be no multiple of tk.
 
 
 # %%
@@ -92,8 +104,8 @@ check("07.1", gemm)
 # %%
 matrices = [TensorSpec((4096, 4096), "bf16")] * 3
 of_interest = {"cp.async", "ldmatrix", "mma.sync", "cp.async.bulk.tensor", "mbarrier", "wgmma", "tcgen05"}
-for arch in ("sm_80", "sm_90", "sm_100"):
-    made = compile_cutile(tile_gemm.plain, [*matrices, 128, 128, 64], arch)
+generations = ("sm_80", "sm_90", "sm_100")
+for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for arch in generations):
     print(made, "\n   ", ", ".join(sorted(made.instructions & of_interest)))
 
 # %% [markdown]
@@ -158,7 +170,8 @@ for name, order in orders.items():
 # %% [markdown]
 # A wave of `group` rows is about 132 / group columns wide; it reads least when it is nearly square. That is why 8 or
 # 16 is the number in everybody's source, and why the two hardly differ. Another GPU or another size wants another
-# number; click a tile to see the wave that it belongs to:
+# number. (It is a model: what the order is worth in time stands in the ladder at the end of the page.) Click a tile to
+# see the wave that it belongs to:
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2**21)
@@ -242,14 +255,15 @@ def hinted(a, b, c, latency: ct.Constant[int], tma: ct.Constant[bool]):
 
 
 one_cta = hinted.replace_hints(num_ctas=1)
-for name, kernel, latency, tma in [
-    ("latency 1", one_cta, 1, True),
-    ("latency 5", one_cta, 5, True),
-    ("latency 10", one_cta, 10, True),
-    ("no TMA", one_cta, 5, False),
-    ("two CTAs", hinted, 5, True),
-]:
-    made = compile_cutile(kernel, [*matrices, latency, tma], "sm_90")
+ways = {
+    "latency 1": (one_cta, 1, True),
+    "latency 5": (one_cta, 5, True),
+    "latency 10": (one_cta, 10, True),
+    "no TMA": (one_cta, 5, False),
+    "two CTAs": (hinted, 5, True),
+}
+compiled_ways = compile_all((kernel, [*matrices, *values], "sm_90") for kernel, *values in ways.values())
+for name, made in zip(ways, compiled_ways, strict=True):
     notes = [word for word in ("multicast", "ld.global") if word in made.ptx]
     print(f"{name:10} {made.smem_bytes // 1024:4} KiB of shared memory  {', '.join(notes)}")
 
@@ -304,6 +318,27 @@ check("07.4", persistent)
 
 # %% [markdown]
 # **Keep this:** a grid is a number of workers, not a number of jobs.
+#
+# The host has to know how many workers there are. It asks for the number of SMs, starts no more blocks than C has
+# tiles, and with two CTAs for a tile half as many. This is all that stands around the kernel (`tile_gemm.persistent` is
+# the same kernel as yours). The matrices are small here, so that it can be interpreted; look at what is multiplied
+# with what to get the grid.
+
+
+# %%
+def persistent_gemm(a, b, c, tm=128, tn=128, tk=64, group=8, num_ctas=1):
+    sms = torch.cuda.get_device_properties(a.device).multi_processor_count
+    tiles = ct.cdiv(c.shape[0], tm) * ct.cdiv(c.shape[1], tn)
+    blocks = min(sms // num_ctas, tiles)
+    kernel = tile_gemm.persistent.replace_hints(num_ctas=num_ctas)
+    ct.launch(torch.cuda.current_stream(), (blocks,), kernel, (a, b, c, tm, tn, tk, group))
+
+
+place = "cuda" if torch.cuda.is_available() else "cpu"
+a, b = torch.randn(300, 200, device=place).bfloat16(), torch.randn(500, 200, device=place).bfloat16()
+c = torch.empty(300, 500, device=place, dtype=torch.bfloat16)
+run_host(persistent_gemm, a, b, c)
+print("largest error:", (c - a.float() @ b.float().mT).abs().max().item())
 
 # %% [markdown]
 # ## Searching the whole space
@@ -470,8 +505,9 @@ switches = {  # open zero, latency of the small tiles and of the large one, stor
     "… latency 3, 6": (False, 3, 6, True),
     "sums start from ct.bid(1)": (True, 0, 0, True),
 }
-for title, values in switches.items():
-    made = compile_cutile(slabs.replace_hints(num_worker_warps=8), [*skinny, 128, 128, *values], "sm_90")
+wide = slabs.replace_hints(num_worker_warps=8)
+compiled_slabs = compile_all((wide, [*skinny, 128, 128, *values], "sm_90") for values in switches.values())
+for title, made in zip(switches, compiled_slabs, strict=True):
     verdict = f"one at a time: {reason}" if (reason := serialized(made.ptx)) else "several at a time"
     print(f"{title:26} {made.ptx.count('wgmma.mma_async'):3} wgmma, {made.stack_bytes:5,} bytes of stack, {verdict}")
 
@@ -483,7 +519,9 @@ for title, values in switches.items():
 #
 # So give it a zero that it cannot know. The grid has one dimension, and `ct.bid(1)` is 0 in every block; to the
 # compiler it is a number like any other. The sums start from registers that hold it, nothing leaves the loop, nothing
-# is spilled, and the loads need no hints.
+# is spilled. How far ahead the loads may run is another question, and shared memory decides it: a store by TMA needs
+# some as well. Without that, or with hints on the loads, the kernel gains once more, as the table below the exercise
+# shows.
 #
 # **Exercise 07.7** (about 8 lines). Write the kernel for 256 < M ≤ 320. It is persistent over B's tiles of `tn` rows.
 # `ct.load(a, (4, k), (64, tk))` are A's rows 256 to 319: an index counts tiles of the shape that you ask for. At full
@@ -531,6 +569,108 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 # clock: at its power limit the GPU takes cycles from those who move and multiply most in each.
 
 # %% [markdown]
+# ## Few tiles, long sums: split-K
+#
+# All of this page was about matrices with more tiles than the GPU has SMs. Now let C be small and K long, as in the
+# gradient of a layer's weights. C of 512×512 has 16 tiles of 128×128: 16 SMs work, 116 look on, and each of these 16
+# walks a long way alone. Smaller tiles would share the work out, but load more for each operation.
+#
+# There is a third mode to cut: **K**. A sum may be added up in parts: one block takes the first steps along K, another
+# one the next, and so on, each with an accumulator of its own. Here three blocks share a tile, a colour for each:
+
+# %%
+show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
+
+# %% [markdown]
+# Then somebody has to add the parts. There are two ways:
+#
+# - **a second pass**: each block stores its part into memory of its own, and a second kernel adds them. That costs a
+#   launch, and parts · M · N · 4 bytes written and read. The order of the additions is fixed, so the same input gives
+#   the same bits;
+# - **atomic additions** (`ct.atomic_add`) into one fp32 matrix that was zero before. No second kernel, but another pass
+#   to make zeros, one to round to bf16, and the parts come in the order in which blocks end: the last bits differ from
+#   run to run.
+#
+# **Predict**: how many parts are best for 512×512×16384? And for 2048×2048×2048, which has 256 tiles?
+#
+# **Exercise 07.8** (about 9 lines). Write `partial_products(a, b, parts, tm, tn, tk)`. `parts` has the shape (S, M, N)
+# and is fp32; the grid is (tiles of M, tiles of N, S). K has ct.cdiv(K, tk) steps, and S parts share them in runs of
+# equal length: `run = ct.cdiv(steps, S)`. Part s adds up the steps from s·run to (s + 1)·run; a later part may be
+# shorter, or empty, and is zero then.
+
+
+# %%
+@ct.kernel
+def partial_products(a, b, parts, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[int]):
+    ### BEGIN SOLUTION (about 9 lines)
+    m, n, part = ct.bid(0), ct.bid(1), ct.bid(2)
+    steps = ct.cdiv(a.shape[1], tk)
+    run = ct.cdiv(steps, parts.shape[0])
+    total = ct.zeros((tm, tn), ct.float32)
+    for k in range(part * run, min(steps, part * run + run)):
+        rows = ct.load(a, (m, k), (tm, tk), padding_mode=ZERO)
+        columns = ct.load(b, (n, k), (tn, tk), padding_mode=ZERO)
+        total = ct.mma(rows, ct.transpose(columns), total)
+    ct.store(parts, (part, m, n), ct.reshape(total, (1, tm, tn)))
+    ### END SOLUTION
+
+
+# %%
+check("07.8", partial_products)
+
+# %% [markdown]
+# The second pass is a kernel that you could write since notebook 06. Here it is:
+
+
+# %%
+@ct.kernel
+def add_parts(parts, c, tm: ct.Constant[int], tn: ct.Constant[int]):
+    m, n = ct.bid(0), ct.bid(1)
+    total = ct.zeros((tm, tn), ct.float32)
+    for part in range(parts.shape[0]):
+        total += ct.reshape(ct.load(parts, (part, m, n), (1, tm, tn)), (tm, tn))
+    ct.store(c, (m, n), total.astype(c.dtype))
+
+
+# %% [markdown]
+# **Exercise 07.9** (about 9 lines). Write the host function `split_gemm(a, b, c)`: C = A·Bᵀ for any sizes, in tiles of
+# 128×128 and steps of 64. It picks the number of parts so that every SM has a block where C has too few tiles (and one
+# part where it has enough), makes room for them, and launches both kernels. `persistent_gemm` above shows how to ask
+# for the number of SMs. No part without a step.
+
+
+# %%
+def split_gemm(a, b, c):
+    ### BEGIN SOLUTION (about 9 lines)
+    tm, tn, tk = 128, 128, 64
+    rows, columns, steps = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn), ct.cdiv(a.shape[1], tk)
+    sms = torch.cuda.get_device_properties(a.device).multi_processor_count
+    splits = max(1, min(sms // (rows * columns), steps))
+    parts = torch.empty(splits, *c.shape, device=a.device)
+    stream = torch.cuda.current_stream()
+    ct.launch(stream, (rows, columns, splits), partial_products, (a, b, parts, tm, tn, tk))
+    ct.launch(stream, (rows, columns), add_parts, (parts, c, tm, tn))
+    ### END SOLUTION
+
+
+# %%
+check("07.9", split_gemm)
+
+# %% [markdown]
+# And what is it worth? Both ways, with up to 16 parts, as fractions of cuBLAS's speed, which cuts K too where it thinks
+# it pays (`tutor sweep tile_split_k`):
+
+# %%
+show_sweep("tile_split_k")
+
+# %% [markdown]
+# Was your prediction right? With one part, the table's first two rows say what the second pass costs when it has
+# nothing to add. Then the gain grows with the parts, until the parts' own traffic, or a run of too few steps, takes it
+# back. At 2048×2048×2048 there is nothing to gain: the SMs had work.
+#
+# **Keep this:** parallelism is where you cut. M and N give independent tiles; K gives parts that somebody has to add.
+
+# %% [markdown]
 # ## The ladder, measured
 #
 # The rungs of this page in bf16, each in turns with cuBLAS, as fractions of its speed (`tutor sweep tile_rungs`, then
@@ -558,3 +698,38 @@ show_ladder("07")
 #   steps a tile has along K, the more there is to hide.
 # - **Which tile is best** depends on the size: a large one loads less, a small one leaves fewer SMs idle in the last
 #   wave. That is what the search is for.
+#
+# ## What to remember
+#
+# - A block owns a tile of C, walks along K and stores once. The accumulator is fp32 until the store.
+# - The order of the blocks decides what L2 has to send twice. Strips make a wave nearly square.
+# - A stack in the compiler's report means that the accumulator does not fit into registers: give it more threads, more
+#   CTAs, or make the tile smaller.
+# - A persistent grid is a number of workers: the SMs, or half as many where a tile takes two CTAs.
+# - Several accumulators in one block make a tile that is no power of two. Several blocks for one tile cut K.
+#
+# ## Test yourself
+#
+# <details><summary>1. A tile of 256×128 in bf16, 4 warps, one CTA. How many accumulators has a thread, and what will
+# the compiler's report say?</summary>
+#
+# 256·128 / 128 = 256. A thread can address 255 registers and needs others besides, so most of a stack of more than a
+# thousand bytes is accumulators. With 8 warps it is 128, and the stack is gone.
+#
+# </details>
+#
+# <details><summary>2. C is 8192×8192 and a wave has 128 blocks, tiles of 128×128. How many rows of tiles does a wave
+# read in raster order, and in strips of 8?</summary>
+#
+# Raster: 128 blocks are two columns of 64 tiles, so 64 rows of A's tiles and 2 of B's: 66. Strips of 8: a wave is 8
+# tiles high and 16 wide, so 8 and 16: 24.
+#
+# </details>
+#
+# <details><summary>3. A split-K GEMM gives other last bits every time it runs. Which of the two ways does it use, and
+# what would make it give the same bits each time?</summary>
+#
+# Atomic additions: blocks add their parts in the order in which they end, and sums in fp32 depend on the order. With a
+# second pass that adds part 0, then part 1, and so on, the order is fixed.
+#
+# </details>

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 90
+#     minutes: 105
 #     summary: The same kernels in C++, where the compiler knows only what you promise it.
 # ---
 
@@ -20,6 +20,11 @@
 # You write C++ as a string. `check` compiles it with the `nvcc` that came with this course, looks at what became of
 # it, and runs it; where there is no GPU it simulates it. No CUDA installation is needed, only a C++ compiler for
 # nvcc's preprocessor.
+#
+# > **After this page you can** write a tile kernel in C++, tell the compiler what it cannot know, read its remarks,
+# > and put a kernel and the code that launches it into a program of your own.
+# >
+# > **It takes** about 105 minutes, on any machine with a C++ compiler; a GPU adds the speed.
 
 # %%
 import re
@@ -30,15 +35,13 @@ from tutorlib import check
 from tutorlib.compiling.cpp import HEADER, compile_cpp
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.draw import show_block_order
-from tutorlib.kernels.cpp.gemm import Variant
-from tutorlib.kernels.cpp.grids import blocks_of
+from tutorlib.kernels.cpp.gemm import PROMISES, SILENT, WAYS, Variant
 from tutorlib.kernels.cpp.vector_add import in_tiles
+from tutorlib.measuring.counters import BLOCK_SIZE, STALLED, TENSOR_BUSY
 from tutorlib.models.l2 import grouped, raster
 from tutorlib.notebook.measured import show_ladder
-from tutorlib.notebook.tile_cpp import profile, race
+from tutorlib.notebook.tile_cpp import race, write_program
 from tutorlib.notebook.trials import run_cpp
-from tutorlib.problems.catalogue import gemm as gemm_problem
-from tutorlib.problems.catalogue import vector_add as vector_add_problem
 
 # %% [markdown]
 # ## A whole kernel
@@ -61,7 +64,12 @@ print(HEADER)
 #   whole: there you promise it, and nobody checks. (The compiler of CUDA 13.4 makes the same code of both here, so
 #   neither does `check`. The language does not promise that.)
 #
-# The host starts one *tile block* for each tile. How many threads that is, the compiler decides; the launch says 1.
+# The host starts one *tile block* for each tile, in C++ with the brackets that every CUDA programmer knows:
+#
+#     twice<<<4, 1>>>(x, y, n);
+#
+# That is 4 tile blocks of 1 thread. How many threads a block really has, the compiler decides; the launch says 1.
+# `run_cpp` below does the same from Python, and at the end of the page you write the launch in C++.
 
 # %%
 twice = r"""
@@ -119,12 +127,12 @@ check("08.1", vector_add)
 # %% [markdown]
 # NVIDIA's own first example of Tile C++ adds vectors in tiles of 8 elements, and then advises far larger ones
 # (*Develop High-Performance GPU Kernels in C++ with NVIDIA CUDA Tile*, NVIDIA Developer Blog, 2026). **Predict** what
-# that is worth. The number of threads in a block is a hint: how many elements of its tile has each? Without a GPU the
-# table shows what the compiler says, for Hopper, and not the speed.
+# that is worth. The number of threads in a block is a hint: how many elements of its tile has each? The left part of
+# the table is what the compiler says, for Hopper. The right part was measured with 2²⁷ elements, in turns with torch's
+# addition; `tutor sweep cpp_vectors` measures it on your GPU.
 
 # %%
-sizes = (8, 64, 1024, 8192)
-race(vector_add_problem("fp32"), (2**27,), {f"tiles of {t}": (in_tiles(t), blocks_of(t)) for t in sizes})
+race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_vectors")
 
 # %% [markdown]
 # ## A GEMM
@@ -133,7 +141,8 @@ race(vector_add_problem("fp32"), (2**27,), {f"tiles of {t}": (in_tiles(t), block
 #
 # - `ct::zeros<ct::tile<float, ct::shape<128, 128>>>()` is a tile of zeros; its type says element and shape.
 # - `acc = ct::mma(x, y, acc)` adds the product of an (M, K) tile and a (K, N) tile to an (M, N) tile. Our B is (N, K),
-#   so its tiles need `ct::transpose(y)`. That moves nothing: the tensor core reads them the other way round.
+#   so its tiles need `ct::transpose(y)`. For bf16 that moves nothing: tensor cores read 16-bit operands in either
+#   order. For tf32 and fp8 they do not, and a transpose of the wrong operand costs a rearrangement.
 # - `ct::element_cast<bf16>(acc)` rounds the sums to the output's type. `for (int step : ct::irange(0, steps))` is the
 #   loop that the compiler can pipeline.
 #
@@ -177,8 +186,7 @@ check("08.2", first_gemm)
 # kernel like yours, compiled for Hopper:
 
 # %%
-silent = Variant(restrict=False, aligned=False, divisible=0)
-print(compile_cpp(silent.source).remarked)
+print(compile_cpp(SILENT.source).remarked)
 
 # %% [markdown]
 # The arithmetic is what you would want, tensor cores. The loads are not. On Hopper a tile should come by TMA, the
@@ -271,23 +279,16 @@ check("08.4", gemm)
 # %% [markdown]
 # ## What each promise is worth
 #
-# The table is about 4096³ in bf16, and each variant is timed in turns with cuBLAS. Without a GPU it shows what the
-# compiler says. "+" adds to the line above; the last three change one thing in the line "+ `__restrict__`". What do
-# masks cost when TMA does the masking? And what does the compiler gain when it knows the sizes as constants?
+# The table is about 4096³ in bf16 (`tutor sweep cpp_promises`). "+" adds to the line above; the last three change one
+# thing in the line "+ `__restrict__`". What do masks cost when TMA does the masking? And what does the compiler gain
+# when it knows the sizes as constants?
+#
+# Three columns come from Nsight Compute. *threads* is the size of a block, which the compiler chose. *tensor* is the
+# percentage of an SM's cycles in which its tensor cores work. *stalled* is how many warps, on average, wait for memory
+# when another one issues an instruction.
 
 # %%
-BENCH = (4096, 4096, 4096)
-promises = {
-    "nothing": silent,
-    "__restrict__ alone": Variant(aligned=False, divisible=0),
-    "aligned pointers": aligned,
-    "+ multiples of 8": Variant(restrict=False),
-    "+ __restrict__": Variant(),
-    "  multiples of 4 instead": Variant(divisible=4),
-    "  without masks": Variant(masked=False),
-    "  sizes compiled in": Variant(divisible=0, sizes=BENCH),
-}
-race(gemm_problem("bf16"), BENCH, {title: (v.source, v.grid) for title, v in promises.items()})
+race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY, stalled=STALLED)
 
 # %% [markdown]
 # Is it as you expected? A promise alone changes little; it takes all three to get on the fast road. `__restrict__`
@@ -306,15 +307,12 @@ def fetching(compiled):
 
 # %%
 for title in ("+ __restrict__", "+ multiples of 8"):
-    print(f"{title:18} {fetching(compile_cpp(promises[title].source))}")
+    print(f"{title:18} {fetching(compile_cpp(PROMISES[title].source))}")
 
 # %% [markdown]
 # With `__restrict__` the loop waits once, until there is room in shared memory, and starts both loads; while they are
 # on their way it is already at the next step. Without it, the compiler cannot rule out that C lies where A or B does.
 # It pipelines nothing then: start a load, wait until it has arrived, start the next.
-#
-# **Keep this:** what the compiler cannot prove, it cannot use. Pointers and pitches in multiples of 16 bytes, and
-# memory that nobody else writes: say all three. When a tile kernel is slow, read the remarks first.
 #
 # ## The rest of the way
 #
@@ -339,25 +337,18 @@ show_block_order((16, 16), {"a plain 2-D grid": raster, "in strips of 8 rows": g
 # %% [markdown]
 # Now predict again. A tile of 128×256 does twice the work of 128×128 for one and a half times the loads. Why may it be
 # far slower all the same? Look at the stack: where do the numbers go that a thread's 255 registers cannot hold?
+#
+# The columns on the right are fractions of cuBLAS's speed at 4096³ and at 8192³ (`tutor sweep cpp_ways`). The last
+# three rows are what was tried to get past it: two CTAs on two SMs share a tile of 256×256, in strips of 8 rows, then
+# of 4, then with steps of 128 along K.
 
 # %%
-ways = {
-    "2-D grid": Variant(),
-    "strips": Variant(group=8),
-    "strips, 2 blocks per SM": Variant(group=8, hints="occupancy=2"),
-    "strips, 128×256": Variant(group=8, tile=(128, 256, 64)),
-    "strips, 128×256, 8 warps": Variant(group=8, tile=(128, 256, 64), hints="num_worker_warps_per_cta=8"),
-    "persistent": Variant(group=8, persistent=True),
-    "persistent, 256×256, 2 CTAs": Variant(
-        group=8, persistent=True, tile=(256, 256, 64), hints="num_worker_warps_per_cta=8, num_cta_in_cga=2"
-    ),
-}
-race(gemm_problem("bf16"), BENCH, {title: (v.source, v.grid) for title, v in ways.items()})
+race(WAYS, "cpp_ways")
 
 # %% [markdown]
 # **Exercise 08.5** (about 28 lines). Write the persistent GEMM, with the parameters and promises of 08.4. It is
-# launched with one block for each multiprocessor. Tile shape and hints are yours, but no accumulator may go to local
-# memory (the *stack* of the table).
+# launched with one block for each multiprocessor (for two, with `num_cta_in_cga=2`: a grid counts clusters). Tile shape
+# and hints are yours, but no accumulator may go to local memory (the *stack* of the table).
 #
 # With `down` and `across` tiles in all, block number `block` of the strip order is found like this. A strip has
 # 8 · across tiles; its first row is 8 · (number of the strip); the last strip may have fewer than 8 rows. Inside a
@@ -413,24 +404,103 @@ check("08.5", persistent_gemm)
 # the launch said 1. NVIDIA's post shows a section of its own for such kernels, *Tile Statistics*, in the version of
 # CUDA 13.3; version 2025.3, of CUDA 13.0, does not have it yet.
 #
-# Here are four counters of four kernels. *Stalled* is how many warps, on average, wait for memory when another one
-# issues an instruction. How do its numbers fit the remarks, and the loop of loads and waits?
+# `--set detailed` counts a few thousand things; the three of the table above are among them. Which of its rows would
+# you have found without the remarks, from *tensor* and *stalled* alone?
+
+# %% [markdown]
+# ## A program of your own
+#
+# Python launched every kernel so far. In a C++ program somebody has to do what torch did: get memory on the GPU, move
+# the data there and back, launch. Five functions of the CUDA runtime are enough:
+#
+#     cudaMalloc(&x, bytes);                                  // x: a pointer that host code must not follow
+#     cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice);    // or cudaMemcpyDeviceToHost; it waits until all is there
+#     kernel<<<blocks, 1>>>(arguments);                       // returns at once: the GPU works on
+#     cudaGetLastError();                                     // cudaSuccess, or what went wrong before
+#     cudaFree(x);
+#
+# Everything in one stream happens in order, and these all use the same one. So a copy back begins when the kernel
+# has ended, and nothing else has to wait.
+#
+# **Exercise 08.6** (about 12 lines). Write
+#
+#     void add_on_gpu(const float* a, const float* b, float* c, int n)
+#
+# for pointers to the *host's* memory: c = a + b, with the `vector_add` of 08.1. Give back all the memory that you got.
+
 
 # %%
-profile(
-    {
-        "nothing promised": ("08.4", silent.source),
-        "all but __restrict__": ("08.4", Variant(restrict=False).source),
-        "all promised": ("08.4", Variant().source),
-        "persistent": ("08.5", Variant(group=8, persistent=True).source),
+def add_on_gpu():
+    ### BEGIN SOLUTION (about 12 lines)
+    return r"""
+    void add_on_gpu(const float* a, const float* b, float* c, int n) {
+        size_t bytes = n * sizeof(float);
+        float *x, *y, *z;
+        for (float** pointer : {&x, &y, &z}) cudaMalloc(pointer, bytes);
+        cudaMemcpy(x, a, bytes, cudaMemcpyHostToDevice);
+        cudaMemcpy(y, b, bytes, cudaMemcpyHostToDevice);
+        vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n);
+        cudaMemcpy(c, z, bytes, cudaMemcpyDeviceToHost);
+        for (float* pointer : {x, y, z}) cudaFree(pointer);
     }
-)
+    """
+    ### END SOLUTION
+
+
+# %%
+check("08.6", add_on_gpu)
+
+# %% [markdown]
+# (Without a GPU, `check` links your program with a runtime library of its own: memory of "the GPU" has addresses that
+# nothing is mapped to, and a launch is a loop that adds.)
+#
+# Your kernel, your function and a `main` that tries them now become a file, and one line builds it. Nothing of this
+# course is in it.
+
+# %%
+write_program("vector_add.cu", vector_add, add_on_gpu)
 
 # %% [markdown]
 # ## The way so far, measured
 #
 # The answers of this notebook's solutions, each in turns with cuBLAS (torch's own addition for 08.1). `tutor evidence
-# 08` on your GPU adds yours; the tables above show the variants.
+# 08` on your GPU adds yours.
 
 # %%
 show_ladder("08")
+
+# %% [markdown]
+# ## What to remember
+#
+# - A C++ kernel is compiled before there is any tensor. What the compiler cannot prove, it cannot use: promise aligned
+#   pointers, pitches in multiples of 16 bytes, and memory that nobody else writes. One promise alone changes little.
+# - A promise is not checked. If it does not hold, the kernel reads something else or crashes.
+# - The compiler's remarks say which instruction each load, store and mma became, or what it missed. Read them first.
+# - A grid counts tile blocks, and clusters where a tile has two CTAs. The launch says `<<<blocks, 1>>>`.
+# - Host code never follows a pointer of the GPU's, and a launch returns before the kernel has run.
+#
+# ## Test yourself
+#
+# <details><summary>1. Your GEMM promises aligned pointers and multiples of 8, and the remarks show TMA everywhere. It
+# runs at half of cuBLAS's speed. What do you look at?</summary>
+#
+# At `__restrict__`: the remarks do not mention it. Without it the compiler must suppose that storing C changes A or B,
+# so it waits for each load before it starts the next.
+#
+# </details>
+#
+# <details><summary>2. A library gets matrices with any number of columns. How can it use TMA at all?</summary>
+#
+# With two kernels. One promises `assume_divisible(k, 8_ic)` and is launched when the pitch and the pointers keep that
+# promise; the other one promises nothing. The host looks at the numbers before each launch.
+#
+# </details>
+#
+# <details><summary>3. A persistent kernel with `num_cta_in_cga=2` is launched with 132 blocks on 132 SMs. It is right.
+# What is wrong?</summary>
+#
+# A grid counts clusters, and each takes two SMs: 66 run, and the other 66 wait until these have ended. They share the
+# tiles evenly all the same, so the second half of the work starts anew, with empty shared memory, and the last wave
+# comes twice.
+#
+# </details>

@@ -214,9 +214,10 @@ for config in CONFIGS:
 show_speeds("gemm_depth")
 
 # %% [markdown]
-# At 1024³ the third stage is worth 40 %: nothing changed but who has to wait. With K = 32 the fourth one pays, too. And
-# the other side of the ledger: with K = 256, *four* stages of 128×128×64 are slower than three, as slow as two of half
-# the tile. There is one block on a multiprocessor where there were two.
+# At 1024³ the third stage is worth more than all that this page does at 4096: nothing changed but who has to wait. With
+# K = 32 the fourth one pays, too. And the other side of the ledger, in the last column: *four* stages of 128×128×64 are
+# slower than three, and no faster than two of half the length. There is one block on a multiprocessor where there were
+# two.
 #
 # This is the lesson of the page. **A pause is filled by another tile of your own, or by another block.** Buffers are
 # what you pay for the first, registers and shared memory for the second, and they compete.
@@ -422,10 +423,10 @@ for name, main_loop in LOOPS.items():
 # %% [markdown]
 # Three things to read:
 #
-# - **HMMA are everywhere.** The compiler puts a load between two of them, where an issue slot is free. The order in your
-#   source is a wish; the barriers and waits are what it must keep.
-# - **When does the first LDSM come?** What it fetches is needed half a turn later. With the loads first, LDGSTS stand in
-#   front of it, and more than a dozen HMMA pass before it starts. With the loads behind, it starts at once.
+# - **HMMA are everywhere.** The compiler puts a load between two of them, where an issue slot is free. The order in
+#   your source is a wish; the barriers and waits are what it must keep.
+# - **When does the first LDSM come?** What it fetches is needed half a turn later. With the loads first, all LDGSTS
+#   stand in front of it, and count how many HMMA pass before it starts. With the loads behind, it starts at once.
 # - **After the barrier** come HMMA first: registers were fetched ahead, so the tensor cores need not wait for anybody.
 #
 # **Predict:** which one is faster?
@@ -440,11 +441,10 @@ for name, main_loop in LOOPS.items():
 show_sweep("gemm_tries")
 
 # %% [markdown]
-# Neither change does it alone. Without the `if` but with loads first, the loop is *slower*: the compiler now mixes
-# cp.async with the first `ldmatrix`. With the loads behind, and the `if` gone, they find free slots. Tiles of 192
-# looked best on paper, since they read shared memory least. They leave no registers to fetch ahead with, and that costs
-# more than it saves. Nine of ten tries bring nothing; you need the tenth, and a table of the nine, so that nobody tries
-# them again.
+# Neither change does it alone: without the `if`, and with the loads first, the loop is slower than before. With the
+# loads behind and the `if` gone it is the fastest. Tiles of 192 looked best on paper, since they read shared memory
+# least. They leave no registers to fetch ahead with, and that costs more than it saves. Most tries bring nothing. You
+# need the one that does, and the table of the others, so that nobody tries them again.
 #
 # ## The ladder
 
@@ -462,6 +462,9 @@ show_figure("gemm_ladder_12")
 show_figure("roofline")
 
 # %% [markdown]
+# At the left end nothing is near a roof, neither memory's nor that of the tensor cores: there is simply too little to
+# do for so many multiprocessors, and the launch, the first load and the last store are most of the time.
+#
 # On a Hopper GPU this is where mma.sync ends: cuBLAS's WGMMA reads operands from shared memory by itself, without
 # `ldmatrix`, without registers for them, and it alone reaches the datasheet's rate. The pipeline that you have built
 # stays right. In notebook 13 its parts get new names: TMA for cp.async, mbarrier for wait_group and barrier.

@@ -447,6 +447,37 @@ show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters
 # and come back to a block that waits for them. **Predict:** at which of 2048, 4096, 8192 is it worth that? (The kernel
 # shares only as many tiles as the last wave has, and one wave more where these are few. The rest stay whole.)
 #
+# ### Few tiles, long K
+#
+# At 768×1280×16384 there are 30 tiles of 128×256, and 132 SMs. Smaller tiles would give everyone something to do. But
+# then count what they ask for:
+
+# %%
+for tile in [(128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64)]:
+    tiles, (_, from_l2) = ceil(768 / tile[0]) * ceil(1280 / tile[1]), course.step_bytes(tile, (1, 1))
+    print(f"{tile[0]:3}×{tile[1]:3}: {tiles:3} tiles, {tiles * from_l2 / 2**20:.1f} MiB from L2 for 64 of K")
+
+# %% [markdown]
+# The other way is to keep the large tile and cut K: **split-K**, the switch `split_k=4`. Four blocks have a quarter of
+# the tile's K each, and are one cluster, so their sums need no way round through L2. Each block adds up a quarter of
+# the tile. It sends its sums of the other three quarters to the blocks that add those, straight from registers into
+# *their* shared memory (`st.async`), and an mbarrier there counts the bytes that have come, as it does for TMA. Nobody
+# collects alone, and each block stores the quarter of C that it has added.
+#
+# Where do those sums find room? Once a block has read its last stage, in its stages. So there is a second mbarrier,
+# with which the others tell that they are ready; whoever sends earlier writes where a wgmma still reads.
+#
+# **Predict:** a block is sent three quarters of 128 KiB. How long is that beside its K tiles, if SMs exchange some 32
+# bytes in a cycle? And with eight parts?
+
+# %%
+for parts in (1, 2, 4, 8):
+    config, k_tiles = HopperConfig(persistent=False, split_k=parts), ceil(16384 / 64 / parts)
+    print(
+        f"split_k={parts}: {k_tiles:3} K tiles, {k_tiles * 1024:7,} cycles; is sent {config.given_bytes // 1024:3} KiB"
+    )
+
+# %% [markdown]
 # ## The levers, measured
 #
 # Each lever on top of those in the row above, as speed relative to cuBLAS, timed in turns in one run. `cycles` are
@@ -554,41 +585,46 @@ show_sweep("hopper_fp8")
 # A **step** takes as long as the slower of tensor cores and shared memory. L2's bytes come beside that, but not for
 # nothing: TMA writes where wgmma reads, and now and then somebody waits. So they add a little, in proportion.
 # **Rounds** are waves for whole tiles; for stream-K tiles / clusters, not rounded, but no part is shorter than 4 K
-# tiles. And nothing is faster than device memory, which brings A and B and takes C. What is left are numbers that one
-# measures. For an H200 these:
+# tiles. With split-K a round has fewer K tiles, and its results take longer. And nothing is faster than device memory,
+# which brings A and B and takes C. What is left are numbers that one measures. For an H200 these:
 
 # %%
 print(Sm())
 
 # %% [markdown]
-# **Exercise 14.10** (about 15 lines). Write `cost(config, m, n, k, sm)`, in µs:
+# **Exercise 14.10** (about 18 lines). Write `cost(config, m, n, k, sm)`, in µs:
 #
 # - Where `config.transposed`, A and B have changed places: M and N as well.
 # - A step's cycles: `2 · tile M · tile N · tile K` operations over `sm.flops`, or shared memory's bytes over
 #   `sm.smem_bytes` if that is more; and L2's bytes over `sm.l2_bytes` on top.
-# - `sm.sms` // (blocks of a cluster) clusters run at a time.
-# - Each round ends with `sm.store` cycles for results, times the tile's area over 128×256. Stream-K adds `sm.share`
-#   times that area, and where a tile has several parts (rounds < 1), once for each part: 1 / rounds of them.
+# - `sm.at_once(blocks)` clusters of so many blocks run at a time; a cluster has `config.split_k` blocks for each tile,
+#   and each of them an equal part of its K, rounded up to whole K tiles.
+# - Each round ends with `sm.store` cycles for results, and with split-K `sm.exchange` more, times the tile's area over
+#   128×256. Stream-K adds `sm.share` times that area, and where a tile has several parts (rounds < 1), once for each
+#   part: 1 / rounds of them.
 # - `sm.start` µs, and the larger of cycles / `sm.clock` and `2 · (M K + N K + M N)` bytes / `sm.hbm_bytes`.
 
 
 # %%
 def cost(config, m, n, k, sm):
-    ### BEGIN SOLUTION (about 15 lines)
+    ### BEGIN SOLUTION (about 18 lines)
     if config.transposed:
         m, n = n, m
     (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
     smem, from_l2 = step_bytes(config.tile, config.cluster)
     step = max(2 * tile_m * tile_n * tile_k / sm.flops, smem / sm.smem_bytes) + from_l2 / sm.l2_bytes
     tiles = ceil(m / (tile_m * cluster_m)) * ceil(n / (tile_n * cluster_n))
-    k_tiles, clusters = ceil(k / tile_k), sm.sms // (cluster_m * cluster_n)
-    area = tile_m * tile_n / (128 * 256)
+    k_tiles = ceil(k / tile_k / config.split_k)
+    clusters = sm.at_once(cluster_m * cluster_n * config.split_k)
+    area, results = tile_m * tile_n / (128 * 256), sm.store
     if config.stream_k:
         rounds = max(tiles / clusters, 4 / k_tiles)
         shared = sm.share * area * max(1, 1 / rounds)
     else:
         rounds, shared = ceil(tiles / clusters), 0
-    cycles = rounds * (k_tiles * step + sm.store * area) + shared
+    if config.split_k > 1:
+        results += sm.exchange
+    cycles = rounds * (k_tiles * step + results * area) + shared
     return sm.start + max(cycles / sm.clock, 2 * (m * k + n * k + m * n) / sm.hbm_bytes)
     ### END SOLUTION
 
@@ -597,7 +633,7 @@ def cost(config, m, n, k, sm):
 check("14.10", cost)
 
 # %% [markdown]
-# Nine numbers, and how far do they carry? Here are the levers' times beside what the formula says of them:
+# Ten numbers, and how far do they carry? Here are the levers' times beside what the formula says of them:
 
 # %%
 show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
@@ -605,16 +641,18 @@ show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, 
 # %% [markdown]
 # ### A tuner that says why
 #
-# The space: tiles, clusters, stream-K or not, either matrix first. Most of it never needs to run. Some combinations
-# break a rule, which `HopperConfig` states. Of the others your model says how long they should take.
+# The space: tiles, clusters, whole tiles or shared ones, either matrix first. Most of it never needs to run. Some
+# combinations break a rule, which `HopperConfig` states. Of the others your model says how long they should take.
 
 # %%
 TILES = [(m, n, 64) for m in (64, 128, 256) for n in range(32, 257, 16)]
+WAYS = [
+    {"stream_k": stream, "defer_stores": defer, "split_k": 1, "persistent": True}
+    for stream, defer in product((False, True), (True, False))
+] + [{"stream_k": False, "defer_stores": False, "split_k": parts, "persistent": False} for parts in (2, 4)]
 CHANGES = [
-    {"tile": tile, "cluster": cluster, "stream_k": stream, "defer_stores": defer, "transposed": transposed}
-    for tile, cluster, stream, defer, transposed in product(
-        TILES, [(1, 1), (2, 1), (1, 2)], (False, True), (True, False), (False, True)
-    )
+    {"tile": tile, "cluster": cluster, "transposed": transposed} | way
+    for tile, cluster, transposed, way in product(TILES, [(1, 1), (2, 1), (1, 2)], (False, True), WAYS)
 ]
 SPACE, refused = [], Counter()
 for changes in CHANGES:
@@ -701,7 +739,8 @@ with suppress(NotImplementedError):  # until you have written it
     for shape in [(4096, 4096, 4096), (2048, 2048, 2048), (320, 8192, 4096), (512, 512, 8192), (64, 8192, 8192)]:
         config = choose(*shape)
         tile, blocks = (f"{x}×{y}" for x, y in (config.tile[:2], config.cluster))
-        way = f"{'stream-K' if config.stream_k else 'whole tiles'}{', A and B exchanged' if config.transposed else ''}"
+        way = "stream-K" if config.stream_k else f"K in {config.split_k} parts" if config.split_k > 1 else "whole tiles"
+        way += ", A and B exchanged" * config.transposed
         expected = course.gemm_time(config, *shape, Sm())
         print(f"{'×'.join(map(str, shape)):15} tile {tile}, cluster {blocks}, {way}: {expected:.0f} µs expected")
     if not device.why_not(WGMMA):

@@ -181,6 +181,33 @@ def evidence(names: Names = None) -> None:
 
 
 @app.command()
+def witness(
+    resume: Annotated[bool, typer.Option("--resume", help="Keep what this GPU's file has; run the rest.")] = False,
+    outputs: Annotated[bool, typer.Option(help="Run the solutions' kernels.")] = True,
+    accesses: Annotated[bool, typer.Option(help="Count wavefronts and sectors with ncu.")] = True,
+) -> None:
+    """Keep what this GPU gives for the solutions' kernels, so that any machine can compare its simulator with it."""
+    from tutorlib.course.witness import GpuRecord, count_accesses, take
+
+    need_gpu()
+    found = GpuRecord.of_this_gpu(resume)
+    for one in take(found.known) if outputs else ():
+        if isinstance(one, str):
+            err.print(one, style="yellow", markup=False)
+            continue
+        out.print(f"{one.exercise} at {one.shape}: {len(one.distance)} bytes", markup=False)
+        found = found.extended(one)
+        found.write()
+    for counted in count_accesses() if accesses else ():
+        if isinstance(counted, str):
+            err.print(counted, style="yellow", markup=False)
+            continue
+        found = found.counted(counted)
+        found.write()
+    out.print(f"wrote {found.write()}", markup=False)
+
+
+@app.command()
 def sweep(
     names: Annotated[list[str] | None, typer.Argument(help="Sweeps by name; default: all.")] = None,
     seconds: Annotated[

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.gpu.right_kernels import RIGHT, grid_stride_loop, one_thread_per_element
-from tests.simulate.cute_kernels import makes_an_mbarrier
+from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tests.unwritten import unwritten
 from tests.wrong.gpu_kernels import (
     COPY,
@@ -15,7 +15,7 @@ from tests.wrong.gpu_kernels import (
     accumulates_in_fp16,
     launches_on_another_stream,
 )
-from tutorlib.machine.features import TMA
+from tutorlib.machine.features import TCGEN05
 from tutorlib.notebook.check import CheckFailed, check
 from tutorlib.simulate.ptx import simulation
 
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.usefixtures("no_gpu")
 
 KERNELS = [pytest.param(*case[:2], id=case[1].__name__) for case in RIGHT]
 REFUSED = [
-    pytest.param(*case[:2], id=case[1].__name__)
-    for case in (*WRONG, *FATAL)
-    if case[1] is not launches_on_another_stream
+    pytest.param(COPY, kernel, id=kernel.__name__)
+    for _, kernel, *_ in (*WRONG, *FATAL)
+    if kernel is not launches_on_another_stream
 ]
 
 
@@ -54,15 +54,15 @@ def test_streams_are_what_the_simulator_does_not_see():
 
 @pytest.mark.usefixtures("copy_is_asked_for")
 def test_not_run_is_printed_and_not_raised(capsys, monkeypatch):
-    monkeypatch.setattr("tutorlib.notebook.check.find", lambda id: replace(COPY, needs=TMA))
+    monkeypatch.setattr("tutorlib.notebook.check.find", lambda id: replace(COPY, needs=TCGEN05))
     check("99.1", one_thread_per_element)
-    assert capsys.readouterr().out == "– 99.1 copy: compiled for sm_90a; not run: no GPU here\n"
+    assert capsys.readouterr().out == "– 99.1 copy: compiled for sm_100a; not run: no GPU here\n"
 
 
 def test_what_the_simulator_lacks_is_not_run():
-    outcome = COPY.grade(makes_an_mbarrier)
+    outcome = COPY.grade(stops_at_a_breakpoint)
     assert (outcome.status, outcome.points) == ("not_run", 0)
-    assert "mbarrier.init.shared.b64 is not simulated" in outcome.message
+    assert "brkpt is not simulated" in outcome.message
 
 
 @pytest.mark.usefixtures("copy_is_asked_for")

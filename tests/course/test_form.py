@@ -8,7 +8,17 @@ from tutorlib.course.contents import read_head
 from tutorlib.course.source import parse
 from tutorlib.paths import SOLUTIONS
 
-PAGES = ["00_start", "01_layouts", "02_layout_algebra", "03_swizzles"]
+PAGES = [
+    "00_start",
+    "01_layouts",
+    "02_layout_algebra",
+    "03_swizzles",
+    "06_cutile_tiles",
+    "07_cutile_gemm",
+    "08_tile_cpp",
+    "11_grid_swizzle",
+    "12_three_stages",
+]
 CAN, TAKES = "> **After this page you can** ", "> **It takes** about "
 QUESTION = re.compile(r"<details><summary>(\d)\. .+?</summary>\n\n.+?\n\n</details>", re.DOTALL)
 

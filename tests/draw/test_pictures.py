@@ -35,6 +35,9 @@ PICTURES = {
     "swizzle by element": lambda: draw.show_swizzle(Swizzle(3, 0, 3), "(8,8):(8,1)", element_bytes=4),
     "threads": lambda: draw.show_tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16)),
     "an SM": draw.show_sm,
+    "a GPU": draw.show_machine,
+    "a reduction": draw.show_reduction,
+    "an older GPU": lambda: draw.show_machine("NVIDIA A100-SXM4-80GB"),
     "a wgmma's sums": draw.show_wgmma,
 }
 

@@ -90,18 +90,18 @@ def test_the_swizzle_of_the_page_has_no_conflicts_in_either_direction():
 
 
 @pytest.mark.parametrize(
-    ("threads", "values", "picture"),
+    ("threads", "values", "tile", "picture"),
     [
-        (Layout((8, 1)), Layout((1, 16)), "(8,16):(1,8)"),
-        (Layout((1, 8)), Layout((1, 1)), "(8,(8,2)):(8,(1,64))"),
-        (Layout((2, 4), (4, 1)), Layout((1, 4)), "((4,2),(4,4)):((32,1),(8,2))"),
+        (Layout((8, 1)), Layout((1, 4)), (8, 4), "(8,4):(1,8)"),
+        (Layout((2, 4), (4, 1)), Layout((1, 1)), (8, 4), "((4,2),4):((8,1),2)"),
+        (Layout((2, 4), (4, 1)), Layout((1, 4)), (8, 16), "((4,2),(4,4)):((32,1),(8,2))"),
     ],
     ids=["naive", "coalesced", "vectorised"],
 )
-def test_the_miniatures_of_the_page_are_tiled_copies(threads, values, picture):
+def test_the_miniatures_of_the_page_are_tiled_copies(threads, values, tile, picture):
     """What a reader types into the explorer to get the pictures of rungs 1 to 3."""
     assert picture in (SOLUTIONS / "05_copy_kernels.py").read_text()
-    view, drawn = tiled_copy_view(threads, values, (8, 16)), layout(picture)
+    view, drawn = tiled_copy_view(threads, values, tile), layout(picture)
     for row, column in view.places:
         assert drawn(*view.holder((row, column))) == row + 8 * column
 

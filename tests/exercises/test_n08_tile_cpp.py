@@ -55,7 +55,7 @@ def test_without_restrict_every_load_waits_for_the_one_before(page):
 def test_a_large_tile_spills_and_eight_warps_mend_it():
     large = (128, 256, 64)
     assert compile_cpp(Variant(large, group=8).source).stack_bytes > 1000
-    assert compile_cpp(Variant(large, group=8, hints="num_worker_warps_per_cta=8").source).stack_bytes == 0
+    assert compile_cpp(Variant(large, group=8, warps=8).source).stack_bytes == 0
 
 
 def instructions(compiled):

@@ -113,7 +113,7 @@ class TestHopper:
             (HopperConfig(), 132),
             (HopperConfig(persistent=False), 2 * 2),
             (HopperConfig(persistent=False, cluster=(2, 1)), 1 * 2 * 2),
-            (HopperConfig(persistent=False, split_k=3), 2 * 2 * 3),
+            (HopperConfig(persistent=False, split_k=2), 2 * 2 * 2),
             (HopperConfig(persistent=False, transposed=True), 3 * 1),
         ],
     )

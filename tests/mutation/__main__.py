@@ -1,4 +1,4 @@
-"""python -m tests.mutation EXERCISE …"""
+"""python -m tests.mutation EXERCISE …: writes tests/mutation/results.json"""
 
 import argparse
 import sys
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tests.mutation import kinds
+from tests.mutation import kinds, results
 from tests.mutation.answers import Answer, answers, value
 from tests.mutation.judge import Crashed, Judgement, judge
 from tests.mutation.mutant import Mutant
@@ -17,7 +17,9 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises import find, modules
 from tutorlib.problems.problem import Shape
 
-Outcome = str  # "reported", "dear", "refused", "same code", "survived" or "crashed"
+# "reported" by the simulator, "dear": it moves more, "refused" by a compiler, "checked": the exercise's own check finds
+# it out, "same code" as the solution, "survived", "crashed": the simulator itself failed
+Outcome = str
 
 
 @dataclass(frozen=True)
@@ -60,41 +62,52 @@ def judged(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], ri
     return Judged(mutant, "same code" if same else "survived", "")
 
 
+def checked(exercise: KernelExercise, make: Callable[[], Any], full: float) -> str:
+    """What the exercise's own check says of a mutant that the simulator took; "" where it gets full points there."""
+    outcome = exercise.grade(make())
+    return "" if outcome.points >= full else outcome.message.splitlines()[-1].strip()
+
+
+def mutate(exercise: KernelExercise, answer: Answer) -> Iterator[Judged]:
+    """Every mutant of a solution with its judgement. Raises as `judge` where the solution itself cannot be judged."""
+    solution = value(answer.source, answer.name, 0)
+    right = judge(kinds.launcher(exercise, solution), exercise.problem, sizes(exercise))
+    if right.found:
+        raise AssertionError(f"the solution itself is reported: {right.found[0]}")
+    full = exercise.grade(solution).points
+    for mutant, make in kinds.mutants(exercise, answer):
+        found = judged(exercise, mutant, make, right)
+        if found.outcome == "survived" and (says := checked(exercise, make, full)):
+            found = Judged(mutant, "checked", says)
+        yield found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("exercises", nargs="+", help='"05" or "05.3"')
     parser.add_argument("--quiet", action="store_true", help="only survivors and totals")
     options = parser.parse_args()
     totals: Counter[Outcome] = Counter()
-    survivors: list[tuple[str, Judged]] = []
     for exercise, answer in chosen(options.exercises):
+        found: list[Judged] = []
+        started = time.perf_counter()
         try:
-            right = judge(
-                kinds.launcher(exercise, value(answer.source, answer.name, 0)), exercise.problem, sizes(exercise)
-            )
+            for one in mutate(exercise, answer):
+                found.append(one)
+                if not options.quiet or one.outcome == "survived":
+                    said = f"  {one.outcome:8} line {one.mutant.line}: {one.mutant.what}"
+                    print(said + (f"\n           {one.why}" if one.why else ""), flush=True)
         except (NotImplementedError, TypeError, CompileFailed) as error:
             print(f"{exercise.id}: {error}")
             continue
-        print(f"{exercise.id} {exercise.title}: unchanged: {'; '.join(right.found) or 'right'}", flush=True)
-        counts: Counter[Outcome] = Counter()
-        started = time.perf_counter()
-        for mutant, make in kinds.mutants(exercise, answer):
-            result = judged(exercise, mutant, make, right)
-            counts[result.outcome] += 1
-            if result.outcome == "survived":
-                survivors.append((exercise.id, result))
-            if not options.quiet or result.outcome == "survived":
-                print(
-                    f"  {result.outcome:8} line {mutant.line}: {mutant.what}"
-                    + (f"\n           {result.why}" if result.why else ""),
-                    flush=True,
-                )
+        counts = Counter(one.outcome for one in found)
         totals += counts
         said = ", ".join(f"{n} {outcome}" for outcome, n in counts.most_common())
-        print(f"  {exercise.id}: {said}; {time.perf_counter() - started:.0f} s", flush=True)
+        print(f"{exercise.id} {exercise.title}: {said}; {time.perf_counter() - started:.0f} s", flush=True)
+        results.keep(exercise.id, counts, [one.mutant.what for one in found if one.outcome == "survived"])
     print("in all: " + ", ".join(f"{n} {outcome}" for outcome, n in totals.most_common()))
-    for id, result in survivors:
-        print(f"survived: {id}, line {result.mutant.line}: {result.mutant.what}")
+    for id, what, why in results.survivors():
+        print(f"survived: {id}: {what}: {why or 'A HOLE, or as right as the solution: say in results.HARMLESS why'}")
     return 0
 
 

@@ -1,15 +1,19 @@
 """`explain`: the report and the drawing of kernels in each language."""
 
+import numpy as np
 import pytest
 import torch
+from cutlass import cute
 
-from tests.simulate.cute_kernels import makes_an_mbarrier
+from tests.simulate.cute_kernels import stops_at_a_breakpoint
+from tests.wrong import n05_copy_kernels
 from tests.wrong.n08_tile_cpp import ADD
 from tutorlib import explain
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
-from tutorlib.draw.simulated import WarpStep, bank_accesses, steps_of, timeline_of_warps
-from tutorlib.simulate.ptx import NotSimulated
+from tutorlib.draw.simulated import Story, WarpAccess, bank_grid_of, telling, timeline_of, worst_accesses
+from tutorlib.kernels.ladder import AMPERE_RUNGS
+from tutorlib.models.banks import wavefronts
 from tutorlib.simulate.ptx.languages.cute import simulate_host
 from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
 
@@ -36,13 +40,19 @@ def transpose():
     return traced(COPIES["05.6"], torch.randn(64, 64), torch.zeros(64, 64))
 
 
+@pytest.fixture(scope="module")
+def three_stages():
+    a, b, c = (torch.randn(size, 256).bfloat16() for size in (128, 128, 128))
+    return traced(AMPERE_RUNGS[3].host, a, b, c[:, :128].contiguous())
+
+
 def test_the_report_marks_what_costs_too_much(capsys):
     explain(COPIES["05.6"], torch.randn(128, 64), torch.zeros(64, 128))
     said = capsys.readouterr().out
     assert said.startswith("2 blocks, ")
     assert "✓ no hazard" in said
-    assert "! ld.shared        8,192 wavefronts of 256 needed" in said
-    assert "  st.shared          256 wavefronts of 256 needed" in said
+    assert "! ld.shared     8,192 wavefronts of 256 needed" in said
+    assert "  st.shared       256 wavefronts of 256 needed" in said
     assert "mine.partition_S(turned)" in said
 
 
@@ -51,25 +61,98 @@ def test_a_swizzle_costs_what_it_must(capsys):
     assert "!" not in capsys.readouterr().out
 
 
+def test_an_exercise_and_its_answer_are_enough(capsys):
+    assert explain("05.7", COPIES["05.7"], shape=(64, 128)) is not None
+    assert capsys.readouterr().out.startswith("transpose 64×128: ✓ dst is right\n2 blocks, ")
+
+
+def test_of_a_wrong_answer_it_says_what_is_wrong(capsys):
+    barrier_missing = next(
+        answer for answer in n05_copy_kernels.WRONG_WHEN_RUN["05.5"] if answer.__name__ == "never_commits"
+    )
+    explain("05.5", barrier_missing)
+    said = capsys.readouterr().out
+    assert "✗" in said
+    assert "it is in no committed group" in said
+
+
+def test_what_is_not_written_yet_is_said(capsys):
+    @cute.jit
+    def transpose(src: cute.Tensor, dst: cute.Tensor):
+        raise NotImplementedError("Exercise 5.6")
+
+    assert explain("05.6", transpose) is None
+    assert capsys.readouterr().out == "not explained: Exercise 5.6 is not written yet\n"
+
+
+def test_an_exercise_without_a_kernel_is_refused():
+    with pytest.raises(TypeError, match=r"05\.1 sectors asks for no kernel"):
+        explain("05.1", len)
+
+
 def test_what_the_warps_did_in_order(transpose):
-    steps = steps_of(transpose.trace)
-    assert [step.does for step in steps] == ["load", "write", "barrier", "read", "store"]
-    assert {step.warps for step in steps} == {frozenset(range(8))}
-    grid = timeline_of_warps(transpose.trace)
-    assert grid.labels[0] == ["L16", "W16", "|", "R16", "S16"]
-    assert [step.count for step in steps] == [16, 16, 1, 16, 16]
+    story = Story(transpose.trace)
+    assert [step.does for step in story.steps] == ["load", "write", "barrier", "read", "store"]
+    assert {step.warps for step in story.steps} == {frozenset(range(8))}
+    assert [step.count for step in story.steps] == [16, 16, 1, 16, 16]
+    grid = timeline_of(transpose.trace)
+    assert list(grid.labels[0]) == ["L", "W", "|", "R", "S"]
+    assert list(grid.down) == ["warps 0-7", "buffer 0"]
+    assert list(grid.labels[1]) == ["", "", "", "0", ""]
 
 
-def test_each_bank_of_an_access(transpose):
-    grid = bank_accesses(transpose)
-    written, read = grid.labels
-    assert written == ["1"] * 32
-    assert read == ["32"] + [""] * 31
-    assert [name.split()[-1] for name in grid.down] == ["st.shared", "ld.shared"]
+def test_a_buffer_for_each_stage_and_a_number_for_each_copy_into_it(three_stages):
+    """128×128×64 tiles, four K tiles, three stages: the fourth copy goes where the first was."""
+    story = Story(three_stages.trace)
+    assert list(story.buffers.values()) == [[0, 3], [1], [2]]
+    grid = timeline_of(three_stages.trace)
+    assert list(grid.down) == ["warps 0-3", "buffer 0", "buffer 1", "buffer 2"]
+    first = grid.labels[1]
+    assert next(label for label in first if label and label != "·") == "0"
+    assert first.index("3") > max(n for n, label in enumerate(first) if label == "0")
 
 
-def test_steps_that_differ_stay_apart():
-    assert WarpStep("read", frozenset({0}), 1) != WarpStep("read", frozenset({1}), 1)
+def test_nothing_is_read_before_it_has_arrived(three_stages):
+    story = Story(three_stages.trace)
+    for column, step in enumerate(story.steps):
+        for number in step.reads:
+            assert story.contents[number].arrived < column
+
+
+def test_two_copies_are_under_way_while_a_tile_is_multiplied(three_stages):
+    story = Story(three_stages.trace)
+    first = next(n for n, step in enumerate(story.steps) if step.does == "math")
+    assert sum(c.begun < first and (c.arrived is None or c.arrived > first) for c in story.contents) == 2
+
+
+def test_each_thread_in_its_bank(transpose):
+    read, written = worst_accesses(transpose)
+    assert (read.opcode, read.wavefronts, read.wasted) == ("ld.shared", 32, 31)
+    assert (written.opcode, written.wavefronts, written.wasted) == ("st.shared", 1, 0)
+    grid = bank_grid_of(read)
+    assert [row[0] for row in grid.labels] == [str(thread) for thread in range(32)]
+    assert all(not any(row[1:]) for row in grid.labels)
+    assert "takes 32 wavefronts, 1 would do" in grid.title
+    assert telling([read, written]) == [read]
+
+
+def test_where_nothing_is_wasted_each_opcode_is_drawn_once(three_stages):
+    assert [access.opcode for access in telling(worst_accesses(three_stages))] == ["cp.async", "ldmatrix"]
+
+
+@pytest.mark.parametrize("width", [4, 8, 16])
+@pytest.mark.parametrize("stride", [4, 8, 16, 64, 132, 528])
+def test_wavefronts_are_the_models(width, stride):
+    addresses = np.arange(32) * max(stride, width)
+    access = WarpAccess("", "", 0, addresses, width)
+    vector = width // 4
+    assert access.wavefronts == wavefronts([int(a) // 4 for a in addresses], 4, vector)
+
+
+def test_threads_that_want_one_word_share_it():
+    access = WarpAccess("", "", 0, np.zeros(32, np.int64), 4)
+    assert access.wavefronts == 1
+    assert bank_grid_of(access).labels[0][0] == "0+"
 
 
 def test_a_cutile_kernel(capsys):
@@ -94,6 +177,8 @@ def test_cpp_kernels(capsys):
     assert "`y[i] = 2 * x[i];`" in said
 
 
-def test_what_is_not_simulated():
-    with pytest.raises(NotSimulated, match=r"mbarrier\.init"):
-        explain(makes_an_mbarrier, torch.zeros(2, 2), torch.zeros(2, 2))
+def test_what_is_not_simulated_is_said(capsys):
+    assert explain(stops_at_a_breakpoint, torch.zeros(2, 2), torch.zeros(2, 2)) is None
+    said = capsys.readouterr().out
+    assert said.startswith("not explained: ")
+    assert "brkpt" in said

@@ -4,7 +4,7 @@ import pytest
 import torch
 from cutlass import cute
 
-from tests.simulate.cute_kernels import hello, makes_an_mbarrier
+from tests.simulate.cute_kernels import hello, stops_at_a_breakpoint
 from tests.stand_ins import H200, multiplied
 from tests.wrong.n08_tile_cpp import ADD
 from tutorlib.compiling.errors import CompileFailed
@@ -54,8 +54,8 @@ class TestWithoutAGpu:
         assert "`c[i] = a[i] + b[i]`" in said
 
     def test_a_kernel_that_the_simulator_does_not_know_is_compiled(self, capsys):
-        assert not run_on_gpu(makes_an_mbarrier, *zeros((128, 128), (128, 128)))
-        assert capsys.readouterr().out.startswith("makes_an_mbarrier: compiled, not run: no GPU here; ")
+        assert not run_on_gpu(stops_at_a_breakpoint, *zeros((128, 128), (128, 128)))
+        assert capsys.readouterr().out.startswith("stops_at_a_breakpoint: compiled, not run: no GPU here; ")
 
     def test_a_tile_kernel_is_simulated_and_a_line_says_so(self, capsys):
         a, b, c = torch.arange(300.0), torch.arange(300.0) ** 2, torch.zeros(300)

@@ -1,20 +1,19 @@
 """CuTe kernels for tests of what happens where there is no GPU."""
 
-import cutlass
 from cutlass import cute
-from cutlass.memory import SmemAllocator
+from cutlass._mlir.dialects import llvm
 
 
 @cute.kernel
-def mbarrier_kernel(src: cute.Tensor, dst: cute.Tensor):
-    cute.arch.mbarrier_init(SmemAllocator().allocate_array(cutlass.Int64, 1), 1)
+def breakpoint_kernel(src: cute.Tensor, dst: cute.Tensor):
+    llvm.inline_asm(None, [], "brkpt;", "", has_side_effects=True)
     dst[0, 0] = src[0, 0]
 
 
 @cute.jit
-def makes_an_mbarrier(src: cute.Tensor, dst: cute.Tensor):
+def stops_at_a_breakpoint(src: cute.Tensor, dst: cute.Tensor):
     """Uses what the simulator lacks."""
-    mbarrier_kernel(src, dst).launch(grid=(1, 1, 1), block=(32, 1, 1))
+    breakpoint_kernel(src, dst).launch(grid=(1, 1, 1), block=(32, 1, 1))
 
 
 @cute.kernel

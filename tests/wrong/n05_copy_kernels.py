@@ -77,13 +77,6 @@ WRONG = {
     "05.5": [through_registers],
     "05.6": [
         through_registers,
-        derive(
-            TURN,
-            "no_barrier",
-            "Reads what other threads write, without waiting for them.",
-            without("sync_threads()"),
-            within="transpose_kernel",
-        ),
     ],
     "05.8": [
         through_registers,
@@ -273,6 +266,13 @@ WRONG_WHEN_RUN = {
     ],
     "05.6": [
         derive(
+            TURN,
+            "no_barrier",
+            "Reads what other threads write, without waiting for them.",
+            without("sync_threads()"),
+            within="transpose_kernel",
+        ),
+        derive(
             TURN, "both_turned", "Reads as it wrote: nothing is turned.", swap("stride=(TURN, 1)", "stride=(1, TURN)")
         ),
         derive(TURN, "overlapping_rows", "Rows of 63 places.", swap("stride=(TURN, 1)", "stride=(TURN - 1, 1)")),
@@ -326,5 +326,57 @@ WRONG_WHEN_RUN = {
             "Right, and as slow as without: Swizzle⟨0, 0, 6⟩ changes nothing.",
             swap("make_swizzle(5, 0, 6)", "make_swizzle(0, 0, 6)"),
         ),
+    ],
+    "05.8": [
+        derive(TMA, name, says, *changes, within="tma_kernel")
+        for name, says, *changes in (
+            (
+                "expects_half",
+                "Announces half of the bytes: the phase may be over before the tile is there.",
+                swap("expect_tx(barrier, tile_bytes)", "expect_tx(barrier, tile_bytes // 2)"),
+            ),
+            (
+                "expects_twice",
+                "Announces twice the bytes, which never come.",
+                swap("expect_tx(barrier, tile_bytes)", "expect_tx(barrier, tile_bytes * 2)"),
+            ),
+            (
+                "announces_nothing",
+                "Arrives without announcing any bytes.",
+                swap("arrive_and_expect_tx(barrier, tile_bytes)", "arrive(barrier)"),
+            ),
+            (
+                "waits_for_the_other_phase",
+                "Waits for the phase before the first, which counts as over.",
+                swap("mbarrier_wait(barrier, 0)", "mbarrier_wait(barrier, 1)"),
+            ),
+            (
+                "does_not_wait_for_the_tile",
+                "Stores a tile that may not be there.",
+                without("mbarrier_wait(barrier, 0)"),
+            ),
+            (
+                "made_for_two",
+                "Its mbarrier is made for two arrivals, and one thread arrives.",
+                swap("mbarrier_init(barrier, 1)", "mbarrier_init(barrier, 2)"),
+            ),
+            ("never_made", "Nobody makes the mbarrier.", without("mbarrier_init(barrier")),
+            (
+                "waits_before_it_is_made",
+                "Threads may wait for an mbarrier that is not made yet.",
+                without("sync_warp()"),
+            ),
+            ("stores_in_no_group", "Waits for no group, since there is none.", without("bulk_commit_group()")),
+            ("leaves_before_it_is_stored", "Ends while TMA still reads the tile.", without("bulk_wait_group(0")),
+            ("leaves_the_tile_inside", "Never stores it.", without("from_tile, to_dst)")),
+            (
+                "all_threads_announce",
+                "Every thread arrives and announces the bytes.",
+                swap(
+                    "        cute.arch.mbarrier_arrive_and_expect_tx(barrier, tile_bytes)",
+                    "    cute.arch.sync_warp()\n    cute.arch.mbarrier_arrive_and_expect_tx(barrier, tile_bytes)",
+                ),
+            ),
+        )
     ],
 }

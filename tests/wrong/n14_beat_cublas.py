@@ -4,17 +4,17 @@ from dataclasses import replace
 from math import ceil
 
 from tests.wrong.change import derive, swap, without_first, without_last
-from tutorlib.exercises import n14_beat_cublas as right
+from tutorlib.exercises.hopper import costs, feeding, tiles
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.specialised import load_steps, multiply_steps
-from tutorlib.models import l2, work
+from tutorlib.models import hopper_gemm, l2, work
 
 # 14.3 -----------------------------------------------------------------------------------------------------------
 
 
 def wrong_way_round(warpgroups, need):
     """setmaxnreg the wrong way round: a hang."""
-    return right.register_split(warpgroups, need)[::-1]
+    return hopper_gemm.register_split(warpgroups, need)[::-1]
 
 
 def shares_the_whole_file(warpgroups, need):
@@ -26,24 +26,24 @@ def shares_the_whole_file(warpgroups, need):
 def any_number(warpgroups, need):
     """Not multiples of 8."""
     producer = max(24, need)
-    return producer, ((warpgroups + 1) * right.at_launch(warpgroups) - producer) // warpgroups
+    return producer, ((warpgroups + 1) * hopper_gemm.at_launch(warpgroups) - producer) // warpgroups
 
 
 def fewer_than_24(warpgroups, need):
     """No thread can have so few."""
     producer = -(-need // 8) * 8
-    return producer, ((warpgroups + 1) * right.at_launch(warpgroups) - producer) // warpgroups // 8 * 8
+    return producer, ((warpgroups + 1) * hopper_gemm.at_launch(warpgroups) - producer) // warpgroups // 8 * 8
 
 
 def as_at_the_start(warpgroups, need):
     """Nothing moves."""
-    return right.at_launch(warpgroups), right.at_launch(warpgroups)
+    return hopper_gemm.at_launch(warpgroups), hopper_gemm.at_launch(warpgroups)
 
 
 def rounds_up(warpgroups, need):
     """More than the pool has."""
     producer = max(24, -(-need // 8) * 8)
-    return producer, -(-((warpgroups + 1) * right.at_launch(warpgroups) - producer) // warpgroups // 8) * 8
+    return producer, -(-((warpgroups + 1) * hopper_gemm.at_launch(warpgroups) - producer) // warpgroups // 8) * 8
 
 
 # 14.4 -----------------------------------------------------------------------------------------------------------
@@ -52,28 +52,28 @@ def rounds_up(warpgroups, need):
 def only_wgmma(tile, cluster):
     """Forgets what TMA writes."""
     m, n, k = tile
-    return m // 64 * (64 + n) * k * 2, right.step_bytes(tile, cluster)[1]
+    return m // 64 * (64 + n) * k * 2, hopper_gemm.step_bytes(tile, cluster)[1]
 
 
 def b_read_once(tile, cluster):
     """As if all warpgroups read B together."""
     m, n, k = tile
-    return 2 * (m + n) * k * 2, right.step_bytes(tile, cluster)[1]
+    return 2 * (m + n) * k * 2, hopper_gemm.step_bytes(tile, cluster)[1]
 
 
 def shares_along_the_wrong_side(tile, cluster):
     """A's tile is the same along N."""
-    return right.step_bytes(tile, cluster)[0], right.step_bytes(tile, cluster[::-1])[1]
+    return hopper_gemm.step_bytes(tile, cluster)[0], hopper_gemm.step_bytes(tile, cluster[::-1])[1]
 
 
 def no_multicast(tile, cluster):
     """Every block asks L2 for all of it."""
-    return right.step_bytes(tile, (1, 1))
+    return hopper_gemm.step_bytes(tile, (1, 1))
 
 
 def counts_elements(tile, cluster):
     """Elements in place of bytes."""
-    return tuple(bytes // 2 for bytes in right.step_bytes(tile, cluster))
+    return tuple(bytes // 2 for bytes in hopper_gemm.step_bytes(tile, cluster))
 
 
 # 14.5 -----------------------------------------------------------------------------------------------------------
@@ -81,28 +81,28 @@ def counts_elements(tile, cluster):
 
 def the_other_matrix(rank, cluster, rows, mode):
     """A and B exchanged."""
-    return right.multicast(rank, cluster, rows, 1 - mode)
+    return hopper_gemm.multicast(rank, cluster, rows, 1 - mode)
 
 
 def not_to_itself(rank, cluster, rows, mode):
     """A mask without the block's own bit."""
-    first, count, mask = right.multicast(rank, cluster, rows, mode)
+    first, count, mask = hopper_gemm.multicast(rank, cluster, rows, mode)
     return first, count, mask & ~(1 << rank)
 
 
 def all_of_it(rank, cluster, rows, mode):
     """Every block loads the whole tile for all."""
-    return 0, rows, right.multicast(rank, cluster, rows, mode)[2]
+    return 0, rows, hopper_gemm.multicast(rank, cluster, rows, mode)[2]
 
 
 def to_everybody(rank, cluster, rows, mode):
     """The whole cluster receives."""
-    return *right.multicast(rank, cluster, rows, mode)[:2], (1 << cluster[0] * cluster[1]) - 1
+    return *hopper_gemm.multicast(rank, cluster, rows, mode)[:2], (1 << cluster[0] * cluster[1]) - 1
 
 
 def ranks_along_n(rank, cluster, rows, mode):
     """The other order of ranks: right for a cluster that is one block wide or high."""
-    return right.by_rows(rank, cluster, rows, mode)
+    return feeding.by_rows(rank, cluster, rows, mode)
 
 
 # 14.6 -----------------------------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ def ranks_along_n(rank, cluster, rows, mode):
 
 def remainder(m, n, tile, cluster, at_once):
     """A full last wave has none."""
-    waves, last = right.count_waves(m, n, tile, cluster, at_once)
+    waves, last = hopper_gemm.count_waves(m, n, tile, cluster, at_once)
     return waves, last % at_once
 
 
@@ -122,7 +122,7 @@ def by_area(m, n, tile, cluster, at_once):
 
 def counts_blocks(m, n, tile, cluster, at_once):
     """Blocks, where clusters are asked for."""
-    return right.count_waves(m, n, tile, (1, 1), at_once)
+    return hopper_gemm.count_waves(m, n, tile, (1, 1), at_once)
 
 
 def half_a_cluster(m, n, tile, cluster, at_once):
@@ -142,17 +142,17 @@ def one_wave_more(m, n, tile, cluster, at_once):
 
 def neighbours_in_turn(block, cluster, clusters, grid, group):
     """A cluster's own tiles are neighbours, those at work together are not."""
-    return right.in_a_row(block, cluster, clusters, grid, group)
+    return tiles.in_a_row(block, cluster, clusters, grid, group)
 
 
 def first_block_only(block, cluster, clusters, grid, group):
     """All blocks of a cluster compute the same tile."""
-    return right.walk(block - block % (cluster[0] * cluster[1]), cluster, clusters, grid, group)
+    return hopper_gemm.walk(block - block % (cluster[0] * cluster[1]), cluster, clusters, grid, group)
 
 
 def cluster_tiles(block, cluster, clusters, grid, group):
     """Places in cluster tiles."""
-    return [(m // cluster[0], n // cluster[1]) for m, n in right.walk(block, cluster, clusters, grid, group)]
+    return [(m // cluster[0], n // cluster[1]) for m, n in hopper_gemm.walk(block, cluster, clusters, grid, group)]
 
 
 def every_block_for_itself(block, cluster, clusters, grid, group):
@@ -163,7 +163,7 @@ def every_block_for_itself(block, cluster, clusters, grid, group):
 
 def one_tile_each(block, cluster, clusters, grid, group):
     """Not persistent."""
-    return right.walk(block, cluster, clusters, grid, group)[:1]
+    return hopper_gemm.walk(block, cluster, clusters, grid, group)[:1]
 
 
 # 14.8 -----------------------------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def pieces(begin, end, k_tiles):
 
 def divides(x, scales, block):
     """The scale's inverse."""
-    return right.dequantise(x, 1 / scales, block)
+    return hopper_gemm.dequantise(x, 1 / scales, block)
 
 
 def repeats_the_pattern(x, scales, block):
@@ -244,12 +244,12 @@ def rows_and_columns_exchanged(x, scales, block):
 
 def rounds_to_bf16(x, scales, block):
     """A reference that rounds."""
-    return right.dequantise(x, scales, block).bfloat16()
+    return hopper_gemm.dequantise(x, scales, block).bfloat16()
 
 
 def rounds_on_the_way(x, scales, block):
     """Rounded to bf16, and in fp32 again."""
-    return right.dequantise(x, scales, block).bfloat16().float()
+    return hopper_gemm.dequantise(x, scales, block).bfloat16().float()
 
 
 # 14.10 ----------------------------------------------------------------------------------------------------------
@@ -257,37 +257,57 @@ def rounds_on_the_way(x, scales, block):
 
 def no_start(config, m, n, k, sm):
     """Forgets launch and end."""
-    return right.gemm_time(config, m, n, k, replace(sm, start=0.0))
+    return hopper_gemm.gemm_time(config, m, n, k, replace(sm, start=0.0))
 
 
 def arithmetic_alone(config, m, n, k, sm):
     """As if L2 cost nothing."""
-    return right.gemm_time(config, m, n, k, replace(sm, l2_bytes=1e12))
+    return hopper_gemm.gemm_time(config, m, n, k, replace(sm, l2_bytes=1e12))
 
 
 def shared_memory_is_free(config, m, n, k, sm):
     """As if shared memory had no limit."""
-    return right.gemm_time(config, m, n, k, replace(sm, smem_bytes=1e12))
+    return hopper_gemm.gemm_time(config, m, n, k, replace(sm, smem_bytes=1e12))
 
 
 def part_of_a_wave(config, m, n, k, sm):
     """Does not round waves up."""
-    return right.gemm_time(replace(config, stream_k=True), m, n, k, replace(sm, share=0.0))
+    return hopper_gemm.gemm_time(replace(config, stream_k=True), m, n, k, replace(sm, share=0.0))
 
 
 def sharing_is_free(config, m, n, k, sm):
     """Stream-K without its price."""
-    return right.gemm_time(config, m, n, k, replace(sm, share=0.0))
+    return hopper_gemm.gemm_time(config, m, n, k, replace(sm, share=0.0))
 
 
 def memory_is_free(config, m, n, k, sm):
     """Forgets device memory."""
-    return right.gemm_time(config, m, n, k, replace(sm, hbm_bytes=1e12))
+    return hopper_gemm.gemm_time(config, m, n, k, replace(sm, hbm_bytes=1e12))
 
 
 def as_they_come(config, m, n, k, sm):
     """Forgets what `transposed` exchanges."""
-    return right.gemm_time(replace(config, transposed=False), m, n, k, sm)
+    return hopper_gemm.gemm_time(replace(config, transposed=False), m, n, k, sm)
+
+
+def exchanging_is_free(config, m, n, k, sm):
+    """Split-K without its price."""
+    return hopper_gemm.gemm_time(config, m, n, k, replace(sm, exchange=0.0))
+
+
+def all_of_k(config, m, n, k, sm):
+    """Every block of a cluster that splits K has all of it."""
+    return hopper_gemm.gemm_time(config, m, n, k * config.split_k, sm)
+
+
+def parts_beside_the_cluster(config, m, n, k, sm):
+    """Forgets that the parts of K are blocks, too: more clusters than there is room for."""
+    return hopper_gemm.gemm_time(config, m, n, k, replace(sm, sms=sm.sms * config.split_k))
+
+
+def clusters_anywhere(config, m, n, k, sm):
+    """Divides the SMs, as if GPCs were whole numbers of clusters."""
+    return hopper_gemm.gemm_time(config, m, n, k, costs.Anywhere(**vars(sm)))
 
 
 # 14.11, 14.12 ---------------------------------------------------------------------------------------------------
@@ -470,6 +490,10 @@ WRONG = {
         sharing_is_free,
         memory_is_free,
         as_they_come,
+        exchanging_is_free,
+        all_of_k,
+        parts_beside_the_cluster,
+        clusters_anywhere,
     ],
     "14.11": [a_tuple, too_many_registers, for_another_dtype, with_stamps, by_shape],
     "14.12": [the_best_of_4096, many_small_ones, by_a_list, nothing, two_of_them],

@@ -22,6 +22,7 @@ from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
     from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 Choose = Callable[[int, int, int], "HopperConfig"]  # M, N, K → what the GEMM is compiled for
 CAPABILITY = "90"
@@ -99,6 +100,11 @@ class ChosenExercise(KernelExercise):
 
     def unrun(self, why: str) -> Verdict:
         return compiled_not_run((cute_target(CAPABILITY),), why)
+
+    def simulator(self, kernel: AnswerLauncher) -> "SimulatedLauncher":
+        from tutorlib.checking.hopper_simulated import SimulatedChoice
+
+        return SimulatedChoice(kernel.choose)
 
     def launcher(self, kernel: AnswerLauncher) -> AnswerLauncher:
         return kernel

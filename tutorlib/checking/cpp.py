@@ -37,14 +37,7 @@ class CppExercise(KernelExercise):
     spills: bool = True
 
     def accept(self, answer: Answer) -> str:
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function that returns the source.")
-        source, fault = attempt(answer, ())
-        if fault:
-            raise WrongKind(fault.what)
-        if not isinstance(source, str):
-            raise WrongKind(f"it should return the source, a string; it returns {source!r}.")
-        return source
+        return source_of(answer)
 
     def examine(self, kernel: str) -> Verdict | None:
         lacks = self.wrong_code(compile_cpp(kernel, INSPECTED))
@@ -77,3 +70,15 @@ class CppExercise(KernelExercise):
 
     def launcher(self, kernel: str) -> Launcher:
         return CppLauncher(kernel, self.grid)
+
+
+def source_of(answer: Answer) -> str:
+    """What the answer returns. Raises WrongKind where that is no source, and Unwritten."""
+    if not callable(answer):
+        raise WrongKind(f"{answer!r} is not a function that returns the source.")
+    source, fault = attempt(answer, ())
+    if fault:
+        raise WrongKind(fault.what)
+    if not isinstance(source, str):
+        raise WrongKind(f"it should return the source, a string; it returns {source!r}.")
+    return source

@@ -55,7 +55,7 @@ class CuteExercise(KernelExercise):
     def simulator(self, kernel: CuteLauncher) -> "SimulatedLauncher":
         from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 
-        return SimulatedCute(kernel.host, self.problem, self.dynamic, self.divisible)
+        return SimulatedCute(kernel.host, self.problem, self.dynamic, self.divisible, self.needs.target)
 
     def launcher(self, kernel: CuteLauncher) -> CuteLauncher:
         return kernel

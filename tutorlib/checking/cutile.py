@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
+from tutorlib.checking.interpreting import Interpretation, WrongResult, interpret
 from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.leaning import leaning, names_in
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cutile import compile_cutile
-from tutorlib.compiling.errors import compile_failure
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CutileLauncher, tensor_specs
-from tutorlib.problems.differences import find_difference
-from tutorlib.problems.output import Output
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import Wrong
@@ -20,12 +19,8 @@ from tutorlib.problems.wrong import Wrong
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tutorlib.simulate.cutile import Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
-
-PADDING = (
-    "It is right where the part of a tile outside its array happens to be 0. That part is undetermined "
-    "until the load has a padding_mode."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,18 +35,33 @@ class CutileExercise(KernelExercise):
     grid: takes a shape, gives the number of blocks along x, y and z.
     constants: takes a shape, gives the arguments after the tensors.
     arch: the compute capability whose instructions are looked at; "": the oldest that has what it needs.
+    inspected: the size at which they are; None: the largest, whose tiles may take long to compile.
     shapes: small ones, a few hundred elements along a mode: the interpreter runs them all.
+    once: here, whether no element of the output may be stored twice, by whichever block, at any of these sizes.
+    library: names of functions that do the very thing that is asked; a kernel that uses one is told so.
+    mistakes: takes a shape, gives wrong results that a message may name.
+    placed: takes a shape and, for each element of the output, the number of the block that stored it; returns which
+        block should have had another place, as a sentence, or None. A GPU tells that by the time alone.
     """
 
     grid: Callable[[Shape], tuple[int, ...]]
     constants: Callable[[Shape], tuple[Any, ...]] = lambda shape: ()
+    patterned: bool = False  # it is interpreted on identity and ramp
     arch: str = ""
+    inspected: Shape | None = None
+    library: tuple[str, ...] = ()
+    mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
+    placed: "Callable[[Shape, Tensor], str | None] | None" = None
 
     def accept(self, answer: Answer) -> Answer:
         import cuda.tile as ct
 
         if not isinstance(answer, ct.kernel):
             raise WrongKind(f"{getattr(answer, '__name__', repr(answer))} is not a @ct.kernel function.")
+        if used := set(self.library).intersection(
+            names_in(answer._pyfunc.__code__)
+        ):  # cuTile has no public name for it
+            raise leaning(f"calls {used.pop()}")
         return answer
 
     def examine(self, kernel: Any) -> Verdict | None:
@@ -62,18 +72,20 @@ class CutileExercise(KernelExercise):
         from tutorlib.simulate.cutile import NotSimulated
 
         try:
-            wrongs = {shape: found for shape in self.shapes if (found := self.interpret(kernel, shape))}
+            seen = {shape: self.interpret(kernel, shape) for shape in self.shapes}
         except NotSimulated as error:
             return wrong(str(error)) if device.why_not(self.needs) else None
-        if wrongs:
+        if wrongs := {shape: one.wrong for shape, one in seen.items() if one.wrong}:
             return self.wrong_at(wrongs, self.shapes)
+        if wasted := next((one.repeated for one in seen.values() if self.once and one.repeated), ""):
+            return self.more_than_it_must(wasted)
         if self.requires or self.forbids:
             lacks = self.lacking(self.compile_for(kernel, self.arch or str(self.needs.since)).instructions)
             return wrong(lacks) if lacks else None
         return None
 
     def compile_for(self, kernel: Any, arch: str) -> Compiled:
-        shape = self.sizes[-1]
+        shape = self.inspected or self.sizes[-1]
         return compile_cutile(kernel, [*tensor_specs(self.problem, shape), *self.constants(shape)], f"sm_{arch}")
 
     def unrun(self, why: str) -> Verdict:
@@ -89,58 +101,20 @@ class CutileExercise(KernelExercise):
     def launcher(self, kernel: Any) -> Launcher:
         return CutileLauncher(kernel, self.grid, self.constants)
 
-    def interpret(self, kernel: Any, shape: Shape) -> Wrong | None:
-        """Two launches, identity and ramp, then random inputs. None where both are right.
-
-        Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError.
-        """
-        import torch
-
-        generator = torch.Generator()
-        generator.seed()
-        for inputs in (self.problem.pattern(shape, "cpu"), self.problem.random(shape, generator)):
-            if found := self.interpret_once(kernel, shape, inputs):
-                return found
-        return None
-
-    def interpret_once(self, kernel: Any, shape: Shape, inputs: "tuple[Tensor, ...]") -> Wrong | None:
-        """One launch: the result, the inputs and what the interpreter noticed."""
-        operand = self.problem.output
-        output = Output(operand, self.problem.shape_of(operand, shape), "cpu")
-        kept = [x.clone() for x in inputs]
-        try:
-            noticed = self.notices(kernel, shape, inputs, output)
-        except (AssertionError, IndexError, RuntimeError, TypeError, ValueError) as error:
-            if isinstance(error, NotImplementedError):
-                raise
-            return Wrong(f"while it ran: {type(error).__name__}: {error}")
-        for op, before, after in zip(self.problem.inputs, kept, inputs, strict=True):
-            if not before.equal(after):
-                return Wrong(f"the kernel changed its input {op.name}.")
-        expected = self.problem.expected(inputs, shape)
-        found = find_difference(operand.name, *output.as_it_is().seen, *expected)
-        if found is None:
-            return Wrong(f"the result is right by luck: {noticed[0]}.") if noticed else None
-        output.poison()
-        self.notices(kernel, shape, inputs, output, undetermined=lambda dtype: 0)
-        if not find_difference(operand.name, *output.as_it_is().seen, *expected):
-            return Wrong(found.what, PADDING)
-        return Wrong(found.what, f"Noticed while it ran: {noticed[0]}." if noticed else found.mistake)
-
-    def notices(
-        self, kernel: Any, shape: Shape, inputs: "tuple[Tensor, ...]", output: Output, **options: Any
-    ) -> list[str]:
-        """Interpret one launch and say what was noticed, but for elements left unwritten: those show in the result."""
-        import cuda.tile as ct
-
+    def interpret(self, kernel: Any, shape: Shape) -> Interpretation:
+        """Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError."""
         from tutorlib.simulate.cutile import run
 
-        try:
-            report = run(kernel, self.grid(shape), (*inputs, output.tensor, *self.constants(shape)), **options)
-        except ct.TileError as error:
-            raise compile_failure(error, error.message.strip()) from error
-        return [
-            finding.message + (f" (line {finding.line})" if finding.line else "")
-            for finding in report.findings
-            if finding.kind != "unwritten"
-        ]
+        def launches(*tensors: "Tensor", **options: Any) -> "list[Report]":
+            return [run(kernel, self.grid(shape), (*tensors, *self.constants(shape)), **options)]
+
+        found = interpret(self.problem, shape, launches, self.mistakes(shape))
+        if not found.wrong and self.placed and (misplaced := self.misplaced(shape, found)):
+            return Interpretation(Wrong("right, but in another order than asked for.", f"{misplaced}."))
+        return found
+
+    def misplaced(self, shape: Shape, found: Interpretation) -> str | None:
+        """What `placed` says of the last launch."""
+        (report,) = found.reports
+        writers = list(report.writers.values())[len(self.problem.inputs)]
+        return self.placed(shape, writers) if self.placed else None

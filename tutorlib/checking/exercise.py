@@ -155,7 +155,7 @@ class Exercise(ABC):
         except WrongKind as error:
             verdict = wrong(str(error))
         except CompileFailed as error:
-            verdict = wrong("it does not compile.", str(error))
+            verdict = wrong("it does not compile.", *error.lines)
         except KernelFault as error:
             verdict = Verdict(0, (str(error),), error.status)
         except ToolMissing as error:

@@ -1,15 +1,17 @@
 """Exercises whose answer is a GPU kernel, whatever its language: what they have in common."""
 
 from abc import abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
 from tutorlib.checking.running import find_fault
-from tutorlib.checking.simulating import find_repeat, find_simulated_fault, find_waste
+from tutorlib.checking.simulating import cause, find_repeat, find_simulated_fault, find_waste, luck, notices
 from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC, Feature
+from tutorlib.machine.features import MMA_SYNC, TMA, WGMMA, Feature
 from tutorlib.measuring import targets
 from tutorlib.measuring.measure import WrongWhenTimed, measure
 from tutorlib.measuring.measurement import Measurement, impossible
@@ -21,6 +23,8 @@ from tutorlib.problems.wrong import Wrong, by, count
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+
+SIMULATED = (MMA_SYNC, TMA, WGMMA)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +41,9 @@ class KernelExercise(Exercise):
         takes long to compile.
     lean: how opcodes begin whose accesses, at the first of these sizes, may not move more than they need: "ld.shared"
         must be free of bank conflicts, "st.global" move whole sectors. A GPU tells that by the time alone.
+    patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
+    whole: those of `shapes` that the exercise's tiles divide without a rest.
     """
 
     needs: Feature = MMA_SYNC
@@ -49,7 +55,9 @@ class KernelExercise(Exercise):
     forbids: tuple[str, ...] = ()
     simulated_shapes: tuple[Shape, ...] = ()
     lean: tuple[str, ...] = ()
+    patterned: bool = True
     once: bool = False
+    whole: tuple[Shape, ...] = ()
 
     @property
     def correctness_points(self) -> int:
@@ -61,9 +69,13 @@ class KernelExercise(Exercise):
         return (*self.shapes, self.bench_shape) if self.bench_shape else self.shapes
 
     @property
+    def sizes_simulated(self) -> tuple[Shape, ...]:
+        return self.simulated_shapes or self.shapes
+
+    @property
     def simulated(self) -> bool:
         """Whether the simulator has the instructions that the exercise is about."""
-        return self.needs is MMA_SYNC
+        return self.needs in SIMULATED
 
     @property
     def points_anywhere(self) -> float:
@@ -107,12 +119,12 @@ class KernelExercise(Exercise):
 
         if not self.simulated:
             return self.unrun(why)
-        launcher, shapes = self.simulator(kernel), self.simulated_shapes or self.shapes
+        launcher, shapes = self.simulator(kernel), self.sizes_simulated
         wrongs: dict[Shape, Wrong] = {}
         waste = None
         try:
             for shape in shapes:
-                if found := find_simulated_fault(self.problem, launcher, shape):
+                if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
                     wrongs[shape] = found
                 if shape == shapes[0]:
                     waste = find_waste(launcher.reports, self.lean) or (
@@ -123,8 +135,13 @@ class KernelExercise(Exercise):
         if wrongs:
             return self.wrong_at(wrongs, shapes)
         if waste:
-            return Verdict(self.correctness_points, (f"right, but it does more than it must: {waste}",), "partial")
+            return self.more_than_it_must(waste)
         return self.right_simulated(why)
+
+    def more_than_it_must(self, waste: str) -> Verdict:
+        """The verdict on a kernel that is right and does something in vain."""
+        points = min(self.correctness_points, self.points - 1)
+        return Verdict(points, (f"right, but it does more than it must: {waste}",), "partial")
 
     def right_simulated(self, why: str) -> Verdict:
         """The verdict on a kernel that is right wherever it was simulated."""
@@ -141,30 +158,71 @@ class KernelExercise(Exercise):
         return None
 
     def run(self, kernel: Any) -> Verdict:
-        """Every size, then the time. A crash or a hang ends it. Raises CompileFailed and KernelFault."""
+        """Every size, then the time. A crash or a hang ends it. Raises CompileFailed and KernelFault.
+
+        What the GPU finds wrong the simulator explains, and a kernel that is right by luck is wrong.
+        """
         if context_broken():
             raise KernelFault(RESTART)
         try:
             launcher = self.launcher(kernel)
             wrongs = {shape: found for shape in self.sizes if (found := find_fault(self.problem, launcher, shape))}
             if wrongs:
-                return self.wrong_at(wrongs, self.sizes)
+                return self.wrong_at(wrongs, self.sizes, self.cause(kernel))
+            if lucky := self.find_luck(kernel):
+                return self.wrong_at(lucky, self.sizes_simulated)
             return self.time(launcher, self.bench_shape) if self.bench_shape else Verdict(self.points)
         except NotImplementedError:
             raise
+        except KernelFault as error:
+            why = self.cause(kernel)
+            raise KernelFault(f"{error}\n  {why}" if why else str(error), error.status) from error
         except RuntimeError as error:  # torch's: no memory, or a late CUDA error
             raise fault(error) from error
 
-    def wrong_at(self, wrongs: dict[Shape, Wrong], sizes: tuple[Shape, ...]) -> Verdict:
-        """The verdict where some of the sizes came out wrong; the message is about the first of them."""
+    def find_luck(self, kernel: Any) -> dict[Shape, Wrong]:
+        """What the simulator notices of a kernel that a GPU found right; {} where it cannot run it."""
+        from tutorlib.simulate.ptx import CannotLaunch, NotSimulated
+
+        if not self.simulated:
+            return {}
+        try:
+            found = notices(self.problem, self.simulator(kernel), self.sizes_simulated)
+            return {shape: luck(finding) for shape, finding in found}
+        except (CannotLaunch, CompileFailed, NotSimulated):  # for sm_80; the GPU has shown that it can
+            return {}
+
+    def cause(self, kernel: Any) -> str:
+        """Why a GPU found the kernel wrong, as far as the simulator knows; else ""."""
+        if not self.simulated:
+            return ""
+        try:
+            return cause(self.problem, self.simulator(kernel), self.sizes_simulated)
+        except Exception:  # an explanation that fails must not hide what it explains
+            return ""
+
+    def wrong_at(self, wrongs: dict[Shape, Wrong], sizes: tuple[Shape, ...], cause: str = "") -> Verdict:
+        """The verdict where some of the sizes came out wrong; the message is about the first of them.
+
+        cause: what the simulator knows of it besides.
+        """
         right = len(sizes) - len(wrongs)
         shape, found = next(iter(wrongs.items()))
-        mistake = found.mistake
-        square = [other for other in sizes if len(set(other)) == 1 < len(other) and other not in wrongs]
-        if square and not mistake:
-            mistake = f"It is right at {by(square[0])}, where all sizes agree: is one size used in another's place?"
-        lines = (f"{right} of {count(len(sizes), 'size')} right", f"{by(shape)}: {found.what}", mistake)
+        mistake = found.mistake or self.suspicion(wrongs, sizes)
+        lines = (f"{right} of {count(len(sizes), 'size')} right", f"{by(shape)}: {found.what}", mistake, cause)
         return Verdict(self.correctness_points * right / len(sizes), tuple(filter(None, lines)))
+
+    def suspicion(self, wrongs: Collection[Shape], sizes: tuple[Shape, ...]) -> str:
+        """What the choice of sizes at which it is right suggests, or ""."""
+        rights = [shape for shape in sizes if shape not in wrongs]
+        if self.whole and set(rights) == set(self.whole):
+            return (
+                f"It is right at {' and '.join(map(by, rights))}, where tiles fit without a rest: what becomes of the "
+                "last tile or step, which is only partly filled?"
+            )
+        if len(rights) == 1 and len(set(rights[0])) == 1 < len(rights[0]):
+            return f"It is right at {by(rights[0])}, where all sizes agree: is one size used in another's place?"
+        return ""
 
     def time(self, launcher: Launcher, shape: Shape) -> Verdict:
         """The verdict on a right kernel, by its speed."""

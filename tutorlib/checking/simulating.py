@@ -1,19 +1,19 @@
 """A kernel simulated at one size, where no GPU can run it: its results, its inputs, what it did on the way."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.fault import KernelFault
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
-from tutorlib.problems.wrong import Wrong, count
+from tutorlib.problems.wrong import Wrong, by, count
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx import Finding, MemoryAccess, Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
-HANGS = {"barrier", "endless"}
+HANGS = {"barrier", "endless", "deadlock"}
 BREAKS = {"outside", "misaligned", "assertion", "divergent"}  # no GPU gets past these unharmed
 ADVICE = {  # what mends it
     "unwaited": "Commit the copies to a group, wait for it, and let a barrier follow before other threads read.",
@@ -22,15 +22,28 @@ ADVICE = {  # what mends it
     "outside": "The last tile may hang over the edge: compare each index with the tensor's size.",
     "misaligned": "A vector's address must be a multiple of its size.",
     "overlap": "Each block needs a part of the output of its own.",
+    "proxy": "Threads and TMA reach shared memory by two ways: fence_proxy, a barrier, and only then TMA or wgmma.",
     "divergent": "All threads of a warp must come by: take it out of the branch.",
 }
+ADVICE_IF: tuple[tuple[str, str, str], ...] = (  # where a finding of this kind says this, before what stands above
+    ("outside", "shared memory", "Does the layout reach further than the memory that was allocated for it?"),
+    ("unwaited", "into which TMA", "Wait for the phase of the mbarrier that counts TMA's bytes, before they are used."),
+    ("unwaited", "TMA", "Commit the stores to a bulk group, and wait until none is left, before the block ends."),
+    ("unwaited", "uses registers", "Commit the wgmmas to a group and wait for it, before anybody uses their sums."),
+    ("unwritten", "wgmma", "The first wgmma of a tile must not add: ACCUMULATE is False there."),
+    ("race", "wgmma.fence", "warpgroup.fence() comes before wgmma, and again when others used its registers."),
+    ("race", "TMA, for", "Wait for the mbarrier on which those arrive who have read it, before it is filled anew."),
+    ("race", "the mbarrier at", "Whoever uses an mbarrier must know that it is made: a barrier after mbarrier_init."),
+)
 UNITS = {"shared": "wavefront", "global": "sector"}
 
 
-def find_simulated_fault(problem: Problem, launcher: "SimulatedLauncher", shape: Shape) -> Wrong | None:
+def find_simulated_fault(
+    problem: Problem, launcher: "SimulatedLauncher", shape: Shape, patterned: bool = True
+) -> Wrong | None:
     """Two calls, identity and ramp, then random inputs. None where both are right and nothing was noticed.
 
-    Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
+    patterned: False leaves out the first. Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
     """
     import torch
 
@@ -38,7 +51,7 @@ def find_simulated_fault(problem: Problem, launcher: "SimulatedLauncher", shape:
     generator.seed()
     work = Work(problem, shape, "cpu")
     call = launcher.on(work)
-    for fresh in (None, generator):
+    for fresh in (None, generator) if patterned else (generator,):
         if fresh is not None:
             work.refill(fresh)
         work.output.poison()
@@ -57,12 +70,15 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
     except CannotLaunch as error:
         return Wrong(f"it could not be launched: {error}.")
     noticed = [finding for report in launcher.reports for finding in report.findings]
-    if endless := next((finding for finding in noticed if finding.kind in HANGS), None):
-        raise KernelFault(f"it would hang on a GPU: {sentence(endless)}", "timeout")
+    if hangs := [finding for finding in noticed if finding.kind in HANGS]:
+        endless = next((finding for finding in hangs if finding.kind == "deadlock"), hangs[0])  # nearer to the cause
+        cause = next((finding for finding in noticed if finding.kind in ("unwaited", "race")), noticed[0])
+        earlier = "" if endless is cause else f" Before that: {sentence(cause)}"
+        raise KernelFault(f"it would hang on a GPU: {sentence(endless)}{earlier}", "timeout")
     if broken := next((finding for finding in noticed if finding.kind in BREAKS), None):
         return Wrong(sentence(broken), advice(broken))
-    for op, before, after in zip(work.problem.inputs, kept, work.inputs, strict=True):
-        if not before.equal(after):
+    for op, old, new in zip(work.problem.inputs, kept, work.inputs, strict=True):
+        if not old.equal(new):
             return Wrong(f"the kernel changed its input {op.name}.")
     wrong = find_difference(work.problem.output.name, *work.output.as_it_is().seen, *work.expected())
     if wrong and noticed:
@@ -72,6 +88,40 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
     return wrong
 
 
+def notices(
+    problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]
+) -> "Iterator[tuple[Shape, Finding]]":
+    """The first thing that the simulator notices at each size, whatever the result; nothing where it notices nothing.
+
+    Raises CompileFailed, NotSimulated and CannotLaunch.
+    """
+    import torch
+
+    for shape in shapes:
+        work = Work(problem, shape, "cpu")
+        work.refill(torch.Generator())
+        launcher.on(work)()
+        if found := [finding for report in launcher.reports for finding in report.findings]:
+            yield shape, found[0]
+
+
+def luck(finding: "Finding") -> Wrong:
+    """What is said of a kernel that a GPU ran as if nothing was wrong with it."""
+    if finding.kind in HANGS:
+        return Wrong(f"it came to an end on this GPU, by luck: {sentence(finding)}", advice(finding))
+    return Wrong(f"this GPU's result is right by luck: {sentence(finding)}", advice(finding))
+
+
+def cause(problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]) -> str:
+    """Why a GPU found a kernel wrong, as far as the simulator notices anything, as a sentence or two; else "".
+
+    Raises as `notices`.
+    """
+    for shape, finding in notices(problem, launcher, shapes):
+        return " ".join(filter(None, (f"Simulated at {by(shape)}: {sentence(finding)}", advice(finding))))
+    return ""
+
+
 def sentence(finding: "Finding") -> str:
     """A finding as it stands in a verdict."""
     return f"{finding}."
@@ -79,8 +129,9 @@ def sentence(finding: "Finding") -> str:
 
 def advice(finding: "Finding") -> str:
     """What mends it, or ""."""
-    if "shared memory" in finding.message and finding.kind == "outside":
-        return "Does the layout reach further than the memory that was allocated for it?"
+    for kind, words, mends in ADVICE_IF:
+        if finding.kind == kind and words in finding.message:
+            return mends
     return ADVICE.get(finding.kind, "")
 
 

@@ -142,16 +142,16 @@ def build(source: str, arch: str) -> tuple[bytes, str]:
     return cubin, output
 
 
-def failure(output: str, source: str) -> CompileFailed:
-    """nvcc's first error with the reader's line. output: all that it printed."""
+def failure(output: str, source: str, name: str = FILE) -> CompileFailed:
+    """nvcc's first error with the reader's line. output: all that it printed. name: of the source's file."""
     found = re.search(
         r"(?m)^(?P<file>[^\s(:]+)(?:\((?P<line>\d+)\)|:(?P<row>\d+):\d+): (?:fatal )?error:? (?P<text>.*)", output
     )
     message = (
         found["text"] if found else next((line for line in output.splitlines() if "error" in line), output.strip())
     )
-    line = int(found["line"] or found["row"]) if found and found["file"] == FILE else 0
-    if not line and (caused := re.search(rf'at line (\d+) of "?{re.escape(FILE)}', output)):
+    line = int(found["line"] or found["row"]) if found and found["file"] == name else 0
+    if not line and (caused := re.search(rf'at line (\d+) of "?{re.escape(name)}', output)):
         line = int(caused[1])  # the error is in a header, and this line made the compiler look there
     at = f"line {line}, `{source.splitlines()[line - 1].strip()}`: " if line else ""
     if types := re.search(r"argument types are: (\(.*\))", output) if "argument list" in message else None:

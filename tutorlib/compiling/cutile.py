@@ -1,6 +1,7 @@
 """Compiling cuTile kernels for a target GPU, on any machine."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 from typing import Any
 
@@ -29,3 +30,9 @@ def compile_cutile(kernel: Any, args: Sequence[Any], arch: str = "sm_90") -> Com
     cubin = file.getvalue()
     ptx = next(data for name, _, _, data in sections(cubin) if name == ".nv_debug_ptx_txt")
     return inspect_kernel(arch, ptx.replace(b"\0", b"\n").decode(), cubin, dynamic_smem=0, spilled=None)
+
+
+def compile_all(jobs: Iterable[tuple[Any, Sequence[Any], str]]) -> list[Compiled]:
+    """`compile_cutile` of each (kernel, args, arch), on as many cores as there are; in the order of the jobs."""
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(lambda job: compile_cutile(*job), jobs))

@@ -6,6 +6,8 @@ import sysconfig
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from tutorlib.compiling.refusals import what_to_do
+
 
 class ToolMissing(Exception):
     """Something outside Python that a compiler needs is not there. One line."""
@@ -15,12 +17,18 @@ class CompileFailed(Exception):
     """The kernel does not compile. The message is one line and quotes the reader's line where it is known.
 
     line: its number, or 0.
+    original: what the compiler said in one line, where the message says what to do about it instead, or "".
     detail: all that the compiler said, several lines, or "".
     """
 
-    def __init__(self, message: str, line: int = 0, detail: str = "") -> None:
+    def __init__(self, message: str, line: int = 0, detail: str = "", original: str = "") -> None:
         super().__init__(message)
-        self.line, self.detail = line, detail
+        self.line, self.detail, self.original = line, detail, original
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """For a verdict: the message, and below it the compiler's own words."""
+        return (str(self), f"The compiler's words: {self.original}") if self.original else (str(self),)
 
 
 def compile_failure(error: Exception, message: str) -> CompileFailed:
@@ -29,7 +37,14 @@ def compile_failure(error: Exception, message: str) -> CompileFailed:
     if placeholder := re.search(r"NotImplementedError\(\"(Exercise [\d.]+)\"\)", text):
         raise NotImplementedError(placeholder[1]) from None
     at = f"line {line}, `{text}`: " if line else ""
-    return CompileFailed(at + " ".join(message.split()), line, re.sub(r"\x1b\[\d+m", "", str(error)).strip())
+    said = " ".join(message.split())
+    advice = what_to_do(said)
+    detail = re.sub(r"\x1b\[\d+m", "", str(error)).strip()
+    return CompileFailed(at + (advice or said), line, detail, shortened(said) if advice else "")
+
+
+def shortened(text: str, most: int = 240) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def reader_line(error: BaseException) -> tuple[int, str]:

@@ -4,7 +4,10 @@ from tutorlib.draw.algebra import show_complement, show_compose, show_divide, sh
 from tutorlib.draw.banks import show_banks, show_swizzle
 from tutorlib.draw.blocks import show_block_order
 from tutorlib.draw.hopper import show_sm, show_wgmma
+from tutorlib.draw.k_loop import show_k_loop
 from tutorlib.draw.layouts import show_layout, show_layouts, show_memory
+from tutorlib.draw.machine import show_machine
+from tutorlib.draw.reduction import show_reduction
 from tutorlib.draw.roles import show_roles, show_work
 from tutorlib.draw.threads import show_tv
 from tutorlib.draw.timeline import show_timeline
@@ -17,10 +20,13 @@ __all__ = [
     "show_complement",
     "show_compose",
     "show_divide",
+    "show_k_loop",
     "show_layout",
     "show_layouts",
+    "show_machine",
     "show_memory",
     "show_product",
+    "show_reduction",
     "show_roles",
     "show_sm",
     "show_swizzle",

@@ -86,16 +86,16 @@ class CellGrid:
         return 9 * max(map(len, self.title.splitlines()), default=0)
 
 
-def figure(grids: Sequence[CellGrid], stacked: bool | None = None) -> Picture:
+def figure(grids: Sequence[CellGrid], stacked: bool | None = None, largest: int = CELL) -> Picture:
     """The grids in one row, or stacked below each other, with square cells of one size.
 
-    stacked: where not said, as soon as a row would make the cells small.
+    stacked: where not said, as soon as a row would make the cells small. largest: pixels of a cell.
     """
     if stacked is None:
         stacked = sum(grid.columns for grid in grids) > 26
     widest = max(grid.columns for grid in grids) if stacked else sum(grid.columns for grid in grids)
     beside = max(grid.left for grid in grids) if stacked else sum(grid.left + GAP for grid in grids) - GAP
-    cell = min(CELL, (WIDTH - 2 * MARGIN - beside) // widest)
+    cell = min(largest, (WIDTH - 2 * MARGIN - beside) // widest)
     widths = [grid.left + max(grid.columns * cell, grid.title_width) for grid in grids]
     heights = [grid.above + grid.rows * cell for grid in grids]
     gaps = GAP // 2 * (len(grids) - 1) if stacked else GAP * (len(grids) - 1)

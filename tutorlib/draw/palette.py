@@ -23,8 +23,13 @@ def ramp(value: float, low: float, high: float) -> str:
         return RAMP[0]
     place = (min(max(value, low), high) - low) / (high - low) * (len(RAMP) - 1)
     step = min(int(place), len(RAMP) - 2)
-    start, end = channels(RAMP[step]), channels(RAMP[step + 1])
-    return "#" + "".join(f"{round(a + (b - a) * (place - step)):02X}" for a, b in zip(start, end, strict=True))
+    return mixed(RAMP[step], RAMP[step + 1], place - step)
+
+
+def mixed(colour: str, other: str, share: float) -> str:
+    """A colour with this share of another one."""
+    parts = zip(channels(colour), channels(other), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in parts)
 
 
 def channels(colour: str) -> tuple[int, int, int]:

@@ -1,18 +1,18 @@
-"""Pictures of what a simulated kernel's first block did: its warps over time, and its accesses to banks."""
+"""Pictures of what a simulated kernel's first block did: its warps and its shared memory over time, and its banks."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tutorlib.draw.grid import CellGrid
-from tutorlib.draw.palette import CATEGORIES, EMPTY, ramp
+from tutorlib.draw.grid import CellGrid, Picture, figure
+from tutorlib.draw.palette import CATEGORIES, EMPTY, RAMP, category, ramp
 from tutorlib.models.banks import BANKS, WARP, WAVEFRONT, WORD
-from tutorlib.simulate.ptx import Report
+from tutorlib.simulate.ptx import MemoryAccess, Report
 from tutorlib.simulate.ptx.access_log import NO_ACCESS
-from tutorlib.simulate.ptx.trace import BlockTrace, Doing
+from tutorlib.simulate.ptx.trace import BlockEvent, BlockTrace, Doing
 
-LETTERS: dict[Doing, str] = {  # what stands in a cell of the picture over time
+LETTERS: dict[Doing, str] = {  # what stands in a warp's cells
     "issue": "C",
     "commit": "c",
     "wait": "w",
@@ -24,110 +24,314 @@ LETTERS: dict[Doing, str] = {  # what stands in a cell of the picture over time
     "store": "S",
 }
 WORDS: dict[Doing, str] = {
-    "issue": "cp.async issued",
-    "commit": "group committed",
+    "load": "load",
+    "issue": "cp.async",
+    "commit": "commit",
     "wait": "wait for groups",
+    "write": "write shared memory",
     "barrier": "barrier",
-    "read": "shared memory read",
-    "write": "shared memory written",
+    "read": "read shared memory",
     "math": "arithmetic",
-    "load": "global load",
-    "store": "global store",
+    "store": "store",
 }
 COLOURS = dict(zip(LETTERS, (*CATEGORIES, "#FFDDAA"), strict=True))
-MOST_COLUMNS = 64
+UNDER_WAY, ARRIVED = "#F1F3F5", RAMP[0]  # of a buffer: a copy into it runs; it holds what nobody reads just now
+CELL = 20  # pixels
+KEYS = 6  # of the letters, in a line of the title
+MOST_STEPS = 64
+MOST_ACCESSES, MOST_LINES = 3, 32  # that are drawn bank by bank
+MATRICES = ("ldmatrix", "stmatrix")
+PIECE = 16  # bytes: shared memory is followed in pieces of the widest copy
 
 
-@dataclass(frozen=True)
+# time -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
 class WarpStep:
-    """Instructions of one kind that some warps ran one after another."""
+    """Instructions of one kind that some warps ran one after another.
+
+    reads: the numbers of the contents of shared memory (`Contents`) that they read.
+    """
 
     does: Doing
     warps: frozenset[int]
-    count: int
+    count: int = 1
+    reads: set[int] = field(default_factory=set)
 
 
-def steps_of(trace: BlockTrace) -> list[WarpStep]:
-    """What the block did, neighbouring instructions of a kind and of the same warps as one."""
-    steps: list[WarpStep] = []
-    for event in trace.events:
-        warps = frozenset(event.warps)
-        if steps and steps[-1].does == event.does and steps[-1].warps == warps:
-            steps[-1] = WarpStep(event.does, warps, steps[-1].count + 1)
-        else:
-            steps.append(WarpStep(event.does, warps, 1))
-    return steps
+@dataclass
+class Contents:
+    """What one group of copies, or a run of plain writes, puts into shared memory.
 
-
-def timeline_of_warps(trace: BlockTrace) -> CellGrid:
-    """A row for each warp, time from left to right; a cell is a run of instructions of one kind, with its length."""
-    steps = steps_of(trace)
-    shown = steps[:MOST_COLUMNS]
-    labels = [["" for _ in shown] for _ in range(trace.warps)]
-    colours: list[list[str | None]] = [[EMPTY for _ in shown] for _ in range(trace.warps)]
-    for column, step in enumerate(shown):
-        for warp in step.warps:
-            labels[warp][column] = LETTERS[step.does] + (str(step.count) if step.count > 1 else "")
-            colours[warp][column] = COLOURS[step.does]
-    said = [f"{LETTERS[does]} {words}" for does, words in WORDS.items() if any(step.does == does for step in shown)]
-    more = f"; the first {len(shown)} of {len(steps)} steps" if len(steps) > len(shown) else ""
-    half = -(-len(said) // 2)
-    legend = " · ".join(said[:half]) + ("\n" + " · ".join(said[half:]) if said[half:] else "")
-    return CellGrid(
-        f"what the warps of the first block did, in order{more}\n{legend}",
-        labels,
-        colours,
-        [f"warp {n}" for n in range(trace.warps)],
-        [str(n) if n % 8 == 0 else "" for n in range(len(shown))],
-    )
-
-
-def bank_accesses(report: Report) -> CellGrid | None:
-    """A row for each line that reads or writes shared memory: how many different words an access of a warp wants from
-    each bank, where that is worst; more than one is a conflict. None where no line does.
+    first: the lowest byte. begun, arrived: the steps at which it is on its way, and there; replaced: at which other
+    contents begin to come to its place. None: not in this trace.
     """
-    trace = report.trace
-    assert trace is not None, "simulate with traced=True"
-    rows: dict[str, np.ndarray] = {}
-    for event in trace.events:
-        if event.does in ("read", "write", "issue") and (event.addresses != NO_ACCESS).any():
-            name, words = name_of_access(report, event.site), words_by_bank(event.addresses, event.width)
-            rows[name] = max(rows.get(name, words), words, key=np.max)
-    if not rows:
-        return None
-    most = max(int(row.max()) for row in rows.values())
+
+    first: int
+    begun: int
+    arrived: int | None = None
+    replaced: int | None = None
+
+
+class Story:
+    """A block's trace as steps, and what its shared memory held meanwhile.
+
+    Copies become contents when they are issued, and count as arrived when a wait covers the group that they are
+    committed to. Groups are counted for all warps that commit together.
+    """
+
+    def __init__(self, trace: BlockTrace) -> None:
+        self.warps = trace.warps
+        self.steps: list[WarpStep] = []
+        self.contents: list[Contents] = []
+        self.owner = np.full(trace.shared_bytes // PIECE + 1, -1)  # of each piece, the number of its contents
+        self.issuing: int | None = None  # the contents that copies are being issued into
+        self.writing: int | None = None
+        self.groups: list[int | None] = []  # committed and not yet waited for; None is an empty one
+        for event in trace.events:
+            self.tell(event)
+
+    def tell(self, event: BlockEvent) -> None:
+        step = self.step_of(event)
+        pieces = np.unique(event.addresses[event.addresses != NO_ACCESS] // PIECE)
+        if event.does != "write":
+            self.writing = None
+        match event.does:
+            case "issue" if len(pieces):
+                self.issuing = self.fill(self.issuing, pieces)
+            case "write" if len(pieces):
+                self.writing = self.fill(self.writing, pieces)
+                self.contents[self.writing].arrived = len(self.steps) - 1
+            case "commit":
+                self.groups.append(self.issuing)
+                self.issuing = None
+            case "wait":
+                done = max(len(self.groups) - event.open_groups, 0)
+                for number in self.groups[:done]:
+                    if number is not None and self.contents[number].arrived is None:
+                        self.contents[number].arrived = len(self.steps) - 1
+                self.groups = self.groups[done:]
+            case "read":
+                step.reads |= {int(n) for n in self.owner[pieces]} - {-1}
+
+    def step_of(self, event: BlockEvent) -> WarpStep:
+        """The step that the event belongs to: neighbours of a kind, of the same warps, are one."""
+        warps = frozenset(event.warps)
+        if self.steps and (self.steps[-1].does, self.steps[-1].warps) == (event.does, warps):
+            self.steps[-1].count += 1
+        else:
+            self.steps.append(WarpStep(event.does, warps))
+        return self.steps[-1]
+
+    def fill(self, number: int | None, pieces: np.ndarray) -> int:
+        """Pieces of shared memory get contents, new ones where there is no number."""
+        now = len(self.steps) - 1
+        if number is None:
+            number = len(self.contents)
+            self.contents.append(Contents(int(pieces[0]) * PIECE, now))
+        for old in set(self.owner[pieces].tolist()) - {-1, number}:
+            if self.contents[old].replaced is None:
+                self.contents[old].replaced = now
+        self.owner[pieces] = number
+        self.contents[number].first = min(self.contents[number].first, int(pieces[0]) * PIECE)
+        return number
+
+    @property
+    def buffers(self) -> dict[int, list[int]]:
+        """First byte → the contents that lay there, one after the other."""
+        found: dict[int, list[int]] = {}
+        for number, contents in enumerate(self.contents):
+            found.setdefault(contents.first, []).append(number)
+        return dict(sorted(found.items()))
+
+
+def timeline_of(trace: BlockTrace) -> CellGrid:
+    """Warps that do the same in a row, then a row for each buffer in shared memory; time from left to right."""
+    story = Story(trace)
+    shown = story.steps[:MOST_STEPS]
+    rows = [warp_row(shown, warps) for warps in alike(shown, trace.warps)]
+    names = [span_of(warps) for warps in alike(shown, trace.warps)]
+    breaks = {len(rows): 2.0}
+    for number, contents in enumerate(story.buffers.values()):
+        if all(story.contents[n].begun >= len(shown) for n in contents):
+            continue
+        rows.append(buffer_row(story, contents, len(shown)))
+        names.append(f"buffer {number}")
+    more = f", the first {len(shown)} of {len(story.steps)} steps" if len(story.steps) > len(shown) else ""
+    lines = [f"what the first block did, step by step{more}", *key_of(shown)]
+    if any(step.does == "issue" for step in shown):
+        lines.append("buffers of shared memory: grey a copy is under way · pale it is there · coloured it is read")
+    elif story.contents:
+        lines.append("buffers of shared memory: pale they hold something · coloured it is read")
     return CellGrid(
-        "different words that the threads served together want from each bank: more than 1 is a conflict",
-        [[str(int(n)) if n else "" for n in row] for row in rows.values()],
-        [[ramp(int(n), 1, max(most, 4)) if n else EMPTY for n in row] for row in rows.values()],
-        list(rows),
-        [str(bank) if bank % 8 == 0 else "" for bank in range(BANKS)],
+        "\n".join(lines),
+        [[label for label, _ in row] for row in rows],
+        [[colour for _, colour in row] for row in rows],
+        names,
+        [str(n) if n % 8 == 0 else "" for n in range(len(shown))],
+        breaks if story.contents else {},
     )
 
 
-def words_by_bank(addresses: np.ndarray, width: int) -> np.ndarray:
-    """(32,): the different words of each bank, of those threads served together (`models.banks`) that want most."""
-    together = min(WARP, WAVEFRONT // width)
-    parts = [part for part in addresses.reshape(-1, together) if (part != NO_ACCESS).any()]
-    return max((count_words(part[part != NO_ACCESS], width) for part in parts), key=np.max)
+CellRow = list[tuple[str, str]]  # label and colour of each cell
 
 
-def count_words(starts: np.ndarray, width: int) -> np.ndarray:
-    words = np.unique((starts[:, None] + np.arange(0, width, WORD)) // WORD)
-    return np.bincount(words % BANKS, minlength=BANKS)
+def alike(steps: Sequence[WarpStep], warps: int) -> list[list[int]]:
+    """The warps, those together that take part in the same steps."""
+    found: dict[tuple[bool, ...], list[int]] = {}
+    for warp in range(warps):
+        found.setdefault(tuple(warp in step.warps for step in steps), []).append(warp)
+    return list(found.values())
 
 
-def name_of_access(report: Report, site: int) -> str:
-    access = next(access for access in report.accesses if access.site == site and access.space == "shared")
-    where = f"line {access.place.line}" if access.place else f"PTX {access.ptx_line}"
-    return f"{where} {'.'.join(access.opcode.split('.')[:2])}"
+def span_of(warps: Sequence[int]) -> str:
+    """ "warp 3", "warps 0-3", "warps 0, 2"."""
+    if len(warps) == 1:
+        return f"warp {warps[0]}"
+    if warps[-1] - warps[0] == len(warps) - 1:
+        return f"warps {warps[0]}-{warps[-1]}"
+    return f"warps {', '.join(map(str, warps[:3]))}{' …' if len(warps) > 3 else ''}"
 
 
-def grids_of(reports: Sequence[Report]) -> list[CellGrid]:
-    return [grid for report in reports if report.trace for grid in drawings(report, report.trace)]
+def warp_row(steps: Sequence[WarpStep], warps: Sequence[int]) -> CellRow:
+    return [(LETTERS[step.does], COLOURS[step.does]) if step.warps & set(warps) else ("", EMPTY) for step in steps]
 
 
-def drawings(report: Report, trace: BlockTrace) -> Iterable[CellGrid]:
-    yield timeline_of_warps(trace)
-    if banks := bank_accesses(report):
-        yield banks
+def buffer_row(story: Story, numbers: Sequence[int], columns: int) -> CellRow:
+    """A buffer in each step. A number counts the block's copies into shared memory."""
+    row: CellRow = [("", EMPTY)] * columns
+    for number in numbers:
+        contents = story.contents[number]
+        for column in range(contents.begun, min(contents.replaced or columns, columns)):
+            if number in story.steps[column].reads:
+                row[column] = str(number), category(number)
+            elif contents.arrived is not None and column >= contents.arrived:
+                row[column] = "", ARRIVED
+            else:
+                row[column] = str(number) if column == contents.begun else "·", UNDER_WAY
+    return row
+
+
+def key_of(steps: Sequence[WarpStep]) -> list[str]:
+    """What the letters stand for, in lines that are not too long."""
+    used = {step.does for step in steps}
+    said = [f"{LETTERS[does]} {words}" for does, words in WORDS.items() if does in used]
+    return [" · ".join(said[n : n + KEYS]) for n in range(0, len(said), KEYS)]
+
+
+# banks ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WarpAccess:
+    """One access of one warp to shared memory. addresses: (32,) in bytes, NO_ACCESS where a thread takes no part.
+
+    where: its line. opcode: without types.
+    """
+
+    where: str
+    opcode: str
+    warp: int
+    addresses: np.ndarray
+    width: int
+
+    @property
+    def parts(self) -> list[np.ndarray]:
+        """The threads that are served together (`models.banks`), by number."""
+        together = min(WARP, WAVEFRONT // self.width)
+        taking = np.flatnonzero(self.addresses != NO_ACCESS)
+        return [part for n in range(0, WARP, together) if len(part := taking[taking // together == n // together])]
+
+    def words(self, threads: np.ndarray) -> np.ndarray:
+        """(threads, words of each)."""
+        return (self.addresses[threads, None] + np.arange(0, self.width, WORD)) // WORD
+
+    def ways(self, threads: np.ndarray) -> np.ndarray:
+        """(32,): how many different words of each bank these threads want."""
+        return np.bincount(np.unique(self.words(threads)) % BANKS, minlength=BANKS)
+
+    @property
+    def wavefronts(self) -> int:
+        return sum(int(self.ways(part).max()) for part in self.parts)
+
+    @property
+    def wasted(self) -> int:
+        return self.wavefronts - len(self.parts)
+
+
+def worst_accesses(report: Report) -> list[WarpAccess]:
+    """Of each line that reads or writes shared memory, the first block's dearest access; the most wasteful first."""
+    assert report.trace is not None, "simulate with traced=True"
+    sites = {access.site: access for access in report.accesses if access.space == "shared"}
+    worst: dict[tuple[str, str], WarpAccess] = {}
+    seen: set[tuple[tuple[str, str], bytes]] = set()
+    for event in report.trace.events:
+        if event.site not in sites or not len(event.addresses):
+            continue
+        name = access_name(sites[event.site])
+        for warp, addresses in enumerate(event.addresses.reshape(-1, WARP)):
+            # accesses whose banks differ by a rotation alone cost the same
+            key = name, np.where(addresses == NO_ACCESS, -1, addresses - addresses.max()).tobytes()
+            if (addresses == NO_ACCESS).all() or key in seen:
+                continue
+            seen.add(key)
+            access = WarpAccess(*name, warp, addresses, event.width)
+            if name not in worst or access.wavefronts > worst[name].wavefronts:
+                worst[name] = access
+    return sorted(worst.values(), key=lambda access: -access.wasted)
+
+
+def telling(accesses: Sequence[WarpAccess]) -> list[WarpAccess]:
+    """Those that waste something; where none does, one of each opcode."""
+    wasteful = [access for access in accesses if access.wasted]
+    others = {access.opcode: access for access in reversed(accesses)}
+    return wasteful[:MOST_ACCESSES] or list(others.values())[::-1][:MOST_ACCESSES]
+
+
+def access_name(access: MemoryAccess) -> tuple[str, str]:
+    """Its line, and "ld.shared", "cp.async", "ldmatrix"."""
+    parts = access.opcode.split(".")
+    where = f"line {access.place.line}" if access.place else f"line {access.ptx_line} of the PTX"
+    return where, ".".join(parts[: 1 if parts[0] in MATRICES else 2])
+
+
+def bank_grid_of(access: WarpAccess) -> CellGrid:
+    """Which thread wants which word: a column for each bank, a row for each 128 bytes; dark where a bank is busy."""
+    label: dict[tuple[int, int], str] = {}
+    colour: dict[tuple[int, int], str] = {}
+    for part in access.parts:
+        ways = access.ways(part)
+        for thread, words in zip(part, access.words(part), strict=True):
+            for word in words:
+                at = int(word) // BANKS, int(word) % BANKS
+                label[at] = f"{label[at]}+".replace("++", "+") if at in label else str(thread)
+                colour[at] = ramp(int(ways[at[1]]), 1, 8)
+    lines = sorted({line for line, _ in label})
+    shown = lines[:MOST_LINES]
+    needed = len(access.parts)
+    cost = f"{access.wavefronts} wavefront{'s' if access.wavefronts > 1 else ''}"
+    title = f"{access.where}, {access.opcode}: an access of warp {access.warp} takes {cost}" + (
+        f", {needed} would do" if access.wasted else ", no more than it must"
+    )
+    hidden = f" (the first {len(shown)} of {len(lines)})" if len(lines) > len(shown) else ""
+    return CellGrid(
+        f"{title}\nthreads by bank (columns) and 128 bytes of shared memory (rows{hidden}); dark: they wait",
+        [[label.get((line, bank), "") for bank in range(BANKS)] for line in shown],
+        [[colour.get((line, bank), EMPTY) for bank in range(BANKS)] for line in shown],
+        [f"byte {line * WAVEFRONT:,}" for line in shown],
+        [str(bank) if bank % 4 == 0 else "" for bank in range(BANKS)],
+    )
+
+
+def picture_of(reports: Sequence[Report]) -> Picture | None:
+    """For each launch its first block's time, then the banks of the accesses that waste most; None without a launch."""
+    grids = [grid for report in reports if report.trace for grid in drawings(report, report.trace)]
+    widest = max((len(name) for grid in grids for name in grid.down), default=0)
+    aligned = [replace(grid, down=[name.rjust(widest) for name in grid.down]) for grid in grids]
+    return figure(aligned, stacked=True, largest=CELL) if grids else None
+
+
+def drawings(report: Report, trace: BlockTrace) -> Iterator[CellGrid]:
+    yield timeline_of(trace)
+    yield from map(bank_grid_of, telling(worst_accesses(report)))

@@ -1,20 +1,25 @@
 """Pictures of a software pipeline: what each buffer holds, tick by tick, and when the arithmetic runs."""
 
-from tutorlib.draw.grid import CellGrid, Picture, figure
-from tutorlib.draw.palette import EMPTY, category
+from matplotlib.patches import Patch
+
+from tutorlib.draw.grid import DPI, CellGrid, Picture, figure
+from tutorlib.draw.palette import CATEGORIES, EMPTY, FAINT, INK, mixed
 from tutorlib.models.pipeline import Timeline
 
-WAITING = "#F1F3F5"  # a copy is under way
+ASKED, ARRIVING = "#F1F3F5", "#CED4DA"  # a copy is under way: before its first byte, and after
+TILES = (*CATEGORIES[:-1], "#CDB4DB", "#F6CFA8", "#B5E2C8", "#D6CDA4")  # without the grey, and more of them
+PALE = 0.62  # how much white is in a tile that is there and waits
+LEGEND = 34  # pixels
 
 
 def show_timeline(*timelines: Timeline) -> Picture:
     """One row for each buffer and one for the arithmetic, time from left to right; several below each other.
 
-    A number is a tile: on grey its copy is under way (· while no byte has arrived yet), on a colour it is computed
-    with. Hatched: the arithmetic waits.
+    A number is a tile: on grey it is arriving (· while its copy is asked for and no byte has come yet), on a pale
+    colour it is there and waits, on the full colour it is computed with. Hatched: the arithmetic waits.
     """
     longest = max(timeline.total for timeline in timelines)
-    return figure([timeline_grid(timeline, longest) for timeline in timelines], stacked=True)
+    return with_legend(figure([timeline_grid(timeline, longest) for timeline in timelines], stacked=True))
 
 
 def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
@@ -24,13 +29,18 @@ def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
     colours: list[list[str | None]] = [[EMPTY] * ticks for _ in range(timeline.stages + 1)]
     colours[-1] = [None if tick < timeline.total else EMPTY for tick in range(ticks)]
     for tile, step in enumerate(timeline.steps):
-        buffer = tile % timeline.stages
-        for tick in range(step.issued, min(step.done, ticks)):
-            label = str(tile) if tick >= step.flows else "·"
-            labels[buffer][tick] = label
-            colours[buffer][tick] = category(tile) if tick >= step.started else WAITING
+        buffer, colour = tile % timeline.stages, colour_of(tile)
+        states = (
+            (step.issued, step.flows, "·", ASKED),
+            (step.flows, step.arrived, str(tile), ARRIVING),
+            (step.arrived, step.started, str(tile), mixed(colour, EMPTY, PALE)),
+            (step.started, step.done, str(tile), colour),
+        )
+        for start, end, label, shade in states:
+            for tick in range(start, min(end, ticks)):
+                labels[buffer][tick], colours[buffer][tick] = label, shade
         for tick in range(step.started, min(step.done, ticks)):
-            labels[-1][tick], colours[-1][tick] = str(tile), category(tile)
+            labels[-1][tick], colours[-1][tick] = str(tile), colour
     title = (
         f"{timeline.stages} stage{'s' if timeline.stages > 1 else ''}: {timeline.total} ticks for {timeline.tiles} "
         f"tiles; once it runs, one every {timeline.period:g}, computing {timeline.busy:.0%} of the time"
@@ -38,3 +48,32 @@ def timeline_grid(timeline: Timeline, ticks: int | None = None) -> CellGrid:
     down = [f"buf {n}" for n in range(timeline.stages)] + ["math"]
     across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
     return CellGrid(title, labels, colours, down, across, {timeline.stages: 2.0})
+
+
+def colour_of(tile: int) -> str:
+    """They repeat after eleven tiles."""
+    return TILES[tile % len(TILES)]
+
+
+def with_legend(picture: Picture) -> Picture:
+    """The picture with a line below it that says what the shades mean."""
+    width, height = picture.get_size_inches()
+    more = LEGEND / DPI
+    boxes = [axes.get_position() for axes in picture.axes]
+    picture.set_size_inches(width, height + more)
+    for axes, box in zip(picture.axes, boxes, strict=True):
+        bottom, tall = (box.y0 * height + more) / (height + more), box.height * height / (height + more)
+        axes.set_position((box.x0, bottom, box.width, tall))
+    example = colour_of(0)
+    shades = {
+        "· asked for": Patch(facecolor=ASKED, edgecolor=FAINT),
+        "arriving": Patch(facecolor=ARRIVING, edgecolor=FAINT),
+        "there, waiting": Patch(facecolor=mixed(example, EMPTY, PALE), edgecolor=FAINT),
+        "computed with": Patch(facecolor=example, edgecolor=FAINT),
+        "the arithmetic waits": Patch(facecolor=EMPTY, edgecolor="#C3CAD1", hatch="//////"),
+    }
+    picture.legend(
+        shades.values(), shades.keys(), loc="lower left", ncols=len(shades), frameon=False, fontsize=8, labelcolor=INK,
+        handlelength=1.3, handleheight=1.1, columnspacing=1.4,
+    )  # fmt: skip
+    return picture

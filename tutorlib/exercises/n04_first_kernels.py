@@ -53,7 +53,8 @@ def on_cpu(
         try:
             call_host(answer, lead, *(view.mark_layout_dynamic() for view in views) if dynamic else views)
         except CompileFailed as failed:
-            return Wrong(f"{answer.__name__} does not compile: {failed}.")
+            message, *words = failed.lines
+            return Wrong(f"{answer.__name__} does not compile: {message}", *words)
         except NotImplementedError as error:
             if is_placeholder(error):
                 raise Unwritten from None
@@ -81,7 +82,7 @@ def on_cpu(
 
 # 04.1 axpy ------------------------------------------------------------------------------------------------------
 
-ALPHA = 3.0
+ALPHA = 2.5
 AXPY_MISTAKES: dict[str, Formula] = {
     "y is as it was: was anything written?": lambda x, y: y,
     "That is alpha·x; what y held before is to be added.": lambda x, y: ALPHA * x,
@@ -115,7 +116,7 @@ def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
         "One step is missing: multiply by x once more and add the constant.": polynomial(coefficients[1:] or (0.0,)),
         "That is the right polynomial, added to what y held before.": lambda x, y: y + polynomial(coefficients)(x, y),
     }
-    return on_cpu(name, coefficients, polynomial(coefficients), [5], mistakes)
+    return on_cpu(name, coefficients, polynomial(coefficients), [5, 3], mistakes)
 
 
 # 04.3 compilations ----------------------------------------------------------------------------------------------
@@ -174,6 +175,52 @@ def leaky_relu() -> Problem:
         bound=one_rounding,
         baseline=baseline,
         baseline_name="torch leaky_relu",
+    )
+
+
+# 04.7 add_bias --------------------------------------------------------------------------------------------------
+
+
+def add_bias() -> Problem:
+    """y (M, N) = x (M, N) + bias (N,) in every row."""
+
+    def baseline(y: "Tensor", x: "Tensor", bias: "Tensor") -> None:
+        import torch
+
+        torch.add(x, bias, out=y)
+
+    return Problem(
+        name="add_bias",
+        dims="MN",
+        inputs=(Operand("x", "MN", "fp32"), Operand("bias", "N", "fp32")),
+        output=Operand("y", "MN", "fp32"),
+        reference=lambda x, bias: x + bias,
+        bound=one_rounding,
+        baseline=baseline,
+        baseline_name="torch add",
+    )
+
+
+# 04.8 row_max ---------------------------------------------------------------------------------------------------
+
+
+def row_max() -> Problem:
+    """maxima (M,) of the rows of x (M, N). Exact, in whatever order."""
+
+    def baseline(maxima: "Tensor", x: "Tensor") -> None:
+        import torch
+
+        torch.amax(x, -1, out=maxima)
+
+    return Problem(
+        name="row_max",
+        dims="MN",
+        inputs=(Operand("x", "MN", "fp32", pattern="identity"),),
+        output=Operand("maxima", "M", "fp32"),
+        reference=lambda x: x.amax(-1),
+        bound=None,
+        baseline=baseline,
+        baseline_name="torch amax",
     )
 
 
@@ -268,6 +315,35 @@ EXERCISES = (
             "cute.local_tile(x, (4,), (i,)) is piece i of four elements; it is a tensor, and load() reads it whole.",
             "Only whole pieces exist: the guard asks whether piece i begins before the end.",
             "cute.where(v > 0, v, v * 0.125) picks for each element.",
+        ),
+    ),
+    CuteExercise(
+        id="04.7",
+        title="add_bias, in two directions",
+        points=3,
+        problem=add_bias(),
+        shapes=((64, 64), (5, 100), (33, 7), (1, 2)),
+        dynamic=True,
+        hints=(
+            "Which row and which column? Each is block · (threads of a block in this direction) + thread.",
+            "The grid counts columns first: (blocks across, blocks down, 1), each rounded up.",
+            "if m < x.shape[0] and n < x.shape[1]: around the one line that computes.",
+        ),
+    ),
+    CuteExercise(
+        id="04.8",
+        title="row_max, a reduction",
+        points=4,
+        problem=row_max(),
+        shapes=((4, 6), (5, 1000), (7, 129), (40, 1)),
+        dynamic=True,
+        requires=("st.shared", "ld.shared", "bar.sync"),
+        hints=(
+            "First alone, then together: a loop over the thread's own elements, then its number into shared memory.",
+            "The smallest of all numbers is -cutlass.Float32.inf: a thread without an element starts, and ends, there.",
+            "for step in cutlass.range_constexpr(1, 8): half = THREADS >> step. The barrier stands in the loop, after "
+            "the `if thread < half`.",
+            "Thread 0 writes partial[0] to maxima[row], after the loop.",
         ),
     ),
 )

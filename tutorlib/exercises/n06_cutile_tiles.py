@@ -2,9 +2,12 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
+from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.host import HostExercise
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.compiling.spec import DType
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
@@ -13,6 +16,8 @@ from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from tutorlib.simulate.cutile.launching import Launched
 
 # 06.2 broadcast_shape -------------------------------------------------------------------------------------------
 
@@ -32,7 +37,15 @@ def always_the_larger(x: Shape, y: Shape) -> Shape:
     return tuple(map(max, reversed(list(itertools.zip_longest(reversed(x), reversed(y), fillvalue=1)))))
 
 
-PAIRS = [((4, 8), (4, 8)), ((4, 8), (8,)), ((4, 1), (8,)), ((), (2, 2)), ((1,), (1, 1)), ((32, 1, 64), (64, 64))]
+PAIRS = [
+    ((4, 8), (4, 8)),
+    ((4, 8), (8,)),
+    ((4, 1), (8,)),
+    ((), (2, 2)),
+    ((1,), (1, 1)),
+    ((32, 1, 64), (64, 64)),
+    ((), ()),
+]
 CLASHES = [((32, 1, 64), (64, 2)), ((4,), (8,)), ((2, 4), (4, 2)), ((8, 4), (8,))]
 
 SMALLEST_FP32 = 2.0**-126
@@ -61,7 +74,7 @@ def scale_rows(dtype: DType) -> Problem:
 
 
 def row_sums(dtype: DType) -> Problem:
-    """sums (M,) of the rows of x (M, N), added in fp32 in any order: |error| ≤ N·u32·Σ|x|, and one rounding."""
+    """sums (M,) in fp32 of the rows of x (M, N), added in fp32 in any order: |error| ≤ N·u32·Σ|x|, and one rounding."""
 
     def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
         (x,) = inputs
@@ -70,13 +83,13 @@ def row_sums(dtype: DType) -> Problem:
     def baseline(sums: "Tensor", x: "Tensor") -> None:
         import torch
 
-        torch.sum(x, -1, out=sums)
+        torch.sum(x, -1, dtype=sums.dtype, out=sums)
 
     return Problem(
         name="row_sums",
         dims="MN",
         inputs=(Operand("x", "MN", dtype),),
-        output=Operand("sums", "M", dtype),
+        output=Operand("sums", "M", "fp32"),
         reference=lambda x: x.sum(-1),
         bound=bound,
         baseline=baseline,
@@ -132,12 +145,23 @@ WHOLE_AND_RAGGED = ((64, 96), (70, 70), (33, 129))
 # guard band behind them is hit, whatever the answer. So rows that give a sum come in fours.
 ROWS_IN_FOURS = ((64, 96), (68, 70), (36, 129))
 
+
+def larger_tiles(shape: Shape, launched: "Sequence[Launched]") -> str | None:
+    """Which launch has a tile that is larger than a row needs."""
+    for launch in launched:
+        for tile in (arg for arg in launch.args if isinstance(arg, int)):
+            if tile >= 2 * shape[1] and tile > 1:
+                return f"a tile of {tile} for a row of {shape[1]}: the smallest power of two that holds it will do"
+    return None
+
+
 EXERCISES = (
     CutileExercise(
         id="06.1",
         title="add",
         points=2,
         problem=vector_add("fp32"),
+        once=True,
         shapes=((1024,), (1000,), (37,)),
         grid=lambda shape: (tiles(shape[0], 128),),
         constants=lambda shape: (128,),
@@ -151,6 +175,7 @@ EXERCISES = (
         id="06.2",
         title="broadcast_shape",
         points=2,
+        library={"broadcast_shapes": "broadcast_shapes"},
         cases=(
             equals(
                 "shapes that fit",
@@ -179,6 +204,7 @@ EXERCISES = (
         title="scale_rows",
         points=3,
         problem=scale_rows("fp32"),
+        once=True,
         shapes=WHOLE_AND_RAGGED,
         grid=lambda shape: (tiles(shape[0], 16), tiles(shape[1], 32)),
         constants=lambda shape: (16, 32),
@@ -191,7 +217,8 @@ EXERCISES = (
         id="06.4",
         title="row_sums",
         points=3,
-        problem=row_sums("fp32"),
+        problem=row_sums("bf16"),
+        once=True,
         shapes=ROWS_IN_FOURS,
         grid=lambda shape: (tiles(shape[0], 8),),
         constants=lambda shape: (8, 32),
@@ -199,6 +226,7 @@ EXERCISES = (
             "A block owns tm rows and walks along them: how many tiles is that? ct.num_tiles knows.",
             "The last tile of a row hangs over the edge. What must its outside be for a sum?",
             "padding_mode=ct.PaddingMode.ZERO, and one ct.sum(…, 1) after the loop or inside it.",
+            "ct.sum of a bf16 tile is bf16. tile.astype(ct.float32) comes first.",
         ),
     ),
     CutileExercise(
@@ -206,6 +234,7 @@ EXERCISES = (
         title="softmax",
         points=4,
         problem=softmax("fp32"),
+        once=True,
         shapes=((5, 64), (100, 100), (3, 1)),
         grid=lambda shape: (shape[0],),
         constants=lambda shape: (power_of_two(shape[1]),),
@@ -213,6 +242,24 @@ EXERCISES = (
             "One block, one row, one tile of shape (1, tile) that holds the whole row and then some.",
             "The maximum must not see the padding, and the sum must not either. Which value satisfies both?",
             "exp(-inf) is 0, and nothing is less than -inf: ct.PaddingMode.NEG_INF.",
+        ),
+    ),
+    HostExercise(
+        id="06.6",
+        title="softmax_of",
+        points=3,
+        problem=softmax("fp32"),
+        shapes=((5, 64), (100, 100), (3, 1), (7, 129)),
+        unlike=larger_tiles,
+        hints=(
+            "Three things: the tile's width, the grid, ct.launch.",
+            "One block does one row: the grid is (x.shape[0],), a tuple with one number.",
+            "The smallest power of two: start from 1, and double it while it is less than x.shape[1].",
+            "ct.launch(torch.cuda.current_stream(), (x.shape[0],), softmax, (x, y, tile))",
+        ),
+        remedies=(
+            Remedy("lies outside", "The grid has more blocks than x has rows."),
+            Remedy("never wrote it", "Is there a block for each row?"),
         ),
     ),
 )

@@ -5,21 +5,32 @@ cuBLAS too.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.exercise import Answer
-from tutorlib.checking.values import Case, Mistake, ValueExercise, attempt, equals, law, show_call
+from tutorlib.checking.exercise import Answer, Remedy
+from tutorlib.checking.host import HostExercise
+from tutorlib.checking.interpreting import WrongResult
+from tutorlib.checking.values import Case, Mistake, ValueExercise, attempt, equals, law, plain, show_call
+from tutorlib.compiling.spec import DType
 from tutorlib.kernels.cutile.gemm import ACCUMULATORS, SMEM, STAGES, Config, compiled
 from tutorlib.machine import device
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
-from tutorlib.problems.problem import Shape
+from tutorlib.problems.problem import Shape, torch_dtype
+from tutorlib.problems.split_k import partial_products
 from tutorlib.problems.wrong import Wrong
 
-SMALL = ((128, 128, 128), (200, 136, 72), (70, 300, 160))
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tutorlib.simulate.cutile.launching import Launched
+
+WHOLE = ((64, 64, 64), (128, 96, 48))  # multiples of the tile
+SMALL = (*WHOLE, (136, 72, 40), (70, 104, 56))
 BENCH = (4096, 4096, 4096)
 BENCH_FP8 = (320, 32576, 7168)
 
@@ -39,7 +50,57 @@ def blocks_at_once(shape: Shape, most: int) -> tuple[int]:
 
 def plain_tile(shape: Shape) -> tuple[int, int, int]:
     """tm, tn and tk: different sizes, so that one in another's place shows."""
-    return (128, 128, 64) if shape == BENCH else (64, 32, 16)
+    return (128, 128, 64) if shape == BENCH else (64, 32, STEP)
+
+
+def group_of(shape: Shape) -> int:
+    """Rows of tiles in a strip."""
+    return 8 if shape == BENCH else 2
+
+
+def persistent_blocks(shape: Shape) -> tuple[int]:
+    return blocks_at_once(shape, math.prod(tiles(shape, *plain_tile(shape)[:2])))
+
+
+STEP = 16  # along K
+
+
+def cut_short(shape: Shape) -> tuple[WrongResult, ...]:
+    """Mistakes of the walk along K."""
+    depth = shape[-1]
+
+    def whole_steps(a: "Tensor", b: "Tensor") -> "Tensor | None":
+        return a[:, : depth // STEP * STEP] @ b[:, : depth // STEP * STEP].mT if depth % STEP else None
+
+    def last_step(a: "Tensor", b: "Tensor") -> "Tensor | None":
+        first = (depth - 1) // STEP * STEP
+        return a[:, first:] @ b[:, first:].mT
+
+    def first_step(a: "Tensor", b: "Tensor") -> "Tensor | None":
+        return a[:, :STEP] @ b[:, :STEP].mT
+
+    def but_the_first(a: "Tensor", b: "Tensor") -> "Tensor | None":
+        return a[:, STEP:] @ b[:, STEP:].mT
+
+    return (
+        WrongResult("The last step along K is missing, the one that is only partly filled.", whole_steps),
+        WrongResult("That is the last step's product alone: ct.mma adds to the sum that it is given.", last_step),
+        WrongResult("That is the first step's product alone.", first_step),
+        WrongResult("The first step along K is missing.", but_the_first),
+    )
+
+
+def through(shape: Shape) -> tuple[WrongResult, ...]:
+    """Factors in another dtype than tf32; and the mistakes of the walk."""
+
+    def rounded_to(name: DType) -> "Callable[[Tensor, Tensor], Tensor]":
+        return lambda a, b: a.to(torch_dtype(name)).double() @ b.to(torch_dtype(name)).double().mT
+
+    return (
+        WrongResult("That is what factors in bf16 give; tf32 keeps three bits more.", rounded_to("bf16")),
+        WrongResult("Factors in fp16 give that: it has tf32's bits but a range of 65,504 at most.", rounded_to("fp16")),
+        *cut_short(shape),
+    )
 
 
 # 07.2 grouped -----------------------------------------------------------------------------------------------------
@@ -62,6 +123,7 @@ def strip_after_strip(name: str, grids: list[tuple[int, int, int]]) -> Case:
                 got, wrong = attempt(answer, args)
                 if wrong is not None:
                     return wrong
+                got = plain(got)
                 if broken := misplaced(got, order, *args):
                     return Wrong(f"{show_call(answer, args)} gives {got!r}: {broken}.", likely(answer, *args[1:]))
                 order.append(got)
@@ -131,6 +193,30 @@ def likely(answer: Answer, rows: int, columns: int, group: int) -> str:
     return ""
 
 
+def in_strips(shape: Shape, writers: "Tensor") -> str | None:
+    """A tile of 07.4 that another block computed than the order of 07.2 says, as a sentence, or None.
+
+    In which order the tiles of one column of a strip come is left to the answer.
+    """
+    tm, tn, _ = plain_tile(shape)
+    (rows, columns), blocks = tiles(shape, tm, tn), persistent_blocks(shape)[0]
+    by_tile = writers[::tm, ::tn].tolist()
+    due: dict[tuple[int, int], list[int]] = {}
+    for tile in range(rows * columns):
+        m, n = grouped(tile, rows, columns, group_of(shape))
+        due.setdefault((m // group_of(shape), n), []).append(tile % blocks)
+    for (strip, n), wanted in due.items():
+        heights = range(strip * group_of(shape), min(rows, (strip + 1) * group_of(shape)))
+        got = [by_tile[m][n] for m in heights]
+        if sorted(got) != sorted(wanted):
+            return (
+                f"C has {rows}×{columns} tiles, and in strips of {group_of(shape)} rows the tiles "
+                f"{', '.join(str((m, n)) for m in heights)} are for block {' and '.join(map(str, wanted))}; "
+                f"yours gives them to block {' and '.join(map(str, got))}"
+            )
+    return None
+
+
 # 07.3 hints -------------------------------------------------------------------------------------------------------
 
 DEPTH = 32  # along K; the compiler is fastest here
@@ -195,7 +281,29 @@ SHARED += [(128, 128, 128, 2, 1, 4, 1), (128, 256, 128, 2, 1, 8, 1), (128, 128, 
 PAIRS = [(256, 256, 128, 2, 2, 8, 1), (128, 256, 128, 2, 2, 8, 1), (128, 128, 256, 2, 2, 4, 1)]
 PAIRS += [(256, 256, 128, 4, 2, 8, 1)]
 SHARING = [(128, 128, 64, 2, 1, 4, 2), (64, 128, 64, 2, 1, 4, 2), (64, 64, 128, 4, 1, 4, 2), (64, 128, 128, 2, 1, 4, 2)]
-SHARING += [(64, 64, 64, 2, 1, 4, 4), (64, 64, 64, 4, 1, 4, 4)]
+SHARING += [(64, 64, 64, 2, 1, 4, 4), (64, 64, 64, 4, 1, 4, 4), (64, 128, 32, 2, 1, 4, 3)]
+
+
+# 07.9 split_gemm ------------------------------------------------------------------------------------------------
+
+
+def as_many_as_needed(shape: Shape, launched: "Sequence[Launched]") -> str | None:
+    """Whether K is cut where C has too few tiles, and only there."""
+    from tutorlib.simulate.cutile.launching import SMS
+
+    m, n, k = shape
+    blocks = math.prod(launched[0].grid)
+    if math.prod(tiles(shape, 128, 128)) < SMS and blocks < SMS and k >= 128 * SMS:
+        return (
+            f"the GPU has {SMS} multiprocessors (torch.cuda.get_device_properties says so), "
+            f"and the launch has {blocks} blocks"
+        )
+    shared = [arg.shape for one in launched for arg in one.args if getattr(arg, "ndim", 0) == 3]
+    if m * n >= 128 * 128 * SMS and any(parts[0] > 1 for parts in shared):
+        return f"C has tiles for all {SMS} multiprocessors already: {shared[0][0]} parts are extra work there"
+    if any(parts[0] > tiles((k, 1), 64, 1)[0] for parts in shared):
+        return f"{shared[0][0]} parts share {tiles((k, 1), 64, 1)[0]} steps of 64: some have nothing to do"
+    return None
 
 
 # 07.7 fp8 ---------------------------------------------------------------------------------------------------------
@@ -214,7 +322,12 @@ EXERCISES = (
         title="gemm",
         points=4,
         problem=gemm("bf16"),
+        library=("tile_of_product",),
         shapes=SMALL,
+        whole=WHOLE,
+        simulated_shapes=SMALL[2:3],
+        once=True,
+        mistakes=cut_short,
         bench_shape=BENCH,
         grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
         constants=plain_tile,
@@ -258,12 +371,15 @@ EXERCISES = (
         points=5,
         problem=gemm("bf16"),
         shapes=SMALL,
-        simulated_shapes=SMALL[1:2],
+        whole=WHOLE,
+        simulated_shapes=SMALL[2:3],
         bench_shape=BENCH,
         tiers=(0.7, 0.9),
         once=True,
-        grid=lambda shape: blocks_at_once(shape, math.prod(tiles(shape, *plain_tile(shape)[:2]))),
-        constants=lambda shape: (*plain_tile(shape), 8 if shape == BENCH else 2),
+        mistakes=cut_short,
+        placed=in_strips,
+        grid=persistent_blocks,
+        constants=lambda shape: (*plain_tile(shape), group_of(shape)),
         hints=(
             "Block ct.bid(0) takes tiles ct.bid(0), ct.bid(0) + ct.num_blocks(0), and so on.",
             "for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)): a range may have a step.",
@@ -292,12 +408,16 @@ EXERCISES = (
         points=3,
         problem=gemm_tf32(),
         shapes=SMALL,
-        simulated_shapes=SMALL[1:2],
+        whole=WHOLE,
+        once=True,
+        mistakes=through,
+        simulated_shapes=SMALL[2:3],
         bench_shape=BENCH,
         tiers=(0.7,),
         requires=("mma.sync",),
-        grid=lambda shape: blocks_at_once(shape, math.prod(tiles(shape, *plain_tile(shape)[:2]))),
-        constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (*plain_tile(shape), 2),
+        inspected=SMALL[2],
+        grid=persistent_blocks,
+        constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (64, 32, 8, 2),
         hints=(
             "dtypes can be compared while the kernel is compiled: a.dtype == ct.float32.",
             "dtype = ct.tfloat32 if a.dtype == ct.float32 else a.dtype, before the loop.",
@@ -310,7 +430,9 @@ EXERCISES = (
         points=6,
         needs=FP8_MMA,
         problem=gemm_fp8(),
-        shapes=((320, 96, 64), (320, 100, 80), (257, 72, 144)),
+        once=True,
+        mistakes=cut_short,
+        shapes=((320, 96, 64), (320, 68, 72), (257, 40, 56)),
         bench_shape=BENCH_FP8,
         tiers=(0.7, 0.9),
         requires=("wgmma",),
@@ -323,6 +445,44 @@ EXERCISES = (
             "B's tile is the first operand: ct.mma(slab, ct.transpose(rows), total); total is a tile of Cᵀ.",
             "Without use_fast_acc=True the compiler keeps a second set of accumulators, and there is no room for them.",
             "Slow? Start the sums from `zero`, not from ct.zeros, and store with allow_tma=False.",
+        ),
+    ),
+    CutileExercise(
+        id="07.8",
+        title="partial_products",
+        points=4,
+        problem=partial_products(STEP),
+        shapes=((2, 64, 64, 64), (3, 136, 72, 40), (4, 70, 104, 168), (5, 64, 40, 48)),
+        simulated_shapes=((3, 136, 72, 40),),
+        once=True,
+        grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
+        constants=lambda shape: (64, 32, STEP),
+        hints=(
+            "parts.shape[0] blocks share a tile of C; ct.bid(2) says which of them this one is.",
+            "There are ct.cdiv(a.shape[1], tk) steps, and a part has ct.cdiv(steps, parts.shape[0]) of them.",
+            "range(part * run, min(steps, part * run + run)): the last part may have fewer, or none.",
+            "A tile of parts has three sizes: ct.reshape(total, (1, tm, tn)) goes to (part, m, n).",
+        ),
+        remedies=(Remedy("lies outside", "The last part may have fewer steps than the others: where does it stop?"),),
+    ),
+    HostExercise(
+        id="07.9",
+        title="split_gemm",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=((128, 128, 512), (100, 72, 700), (384, 256, 128), (120, 90, 40)),
+        bench_shape=(512, 512, 16384),
+        unlike=as_many_as_needed,
+        mistakes=cut_short,
+        hints=(
+            "How many tiles has C, and how many multiprocessors the GPU? Their ratio is the number of parts.",
+            "At least one part, and no more than there are steps: max(1, min(sms // tiles, steps)).",
+            "parts = torch.empty(splits, *c.shape, device=a.device): fp32 is torch's default.",
+            "Two launches on the same stream: the second begins when the first has ended.",
+        ),
+        remedies=(
+            Remedy("never wrote it", "Does the second kernel's grid cover C?"),
+            Remedy("grid", "ct.launch(stream, grid, kernel, arguments): a grid is a tuple of Python integers."),
         ),
     ),
 )

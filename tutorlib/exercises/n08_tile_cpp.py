@@ -1,8 +1,12 @@
 """Exercises of notebook 08: CUDA Tile C++, from a vector addition to a GEMM beside cuBLAS."""
 
 from tutorlib.checking.cpp import CppExercise
+from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.program import ProgramExercise
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.kernels.cpp.grids import blocks_of, persistent_grid, tile_grid
+from tutorlib.kernels.cpp.program import program
+from tutorlib.kernels.cpp.vector_add import in_tiles
 from tutorlib.problems.catalogue import gemm, vector_add
 
 VECTOR_TILE = 1024
@@ -118,6 +122,23 @@ EXERCISES = (
             "for (int block : ct::irange(int(ct::bid().x), down * across, int(ct::num_blocks().x))) visits the tiles.",
             "Strips of 8 rows of tiles: a strip has 8 * across tiles; inside it, count down first, then across.",
             "The last strip may be lower: height = down - first < 8 ? down - first : 8.",
+        ),
+    ),
+    ProgramExercise(
+        id="08.6",
+        title="add_on_gpu",
+        points=4,
+        program=lambda host: program(in_tiles(VECTOR_TILE), host),
+        numbers=(5000, 1024, 1, 100_000),
+        hints=(
+            "Three pointers float *x, *y, *z; and cudaMalloc(&x, n * sizeof(float)) for each.",
+            "cudaMemcpy(x, a, n * sizeof(float), cudaMemcpyHostToDevice): where to, where from, how many bytes.",
+            "One block for every 1,024 elements, rounded up: vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n).",
+            "Then the sums come back with cudaMemcpyDeviceToHost, and cudaFree for all three.",
+        ),
+        remedies=(
+            Remedy("crashes", "What lies on the GPU is reached through cudaMemcpy and by kernels alone."),
+            Remedy("-1 and should be", "c still holds what main put there: is the result copied back?"),
         ),
     ),
 )

@@ -18,6 +18,7 @@ from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 520, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
+SIMULATED = ((384, 520, 200), (1, 64, 1000))  # nine tiles of C, and a ring that goes round four times
 
 # 13.2 tma_bytes -------------------------------------------------------------------------------------------------
 
@@ -140,6 +141,7 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=SHAPES[:2],
+        simulated_shapes=SIMULATED,
         requires=HOPPER,
         hints=(
             "It is notebook 09's layout: an atom of 8 rows, repeated down the rows, then over the stages.",
@@ -167,6 +169,7 @@ EXERCISES = (
         points=2,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=SIMULATED,
         requires=HOPPER,
         hints=(
             "cpasync.tma_partition(tma, 0, cute.make_layout(1), …): block 0 of a cluster of one.",
@@ -194,6 +197,7 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=SIMULATED,
         requires=HOPPER,
         hints=(
             "math = tiled_mma.get_slice(thread), then math.partition_A(sA) and tiled_mma.make_fragment_A of that.",
@@ -222,6 +226,7 @@ EXERCISES = (
         points=6,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=SIMULATED,
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=HOPPER,
@@ -245,6 +250,7 @@ EXERCISES = (
         points=4,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=SIMULATED,
         requires=HOPPER,
         hints=(
             "sums.tRrC.store(sums.tCrC.load().to(BFloat16)) rounds.",
@@ -259,6 +265,7 @@ EXERCISES = (
         points=5,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=SIMULATED,
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         requires=HOPPER,

@@ -9,7 +9,7 @@ from tutorlib.paths import ROOT
 
 TIME_LIMIT_S = 300  # a kernel is run once for each group of counters that the GPU can count together
 
-# Sums over all SMs, but for the last three. The names of a kernel's instructions are those of SASS: LDSM is ldmatrix,
+# Sums over all SMs, but for the last five. The names of a kernel's instructions are those of SASS: LDSM is ldmatrix,
 # LDGSTS is cp.async.
 LDMATRIX_CONFLICTS = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldsm.sum"
 CP_ASYNC_CONFLICTS = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_ldgsts.sum"
@@ -20,8 +20,14 @@ STORES = "smsp__sass_inst_executed_op_global_st.sum"
 STORE_BYTES = "sm__sass_data_bytes_mem_global_op_st.sum"
 MEMORY_READ = "dram__bytes_read.sum"
 L2_READ = "lts__t_sectors_srcunit_tex_op_read.sum"  # sectors of 32 bytes that SMs ask of L2
+L2_WRITTEN = "lts__t_sectors_srcunit_tex_op_write.sum"  # sectors that SMs send to L2, whole or in part
+L1_LOADED = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"  # sectors that loads touch, one after the other
+L1_STORED = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+MEMORY_WRITTEN = "dram__bytes_write.sum"
 TO_SMS = "l1tex__m_xbar2l1tex_read_bytes.sum"  # bytes that reach SMs, each copy of a multicast for itself
 TENSOR_BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"  # percent of an SM's cycles
+BLOCK_SIZE = "launch__block_size"  # threads
+STALLED = "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio"  # warps that wait for memory
 SM_CLOCK = "sm__cycles_elapsed.avg.per_second"
 WAVES = "launch__waves_per_multiprocessor"  # blocks of the launch, over those that run at the same time
 

@@ -77,6 +77,16 @@ class CutileLauncher:
         return lambda: ct.launch(torch.cuda.current_stream(), grid, self.kernel, arguments)
 
 
+@dataclass(frozen=True)
+class HostLauncher:
+    """A function that takes the problem's tensors, the output last, and launches what it likes."""
+
+    host: Callable[..., None]
+
+    def on(self, work: Work) -> Call:
+        return partial(self.host, *work.tensors)
+
+
 @dataclass
 class CppLauncher:
     """A Tile C++ kernel that takes the problem's tensors, the output last, and then its sizes.

@@ -84,11 +84,14 @@ def gemm_time(config: Any, m: int, n: int, k: int, sm: Sm) -> float:
     smem, from_l2 = step_bytes(config.tile, config.cluster)
     step = max(2 * tile_m * tile_n * tile_k / sm.flops, smem / sm.smem_bytes) + from_l2 / sm.l2_bytes
     tiles = ceil(m / (tile_m * cluster_m)) * ceil(n / (tile_n * cluster_n))
-    k_tiles, clusters, area = ceil(k / tile_k), sm.sms // (cluster_m * cluster_n), tile_m * tile_n / (128 * 256)
+    k_tiles, clusters = ceil(k / (tile_k * config.split_k)), sm.at_once(cluster_m * cluster_n * config.split_k)
+    area, store = tile_m * tile_n / (128 * 256), sm.store
     if config.stream_k:
         rounds = max(tiles / clusters, MIN_PART / k_tiles)
         shared = sm.share * area * max(1, 1 / rounds)
     else:
         rounds, shared = ceil(tiles / clusters), 0
-    cycles = rounds * (k_tiles * step + sm.store * area) + shared
+    if config.split_k > 1:
+        store += sm.exchange
+    cycles = rounds * (k_tiles * step + store * area) + shared
     return sm.start + max(cycles / sm.clock, 2 * (m * k + n * k + m * n) / sm.hbm_bytes)

@@ -29,6 +29,14 @@ def stream_k(cluster: int, clusters: int, tiles: int, k_tiles: int) -> list[Item
     return items
 
 
+def clusters_at_once(blocks: int, sms: int) -> int:
+    """How many clusters of so many blocks run at a time on so many SMs.
+
+    Those of a cluster are all in one GPC, whose SMs need not be a multiple: on an H200 a sixteenth is left over.
+    """
+    return sms // blocks if blocks <= 2 else sms * 15 // 16 // blocks
+
+
 @dataclass(frozen=True)
 class Sm:
     """One SM of an H200 at GEMM, with its share of what all SMs share; fitted to 200 kernels timed there.
@@ -38,8 +46,9 @@ class Sm:
     l2_bytes: from L2, for each cycle by which they make a step longer, though they come beside its multiplication.
     clock: cycles in a µs. hbm_bytes: in a µs, of device memory, for the whole GPU.
     start: µs from the launch to the first multiplication, and from the last store to the kernel's end.
-    store, share: cycles for a tile of 128×256, and in proportion for others: between its last multiplication and the
-    next tile's first; to give a part of its sums to another block, which adds them.
+    store, share, exchange: cycles for a tile of 128×256, and in proportion for others: between its last multiplication
+    and the next tile's first; to give a part of its sums to another block through L2, which adds them; to add up the
+    parts of a cluster's blocks in their shared memory.
     """
 
     sms: int = 132
@@ -51,3 +60,8 @@ class Sm:
     start: float = 6.5
     store: float = 400.0
     share: float = 12_000.0
+    exchange: float = 3_000.0
+
+    def at_once(self, blocks: int) -> int:
+        """How many clusters of so many blocks the GPU holds."""
+        return clusters_at_once(blocks, self.sms)

@@ -1,6 +1,6 @@
 """What was measured, in a notebook: ladders and sweeps as tables, figures as pictures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -221,6 +221,47 @@ def one_shape(swept: SweepResults, counters: dict[str, str]) -> "DataFrame":
         for title, counter in counters.items():
             row[title] = show_count(swept.counters.get(name, {}).get(counter))
     return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
+
+
+def show_counts(name: str, over: str, **counters: str | tuple[str, ...]) -> "DataFrame | None":
+    """Time and hardware counters at a sweep's first shape, as multiples of what the kernel `over` has.
+
+    counters: names of columns → counters of Nsight Compute; those of a tuple are added up. Where nothing was counted,
+    a line says so.
+    """
+    if not any(swept.counters for swept in known_sweeps(name)):
+        print(f"{name}: nothing was counted yet: `tutor sweep {name}` on a machine with a GPU and ncu does it.")
+        return None
+    return tables(name, lambda swept: counts_table(swept, over, counters))
+
+
+def known_sweeps(name: str) -> list[SweepResults]:
+    try:
+        return all_sweep_results(name)
+    except NoData:
+        return []
+
+
+def counts_table(swept: SweepResults, over: str, counters: "Mapping[str, str | tuple[str, ...]]") -> "DataFrame":
+    import pandas
+
+    points = {point.name: point.measurement for point in reversed(swept.points)}  # the first shape's stay
+    values = {
+        kernel: {"time": points[kernel].median_us}
+        | {title: total(swept.counters[kernel], counter) for title, counter in counters.items()}
+        for kernel in points
+        if kernel in swept.counters
+    }
+    unit = values.get(over, {})
+    rows = {
+        kernel: {title.replace("_", " "): f"×{value / unit[title]:.1f}" for title, value in row.items() if unit}
+        for kernel, row in values.items()
+    }
+    return pandas.DataFrame.from_dict(rows, orient="index").iloc[::-1]
+
+
+def total(counted: dict[str, float], counters: str | tuple[str, ...]) -> float:
+    return sum(counted[counter] for counter in ((counters,) if isinstance(counters, str) else counters))
 
 
 def show_speeds(name: str) -> "DataFrame | None":

@@ -1,80 +1,73 @@
-"""Tile C++ kernels beside each other in a notebook: what the compiler made of them, their speed, their counters."""
+"""Tile C++ kernels beside each other in a notebook: what the compiler made of them, and their speed; programs."""
 
 import sys
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from tutorlib.checking.cpp import INSPECTED, CppExercise
+from tutorlib.checking.exercise import is_placeholder
+from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cpp import compile_cpp
-from tutorlib.compiling.driver import LaunchGrid
+from tutorlib.compiling.program import command
 from tutorlib.exercises import find
+from tutorlib.kernels.cpp.gemm import Variant
+from tutorlib.kernels.cpp.program import program
 from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC
-from tutorlib.measuring.counters import NoCounters, count
-from tutorlib.measuring.launchers import CppLauncher
-from tutorlib.measuring.measure import measure
-from tutorlib.problems.problem import Problem, Shape
+from tutorlib.notebook.measured import NBSP, show_sweep
 from tutorlib.problems.work import Work
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
-def race(problem: Problem, shape: Shape, sources: dict[str, tuple[str, Callable[[Shape], LaunchGrid]]]) -> None:
-    """Print what the compiler made of each source for Hopper; with a GPU, also its speed beside the baseline's.
 
-    sources: title → source and grid. Raises CompileFailed, WrongWhenTimed and KernelFault.
+def race(sources: "Mapping[str, str | Variant]", sweep: str, **counters: str) -> "DataFrame":
+    """What the compiler made of each source for Hopper, and beside it what a sweep measured of it on each GPU.
+
+    sources: title → source; the sweep's points have these names. counters: as `show_sweep` takes them.
+    Where nothing was measured, a line says so. Raises CompileFailed.
     """
-    reason = device.why_not(MMA_SYNC)
+    import pandas
+
+    texts = {title: source if isinstance(source, str) else source.source for title, source in sources.items()}
     with ThreadPoolExecutor() as pool:
-        list(pool.map(lambda pair: compile_cpp(pair[0], INSPECTED), sources.values()))
-    for title, (source, grid) in sources.items():
-        compiled = compile_cpp(source, INSPECTED)
-        tma = "   TMA" if "cp.async.bulk.tensor" in compiled.instructions else "no TMA"
-        line = (
-            f"{title:28} {compiled.threads} threads, {compiled.registers:3} registers, "
-            f"{compiled.stack_bytes:5,} bytes of stack, {tma}"
-        )
-        if not reason:
-            measured = measure(problem, CppLauncher(source, grid), shape)
-            line += f"  {measured.median_us:8.1f} µs, {measured.ratio:.2f} of {measured.baseline}"
-        print(line)
-    if reason:
-        print(f"their speed: not run: {reason}")
+        compiled = dict(zip(texts, pool.map(lambda text: compile_cpp(text, INSPECTED), texts.values()), strict=True))
+    said = pandas.DataFrame.from_dict({title: report(one) for title, one in compiled.items()}, orient="index")
+    measured = show_sweep(sweep, **counters)
+    both = {f"compiled for {INSPECTED}": said}
+    if measured is not None:
+        both |= {gpu: measured[gpu] for gpu in dict.fromkeys(measured.columns.get_level_values(0))}
+    table = pandas.concat(both, axis="columns").fillna("")
+    return table.rename(index=lambda title: title.replace("  ", 2 * NBSP))
 
 
-COUNTED = {  # title → metric
-    "threads": "launch__block_size",  # of a block
-    "µs": "gpu__time_duration.sum",
-    "% of peak": "sm__throughput.avg.pct_of_peak_sustained_elapsed",  # of the SMs' busiest part
-    "stalled": "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",  # warps that wait for memory
-}
+def report(compiled: Compiled) -> dict[str, object]:
+    return {
+        "registers": compiled.registers,
+        "stack": f"{compiled.stack_bytes:,}",
+        "loads by": "TMA" if "cp.async.bulk.tensor" in compiled.instructions else "threads",
+    }
 
 
-def profile(sources: dict[str, tuple[str, str]]) -> None:
-    """Print what Nsight Compute counts of each source, launched as an exercise launches its answer to time it.
+def write_program(name: str, kernel: Callable[[], str], host: Callable[[], str]) -> None:
+    """Write vector_add's and add_on_gpu's sources with a main into a file here, and print the line that builds it.
 
-    sources: title → the exercise's id and the source. Where nothing can be counted, a line says why.
+    Where one of them is not written yet, a line says so.
     """
-    if reason := device.why_not(MMA_SYNC):
-        print(f"not counted: {reason}")
+    try:
+        source = program(kernel(), host())
+    except NotImplementedError as error:
+        if not is_placeholder(error):
+            raise
+        print(f"no {name} yet: {error} is not written")
         return
-    with tempfile.TemporaryDirectory() as folder:
-        pairs = []
-        for n, (id, source) in enumerate(sources.values()):
-            file = Path(folder) / f"{n}.cu"
-            file.write_text(source, encoding="utf-8")
-            pairs += [id, str(file)]
-        try:
-            counted = count([sys.executable, "-m", __name__, *pairs], tuple(COUNTED.values()), "gemm")
-        except NoCounters as error:
-            print(f"not counted: {error}")
-            return
-    print(f"{'':28}{''.join(f'{name:>12}' for name in COUNTED)}")
-    for title, found in zip(sources, counted, strict=True):
-        values = dict(zip(COUNTED, found.values(), strict=True))
-        values["µs"] /= 1000
-        print(f"{title:28}{''.join(f'{value:12,.1f}' for value in values.values())}")
+    Path(name).write_text(source, encoding="utf-8")
+    arch = device.tile_target() if device.gpu() else INSPECTED
+    stem = Path(name).stem
+    print(f"{len(source.splitlines())} lines in {name}. It is built and started with")
+    print("   ", " ".join(command(name, stem, arch)))
+    print(f"    ./{stem} 1000000")
 
 
 def launch_each(arguments: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
 from tutorlib.compiling.cute import compile_cute, cute_arguments
 from tutorlib.compiling.driver import LaunchGrid, load
-from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.errors import CompileFailed, compile_failure
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
@@ -107,6 +107,31 @@ def run_cpp(source: str, grid: LaunchGrid, *args: "Tensor | int") -> bool:
     load(compiled, grid, args)()
     torch.cuda.synchronize()
     return True
+
+
+def run_host(host: Callable[..., None], *tensors: "Tensor") -> None:
+    """Call a function that launches cuTile kernels on these tensors, and wait for the GPU.
+
+    Without a GPU its launches are interpreted; a line says so, and what was noticed. Raises CompileFailed.
+    """
+    import cuda.tile as ct
+
+    from tutorlib.simulate.cutile.launching import interpreted
+
+    if not (reason := device.why_not(MMA_SYNC)):
+        import torch
+
+        host(*tensors)
+        torch.cuda.synchronize()
+        return
+    print(f"{getattr(host, '__name__', 'its launches')}: interpreted: {reason}")
+    try:
+        with interpreted() as launched:
+            host(*tensors)
+    except ct.TileError as error:
+        raise compile_failure(error, error.message.strip()) from error
+    for finding in (finding for one in launched for finding in one.report.findings):
+        print(finding.message)
 
 
 def compare_on_gpu(kernels: Mapping[str, Callable[..., None]], sizes: Sequence[int], needs: Feature = MMA_SYNC) -> None:

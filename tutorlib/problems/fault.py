@@ -24,7 +24,7 @@ _broken = False  # this process's CUDA context is beyond repair: only a new proc
 
 
 class KernelFault(Exception):
-    """The kernel crashed, hung or could not be launched. The message is one line."""
+    """The kernel crashed, hung or could not be launched. One line, and one more where its cause is known."""
 
     def __init__(self, message: str, status: Literal["failed", "error", "timeout"] = "error") -> None:
         super().__init__(message)

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -47,11 +48,11 @@ SCHEDULER = plain_scheduler()
 def items(
     config: HopperConfig, tiles: tuple[int, int], k_tiles: int, max_clusters: int
 ) -> list[tuple[int, int, int, int, int, list[int]]]:
-    """(cluster, number, tile, M, N, K tiles in order of time) of every item of every cluster."""
+    """(cluster, number, tile, M, N, K tiles in order of time) of every item: clusters in turn, parts of K."""
     plan, clusters = SCHEDULER.make_plan(tiles, k_tiles, max_clusters, config)
     found = []
-    for cluster in range(clusters):
-        me = Here(0, 0, 0, 0, (0, 0), 0, cluster, clusters)
+    for cluster, part in product(range(clusters), range(config.split_k)):
+        me = Here(0, 0, 0, 0, (0, 0), 0, cluster, clusters, part)
         schedule = SCHEDULER.Schedule(plan, me, config)
         for number in range(schedule.items()):
             tile, begin, end = schedule.item(number)

@@ -19,7 +19,7 @@ BATTERY = {
     "deferred, stream-K, lag": {"defer_stores": True, "cluster": (2, 1), "stream_k": True, "lag": 1},
     "256x208, cluster, stream-K": {"tile": (256, 208, 64), "cluster": (1, 2), "stream_k": True},
     "3 warpgroups": {"tile": (192, 192, 64), "warpgroups": 3, "cluster": (2, 2)},
-    "split-K": {"tile": (64, 64, 64), "persistent": False, "split_k": 4},
+    "split-K": {"tile": (256, 128, 64), "cluster": (1, 2), "persistent": False, "split_k": 2},
     "ping-pong, stream-K": {"tile": (128, 208, 64), "schedule": "pingpong", "stream_k": True},
     "traced, hints, pdl, fp16": {
         "trace": True, "l2_a": "evict_last", "l2_c": "evict_first", "pdl": True, "dtype": "fp16"

@@ -7,6 +7,7 @@ import pytest
 from tutorlib.kernels.hopper.config import L2_HINTS, ConfigError, HopperConfig
 
 SMALL, PING = {"tile": (128, 128, 64)}, {"tile": (128, 128, 64), "schedule": "pingpong"}
+SPLIT = {"tile": (128, 128, 64), "persistent": False, "split_k": 2}
 BLOCKS = {"tile": (128, 160, 128), "dtype": "e4m3", "transposed": True, "block_scaled": True}
 
 # What is refused, and how the sentence begins.
@@ -48,6 +49,14 @@ BROKEN = [
     ({"split_k": 0}, "split_k = 0: parts of a tile"),
     ({"split_k": 2}, "split_k = 2: parts of a tile go to blocks of their own"),
     ({"split_k": 2, "persistent": False, "stream_k": True}, "split_k = 2: parts of a tile go to blocks of their own"),
+    (SPLIT | {"defer_stores": True}, "split_k = 2: parts of a tile go to blocks of their own"),
+    (SPLIT | {"split_k": 8, "cluster": (2, 1)}, "split_k = 8: 16 blocks in a cluster, of at most 8"),
+    (
+        SPLIT | {"split_k": 8, "stages": 3},
+        "split_k = 8: a part's sums of the other blocks do not fit into a matrix's stages",
+    ),
+    (SPLIT | {"split_k": 3}, "split_k = 3: the 8 stores of a tile are not a multiple of its blocks"),
+    (BLOCKS | {"tile": (128, 64, 128), "split_k": 2, "persistent": False}, "block_scaled: a tile's K is not split"),
     ({"stream_k": True, "persistent": False}, "stream_k: sharing the last wave evenly needs persistent blocks"),
     (PING | {"persistent": False}, "ping-pong needs persistent blocks"),
     ({"l2_a": "forever"}, "L2 hint 'forever' is none of normal, evict_first, evict_last"),
@@ -75,6 +84,13 @@ def test_sizes_of_the_tile_of_the_course():
     assert (config.launch_registers, config.register_split) == (168, (24, 240))
     assert config.accumulators == 128
     assert config.smem_bytes <= config.room == 227 * 1024
+
+
+def test_what_the_blocks_that_split_k_give_each_other_fits_where_the_stages_were():
+    config = HopperConfig(tile=(128, 128, 64), persistent=False, split_k=4)
+    assert config.given_bytes == 3 * 128 * 128 // 4 * 4 < config.ab_stages * 128 * 128
+    assert (config.store_columns, config.store_steps, config.store_buffers) == (32, 4, 1)
+    assert config.ab_stages == HopperConfig(tile=(128, 128, 64)).ab_stages
 
 
 def test_scales_of_a_stage_begin_where_tma_can_write_them():

@@ -138,6 +138,12 @@ class TestCount:
             "cuBLAS": {"dram.sum": 0.0}, "a": {"dram.sum": 1.0}, "b": {"dram.sum": 2.0},
         }  # fmt: skip
 
+    def test_a_baseline_that_is_no_kernel_has_none(self, launches):
+        launches(LAUNCHES[:2])
+        assert count_all("counted", sweep_of("a", "b", counters=("dram.sum",))) == {
+            "a": {"dram.sum": 0.0}, "b": {"dram.sum": 1.0},
+        }  # fmt: skip
+
     def test_nothing_where_nobody_can_tell_whose_a_launch_is(self, launches):
         launches([*LAUNCHES, {"dram.sum": 3.0}])
         assert count_all("counted", sweep_of("a", "b", counters=("dram.sum",))) == {}

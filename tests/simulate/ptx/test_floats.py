@@ -63,6 +63,18 @@ def test_sums_products_and_fused_are_rounded_once(kind, data):
         check(f"fma.rn.{kind}", kind, [a, b, c], lambda x, y, z: rounded(x * y + z, kind))
 
 
+@pytest.mark.parametrize(("direction", "choose"), [("rm", min), ("rp", max), ("rz", lambda *x: min(x, key=abs))])
+def test_a_fused_sum_rounded_in_one_direction(direction, choose):
+    generator = np.random.default_rng(3)
+    a, b, c = (generator.standard_normal(64).astype(np.float32) for _ in range(3))
+    got = execute(f"fma.{direction}.f32", [("f32", x) for x in (a, b, c)], "f32")
+    for result, x, y, z in zip(got, a, b, c, strict=True):
+        exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+        near = np.float32(rounded(exact, "f32"))
+        other = np.nextafter(near, np.float32(np.inf if Fraction(float(near)) < exact else -np.inf))
+        assert result == (near if Fraction(float(near)) == exact else choose(near, other))
+
+
 def test_a_fused_sum_that_rounds_twice_in_float64():
     """1 + 2^-24 (a tie of fp32) + 2^-70, which float64 loses: rounding twice would give 1."""
     a, b, c = np.float32(2.0**-30), np.float32(2.0**-40), np.float32(1.0)

@@ -25,7 +25,10 @@ def tile_grid(shape: Shape) -> LaunchGrid:
     return tiles(m, TILE[0]), tiles(n, TILE[1])
 
 
-def persistent_grid(shape: Shape) -> LaunchGrid:
-    """As many blocks as the GPU has multiprocessors; without one a few, so that each has more tiles to do."""
+def persistent_grid(shape: Shape, ctas: int = 1) -> LaunchGrid:
+    """As many blocks as run at once, each on `ctas` multiprocessors; without a GPU a few, so that each has more to do.
+
+    The grid of a kernel with num_cta_in_cga counts clusters, not their CTAs.
+    """
     gpu = device.gpu()
-    return (gpu.sms if gpu else 3,)
+    return (gpu.sms // ctas if gpu else 3,)

@@ -17,12 +17,21 @@ from cutlass.cute.nvgpu import warpgroup
 from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
 
-from tutorlib.kernels.hopper.config import MMA_M, SMEM_ALIGNMENT, HopperConfig
+from tutorlib.kernels.hopper.config import SMEM_ALIGNMENT, HopperConfig
 from tutorlib.kernels.hopper.epilogue import Finish, Partials, make_stores
-from tutorlib.kernels.hopper.gemm import Multiply, make_multiply, pass_turn, produce, take_turn
-from tutorlib.kernels.hopper.layouts import DTYPES, make_load, make_mma, make_store, stage_layout, store_layout
+from tutorlib.kernels.hopper.gemm import (
+    Beside,
+    Multiply,
+    geometry,
+    make_multiply,
+    pass_turn,
+    plan_for,
+    produce,
+    take_turn,
+)
+from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
 from tutorlib.kernels.hopper.pipeline import Here, Loads, locate, make_operand, make_ring, start
-from tutorlib.kernels.hopper.scheduler import Plan, Schedule, make_plan
+from tutorlib.kernels.hopper.scheduler import Plan, Schedule
 from tutorlib.kernels.hopper.timeline import Did, make_trace
 
 LANES = 32  # of a warp
@@ -91,30 +100,12 @@ def consume_scaled(schedule: Schedule, multiply: ScaledMultiply, finish: Finish,
 
 
 @cute.kernel
-def scaled_kernel(
-    tma_w: cute.CopyAtom,
-    mB: cute.Tensor,
-    tma_x: cute.CopyAtom,
-    mA: cute.Tensor,
-    tma_s: cute.CopyAtom,
-    mS: cute.Tensor,
-    tma_c: cute.CopyAtom,
-    mC: cute.Tensor,
-    mW: cute.Tensor,
-    sums: cute.Tensor | None,
-    flags: cute.Tensor | None,
-    events: cute.Tensor | None,
-    tiled_mma: cute.TiledMma,
-    store_mma: cute.TiledMma,
-    layout_w: cute.ComposedLayout,
-    layout_x: cute.ComposedLayout,
-    layout_s: cute.Layout,
-    layout_c: cute.ComposedLayout,
-    plan: Plan,
-    config: cutlass.Constexpr,
-):
+def scaled_kernel(b: Tma, a: Tma, scale_a: Tma, c: Tma, beside: Beside, plan: Plan, config: cutlass.Constexpr):
     rows, columns, block = config.tile
     dtype = DTYPES[config.dtype]
+    (tma_w, mB), (tma_x, mA), (tma_s, mS), (tma_c, mC) = b, a, scale_a, c
+    layout_w, layout_x = stage_layout(rows, config), stage_layout(columns, config)
+    layout_s, layout_c = scales_layout(config), buffers_layout(config)
     me = locate(config)
     memory = SmemAllocator()
     sB = memory.allocate_tensor(dtype, layout_w.outer, SMEM_ALIGNMENT, layout_w.inner)
@@ -122,8 +113,8 @@ def scaled_kernel(
     sC = memory.allocate_tensor(DTYPES[config.c_dtype], layout_c.outer, SMEM_ALIGNMENT, layout_c.inner)
     sS = memory.allocate_tensor(Float32, layout_s, 128)  # (columns, 1, stages)
     ring = make_ring(memory, me, config)
-    trace = make_trace(events, memory, me, config)
-    start(ring, (tma_w, tma_x, tma_s, tma_c), me, config)
+    trace = make_trace(beside.events, memory, me, config)
+    start((ring, None), (tma_w, tma_x, tma_s, tma_c), me, config)
     trace.stamp(Did.START, cute.arch.smid())
 
     schedule = Schedule(plan, me, config)
@@ -136,14 +127,14 @@ def scaled_kernel(
         make_operand(tma_s, gS, sS, 1, config.l2_b, me, config),
     )
     loads = Loads(operands, config.stage_bytes, ring, trace)
-    multiply = make_multiply(tiled_mma, sB, sA, ring, trace, me, config)
+    multiply = make_multiply(make_mma(config, columns, config.tile_warpgroups), sB, sA, ring, trace, me, config)
     sX = cute.make_tensor(
         sS.iterator, cute.make_layout((2, 4, columns // 8, config.ab_stages), stride=(1, 2, 8, config.scale_columns))
     )
-    scaled = ScaledMultiply(multiply, cute.make_fragment_like(multiply.tCrC), sX, mW, me, config.turns)
-    stores = make_stores(tma_c, mC, sC, store_mma, me, config)
-    partials = Partials(sums, flags, me, config) if config.shares_tiles else None
-    finish = Finish(stores, partials, None, config)
+    scaled = ScaledMultiply(multiply, cute.make_fragment_like(multiply.tCrC), sX, beside.scale_b, me, config.turns)
+    stores = make_stores(tma_c, mC, sC, me, config)
+    partials = Partials(beside.sums, beside.flags, me, config) if config.stream_k else None
+    finish = Finish(stores, partials, None, None, config)
 
     if me.group == config.mma_warpgroups:
         cute.arch.setmaxregister_decrease(config.register_split[0])
@@ -174,45 +165,18 @@ def make_scaled_gemm(config: HopperConfig) -> Callable[..., None]:
         max_clusters: Int32,
         stream: CUstream,
     ):
-        rows, columns, block = config.tile
         cluster_m, cluster_n = config.cluster
-        layout_w, layout_x = stage_layout(rows, config), stage_layout(columns, config)
-        layout_s = cute.make_layout((columns, 1, config.ab_stages), stride=(1, 0, config.scale_columns))
-        tma_w, mB = make_load(b, layout_w, cluster_n)
-        tma_x, mA = make_load(a, layout_x, cluster_m)
-        tma_s, mS = make_load(scale_a, layout_s, cluster_m)
-        tma_c, mC = make_store(c, config)
-        tiles = (cute.ceil_div(c.shape[0], rows * cluster_m), cute.ceil_div(c.shape[1], columns * cluster_n))
-        plan, clusters = make_plan(tiles, cute.ceil_div(b.shape[1], block), max_clusters, config)
-        scaled_kernel(
-            tma_w,
-            mB,
-            tma_x,
-            mA,
-            tma_s,
-            mS,
-            tma_c,
-            mC,
-            scale_b,
-            sums,
-            flags,
-            events,
-            make_mma(config, columns, config.tile_warpgroups),
-            make_mma(config, config.store_columns, 1),
-            layout_w,
-            layout_x,
-            layout_s,
-            store_layout(MMA_M, config.store_buffers, config.mma_warpgroups, config=config),
-            plan,
-            config,
-        ).launch(
-            grid=(clusters * cluster_m, cluster_n, 1),
-            block=(config.threads, 1, 1),
-            cluster=(cluster_m, cluster_n, 1),
-            min_blocks_per_mp=1,
-            preferred_smem_carveout=100,
-            stream=stream,
-            use_pdl=config.pdl,
-        )
+        load_b = make_load(b, stage_layout(config.tile[0], config), cluster_n)
+        load_a = make_load(a, stage_layout(config.tile[1], config), cluster_m)
+        load_s = make_load(scale_a, scales_layout(config), cluster_m)
+        plan, clusters = plan_for(c, b.shape[1], max_clusters, config)
+        beside = Beside(scale_a, scale_b, sums, flags, events)
+        kernel = scaled_kernel(load_b, load_a, load_s, make_store(c, config), beside, plan, config)
+        kernel.launch(**geometry(clusters, config), stream=stream)
 
     return gemm
+
+
+def scales_layout(config: HopperConfig) -> cute.Layout:
+    """(columns, 1, stages) of A's scales."""
+    return cute.make_layout((config.tile[1], 1, config.ab_stages), stride=(1, 0, config.scale_columns))

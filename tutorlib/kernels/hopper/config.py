@@ -9,6 +9,7 @@ from tutorlib.kernels.rules import ConfigError as ConfigError
 SMEM_PER_SM = 233_472  # bytes
 SMEM_RESERVED = 1_024  # of each block's share, for the system
 TRACE_BYTES = 16  # a count for each role
+MBARRIER_BYTES = 8
 SMEM_ALIGNMENT = 1_024  # a swizzle pattern of 8 rows × 128 bytes begins at multiples of itself
 SCALES_ALIGNED = 32  # fp32 scales in the 128 bytes that TMA's addresses in shared memory are multiples of
 REGISTERS_PER_SM = 65_536
@@ -16,6 +17,7 @@ REGISTERS_BESIDE_RESULTS = 26  # addresses, counters and one row of results on i
 WARPGROUP = 128  # threads
 MMA_M = 64  # rows of C that one wgmma of a warpgroup computes
 STORE_ROWS = MMA_M // 4  # of which each of its warps has these
+MAX_CLUSTER = 8  # blocks that every Hopper GPU can run
 MIN_SHARED_K_TILES = 4  # a smaller part of a tile takes longer to add than to compute
 BYTES = {"bf16": 2, "fp16": 2, "e4m3": 1}
 
@@ -37,7 +39,8 @@ class HopperConfig:
         snake: every other band is walked backwards. zigzag: so is K in every other tile, while L2 holds its end.
     stagger: K tiles by which a cluster's tile begins later along K than the one above it (M) and the one to its left
         (N), wrapping round, so that neighbours do not ask L2 for the same lines at the same time.
-    split_k: blocks that share a tile's K. stream_k: all blocks share the tiles of the last, partly filled wave.
+    split_k: blocks of a cluster that share a tile's K, and its sums through distributed shared memory.
+    stream_k: all blocks share the tiles of the last, partly filled wave.
     defer_stores: a tile's results wait in registers until the next tile's multiplication is under way.
     lag: K tiles by which the other warpgroups of a tile begin later than the first, so that not all stop at once.
     blocks_per_sm: for which shared memory and registers must suffice.
@@ -115,22 +118,42 @@ class HopperConfig:
 
     @property
     def cluster_size(self) -> int:
+        """Blocks that share their loads."""
         return self.cluster[0] * self.cluster[1]
 
     @property
-    def shares_tiles(self) -> bool:
-        """Some tiles are the sum of several blocks' work."""
-        return self.stream_k or self.split_k > 1
+    def cluster_blocks(self) -> int:
+        """Blocks that are launched as a cluster."""
+        return self.cluster_size * self.split_k
 
     @property
     def store_columns(self) -> int:
-        """Columns of C that a warp stores at a time: one row of them is 128, 64 or 32 bytes."""
-        return next(width for width in (64, 32, 16) if self.tile[1] % width == 0)
+        """Columns of C that a warp stores at a time: one row of them is 128, 64 or 32 bytes.
+
+        The longer, the better for L2, whose lines have 128. So the last ones may be stored once more with others, where
+        rows of C are contiguous and a tile is one block's.
+        """
+        n = self.tile[1]
+        if self.transposed or self.split_k > 1:
+            widths = [width for width in (64, 32, 16) if n % width == 0]
+            return next((width for width in widths if self.steps_of(width) % self.split_k == 0), widths[-1])
+        return min((width for width in (64, 32) if width <= n), key=lambda width: -(-n // width) * width, default=16)
+
+    @property
+    def store_places(self) -> tuple[tuple[int, int], ...]:
+        """For each store that a warp makes of its share of a tile: (64 rows, first column)."""
+        width, n = self.store_columns, self.tile[1]
+        columns = [min(first, n - width) for first in range(0, n, width)]
+        return tuple((m_atom, column) for m_atom in range(self.store_steps // len(columns)) for column in columns)
 
     @property
     def store_steps(self) -> int:
-        """Stores that a warp makes of its share of a tile."""
-        return self.tile[0] // (MMA_M * self.tile_warpgroups) * (self.tile[1] // self.store_columns)
+        """Stores that a warp would make of its share of a tile; with split_k each block makes a part of them."""
+        return self.steps_of(self.store_columns)
+
+    def steps_of(self, columns: int) -> int:
+        """Stores of so many columns in a warp's share of a tile."""
+        return self.tile[0] // (MMA_M * self.tile_warpgroups) * -(-self.tile[1] // columns)
 
     @property
     def accumulators(self) -> int:
@@ -151,11 +174,21 @@ class HopperConfig:
     def stage_room(self) -> int:
         """Bytes of shared memory for a stage and its two mbarriers."""
         padding = (self.scale_columns - self.tile[1]) * 4 if self.block_scaled else 0
-        return self.stage_bytes + padding + 16
+        return self.stage_bytes + padding + 2 * MBARRIER_BYTES
 
     @property
     def store_stage_bytes(self) -> int:
         return self.mma_warpgroups * MMA_M * self.store_columns * 2
+
+    @property
+    def given_bytes(self) -> int:
+        """Sums that the others who share a tile's K give a block, for its part of the tile."""
+        return (self.split_k - 1) * (self.tile[0] * self.tile[1] // self.split_k) * 4
+
+    @property
+    def other_bytes(self) -> int:
+        """Bytes of shared memory beside stages and stores: mbarriers for given sums, and a trace."""
+        return 2 * MBARRIER_BYTES * (self.split_k > 1) + TRACE_BYTES * self.trace
 
     @property
     def room(self) -> int:
@@ -164,20 +197,20 @@ class HopperConfig:
 
     @property
     def ab_stages(self) -> int:
-        """Stages of A and B; each also needs two mbarriers of 8 bytes."""
+        """Stages of A and B; each also needs two mbarriers."""
         stores = self.store_stages or min(2, self.store_steps)
-        room = self.room - stores * self.store_stage_bytes - TRACE_BYTES * self.trace
+        room = self.room - stores * self.store_stage_bytes - self.other_bytes
         return self.stages or room // self.stage_room
 
     @property
     def store_buffers(self) -> int:
-        left = self.room - self.ab_stages * self.stage_room - TRACE_BYTES * self.trace
-        return self.store_stages or max(1, min(left // self.store_stage_bytes, self.store_steps))
+        left = self.room - self.ab_stages * self.stage_room - self.other_bytes
+        most = self.store_steps // self.split_k
+        return self.store_stages or max(1, min(left // self.store_stage_bytes, most))
 
     @property
     def smem_bytes(self) -> int:
-        stages = self.ab_stages * self.stage_room + self.store_buffers * self.store_stage_bytes
-        return stages + TRACE_BYTES * self.trace
+        return self.ab_stages * self.stage_room + self.store_buffers * self.store_stage_bytes + self.other_bytes
 
     @property
     def launch_registers(self) -> int:
@@ -213,6 +246,11 @@ class HopperConfig:
         m, n, k = self.tile
         row_bytes = k * BYTES[self.dtype]
         warpgroups = self.tile_warpgroups
+        if self.split_k < 1 or (self.split_k > 1 and (self.persistent or self.stream_k or self.defer_stores)):
+            yield (
+                f"split_k = {self.split_k}: parts of a tile go to blocks of their own: not persistent, no stream_k, "
+                "no defer_stores"
+            )
         if m % (MMA_M * warpgroups) or m <= 0:
             yield f"tile M = {m}: a wgmma computes {MMA_M} rows, so {warpgroups} warpgroups need multiples of that"
         if n % 16 or not 16 <= n <= 256:
@@ -225,17 +263,21 @@ class HopperConfig:
             yield f"warpgroups = {self.mma_warpgroups}: ping-pong is a game for 2"
         if not 1 <= self.mma_warpgroups <= 3:
             yield f"warpgroups = {self.mma_warpgroups}: 1 to 3 can multiply; more leave none enough registers"
-        if not all(size in (1, 2, 4, 8) for size in self.cluster) or self.cluster_size > 8:
-            yield f"cluster = {self.cluster}: each side is 1, 2, 4 or 8, and every Hopper GPU can run at most 8 blocks"
+        if not all(size in (1, 2, 4, 8) for size in self.cluster) or self.cluster_size > MAX_CLUSTER:
+            yield f"cluster = {self.cluster}: each side is 1, 2, 4 or 8, and both together at most {MAX_CLUSTER} blocks"
         if m % (8 * self.cluster[1]) or n % (8 * self.cluster[0]):
             yield f"cluster = {self.cluster}: a block's part of a shared load must be whole swizzle patterns of 8 rows"
         if self.store_stages is not None and self.store_stages < 1:
             yield f"store_stages = {self.store_stages}: results need at least one buffer on their way out"
         if self.ab_stages < 2:
             yield f"{self.ab_stages} stages: loads can only run ahead of the tensor cores with 2 or more"
+        if self.given_bytes > self.ab_stages * max(m, n) * row_bytes:
+            yield f"split_k = {self.split_k}: a part's sums of the other blocks do not fit into a matrix's stages"
         if self.smem_bytes > self.room:
             yield f"shared memory: {self.smem_bytes:,} bytes, and a block can have {self.room:,}"
         results = self.accumulators + self.defer_stores * self.accumulators // 2
+        if self.split_k > 1:
+            results += self.accumulators // self.split_k  # a part of them, from another block
         if self.block_scaled:
             results += self.accumulators + n // 4  # sums beside a K tile's, and the columns' scales
         if results + REGISTERS_BESIDE_RESULTS > self.multiply_registers:
@@ -257,6 +299,8 @@ class HopperConfig:
             yield "block_scaled: K is taken from its beginning to its end, without zigzag or stagger"
         if min(self.stagger) < 0:
             yield f"stagger = {self.stagger}: K tiles by which a tile begins later, none or more"
+        if self.block_scaled and self.split_k != 1:
+            yield "block_scaled: a tile's K is not split"
         if self.block_scaled and (self.scaled or self.schedule != "cooperative" or self.defer_stores or self.lag):
             yield "block_scaled: cooperative warpgroups that neither defer stores nor lag, and no other scales"
         if self.block_scaled and n % (SCALES_ALIGNED * self.cluster[0]) and self.cluster[0] > 1:
@@ -267,8 +311,10 @@ class HopperConfig:
             yield "turns: only with block scales has a warpgroup something else to do meanwhile"
         if self.group < 1:
             yield f"group = {self.group}: a band is at least one tile wide"
-        if self.split_k < 1 or (self.split_k > 1 and (self.stream_k or self.persistent)):
-            yield f"split_k = {self.split_k}: parts of a tile go to blocks of their own: not persistent, no stream_k"
+        if self.cluster_blocks > MAX_CLUSTER >= self.cluster_size:
+            yield f"split_k = {self.split_k}: {self.cluster_blocks} blocks in a cluster, of at most {MAX_CLUSTER}"
+        if self.store_steps % self.split_k:
+            yield f"split_k = {self.split_k}: the {self.store_steps} stores of a tile are not a multiple of its blocks"
         if self.stream_k and not self.persistent:
             yield "stream_k: sharing the last wave evenly needs persistent blocks"
         if not self.persistent and self.schedule == "pingpong":

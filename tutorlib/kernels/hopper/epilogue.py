@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from math import gcd
 
 import cutlass
-from cutlass import Float32, Int32, Int64, cute
+from cutlass import Boolean, Float32, Int32, Int64, cute
 from cutlass.cute.nvgpu import cpasync, warp
+from cutlass.memory import SmemAllocator
 
 from tutorlib.kernels.hopper.config import L2_HINTS, MMA_M, STORE_ROWS, WARPGROUP, HopperConfig
-from tutorlib.kernels.hopper.layouts import DTYPES
-from tutorlib.kernels.hopper.pipeline import Here
+from tutorlib.kernels.hopper.layouts import DTYPES, make_mma
+from tutorlib.kernels.hopper.pipeline import Here, wait
 from tutorlib.kernels.hopper.scheduler import Schedule
 
 FOURS_AT_A_TIME = 16  # 16-byte loads of a thread under way, half as many where sums take most registers; 2ⁿ
@@ -21,46 +22,59 @@ class Stores:
 
     Every warp has its own buffers and issues its own stores, so no warp waits for another.
 
-    rounded: (columns of a step / 2, steps), this thread's results. stmatrix: copies a warpgroup's 64 × store_columns;
+    rounded: (tile N / 2, 64s of rows), this thread's results. stmatrix: copies a warpgroup's 64 × store_columns;
     tRsC: (values, 1, 1, store_buffers), this thread's places. A TMA box is 16 × store_columns;
-    tSsC: (box, store_buffers), this warp's buffers; tSgC: (box, M boxes, N boxes) of C.
+    sC: (box, store_buffers), this warp's buffers. mC: (M, N).
     """
 
     rounded: cute.Tensor
     stmatrix: cute.TiledCopy
     tRsC: cute.Tensor
     tma_c: cute.CopyAtom
-    tSsC: cute.Tensor
-    tSgC: cute.Tensor
+    sC: cute.Tensor
+    mC: cute.Tensor
     me: Here
     config: HopperConfig
 
-    def round(self, tCrC: cute.Tensor, scale: Float32 | None) -> None:
-        """The sums, times the scale; their registers are free from now on."""
-        sums = cute.make_tensor(tCrC.iterator, cute.make_layout(self.rounded.shape))
-        for step in range(self.config.store_steps):  # vectors of 2ⁿ, which alone become packed conversions
-            part = sums[None, step].load()
-            self.rounded[None, step].store((part if scale is None else part * scale).to(self.rounded.element_type))
+    @property
+    def steps(self) -> range:
+        """All of a tile's."""
+        return range(self.config.store_steps)
+
+    def round(self, tCrC: cute.Tensor, scale: Float32 | None, steps: range) -> None:
+        """The sums of these steps, times the scale; their registers are free from now on."""
+        values, n = self.config.store_columns // 2, self.config.tile[1] // 2
+        firsts = {n * m_atom + column // 2 for m_atom, column in (self.config.store_places[step] for step in steps)}
+        for first in sorted({8 * (eight // 8) for one in firsts for eight in range(one, one + values)}):
+            part = cute.make_tensor(tCrC.iterator + first, cute.make_layout(8)).load()
+            to = cute.make_tensor(self.rounded.iterator + first, cute.make_layout(8))
+            to.store((part if scale is None else part * scale).to(self.rounded.element_type))
 
     @cute.jit
-    def send(self, tile: tuple[Int32, Int32]) -> None:
+    def send(self, tile: tuple[Int32, Int32], steps: cutlass.Constexpr) -> None:
         """Start storing what was rounded. The stores may still be under way when the next tile's come."""
         config, stages = self.config, self.config.store_buffers
-        n_steps = config.tile[1] // config.store_columns
+        box = STORE_ROWS, config.store_columns
         policy = None if config.l2_c == "normal" else Int64(L2_HINTS[config.l2_c])
-        for step in cutlass.range_constexpr(config.store_steps):
-            m_atom, n_step, buffer = step // n_steps, step % n_steps, step % stages
-            if cutlass.const_expr(step == 0 or step >= stages):  # the buffers that come must have been read
-                cute.arch.cp_async_bulk_wait_group(0 if step == 0 else stages - 1, read=True)
+        for number in cutlass.range_constexpr(len(steps)):
+            step, buffer = steps[number], number % stages
+            m_atom, column = config.store_places[step]
+            if cutlass.const_expr(number == 0 or number >= stages):  # the buffers that come must have been read
+                cute.arch.cp_async_bulk_wait_group(0 if number == 0 else stages - 1, read=True)
                 cute.arch.sync_warp()
             target = self.tRsC[None, None, None, buffer]
-            source = cute.make_tensor(self.rounded[None, step].iterator, cute.make_layout(target.shape))
+            values = self.rounded.iterator + (config.tile[1] * m_atom + column) // 2
+            source = cute.make_tensor(values, cute.make_layout(target.shape))
             cute.copy(self.stmatrix, source, target)
             cute.arch.fence_proxy("async.shared", space="cta")
             cute.arch.sync_warp()
             m_block = tile[0] * (config.tile[0] // MMA_M) + m_atom * config.tile_warpgroups + self.me.in_tile
-            box = self.tSgC[None, m_block * 4 + self.me.warp, tile[1] * n_steps + n_step]
-            cute.copy(self.tma_c, self.tSsC[None, buffer], box, cache_policy=policy)
+            mC = cute.domain_offset((0, tile[1] * config.tile[1] + column), self.mC)
+            gC = cute.local_tile(mC, box, (m_block * 4 + self.me.warp, 0))  # (16, store_columns)
+            tSsC, tSgC = cpasync.tma_partition(
+                self.tma_c, 0, cute.make_layout(1), cute.group_modes(self.sC, 0, 2), cute.group_modes(gC, 0, 2)
+            )
+            cute.copy(self.tma_c, tSsC[None, buffer], tSgC, cache_policy=policy)
             cute.arch.cp_async_bulk_commit_group()
 
     def finish(self) -> None:
@@ -68,22 +82,17 @@ class Stores:
         cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
-def make_stores(
-    tma_c: cute.CopyAtom, mC: cute.Tensor, sC: cute.Tensor, store_mma: cute.TiledMma, me: Here, config: HopperConfig
-) -> Stores:
-    """mC: (M, N). sC: (64, store_columns, store_buffers, warpgroups). store_mma: has the same columns as a step."""
+def make_stores(tma_c: cute.CopyAtom, mC: cute.Tensor, sC: cute.Tensor, me: Here, config: HopperConfig) -> Stores:
+    """mC: (M, N). sC: (64, store_columns, store_buffers, warpgroups)."""
     dtype, box = DTYPES[config.c_dtype], (STORE_ROWS, config.store_columns)
     mine = sC[None, None, None, me.group]  # (64, store_columns, store_buffers)
     warps = cute.local_tile(mine, box, (me.warp, 0, None))  # (16, store_columns, store_buffers)
-    gC = cute.local_tile(mC, box, (None, None))  # (16, store_columns, M boxes, N boxes)
-    tSsC, tSgC = cpasync.tma_partition(
-        tma_c, 0, cute.make_layout(1), cute.group_modes(warps, 0, 2), cute.group_modes(gC, 0, 2)
-    )
     atom = cute.make_copy_atom(warp.StMatrix8x8x16bOp(config.transposed, num_matrices=4), dtype)
-    stmatrix = cute.make_tiled_copy_C(atom, store_mma)
+    stmatrix = cute.make_tiled_copy_C(atom, make_mma(config, config.store_columns, 1))
     tRsC = stmatrix.get_slice(me.thread).partition_D(mine)
-    rounded = cute.make_rmem_tensor((config.store_columns // 2, config.store_steps), dtype)
-    return Stores(rounded, stmatrix, tRsC, tma_c, tSsC, tSgC, me, config)
+    m_atoms = config.tile[0] // (MMA_M * config.tile_warpgroups)
+    rounded = cute.make_rmem_tensor((config.tile[1] // 2, m_atoms), dtype)
+    return Stores(rounded, stmatrix, tRsC, tma_c, warps, mC, me, config)
 
 
 @dataclass(frozen=True)
@@ -138,11 +147,90 @@ class Partials:
 
 
 @dataclass(frozen=True)
+class Exchange:
+    """Sums of a tile whose K the blocks of a cluster share: each block adds up, and stores, a part of the tile.
+
+    given: fp32 (4 of a thread, a thread's fours of a part, threads, split_k - 1), what the others give this block,
+        where stages were; arrived: the mbarrier that completes with all of it.
+    ready: an mbarrier with one arrival of each warp of the others, when it has read its last stage.
+    peers: `ready` of the block that this lane tells so; tells: there is one for this lane.
+    """
+
+    given: cute.Tensor
+    arrived: cute.Pointer
+    ready: cute.Pointer
+    peers: cute.Pointer
+    tells: Boolean
+    me: Here
+    config: HopperConfig
+
+    def initialise(self) -> None:
+        """By one thread, before any block can give."""
+        warps = 4 * self.config.tile_warpgroups
+        cute.arch.mbarrier_init(self.ready, warps * (self.config.split_k - 1))
+        cute.arch.mbarrier_init(self.arrived, 1)
+        cute.arch.mbarrier_arrive_and_expect_tx(self.arrived, self.config.given_bytes)
+
+    def part(self, tCrC: cute.Tensor, part: int) -> cute.Tensor:
+        """(4, fours): this thread's sums of a part of the tile."""
+        fours = self.given.shape[1]
+        parts = cute.make_layout((4, fours, self.config.split_k))
+        return cute.make_tensor(tCrC.iterator, parts)[None, None, part]
+
+    @cute.jit
+    def give(self, tCrC: cute.Tensor) -> None:
+        """Every other block its part, at the place that is this block's there, when all have read their stages."""
+        if self.tells:
+            cute.arch.mbarrier_arrive(self.peers)
+        wait(self.ready, Int32(0), self.config)
+        thread = self.me.in_tile * WARPGROUP + self.me.thread
+        for part in cutlass.range_constexpr(self.config.split_k):
+            if part != self.me.part:
+                place = self.me.part - Int32(self.me.part > part)
+                rank = self.me.rank + (part - self.me.part) * self.config.cluster_size
+                bits = cute.recast_tensor(self.part(tCrC, part), Int32)
+                for four in cutlass.range_constexpr(self.given.shape[1]):
+                    to = self.given[None, four, thread, place].iterator
+                    values = tuple(bits[number, four] for number in range(4))
+                    cute.arch.store_async_dsmem(to, values, self.arrived, rank)
+
+    @cute.jit
+    def add(self, tCrC: cute.Tensor, part: cutlass.Constexpr) -> None:
+        """What the others gave to this part, always in the same order."""
+        thread, mine = self.me.in_tile * WARPGROUP + self.me.thread, self.part(tCrC, part)
+        wait(self.arrived, Int32(0), self.config)
+        for place in cutlass.range_constexpr(self.config.split_k - 1):
+            for four in cutlass.range_constexpr(self.given.shape[1]):
+                others = self.given[None, four, thread, place].load()
+                mine[None, four].store(mine[None, four].load() + others)
+
+
+@cute.jit
+def make_exchange(
+    sA: cute.Tensor, sB: cute.Tensor, memory: SmemAllocator, me: Here, config: cutlass.Constexpr
+) -> Exchange:
+    """Where K is split. What others give comes to lie in the stages of the matrix with the larger tile."""
+    threads, fours = WARPGROUP * config.tile_warpgroups, config.accumulators // (4 * config.split_k)
+    shape = (4, fours, threads, config.split_k - 1)
+    layout = cute.make_layout(shape, stride=(1, 4 * threads, 4, 4 * threads * fours))
+    stages = sB if config.tile[1] > config.tile[0] else sA
+    given = cute.make_tensor(cute.recast_ptr(stages.iterator, cute.make_swizzle(0, 4, 3), Float32), layout)
+    arrived, ready = (memory.allocate_array(Int64, 1) for _ in range(2))
+    lane = cute.arch.lane_idx()
+    part, tells = lane + Int32(lane >= me.part), lane < config.split_k - 1
+    if not tells:
+        part = me.part
+    peers = cute.arch.map_dsmem_ptr(ready, me.rank + (part - me.part) * config.cluster_size)
+    return Exchange(given, arrived, ready, peers, tells, me, config)
+
+
+@dataclass(frozen=True)
 class Finish:
     """What a warp does with an item's sums."""
 
     stores: Stores
     partials: Partials | None
+    exchange: Exchange | None
     scale: Float32 | None
     config: HopperConfig
 
@@ -151,7 +239,9 @@ class Finish:
         """Whoever has the end of a tile's K adds the other parts, in a fixed order, and stores; the others give."""
         place, _, k_end = schedule.item(number)
         k_tiles = schedule.plan.k_tiles.divisor
-        if cutlass.const_expr(self.partials is None):
+        if cutlass.const_expr(self.exchange is not None):
+            self.part(tCrC, schedule.block_tile(place), schedule.me.part)
+        elif cutlass.const_expr(self.partials is None):
             self.tile(tCrC, schedule.block_tile(place))
         elif k_end < k_tiles:
             self.partials.give(tCrC, schedule.me.cluster)
@@ -165,13 +255,25 @@ class Finish:
     @cute.jit
     def tile(self, tCrC: cute.Tensor, tile: tuple[Int32, Int32]) -> None:
         """Scale and round a tile's sums, and start storing them if that is not left for later."""
-        self.stores.round(tCrC, self.scale)
+        self.stores.round(tCrC, self.scale, self.stores.steps)
         if cutlass.const_expr(not self.config.defer_stores):
-            self.stores.send(tile)
+            self.stores.send(tile, self.stores.steps)
+
+    @cute.jit
+    def part(self, tCrC: cute.Tensor, tile: tuple[Int32, Int32], mine: Int32) -> None:
+        """Give the other parts of a tile away, add up mine, and store it."""
+        count = self.config.store_steps // self.config.split_k
+        self.exchange.give(tCrC)
+        for part in cutlass.range_constexpr(self.config.split_k):  # registers have no addresses: a branch for each part
+            if part == mine:
+                steps = range(part * count, (part + 1) * count)
+                self.exchange.add(tCrC, part)
+                self.stores.round(tCrC, self.scale, steps)
+                self.stores.send(tile, steps)
 
     @cute.jit
     def deferred(self, schedule: Schedule, number: Int32) -> None:
         """Start storing what was rounded of an item, if it was a whole tile or its end."""
         place, _, k_end = schedule.item(number)
         if cutlass.const_expr(self.partials is None) or k_end == schedule.plan.k_tiles.divisor:
-            self.stores.send(schedule.block_tile(place))
+            self.stores.send(schedule.block_tile(place), self.stores.steps)

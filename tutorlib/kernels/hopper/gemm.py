@@ -9,6 +9,7 @@ tCrA is sA as the MMA reads it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import cutlass
 from cuda.bindings.driver import CUstream
@@ -17,9 +18,9 @@ from cutlass.cute.nvgpu import warpgroup
 from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
 
-from tutorlib.kernels.hopper.config import MMA_M, SMEM_ALIGNMENT, WARPGROUP, HopperConfig
-from tutorlib.kernels.hopper.epilogue import Finish, Partials, make_stores
-from tutorlib.kernels.hopper.layouts import DTYPES, make_load, make_mma, make_store, stage_layout, store_layout
+from tutorlib.kernels.hopper.config import SMEM_ALIGNMENT, WARPGROUP, HopperConfig
+from tutorlib.kernels.hopper.epilogue import Finish, Partials, make_exchange, make_stores
+from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
 from tutorlib.kernels.hopper.pipeline import Here, Loads, Ring, locate, make_operand, make_ring, start
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule, make_plan
 from tutorlib.kernels.hopper.timeline import Did, Trace, make_trace
@@ -191,50 +192,51 @@ def multiply_and_load(
 # The kernel -----------------------------------------------------------------------------------------------------
 
 
+class Beside(NamedTuple):
+    """What the kernel takes beside A, B and C; None where its configuration needs it not.
+
+    scale_a, scale_b: fp32 by which C is multiplied, one each, or as in block_scaled.py.
+    sums, flags: fp32 for a tile of every block, and zeroed int32 for its warps, where blocks share tiles.
+    events: int32 for what every block did, where it is traced.
+    """
+
+    scale_a: cute.Tensor | None
+    scale_b: cute.Tensor | None
+    sums: cute.Tensor | None
+    flags: cute.Tensor | None
+    events: cute.Tensor | None
+
+
 @cute.kernel
-def gemm_kernel(
-    tma_a: cute.CopyAtom,
-    mA: cute.Tensor,
-    tma_b: cute.CopyAtom,
-    mB: cute.Tensor,
-    tma_c: cute.CopyAtom,
-    mC: cute.Tensor,
-    scale_a: cute.Tensor | None,
-    scale_b: cute.Tensor | None,
-    sums: cute.Tensor | None,
-    flags: cute.Tensor | None,
-    events: cute.Tensor | None,
-    tiled_mma: cute.TiledMma,
-    store_mma: cute.TiledMma,
-    layout_a: cute.ComposedLayout,
-    layout_b: cute.ComposedLayout,
-    layout_c: cute.ComposedLayout,
-    plan: Plan,
-    config: cutlass.Constexpr,
-):
+def gemm_kernel(a: Tma, b: Tma, c: Tma, beside: Beside, plan: Plan, config: cutlass.Constexpr):
     bM, bN, bK = config.tile
     dtype, c_dtype = DTYPES[config.dtype], DTYPES[config.c_dtype]
+    (tma_a, mA), (tma_b, mB), (tma_c, mC) = a, b, c
     me = locate(config)
+    layout_a, layout_b, layout_c = stage_layout(bM, config), stage_layout(bN, config), buffers_layout(config)
     memory = SmemAllocator()
     sA = memory.allocate_tensor(dtype, layout_a.outer, SMEM_ALIGNMENT, layout_a.inner)
     sB = memory.allocate_tensor(dtype, layout_b.outer, SMEM_ALIGNMENT, layout_b.inner)
     sC = memory.allocate_tensor(c_dtype, layout_c.outer, SMEM_ALIGNMENT, layout_c.inner)
     ring = make_ring(memory, me, config)
-    trace = make_trace(events, memory, me, config)
-    start(ring, (tma_a, tma_b, tma_c), me, config)
+    trace = make_trace(beside.events, memory, me, config)
+    exchange = make_exchange(sA, sB, memory, me, config) if config.split_k > 1 else None
+    start((ring, exchange), (tma_a, tma_b, tma_c), me, config)
     trace.stamp(Did.START, cute.arch.smid())
 
     schedule = Schedule(plan, me, config)
     gA = cute.local_tile(mA, (bM, bK), (None, None))  # (bM, bK, M tiles, K tiles)
     gB = cute.local_tile(mB, (bN, bK), (None, None))  # (bN, bK, N tiles, K tiles)
-    a = make_operand(tma_a, gA, sA, 0, config.l2_a, me, config)
-    b = make_operand(tma_b, gB, sB, 1, config.l2_b, me, config)
-    loads = Loads((a, b), config.stage_bytes, ring, trace)
-    multiply = make_multiply(tiled_mma, sA, sB, ring, trace, me, config)
-    stores = make_stores(tma_c, mC, sC, store_mma, me, config)
-    partials = Partials(sums, flags, me, config) if config.shares_tiles else None
-    scale = scale_a[0] * scale_b[0] if config.scaled else None
-    finish = Finish(stores, partials, scale, config)
+    operands = (
+        make_operand(tma_a, gA, sA, 0, config.l2_a, me, config),
+        make_operand(tma_b, gB, sB, 1, config.l2_b, me, config),
+    )
+    loads = Loads(operands, config.stage_bytes, ring, trace)
+    multiply = make_multiply(make_mma(config, bN, config.tile_warpgroups), sA, sB, ring, trace, me, config)
+    stores = make_stores(tma_c, mC, sC, me, config)
+    partials = Partials(beside.sums, beside.flags, me, config) if config.stream_k else None
+    scale = beside.scale_a[0] * beside.scale_b[0] if config.scaled else None
+    finish = Finish(stores, partials, exchange, scale, config)
 
     if cutlass.const_expr(not config.specialised):
         multiply_and_load(schedule, loads, multiply, finish, config)
@@ -252,10 +254,7 @@ def gemm_kernel(
 def make_gemm(config: HopperConfig) -> Callable[..., None]:
     """The host function gemm(a, b, c, scale_a, scale_b, sums, flags, events, max_clusters, stream).
 
-    scale_a, scale_b: one fp32 each, by which C is multiplied, where config.scaled, else None.
-    sums, flags: fp32 for a tile of every block, and zeroed int32 for its warps, where blocks share tiles, else None.
-    events: int32 for what every block did, where config.trace, else None.
-    max_clusters: as many as the GPU holds at a time.
+    Between C and max_clusters stands what Beside has. max_clusters: as many as the GPU holds at a time.
     """
 
     @cute.jit
@@ -271,41 +270,32 @@ def make_gemm(config: HopperConfig) -> Callable[..., None]:
         max_clusters: Int32,
         stream: CUstream,
     ):
-        bM, bN, bK = config.tile
         cluster_m, cluster_n = config.cluster
-        layout_a, layout_b = stage_layout(bM, config), stage_layout(bN, config)
-        tma_a, mA = make_load(a, layout_a, cluster_n)
-        tma_b, mB = make_load(b, layout_b, cluster_m)
-        tma_c, mC = make_store(c, config)
-        tiles = (cute.ceil_div(c.shape[0], bM * cluster_m), cute.ceil_div(c.shape[1], bN * cluster_n))
-        plan, clusters = make_plan(tiles, cute.ceil_div(a.shape[1], bK), max_clusters, config)
-        gemm_kernel(
-            tma_a,
-            mA,
-            tma_b,
-            mB,
-            tma_c,
-            mC,
-            scale_a,
-            scale_b,
-            sums,
-            flags,
-            events,
-            make_mma(config, bN, config.tile_warpgroups),
-            make_mma(config, config.store_columns, 1),
-            layout_a,
-            layout_b,
-            store_layout(MMA_M, config.store_buffers, config.mma_warpgroups, config=config),
-            plan,
-            config,
-        ).launch(
-            grid=(clusters * cluster_m, cluster_n, 1),
-            block=(config.threads, 1, 1),
-            cluster=(cluster_m, cluster_n, 1),
-            min_blocks_per_mp=config.blocks_per_sm,
-            preferred_smem_carveout=100,
-            stream=stream,
-            use_pdl=config.pdl,
-        )
+        load_a = make_load(a, stage_layout(config.tile[0], config), cluster_n)
+        load_b = make_load(b, stage_layout(config.tile[1], config), cluster_m)
+        plan, clusters = plan_for(c, a.shape[1], max_clusters, config)
+        beside = Beside(scale_a, scale_b, sums, flags, events)
+        kernel = gemm_kernel(load_a, load_b, make_store(c, config), beside, plan, config)
+        kernel.launch(**geometry(clusters, config), stream=stream)
 
     return gemm
+
+
+def plan_for(c: cute.Tensor, k: Int32, max_clusters: Int32, config: HopperConfig) -> tuple[Plan, Int32]:
+    """(who computes what of C, clusters to launch)."""
+    (bM, bN, bK), (cluster_m, cluster_n) = config.tile, config.cluster
+    tiles = cute.ceil_div(c.shape[0], bM * cluster_m), cute.ceil_div(c.shape[1], bN * cluster_n)
+    return make_plan(tiles, cute.ceil_div(k, bK), max_clusters, config)
+
+
+def geometry(clusters: Int32, config: HopperConfig) -> dict[str, Any]:
+    """A launch of so many clusters, but for its stream."""
+    cluster_m, cluster_n = config.cluster
+    return {
+        "grid": (clusters * cluster_m, cluster_n, config.split_k),
+        "block": (config.threads, 1, 1),
+        "cluster": (cluster_m, cluster_n, config.split_k),
+        "min_blocks_per_mp": config.blocks_per_sm,
+        "preferred_smem_carveout": 100,
+        "use_pdl": config.pdl,
+    }

@@ -44,7 +44,7 @@ def fakes(config: HopperConfig) -> tuple[Any, ...]:
     def flat(dtype: type) -> Any:
         return tensor(dtype, cute.sym_int(), order=(0,))
 
-    sums, flags = (flat(cutlass.Float32), flat(Int32)) if config.shares_tiles else (None, None)
+    sums, flags = (flat(cutlass.Float32), flat(Int32)) if config.stream_k else (None, None)
     scale_a, scale_b = (flat(cutlass.Float32) if config.scaled else None for _ in range(2))
     if config.block_scaled:
         scale_a = tensor(cutlass.Float32, cute.sym_int(), cute.sym_int())
@@ -70,15 +70,10 @@ def max_clusters(cluster_size: int) -> int:
     return cutlass.utils.HardwareInfo().get_max_active_clusters(cluster_size)
 
 
-def scratch(config: HopperConfig, m: int, n: int, clusters: int) -> tuple[torch.Tensor | None, ...]:
+def scratch(config: HopperConfig, clusters: int) -> tuple[torch.Tensor | None, ...]:
     """(room for a tile's sums, zeroed flags) for every block of so many clusters, where blocks share tiles."""
-    if not config.shares_tiles:
+    if not config.stream_k:
         return None, None
-    if config.split_k > 1:
-        along, across = (
-            -(-size // (tile * blocks)) for size, tile, blocks in zip((m, n), config.tile, config.cluster, strict=False)
-        )
-        clusters = along * across * config.split_k
     blocks, warps = clusters * config.cluster_size, config.tile_warpgroups * WARPGROUP // 32
     stream = torch.cuda.current_stream().cuda_stream
     return room(stream, ceil(log2(blocks * config.tile[0] * config.tile[1])), ceil(log2(blocks * warps)))
@@ -115,7 +110,7 @@ def launcher(config: HopperConfig, m: int, n: int, k: int, events: torch.Tensor 
         raise ShapeError(problem)
     clusters = max_clusters(config.cluster_size) * config.blocks_per_sm
     compiled = compile_gemm(config)
-    sums, flags = scratch(config, *((n, m) if config.transposed else (m, n)), clusters)
+    sums, flags = scratch(config, clusters)
     events = None if events is None else events.view(-1)
     if not TVM_FFI:
         compiled = through_dlpack(compiled)

@@ -8,6 +8,7 @@ from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
 from tutorlib.kernels.hopper.config import MMA_M, STORE_ROWS, HopperConfig
 
 DTYPES = {"bf16": BFloat16, "fp16": Float16, "e4m3": Float8E4M3FN}
+Tma = tuple[cute.CopyAtom, cute.Tensor]  # how a matrix is copied, and its coordinates
 
 
 def smem_layout(shape: tuple[int, ...], dtype: type[cutlass.Numeric], major: str = "k") -> cute.ComposedLayout:
@@ -31,6 +32,11 @@ def store_layout(rows: int, *buffers: int, config: HopperConfig) -> cute.Compose
     """(rows, store_columns, buffers, …) of C."""
     shape = (rows, config.store_columns, *buffers)
     return smem_layout(shape, DTYPES[config.c_dtype], "mn" if config.transposed else "k")
+
+
+def buffers_layout(config: HopperConfig) -> cute.ComposedLayout:
+    """(64, store_columns, store_buffers, warpgroups) of C on its way out."""
+    return store_layout(MMA_M, config.store_buffers, config.mma_warpgroups, config=config)
 
 
 def make_mma(config: HopperConfig, columns: int, warpgroups: int) -> cute.TiledMma:

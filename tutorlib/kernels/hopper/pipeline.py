@@ -1,6 +1,7 @@
 """Where a thread is, the ring of stages between the loads and the tensor cores, and the loads."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import cutlass
 from cutlass import Boolean, Int16, Int32, Int64, cute
@@ -17,7 +18,8 @@ class Here:
     """Where a thread is.
 
     thread, warp: of its warpgroup. group: warpgroup of the block; in_tile: of those that share a tile.
-    block: (M, N) place in the cluster. rank: the same as a number. cluster, clusters: of the grid.
+    block: (M, N) place in the cluster; part: of K, where its blocks share that; rank: all of these as a number.
+    cluster, clusters: of the grid.
     """
 
     thread: Int32
@@ -28,11 +30,12 @@ class Here:
     rank: Int32
     cluster: Int32
     clusters: Int32
+    part: Int32
 
 
 def locate(config: HopperConfig) -> Here:
     thread, _, _ = cute.arch.thread_idx()
-    block_x, block_n, _ = cute.arch.block_idx()  # x: clusters, and in each its blocks along M
+    block_x, block_n, part = cute.arch.block_idx()  # x: clusters, and in each its blocks along M
     grid_x, _, _ = cute.arch.grid_dim()
     cluster_m = config.cluster[0]
     group = cute.arch.make_warp_uniform(thread // WARPGROUP)
@@ -42,9 +45,10 @@ def locate(config: HopperConfig) -> Here:
         group=group,
         in_tile=group if config.tile_warpgroups > 1 else Int32(0),
         block=(block_x % cluster_m, block_n),
-        rank=block_x % cluster_m + block_n * cluster_m,
+        rank=block_x % cluster_m + block_n * cluster_m + part * config.cluster_size,
         cluster=block_x // cluster_m,
         clusters=grid_x // cluster_m,
+        part=part,
     )
 
 
@@ -80,7 +84,6 @@ class Ring:
         for stage in range(self.config.ab_stages):
             cute.arch.mbarrier_init(self.full + stage, 1)
             cute.arch.mbarrier_init(self.empty + stage, readers)
-        cute.arch.mbarrier_init_fence()
 
     def wait_full(self, stage: Int32, phase: Int32) -> None:
         wait(self.full + stage, phase, self.config)
@@ -112,7 +115,8 @@ def make_ring(memory: SmemAllocator, me: Here, config: cutlass.Constexpr) -> Rin
         row, column = lane - cluster_n, me.block[1]
         if row >= me.block[0]:
             row += 1
-    rank, tells = row + column * cluster_m, lane < cluster_m + cluster_n - 1
+    rank = row + column * cluster_m + me.part * config.cluster_size
+    tells = lane < cluster_m + cluster_n - 1
     if not tells:
         rank = me.rank
     full, empty = (memory.allocate_array(Int64, config.ab_stages) for _ in range(2))
@@ -120,14 +124,17 @@ def make_ring(memory: SmemAllocator, me: Here, config: cutlass.Constexpr) -> Rin
 
 
 @cute.jit
-def start(ring: Ring, tmas: tuple[cute.CopyAtom, ...], me: Here, config: cutlass.Constexpr) -> None:
+def start(mbarriers: tuple[Any, ...], tmas: tuple[cute.CopyAtom, ...], me: Here, config: cutlass.Constexpr) -> None:
     """Make the mbarriers, while the TMA descriptors are on their way, and wait until every block can see them."""
     if me.group == 0 and me.warp == 0:
         for tma in tmas:
             cpasync.prefetch_descriptor(tma)
         with cute.arch.elect_one():
-            ring.initialise()
-    if cutlass.const_expr(config.cluster_size > 1):
+            for owner in mbarriers:
+                if cutlass.const_expr(owner is not None):
+                    owner.initialise()
+            cute.arch.mbarrier_init_fence()
+    if cutlass.const_expr(config.cluster_blocks > 1):
         cute.arch.cluster_arrive_relaxed()
         cute.arch.cluster_wait()
     else:
@@ -170,7 +177,8 @@ def make_operand(
         cute.group_modes(s, 0, 2),
         cute.group_modes(g, 0, 2),
     )
-    blocks = cute.make_layout_image_mask(cute.make_layout(config.cluster), me.block, across)
+    shape = (*config.cluster, config.split_k)
+    blocks = cute.make_layout_image_mask(cute.make_layout(shape), (*me.block, me.part), across)
     return TmaLoad(tma, source, target, blocks, mode, l2)
 
 

@@ -41,9 +41,7 @@ def make_plan(
 ) -> tuple[Plan, Int32]:
     """(the plan, clusters to launch) for C of so many cluster tiles on a GPU that holds `max_clusters` at a time."""
     count = tiles[0] * tiles[1]
-    clusters, shared = count * config.split_k, Int32(0)
-    if cutlass.const_expr(config.split_k > 1):
-        shared = count
+    clusters, shared = count, Int32(0)
     if cutlass.const_expr(config.persistent and not config.stream_k):
         clusters = cutlass.min(count, max_clusters)
     if cutlass.const_expr(config.stream_k):
@@ -90,7 +88,7 @@ class Schedule:
     def items(self) -> Int32:
         """How many items this cluster works on: parts of shared tiles, then whole tiles."""
         whole = self.plan.whole + Int32(self.me.cluster < self.plan.longer_wholes)
-        return self.parts() + whole if self.config.shares_tiles else whole
+        return self.parts() + whole if self.config.stream_k else whole
 
     @cute.jit
     def item(self, number: Int32) -> tuple[Int32, Int32, Int32]:
@@ -98,10 +96,15 @@ class Schedule:
 
         Its parts are taken from the last tile to the first: so it begins with the one part that may lack a tile's
         end, which another cluster waits for, and ends with the one that may have to wait.
+        Where the blocks of a cluster split K, none goes without: TMA fills K tiles after the last with zeros.
         """
         k_tiles = self.plan.k_tiles.divisor
         tile, k_begin, k_end = self.me.cluster + number * self.me.clusters, Int32(0), k_tiles
-        if cutlass.const_expr(self.config.shares_tiles):
+        if cutlass.const_expr(self.config.split_k > 1):
+            part = (k_tiles + self.config.split_k - 1) // self.config.split_k
+            k_begin = self.me.part * part
+            k_end = cutlass.max(cutlass.min(k_begin + part, k_tiles), k_begin + 1)
+        if cutlass.const_expr(self.config.stream_k):
             parts = self.parts()
             tile += self.plan.shared - parts * self.me.clusters
             if number < parts:
@@ -129,7 +132,7 @@ class Schedule:
             later = (m * self.config.stagger[0] + n * self.config.stagger[1]) % (k_end - k_begin)
         k_tile = k_begin + later
         if cutlass.const_expr(self.config.zigzag):
-            wave = number - self.parts() if self.config.shares_tiles else number
+            wave = number - self.parts() if self.config.stream_k else number
             if wave % 2 == 1:
                 k_tile, k_step = k_end - 1 - later, Int32(-1)
         return k_tile, k_step

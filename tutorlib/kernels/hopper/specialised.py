@@ -14,9 +14,9 @@ from cutlass.cute.nvgpu import cpasync, warpgroup
 from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib.kernels.hopper.config import MMA_M, SMEM_ALIGNMENT, WARPGROUP, HopperConfig
+from tutorlib.kernels.hopper.config import SMEM_ALIGNMENT, WARPGROUP, HopperConfig
 from tutorlib.kernels.hopper.epilogue import make_stores
-from tutorlib.kernels.hopper.layouts import DTYPES, make_load, make_mma, make_store, stage_layout, store_layout
+from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
 from tutorlib.kernels.hopper.pipeline import TmaLoad, locate, make_operand
 from tutorlib.models.l2 import grouped
 
@@ -130,23 +130,13 @@ class Sizes:
 
 @cute.kernel
 def specialised_kernel(
-    tma_a: cute.CopyAtom,
-    mA: cute.Tensor,
-    tma_b: cute.CopyAtom,
-    mB: cute.Tensor,
-    tma_c: cute.CopyAtom,
-    mC: cute.Tensor,
-    tiled_mma: cute.TiledMma,
-    store_mma: cute.TiledMma,
-    layout_a: cute.ComposedLayout,
-    layout_b: cute.ComposedLayout,
-    layout_c: cute.ComposedLayout,
-    config: cutlass.Constexpr,
-    roles: cutlass.Constexpr,
-    sizes: cutlass.Constexpr,
+    a: Tma, b: Tma, c: Tma, config: cutlass.Constexpr, roles: cutlass.Constexpr, sizes: cutlass.Constexpr
 ):
     """roles: (produce, consume)."""
-    (bM, bN, bK), stages, dtype = config.tile, config.ab_stages, DTYPES[config.dtype]
+    bM, bN, bK = config.tile
+    dtype, stages = DTYPES[config.dtype], config.ab_stages
+    (tma_a, mA), (tma_b, mB), (tma_c, mC) = a, b, c
+    layout_a, layout_b, layout_c = stage_layout(bM, config), stage_layout(bN, config), buffers_layout(config)
     produce, consume = roles
     consumers = 4 * config.mma_warpgroups
     threads = WARPGROUP * config.mma_warpgroups + 32  # that multiply, and the producer warp
@@ -173,11 +163,12 @@ def specialised_kernel(
         make_operand(tma_a, gA, sA, 0, config.l2_a, me, config),
         make_operand(tma_b, gB, sB, 1, config.l2_b, me, config),
     )
+    tiled_mma = make_mma(config, bN, config.tile_warpgroups)
     math = tiled_mma.get_slice(me.in_tile * WARPGROUP)
     tCrA = tiled_mma.make_fragment_A(math.partition_A(sA))
     tCrB = tiled_mma.make_fragment_B(math.partition_B(sB))
     tCrC = cute.make_rmem_tensor(tiled_mma.partition_shape_C((bM, bN)), Float32)
-    stores = make_stores(tma_c, mC, sC, store_mma, me, config)
+    stores = make_stores(tma_c, mC, sC, me, config)
 
     fixed = (sizes.k_tiles, stages, config.stage_bytes, consumers)
     first = RoleSteps(*fixed, rings, rings + stages, (Int32(0), Int32(0)), operands, tiled_mma, tCrA, tCrB, tCrC)
@@ -196,8 +187,8 @@ def specialised_kernel(
             steps = sizes.steps_of(number, me.cluster, first)
             consume(steps)
             cute.arch.barrier_arrive(barrier_id=STAGES_READ, number_of_threads=threads)
-            stores.round(tCrC, None)
-            stores.send(steps.tile)
+            stores.round(tCrC, None, stores.steps)
+            stores.send(steps.tile, stores.steps)
         stores.finish()
 
 
@@ -214,27 +205,13 @@ def make_specialised(config: HopperConfig, produce: RoleLoop, consume: RoleLoop)
             raise ValueError(f"N = {n}, K = {k}: TMA's rows start at multiples of 16 bytes, 8 elements")
         tiles_m, tiles_n = -(-m // bM), -(-n // bN)
         blocks = min(tiles_m * tiles_n, SMS)
-        layout_a, layout_b = stage_layout(bM, config), stage_layout(bN, config)
-        tma_a, mA = make_load(a, layout_a, 1)
-        tma_b, mB = make_load(b, layout_b, 1)
+        load_a, load_b = make_load(a, stage_layout(bM, config), 1), make_load(b, stage_layout(bN, config), 1)
         # A layout that knows of one box only would take a box beside C for that one: so it does not know.
         unknown = cute.make_layout((Int32(m), Int32(n)), stride=c.stride)
-        tma_c, mC = make_store(cute.make_tensor(c.iterator, unknown), config)
-        specialised_kernel(
-            tma_a,
-            mA,
-            tma_b,
-            mB,
-            tma_c,
-            mC,
-            make_mma(config, bN, config.tile_warpgroups),
-            make_mma(config, config.store_columns, 1),
-            layout_a,
-            layout_b,
-            store_layout(MMA_M, config.store_buffers, config.mma_warpgroups, config=config),
-            config,
-            (produce, consume),
-            Sizes(tiles_m, tiles_n, -(-k // bK), blocks),
-        ).launch(grid=(blocks, 1, 1), block=(config.threads, 1, 1))
+        store_c = make_store(cute.make_tensor(c.iterator, unknown), config)
+        sizes = Sizes(tiles_m, tiles_n, -(-k // bK), blocks)
+        specialised_kernel(load_a, load_b, store_c, config, (produce, consume), sizes).launch(
+            grid=(blocks, 1, 1), block=(config.threads, 1, 1)
+        )
 
     return gemm

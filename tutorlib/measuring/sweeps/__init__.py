@@ -6,6 +6,9 @@ from tutorlib.measuring.sweeps.sweep import Sweep
 
 # Name → the module of this folder that has a function of that name. They import CuTe or cuTile, so only when asked.
 SWEEPS = {
+    "copy_rungs": "copies",
+    "copy_naive": "copies",
+    "copy_best": "copies",
     "gemm_rungs": "gemm",
     "gemm_nvidia": "gemm",
     "gemm_stages": "gemm",
@@ -17,6 +20,10 @@ SWEEPS = {
     "tile_rungs": "cutile",
     "tile_fp8": "cutile",
     "tile_space": "cutile",
+    "tile_split_k": "cutile",
+    "cpp_vectors": "cpp",
+    "cpp_promises": "cpp",
+    "cpp_ways": "cpp",
     "gemm_any": "hopper",
     "hopper_levers": "hopper",
     "hopper_sustained": "hopper",

@@ -1,18 +1,21 @@
-"""The sweeps of notebook 07: its ladder over sizes, ways to do 320 rows in fp8, the space of its tiles and hints."""
+"""The sweeps of notebook 07: its ladder over sizes, ways to do 320 rows in fp8, its tiles and hints, split-K."""
 
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import cuda.tile as ct
 
 from tutorlib.kernels.cutile.fp8 import slabs, straight_slabs, tiled
 from tutorlib.kernels.cutile.gemm import Config, persistent, plain, space
+from tutorlib.kernels.cutile.split_k import by_atomics, in_two_passes
 from tutorlib.machine import device
 from tutorlib.measuring import counters
-from tutorlib.measuring.launchers import CutileLauncher
+from tutorlib.measuring.launchers import CutileLauncher, HostLauncher
 from tutorlib.measuring.sweeps.sweep import Candidate, Sweep
 from tutorlib.problems.catalogue import gemm, gemm_fp8
 from tutorlib.problems.problem import Shape
+from tutorlib.problems.work import Launcher
 
 
 def configured(name: str, config: Config, one_tile_each: bool = False) -> Candidate:
@@ -51,6 +54,23 @@ def tile_space() -> Sweep:
     """Every configuration of `kernels.cutile.gemm.space` at 4096³."""
     candidates = tuple(configured(str(config), config) for config in space())
     return Sweep(gemm("bf16"), candidates, ((4096, 4096, 4096),))
+
+
+SPLIT = ((512, 512, 16384), (1024, 1024, 4096), (2048, 2048, 2048))  # 16, 64 and 256 tiles of C
+
+
+def tile_split_k() -> Sweep:
+    """K in one part up to 16, added up in a second pass or by atomics."""
+    ways: dict[str, Launcher] = {
+        "1 part, in its place": CutileLauncher(
+            plain,
+            grid=lambda shape: (-(-shape[0] // 128), -(-shape[1] // 128), 1),
+            constants=lambda shape: (128, 128, 64),
+        ),
+        **{f"{n} parts, two passes": HostLauncher(partial(in_two_passes, splits=n)) for n in (1, 2, 4, 8, 16)},
+        **{f"{n} parts, atomics": HostLauncher(partial(by_atomics, splits=n)) for n in (4, 8)},
+    }
+    return Sweep(gemm("bf16"), tuple(Candidate(name, launcher) for name, launcher in ways.items()), SPLIT)
 
 
 def tile_fp8() -> Sweep:

@@ -112,7 +112,8 @@ def call_once(problem: Problem, launcher: Launcher, shape: Shape) -> None:
 def count_all(name: str, sweep: Sweep) -> dict[str, dict[str, float]]:
     """The counters of the baseline and of each kernel of the sweep with this name.
 
-    {} where none are asked for, none come, or a baseline is more than one launch.
+    A baseline that launches no kernel (torch's copy_ has the driver copy) has none. {} where none are asked for, none
+    come, or a baseline is more than one launch.
     """
     if not sweep.counters:
         return {}
@@ -122,6 +123,8 @@ def count_all(name: str, sweep: Sweep) -> dict[str, dict[str, float]]:
         launches = counters.count(command, sweep.counters, marked=True)
     except counters.NoCounters:
         return {}
+    if len(launches) == len(sweep.candidates):
+        names = names[1:]
     return dict(zip(names, launches, strict=True)) if len(launches) == len(names) else {}
 
 

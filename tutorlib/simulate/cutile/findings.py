@@ -11,7 +11,7 @@ import cuda.tile as ct
 
 from tutorlib.simulate.cutile.dtypes import Number, poison
 
-Kind = Literal["outside", "overlap", "race", "unwritten"]
+Kind = Literal["outside", "overlap", "race", "unwritten", "repeat"]
 Block = tuple[int, ...]
 
 PACKAGES = (str(Path(__file__).parent), "/torch/")
@@ -24,7 +24,8 @@ class Finding:
     kind: "outside": a tile or an index lies outside the array, which leaves the result undefined;
         "overlap": a block stores another value where a block has stored one, and either may win;
         "race": a block loads what another block stores in the same launch, before or after;
-        "unwritten": a part of an array that the kernel stores to is never stored.
+        "unwritten": a part of an array that the kernel stores to is never stored;
+        "repeat": an element is stored a second time, which is no fault (`Report.repeats`).
     array: the parameter's name.
     block: the first block in which it was seen, None for "unwritten".
     line: the reader's line, 0 where there is none.
@@ -78,8 +79,11 @@ class Launch:
 
     def findings(self) -> tuple[Finding, ...]:
         """Without overlaps and races where the kernel synchronises its blocks itself."""
-        kept = (f for f in self.seen.values() if not (self.synchronised and f.kind in ("overlap", "race")))
-        return tuple(kept)
+        ignored = ("overlap", "race", "repeat") if self.synchronised else ("repeat",)
+        return tuple(finding for finding in self.seen.values() if finding.kind not in ignored)
+
+    def repeats(self) -> tuple[Finding, ...]:
+        return tuple(finding for finding in self.seen.values() if finding.kind == "repeat")
 
 
 def readers_line() -> int:

@@ -41,7 +41,12 @@ class Memory:
 
     def notice_overlap(self, where: tuple, new: Tensor, what: object) -> None:
         """Storing once more what is there already is no fault, so values are compared, NaN equal to NaN."""
-        others = foreign(self.writer[where], self.launch.number)
+        before = self.writer[where]
+        if (before != NOBODY).any():
+            number = int(before[before != NOBODY][0])
+            who = "it" if number == self.launch.number else f"block {self.launch.show(number)}"
+            self.launch.notice("repeat", self.name, f"stores {what}, where {who} has stored before")
+        others = foreign(before, self.launch.number)
         if not others.any():
             return
         old = self.data[where]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import cuda.tile as ct
@@ -21,10 +21,17 @@ from tutorlib.simulate.cutile.tile import Tile
 
 @dataclass(frozen=True)
 class Report:
-    """What a launch did. findings: in the order in which they were seen. blocks: how many ran."""
+    """What a launch did.
+
+    findings: in the order in which they were seen. blocks: how many ran. repeats: what was stored more than once, which
+    is no fault. writers: for each tensor among the arguments, by the parameter's name, the number of the block that
+    stored each element last, -1 where none did.
+    """
 
     findings: tuple[Finding, ...]
     blocks: int
+    repeats: tuple[Finding, ...] = ()
+    writers: dict[str, Tensor] = field(default_factory=dict)
 
 
 def run(
@@ -59,7 +66,8 @@ def run(
                     raise NotSimulated("a class whose methods call cuda.tile") from error
                 raise
     unwritten = (Finding("unwritten", a.name, None, 0, text) for a in arrays if (text := never_stored(a)))
-    return Report((*launch.findings(), *unwritten), launch.number + 1)
+    writers = {a.name: a.writer for a in arrays}
+    return Report((*launch.findings(), *unwritten), launch.number + 1, launch.repeats(), writers)
 
 
 @contextmanager

@@ -93,7 +93,7 @@ class BlockBarriers:
     def __post_init__(self) -> None:
         shape = (self.state.geometry.batch, BARRIERS)
         self.passed_by = np.zeros(shape, np.int64)  # threads that arrived without waiting (bar.arrive)
-        self.seen = np.zeros((*shape, self.state.geometry.warps), np.int32)  # what those knew
+        self.seen = np.zeros((*shape, self.state.watch.clocks.width), np.int32)  # what those knew
 
     def restart(self) -> None:
         self.waiting.clear()

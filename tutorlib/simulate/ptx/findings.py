@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 FindingKind = Literal["unwaited", "race", "unwritten", "barrier", "outside", "misaligned", "overlap", "divergent",
-                      "endless", "assertion", "repeat"]  # fmt: skip
+                      "endless", "assertion", "repeat", "proxy", "mbarrier", "deadlock", "registers"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,10 @@ class Finding:
         "misaligned": an address that is no multiple of the access's size;
         "overlap": several blocks store different values to one place, or one loads what another stores;
         "divergent": an instruction of a whole warp that some of its threads do not reach;
+        "proxy": TMA or wgmma reads what threads wrote, and no proxy fence lies between;
+        "mbarrier": an mbarrier that nobody made, or whose count of arrivals or bytes cannot be right;
+        "deadlock": threads wait for something that cannot come any more;
+        "registers": what a thread computes does not fit into the registers that setmaxnreg left it;
         "endless": the kernel does not end; "assertion": its own assert fails;
         "repeat": several blocks store the same value to one place, which is no fault (`Report.repeats`).
     message: one sentence, without the place. place: where in the source; ptx_line: where in the PTX.

@@ -40,13 +40,36 @@ def is_barrier(instruction: Instruction) -> bool:
     return instruction.opcode.startswith(BARRIERS)
 
 
+def waits_for_phase(instruction: Instruction) -> bool:
+    """Whether threads wait here for an mbarrier."""
+    return instruction.opcode.startswith("mbarrier.try_wait")
+
+
+def waits_for_warpgroup(instruction: Instruction) -> bool:
+    """Whether a warp waits here for the others of its warpgroup."""
+    return instruction.opcode.startswith("wgmma.mma_async")
+
+
+def waits_for_cluster(instruction: Instruction) -> bool:
+    """Whether threads wait here for those of their cluster."""
+    return instruction.opcode.startswith("barrier.cluster.wait")
+
+
+def takes_registers(instruction: Instruction) -> bool:
+    """Whether warps wait here for registers that others give."""
+    return instruction.opcode.startswith("setmaxnreg.inc")
+
+
 def is_arrival(instruction: Instruction) -> bool:
     """Whether threads are counted here and go on."""
     return instruction.opcode.startswith(ARRIVALS)
 
 
+WAITS = (is_barrier, is_arrival, waits_for_phase, waits_for_warpgroup, waits_for_cluster, takes_registers)
+
+
 def ends_block(instruction: Instruction) -> bool:
-    return instruction.parts[0] in ("bra", *LEAVES) or is_barrier(instruction) or is_arrival(instruction)
+    return instruction.parts[0] in ("bra", *LEAVES) or any(waits(instruction) for waits in WAITS)
 
 
 def basic_blocks(kernel: Kernel) -> tuple[BasicBlock, ...]:

@@ -1,28 +1,35 @@
 """A launch's blocks, and how the threads of those that run together are numbered."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 WARP = 32
+WARPGROUP = 4  # warps
 Dim3 = tuple[int, int, int]
+ALONE: Dim3 = (1, 1, 1)
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """grid, block: sizes along x, y, z. batch: how many blocks run together."""
+    """grid, block: sizes along x, y, z; cluster: in blocks. batch: how many blocks run together, whole clusters.
+
+    Blocks run cluster after cluster. A block's place is its number in that order; a slot its place in the batch.
+    """
 
     grid: Dim3
     block: Dim3
     batch: int
+    cluster: Dim3 = ALONE
 
     @property
     def blocks(self) -> int:
-        return self.grid[0] * self.grid[1] * self.grid[2]
+        return volume(self.grid)
 
     @property
     def threads(self) -> int:
-        return self.block[0] * self.block[1] * self.block[2]
+        return volume(self.block)
 
     @property
     def warps(self) -> int:
@@ -33,6 +40,16 @@ class Geometry:
     def lanes(self) -> int:
         return self.batch * self.warps * WARP
 
+    @property
+    def cluster_size(self) -> int:
+        return volume(self.cluster)
+
+    @property
+    def clusters(self) -> Dim3:
+        """The grid's, along x, y, z."""
+        x, y, z = (size // blocks for size, blocks in zip(self.grid, self.cluster, strict=True))
+        return x, y, z
+
     def thread(self) -> np.ndarray:
         """Each lane's thread, counted in its block."""
         return np.tile(np.arange(self.warps * WARP), self.batch)
@@ -41,12 +58,31 @@ class Geometry:
         """Each lane's block, counted in the batch."""
         return np.repeat(np.arange(self.batch), self.warps * WARP)
 
-    def show_block(self, number: int) -> str:
+    def number(self, place: np.ndarray) -> np.ndarray:
+        """The number in the grid, x fastest, of the blocks at these places."""
+        if self.cluster_size == 1:
+            return place
+        of_cluster, rank = place // self.cluster_size, place % self.cluster_size
+        at = (
+            cluster * size + inner
+            for cluster, size, inner in zip(
+                coordinates(of_cluster, self.clusters), self.cluster, coordinates(rank, self.cluster), strict=True
+            )
+        )
+        x, y, z = at
+        return np.asarray(x + self.grid[0] * (y + self.grid[1] * z))
+
+    def show_block(self, place: int) -> str:
         """A block as the reader counts: "3", or "(1, 2)" in a grid of two dimensions."""
-        place = coordinates(number, self.grid)
-        return str(number) if self.grid[1] == self.grid[2] == 1 else str(place if self.grid[2] > 1 else place[:2])
+        number = int(self.number(np.array(place)))
+        at = coordinates(number, self.grid)
+        return str(number) if self.grid[1] == self.grid[2] == 1 else str(at if self.grid[2] > 1 else at[:2])
 
 
-def coordinates(number: int, sizes: Dim3) -> Dim3:
+def volume(sizes: Dim3) -> int:
+    return sizes[0] * sizes[1] * sizes[2]
+
+
+def coordinates(number: Any, sizes: Dim3) -> tuple[Any, Any, Any]:
     """x runs fastest."""
     return number % sizes[0], number // sizes[0] % sizes[1], number // (sizes[0] * sizes[1])

@@ -128,7 +128,7 @@ class Kernel:
 
     registers: the PTX type by name; %r<9> stands there as "%r".
     labels: the number of the instruction that each stands before.
-    threads: what .reqntid or .maxntid says of a block, or None.
+    threads: what .reqntid or .maxntid says of a block, or None. blocks_per_sm: what .minnctapersm says.
     """
 
     name: str
@@ -138,6 +138,7 @@ class Kernel:
     registers: dict[str, str]
     variables: dict[str, Variable]
     threads: tuple[int, int, int] | None
+    blocks_per_sm: int = 1
 
     def type_of(self, register: Register) -> str:
         """ "b32", "pred", …"""

@@ -76,7 +76,11 @@ def parse_ptx(ptx: str) -> Module:
         body = Body(text, entry.end(), newlines)
         at = body.end
         name, parameters, directives = entry.groups()
-        kernels[name] = body.kernel(name, read_parameters(parameters or ""), read_threads(directives))
+        resident = re.search(r"\.minnctapersm\s+(\d+)", directives)
+        threads = read_threads(directives)
+        kernels[name] = body.kernel(
+            name, read_parameters(parameters or ""), threads, int(resident[1]) if resident else 1
+        )
     outside.append(text[at:])
     variables = (read_variable(m) for part in outside for m in re.findall(r"[^;]*;", without_functions(part)))
     return Module(target[1], kernels, {v.name: v for v in variables if v}, files)
@@ -159,7 +163,8 @@ class Body:
                     return at
                 self.scopes = self.scopes.parents
             elif kind == "loc":
-                location = self.location(found["loc"])
+                if len(self.scopes.maps) == 1:  # in inline assembly LLVM counts the lines of its text
+                    location = self.location(found["loc"])
             elif kind == "label":
                 self.labels[self.unique(found["label"])] = len(self.instructions)
             elif kind == "text":
@@ -246,8 +251,11 @@ class Body:
                 return ResultPair(self.in_scope(first), self.in_scope(second))
         return operand
 
-    def kernel(self, name: str, parameters: tuple[Parameter, ...], threads: tuple[int, int, int] | None) -> Kernel:
-        return Kernel(name, parameters, tuple(self.instructions), self.labels, self.registers, self.variables, threads)
+    def kernel(
+        self, name: str, parameters: tuple[Parameter, ...], threads: tuple[int, int, int] | None, blocks_per_sm: int
+    ) -> Kernel:
+        instructions, registers, variables = tuple(self.instructions), self.registers, self.variables
+        return Kernel(name, parameters, instructions, self.labels, registers, variables, threads, blocks_per_sm)
 
 
 def split(text: str) -> Iterator[str]:

@@ -3,7 +3,8 @@
 For each piece of shared memory the last write is kept, and for each warp its last read since; every access is compared
 with those by their clocks, so that a fault shows whatever order the simulator happens to run warps in (Flanagan and
 Freund, FastTrack, PLDI 2009). A cp.async writes when its thread has waited for its group; in between the piece is in
-flight.
+flight. So is what TMA writes, until somebody waits for its mbarrier; wgmma and TMA read from when they are told to
+until they are waited for, and must not before a proxy fence has made visible what threads wrote (PTX ISA, 8.10).
 """
 
 from collections.abc import Callable
@@ -13,12 +14,14 @@ import numpy as np
 
 from tutorlib.simulate.ptx.clocks import WarpClocks
 from tutorlib.simulate.ptx.findings import FindingKind, Findings
-from tutorlib.simulate.ptx.geometry import WARP, Geometry
-from tutorlib.simulate.ptx.memory.access import SharedAccess
+from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
+from tutorlib.simulate.ptx.memory.access import Agent, SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 
-NOBODY, SEVERAL = -1, -2  # in place of a thread
+NOBODY, SEVERAL, NO_THREAD = -1, -2, -3  # in place of a thread
 NOT_IN_FLIGHT = -1
+BY_TMA = -1  # in place of a group of cp.async
+UNFENCED = np.int32(2**31 - 1)  # later than any step of a warp
 
 
 class SharedRaces:
@@ -49,9 +52,16 @@ class SharedRaces:
         self.flight = np.empty(count, np.int32)  # the site of a cp.async that may still be under way
         self.flight_thread = np.empty(count, np.int16)
         self.flight_group = np.empty(count, np.int32)  # how many groups its thread had committed before
-        self.reader = np.empty((count, geometry.warps), np.int16)
-        self.read = np.empty((count, geometry.warps), np.int32)  # the clock of each warp's last read
-        self.read_site = np.empty((count, geometry.warps), np.int32)
+        readers = clocks.agents.readers
+        self.reader = np.empty((count, readers), np.int16)
+        self.read = np.empty(
+            (count, readers), np.int32
+        )  # the clock of each warp's last read, and of each other agent's
+        self.read_site = np.empty((count, readers), np.int32)
+        self.has_proxies = readers > geometry.warps
+        self.fence = np.empty(count if self.has_proxies else 0, np.int32)  # the fencing warp's clock, or UNFENCED
+        self.fencer = np.zeros(count if self.has_proxies else 0, np.int16)  # that warp
+        self.unfenced: list[np.ndarray] = []  # pieces that threads wrote, some of them fenced since
         self.restart(0)
 
     def restart(self, first: int) -> None:
@@ -63,28 +73,92 @@ class SharedRaces:
         self.flight.fill(NOT_IN_FLIGHT)
         self.reader.fill(NOBODY)
         self.read.fill(0)
+        self.fence.fill(0)
+        self.unfenced.clear()
 
     # accesses ---------------------------------------------------------------------------------------------------
 
     def on_read(self, access: SharedAccess) -> np.ndarray | None:
         """For each lane whether it reads what nobody wrote; None where none does."""
         pieces, slots, threads = self.spread(access)
-        warps = threads // WARP
+        unwritten = self.compare_read_with_write(access, pieces, slots, threads)
+        self.note_read(access.site, pieces, slots, threads, threads // WARP)
+        return self.any_piece(access, unwritten) if unwritten.any() else None
+
+    def on_proxy_read(self, access: SharedAccess, reader: np.ndarray, numbers: np.ndarray) -> None:
+        """TMA or the tensor cores are told to read: from now on, until it is known that as many of this agent's
+        operations are over. reader: its component of the clocks, numbers: of the operation, both for each access."""
+        pieces, slots, threads = self.spread(access)
+        many = max(access.width // self.piece, 1)
+        if many > 1:
+            reader, numbers = np.repeat(reader, many), np.repeat(numbers, many)
+        unwritten = self.compare_read_with_write(access, pieces, slots, threads)
+        if unwritten.any():
+            at = int(unwritten.argmax())
+            start = int(access.starts[at // many])
+            self.report(
+                "unwritten", access, slots, threads, unwritten, None,
+                lambda at: f"{self.who(at)} reads shared memory that nobody wrote (byte {start:,})",
+            )  # fmt: skip
+        self.compare_with_fence(access, pieces, slots, threads)
+        self.read[pieces, reader] = numbers
+        self.reader[pieces, reader] = NO_THREAD
+        self.read_site[pieces, reader] = access.site
+
+    def compare_read_with_write(
+        self, access: SharedAccess, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray
+    ) -> np.ndarray:
+        """For each piece whether nobody wrote it."""
         in_flight = self.flight[pieces] != NOT_IN_FLIGHT
         writers = self.writer[pieces]
         unordered = (
-            (self.written[pieces] > self.clocks.known[slots, warps, writers // WARP])
+            (self.written[pieces] > self.clocks.over(slots, threads // WARP, slots, writers // WARP))
             & (writers != threads)
             & (writers != NOBODY)
             & ~in_flight
         )
-        unwritten = (writers == NOBODY) & ~in_flight
         if in_flight.any():
             self.report_flight(access, pieces, threads, in_flight, "reads")
         if unordered.any():
             self.report_unordered_read(access, pieces, slots, threads, unordered)
-        self.note_read(access.site, pieces, slots, threads, warps)
-        return self.any_piece(access, unwritten) if unwritten.any() else None
+        return (writers == NOBODY) & ~in_flight
+
+    def compare_with_fence(
+        self, access: SharedAccess, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray
+    ) -> None:
+        fences, fencers, warps = self.fence[pieces], self.fencer[pieces], threads // WARP
+        missing = (fences == UNFENCED) | (
+            (fencers != warps) & (fences > self.clocks.over(slots, warps, slots, fencers))
+        )
+        missing &= (self.writer[pieces] != NOBODY) & (self.flight[pieces] == NOT_IN_FLIGHT)
+        if missing.any():
+            site = int(self.write_site[pieces[int(missing.argmax())]])
+            self.report(
+                "proxy", access, slots, threads, missing, site,
+                lambda at: f"{self.who(at)} may read what was in shared memory before {self.show(site)}, since no "
+                "proxy fence lies between",
+            )  # fmt: skip
+
+    def on_fence(self, slots: np.ndarray, warps: np.ndarray, lanes: np.ndarray) -> None:
+        """A proxy fence of these warps, (n,). lanes: booleans, which of their threads run it."""
+        if not self.unfenced:
+            return
+        pieces = np.unique(np.concatenate(self.unfenced))
+        pieces = pieces[self.fence[pieces] == UNFENCED]
+        of, writers = pieces // self.pieces, self.writer[pieces].astype(np.int64)
+        own = lanes[self.lane(of, writers)]
+        self.fence_by(pieces[own], of[own], writers[own] // WARP)
+        for slot, warp in zip(slots, warps, strict=True):  # what others wrote and this warp knows of
+            here = (of == slot) & ~own
+            if here.any():
+                known = self.clocks.known[slot, warp, self.clocks.base[slot] + writers[here] // WARP]
+                seen = pieces[here][self.written[pieces[here]] <= known]
+                self.fence_by(seen, np.full(len(seen), slot), np.full(len(seen), warp))
+        self.unfenced = [pieces[self.fence[pieces] == UNFENCED]]
+
+    def fence_by(self, pieces: np.ndarray, slots: np.ndarray, warps: np.ndarray) -> None:
+        self.fence[pieces] = self.clocks.now[slots, warps]
+        self.fencer[pieces] = warps
 
     def note_read(
         self, site: int, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray, warps: np.ndarray
@@ -145,6 +219,31 @@ class SharedRaces:
         self.flight[pieces] = NOT_IN_FLIGHT
         self.note_write(access.site, pieces, slots, threads)
 
+    def on_tma_issue(self, access: SharedAccess) -> None:
+        """TMA is told to write: from now on, until its mbarrier has counted the bytes, it may."""
+        pieces, slots, threads = self.spread(access)
+        in_flight = self.flight[pieces] != NOT_IN_FLIGHT
+        if in_flight.any():
+            self.report_flight(access, pieces, threads, in_flight, "writes to")
+        self.compare_with_write(access, pieces, slots, threads, lambda: np.ones(len(access.starts), bool))
+        self.compare_with_reads(access, pieces, slots, threads)
+        self.flight[pieces] = access.site
+        self.flight_thread[pieces] = threads
+        self.flight_group[pieces] = BY_TMA
+
+    def on_tma_arrival(self, access: SharedAccess, component: int, phase: int) -> None:
+        """The bytes are there: written by the mbarrier with this component of the clocks, in this phase of it."""
+        pieces, _, _ = self.spread(access)
+        self.flight[pieces] = NOT_IN_FLIGHT
+        self.writer[pieces] = component * WARP
+        self.written[pieces] = phase
+        self.write_site[pieces] = access.site
+        self.atomically[pieces] = False
+        self.read[pieces] = 0
+        self.reader[pieces] = NOBODY
+        if self.has_proxies:
+            self.fence[pieces] = 0
+
     def on_atomic(self, access: SharedAccess) -> None:
         """Atomics do not race with each other, but with everything else."""
         pieces, slots, threads = self.spread(access)
@@ -165,9 +264,10 @@ class SharedRaces:
         changes: Callable[[], np.ndarray],
     ) -> None:
         writers = self.writer[pieces]
+        by = self.acting(access, slots)
         unordered = (
-            (self.written[pieces] > self.clocks.known[slots, threads // WARP, writers // WARP])
-            & (writers != threads)
+            (self.written[pieces] > self.clocks.over(by, threads // WARP, slots, writers // WARP))
+            & ((writers != threads) | (by != slots))
             & (writers != NOBODY)
         )
         if unordered.any():
@@ -177,19 +277,19 @@ class SharedRaces:
             site = int(self.write_site[pieces[at]])
             self.report(
                 "race", access, slots, threads, unordered, site,
-                lambda at: f"{self.who(at)} overwrites what thread {self.writer[pieces[at.piece]]} wrote at "
+                lambda at: f"{self.who(at)} overwrites what {self.writer_at(pieces[at.piece])} wrote at "
                 f"{self.show(site)}, with no barrier between",
             )  # fmt: skip
 
     def compare_with_reads(
         self, access: SharedAccess, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray
     ) -> None:
-        warps = threads // WARP
-        unordered = self.read[pieces] > self.clocks.known[slots, warps]  # (n, warps)
+        warps, by = threads // WARP, self.acting(access, slots)
+        unordered = self.read[pieces] > self.clocks.over_readers(by, warps, slots)  # (n, readers)
         if not unordered.any():
             return
         own = np.arange(len(pieces))
-        unordered[own, warps] &= self.reader[pieces, warps] != threads
+        unordered[own, warps] &= (self.reader[pieces, warps] != threads) | (by != slots)
         if not unordered.any():
             return
         rows = unordered.any(1)
@@ -198,8 +298,8 @@ class SharedRaces:
         site = int(self.read_site[pieces[first], other])
         self.report(
             "race", access, slots, threads, rows, site,
-            lambda at: f"{self.who(at)} overwrites what warp {other} may still be reading at {self.show(site)}: "
-            "no barrier lies between",
+            lambda at: f"{self.who(at)} overwrites what {self.clocks.agents.show(other)} may still be reading at "
+            f"{self.show(site)}: no barrier lies between",
         )  # fmt: skip
 
     def note_write(self, site: int, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray) -> None:
@@ -209,6 +309,13 @@ class SharedRaces:
         self.atomically[pieces] = False
         self.read[pieces] = 0
         self.reader[pieces] = NOBODY
+        if self.has_proxies:
+            self.fence[pieces] = UNFENCED
+            self.unfenced.append(pieces)
+
+    def acting(self, access: SharedAccess, slots: np.ndarray) -> np.ndarray:
+        """The block of the thread that acts, for each piece."""
+        return slots if access.by is None else np.repeat(access.by, max(access.width // self.piece, 1))
 
     def spread(self, access: SharedAccess) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Each access by its pieces: their numbers, slots and threads, (accesses · pieces of one,)."""
@@ -242,7 +349,8 @@ class SharedRaces:
     ) -> None:
         at = int(where.argmax())
         many = max(access.width // self.piece, 1)
-        example = Example(at, at // many, int(threads[at]), self.first + int(slots[at]))
+        block = int(self.acting(access, slots)[at])
+        example = Example(at, at // many, int(threads[at]), self.first + block, access.agent)
         count = len(np.unique(np.flatnonzero(where) // many))
         self.findings.notice(kind, access.site, lambda: message(example), count, apart)
 
@@ -251,6 +359,14 @@ class SharedRaces:
     ) -> None:
         at = int(where.argmax())
         site, copier = int(self.flight[pieces[at]]), int(self.flight_thread[pieces[at]])
+        if self.flight_group[pieces[at]] == BY_TMA:
+            slots = np.repeat(access.slots, max(access.width // self.piece, 1))
+            self.report(
+                "unwaited", access, slots, threads, where, site,
+                lambda at: f"{self.who(at)} {does} shared memory into which TMA, told to at {self.show(site)}, may "
+                "still be copying: its mbarrier has not been waited for",
+            )  # fmt: skip
+            return
         by = "it" if copier == threads[at] else f"thread {copier}"
         slots = np.repeat(access.slots, max(access.width // self.piece, 1))
         committed = self.copies.committed[self.lane(slots[at], copier)] > self.flight_group[pieces[at]]
@@ -265,21 +381,34 @@ class SharedRaces:
         self, access: SharedAccess, pieces: np.ndarray, slots: np.ndarray, threads: np.ndarray, where: np.ndarray
     ) -> None:
         at = int(where.argmax())
-        site, writer = int(self.write_site[pieces[at]]), int(self.writer[pieces[at]])
+        site, writer = int(self.write_site[pieces[at]]), self.writer_at(pieces[at])
+        why = "without having waited for its mbarrier" if writer == "TMA" else "with no barrier between"
         self.report(
             "race", access, slots, threads, where, site,
-            lambda at: f"{self.who(at)} reads what thread {writer} wrote at {self.show(site)}, with no barrier between",
+            lambda at: f"{self.who(at)} reads what {writer} wrote at {self.show(site)}, {why}",
         )  # fmt: skip
 
+    def writer_at(self, piece: int) -> str:
+        """Who wrote a piece last."""
+        writer = int(self.writer[piece])
+        return f"thread {writer}" if writer < self.geometry.warps * WARP else "TMA"
+
     def who(self, at: "Example") -> str:
-        return f"thread {at.thread} of block {self.geometry.show_block(at.block)}"
+        block = f"block {self.geometry.show_block(at.block)}"
+        if at.agent == "wgmma":
+            return f"the wgmma of warpgroup {at.thread // (WARPGROUP * WARP)} of {block}"
+        return f"thread {at.thread} of {block}" if at.agent == "thread" else f"TMA, for thread {at.thread} of {block},"
 
 
 @dataclass(frozen=True)
 class Example:
-    """Where a fault was seen first. piece: its place among the pieces; access: among the accesses."""
+    """Where a fault was seen first. piece: its place among the pieces; access: among the accesses.
+
+    thread, block: who acts, or whom somebody acts for.
+    """
 
     piece: int
     access: int
     thread: int
     block: int
+    agent: Agent

@@ -91,6 +91,15 @@ def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     return odd_sum(product, c.astype(np.float64)).astype(np.float32)
 
 
+def directed_fma(a: np.ndarray, b: np.ndarray, c: np.ndarray, direction: str) -> np.ndarray:
+    """a · b + c of float32, rounded once: "rm" down, "rp" up, "rz" towards zero."""
+    exact = odd_sum(a.astype(np.float64) * b, c.astype(np.float64))  # on the same side of each fp32 number as the sum
+    near = exact.astype(np.float32)
+    beyond = {"rm": near > exact, "rp": near < exact, "rz": np.abs(near) > np.abs(exact)}[direction]
+    goal = {"rm": -np.inf, "rp": np.inf, "rz": 0.0}[direction]
+    return np.where(beyond & np.isfinite(exact), np.nextafter(near, np.float32(goal)), near)
+
+
 def fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """Boldo and Melquiond's figure 2; where an intermediate result overflows, the plain sum."""
     high, low = two_product(a, b)

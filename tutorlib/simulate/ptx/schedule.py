@@ -3,18 +3,31 @@
 A cohort is all threads, of whatever warp and block, that stand before the same block of the program. It runs until its
 threads part at a branch, wait in a barrier or end. Cohorts that come to stand at one place become one. Of several that
 are ready the one that stands earliest in flow.execution_order runs, unless it goes round in a loop that only others
-can end.
+can end. Only when none is ready does TMA do what it was told to: as late as it may.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from tutorlib.simulate.ptx.barriers import BarrierInstruction, BlockBarriers
-from tutorlib.simulate.ptx.flow import LEAVES, BasicBlock, ends_block, is_arrival, is_barrier
+from tutorlib.simulate.ptx.flow import (
+    LEAVES,
+    BasicBlock,
+    ends_block,
+    is_arrival,
+    is_barrier,
+    takes_registers,
+    waits_for_cluster,
+    waits_for_phase,
+    waits_for_warpgroup,
+)
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Kernel
+from tutorlib.simulate.ptx.opcodes.mbarriers import phase_operands
+from tutorlib.simulate.ptx.opcodes.wgmma import Tell
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
 from tutorlib.simulate.ptx.trace import BlockTrace
 
@@ -41,12 +54,39 @@ class Cohort:
 
 @dataclass(frozen=True)
 class Program:
-    """A kernel as the scheduler runs it. steps: of each block, without what ends it. order: of the blocks."""
+    """A kernel as the scheduler runs it. steps: of each block, without what ends it. order: of the blocks.
+
+    multiplications: what each wgmma does, by its site.
+    """
 
     kernel: Kernel
     blocks: Sequence[BasicBlock]
     steps: Sequence[Sequence[Step]]
     order: Sequence[int]
+    multiplications: Mapping[int, Tell]
+
+
+class Freed(Protocol):
+    """Lanes that need not wait any more. then: the block of the program where they go on; None where it ends."""
+
+    @property
+    def lanes(self) -> np.ndarray: ...
+    @property
+    def then(self) -> int | None: ...
+
+
+class Meeting(Protocol):
+    """Where threads wait for others."""
+
+    @property
+    def waiting(self) -> Sequence[Freed]: ...
+    def open(self) -> Sequence[Freed]:
+        """Those who wait no longer."""
+        ...
+
+    def report_deadlock(self) -> None:
+        """Nobody runs any more, and these still wait."""
+        ...
 
 
 After = Callable[[Cohort], list[Cohort]]
@@ -61,21 +101,32 @@ class Scheduler:
     def __init__(self, program: Program, state: State, limit: int, trace: BlockTrace | None = None) -> None:
         self.program, self.state, self.limit, self.trace = program, state, limit, trace
         self.barriers = BlockBarriers(state)
+        self.meetings: tuple[Meeting, ...] = (self.barriers, *state.units.meetings)
         self.executed = self.steps = 0
         self.after = [self.end_of(block) for block in program.blocks]
 
     def run(self) -> None:
         """Run the batch that the state has entered. Raises Endless."""
+        self.steps = 0
         self.barriers.restart()
         ready = [Cohort(self.state.alive.copy(), int(self.state.alive.sum()), 0)]
-        while ready and self.program.blocks:
+        while self.program.blocks and (ready or self.go_on(ready)):
             cohort = self.pick(ready)
             self.run_block(cohort)
             for following in self.after[cohort.block](cohort):
                 join(ready, following)
-            if self.barriers.waiting:
-                self.release(ready)
-        self.barriers.report_deadlock()
+            self.release(ready)
+        for place in self.meetings:
+            place.report_deadlock()
+
+    def go_on(self, ready: list[Cohort]) -> bool:
+        """Nobody is ready: let happen what may happen without the threads. Whether somebody is ready then."""
+        units = self.state.units
+        while not ready and units.bulk.deliver():
+            self.release(ready)
+        if not ready:
+            self.free(units.mbarriers.give_up(), ready)
+        return bool(ready)
 
     def pick(self, ready: list[Cohort]) -> Cohort:
         if len(ready) == 1:
@@ -88,6 +139,7 @@ class Scheduler:
 
     def run_block(self, cohort: Cohort) -> None:
         block = self.program.blocks[cohort.block]
+        self.state.set_time(self.steps)
         where: Where = True if cohort.count == len(cohort.lanes) else cohort.lanes
         undefined, instructions = self.state.watch.undefined, self.program.kernel.instructions
         for number, step in enumerate(self.program.steps[cohort.block], block.start):
@@ -118,14 +170,24 @@ class Scheduler:
         log.latest.clear()
 
     def release(self, ready: list[Cohort]) -> None:
-        """Who waited in a barrier at which all have arrived now is ready."""
-        for free in self.barriers.open():
-            if free.then is None:
-                self.state.alive[free.lanes] = False
+        """Who waited where all have arrived now is ready."""
+        for place in self.meetings:
+            if place.waiting:
+                self.free(place.open(), ready)
+
+    def free(self, groups: Sequence[Freed], ready: list[Cohort]) -> None:
+        for group in groups:
+            if group.then is None:
+                self.end(group.lanes)
                 continue
             lanes = np.zeros_like(self.state.alive)
-            lanes[free.lanes] = True
-            join(ready, Cohort(lanes, len(free.lanes), free.then))
+            lanes[group.lanes] = True
+            join(ready, Cohort(lanes, len(group.lanes), group.then))
+
+    def end(self, lanes: np.ndarray) -> None:
+        """Threads end."""
+        self.state.alive[lanes] = False
+        self.state.units.leave(lanes, self.state.alive)
 
     # what becomes of a cohort at the end of a block -----------------------------------------------------------------
 
@@ -139,6 +201,14 @@ class Scheduler:
             return self.wait(block, last)
         if is_arrival(last):
             return self.arrive(block, last)
+        if waits_for_phase(last):
+            return self.wait_for_phase(block, last)
+        if waits_for_warpgroup(last):
+            return self.multiply(block)
+        if waits_for_cluster(last):
+            return self.wait_for_cluster(block, last)
+        if takes_registers(last):
+            return self.take_registers(block, last)
         return lambda cohort: self.moved(cohort, block.following)
 
     def branch(self, block: BasicBlock, last: Instruction) -> After:
@@ -181,6 +251,60 @@ class Scheduler:
 
         return go
 
+    def wait_for_phase(self, block: BasicBlock, last: Instruction) -> After:
+        """mbarrier.try_wait: it comes back when the phase is over, or when nothing else can happen."""
+        state, site = self.state, block.end - 1
+        passed = state.target(last.operands[0], "pred", last)
+        places, parity = phase_operands(last, state)
+
+        def go(cohort: Cohort) -> list[Cohort]:
+            waits, rest = self.by_guard(cohort, last)
+            after = self.moved(rest, block.following)
+            if waits is None:
+                return after
+            lanes = np.flatnonzero(waits.lanes)
+            goes_on = state.units.mbarriers.pass_or_wait(
+                site, lanes, places(lanes), parity(lanes), passed, block.following
+            )
+            return after + self.moved(of_lanes(goes_on, waits), block.following)
+
+        return go
+
+    def multiply(self, block: BasicBlock) -> After:
+        """wgmma.mma_async: when all warps of a warpgroup are there."""
+        site, warpgroups = block.end - 1, self.state.units.warpgroups
+        tell = self.program.multiplications[site]
+
+        def go(cohort: Cohort) -> list[Cohort]:
+            lanes = warpgroups.meet(site, np.flatnonzero(cohort.lanes), block.following)
+            if len(lanes):
+                tell(lanes)
+            return self.moved(of_lanes(lanes, cohort), block.following)
+
+        return go
+
+    def wait_for_cluster(self, block: BasicBlock, last: Instruction) -> After:
+        def go(cohort: Cohort) -> list[Cohort]:
+            waits, rest = self.by_guard(cohort, last)
+            after = self.moved(rest, block.following)
+            if waits is None:
+                return after
+            lanes = np.flatnonzero(waits.lanes)
+            goes_on = self.state.units.clusters.wait(block.end - 1, lanes, block.following)
+            return after + self.moved(of_lanes(goes_on, waits), block.following)
+
+        return go
+
+    def take_registers(self, block: BasicBlock, last: Instruction) -> After:
+        count = int(self.state.source(last.operands[0], "u32", last)[0])
+
+        def go(cohort: Cohort) -> list[Cohort]:
+            lanes = np.flatnonzero(cohort.lanes)
+            goes_on = self.state.units.registers.take(block.end - 1, lanes, count, block.following)
+            return self.moved(of_lanes(goes_on, cohort), block.following)
+
+        return go
+
     def by_guard(self, cohort: Cohort, last: Instruction) -> tuple[Cohort | None, Cohort | None]:
         """The cohort's lanes where the instruction's guard holds, and the others."""
         if last.guard is None:
@@ -200,10 +324,19 @@ class Scheduler:
         if cohort is None:
             return []
         if block is None:
-            self.state.alive &= ~cohort.lanes
+            self.end(np.flatnonzero(cohort.lanes))
             return []
         cohort.block = block
         return [cohort]
+
+
+def of_lanes(lanes: np.ndarray, like: Cohort) -> Cohort | None:
+    """These lanes, standing where a cohort stands; None where there are none."""
+    if not len(lanes):
+        return None
+    chosen = np.zeros_like(like.lanes)
+    chosen[lanes] = True
+    return Cohort(chosen, len(lanes), like.block, like.turns)
 
 
 def join(ready: list[Cohort], cohort: Cohort) -> None:

@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 
 from tutorlib.simulate.ptx.access_log import AccessLog
-from tutorlib.simulate.ptx.clocks import WarpClocks
+from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch
 from tutorlib.simulate.ptx.findings import Finding, Findings
-from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order
-from tutorlib.simulate.ptx.geometry import Dim3, Geometry
+from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order, waits_for_warpgroup
+from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
 from tutorlib.simulate.ptx.ir import Instruction, Kernel, Module
+from tutorlib.simulate.ptx.mbarriers import MOST
 from tutorlib.simulate.ptx.memory.arena import Arena
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.opcodes import decode
+from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.overlaps import Overlaps
 from tutorlib.simulate.ptx.places import Find, Places
 from tutorlib.simulate.ptx.races import SharedRaces
@@ -26,12 +28,14 @@ from tutorlib.simulate.ptx.state import State
 from tutorlib.simulate.ptx.trace import BlockTrace
 from tutorlib.simulate.ptx.types import bits_of, is_type
 from tutorlib.simulate.ptx.undefined import Undefined
+from tutorlib.simulate.ptx.units import make_units
 from tutorlib.simulate.ptx.watch import Watch
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
 SHARED_AT_ONCE = 2**22  # bytes of shared memory of these blocks
 LIMIT = 300_000  # instructions that the warps which go together may execute, one after another
 LOCAL_ALIGNMENT = 16
+TMA_ELEMENT = 1  # bytes, at least, of which boxes in global memory have whole ones
 MOST_THREADS = 1024  # of a block
 
 
@@ -49,6 +53,7 @@ class Launch:
     dynamic_smem: int
     parameters: bytes
     find: Find
+    cluster: Dim3 = ALONE
 
 
 def module_sizes(module: Module) -> list[int]:
@@ -68,9 +73,11 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False) -> Report:
         raise CannotLaunch(f"a block of {np.prod(launch.block):,} threads, of which a GPU runs {MOST_THREADS:,}")
     if min(*launch.grid, *launch.block) < 1:
         raise CannotLaunch(f"a grid of {launch.grid} blocks of {launch.block} threads")
+    if any(size % blocks for size, blocks in zip(launch.grid, launch.cluster, strict=True)):
+        raise CannotLaunch(f"a grid of {launch.grid} blocks in clusters of {launch.cluster}")
     symbols, static = addresses(launch, arena)
     smem = static + launch.dynamic_smem
-    geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem))
+    geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem), launch.cluster)
     findings, places = Findings(), Places(kernel, launch.find)
     shared = SharedMemory(geometry.batch, smem)
     copies = AsyncCopies(geometry.lanes, shared)
@@ -86,6 +93,7 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False) -> Report:
         local=np.zeros((geometry.lanes, max(local_bytes, LOCAL_ALIGNMENT)), np.uint8),
         watch=watch,
         copies=copies,
+        units=make_units(geometry, shared, watch, kernel.blocks_per_sm),
         static_shared=static,
     )
     trace = BlockTrace(geometry.warps, smem) if traced else None
@@ -107,9 +115,10 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False) -> Report:
 
 
 def batch_of(launch: Launch, smem: int) -> int:
-    """How many blocks run together."""
-    one = Geometry(launch.grid, launch.block, 1)
-    return max(1, min(one.blocks, LANES_AT_ONCE // one.lanes, SHARED_AT_ONCE // max(smem, 1)))
+    """How many blocks run together: whole clusters."""
+    one, cluster = Geometry(launch.grid, launch.block, 1), volume(launch.cluster)
+    blocks = min(one.blocks, LANES_AT_ONCE // one.lanes, SHARED_AT_ONCE // max(smem, 1))
+    return max(blocks // cluster, 1) * cluster
 
 
 def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], int]:
@@ -133,8 +142,11 @@ def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], int]:
 
 def program_of(kernel: Kernel, state: State) -> Program:
     blocks = basic_blocks(kernel)
+    wgmmas = (item for item in enumerate(kernel.instructions) if waits_for_warpgroup(item[1]))
+    multiplications = {site: multiplication(instruction, site, state) for site, instruction in wgmmas}
     steps = [decode_block(kernel, block, state) for block in blocks]
-    return Program(kernel, blocks, steps, execution_order([block.successors for block in blocks]))
+    order = execution_order([block.successors for block in blocks])
+    return Program(kernel, blocks, steps, order, multiplications)
 
 
 def decode_block(kernel: Kernel, block: BasicBlock, state: State) -> list[Any]:
@@ -148,8 +160,8 @@ def decode_block(kernel: Kernel, block: BasicBlock, state: State) -> list[Any]:
 def make_watch(
     launch: Launch, geometry: Geometry, copies: AsyncCopies, arena: Arena, findings: Findings, places: Places
 ) -> Watch:
-    clocks = WarpClocks(geometry.batch, geometry.warps)
     instructions = launch.kernel.instructions
+    clocks = WarpClocks(geometry.batch, agents_of(instructions, geometry), geometry.cluster_size)
     piece = smallest([i for i in instructions if touches(i, "shared")])
     races = SharedRaces(geometry, copies.shared.size, piece, clocks, copies, findings, places.show)
     overlaps = None
@@ -160,8 +172,19 @@ def make_watch(
             nearest = arena.nearest(place)
             return nearest.element(place - nearest.start) if nearest else "memory"
 
-        overlaps = Overlaps(geometry, len(arena.bytes), smallest(stores), findings, places.show, name)
+        piece = min(smallest(stores), TMA_ELEMENT) if clocks.agents.stores else smallest(stores)
+        overlaps = Overlaps(geometry, len(arena.bytes), piece, findings, places.show, name)
     return Watch(findings, AccessLog(), clocks, races, Undefined(findings), overlaps, places.show)
+
+
+def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents:
+    """Who gets at shared memory besides the threads."""
+    opcodes = [instruction.opcode for instruction in instructions]
+    stores = any(name.startswith("cp.async.bulk") and "bulk_group" in name for name in opcodes)
+    multiplies = any(name.startswith("wgmma.mma_async") for name in opcodes)
+    has_mbarriers = any(name.startswith("mbarrier.init") for name in opcodes)
+    warpgroups = -(-geometry.warps // WARPGROUP) if multiplies else 0
+    return Agents(geometry.warps, stores, warpgroups, MOST if has_mbarriers else 0)
 
 
 def touches(instruction: Instruction, space: str) -> bool:

@@ -17,6 +17,7 @@ from tutorlib.simulate.ptx.memory.arena import Arena
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.types import bits_of, numpy_type
+from tutorlib.simulate.ptx.units import Units
 from tutorlib.simulate.ptx.watch import Watch
 
 Where = np.ndarray | Literal[True]  # the lanes that run an instruction: booleans, or True for all
@@ -40,6 +41,7 @@ class State:
     local: np.ndarray  # (lanes, bytes of a thread)
     watch: Watch
     copies: AsyncCopies
+    units: Units
     static_shared: int = 0
     printed: list[str] = field(default_factory=list)
     first: int = 0
@@ -48,6 +50,7 @@ class State:
         lanes = self.geometry.lanes
         self.registers: dict[str, np.ndarray] = {}
         self.special: dict[str, np.ndarray] = {}
+        self.time = 0
         self.thread, self.slot = self.geometry.thread(), self.geometry.slot()
         self.shared_row = self.slot * self.shared.stride
         self.alive = np.ones(lanes, bool)
@@ -68,6 +71,7 @@ class State:
         self.alive[:] = (self.thread < self.geometry.threads) & (first + self.slot < self.geometry.blocks)
         for register in self.registers.values():
             register.fill(0)
+        self.units.restart(first)
         for name, values in self.special.items():
             values[:] = self.special_values(name)
 
@@ -126,6 +130,13 @@ class State:
             self.special[name] = self.special_values(name)
         return self.special[name]
 
+    def set_time(self, instructions: int) -> None:
+        """The clocks of the machine count the instructions that the threads which go together have run."""
+        self.time = instructions
+        for name in TIMERS:
+            if name in self.special:
+                self.special[name].fill(instructions)
+
     def special_values(self, name: str) -> np.ndarray:
         base, _, axis = name.partition(".")
         values = SPECIAL[base](self, "xyz".find(axis) if axis else 0)
@@ -134,8 +145,13 @@ class State:
 
     @property
     def block(self) -> np.ndarray:
-        """Each lane's block, counted in the grid."""
+        """The place of each lane's block."""
         return self.first + self.slot
+
+    @property
+    def rank(self) -> np.ndarray:
+        """Each lane's block, counted in its cluster."""
+        return self.slot % self.geometry.cluster_size
 
     def along(self, numbers: np.ndarray, sizes: Dim3, axis: int) -> np.ndarray:
         """The coordinate along one axis of these numbers."""
@@ -143,10 +159,11 @@ class State:
         return numbers // below % sizes[axis]
 
 
+TIMERS = ("%clock", "%clock64", "%globaltimer", "%globaltimer_lo")
 SPECIAL: dict[str, Callable[[State, int], np.ndarray | int]] = {
     "%tid": lambda s, axis: s.along(s.thread, s.geometry.block, axis),
     "%ntid": lambda s, axis: s.geometry.block[axis],
-    "%ctaid": lambda s, axis: s.along(s.block, s.geometry.grid, axis),
+    "%ctaid": lambda s, axis: s.along(s.geometry.number(s.block), s.geometry.grid, axis),
     "%nctaid": lambda s, axis: s.geometry.grid[axis],
     "%laneid": lambda s, axis: s.thread % WARP,
     "%warpid": lambda s, axis: s.thread // WARP,
@@ -159,16 +176,16 @@ SPECIAL: dict[str, Callable[[State, int], np.ndarray | int]] = {
     "%smid": lambda s, axis: s.block,
     "%nsmid": lambda s, axis: s.geometry.blocks,
     "%gridid": lambda s, axis: 0,
-    "%clock": lambda s, axis: 0,
+    **dict.fromkeys(TIMERS, lambda s, axis: s.time),
     "%clock_hi": lambda s, axis: 0,
-    "%clock64": lambda s, axis: 0,
-    "%globaltimer": lambda s, axis: 0,
-    "%cluster_ctaid": lambda s, axis: 0,
-    "%cluster_nctaid": lambda s, axis: 1,
-    "%cluster_ctarank": lambda s, axis: 0,
-    "%cluster_nctarank": lambda s, axis: 1,
-    "%clusterid": lambda s, axis: s.along(s.block, s.geometry.grid, axis),
-    "%nclusterid": lambda s, axis: s.geometry.grid[axis],
+    "%globaltimer_hi": lambda s, axis: 0,
+    "%cluster_ctaid": lambda s, axis: s.along(s.rank, s.geometry.cluster, axis),
+    "%cluster_nctaid": lambda s, axis: s.geometry.cluster[axis],
+    "%cluster_ctarank": lambda s, axis: s.rank,
+    "%cluster_nctarank": lambda s, axis: s.geometry.cluster_size,
+    "%clusterid": lambda s, axis: s.along(s.block // s.geometry.cluster_size, s.geometry.clusters, axis),
+    "%nclusterid": lambda s, axis: s.geometry.clusters[axis],
+    "%is_explicit_cluster": lambda s, axis: s.geometry.cluster_size > 1,
     "%dynamic_smem_size": lambda s, axis: s.shared.size - s.static_shared,
     "%total_smem_size": lambda s, axis: s.shared.size,
 }

@@ -51,6 +51,7 @@ class SimulatedTileCpp:
     source: str
     grid: Callable[[Shape], tuple[int, ...]]
     reports: list[Report] = field(default_factory=list)
+    traced: bool = False
 
     def ptx(self, shape: Shape) -> str:
         return compile_cpp(self.source, ARCH).ptx
@@ -61,7 +62,7 @@ class SimulatedTileCpp:
 
         def call() -> None:
             arguments: dict[str, Tensor | int | float] = dict(zip(names, (*work.tensors, *work.shape), strict=True))
-            self.reports = [simulate_tile_cpp(compiled, self.grid(work.shape), arguments)]
+            self.reports = [simulate_tile_cpp(compiled, self.grid(work.shape), arguments, self.traced)]
 
         return call
 

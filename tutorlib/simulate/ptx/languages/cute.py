@@ -45,7 +45,14 @@ def simulate_call(
     reports = [
         simulate(
             Launch(
-                module, module.kernels[each.kernel], each.grid, each.block, each.dynamic_smem, each.parameters, find
+                module,
+                module.kernels[each.kernel],
+                each.grid,
+                each.block,
+                each.dynamic_smem,
+                each.parameters,
+                find,
+                each.cluster,
             ),
             arena,
             traced,
@@ -75,6 +82,7 @@ class SimulatedCute:
     divisible: int = 1
     arch: str = "sm_80"
     reports: list[Report] = field(default_factory=list)
+    traced: bool = False
     _compiled: dict[Shape, Traced] = field(default_factory=dict)
 
     def compiled(self, shape: Shape) -> Traced:
@@ -98,6 +106,6 @@ class SimulatedCute:
         names = [operand.name for operand in self.problem.operands]
 
         def call() -> None:
-            self.reports = simulate_host(traced, dict(zip(names, work.tensors, strict=True)), self.dynamic)
+            self.reports = simulate_host(traced, dict(zip(names, work.tensors, strict=True)), self.dynamic, self.traced)
 
         return call

@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tutorlib.simulate.ptx.geometry import Dim3
+from tutorlib.simulate.ptx.geometry import ALONE, Dim3
 from tutorlib.simulate.ptx.ir import Module
 
 SUCCESS = 0
 ATTRIBUTES = {16: 132, 97: 227 * 1024}  # multiprocessors, and shared memory that a block may ask for (cudaDeviceAttr)
+CLUSTER_DIMENSION = 4  # cudaLaunchAttributeClusterDimension
 POINTER, INT = ctypes.c_void_p, ctypes.c_int32
 DIMENSIONS = ctypes.c_uint32 * 3
 
@@ -33,6 +34,21 @@ class Configuration(ctypes.Structure):
     )
 
 
+class Attribute(ctypes.Structure):
+    """cudaLaunchAttribute"""
+
+    _fields_ = (("id", ctypes.c_uint64), ("value", ctypes.c_uint32 * 16))
+
+
+def cluster_of(config: Configuration) -> Dim3:
+    attributes = (Attribute * config.attribute_count).from_address(config.attributes or 0) if config.attributes else ()
+    for attribute in attributes:
+        if attribute.id & 0xFFFFFFFF == CLUSTER_DIMENSION:
+            x, y, z = (max(int(n), 1) for n in attribute.value[:3])
+            return x, y, z
+    return ALONE
+
+
 @dataclass(frozen=True)
 class Recorded:
     """One launch. parameters: the kernel's, as bytes."""
@@ -42,6 +58,7 @@ class Recorded:
     block: Dim3
     dynamic_smem: int
     parameters: bytes
+    cluster: Dim3 = ALONE
 
 
 @dataclass
@@ -67,7 +84,9 @@ class Runtime:
         for parameter, place in zip(self.module.kernels[name].parameters, places, strict=True):
             raw[parameter.offset : parameter.offset + parameter.size] = ctypes.string_at(place, parameter.size)
         grid, block = (tuple(int(n) for n in sizes) for sizes in (config.grid, config.block))
-        self.launches.append(Recorded(name, grid, block, int(config.dynamic_smem), bytes(raw)))  # type: ignore[arg-type]
+        self.launches.append(
+            Recorded(name, grid, block, int(config.dynamic_smem), bytes(raw), cluster_of(config))  # type: ignore[arg-type]
+        )
         return SUCCESS
 
     def device_attribute(self, to: int, attribute: int, device: int) -> int:

@@ -66,6 +66,7 @@ class SimulatedCutile:
     grid: Callable[[Shape], tuple[int, ...]]
     constants: Callable[[Shape], tuple[Any, ...]]
     reports: list[Report] = field(default_factory=list)
+    traced: bool = False
     _compiled: dict[Shape, Compiled] = field(default_factory=dict)
 
     def ptx(self, shape: Shape) -> str:
@@ -83,6 +84,6 @@ class SimulatedCutile:
 
         def call() -> None:
             tensors = dict(zip(names, work.tensors, strict=True))
-            self.reports = [launch(compiled, find, self.grid(work.shape), tensors)]
+            self.reports = [launch(compiled, find, self.grid(work.shape), tensors, self.traced)]
 
         return call

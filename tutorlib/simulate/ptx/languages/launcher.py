@@ -8,9 +8,13 @@ from tutorlib.simulate.ptx.report import Report
 
 
 class SimulatedLauncher(Protocol):
-    """A launcher (`problems.work.Launcher`) for tensors in ordinary memory. reports: of the last call's launches."""
+    """A launcher (`problems.work.Launcher`) for tensors in ordinary memory. reports: of the last call's launches.
+
+    traced: whether its reports say what the first block did, step by step.
+    """
 
     reports: list[Report]
+    traced: bool
 
     def on(self, work: Work) -> Call:
         """A call of the kernel on these tensors. What compiles, compiles here.

@@ -1,15 +1,19 @@
 """One instruction's accesses to shared memory."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+
+Agent = Literal["thread", "wgmma", "TMA"]  # who does it, for the threads that ask for it
 
 
 @dataclass(frozen=True)
 class SharedAccess:
     """What the lanes that take part in one instruction do to shared memory.
 
-    slots, threads: each one's block in the batch and thread in the block. starts: addresses. width: bytes of each.
+    slots: the block in the batch whose memory it is. threads: each one's thread in the block. starts: addresses.
+    width: bytes of each. by: the thread's block, where that is another one of the cluster.
     """
 
     site: int
@@ -17,3 +21,5 @@ class SharedAccess:
     threads: np.ndarray
     starts: np.ndarray
     width: int
+    by: np.ndarray | None = None
+    agent: Agent = "thread"

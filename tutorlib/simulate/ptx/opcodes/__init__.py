@@ -6,6 +6,7 @@ from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.opcodes import (
     atomics,
+    bulk,
     control,
     conversions,
     copies,
@@ -13,8 +14,10 @@ from tutorlib.simulate.ptx.opcodes import (
     integers,
     loads,
     matrices,
+    mbarriers,
     predicates,
     warp,
+    wgmma,
     wmma,
 )
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder
@@ -27,8 +30,11 @@ ANY_TYPE: dict[str, Decoder] = {
     **loads.OPCODES,
     **atomics.OPCODES,
     **copies.OPCODES,
+    **bulk.OPCODES,
+    **mbarriers.OPCODES,
     **matrices.OPCODES,
     **wmma.OPCODES,
+    **wgmma.OPCODES,
     **control.OPCODES,
 }
 FLOATS, INTEGERS = floats.OPCODES, integers.OPCODES
@@ -52,7 +58,8 @@ def decode(instruction: Instruction, site: int, state: State) -> Step:
         step = decoder_of(instruction)(instruction, site, state)
     except (KeyError, IndexError, ValueError, StopIteration) as error:
         raise NotSimulated(str(instruction), instruction.line) from error
-    return step if instruction.guard is None else guarded(step, instruction, state)
+    step = step if instruction.guard is None else guarded(step, instruction, state)
+    return wgmma.watched(step, instruction, site, state) if state.units.warpgroups.by_name else step
 
 
 def guarded(step: Step, instruction: Instruction, state: State) -> Step:

@@ -10,7 +10,7 @@ from tutorlib.simulate.ptx.memory.windows import LOCAL
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import no_effect
 from tutorlib.simulate.ptx.opcodes.warp import Members
-from tutorlib.simulate.ptx.state import State, Where, as_index
+from tutorlib.simulate.ptx.state import State, Where, as_index, of_warps
 
 
 def sync_warp(instruction: Instruction, site: int, state: State) -> Step:
@@ -94,12 +94,37 @@ def assert_step(site: int, state: State) -> Step:
     return step
 
 
+def fence_proxy(instruction: Instruction, site: int, state: State) -> Step:
+    """fence.proxy.async: what threads wrote to shared memory may be read by TMA and wgmma."""
+    if "async" not in (part.split("::")[0] for part in instruction.parts):
+        return no_effect(instruction, site, state)
+    races, warps = state.watch.races, state.geometry.warps
+
+    def step(where: Where) -> None:
+        lanes = np.ones(state.geometry.lanes, bool) if where is True else where
+        numbers = np.flatnonzero(of_warps(lanes).any(1))
+        races.on_fence(numbers // warps, numbers % warps, lanes)
+
+    return step
+
+
+def arrive_in_cluster(instruction: Instruction, site: int, state: State) -> Step:
+    return lambda where: state.units.clusters.arrive(np.arange(state.geometry.lanes)[as_index(where)])
+
+
+def give_registers(instruction: Instruction, site: int, state: State) -> Step:
+    count = int(state.source(instruction.operands[0], "u32", instruction)[0])
+    return lambda where: state.units.registers.give(np.arange(state.geometry.lanes)[as_index(where)], count)
+
+
 OPCODES: dict[str, Decoder] = {
+    "barrier.cluster.arrive": arrive_in_cluster,
+    "setmaxnreg.dec": give_registers,
+    "fence.proxy": fence_proxy,
     "bar.warp.sync": sync_warp,
     "membar": no_effect,
     "fence": no_effect,
     "nanosleep": no_effect,
-    "setmaxnreg": no_effect,
     "griddepcontrol": no_effect,
     "pmevent": no_effect,
     "call": call,

@@ -221,8 +221,10 @@ def move(instruction: Instruction, site: int, state: State) -> Step:
 
 def convert_address(instruction: Instruction, site: int, state: State) -> Step:
     """cvta: between an address in a state space and a generic one."""
-    space = next((part for part in instruction.parts if part in ("global", "shared", "local", "const", "param")), "")
-    window = WINDOW.get(space.split("::")[0], 0)
+    spaces = (part.split("::")[0] for part in instruction.parts)
+    window = WINDOW.get(
+        next((part for part in spaces if part in ("global", "shared", "local", "const", "param")), ""), 0
+    )
     sign = -1 if "to" in instruction.parts else 1
     kind = kind_of(instruction)
     out = state.target(instruction.operands[0], "u64", instruction)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tutorlib.simulate.ptx import rounding
+from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.opcodes.elementwise import (
     Compute,
@@ -21,6 +22,7 @@ from tutorlib.simulate.ptx.opcodes.elementwise import (
 )
 from tutorlib.simulate.ptx.state import State, Where
 
+DIRECTED = {"rm", "rp", "rz"}  # roundings that fma alone has here
 KNOWN = {"rn", "ftz", "sat", "approx", "full", "NaN", "relu", "xorsign"}
 
 
@@ -58,10 +60,12 @@ class Format:
 PLAIN = ("f32", "f64", "f16")  # what NumPy computes with itself, rounding once
 
 
-def float_step(instruction: Instruction, state: State, compute: Compute, operands: int) -> Step:
+def float_step(
+    instruction: Instruction, state: State, compute: Compute, operands: int, known: set[str] = KNOWN
+) -> Step:
     """The result of compute(operands) in the opcode's type, with .ftz and .sat."""
     kind = kind_of(instruction)
-    only(instruction, KNOWN)
+    only(instruction, known)
     flushes, saturates = "ftz" in instruction.parts, "sat" in instruction.parts
     out = state.target(instruction.operands[0], kind, instruction)
     given = sources(instruction, state, kind, instruction.operands[1 : 1 + operands])
@@ -97,10 +101,15 @@ def float_op(compute: Compute, operands: int = 2) -> Decoder:
 
 
 def fused(instruction: Instruction, site: int, state: State) -> Step:
-    """fma and mad.rn: rounded once. f16 and bf16 go through float64, rounded to odd there."""
+    """fma and mad: rounded once. f16 and bf16 go through float64, rounded to odd there."""
     inner = Format.of(kind_of(instruction)).inner
+    direction = next((part for part in instruction.parts if part in DIRECTED), "")
+    if direction and inner != "f32":
+        raise NotSimulated(str(instruction), instruction.line)
 
     def compute(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+        if direction:
+            return rounding.directed_fma(a, b, c, direction)
         if inner in ("f32", "f64"):
             return rounding.fma(*np.broadcast_arrays(a, b, c))
         exact = rounding.odd_sum(a.astype(np.float64) * b, c.astype(np.float64))
@@ -108,7 +117,7 @@ def fused(instruction: Instruction, site: int, state: State) -> Step:
             exact = rounding.odd_float32(exact)
         return np.maximum(exact, 0) if "relu" in instruction.parts else exact
 
-    return float_step(instruction, state, compute, 3)
+    return float_step(instruction, state, compute, 3, KNOWN | DIRECTED)
 
 
 def extreme(smaller: bool) -> Decoder:

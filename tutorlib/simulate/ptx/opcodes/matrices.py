@@ -15,6 +15,7 @@ from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import address_of
 from tutorlib.simulate.ptx.ports import SharedPort
 from tutorlib.simulate.ptx.state import State, Where, of_warps
+from tutorlib.simulate.ptx.tensor_cores import SIGNIFICANT, add_products
 from tutorlib.simulate.ptx.types import bits_of, numpy_type
 
 ROWS = 8  # of a matrix that ldmatrix moves, each of 16 bytes
@@ -190,7 +191,7 @@ def product(
 ) -> Step:
     """D = A·B + C of types (d, a, b, c).
 
-    Products and their sum are exact here, and rounded once; tensor cores cut off bits between the steps of a sum.
+    Sums in fp32 are cut off as an H200 does it (`tensor_cores`); others are exact, and rounded once.
     """
     d_kind, a_kind, b_kind, c_kind = kinds
     m, n, k = shape
@@ -204,6 +205,7 @@ def product(
     ]
     outs = registers(instruction.operands[0], f"b{max(bits_of(d_kind), 32)}", instruction, state)
     d_type = np.dtype(numpy_type(d_kind))
+    cuts_off = a_kind == b_kind and a_kind in SIGNIFICANT and d_kind == c_kind == "f32"
 
     def step(where: Where) -> None:
         warps = whole_warps(where, instruction, site, state)
@@ -211,7 +213,8 @@ def product(
             matrix(words, piece, kind, warps, where is True)
             for words, piece, kind in zip(given, pieces, kinds[1:], strict=True)
         )
-        d = (a @ b + c).reshape(len(warps), m * n)[:, inverse]
+        d = add_products(a, b, c, a_kind) if cuts_off else a @ b + c
+        d = d.reshape(len(warps), m * n)[:, inverse]
         bits = np.ascontiguousarray(d.astype(d_type)).view(outs[0].dtype).reshape(len(warps), WARP, len(outs))
         for number, out in enumerate(outs):
             out[warps] = bits[:, :, number]

@@ -1,0 +1,73 @@
+"""What readers are told when a compiler refuses: each kind provoked for real, the compiler's own words kept below."""
+
+import pytest
+
+from tests.compiling import refused_cute, refused_cutile
+from tutorlib.checking.exercise import Exercise
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.cutile import compile_cutile
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.refusals import CUTE, CUTILE, what_to_do
+from tutorlib.compiling.spec import TensorSpec
+
+MATRIX = TensorSpec((64, 64))
+
+
+class CompilesOnly(Exercise):
+    def judge(self, answer):
+        raise answer
+
+
+def told(failed):
+    """The verdict's lines, as `check` shows them."""
+    exercise = CompilesOnly(id="99.1", title="a kernel", points=1)
+    return exercise.grade(failed).message
+
+
+@pytest.mark.parametrize(
+    ("host", "tensor", "words"), refused_cute.REFUSED, ids=[host.__name__ for host, _, _ in refused_cute.REFUSED]
+)
+def test_a_sentence_says_what_to_do_about_a_refusal_of_cute(host, tensor, words):
+    with pytest.raises(CompileFailed) as caught:
+        compile_cute(host, [tensor, tensor])
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert f"The compiler's words: {caught.value.original}" in told(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    refused_cutile.REFUSED,
+    ids=[kernel._pyfunc.__name__ for kernel, _ in refused_cutile.REFUSED],
+)
+def test_a_sentence_says_what_to_do_about_a_refusal_of_cutile(kernel, words):
+    with pytest.raises(CompileFailed) as caught:
+        compile_cutile(kernel, [MATRIX, MATRIX], "sm_80")
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert caught.value.original
+
+
+def test_a_refusal_that_is_not_known_keeps_its_own_words():
+    assert what_to_do("register allocation failed") == ""
+    assert CompileFailed("line 3, `x`: no").lines == ("line 3, `x`: no",)
+
+
+def test_each_rule_is_provoked():
+    """No rule waits for words that this version of the compilers does not say."""
+    said = [caught_cute(host, tensor) for host, tensor, _ in refused_cute.REFUSED]
+    said += [caught_cutile(kernel) for kernel, _ in refused_cutile.REFUSED]
+    unused = [rule.words for rule in (*CUTE, *CUTILE) if not any(rule.about(words) for words in said)]
+    assert not unused
+
+
+def caught_cute(host, tensor):
+    with pytest.raises(CompileFailed) as caught:
+        compile_cute(host, [tensor, tensor])
+    return caught.value.original
+
+
+def caught_cutile(kernel):
+    with pytest.raises(CompileFailed) as caught:
+        compile_cutile(kernel, [MATRIX, MATRIX], "sm_80")
+    return caught.value.original

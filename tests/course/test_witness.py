@@ -1,0 +1,103 @@
+"""A GPU's outputs, kept and restored; and how far one output is from another."""
+
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+import torch
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.course import witness
+from tutorlib.course.witness import Changed, GpuRecord, Kept, compare, exact, inputs_of, keep, restore
+from tutorlib.exercises import find
+from tutorlib.problems.catalogue import gemm
+
+GEMM = find("09.5")
+SHAPE = (48, 40, 72)
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    return inputs_of(GEMM.problem, SHAPE)
+
+
+def test_float64_adds_up_these_inputs_without_rounding(inputs):
+    """So that the exact result is the same on every machine: here it is with the terms the other way round."""
+    a, b = (x.double() for x in inputs)
+    assert torch.equal(a @ b.mT, a.flip(1) @ b.flip(1).mT)
+    fractions = (a @ b.mT) * 2**34
+    assert torch.equal(fractions, fractions.round())
+    assert fractions.abs().max() < 2**53
+
+
+def test_and_fp32_does_not(inputs):
+    a, b = (x.float() for x in inputs)
+    assert not torch.equal((a @ b.mT).double(), a.double() @ b.double().mT)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-6, 0.01, 100.0, float("nan")])
+def test_what_is_kept_comes_back(inputs, noise):
+    output = exact(GEMM.problem, inputs)
+    output[::7, ::3] += noise * torch.randn(output[::7, ::3].shape, generator=torch.Generator().manual_seed(0))
+    kept = keep(GEMM, SHAPE, inputs, output)
+    again, restored = restore(kept)
+    assert all(map(torch.equal, again, inputs))
+    assert torch.equal(restored.view(torch.int16), output.view(torch.int16))
+    if not noise:
+        assert len(kept.distance) < 40
+
+
+def test_what_was_kept_of_other_inputs_is_not_compared(inputs):
+    kept = keep(GEMM, SHAPE, inputs, exact(GEMM.problem, inputs))
+    with pytest.raises(Changed, match="not the inputs that the GPU had"):
+        restore(replace(kept, inputs="0"))
+    with pytest.raises(Changed, match="the exact result differs here"):
+        restore(replace(kept, output="0"))
+
+
+def test_a_distance_is_counted_in_steps_of_the_dtype_and_in_parts_of_the_bound():
+    problem, inputs = gemm("fp32"), inputs_of(gemm("fp32"), SHAPE)
+    one = exact(problem, inputs)
+    other = one.clone()
+    other[3, 4] = torch.nextafter(torch.nextafter(one[3, 4], torch.tensor(99.0)), torch.tensor(99.0))
+    found = compare(problem, inputs, one, other)
+    assert (found.elements, found.differ, found.steps) == (48 * 40, 1, 2)
+    assert 0 < found.of_bound < 0.1
+    assert compare(problem, inputs, one, one).bit_for_bit
+    other[0, 0] = -one[0, 0]
+    assert compare(problem, inputs, one, other).of_bound > 1
+
+
+def test_zeros_of_either_sign_are_one_number():
+    problem, inputs = gemm("fp32"), inputs_of(gemm("fp32"), SHAPE)
+    zero = torch.zeros(48, 40)
+    assert compare(problem, inputs, zero, -zero).bit_for_bit
+
+
+@pytest.mark.usefixtures("on_cpu")
+def test_each_kernel_is_run_and_kept_once(monkeypatch):
+    monkeypatch.setattr(CuteExercise, "launcher", CuteExercise.simulator)
+    taken = list(islice(witness.take(known={("04.4", (4096,))}), 3))
+    assert [(kept.exercise, kept.shape) for kept in taken] == [("04.4", (128,)), ("04.4", (128128,)), ("04.5", (1,))]
+    assert all(isinstance(kept, Kept) for kept in taken)
+
+
+@pytest.mark.usefixtures("on_cpu")
+def test_a_kernel_that_fails_leaves_the_others_their_turn(monkeypatch):
+    def launcher(exercise, kernel):
+        raise RuntimeError("no such GPU\nat all")
+
+    monkeypatch.setattr(CuteExercise, "launcher", launcher)
+    assert next(iter(witness.take())) == "04.4 at (128,): RuntimeError: no such GPU"
+
+
+def test_a_record_is_written_and_read_again(tmp_path, monkeypatch, inputs):
+    file = tmp_path / "z9000_simulated.json"
+    monkeypatch.setattr(witness, "sweep_file", lambda gpu, name: file)
+    kept = keep(GEMM, SHAPE, inputs, exact(GEMM.problem, inputs))
+    found = GpuRecord({"gpu": "Z9000"}, "2026-11-21").extended(kept).counted({"k": {"loads": 3.0}})
+    found = found.counted({"k": {"stores": 4.0}})
+    found.write()
+    assert GpuRecord.read(file) == found
+    assert found.accesses == {"k": {"loads": 3.0, "stores": 4.0}}
+    assert found.extended(kept) == found

@@ -1,0 +1,64 @@
+"""Sums as tensor cores make them, by the definition, in exact arithmetic."""
+
+from fractions import Fraction
+from math import floor, log2
+
+import numpy as np
+import pytest
+
+from tutorlib.simulate.ptx.tensor_cores import KEPT, add_products, towards_zero
+
+
+def cut(value, unit):
+    """A Fraction cut off, towards zero, to multiples of a unit."""
+    whole = abs(value) // unit
+    return (whole if value > 0 else -whole) * unit
+
+
+def exponent(x):
+    return floor(log2(abs(x)))
+
+
+def by_definition(a, b, c):
+    """One element: the sum of a[k]·b[k] and c."""
+    terms = [(Fraction(x) * Fraction(y), exponent(x) + exponent(y)) for x, y in zip(a, b, strict=True) if x and y]
+    terms += [(Fraction(c), exponent(c))] if c else []
+    if not terms:
+        return 0.0
+    unit = Fraction(2) ** (max(place for _, place in terms) - KEPT)
+    total = sum(cut(value, unit) for value, _ in terms)
+    return float(cut(total, Fraction(2) ** (exponent(float(total)) - 23))) if total else 0.0
+
+
+@pytest.mark.parametrize(("kind", "bits", "k"), [("bf16", 8, 16), ("tf32", 11, 8), ("f16", 11, 16), ("bf16", 8, 8)])
+def test_by_definition(kind, bits, k):
+    generator = np.random.default_rng(5)
+
+    def draw(*shape, bits=bits):
+        values = generator.integers(-(2**bits) + 1, 2**bits, shape) / 2.0**bits
+        return np.ldexp(values * (generator.random(shape) < 0.8), generator.integers(-20, 4, shape))
+
+    a, b, c = draw(2, 6, k), draw(2, k, 5), draw(2, 6, 5, bits=24)
+    got = add_products(a, b, c, kind)
+    for batch, row, column in np.ndindex(got.shape):
+        assert got[batch, row, column] == by_definition(a[batch, row], b[batch, :, column], c[batch, row, column])
+
+
+def test_what_is_far_below_the_largest_is_lost():
+    """Where rounding each product would take it along, the sum stays as it is."""
+    a = np.full((1, 1, 2), 2.0**-13)
+    b = np.full((1, 2, 1), 2.0**-13)
+    assert add_products(a, b, np.ones((1, 1, 1)), "bf16") == 1
+    assert add_products(a, b * 4, -np.ones((1, 1, 1)), "bf16") == np.float32(-1 + 2.0**-23)
+
+
+def test_infinities_and_nans_go_through():
+    one = np.ones((1, 1, 1))
+    assert np.isinf(add_products(one * np.inf, one, one, "bf16"))
+    with np.errstate(invalid="ignore"):
+        assert np.isnan(add_products(one * np.inf, one * 0, one, "bf16"))
+
+
+def test_towards_zero():
+    values = np.array([1 + 2.0**-24, -1 - 2.0**-24, 1 + 2.0**-23, 0.0, np.inf])
+    assert towards_zero(values).tolist() == [1, -1, 1 + 2.0**-23, 0, np.inf]

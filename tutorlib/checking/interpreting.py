@@ -1,0 +1,142 @@
+"""cuTile launches interpreted at one size and looked at from all sides: result, inputs, what was noticed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.compiling.errors import CompileFailed, compile_failure
+from tutorlib.problems.differences import find_difference
+from tutorlib.problems.output import Output
+from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.wrong import Wrong
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tutorlib.simulate.cutile import Finding, Report
+
+PADDING = (
+    "It is right where the part of a tile outside its array happens to be 0. That part is undetermined "
+    "until the load has a padding_mode."
+)
+
+# Takes the problem's tensors, the output last, and options of simulate.cutile.run; gives a report for each launch.
+Launches = Callable[..., "Sequence[Report]"]
+
+
+@dataclass(frozen=True)
+class WrongResult:
+    """A wrong result, to be recognised by its values.
+
+    result: takes the inputs in float64; gives what a kernel with this mistake computes, or None where it is no other
+    than the right result.
+    """
+
+    says: str
+    result: "Callable[..., Tensor | None]"
+
+
+@dataclass(frozen=True)
+class Interpretation:
+    """What was found at one size: a fault or None, and the reports of the last launches."""
+
+    wrong: Wrong | None
+    reports: "tuple[Report, ...]" = ()
+
+    @property
+    def repeated(self) -> str:
+        """What is stored more than once, as a sentence; "" where nothing is."""
+        return next((f"{sentence(finding)}." for report in self.reports for finding in report.repeats), "")
+
+
+def interpret(
+    problem: Problem, shape: Shape, launches: Launches, mistakes: Sequence[WrongResult] = ()
+) -> Interpretation:
+    """Identity and ramp, then random inputs. A mistake is named that explains what is wrong with each of them.
+
+    Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError.
+    """
+    import torch
+
+    generator = torch.Generator()
+    generator.seed()
+    first: Wrong | None = None
+    likely = list(mistakes)
+    reports: tuple[Report, ...] = ()
+    for inputs in (problem.pattern(shape, "cpu"), problem.random(shape, generator)):
+        call = Interpreted(problem, shape, inputs, launches)
+        if wrong := call.fault():
+            likely = [mistake for mistake in likely if call.shows(mistake)]
+            first = first or wrong
+        reports = call.reports
+    if first and likely:
+        first = Wrong(first.what, likely[0].says)
+    return Interpretation(first, reports)
+
+
+class Interpreted:
+    """The launches on these inputs, into an output that is the checker's.
+
+    reports: of the launches so far; seen: the output's values and where there are none, after the first of them.
+    """
+
+    def __init__(self, problem: Problem, shape: Shape, inputs: "tuple[Tensor, ...]", launches: Launches) -> None:
+        self.problem, self.inputs, self.launches = problem, inputs, launches
+        self.output = Output(problem.output, problem.shape_of(problem.output, shape), "cpu")
+        self.expected = problem.expected(inputs, shape)
+        self.reports: tuple[Report, ...] = ()
+        self.seen: tuple[Tensor, Tensor] | None = None
+
+    def fault(self) -> Wrong | None:
+        """The result, the inputs and what the interpreter noticed, but for elements left unwritten: those show."""
+        kept = [x.clone() for x in self.inputs]
+        try:
+            self.launch()
+        except (CompileFailed, NotImplementedError):
+            raise
+        except Exception as error:
+            return Wrong(f"while it ran: {type(error).__name__}: {error}")
+        for op, before, after in zip(self.problem.inputs, kept, self.inputs, strict=True):
+            if not before.equal(after):
+                return Wrong(f"the kernel changed its input {op.name}.")
+        self.seen = self.output.snapshot().seen
+        found = self.difference()
+        findings = (finding for report in self.reports for finding in report.findings)
+        noticed = next((sentence(finding) for finding in findings if finding.kind != "unwritten"), None)
+        if found is None:
+            return Wrong(f"the result is right by luck: {noticed}.") if noticed else None
+        self.output.poison()
+        self.launch(undetermined=lambda dtype: 0)
+        if not self.difference():
+            return Wrong(found.what, PADDING)
+        return Wrong(found.what, f"Noticed while it ran: {noticed}." if noticed else found.mistake)
+
+    def launch(self, **options: Any) -> None:
+        import cuda.tile as ct
+
+        try:
+            self.reports = tuple(self.launches(*self.inputs, self.output.tensor, **options))
+        except ct.TileError as error:
+            raise compile_failure(error, error.message.strip()) from error
+
+    def difference(self) -> Wrong | None:
+        return find_difference(self.problem.output.name, *self.output.as_it_is().seen, *self.expected)
+
+    def shows(self, mistake: WrongResult) -> bool:
+        """Whether the first result is what this mistake gives, within the error that is allowed to it."""
+        inputs = tuple(x.double() for x in self.inputs)
+        if self.seen is None or (result := mistake.result(*inputs)) is None:
+            return False
+        got, unwritten = self.seen
+        lost = ~result.isfinite()  # too large for a dtype on the way
+        if not lost.equal(~got.isfinite()):
+            return False
+        bound = self.problem.bound
+        allowed = bound(result, inputs, self.problem.output.dtype) if bound else self.expected[1]
+        return not find_difference(
+            "", got.masked_fill(lost, 0), unwritten, result.masked_fill(lost, 0), allowed.masked_fill(lost, 0)
+        )
+
+
+def sentence(finding: "Finding") -> str:
+    return finding.message + (f" (line {finding.line})" if finding.line else "")

@@ -1,0 +1,53 @@
+"""CUDA C++ programs, tile kernels and a main in one file, built by one call of nvcc."""
+
+import hashlib
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import metadata
+from pathlib import Path
+
+import platformdirs
+
+from tutorlib.compiling.cpp import failure, nvcc_path
+
+OPTIONS = ("-std=c++20", "--enable-tile")
+WITHOUT_RUNTIME = ("--cudart", "none", "--cudadevrt", "none")
+
+
+def command(source: str, program: str, arch: str, nvcc: str = "nvcc") -> list[str]:
+    """What builds a program from a file. arch: "sm_90", …"""
+    return [nvcc, *OPTIONS, "-arch", arch, "-o", program, source]
+
+
+def build_program(source: str, arch: str, runtime: Path | None = None) -> Path:
+    """The program, which stays in the user's cache for the next time.
+
+    runtime: a C++ file that takes the place of the CUDA runtime library.
+    Raises CompileFailed with the first error, ModuleNotFoundError and ToolMissing.
+    """
+    nvcc, version = nvcc_path(), metadata.version("nvidia-cuda-nvcc")
+    others = runtime.read_text(encoding="utf-8") if runtime else ""
+    key = hashlib.sha256("\0".join([version, arch, *OPTIONS, source, others]).encode()).hexdigest()
+    kept = platformdirs.user_cache_path("tutorlib") / "programs" / key
+    if kept.exists():
+        return kept
+    folder = Path(tempfile.mkdtemp(prefix="tutor-program-"))
+    file, made = folder / "program.cu", folder / "program"
+    file.write_text(source, encoding="utf-8")
+    extra: Sequence[str | Path] = (*WITHOUT_RUNTIME, runtime) if runtime else ()
+    done = subprocess.run(
+        [*command(str(file), str(made), arch, str(nvcc)), *extra], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise failure(done.stdout + done.stderr, source, str(file))
+    with suppress(OSError):  # a home that cannot be written to
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        fresh = kept.with_suffix(f".{os.getpid()}")
+        fresh.write_bytes(made.read_bytes())
+        fresh.chmod(0o755)
+        fresh.replace(kept)
+        return kept
+    return made

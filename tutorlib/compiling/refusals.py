@@ -1,0 +1,260 @@
+"""What to do about a compiler's refusal: one sentence for each kind that readers meet."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+
+NAMESPACES = ("cutlass.cute", "cutlass.cute.arch", "cutlass.cute.math", "cutlass", "cuda.tile")
+SHORT = {"cutlass.cute": "cute", "cutlass.cute.arch": "cute.arch", "cutlass.cute.math": "cute.math", "cuda.tile": "ct"}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """words: a regular expression that the compiler's one line matches. advice: what to do, made of its groups."""
+
+    words: str
+    advice: str | Callable[[re.Match[str]], str]
+
+    def about(self, message: str) -> str:
+        """What to do, or "" where this is another refusal."""
+        if not (found := re.search(self.words, message)):
+            return ""
+        return found.expand(self.advice) if isinstance(self.advice, str) else self.advice(found)
+
+
+def nearest_name(found: re.Match[str]) -> str:
+    """Where a name is that a module does not have: in another module, or spelled a little differently."""
+    module, name = found.groups()
+    places = [place for place in NAMESPACES if hasattr(import_module(place), name)]
+    if places and module not in places:
+        return f"It is `{SHORT.get(places[0], places[0])}.{name}`."
+    names = [known for known in dir(import_module(module)) if not known.startswith("_")]
+    shown = SHORT.get(module, module)
+    plain = {known.replace("_", ""): known for known in names}
+    near = plain.get(name.replace("_", "")) or next(iter(get_close_matches(name, names, 1)), "")
+    return f"`{shown}` has no `{name}`." + (f" Did you mean `{shown}.{near}`?" if near else "")
+
+
+def keep_its_type(found: re.Match[str]) -> str:
+    name, before, after = found.groups()
+    if "list" in before:
+        return (
+            f"`{name}` is a Python list, and a loop of the run cannot make it longer. Unroll the loop with "
+            "cutlass.range_constexpr, or keep the values in cute.make_rmem_tensor."
+        )
+    begin = f"`{name}` is {before} before and {after} after. Begin with the type that it keeps: `cutlass.{after}(…)`"
+    return begin + (", or is `//` meant where `/` stands?" if (before, after) == ("Int32", "Float32") else ".")
+
+
+def in_bytes(found: re.Match[str]) -> str:
+    known, needed = (int(bits) // 8 for bits in found.groups())
+    return (
+        f"An access of {needed} bytes needs an address that is a multiple of {needed}, and here the compiler can be "
+        f"sure of {known}. Do a thread's values fill one access, and is it at most 16 bytes? Memory of your own takes "
+        "byte_alignment=."
+    )
+
+
+CUTE = (
+    # tensors
+    Refusal(
+        r"unsupported operand type\(s\) for .*_Tensor",
+        "A cute.Tensor is a pointer and a layout and does not compute. Go through its elements, "
+        "`for i in range(cute.size(x))`, or compute with the value that `x.load()` gives.",
+    ),
+    Refusal(
+        r"'_Tensor' has no len\(\)", "`cute.size(x)` is a tensor's number of elements, `x.shape[0]` its first size."
+    ),
+    Refusal(
+        r"not supported between instances of '\w+' and 'tuple'",
+        "A shape is a tuple. Compare with `cute.size(x)` or with one size, `x.shape[0]`; "
+        "`cute.elem_less(coordinate, shape)` compares mode by mode.",
+    ),
+    Refusal(
+        r"expects coordinate to be weakly congruent",
+        "The index does not fit the tensor's modes: it takes one number for each, `a[row, column]`. If it comes from "
+        "`cute.arch.thread_idx()`, that is a tuple of three: `thread, _, _ = cute.arch.thread_idx()`.",
+    ),
+    Refusal(
+        r"whose leaves are integers or None, but got slice",
+        "A tensor takes no Python slice. `cute.local_tile(x, (4,), (i,))` is its i-th piece of four; `x[None, 3]` "
+        "keeps a whole mode.",
+    ),
+    Refusal(
+        r"whose leaves are integers or None, but got tensor",
+        "One coordinate is wanted here, and this is a tensor of them: give it all of its indices.",
+    ),
+    Refusal(
+        r"must be Tensor, not _Tensor",
+        "torch computes with its own tensors, and not inside a jitted function: there, write the loop, or use cute.",
+    ),
+    Refusal(r"unsupported data type: .*_Tensor", "A whole tensor does not fit into one element: is an index missing?"),
+    Refusal(
+        r"dynamic layout (doesn't support load|is not supported)",
+        "Registers and load() need a shape that the compiler knows: cut a piece of fixed size with cute.local_tile.",
+    ),
+    Refusal(
+        r"expected a coordinate of rank (\d+) but got",
+        r"Tiles are counted in \1 directions here: local_tile takes a coordinate of \1 numbers, (down, across).",
+    ),
+    # types
+    Refusal(r"`(\w+)` has type `(.*?)` on one path and `(.*?)` on another", keep_its_type),
+    Refusal(
+        r"two branches of this conditional expression",
+        "Both sides need one type: a float beside a float, `x[i] if … else 0.0`, or a cast, `cutlass.Float32(0)`.",
+    ),
+    Refusal(
+        r"x and y must have the same dtype, but got (\w+) and (\w+)",
+        r"cute.where chooses between values of one type, and these are \1 and \2: `cute.full_like(v, 0)` is like v.",
+    ),
+    Refusal(
+        r"Type mismatch, store (\w+).* element type (\w+)",
+        r"Storing does not convert: say `.to(cutlass.\2)` to the value, which is \1.",
+    ),
+    Refusal(
+        r"lhs and rhs must have the same shape, but got \((.*?)\) and \((.*?)\)",
+        r"The tensor has the shape (\1) and the value (\2): cut the tensor into such pieces with cute.local_tile.",
+    ),
+    Refusal(r"cannot broadcast", "The two values have shapes that do not fit each other."),
+    Refusal(
+        r"Launch (grid|block) dimension at position \d+ must be an integer",
+        r"A \1 is counted in whole numbers, and `/` gives a fraction: `n // size`, or `cute.ceil_div(n, size)`.",
+    ),
+    Refusal(r"Loop `\w+` must be an integer type", "A loop counts in whole numbers, and `/` gives a fraction: `//`."),
+    # two times
+    Refusal(
+        r"`range_constexpr\(\)` requires",
+        "range_constexpr unrolls while compiling, and this number only the run knows: use `range`.",
+    ),
+    Refusal(
+        r"`const_expr\(\)` requires", "const_expr decides while compiling, and this only the run knows: a plain `if`."
+    ),
+    Refusal(
+        r"boolean is required \(e.g. in plain Python control flow\)",
+        "This function is plain Python, which must know the condition, and only the run does. Put @cute.jit above it.",
+    ),
+    Refusal(
+        r"as a list index or for loop range in plain Python",
+        "Python itself wants a number here that only the run knows. A helper with loops takes @cute.jit; a list "
+        "becomes cute.make_rmem_tensor; math.exp is cute.math.exp; int() can go.",
+    ),
+    Refusal(
+        r"`assert` requires",
+        "An assert looks at what the compiler knows. What only the run knows needs an `if`.",
+    ),
+    Refusal(
+        r"Early exit \((\w+)\)",
+        r"A branch or loop of the run cannot be left by `\1`: put what is to be done under a condition instead.",
+    ),
+    Refusal(
+        r"name '(\w+)' is not defined",
+        r"`\1` has no value here: is it misspelled, or made only inside a branch or a loop of the run? Then give it a "
+        "value before.",
+    ),
+    Refusal(r"for divmod\(\)", "divmod wants numbers that are known while compiling: write `a // b` and `a % b`."),
+    Refusal(r"std::bad_cast", "This instruction has a number in its own code, so the compiler must know it."),
+    # kernels and launches
+    Refusal(
+        r"Kernel `(\w+)` was called but never launched",
+        r"`\1` was called but never launched: `\1(…).launch(grid=(…, 1, 1), block=(…, 1, 1))`.",
+    ),
+    Refusal(r"arguments do not match the function signature", "The call has other arguments than the function takes."),
+    Refusal(r"must be decorated with @cute.jit", "A host function needs @cute.jit above it."),
+    Refusal(r"module '(cutlass[\w.]*)' has no attribute '(\w+)'", nearest_name),
+    Refusal(r"does not support the context manager", "It is a call: `with cute.arch.elect_one():`, with parentheses."),
+    Refusal(
+        r"make_composed_layout\(\) missing", "It takes three: `cute.make_composed_layout(swizzle, offset, layout)`."
+    ),
+    # copies and MMAs
+    Refusal(
+        r"cannot vectorize copy to (\d+) elements",
+        r"The \1 elements of one access must lie side by side in memory. Do the values run along the contiguous mode, "
+        "and is it one thread's part (partition_S, partition_D) that is copied?",
+    ),
+    Refusal(
+        r"source and destination tensors to have the same rank",
+        "Both sides of a copy are cut alike: registers come from cute.make_fragment_like(the other side).",
+    ),
+    Refusal(
+        r"expects pred to have compatible shape",
+        "pred has one Boolean for each access: (1, M, N) where the partition is (V, M, N).",
+    ),
+    Refusal(
+        r"dst expects shared based memref",
+        "cp.async writes to shared memory alone: its destination is partition_D of a tile there.",
+    ),
+    Refusal(
+        r"src expects global based memref",
+        "cp.async reads global memory alone; out of shared memory leads a plain copy.",
+    ),
+    Refusal(r"src needs be shared based memref", "ldmatrix reads shared memory and writes registers."),
+    Refusal(r"'cp_size' only supports", "cp.async moves 4, 8 or 16 bytes: num_bits_per_copy is 32, 64 or 128."),
+    Refusal(r"ptr alignment \((\d+) bits\) does not meet requirement \((\d+) bits\)", in_bytes),
+    Refusal(
+        r"'cute.elem_less' op expects inputs that are congruent",
+        "elem_less compares mode by mode: a coordinate of two numbers with a shape of two.",
+    ),
+    Refusal(
+        r"expects A's M == D'M",
+        "The fragments do not fit each other: cute.gemm(tiled_mma, D, A, B, C), with A (…, M, K) and B (…, N, K).",
+    ),
+)
+
+CUTILE = (
+    Refusal(
+        r"Index size (\d+) does not match the array rank (\d+)",
+        r"A tile is found by one index for each mode of its array: \2, and here are \1.",
+    ),
+    Refusal(
+        r"Expected shape length to be (\d+), got (\d+)",
+        r"A tile has as many modes as its array: \1, and this shape has \2.",
+    ),
+    Refusal(
+        r"shape (\(.*?\)) is not a power of two",
+        r"Every side of a tile is a power of two, and in \1 one is not: take the next, and pad what hangs over.",
+    ),
+    Refusal(
+        r"got tensor_view of rank (\d+) and tiles of rank (\d+)",
+        r"The array has \1 modes and the tile \2: reshape the tile, or keep a summed mode with keepdims=True.",
+    ),
+    Refusal(
+        r"Expected a constant integer tuple",
+        "A tile's shape is known while compiling: numbers, or parameters marked ct.Constant[int].",
+    ),
+    Refusal(
+        r"Incompatible shapes for matrix mul on tiles: (\(.*?\)), (\(.*?\))",
+        r"\1 · \2: the first tile's last side and the second one's first must agree; ct.transpose turns a tile.",
+    ),
+    Refusal(r"Expect acc shape to be (\(.*?\)), got", r"The sums need a tile of their own: ct.zeros(\1, ct.float32)."),
+    Refusal(
+        r"Shapes are not broadcastable: (\(.*?\)), (\(.*?\))",
+        r"\1 and \2: sides must agree, or one of them be 1, counted from the last.",
+    ),
+    Refusal(
+        r"Type of `(\w+)` depends on path taken: .*vs\. (.*?) \(",
+        r"`\1` changes its type on the way. Before the loop, give it the shape and the dtype that it keeps: ct.zeros.",
+    ),
+    Refusal(
+        r"potentially undefined variable `(\w+)`",
+        r"`\1` gets its value in one branch alone: give it one before.",
+    ),
+    Refusal(r"Undefined variable (\w+) used", r"`\1` has no value here: is it misspelled?"),
+    Refusal(r"Module '(cuda\.tile)' has no attribute '(\w+)'", nearest_name),
+    Refusal(
+        r"Arrays are not directly subscriptable",
+        "An array lies in memory: ct.load takes a tile out of it, ct.store puts one there.",
+    ),
+    Refusal(r"Unsupported operand types for .*Array", "An array does not compute; ct.load a tile of it, which does."),
+    Refusal(
+        r"^Unsupported syntax",
+        "A tile kernel knows assignments, calls, if, while and for over a range; no comprehensions, no imports.",
+    ),
+    Refusal(r"Expected a dtype constant", "A dtype is ct.float16 or torch.float16, no string."),
+)
+
+
+def what_to_do(message: str) -> str:
+    """About a compiler's one line: what to do, in a sentence or two; "" where it is none that is known."""
+    return next((advice for refusal in (*CUTE, *CUTILE) if (advice := refusal.about(message))), "")

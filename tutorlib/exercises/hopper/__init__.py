@@ -1,0 +1,1 @@
+"""What notebook 14's exercises are checked with: known mistakes, kinds of cases, kernels around an answer."""

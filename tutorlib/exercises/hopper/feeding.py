@@ -1,0 +1,107 @@
+"""Mistakes in what feeds the tensor cores: registers, a step's bytes, and who loads what for whom."""
+
+from tutorlib.checking.values import Mistake
+from tutorlib.models.hopper_gemm import Pair, at_launch, multicast, register_split, step_bytes
+
+REGISTERS = (
+    Mistake(
+        "That is the wrong way round: the producer comes first.",
+        lambda warpgroups, need: register_split(warpgroups, need)[::-1],
+    ),
+    Mistake(
+        "You share all 65,536. A block has what its threads start with: 65,536 over all threads, rounded down to 8.",
+        lambda warpgroups, need: (
+            register_split(warpgroups, need)[0],
+            (65_536 // 128 - register_split(warpgroups, need)[0]) // warpgroups // 8 * 8,
+        ),
+    ),
+    Mistake(
+        "setmaxnreg takes multiples of 8: the producer's need is rounded up, what is left for the others down.",
+        lambda warpgroups, need: (
+            max(24, need),
+            ((warpgroups + 1) * at_launch(warpgroups) - max(24, need)) // warpgroups,
+        ),
+    ),
+    Mistake(
+        "setmaxnreg gives no thread fewer than 24 registers.",
+        lambda warpgroups, need: (
+            -(-need // 8) * 8,
+            ((warpgroups + 1) * at_launch(warpgroups) + need // -8 * 8) // warpgroups // 8 * 8,
+        ),
+    ),
+    Mistake(
+        "That is what every thread has at the start. The producer's warpgroup gives some of it away.",
+        lambda warpgroups, need: (at_launch(warpgroups), at_launch(warpgroups)),
+    ),
+)
+
+
+BYTES = (
+    Mistake(
+        "TMA writes both tiles into shared memory, and wgmma reads them: count both.",
+        lambda tile, cluster: (tile[0] // 64 * (64 + tile[1]) * tile[2] * 2, step_bytes(tile, cluster)[1]),
+    ),
+    Mistake(
+        "Every 64 rows of A are a wgmma of their own, and each of them reads all of B's tile.",
+        lambda tile, cluster: (2 * (tile[0] + tile[1]) * tile[2] * 2, step_bytes(tile, cluster)[1]),
+    ),
+    Mistake(
+        "The other way round: blocks in one row of the cluster, cluster[1] of them, share the tile of A.",
+        lambda tile, cluster: (step_bytes(tile, cluster)[0], step_bytes(tile, cluster[::-1])[1]),
+    ),
+    Mistake(
+        "Multicast sends each part of a tile once for several blocks, so a block's share of L2's bytes is smaller.",
+        lambda tile, cluster: step_bytes(tile, (1, 1)),
+    ),
+    Mistake(
+        "Multicast saves L2's bytes. Into its own shared memory every block still gets the whole tiles.",
+        lambda tile, cluster: (
+            step_bytes(tile, (1, 1))[0] - step_bytes(tile, (1, 1))[1] + step_bytes(tile, cluster)[1],
+            step_bytes(tile, cluster)[1],
+        ),
+    ),
+    Mistake("bf16 has two bytes.", lambda tile, cluster: tuple(bytes // 2 for bytes in step_bytes(tile, cluster))),
+    Mistake("Shared memory comes first, then L2.", lambda tile, cluster: step_bytes(tile, cluster)[::-1]),
+)
+
+
+MULTICAST = (
+    Mistake(
+        "Blocks of a cluster are numbered along M first: rank = m + n * cluster[0].",
+        lambda rank, cluster, rows, mode: by_rows(rank, cluster, rows, mode),
+    ),
+    Mistake(
+        "That is the part and the mask of the other matrix: A's tile is the same for blocks with the same m.",
+        lambda rank, cluster, rows, mode: multicast(rank, cluster, rows, 1 - mode),
+    ),
+    Mistake(
+        "The mask has a bit for every block that receives, this one included.",
+        lambda rank, cluster, rows, mode: (
+            *multicast(rank, cluster, rows, mode)[:2],
+            multicast(rank, cluster, rows, mode)[2] & ~(1 << rank),
+        ),
+    ),
+    Mistake(
+        "Each of the blocks that share a tile loads its own part of the rows, for all of them.",
+        lambda rank, cluster, rows, mode: (0, rows, multicast(rank, cluster, rows, mode)[2]),
+    ),
+    Mistake(
+        "Not all of the cluster's blocks want these rows: only those in the same row of it (A) or column (B).",
+        lambda rank, cluster, rows, mode: (
+            *multicast(rank, cluster, rows, mode)[:2],
+            (1 << cluster[0] * cluster[1]) - 1,
+        ),
+    ),
+)
+
+
+def by_rows(rank: int, cluster: Pair, rows: int, mode: int) -> tuple[int, int, int]:
+    """With ranks that run along N first."""
+    place = rank // cluster[1], rank % cluster[1]
+    part = rows // cluster[1 - mode]
+    same = [r for r in range(cluster[0] * cluster[1]) if (r // cluster[1], r % cluster[1])[mode] == place[mode]]
+    return place[1 - mode] * part, part, sum(1 << r for r in same)
+
+
+def members(mode: int, clusters: tuple[Pair, ...]) -> list[tuple]:
+    return [(rank, cluster, 128, mode) for cluster in clusters for rank in range(cluster[0] * cluster[1])]

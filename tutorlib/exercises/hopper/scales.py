@@ -1,0 +1,50 @@
+"""How dequantised matrices are judged: by the first element that is off, its block and its scale."""
+
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.values import Case, law
+from tutorlib.models.hopper_gemm import Pair, dequantise
+from tutorlib.problems.wrong import Wrong
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def quantised(rows: int, columns: int, block: Pair, seed: int) -> tuple:
+    """(x in e4m3, a scale for each block, block)."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(rows, columns, generator=generator).to(torch.float8_e4m3fn)
+    return x, torch.rand(ceil(rows / block[0]), ceil(columns / block[1]), generator=generator) + 0.5, block
+
+
+def is_dequantised(got: Any, x: "Tensor", scales: "Tensor", block: Pair) -> str | None:
+    import torch
+
+    if not isinstance(got, torch.Tensor):
+        return "it should be a tensor"
+    if got.shape != x.shape:
+        return f"it should have the shape {tuple(x.shape)}"
+    if got.dtype not in (torch.float32, torch.float64):
+        return "a reference needs fp32 or more: scales times e4m3 have more bits than bf16 or e4m3 can hold"
+    want = dequantise(x, scales, block)
+    wrong = ~torch.isclose(got.float(), want, rtol=1e-6, atol=0)
+    if not wrong.any():
+        return None
+    row, column = wrong.nonzero()[0].tolist()
+    at = row // block[0], column // block[1]
+    return (
+        f"element ({row}, {column}) is {got[row, column]:.4g}; it is {float(x[row, column]):.4g} in block {at}, whose "
+        f"scale is {scales[at]:.4g}, so {want[row, column]:.4g}"
+    )
+
+
+def dequantises(name: str, *sizes: tuple[int, int, Pair]) -> Case:
+    def judge(answer: Answer) -> Wrong | None:
+        calls = [quantised(*size, seed) for seed, size in enumerate(sizes)]
+        return law(name, calls, is_dequantised).judge(answer)
+
+    return Case(name, judge)

@@ -1,0 +1,73 @@
+"""How shares of a line of K tiles are judged: all of them together, whoever has which."""
+
+from itertools import product
+from typing import Any
+
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.values import Case, Mistake, law
+from tutorlib.models import work
+from tutorlib.models.hopper_gemm import Pair
+
+
+def shares_work(answer: Answer, clusters: int, tiles: int, k_tiles: int) -> str | None:
+    """What is wrong with the shares of all clusters together, as the end of a sentence."""
+    shares = [answer(cluster, clusters, tiles, k_tiles) for cluster in range(clusters)]
+    taken: dict[Pair, int] = {}
+    for cluster, items in enumerate(shares):
+        for tile, begin, end in items:
+            if not (0 <= tile < tiles and 0 <= begin < end <= k_tiles):
+                return (
+                    f"cluster {cluster} has {(tile, begin, end)}, which is none of {tiles} tiles with {k_tiles} K tiles"
+                )
+            for k_tile in range(begin, end):
+                if (tile, k_tile) in taken:
+                    return f"clusters {taken[tile, k_tile]} and {cluster} both compute K tile {k_tile} of tile {tile}"
+                taken[tile, k_tile] = cluster
+    missing = [(t, k) for t, k in product(range(tiles), range(k_tiles)) if (t, k) not in taken]
+    if missing:
+        tile, k_tile = missing[0]
+        return f"nobody computes K tile {k_tile} of tile {tile}, and {len(missing) - 1} others"
+    lengths = [sum(end - begin for _, begin, end in items) for items in shares]
+    if max(lengths) - min(lengths) > 1:
+        return (
+            f"cluster {lengths.index(max(lengths))} has {max(lengths)} K tiles, cluster {lengths.index(min(lengths))} "
+            f"{min(lengths)}: all wait for the slowest"
+        )
+    pieces = sum(map(len, shares))
+    if pieces > tiles + clusters - 1:
+        return (
+            f"the tiles are cut into {pieces} parts, and {tiles + clusters - 1} would do: every part more is a tile "
+            "of sums to give away and to add"
+        )
+    return None
+
+
+def streams(name: str, *calls: tuple[int, int, int]) -> Case:
+    """calls: (clusters, tiles, k_tiles)."""
+
+    def judge(answer: Answer) -> Any:
+        for clusters, tiles, k_tiles in calls:
+            first = [(cluster, clusters, tiles, k_tiles) for cluster in range(clusters)]
+            shape = law(name, first, is_items)
+            if found := shape.judge(answer):
+                return found
+            whole = law(
+                name,
+                first[:1],
+                lambda got, cluster, *sizes: shares_work(answer, *sizes),
+                (Mistake(UNEVEN, work.whole_tiles),),
+            )
+            if found := whole.judge(answer):
+                return found
+        return None
+
+    return Case(name, judge)
+
+
+UNEVEN = "That is whole tiles in turn. Lay the K tiles of all tiles end to end, and cut that line into equal parts."
+
+
+def is_items(got: Any, *args: int) -> str | None:
+    if isinstance(got, list) and all(isinstance(item, tuple) and [type(x) for x in item] == [int] * 3 for item in got):
+        return None
+    return "it should be a list of (tile, first K tile, end of the K tiles)"

@@ -1,0 +1,43 @@
+"""A GEMM's partial products: what blocks that share K leave behind, before they are added."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tutorlib.problems.bounds import accumulation
+from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.problem import Operand, Problem, Shape
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass(frozen=True)
+class PartialProducts(Problem):
+    """parts (S, M, N) in fp32: part s is A·Bᵀ over the s-th of S runs of steps along K, each ⌈steps / S⌉ long.
+
+    step: how much of K one is. Later runs may be shorter, or empty: their part is 0.
+    """
+
+    step: int = 1
+
+    def expected(self, inputs: "tuple[Tensor, ...]", shape: Shape) -> "tuple[Tensor, Tensor]":
+        import torch
+
+        parts, depth = shape[0], shape[-1]
+        steps = math.ceil(depth / self.step)
+        run = math.ceil(steps / parts) * self.step
+        cut = [tuple(x.double()[:, part * run : part * run + run] for x in inputs) for part in range(parts)]
+        results = [a @ b.mT for a, b in cut]
+        allowed = [
+            accumulation(result, pair, "fp32") if pair[0].shape[1] else result
+            for result, pair in zip(results, cut, strict=True)
+        ]
+        return torch.stack(results), torch.stack(allowed)
+
+
+def partial_products(step: int) -> PartialProducts:
+    plain = gemm("bf16")
+    return PartialProducts(
+        **vars(replace(plain, name="partial products", dims="SMNK", output=Operand("parts", "SMN", "fp32"))), step=step
+    )

@@ -1,0 +1,170 @@
+// The part of the CUDA runtime that a first host program needs, with no GPU behind it. See __init__.py.
+//
+// Memory of the "GPU" has addresses that nothing is mapped to, so that host code that reads it crashes, as it would.
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace {
+
+constexpr uintptr_t FAR = uintptr_t(1) << 62;  // from memory to the address that host code sees: no address is that large
+constexpr int TILE = 1024;
+
+struct Block {
+    size_t bytes;
+    bool far;
+};
+
+std::map<uintptr_t, Block> blocks;  // by the address that host code sees
+cudaError_t last = cudaSuccess;
+dim3 grid, block;
+size_t dynamic;
+cudaStream_t stream_of_launch;
+
+void notice(const std::string& text) { std::fprintf(stderr, "noticed: %s\n", text.c_str()); }
+
+cudaError_t fail(cudaError_t error, const std::string& text) {
+    notice(text);
+    return last = error;
+}
+
+struct AtExit {
+    ~AtExit() {
+        if (!blocks.empty()) notice(std::to_string(blocks.size()) + " of the allocations are never freed");
+    }
+} at_exit;
+
+cudaError_t allocate(void** pointer, size_t bytes, bool far) {
+    auto memory = reinterpret_cast<uintptr_t>(std::malloc(std::max<size_t>(bytes, 1)));
+    std::memset(reinterpret_cast<void*>(memory), 0xff, bytes);  // NaN in every float
+    auto address = far ? memory + FAR : memory;
+    blocks[address] = {bytes, far};
+    *pointer = reinterpret_cast<void*>(address);
+    return cudaSuccess;
+}
+
+cudaError_t release(void* pointer, const char* by) {
+    if (!pointer) return cudaSuccess;
+    auto address = reinterpret_cast<uintptr_t>(pointer);
+    auto found = blocks.find(address);
+    if (found == blocks.end()) return fail(cudaErrorInvalidValue, std::string(by) + " gets what was not allocated, or was freed before");
+    std::free(reinterpret_cast<void*>(found->second.far ? address - FAR : address));
+    blocks.erase(found);
+    return cudaSuccess;
+}
+
+// The block that holds these bytes, or null.
+const std::pair<const uintptr_t, Block>* holder(const void* pointer, size_t bytes) {
+    auto address = reinterpret_cast<uintptr_t>(pointer);
+    auto above = blocks.upper_bound(address);
+    if (above == blocks.begin()) return nullptr;
+    auto& found = *std::prev(above);
+    return address + bytes <= found.first + found.second.bytes ? &found : nullptr;
+}
+
+bool is_far(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) >= FAR; }
+
+template <class T>
+T* near(T* pointer) {
+    return is_far(pointer) ? reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) - FAR) : pointer;
+}
+
+cudaError_t add(void** args) {
+    auto a = *static_cast<const float**>(args[0]), b = *static_cast<const float**>(args[1]);
+    auto c = *static_cast<float**>(args[2]);
+    int n = *static_cast<int*>(args[3]);
+    if (grid.x < 1 || grid.y < 1 || grid.z < 1)
+        return fail(cudaErrorInvalidConfiguration, "a launch with no blocks");
+    if (block.x != 1 || block.y != 1 || block.z != 1)
+        return fail(cudaErrorInvalidConfiguration, "a tile kernel is launched with 1 thread for each block, <<<blocks, 1>>>: the compiler decides how many it has");
+    if (grid.y > 1 || grid.z > 1) notice("the grid has more than one axis, and vector_add asks for its x alone");
+    long reach = long(grid.x) * TILE, covered = std::min<long>(n, reach);
+    if (reach - n >= TILE) notice("the last " + std::to_string((reach - n) / TILE) + " blocks have no elements");
+    size_t bytes = std::max<long>(covered, 0) * sizeof(float);
+    for (const void* pointer : {static_cast<const void*>(a), static_cast<const void*>(b), static_cast<const void*>(c)}) {
+        if (!holder(pointer, bytes))
+            return fail(cudaErrorIllegalAddress, is_far(pointer) ? "the kernel reaches beyond an allocation: n counts elements, cudaMalloc bytes" : "the kernel gets a pointer to the host's memory, or one that was not allocated");
+    }
+    for (long i = 0; i < covered; i++) near(c)[i] = near(a)[i] + near(b)[i];
+    return cudaSuccess;
+}
+
+cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) {
+    bool into = is_far(to), out = is_far(from);
+    auto means = into ? (out ? cudaMemcpyDeviceToDevice : cudaMemcpyHostToDevice) : (out ? cudaMemcpyDeviceToHost : cudaMemcpyHostToHost);
+    if (kind != cudaMemcpyDefault && kind != means && !holder(to, 1) && !holder(from, 1))
+        return fail(cudaErrorInvalidValue, "cudaMemcpy(to, from, bytes, kind): both are the host's memory");
+    if (kind != cudaMemcpyDefault && kind != means && (into || out))
+        return fail(cudaErrorInvalidValue, std::string("cudaMemcpy(to, from, bytes, kind): the kind is another than the pointers', which go from ") + (out ? "the GPU" : "the host") + " to " + (into ? "the GPU" : "the host"));
+    if ((into && !holder(to, bytes)) || (out && !holder(from, bytes)))
+        return fail(cudaErrorInvalidValue, "cudaMemcpy reaches beyond an allocation: its size is in bytes");
+    std::memcpy(near(static_cast<char*>(to)), near(static_cast<const char*>(from)), bytes);
+    return cudaSuccess;
+}
+
+}  // namespace
+
+extern "C" {
+
+void** __cudaRegisterFatBinary(void*) {
+    static void* handle;
+    return &handle;
+}
+void __cudaRegisterFatBinaryEnd(void**) {}
+void __cudaUnregisterFatBinary(void**) {}
+void __cudaRegisterFunction(void**, const char*, char*, const char*, int, uint3*, uint3*, dim3*, dim3*, int*) {}
+void __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
+cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* entry) {
+    *kernel = static_cast<cudaKernel_t>(const_cast<void*>(entry));
+    return cudaSuccess;
+}
+unsigned __cudaPushCallConfiguration(dim3 g, dim3 b, size_t shared, CUstream_st* stream) {
+    grid = g, block = b, dynamic = shared, stream_of_launch = stream;
+    return 0;
+}
+cudaError_t __cudaPopCallConfiguration(dim3* g, dim3* b, size_t* shared, void* stream) {
+    *g = grid, *b = block, *shared = dynamic, *static_cast<cudaStream_t*>(stream) = stream_of_launch;
+    return cudaSuccess;
+}
+cudaError_t __cudaLaunchKernel(cudaKernel_t, dim3 g, dim3 b, void** args, size_t, cudaStream_t) {
+    grid = g, block = b;
+    return add(args);
+}
+cudaError_t cudaLaunchKernel(const void*, dim3 g, dim3 b, void** args, size_t, cudaStream_t) {
+    grid = g, block = b;
+    return add(args);
+}
+
+cudaError_t cudaMalloc(void** pointer, size_t bytes) { return allocate(pointer, bytes, true); }
+cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t) { return allocate(pointer, bytes, true); }
+cudaError_t cudaMallocManaged(void** pointer, size_t bytes, unsigned) { return allocate(pointer, bytes, false); }
+cudaError_t cudaMallocHost(void** pointer, size_t bytes) { return allocate(pointer, bytes, false); }
+cudaError_t cudaFree(void* pointer) { return release(pointer, "cudaFree"); }
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t) { return release(pointer, "cudaFreeAsync"); }
+cudaError_t cudaFreeHost(void* pointer) { return release(pointer, "cudaFreeHost"); }
+cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) { return copy(to, from, bytes, kind); }
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, cudaStream_t) { return copy(to, from, bytes, kind); }
+cudaError_t cudaMemset(void* to, int value, size_t bytes) {
+    if (is_far(to) && !holder(to, bytes)) return fail(cudaErrorInvalidValue, "cudaMemset reaches beyond an allocation");
+    std::memset(near(static_cast<char*>(to)), value, bytes);
+    return cudaSuccess;
+}
+cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+    *stream = nullptr;
+    return cudaSuccess;
+}
+cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return last; }
+cudaError_t cudaDeviceSynchronize() { return last; }
+cudaError_t cudaGetLastError() { return std::exchange(last, cudaSuccess); }
+cudaError_t cudaPeekAtLastError() { return last; }
+const char* cudaGetErrorString(cudaError_t error) { return error ? "an error of this program, without a GPU" : "no error"; }
+const char* cudaGetErrorName(cudaError_t error) { return error ? "cudaError" : "cudaSuccess"; }
+}

@@ -1,0 +1,90 @@
+"""Host code that launches cuTile kernels, where there is no GPU: each ct.launch is interpreted when it is called."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import cuda.tile as ct
+import torch
+
+from tutorlib.simulate.cutile.dtypes import Number, poison
+from tutorlib.simulate.cutile.run import Report, run
+from tutorlib.simulate.cutile.signature import parameters
+
+SMS = 3  # multiprocessors of the GPU that host code is told of: few, so that small matrices have more tiles
+STREAM = SimpleNamespace(cuda_stream=0)
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One launch: with what, and what it did."""
+
+    kernel: ct.kernel
+    grid: tuple[int, ...]
+    args: tuple[Any, ...]
+    report: Report
+
+
+@contextmanager
+def interpreted(undetermined: Callable[[ct.DType], Number] = poison) -> Iterator[list[Launched]]:
+    """ct.launch interprets, torch.cuda has a stream and a GPU with SMS multiprocessors. Gives what was launched so far.
+
+    A launch raises TypeError and ValueError where the real one does, and what `run` raises.
+    """
+    launched: list[Launched] = []
+
+    def launch(
+        stream: Any,
+        grid: tuple[int, ...],
+        kernel: ct.kernel,
+        args: tuple[Any, ...],
+        /,
+        *,
+        programmatic_dependent_launch: bool = False,
+    ) -> None:
+        refuse_launch(stream, grid, kernel, args)
+        launched.append(Launched(kernel, grid, args, run(kernel, grid, args, undetermined=undetermined)))
+
+    gpu = SimpleNamespace(multi_processor_count=SMS, name="the interpreter", major=9, minor=0)
+    with (
+        mock.patch.object(ct, "launch", launch),
+        mock.patch.object(torch.cuda, "current_stream", return_value=STREAM),
+        mock.patch.object(torch.cuda, "get_device_properties", return_value=gpu),
+    ):
+        yield launched
+
+
+def refuse_launch(stream: Any, grid: Any, kernel: Any, args: Any) -> None:
+    """Raises TypeError or ValueError where ct.launch, or the driver below it, refuses."""
+    if stream is None:
+        raise TypeError("ct.launch wants a stream first: torch.cuda.current_stream()")
+    if not isinstance(grid, tuple):
+        raise TypeError(f"the grid should be a tuple, such as (4,) or (4, 2); it is {grid!r}")
+    if not 1 <= len(grid) <= 3:
+        raise ValueError(f"a grid has one to three sizes, not {len(grid)}")
+    if wrong := next((size for size in grid if not isinstance(size, int)), None):
+        raise TypeError(f"the sizes of a grid are Python integers; {wrong!r} is a {type(wrong).__name__}")
+    if min(grid) < 1:
+        raise ValueError(f"a grid of {grid} has no blocks")
+    if not isinstance(kernel, ct.kernel):
+        raise TypeError(f"{getattr(kernel, '__name__', kernel)!s} is not a @ct.kernel")
+    if not isinstance(args, tuple):
+        raise TypeError(f"the kernel's arguments should be a tuple, not a {type(args).__name__}")
+    wanted = [parameter.name for parameter in parameters(kernel)]
+    if len(args) != len(wanted):
+        raise TypeError(f"the kernel takes {len(wanted)} arguments, {', '.join(wanted)}; it is given {len(args)}")
+
+
+def stores_to(launched: Sequence[Launched], tensor: torch.Tensor) -> bool:
+    """Whether one of the launches stored to this tensor's memory."""
+    return any(
+        isinstance(arg, torch.Tensor)
+        and arg.data_ptr() == tensor.data_ptr()
+        and parameter.name in launch.report.writers
+        and bool((launch.report.writers[parameter.name] >= 0).any())
+        for launch in launched
+        for parameter, arg in zip(parameters(launch.kernel), launch.args, strict=True)
+    )

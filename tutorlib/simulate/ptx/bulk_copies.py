@@ -1,0 +1,180 @@
+"""TMA: copies between global and shared memory that nobody watches but an mbarrier, or a group (PTX ISA, 9.7.9.25).
+
+A copy into shared memory arrives when no thread can go on without it, all those under way together. A copy out of
+shared memory reads it when its thread waits for its group, or when its block ends.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.geometry import WARP, Geometry
+from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
+from tutorlib.simulate.ptx.memory.access import SharedAccess
+from tutorlib.simulate.ptx.memory.shared import SharedMemory
+from tutorlib.simulate.ptx.races import SharedRaces
+
+UNIT = 16  # bytes: of these TMA moves whole ones into shared memory
+Fetch = Callable[[], np.ndarray]
+Keep = Callable[[np.ndarray], None]
+
+
+@dataclass(frozen=True)
+class BulkLoad:
+    """One copy into one block's shared memory.
+
+    lane: whose thread told TMA to. slot: the block. starts: addresses of its units there, (units,).
+    fetch: gives the bytes, (units, 16). mbarrier: counts them, or None where there is none.
+    """
+
+    site: int
+    lane: int
+    slot: int
+    starts: np.ndarray
+    fetch: Fetch
+    mbarrier: MbarrierState | None
+
+
+@dataclass(frozen=True)
+class BulkStore:
+    """One copy out of shared memory, as `BulkLoad`. keep: takes the bytes.
+
+    group: how many its lane had committed before. number: among the stores of its warp.
+    """
+
+    site: int
+    lane: int
+    starts: np.ndarray
+    keep: Keep
+    group: int
+    number: int
+
+
+@dataclass
+class BulkCopies:
+    """committed: how many groups of stores each lane has committed."""
+
+    geometry: Geometry
+    shared: SharedMemory
+    races: SharedRaces
+    mbarriers: Mbarriers
+    findings: Findings
+    loads: list[BulkLoad] = field(default_factory=list)
+    stores: list[BulkStore] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        lanes = self.geometry.lanes
+        self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
+        self.committed = np.zeros(lanes, np.int32)
+        self.told = np.zeros((self.geometry.batch, self.geometry.warps), np.int32)  # stores of each warp
+
+    def restart(self) -> None:
+        self.loads.clear()
+        self.stores.clear()
+        self.committed.fill(0)
+        self.told.fill(0)
+
+    # into shared memory -------------------------------------------------------------------------------------------
+
+    def load(self, copies: list[BulkLoad]) -> None:
+        """TMA is told to make copies of one instruction."""
+        if not copies:
+            return
+        counts = [len(copy.starts) for copy in copies]
+        lanes = np.repeat([copy.lane for copy in copies], counts)
+        slots = np.repeat([copy.slot for copy in copies], counts)
+        starts = np.concatenate([copy.starts for copy in copies])
+        by = self.slot[lanes]
+        self.races.on_tma_issue(SharedAccess(copies[0].site, slots, self.thread[lanes], starts, UNIT, by, agent="TMA"))
+        self.loads += copies
+
+    def deliver(self) -> bool:
+        """All copies into shared memory arrive. Whether there were any."""
+        arriving, self.loads = self.loads, []
+        for copy in arriving:
+            if self.mbarriers.ended[copy.slot]:
+                self.notice_late(copy)
+                continue
+            row = copy.slot * self.shared.stride
+            self.shared.rows(1, UNIT)[(row + copy.starts) // UNIT] = copy.fetch()
+            units = np.full(len(copy.starts), copy.slot)
+            thread = np.full(len(copy.starts), self.thread[copy.lane])
+            access = SharedAccess(copy.site, units, thread, copy.starts, UNIT, agent="TMA")
+            if copy.mbarrier is not None:
+                component = self.races.clocks.agents.readers + copy.mbarrier.number
+                self.races.on_tma_arrival(access, component, copy.mbarrier.phase + 1)
+                self.mbarriers.complete(copy.site, copy.mbarrier, len(copy.starts) * UNIT)
+        return bool(arriving)
+
+    def notice_late(self, copy: BulkLoad) -> None:
+        block = self.geometry.show_block(self.mbarriers.first + copy.slot)
+        self.findings.notice(
+            "unwaited",
+            copy.site,
+            lambda: f"TMA may write to shared memory of block {block} after that has ended: nobody waits for it",
+        )
+
+    # out of shared memory -----------------------------------------------------------------------------------------
+
+    def store(self, site: int, copies: list[tuple[int, np.ndarray, Keep]]) -> None:
+        """TMA is told to make copies of one instruction: (lane, starts, what takes the bytes) each."""
+        if not copies:
+            return
+        counts = [len(starts) for _, starts, _ in copies]
+        numbers = []
+        for lane, starts, keep in copies:
+            slot, warp = self.slot[lane], self.thread[lane] // WARP
+            self.told[slot, warp] += 1
+            numbers.append(int(self.told[slot, warp]))
+            self.stores.append(BulkStore(site, lane, starts, keep, int(self.committed[lane]), numbers[-1]))
+        lanes = np.repeat([lane for lane, _, _ in copies], counts)
+        threads = self.thread[lanes]
+        access = SharedAccess(
+            site, self.slot[lanes], threads, np.concatenate([starts for _, starts, _ in copies]), UNIT, agent="TMA"
+        )
+        self.races.on_proxy_read(access, self.races.clocks.agents.tma(threads // WARP), np.repeat(numbers, counts))
+
+    def commit(self, lanes: np.ndarray) -> None:
+        self.committed[lanes] += 1
+
+    def wait(self, lanes: np.ndarray, open_groups: int) -> None:
+        """These lanes' groups have been read, but for the newest `open_groups`."""
+        limit = np.full(len(self.committed), -1, np.int32)
+        limit[lanes] = self.committed[lanes] - open_groups
+        done = [copy for copy in self.stores if copy.group < limit[copy.lane]]
+        if not done:
+            return
+        self.stores = [copy for copy in self.stores if copy.group >= limit[copy.lane]]
+        for copy in done:
+            self.read(copy)
+        at = np.array([copy.lane for copy in done])
+        slots, warps = self.slot[at], self.thread[at] // WARP
+        agents, clocks = self.races.clocks.agents, self.races.clocks
+        for n, copy in enumerate(done):  # in the order of their numbers
+            one = slice(n, n + 1)
+            clocks.learn(slots[one], warps[one], slots[one], agents.tma(warps[one]), np.array([copy.number]))
+
+    def read(self, copy: BulkStore) -> None:
+        row = int(self.slot[copy.lane]) * self.shared.stride
+        copy.keep(self.shared.rows(1, UNIT)[(row + copy.starts) // UNIT])
+
+    def leave(self, lanes: np.ndarray) -> None:
+        """These lanes' threads end. What they told TMA to store and did not wait for may still be read."""
+        ended = set(lanes.tolist())
+        left = [copy for copy in self.stores if copy.lane in ended]
+        self.stores = [copy for copy in self.stores if copy.lane not in ended]
+        for copy in left:
+            committed = self.committed[copy.lane] > copy.group
+            why = "nobody waits until it has been" if committed else "it is in no group that could be waited for"
+            slot, thread = int(self.slot[copy.lane]), int(self.thread[copy.lane])
+            who = f"thread {thread} of block {self.geometry.show_block(self.mbarriers.first + slot)}"
+            self.findings.notice(
+                "unwaited",
+                copy.site,
+                lambda who=who, why=why: (  # type: ignore[misc]
+                    f"{who} ends while TMA may still be reading the shared memory that it was told to store: {why}"
+                ),
+            )
+            self.read(copy)

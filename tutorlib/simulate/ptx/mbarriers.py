@@ -1,0 +1,336 @@
+"""mbarriers: objects in shared memory that count arrivals and bytes, phase by phase (PTX ISA, 9.7.13.15).
+
+A phase is over when as many have arrived as the mbarrier was made for, and as many bytes have come as were announced.
+Who waits for it then knows what those knew who arrived, and that the bytes are there.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from tutorlib.simulate.ptx.clocks import WarpClocks
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.geometry import WARP, Geometry
+
+MOST = 64  # of a block
+IMPATIENT = 2  # times that all threads who wait give up in vain, before they count as stuck
+SharedPlace = tuple[int, int]  # a block in the batch, and the address in its shared memory
+
+
+@dataclass
+class MbarrierState:
+    """phase: how many are over. pending: arrivals that the next one lacks; missing: bytes.
+
+    number: among the block's mbarriers. site, by, made: where it was made, by which (slot, thread), at what clock.
+    announced: the bytes of this phase, and where the last of them were announced.
+    seen: what those know who have arrived; over: what they knew when the last phase was over.
+    """
+
+    place: SharedPlace
+    number: int
+    expected: int
+    site: int
+    by: SharedPlace
+    made: int
+    seen: np.ndarray
+    over: np.ndarray
+    pending: int = 0
+    missing: int = 0
+    phase: int = 0
+    announced: int = 0
+    announced_at: int = -1
+
+    def is_over(self, parity: int) -> bool:
+        return self.phase & 1 != parity
+
+
+@dataclass(frozen=True)
+class WaitingForPhase:
+    """Lanes that wait for one phase of one mbarrier. passed: their register that tells whether it is over.
+
+    then: the block of the program where they go on.
+    """
+
+    site: int
+    mbarrier: MbarrierState
+    parity: int
+    lanes: np.ndarray
+    passed: np.ndarray
+    then: int | None
+
+
+@dataclass
+class Mbarriers:
+    """show: a site as "line 12, `…`". first: the place of the batch's first block."""
+
+    geometry: Geometry
+    clocks: WarpClocks
+    findings: Findings
+    show: Callable[[int], str]
+    waiting: list[WaitingForPhase] = field(default_factory=list)
+    first: int = 0
+
+    def __post_init__(self) -> None:
+        self.made: dict[SharedPlace, MbarrierState] = {}
+        self.ended = np.zeros(self.geometry.batch, bool)  # blocks all of whose threads have ended
+        self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
+        self.changed = False
+        self.gave_up = 0
+
+    def restart(self, first: int) -> None:
+        self.first = first
+        self.made.clear()
+        self.waiting.clear()
+        self.ended.fill(False)
+        self.changed, self.gave_up = False, 0
+
+    # what threads do ---------------------------------------------------------------------------------------------
+
+    def make(self, site: int, lane: int, place: SharedPlace, expected: int) -> None:
+        """mbarrier.init"""
+        old = self.made.get(place)
+        number = old.number if old else sum(slot == place[0] for slot, _ in self.made)
+        if number >= MOST:
+            raise NotSimulated(f"a block with more than {MOST} mbarriers")
+        slot, thread = int(self.slot[lane]), int(self.thread[lane])
+        nothing = np.zeros(self.clocks.width, np.int32)
+        now = int(self.clocks.now[slot, thread // WARP])
+        self.made[place] = MbarrierState(
+            place,
+            number,
+            expected,
+            site,
+            (slot, thread),
+            now,
+            nothing,
+            nothing,
+            expected,
+            phase=old.phase if old else 0,
+        )
+        if old and old.phase % 2:
+            self.made[place].phase += 1  # it begins in an even phase again
+
+    def forget(self, place: SharedPlace) -> None:
+        """mbarrier.inval"""
+        self.made.pop(place, None)
+
+    def at(self, site: int, lane: int, place: SharedPlace, does: str) -> MbarrierState | None:
+        """The mbarrier that a thread uses; None, and a finding, where there is none that it can know of.
+
+        does: "waits for", "arrives on".
+        """
+        found = self.made.get(place)
+        slot, thread = int(self.slot[lane]), int(self.thread[lane])
+        if found is None:
+            self.findings.notice(
+                "mbarrier",
+                site,
+                lambda: (
+                    f"{self.who(lane)} {does} the mbarrier at {self.where(place, slot)}, and nobody has made one there"
+                ),
+            )
+            return None
+        maker, by = found.by
+        known = self.clocks.known[slot, thread // WARP, self.clocks.base[maker] + by // WARP]
+        if found.made > known and found.by != (slot, thread):
+            self.findings.notice(
+                "race",
+                site,
+                lambda: (
+                    f"{self.who(lane)} {does} the mbarrier at {self.where(place, slot)} that "
+                    f"{self.geometry_thread(maker, by)} makes at {self.show(found.site)}, with no barrier between"
+                ),
+                apart=found.site,
+            )
+        return found
+
+    def announce(self, site: int, mbarrier: MbarrierState, count: int) -> None:
+        """expect_tx: so many bytes more belong to this phase."""
+        mbarrier.missing += count
+        mbarrier.announced += count
+        mbarrier.announced_at = site
+
+    def arrive(self, site: int, mbarrier: MbarrierState, slot: int, warps: np.ndarray, count: int) -> None:
+        """So many arrivals, of threads of these warps of a block."""
+        seen = self.clocks.release(np.full(len(warps), slot), warps, whole=False).max(0)
+        mbarrier.seen = np.maximum(mbarrier.seen, seen)
+        mbarrier.pending -= count
+        if mbarrier.pending < 0:
+            self.findings.notice(
+                "mbarrier",
+                site,
+                lambda: (
+                    f"more threads arrive on the mbarrier at {self.where(mbarrier.place)} than the {mbarrier.expected} "
+                    f"that it was made for at {self.show(mbarrier.site)}"
+                ),
+            )
+            mbarrier.pending = 0
+        self.settle(mbarrier)
+
+    def settle(self, mbarrier: MbarrierState) -> None:
+        """Whether the phase is over now."""
+        if mbarrier.pending == 0 and mbarrier.missing == 0:
+            mbarrier.phase += 1
+            mbarrier.pending, mbarrier.announced = mbarrier.expected, 0
+            mbarrier.over = mbarrier.seen
+            self.changed, self.gave_up = True, 0
+
+    def complete(self, site: int, mbarrier: MbarrierState, count: int) -> None:
+        """So many bytes have come, which TMA was told to bring at a site."""
+        announced, missing = mbarrier.announced, mbarrier.missing
+        mbarrier.missing -= count
+        if mbarrier.pending == 0 and 0 <= missing < count:
+            self.findings.notice(
+                "mbarrier",
+                mbarrier.announced_at if mbarrier.announced_at >= 0 else site,
+                lambda: (
+                    f"{announced:,} bytes are announced to the mbarrier at {self.where(mbarrier.place)}, and what "
+                    f"TMA is told to bring at {self.show(site)} makes it more: it may be over before all are there"
+                ),
+            )
+            mbarrier.missing = 0
+        self.settle(mbarrier)
+
+    # waiting ------------------------------------------------------------------------------------------------------
+
+    def pass_or_wait(
+        self,
+        site: int,
+        lanes: np.ndarray,
+        places: list[SharedPlace],
+        parities: np.ndarray,
+        passed: np.ndarray,
+        then: int | None,
+    ) -> np.ndarray:
+        """try_wait of these lanes. Those for which the phase is over go on; the others wait."""
+        goes_on = np.ones(len(lanes), bool)
+        for mbarrier, parity, which in self.grouped(site, lanes, places, parities):
+            if mbarrier is None or mbarrier.is_over(parity):
+                self.pass_by(mbarrier, lanes[which])
+            else:
+                self.waiting.append(WaitingForPhase(site, mbarrier, parity, lanes[which], passed, then))
+                goes_on[which] = False
+        passed[lanes[goes_on]] = True
+        return lanes[goes_on]
+
+    def grouped(
+        self, site: int, lanes: np.ndarray, places: list[SharedPlace], parities: np.ndarray
+    ) -> Iterator[tuple[MbarrierState | None, int, np.ndarray]]:
+        """The lanes, as places among them, that wait for one phase of one mbarrier."""
+        together: dict[tuple[SharedPlace, int], list[int]] = {}
+        for at, key in enumerate(zip(places, parities.tolist(), strict=True)):
+            together.setdefault(key, []).append(at)
+        for (place, parity), which in together.items():
+            mbarrier = None
+            for at in which:  # the first thread of them that cannot know of it is named
+                mbarrier = self.at(site, int(lanes[at]), place, "waits for")
+            yield mbarrier, parity, np.array(which)
+
+    def pass_by(self, mbarrier: MbarrierState | None, lanes: np.ndarray) -> None:
+        """These lanes learn what a phase that is over tells."""
+        if mbarrier is None:
+            return
+        numbers = np.unique(lanes // WARP)
+        slots, warps = numbers // self.geometry.warps, numbers % self.geometry.warps
+        self.clocks.acquire(slots, warps, np.broadcast_to(mbarrier.over, (len(slots), self.clocks.width)))
+        component = self.clocks.agents.readers + mbarrier.number
+        of = np.full(len(slots), mbarrier.place[0])
+        self.clocks.learn(slots, warps, of, np.full(len(slots), component), np.full(len(slots), mbarrier.phase))
+
+    def open(self) -> list[WaitingForPhase]:
+        """The lanes that may go on now, which wait no longer."""
+        if not self.changed:
+            return []
+        self.changed = False
+        free = [group for group in self.waiting if group.mbarrier.is_over(group.parity)]
+        self.waiting = [group for group in self.waiting if not group.mbarrier.is_over(group.parity)]
+        for group in free:
+            self.pass_by(group.mbarrier, group.lanes)
+            group.passed[group.lanes] = True
+        return free
+
+    def give_up(self) -> list[WaitingForPhase]:
+        """Nothing else can happen: everybody's try_wait returns, and says no. () where that has not helped before."""
+        if self.gave_up >= IMPATIENT:
+            return []
+        self.gave_up += 1
+        free, self.waiting = self.waiting, []
+        for group in free:
+            group.passed[group.lanes] = False
+        return free
+
+    def report_deadlock(self) -> None:
+        """Nobody runs any more, and these still wait."""
+        for group in sorted(self.waiting, key=lambda group: group.site):
+            waits = replace(group)
+            self.findings.notice(
+                "deadlock",
+                group.site,
+                lambda waits=waits: (  # type: ignore[misc]
+                    f"{self.who_of(waits.lanes)} waits for ever: {self.lacking(waits.mbarrier, waits.parity)}"
+                ),
+                len(group.lanes),
+            )
+
+    def lacking(self, mbarrier: MbarrierState, parity: int) -> str:
+        slot = mbarrier.place[0]
+        lacks = []
+        if mbarrier.pending:
+            lacks.append(f"{mbarrier.pending} of {mbarrier.expected} arrivals")
+        if mbarrier.missing > 0:
+            more = f" of {mbarrier.announced:,}" if mbarrier.announced else ""
+            lacks.append(f"{mbarrier.missing:,}{more} bytes")
+        if mbarrier.missing < 0:
+            lacks.append(f"an announcement of {-mbarrier.missing:,} bytes that have come")
+        return (
+            f"phase {mbarrier.phase} (parity {parity}) of the mbarrier at {self.where(mbarrier.place, slot)}, made at "
+            f"{self.show(mbarrier.site)}, lacks {' and '.join(lacks)}, and nobody is left to bring them"
+        )
+
+    def leave(self, slot: int) -> None:
+        """All threads of a block have ended. Others of its cluster may not arrive on its mbarriers any more."""
+        self.ended[slot] = True
+        if self.geometry.cluster_size == 1:
+            return
+        first = slot - slot % self.geometry.cluster_size
+        known = self.clocks.known[slot].max(0)
+        for mbarrier in self.made.values():
+            if mbarrier.place[0] != slot:
+                continue
+            for peer in range(first, first + self.geometry.cluster_size):
+                columns = slice(self.clocks.base[peer], self.clocks.base[peer] + self.geometry.warps)
+                if peer != slot and (mbarrier.seen[columns] > known[columns]).any():
+                    self.notice_end(mbarrier.site, slot, mbarrier.place, peer)
+
+    def notice_end(self, site: int, slot: int, place: SharedPlace, peer: int) -> None:
+        block, other = (self.geometry.show_block(self.first + n) for n in (slot, peer))
+        self.findings.notice(
+            "mbarrier",
+            site,
+            lambda: (
+                f"block {block} may end before block {other} of its cluster has arrived on its mbarrier at "
+                f"{self.where(place, slot)}: it must wait for that"
+            ),
+            apart="end",
+        )
+
+    # words --------------------------------------------------------------------------------------------------------
+
+    def who(self, lane: int) -> str:
+        return self.geometry_thread(int(self.slot[lane]), int(self.thread[lane]))
+
+    def who_of(self, lanes: np.ndarray) -> str:
+        slot = int(self.slot[lanes[0]])
+        warp = int(self.thread[lanes[0]]) // WARP
+        return f"warp {warp} of block {self.geometry.show_block(self.first + slot)}"
+
+    def geometry_thread(self, slot: int, thread: int) -> str:
+        return f"thread {thread} of block {self.geometry.show_block(self.first + slot)}"
+
+    def where(self, place: SharedPlace, seen_from: int | None = None) -> str:
+        """ "byte 1,024", and whose, where it is another block's."""
+        slot, address = place
+        own = seen_from is None or seen_from == slot
+        return f"byte {address:,}" + ("" if own else f" of block {self.geometry.show_block(self.first + slot)}")

@@ -1,0 +1,87 @@
+"""TMA's descriptors: 128 bytes that say where a tensor lies and how a box of it lies in shared memory.
+
+Their form is not documented; this is what CuTe's host functions write for tensors whose form is known
+(tests/simulate/ptx/test_tensor_maps.py).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+
+BYTES = 128
+LINE = 128  # bytes of shared memory that a swizzle permutes 16 by 16
+ELEMENT_BYTES = (1, 2, 4, 4, 8, 8, 2, 4, 4, 8, 2, 4, 4)  # by the code of the type
+MOST_DIMENSIONS = 5
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """address: of the tensor, in the host's numbers. element: bytes. swizzle: bits of an address that it changes.
+
+    shape, box: in elements, the contiguous mode first. strides: bytes, of each mode; the first is `element`.
+    """
+
+    address: int
+    element: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int
+
+    @property
+    def row(self) -> int:
+        """Bytes of the box's contiguous mode."""
+        return self.box[0] * self.element
+
+    @property
+    def bytes(self) -> int:
+        """Of a box, parts outside of the tensor included."""
+        return int(np.prod(self.box)) * self.element
+
+    @property
+    def extent(self) -> int:
+        """Bytes from the tensor's first element to behind its last."""
+        return sum((size - 1) * stride for size, stride in zip(self.shape, self.strides, strict=True)) + self.element
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """Where each 16 bytes of a box go, counted from the box's first byte, which lies at a multiple of 1,024."""
+        return swizzle_units(np.arange(0, self.bytes, 16), self.swizzle)
+
+    def inside(self, at: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
+        """What of the box at these coordinates lies in the tensor: as slices of the tensor, and of the box."""
+        whole, part = [], []
+        for first, size, box in zip(at, self.shape, self.box, strict=True):
+            begin, end = max(first, 0), max(min(first + box, size), max(first, 0))
+            whole.append(slice(min(begin, size), min(end, size)))
+            part.append(slice(begin - first, begin - first + whole[-1].stop - whole[-1].start))
+        return tuple(whole), tuple(part)
+
+
+def swizzle_units(addresses: np.ndarray, bits: int) -> np.ndarray:
+    """Units of 16 bytes change places within a line of 128, by the lowest bits of the line's number."""
+    return addresses ^ (addresses // LINE % (1 << bits) * 16)
+
+
+@lru_cache(maxsize=256)
+def read_tensor_map(data: bytes) -> TensorMap:
+    """Raises ValueError where these are no descriptor's bytes."""
+    words = [int(word) for word in np.frombuffer(data, np.uint64)]
+    low, dimensions, kind = words[1] & 0xFFFFFFFF, (words[1] >> 4 & 7) + 1, words[1] >> 7 & 15
+    if kind >= len(ELEMENT_BYTES) or dimensions > MOST_DIMENSIONS or words[0] == 0:
+        raise ValueError("not a descriptor of a tensor")
+    sizes = [words[4] & 0xFFFFFFFF, words[4] >> 32, words[5] & 0xFFFFFFFF, words[5] >> 32, words[6] & 0xFFFFFFFF]
+    sixteens = [words[1] >> 32, words[2] & 0xFFFFFFFF, words[2] >> 32, words[3] & 0xFFFFFFFF]
+    higher = [words[3] >> 32 + 4 * n & 15 for n in range(4)]
+    boxes = [words[6] >> 56, *(words[7] >> 8 * n & 255 for n in range(4))]
+    element = ELEMENT_BYTES[kind]
+    strides = [element, *(16 * (part + (top << 32)) for part, top in zip(sixteens, higher, strict=True))]
+    return TensorMap(
+        address=words[0],
+        element=element,
+        shape=tuple(size + 1 for size in sizes[:dimensions]),
+        strides=tuple(strides[:dimensions]),
+        box=tuple(size + 1 for size in boxes[:dimensions]),
+        swizzle=low >> 13 & 3,
+    )

@@ -1,0 +1,332 @@
+"""cp.async.bulk: TMA, told by a thread to copy a box of a tensor, or bytes (PTX ISA, 9.7.9.25.4 and 9.7.9.27)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad, Keep
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.ir import Address, Instruction, Operand
+from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, TensorMap, read_tensor_map, swizzle_units
+from tutorlib.simulate.ptx.memory.windows import PARAM
+from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
+from tutorlib.simulate.ptx.opcodes.loads import address_of, no_effect
+from tutorlib.simulate.ptx.opcodes.mbarriers import numbered, places_of
+from tutorlib.simulate.ptx.state import State, Where
+
+AT_SHARED = 128  # bytes to whose multiples a box goes
+KNOWN = {"cp", "async", "bulk", "tensor", "tile", "mbarrier", "multicast", "L2", "bulk_group", "global", "shared",
+         "1d", "2d", "3d", "4d", "5d"}  # fmt: skip
+
+
+Values = Callable[[np.ndarray], np.ndarray]  # of these lanes
+
+
+def number(operand: Operand, kind: str, instruction: Instruction, state: State) -> Values:
+    values = state.source(operand, kind, instruction)
+    return lambda lanes: np.broadcast_to(values, state.geometry.lanes)[lanes].astype(np.int64)
+
+
+def address(operand: Operand, instruction: Instruction, state: State) -> Values:
+    addresses = address_of(operand, instruction, state)
+    return lambda lanes: np.broadcast_to(addresses(), state.geometry.lanes)[lanes].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class BoxOperand:
+    """[descriptor, {x, y, …}]"""
+
+    state: State
+    instruction: Instruction
+    site: int
+    operand: Operand
+
+    def reader(self) -> Values:
+        """For each lane the descriptor's address, and the coordinates."""
+        operand = self.operand
+        if not isinstance(operand, Address) or not operand.coordinates:
+            raise NotSimulated(str(self.instruction), self.instruction.line)
+        instruction, state = self.instruction, self.state
+        at = [address(Address(operand.base, operand.offset), instruction, state)]
+        at += [number(coordinate, "s32", instruction, state) for coordinate in operand.coordinates]
+        return lambda lanes: np.stack([values(lanes) for values in at], axis=1)
+
+    def described(self, lane: int, descriptor: int, dimensions: int) -> TensorMap | None:
+        """The tensor that a lane's descriptor names; None, and a finding, where there is none."""
+        try:
+            described = read_tensor_map(self.descriptor(descriptor))
+        except ValueError:
+            self.notice(lane, "is told to copy by a descriptor that describes no tensor")
+            return None
+        start = described.address - self.state.arena.address
+        if len(described.shape) != dimensions:
+            self.notice(lane, f"has {dimensions} coordinates for a tensor of {len(described.shape)}")
+        elif not self.state.arena.holds(start, start + described.extent):
+            nearest = self.state.arena.nearest(start)
+            name = nearest.name if nearest else "every tensor"
+            self.notice(lane, f"is told to copy by a descriptor that reaches beyond {name}")
+        else:
+            return described
+        return None
+
+    def descriptor(self, place: int) -> bytes:
+        raw = self.state.parameters if place >= PARAM else self.state.arena.bytes
+        at = place - (PARAM if place >= PARAM else self.state.arena.address)
+        return raw[at : at + BYTES].tobytes() if 0 <= at <= len(raw) - BYTES else bytes(BYTES)
+
+    def notice(self, lane: int, what: str) -> None:
+        who = show_thread(self.state, lane)
+        self.state.watch.findings.notice("outside", self.site, lambda: f"TMA, for {who}, {what}")
+
+
+def show_thread(state: State, lane: int) -> str:
+    return f"thread {state.thread[lane]} of block {state.geometry.show_block(state.first + int(state.slot[lane]))}"
+
+
+def units_of(described: TensorMap, start: int) -> np.ndarray:
+    """Where the box's units of 16 bytes lie in shared memory, in the order of the box."""
+    if start % 1024 == 0:
+        return start + described.places
+    return swizzle_units(start + np.arange(0, described.bytes, UNIT), described.swizzle)
+
+
+def tensor_bytes(state: State, described: TensorMap) -> np.ndarray:
+    """The tensor as TMA sees it: (modes, the slowest first; bytes of an element)."""
+    start = described.address - state.arena.address
+    shape, strides = described.shape[::-1], described.strides[::-1]
+    flat = state.arena.bytes[start : start + described.extent]
+    return np.lib.stride_tricks.as_strided(flat, (*shape, described.element), (*strides, 1))
+
+
+def box_fits(state: State, site: int, lane: int, start: int, described: TensorMap) -> bool:
+    """Whether the box's place in shared memory is one that TMA takes; a finding where it is not."""
+    size, notice = state.shared.size, state.watch.findings.notice
+    who = show_thread(state, lane)
+    if start % AT_SHARED:
+        wrong = f"moves a box at byte {start:,} of shared memory, no multiple of {AT_SHARED}"
+        notice("misaligned", site, lambda: f"TMA, for {who}, {wrong}")
+        return False
+    if start + described.bytes > size:
+        last = start + described.bytes - 1
+        wrong = f"reaches byte {last:,} of shared memory, of which the block has {size:,}"
+        notice("outside", site, lambda: f"TMA, for {who}, {wrong}")
+        return False
+    return True
+
+
+def tensor_load(instruction: Instruction, site: int, state: State) -> Step:
+    """cp.async.bulk.tensor.….shared.global.tile.mbarrier [to], [descriptor, {x, y}], [mbarrier]{, blocks}{, policy}"""
+    operands = instruction.operands
+    operand = BoxOperand(state, instruction, site, operands[1])
+    to, counted = (address(operands[n], instruction, state) for n in (0, 2))
+    boxes, cluster = operand.reader(), state.geometry.cluster_size
+    multicast = any(part.startswith("multicast") for part in instruction.parts)
+    blocks = number(operands[3], "u16", instruction, state) if multicast else None
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        copies: list[BulkLoad] = []
+        starts, bars = (places_of(of(lanes), state.slot[lanes], cluster) for of in (to, counted))
+        masks = blocks(lanes).tolist() if blocks else [0] * len(lanes)
+        told = zip(lanes.tolist(), boxes(lanes).tolist(), starts, bars, masks, strict=True)
+        for lane, (descriptor, *at), (slot, start), (_, bar), mask in told:
+            described = operand.described(lane, descriptor, len(at))
+            if described is None or not box_fits(state, site, lane, start, described):
+                continue
+            first = slot - slot % cluster
+            units, fetch = units_of(described, start), fetcher(state, described, tuple(at))
+            for rank in range(cluster):
+                if (mask or 1 << slot - first) >> rank & 1:
+                    mbarrier = state.units.mbarriers.at(site, lane, (first + rank, bar), "has TMA count on")
+                    copies.append(BulkLoad(site, lane, first + rank, units, fetch, mbarrier))
+        state.units.bulk.load(copies)
+
+    return step
+
+
+def fetcher(state: State, described: TensorMap, at: tuple[int, ...]) -> Callable[[], np.ndarray]:
+    """A box's bytes as units of 16, zeros where it lies outside of the tensor."""
+    whole, part = described.inside(at)
+
+    def fetch() -> np.ndarray:
+        data = np.zeros((*described.box[::-1], described.element), np.uint8)
+        data[part[::-1]] = tensor_bytes(state, described)[whole[::-1]]
+        return data.reshape(-1, UNIT)
+
+    return fetch
+
+
+def tensor_store(instruction: Instruction, site: int, state: State) -> Step:
+    """cp.async.bulk.tensor.….global.shared.tile.bulk_group [descriptor, {x, y}], [from]{, policy}
+
+    Threads of one warp that tell the same count as one: what is uniform in a warp the machine does once.
+    """
+    operand = BoxOperand(state, instruction, site, instruction.operands[0])
+    boxes, of = operand.reader(), address(instruction.operands[1], instruction, state)
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        told = np.column_stack([lanes // WARP, of(lanes), boxes(lanes)])
+        _, once = np.unique(told, axis=0, return_index=True)
+        copies: list[tuple[int, np.ndarray, Keep]] = []
+        for n in np.sort(once).tolist():
+            lane, (_, start, descriptor, *at) = int(lanes[n]), told[n].tolist()
+            ((_, start),) = places_of(np.array([start]), state.slot[lane : lane + 1], state.geometry.cluster_size)
+            described = operand.described(lane, descriptor, len(at))
+            if described is not None and box_fits(state, site, lane, start, described):
+                keep = keeper(state, site, lane, described, tuple(at))
+                copies.append((lane, units_of(described, start), keep))
+        state.units.bulk.store(site, copies)
+
+    return step
+
+
+def keeper(state: State, site: int, lane: int, described: TensorMap, at: tuple[int, ...]) -> Keep:
+    """Puts a box's bytes where they lie inside of the tensor."""
+    whole, part = described.inside(at)
+    block = state.first + int(state.slot[lane])
+
+    def keep(units: np.ndarray) -> None:
+        data = units.reshape(*described.box[::-1], described.element)[part[::-1]]
+        there = tensor_bytes(state, described)[whole[::-1]]
+        overlaps = state.watch.overlaps
+        if overlaps is not None and data.size:
+            starts = element_starts(state, described, whole)
+            different = (data != there).any(-1).reshape(-1)
+            overlaps.before_store(site, np.full(len(starts), block), starts, described.element, lambda: different)
+        there[...] = data
+
+    return keep
+
+
+def element_starts(state: State, described: TensorMap, whole: tuple[slice, ...]) -> np.ndarray:
+    """The places in the arena of these elements of the tensor, the contiguous mode fastest."""
+    at = np.array([described.address - state.arena.address])
+    for stride, part in zip(described.strides[::-1], whole[::-1], strict=True):
+        at = (at[:, None] + np.arange(part.start, part.stop) * stride).reshape(-1)
+    return at
+
+
+def plain_load(instruction: Instruction, site: int, state: State) -> Step:
+    """cp.async.bulk.shared.global.mbarrier [to], [from], bytes, [mbarrier]{, blocks}{, policy}"""
+    operands = instruction.operands
+    to, of, counted = (address(operands[n], instruction, state) for n in (0, 1, 3))
+    sizes, cluster = number(operands[2], "u32", instruction, state), state.geometry.cluster_size
+    multicast = any(part.startswith("multicast") for part in instruction.parts)
+    blocks = number(operands[4], "u16", instruction, state) if multicast else None
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        copies: list[BulkLoad] = []
+        starts, bars = (places_of(values(lanes), state.slot[lanes], cluster) for values in (to, counted))
+        masks = blocks(lanes).tolist() if blocks else [0] * len(lanes)
+        told = zip(lanes.tolist(), of(lanes).tolist(), sizes(lanes).tolist(), starts, bars, masks, strict=True)
+        for lane, source, size, (slot, start), (_, bar), mask in told:
+            if not run_fits(state, site, lane, start, source, size):
+                continue
+            first, units = slot - slot % cluster, np.arange(start, start + size, UNIT)
+            fetch = partial(run_of, state, source, size)
+            for rank in range(cluster):
+                if (mask or 1 << slot - first) >> rank & 1:
+                    mbarrier = state.units.mbarriers.at(site, lane, (first + rank, bar), "has TMA count on")
+                    copies.append(BulkLoad(site, lane, first + rank, units, fetch, mbarrier))
+        state.units.bulk.load(copies)
+
+    return step
+
+
+def run_of(state: State, source: int, size: int) -> np.ndarray:
+    """Bytes of global memory, as units."""
+    at = source - state.arena.address
+    return np.asarray(state.arena.bytes[at : at + size].reshape(-1, UNIT))
+
+
+def plain_store(instruction: Instruction, site: int, state: State) -> Step:
+    """cp.async.bulk.global.shared.bulk_group [to], [from], bytes{, policy}"""
+    operands = instruction.operands
+    to, of = (address(operands[n], instruction, state) for n in (0, 1))
+    sizes = number(operands[2], "u32", instruction, state)
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        copies: list[tuple[int, np.ndarray, Keep]] = []
+        starts = places_of(of(lanes), state.slot[lanes], state.geometry.cluster_size)
+        told = zip(lanes.tolist(), to(lanes).tolist(), sizes(lanes).tolist(), starts, strict=True)
+        for lane, target, size, (_, start) in told:
+            if run_fits(state, site, lane, start, target, size):
+                copies.append((lane, np.arange(start, start + size, UNIT), run_keeper(state, site, lane, target)))
+        state.units.bulk.store(site, copies)
+
+    return step
+
+
+def run_keeper(state: State, site: int, lane: int, target: int) -> Keep:
+    block, at = state.first + int(state.slot[lane]), target - state.arena.address
+
+    def keep(units: np.ndarray) -> None:
+        there = state.arena.bytes[at : at + units.size].reshape(-1, UNIT)
+        overlaps = state.watch.overlaps
+        if overlaps is not None:
+            starts, different = np.arange(at, at + units.size, UNIT), (units != there).any(1)
+            overlaps.before_store(site, np.full(len(starts), block), starts, UNIT, lambda: different)
+        there[...] = units
+
+    return keep
+
+
+def run_fits(state: State, site: int, lane: int, start: int, place: int, size: int) -> bool:
+    """Whether so many bytes from these two places on are what TMA takes; a finding where they are not."""
+    notice, who, at = state.watch.findings.notice, show_thread(state, lane), place - state.arena.address
+    if start % UNIT or place % UNIT or size % UNIT:
+        what = f"copies {size:,} bytes between byte {start:,} of shared memory and an address in global memory"
+        notice("misaligned", site, lambda: f"TMA, for {who}, {what}: all three must be multiples of {UNIT}")
+        return False
+    if start + size > state.shared.size:
+        last, room = start + size - 1, state.shared.size
+        wrong = f"reaches byte {last:,} of shared memory, of which the block has {room:,}"
+        notice("outside", site, lambda: f"TMA, for {who}, {wrong}")
+        return False
+    if not state.arena.holds(at, at + size):
+        nearest = state.arena.nearest(at)
+        name = nearest.name if nearest else "every tensor"
+        notice("outside", site, lambda: f"TMA, for {who}, copies {size:,} bytes that reach beyond {name}")
+        return False
+    return True
+
+
+def copy(instruction: Instruction, site: int, state: State) -> Step:
+    """One of the copies above, by its direction."""
+    spaces = [part.split("::")[0] for part in instruction.parts if part.split("::")[0] in ("global", "shared")]
+    if {part.split("::")[0] for part in instruction.parts} - KNOWN:
+        raise NotSimulated(str(instruction), instruction.line)
+    match ("tensor" in instruction.parts, spaces):
+        case True, ["shared", "global"]:
+            return tensor_load(instruction, site, state)
+        case True, ["global", "shared"]:
+            return tensor_store(instruction, site, state)
+        case False, ["shared", "global"]:
+            return plain_load(instruction, site, state)
+        case False, ["global", "shared"]:
+            return plain_store(instruction, site, state)
+    raise NotSimulated(str(instruction), instruction.line)
+
+
+def commit(instruction: Instruction, site: int, state: State) -> Step:
+    return lambda where: state.units.bulk.commit(numbered(where, state))
+
+
+def wait(instruction: Instruction, site: int, state: State) -> Step:
+    """cp.async.bulk.wait_group{.read} n. That the bytes are in global memory, too, nobody in the block can tell."""
+    still_open = int(state.source(instruction.operands[0], "s32", instruction)[0])
+    return lambda where: state.units.bulk.wait(numbered(where, state), still_open)
+
+
+OPCODES: dict[str, Decoder] = {
+    "cp.async.bulk": copy,
+    "cp.async.bulk.commit_group": commit,
+    "cp.async.bulk.wait_group": wait,
+    "cp.async.bulk.prefetch": no_effect,
+}

@@ -1,0 +1,188 @@
+"""mbarrier.…: what threads do with mbarriers but wait for them (PTX ISA, 9.7.13.15)."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.ir import Address, Instruction, Register
+from tutorlib.simulate.ptx.mbarriers import MbarrierState, SharedPlace
+from tutorlib.simulate.ptx.memory.windows import PEER_BITS
+from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
+from tutorlib.simulate.ptx.opcodes.loads import address_of
+from tutorlib.simulate.ptx.state import State, Where, as_index
+
+Use = Callable[[int, MbarrierState, int, np.ndarray], None]  # lane, mbarrier, its place among the lanes, all of them
+KNOWN = {"shared", "b64", "release", "acquire", "relaxed", "cta", "cluster", "parity"}
+
+
+def places_of(addresses: np.ndarray, slots: np.ndarray, cluster: int) -> list[SharedPlace]:
+    """Whose shared memory addresses lie in, and where: of the lane's own block, or of a peer (`mapa`). They may be
+    generic."""
+    at = addresses.astype(np.int64) & 0xFFFFFFFF
+    rank = at >> PEER_BITS
+    of = np.where(rank == 0, slots, slots - slots % cluster + rank - 1)
+    return list(zip(of.tolist(), (at & (1 << PEER_BITS) - 1).tolist(), strict=True))
+
+
+def places(instruction: Instruction, operand: int, state: State) -> Callable[[np.ndarray], list[SharedPlace]]:
+    """The mbarrier's place for each of these lanes."""
+    addresses = address_of(instruction.operands[operand], instruction, state)
+
+    def find(lanes: np.ndarray) -> list[SharedPlace]:
+        given = np.broadcast_to(addresses(), state.geometry.lanes)[lanes]
+        return places_of(given, state.slot[lanes], state.geometry.cluster_size)
+
+    return find
+
+
+def known(instruction: Instruction, *also: str) -> None:
+    """Raises NotSimulated for a suffix that is not known."""
+    if {part.split("::")[0] for part in instruction.parts[2:]} - KNOWN - set(also):
+        raise NotSimulated(str(instruction), instruction.line)
+
+
+def numbered(where: Where, state: State) -> np.ndarray:
+    return np.arange(state.geometry.lanes)[as_index(where)]
+
+
+def value_of(instruction: Instruction, operand: int, state: State) -> Callable[[np.ndarray], np.ndarray]:
+    """A 32-bit operand of each of these lanes; 1 where it is left out."""
+    if len(instruction.operands) <= operand:
+        return lambda lanes: np.ones(len(lanes), np.int64)
+    values = state.source(instruction.operands[operand], "u32", instruction)
+    return lambda lanes: np.broadcast_to(values, state.geometry.lanes)[lanes].astype(np.int64)
+
+
+def make(instruction: Instruction, site: int, state: State) -> Step:
+    known(instruction)
+    at, counts = places(instruction, 0, state), value_of(instruction, 1, state)
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        for lane, place, count in zip(lanes.tolist(), at(lanes), counts(lanes).tolist(), strict=True):
+            state.units.mbarriers.make(site, lane, place, count)
+
+    return step
+
+
+def invalidate(instruction: Instruction, site: int, state: State) -> Step:
+    known(instruction)
+    at = places(instruction, 0, state)
+
+    def step(where: Where) -> None:
+        for place in set(at(numbered(where, state))):
+            state.units.mbarriers.forget(place)
+
+    return step
+
+
+def arrive(instruction: Instruction, site: int, state: State) -> Step:
+    """mbarrier.arrive and .arrive.expect_tx; the token that they give is the number of the phase."""
+    known(instruction, "expect_tx", "noComplete")
+    expects = "expect_tx" in instruction.parts
+    returns = not isinstance(instruction.operands[0], Address)
+    to = instruction.operands[0]
+    token = state.target(to, "b64", instruction) if returns and isinstance(to, Register) else None
+    at, counts = places(instruction, int(returns), state), value_of(instruction, int(returns) + 1, state)
+    units = state.units
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        together: dict[SharedPlace, list[int]] = {}
+        for n, place in enumerate(at(lanes)):
+            together.setdefault(place, []).append(n)
+        given = counts(lanes)
+        for place, which in together.items():
+            mbarrier = None
+            for n in which:
+                mbarrier = units.mbarriers.at(site, int(lanes[n]), place, "arrives on")
+            if mbarrier is None:
+                continue
+            here = lanes[which]
+            if token is not None:
+                token[here] = mbarrier.phase
+            if expects:
+                units.mbarriers.announce(site, mbarrier, int(given[which].sum()))
+            for slot in np.unique(state.slot[here]).tolist():
+                of_slot = state.slot[here] == slot
+                warps = np.unique(state.thread[here[of_slot]] // WARP)
+                count = int(of_slot.sum()) if expects else int(given[which][of_slot].sum())
+                units.mbarriers.arrive(site, mbarrier, slot, warps, count)
+
+    return step
+
+
+def expect(instruction: Instruction, site: int, state: State) -> Step:
+    """mbarrier.expect_tx"""
+    known(instruction)
+    at, counts = places(instruction, 0, state), value_of(instruction, 1, state)
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        for lane, place, count in zip(lanes.tolist(), at(lanes), counts(lanes).tolist(), strict=True):
+            if mbarrier := state.units.mbarriers.at(site, lane, place, "announces bytes to"):
+                state.units.mbarriers.announce(site, mbarrier, count)
+
+    return step
+
+
+def test(instruction: Instruction, site: int, state: State) -> Step:
+    """mbarrier.test_wait: whether a phase is over."""
+    known(instruction)
+    out = state.target(instruction.operands[0], "pred", instruction)
+    at, parity_of = places(instruction, 1, state), parities(instruction, state)
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        mbarriers = state.units.mbarriers
+        for mbarrier, parity, which in mbarriers.grouped(site, lanes, at(lanes), parity_of(lanes)):
+            over = mbarrier is None or mbarrier.is_over(parity)
+            out[lanes[which]] = over
+            if over:
+                mbarriers.pass_by(mbarrier, lanes[which])
+
+    return step
+
+
+def phase_operands(
+    instruction: Instruction, state: State
+) -> tuple[Callable[[np.ndarray], list[SharedPlace]], Callable[[np.ndarray], np.ndarray]]:
+    """Which mbarrier and which parity mbarrier.try_wait waits for, of these lanes."""
+    known(instruction)
+    return places(instruction, 1, state), parities(instruction, state)
+
+
+def parities(instruction: Instruction, state: State) -> Callable[[np.ndarray], np.ndarray]:
+    """The parity that each of these lanes waits for: an operand, or of the phase that a token names."""
+    kind = "u32" if "parity" in instruction.parts else "u64"
+    values = state.source(instruction.operands[2], kind, instruction)
+    return lambda lanes: np.broadcast_to(values, state.geometry.lanes)[lanes].astype(np.int64) & 1
+
+
+def map_address(instruction: Instruction, site: int, state: State) -> Step:
+    """mapa: the same place in the shared memory of another block of the cluster."""
+    kind = instruction.parts[-1]
+    out = state.target(instruction.operands[0], kind, instruction)
+    own = state.source(instruction.operands[1], kind, instruction)
+    rank = state.source(instruction.operands[2], "u32", instruction)
+    low = (1 << PEER_BITS) - 1
+
+    def step(where: Where) -> None:
+        inside = own.astype(np.int64) & low
+        window = own.astype(np.int64) >> 56 << 56 if kind == "u64" else 0
+        mapped = window | inside | (rank.astype(np.int64) + 1) << PEER_BITS
+        np.copyto(out, mapped, where=where, casting="unsafe")
+
+    return step
+
+
+OPCODES: dict[str, Decoder] = {
+    "mbarrier.init": make,
+    "mbarrier.inval": invalidate,
+    "mbarrier.arrive": arrive,
+    "mbarrier.expect_tx": expect,
+    "mbarrier.test_wait": test,
+    "mapa": map_address,
+}

@@ -1,0 +1,60 @@
+"""What of the machine works beside a block's threads, or makes them wait for it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tutorlib.simulate.ptx.bulk_copies import BulkCopies
+from tutorlib.simulate.ptx.cluster_barriers import ClusterBarriers
+from tutorlib.simulate.ptx.geometry import WARP, Geometry
+from tutorlib.simulate.ptx.mbarriers import Mbarriers
+from tutorlib.simulate.ptx.memory.shared import SharedMemory
+from tutorlib.simulate.ptx.register_pool import RegisterPool
+from tutorlib.simulate.ptx.warpgroups import Warpgroups
+from tutorlib.simulate.ptx.watch import Watch
+
+
+@dataclass(frozen=True)
+class Units:
+    mbarriers: Mbarriers
+    bulk: BulkCopies
+    warpgroups: Warpgroups
+    clusters: ClusterBarriers
+    registers: RegisterPool
+
+    @property
+    def meetings(self) -> "tuple[Mbarriers, Warpgroups, ClusterBarriers, RegisterPool]":
+        """Where threads wait."""
+        return self.mbarriers, self.warpgroups, self.clusters, self.registers
+
+    def restart(self, first: int) -> None:
+        """Make ready for the blocks from this place on."""
+        self.mbarriers.restart(first)
+        self.bulk.restart()
+        self.warpgroups.restart(first)
+        self.clusters.restart(first)
+        self.registers.restart(first)
+
+    def leave(self, lanes: np.ndarray, alive: np.ndarray) -> None:
+        """These lanes' threads have just ended. alive: (lanes,), those that have not."""
+        self.bulk.leave(lanes)
+        self.clusters.leave(lanes)
+        if self.mbarriers.made:
+            of_block = self.bulk.geometry.warps * WARP
+            left = np.asarray(alive.reshape(-1, of_block).any(1))
+            for slot in np.unique(lanes // of_block):
+                if not left[slot]:
+                    self.mbarriers.leave(int(slot))
+
+
+def make_units(geometry: Geometry, shared: SharedMemory, watch: Watch, blocks_per_sm: int) -> Units:
+    """blocks_per_sm: that a multiprocessor is to hold."""
+    registers = RegisterPool(geometry, watch.findings, blocks_per_sm)
+    mbarriers = Mbarriers(geometry, watch.clocks, watch.findings, watch.show)
+    return Units(
+        mbarriers,
+        BulkCopies(geometry, shared, watch.races, mbarriers, watch.findings),
+        Warpgroups(geometry, watch.races, watch.findings, registers, watch.show),
+        ClusterBarriers(geometry, watch.clocks, watch.findings),
+        registers,
+    )

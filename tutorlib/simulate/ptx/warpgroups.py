@@ -1,0 +1,332 @@
+"""wgmma: four warps tell the tensor cores to multiply, and wait for it later (PTX ISA, 9.7.15).
+
+Nothing happens before somebody waits: then the operands are read from shared memory, and a warp's sums are in its
+registers when it has waited itself. Until then those registers belong to the tensor cores.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tutorlib.simulate.ptx.findings import Findings
+from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
+from tutorlib.simulate.ptx.memory.access import SharedAccess
+from tutorlib.simulate.ptx.memory.matrix_descriptors import UNIT
+from tutorlib.simulate.ptx.races import SharedRaces
+from tutorlib.simulate.ptx.register_pool import RegisterPool
+
+THREADS = WARPGROUP * WARP
+POISON = 0x7FC0EBEB  # a NaN: what registers hold that belong to the tensor cores
+FENCED, AT_THE_START = -1, -2  # in place of an instruction
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Registers that wgmmas add into. names: theirs. registers: (registers, lanes). values: (warps, 16, columns), what
+    is in them while they belong to the tensor cores. pending: of each warp, how many wgmmas it has not waited for.
+
+    packed: whether a register holds two fp16 sums.
+    """
+
+    names: tuple[str, ...]
+    registers: Sequence[np.ndarray]
+    values: np.ndarray
+    pending: np.ndarray
+    packed: bool
+
+    def take(self, warps: np.ndarray) -> None:
+        """The registers of these warps to the tensor cores."""
+        rows = of_lanes(warps)
+        held = np.stack([register[rows] for register in self.registers])  # (registers, lanes)
+        if self.packed:
+            held = np.ascontiguousarray(held.T).view(np.float16).astype(np.float32).T
+        self.values[warps] = by_rows(held.view(np.float32), len(warps))
+        for register in self.registers:
+            register[rows] = POISON
+
+    def give(self, warps: np.ndarray) -> None:
+        """And back."""
+        held = by_registers(self.values[warps])
+        if self.packed:
+            held = np.ascontiguousarray(held.T.astype(np.float16)).view(np.uint32).T
+        rows = of_lanes(warps)
+        for register, values in zip(self.registers, held.view(np.uint32), strict=True):
+            register[rows] = values
+
+
+def of_lanes(warps: np.ndarray) -> np.ndarray:
+    return np.asarray((warps[:, None] * WARP + np.arange(WARP)).reshape(-1))
+
+
+def by_rows(held: np.ndarray, warps: int) -> np.ndarray:
+    """(registers, lanes) → (warps, 16, columns): lane l has columns 2·(l % 4) and the next of each 8, in row l / 4 and
+    in the one 8 below (PTX ISA, 9.7.15.5.1, the fragment of D)."""
+    eights = len(held) // 4
+    parts = held.reshape(eights, 2, 2, warps, 8, 4)  # columns by 8, half, neighbour, warp, row, pair
+    return np.ascontiguousarray(parts.transpose(3, 1, 4, 0, 5, 2)).reshape(warps, 16, 8 * eights)
+
+
+def by_registers(values: np.ndarray) -> np.ndarray:
+    """The reverse."""
+    warps, _, columns = values.shape
+    parts = values.reshape(warps, 2, 8, columns // 8, 4, 2)  # warp, half, row, columns by 8, pair, neighbour
+    return np.ascontiguousarray(parts.transpose(3, 1, 5, 0, 2, 4)).reshape(columns // 2, warps * WARP)
+
+
+@dataclass
+class Product:
+    """One wgmma of some warpgroups, which may still be under way.
+
+    warpgroups: numbers in the batch. units: addresses in all blocks' shared memory of what it reads, A's and B's.
+    multiply: takes which of the warpgroups, gives A·B, (those, 64, columns). adds: whether to what was there, for each.
+    groups: of each warp, how many it had committed before, (warpgroups, 4). numbers: among the warpgroup's wgmmas.
+    over: whether it has been computed, for each; waited: for each warp.
+    """
+
+    site: int
+    sums: Sums
+    warpgroups: np.ndarray
+    multiply: Callable[[np.ndarray], np.ndarray]
+    adds: np.ndarray
+    groups: np.ndarray
+    numbers: np.ndarray
+    over: np.ndarray
+    waited: np.ndarray
+
+
+@dataclass(frozen=True)
+class WaitingForWarps:
+    """Lanes that wait at a wgmma for the other warps of their warpgroup."""
+
+    site: int
+    lanes: np.ndarray
+    then: int | None
+
+
+@dataclass
+class Warpgroups:
+    """show: a site as "line 12, `…`". first: the place of the batch's first block.
+
+    issue: of each wgmma, by its site: takes warpgroups and makes a Product.
+    """
+
+    geometry: Geometry
+    races: SharedRaces
+    findings: Findings
+    pool: RegisterPool
+    show: Callable[[int], str]
+    waiting: list[WaitingForWarps] = field(default_factory=list)
+    first: int = 0
+
+    def __post_init__(self) -> None:
+        warps = self.geometry.batch * self.geometry.warps
+        self.of_block = -(-self.geometry.warps // WARPGROUP)
+        self.all_sums: dict[tuple[str, ...], Sums] = {}
+        self.by_name: dict[str, Sums] = {}
+        self.products: list[Product] = []
+        self.committed = np.zeros(warps, np.int32)
+        self.touched = np.full(warps, AT_THE_START, np.int32)  # the instruction that used sums since the last fence
+        self.told = np.zeros(self.geometry.batch * self.of_block, np.int32)
+        lanes = np.arange(self.geometry.lanes)
+        warp = lanes // WARP
+        self.warpgroup = warp // self.geometry.warps * self.of_block + warp % self.geometry.warps // WARPGROUP
+
+    def restart(self, first: int) -> None:
+        self.first = first
+        self.waiting.clear()
+        self.products.clear()
+        self.committed.fill(0)
+        self.touched.fill(AT_THE_START)
+        self.told.fill(0)
+        for sums in self.all_sums.values():
+            sums.pending.fill(0)
+            for register in sums.registers:
+                register.fill(POISON)  # nobody has set them
+
+    def sums(self, names: tuple[str, ...], registers: Sequence[np.ndarray], packed: bool) -> Sums:
+        """The registers that a wgmma adds into. Raises ValueError where some of them are another's, too."""
+        if names not in self.all_sums:
+            if any(name in self.by_name for name in names):
+                raise ValueError("two wgmmas share some of their registers")
+            warps = self.geometry.batch * self.geometry.warps
+            columns = 2 * len(names) * (1 + packed)
+            values = np.zeros((warps, 16, columns), np.float32)
+            made = Sums(names, registers, values, np.zeros(warps, np.int32), packed)
+            self.all_sums[names] = made
+            self.by_name |= dict.fromkeys(names, made)
+        return self.all_sums[names]
+
+    def warps_of(self, warpgroups: np.ndarray) -> np.ndarray:
+        """(warpgroups, 4): the numbers of their warps in the batch."""
+        slot, number = warpgroups // self.of_block, warpgroups % self.of_block
+        return np.asarray((slot * self.geometry.warps + number * WARPGROUP)[:, None] + np.arange(WARPGROUP))
+
+    # telling ------------------------------------------------------------------------------------------------------
+
+    def meet(self, site: int, lanes: np.ndarray, then: int | None) -> np.ndarray:
+        """These lanes come to a wgmma. Those whose warpgroup is complete go on, with all of them who waited."""
+        early = [group for group in self.waiting if group.site == site]
+        if early:
+            lanes = np.concatenate([lanes, *(group.lanes for group in early)])
+            self.waiting = [group for group in self.waiting if group.site != site]
+        present = np.bincount(self.warpgroup[lanes], minlength=len(self.told))
+        complete = present[self.warpgroup[lanes]] == THREADS
+        if not complete.all():
+            self.waiting.append(WaitingForWarps(site, lanes[~complete], then))
+        return np.sort(lanes[complete])
+
+    def open(self) -> list[WaitingForWarps]:
+        return []
+
+    def tell(
+        self,
+        site: int,
+        sums: Sums,
+        warpgroups: np.ndarray,
+        units: np.ndarray,
+        multiply: Callable[[np.ndarray], np.ndarray],
+        adds: np.ndarray,
+    ) -> None:
+        """The tensor cores are told to multiply. units: (warpgroups, n) addresses in their blocks' shared memory of the
+        16 bytes each that it will read."""
+        warps = self.warps_of(warpgroups)
+        self.compare_with_fence(site, warps.reshape(-1))
+        fresh = warps.reshape(-1)
+        fresh = fresh[sums.pending[fresh] == 0]
+        if len(fresh):
+            self.compare_with_poison(site, sums, fresh[np.isin(fresh, warps[adds])])
+            sums.take(fresh)
+        sums.pending[warps.reshape(-1)] += 1
+        self.told[warpgroups] += 1
+        numbers = self.told[warpgroups]
+        groups = self.committed[warps]
+        count = len(warpgroups)
+        self.products.append(
+            Product(site, sums, warpgroups, multiply, adds, groups, numbers, np.zeros(count, bool),
+                    np.zeros((count, WARPGROUP), bool))
+        )  # fmt: skip
+        slots, number = warpgroups // self.of_block, warpgroups % self.of_block
+        self.pool.need(site, slots, number * WARPGROUP, len(sums.names))
+        known = self.races.clocks.known[warps // self.geometry.warps, warps % self.geometry.warps].sum(2)
+        thread = (number * WARPGROUP + known.argmin(1)) * WARP  # of the warp that knows least
+        each = units.shape[1]
+        access = SharedAccess(
+            site, np.repeat(slots, each), np.repeat(thread, each), units.reshape(-1), UNIT, agent="wgmma"
+        )
+        cores = self.races.clocks.agents.tensor_cores(number)
+        self.races.on_proxy_read(access, np.repeat(cores, each), np.repeat(numbers, each))
+
+    def commit(self, warps: np.ndarray) -> None:
+        self.committed[warps] += 1
+
+    def fence(self, warps: np.ndarray) -> None:
+        self.touched[warps] = FENCED
+
+    # waiting ------------------------------------------------------------------------------------------------------
+
+    def wait(self, warps: np.ndarray, open_groups: int) -> None:
+        """These warps' groups are over, but for the newest `open_groups`."""
+        limit = np.full(len(self.committed), -1, np.int32)
+        limit[warps] = self.committed[warps] - open_groups
+        for product in self.products:
+            of = self.warps_of(product.warpgroups)
+            waits = (product.groups < limit[of]) & ~product.waited
+            if not waits.any():
+                continue
+            self.compute(product, waits.any(1) & ~product.over)
+            product.waited |= waits
+            done = of[waits]
+            product.sums.pending[done] -= 1
+            if len(free := done[product.sums.pending[done] == 0]):
+                product.sums.give(free)
+            slots, in_block = done // self.geometry.warps, done % self.geometry.warps
+            numbers = np.broadcast_to(product.numbers[:, None], of.shape)[waits]
+            clocks = self.races.clocks
+            clocks.learn(slots, in_block, slots, clocks.agents.tensor_cores(in_block // WARPGROUP), numbers)
+        self.products = [product for product in self.products if not product.waited.all()]
+
+    def compute(self, product: Product, which: np.ndarray) -> None:
+        """The sums of these of its warpgroups."""
+        if not which.any():
+            return
+        warps = self.warps_of(product.warpgroups[which])
+        result = product.multiply(which).reshape(-1, 16, product.sums.values.shape[2])
+        adds = np.repeat(product.adds[which], WARPGROUP)
+        flat = warps.reshape(-1)
+        result[adds] += product.sums.values[flat[adds]]
+        if product.sums.packed:
+            result = result.astype(np.float16).astype(np.float32)
+        product.sums.values[flat] = result
+        product.over |= which
+
+    # what threads must not do meanwhile -----------------------------------------------------------------------------
+
+    def touch(self, site: int, sums: Sums, warps: np.ndarray) -> None:
+        """An instruction of these warps is about to use registers that wgmmas add into."""
+        early = warps[sums.pending[warps] > 0]
+        if len(early):
+            warp = int(early[0])
+            told = next(
+                product.site
+                for product in self.products
+                if product.sums is sums and (self.warps_of(product.warpgroups)[~product.waited] == warp).any()
+            )
+            self.findings.notice(
+                "unwaited",
+                site,
+                lambda: (
+                    f"{self.show_warp(warp)} uses registers that the wgmma at {self.show(told)} may still be adding "
+                    "to: no wait_group has covered it"
+                ),
+                len(early),
+                told,
+            )
+        self.touched[warps] = site
+
+    def compare_with_poison(self, site: int, sums: Sums, warps: np.ndarray) -> None:
+        """These warps' sums are about to be added to."""
+        unset = warps[(sums.registers[0][warps * WARP] == POISON)]
+        if len(unset):
+            warp = int(unset[0])
+            self.findings.notice(
+                "unwritten",
+                site,
+                lambda: f"{self.show_warp(warp)} lets wgmma add to registers that nobody has set",
+                len(unset),
+            )
+
+    def compare_with_fence(self, site: int, warps: np.ndarray) -> None:
+        late = warps[self.touched[warps] != FENCED]
+        if not len(late):
+            return
+        before, warp = int(self.touched[late[0]]), int(late[0])
+
+        def message() -> str:
+            if before == AT_THE_START:
+                return f"{self.show_warp(warp)} has no wgmma.fence before its first wgmma"
+            return (
+                f"{self.show_warp(warp)} lets wgmma add to registers that {self.show(before)} uses, and no "
+                "wgmma.fence lies between"
+            )
+
+        self.findings.notice("race", site, message, len(late), "fence")
+        self.touched[late] = FENCED
+
+    def report_deadlock(self) -> None:
+        """Nobody runs any more, and these still wait."""
+        for group in self.waiting:
+            warp = int(group.lanes[0]) // WARP
+            self.findings.notice(
+                "deadlock",
+                group.site,
+                lambda warp=warp: (  # type: ignore[misc]
+                    f"{self.show_warp(warp)} waits for ever: wgmma is for all four warps of a warpgroup, and the "
+                    "others never come"
+                ),
+                len(group.lanes),
+            )
+
+    def show_warp(self, warp: int) -> str:
+        slot, number = divmod(warp, self.geometry.warps)
+        return f"warp {number} of block {self.geometry.show_block(self.first + slot)}"
