@@ -4,7 +4,6 @@ WRONG: those that any machine can tell: by what they return, by a rehearsal, or 
 WRONG_WHEN_RUN: parts that compile well and give a wrong C: a GPU tells, or the simulator.
 """
 
-import cutlass
 from cutlass import Float32, cute
 from cutlass.cute.nvgpu import cpasync, warp
 from tensor_layouts import Layout
@@ -529,13 +528,6 @@ def stores(name, what, words, *changes):
     return says(*words)(derive(store, name, what, *changes))
 
 
-one_by_one = stores(
-    "one_by_one",
-    "Right, 2 bytes at a time.",
-    ("without st.global.v4",),
-    swap(WHOLE, "cutlass.const_expr(False)"),
-    swap("not sums.aligned", "True"),
-)
 STORES = [
     stores("unguarded", "Writes what is outside, too.", (), swap(WHOLE, "cutlass.const_expr(True)")),
     stores(
@@ -633,7 +625,6 @@ GEMMS = [
         ("st.global.v4",),
         columns=lambda config: cute.make_layout(config.tile[1]),
     ),
-    with_parts("two_bytes_a_store", "One by one.", ("st.global.v4",), epilogue=one_by_one),
 ]
 GEMMS_WHEN_RUN = [
     kernels(
@@ -647,7 +638,6 @@ GEMMS_WHEN_RUN = [
         "half_the_threads", "64 threads.", (), swap("block=(config.threads, 1, 1)", "block=(64, 1, 1)"), within="gemm"
     ),
     kernels("b_is_a", "B's way made of A.", (), swap("copies.partition_S(gB)", "copies.partition_S(gA)")),
-    kernels("garbage_in_the_sums", "Sums that begin anywhere.", (), without("tCrC.fill(0.0)")),
     kernels(
         "first_threads_share",
         "Every thread copies what thread 0 should.",
@@ -685,7 +675,7 @@ WRONG = {
     "09.5": MMAS,
     "09.6": OPERANDS,
     "09.7": COLUMNS,
-    "09.8": [one_by_one, says("without st.global.v4")(writes_nothing)],
+    "09.8": [says("without st.global.v4")(writes_nothing)],
     "09.9": GEMMS,
 }
 WRONG_WHEN_RUN = {"09.8": STORES, "09.9": GEMMS_WHEN_RUN}
