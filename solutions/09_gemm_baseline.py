@@ -138,8 +138,8 @@ explain(make_gemm(GemmConfig(), course.single_buffer, smem=smem_layout), a, b, c
 explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major), a, b, c)
 
 # %% [markdown]
-# Look at the line of `ldmatrix`, and at the banks below: eight rows of one column meet in four banks, and 28 banks have
-# a holiday. cp.async does not mind either way, since it writes along the rows.
+# Look at the line of `ldmatrix`, and at the banks below: eight rows of one column meet in four banks, and 28 banks
+# stand idle. cp.async does not mind either way, since it writes along the rows.
 #
 # ## The main loop: load, wait, compute
 #

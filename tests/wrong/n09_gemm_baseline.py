@@ -4,7 +4,6 @@ WRONG: those that any machine can tell: by what they return, by a rehearsal, or 
 WRONG_WHEN_RUN: parts that compile well and give a wrong C: a GPU tells, or the simulator.
 """
 
-import cutlass
 from cutlass import Float32, cute
 from cutlass.cute.nvgpu import cpasync, warp
 from tensor_layouts import Layout
@@ -515,15 +514,6 @@ COLUMNS = [
 
 
 @cute.jit
-def one_by_one(sums: Sums):
-    """Right, 2 bytes at a time."""
-    registers = sums.rounded()
-    for n in cutlass.range_constexpr(cute.size(registers)):
-        if cute.elem_less(sums.coordinates[n], sums.shape):
-            sums.tCgC[n] = registers[n]
-
-
-@cute.jit
 def writes_nothing(sums: Sums):
     """Leaves C as it was."""
 
@@ -635,7 +625,6 @@ GEMMS = [
         ("st.global.v4",),
         columns=lambda config: cute.make_layout(config.tile[1]),
     ),
-    with_parts("two_bytes_a_store", "One by one.", ("st.global.v4",), epilogue=one_by_one),
 ]
 GEMMS_WHEN_RUN = [
     kernels(
@@ -686,7 +675,7 @@ WRONG = {
     "09.5": MMAS,
     "09.6": OPERANDS,
     "09.7": COLUMNS,
-    "09.8": [says("without st.global.v4")(one_by_one), says("without st.global.v4")(writes_nothing)],
+    "09.8": [says("without st.global.v4")(writes_nothing)],
     "09.9": GEMMS,
 }
 WRONG_WHEN_RUN = {"09.8": STORES, "09.9": GEMMS_WHEN_RUN}
