@@ -86,8 +86,8 @@ class RegisterPool:
                 "registers",
                 site,
                 lambda: (
-                    f"warp {warps[at]} of block {block} keeps {count} sums in a thread's registers, of which setmaxnreg "
-                    f"has left it {held[at]}"
+                    f"warp {warps[at]} of block {block} keeps {count} sums in a thread's registers, of which "
+                    f"setmaxnreg has left it {held[at]}"
                 ),
                 int((held < count).sum()),
             )
@@ -102,8 +102,8 @@ class RegisterPool:
                 "deadlock",
                 group.site,
                 lambda warp=int(warps[0]), block=block, group=group, rest=rest: (  # type: ignore[misc]
-                    f"warp {warp} of block {block} waits for ever for {group.count} registers a thread: the block began "
-                    f"with {self.start} for each of its threads, and {rest * WARP:,} are free"
+                    f"warp {warp} of block {block} waits for ever for {group.count} registers a thread: the block "
+                    f"began with {self.start} for each of its threads, and {rest * WARP:,} are free"
                 ),
                 len(group.lanes),
             )
