@@ -28,11 +28,20 @@ import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 
 from tutorlib import check
-from tutorlib.draw import show_complement, show_compose, show_divide, show_layouts, show_memory, show_product, show_tv
+from tutorlib.draw import (
+    show_complement,
+    show_compose,
+    show_divide,
+    show_layouts,
+    show_memory,
+    show_product,
+    show_tv,
+)
 from tutorlib.explorers.layouts import explore_compose, explore_divide
 from tutorlib.explorers.tiled_copy import explore_tv
 from tutorlib.layouts.notation import layout, text
 from tutorlib.layouts.oracle import Refused, ask
+from tutorlib.layouts.tiled_copy import tiled_copy_view
 
 # %% [markdown]
 # `tl` is a library with all the operators in it. That lets you use the earlier ones in later exercises whether or not
@@ -587,8 +596,8 @@ def blocked_product(block, grid):
 check("02.9", blocked_product)
 
 # %% [markdown]
-# **Keep this:** blocked keeps a block together, raked spreads it. Eight neighbouring threads that each hold two
-# neighbouring values are a raked product of values and threads: a thread's own values stay side by side.
+# **Keep this:** blocked keeps a block together, raked spreads it. Threads that each hold a few neighbouring values are
+# the raked product of threads and values: a thread's own values stay side by side.
 #
 # ## Inverses: what lies at this offset?
 #
@@ -650,7 +659,8 @@ check("02.10", right_inverse)
 column_major, row_major, row_padded = layout("(4,8):(1,4)"), layout("(4,8):(8,1)"), layout("(4,8):(16,1)")
 for name, b in {"itself": row_major, "padded rows": row_padded, "columns": column_major}.items():
     steps = tl.compose(b, tl.right_inverse(row_major))
-    print(f"rows to {name:12} {text(tl.coalesce(steps)):15} {tl.max_common_vector(row_major, b):3} elements together")
+    together = tl.max_common_vector(row_major, b)
+    print(f"rows to {name:12} {text(tl.coalesce(steps)):15} {together:3} elements together")
 
 # %% [markdown]
 # A first mode `n:1` says that n elements stay together; any other first mode, that not even two do. Row-major to padded
@@ -717,7 +727,7 @@ def layout_tv(threads, values):
 check("02.12", layout_tv)
 
 # %%
-TV = tl.compose(tl.right_inverse(tl.raked_product(threads, values)), Layout((size(threads), size(values))))
+TV = tiled_copy_view(threads, values, (8, 16)).layout
 show_tv(TV, (8, 16), title=f"{text(TV)}: who holds what of an 8×16 tile")
 
 # %% [markdown]
@@ -738,7 +748,8 @@ explore_tv("(8,4):(4,1)", "(1,4):(4,1)", "(8,16)")
 A = layout("(16,32):(32,1)")
 tiles = tl.zipped_divide(A, (Layout(8, 1), Layout(16, 1)))
 mine = tl.compose(mode(tiles, 0), TV)
-print("block 2 begins at", tiles((0, 2)), "; its thread 17 loads", [tiles((0, 2)) + mine(17, v) for v in range(4)])
+print("block 2 begins at", tiles((0, 2)))
+print("its thread 17 loads", [tiles((0, 2)) + mine(17, v) for v in range(4)])
 
 # %% [markdown]
 # Block 2 is (0, 1), the first mode fastest: column 16. Thread 17 stands in row 4, and its four values begin at column
@@ -785,8 +796,8 @@ print([tiles((0, 2)) + tl.compose(mode(tiles, 0), TV)(17, v) for v in range(4)])
 #
 # </details>
 #
-# <details><summary>3. 32 threads copy a row-major 8×16 tile of fp32. Which `values` let each of them use one 16-byte
-# load, and which `threads` let a warp's loads cover whole rows?</summary>
+# <details><summary>3. 32 threads copy a row-major 8×16 tile of fp32. Which <code>values</code> let each of them use
+# one 16-byte load, and which <code>threads</code> let a warp's loads cover whole rows?</summary>
 #
 # `values` = (1,4):(4,1), four neighbours of a row. With `threads` = (8,4):(4,1) threads 0 to 3 take row 0, 64 bytes in
 # one piece; with (8,4):(1,8) neighbouring threads would be a row apart.

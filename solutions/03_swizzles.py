@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 75
+#     minutes: 90
 #     summary: Why one tile can be 32 times slower than another, and two cures; ldmatrix and mma.
 # ---
 
@@ -16,13 +16,18 @@
 # On this page you count that cost, meet the two cures, padding and swizzling, and then look at the instructions that
 # all this is for: `ldmatrix` and `mma`, whose operands lie scattered over the threads of a warp in a pattern that is,
 # again, a layout.
+#
+# > **After this page you can** count the wavefronts of an access, choose a padding or a swizzle for any tile, see both
+# > at work in a kernel, and say which lane of a warp holds which element of a matrix product.
+# >
+# > **It takes** about 90 minutes, on any machine.
 
 # %%
 from tensor_layouts import Layout, Swizzle, compose, cosize
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as mma
 from tensor_layouts.layout_utils import tile_to_shape
 
-from tutorlib import check
+from tutorlib import check, explain
 from tutorlib.draw import show_banks, show_swizzle, show_tv
 from tutorlib.explorers.layouts import explore_swizzle
 from tutorlib.layouts.notation import layout
@@ -36,8 +41,8 @@ from tutorlib.models import banks
 # **wavefront**, each bank gives one of its words. Lanes (the threads of a warp) that want the *same* word share it,
 # and that costs nothing. Two *different* words of one bank need two wavefronts: a **bank conflict**.
 #
-# Take a 32×32 tile of fp32, stored by rows; here are its first four. The number in a cell is its bank. A warp reads
-# row 0, one word per lane:
+# Take a 32×32 tile of fp32, stored by rows; here are its first four. The number in a cell is its bank, and a colour
+# stands for four neighbouring banks, 16 bytes. A warp reads row 0, one word per lane:
 
 # %%
 show_banks("(4,32):(32,1)", access=[(0, lane) for lane in range(32)])
@@ -200,8 +205,67 @@ print("a permutation:  ", sorted(S(offset) for offset in period) == list(period)
 explore_swizzle()
 
 # %% [markdown]
-# **Keep this:** a swizzle is a function from offsets to offsets, composed behind a layout: `S ∘ L`. Whoever writes the
-# tile and whoever reads it go through the same `S ∘ L`, and neither needs to know what it does.
+# **Keep this:** a swizzle is a function from offsets to offsets, composed with a layout on its right: `S ∘ L`. Whoever
+# writes the tile and whoever reads it go through the same `S ∘ L`, and neither needs to know what it does.
+
+# %% [markdown]
+# ## In a kernel
+#
+# You have counted addresses so far. Here is a kernel that has them: one warp transposes 32×32 values of fp32 through
+# shared memory. It writes rows of the tile and reads columns. You need not know CuTe's kernels yet; look at the two
+# lines with `tile[…]`, and at the one that says how the tile is stored.
+
+# %%
+import torch
+from cutlass import Float32, const_expr, cute, range_constexpr
+from cutlass.memory import SmemAllocator
+
+
+def transposing(row_stride, bits):
+    """A transpose through a tile with this row stride, swizzled by ⟨bits,0,5⟩ where bits is not 0."""
+
+    @cute.kernel
+    def kernel(src: cute.Tensor, dst: cute.Tensor):
+        stored = cute.make_layout((32, 32), stride=(row_stride, 1))
+        if const_expr(bits):
+            stored = cute.make_composed_layout(cute.make_swizzle(bits, 0, 5), 0, stored)
+        tile = SmemAllocator().allocate_tensor(Float32, stored, byte_alignment=128)
+        lane, _, _ = cute.arch.thread_idx()
+        for row in range_constexpr(32):
+            tile[row, lane] = src[row, lane]
+        cute.arch.sync_threads()
+        for row in range_constexpr(32):
+            dst[row, lane] = tile[lane, row]
+
+    @cute.jit
+    def transpose(src: cute.Tensor, dst: cute.Tensor):
+        kernel(src, dst).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+    return transpose
+
+
+# %% [markdown]
+# `explain` runs it in a simulator, on any machine, and prints for each line of the source what its accesses cost and
+# what they would cost without a conflict. (The compiler joins four reads of a row that follow each other into one of 16
+# bytes, where the tile lets it.) Which line is marked, and by what factor is it too slow?
+
+# %%
+src, dst = torch.randn(32, 32), torch.zeros(32, 32)
+explain(transposing(row_stride=32, bits=0), src, dst)
+
+# %% [markdown]
+# The lower picture shows the banks: for each the number of different words that the lanes served together want from it.
+# The line that is marked is the transposed read. Now the two cures; the kernel is the same but for the layout:
+
+# %%
+explain(transposing(row_stride=33, bits=0), src, dst)
+
+# %%
+explain(transposing(row_stride=32, bits=5), src, dst)
+
+# %% [markdown]
+# Both lines are down to what is needed. Look once more at ⟨5,0,5⟩: words one by one, so M = 0; all 32 banks, so B = 5;
+# and rows of 32 words, so S = 5.
 
 # %% [markdown]
 # ## Which B, M and S?
@@ -251,7 +315,7 @@ check("03.4", choose_swizzle)
 show_swizzle((2, 3, 3), "(8,32):(32,1)")
 
 # %% [markdown]
-# **Keep this:** M is the vector, B is the row, S is the banks: always 3, as long as chunks have 16 bytes.
+# **Keep this:** M is the vector, B is the row, S is the banks: 3 here, and as long as chunks have 16 bytes.
 
 # %% [markdown]
 # ## The swizzled 128-byte atom
@@ -484,9 +548,34 @@ for name, stored in tiles.items():
 # A factor of eight, for one XOR. In notebook 05 you measure it in a transpose, and from notebook 09 on every tile is
 # swizzled like this.
 #
-# **Keep this:**
+# ## What to remember
 #
 # - Cost = different words in one bank, summed over groups of 32, 16 or 8 lanes.
 # - Padding: an odd stride, counted in vectors. It costs memory.
-# - Swizzle⟨B,M,S⟩: row bits XORed into chunk bits. It costs nothing, and undoes itself.
+# - Swizzle⟨B,M,S⟩: row bits XORed into chunk bits. It costs no memory, and undoes itself.
 # - A TV layout says which lane holds which element. `ldmatrix` turns eight rows of 16 bytes into it.
+# - memory ∘ TV is every address that every thread needs.
+#
+# ## Test yourself
+#
+# <details><summary>1. A warp reads 32 words of 4 bytes, all of them word 5. And now half of the lanes word 5, half word
+# 37. What does each cost?</summary>
+#
+# One wavefront: lanes share a word. Then two: 5 and 37 are different words of one bank, 37 = 5 + 32.
+#
+# </details>
+#
+# <details><summary>2. Rows of 128 bytes of fp8, read by 16-byte chunks down a column. Which Swizzle?</summary>
+#
+# ⟨3,4,3⟩: a chunk has 16 elements, so M = 4; a row has eight chunks, so B = 3; rows collide 128 bytes apart, eight
+# chunks up, so S = 3.
+#
+# </details>
+#
+# <details><summary>3. Why can one `ldmatrix.x4` load A's fragment although no lane asks for the elements that it
+# receives?</summary>
+#
+# Because addresses and values are two TV layouts. A lane supplies the address of a whole row of 16 bytes, and the
+# hardware hands each row to four lanes. The second layout is the fragment's.
+#
+# </details>

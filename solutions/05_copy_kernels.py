@@ -27,7 +27,6 @@
 # %%
 import cutlass
 import cutlass.cute as cute
-import torch
 from cutlass.cute.nvgpu import CopyUniversalOp, cpasync
 from cutlass.memory import SmemAllocator
 from tensor_layouts import Layout, Swizzle, compose
@@ -207,8 +206,7 @@ check("05.2", naive)
 # where an access takes more than its bytes would need.
 
 # %%
-tile = torch.zeros(TILE, dtype=torch.bfloat16)
-_ = explain(naive, tile, tile.clone())
+_ = explain("05.2", naive, shape=TILE)
 
 # %% [markdown]
 # ## Rung 2: coalesced
@@ -250,7 +248,7 @@ def coalesced(src: cute.Tensor, dst: cute.Tensor):
 check("05.3", coalesced)
 
 # %%
-_ = explain(coalesced, tile, tile.clone())
+_ = explain("05.3", coalesced, shape=TILE)
 
 # %% [markdown]
 # Sixteen times fewer sectors. Is it sixteen times faster? And which is to blame, the loads or the stores? To find out,
@@ -553,6 +551,11 @@ TURN_THREADS = 256
 def launch_transpose(src, dst, tile_layout, turned_layout):
     rows, columns = src.shape
     demand(rows % TURN == 0 and columns % TURN == 0, f"{rows}×{columns} is not made of {TURN}×{TURN} tiles")
+    for lay in (tile_layout, turned_layout):
+        demand(
+            cute.cosize(lay) <= TURN * TURN,
+            f"memory for {TURN * TURN} elements, and a layout that reaches {cute.cosize(lay)}",
+        )
     atom = cute.make_copy_atom(CopyUniversalOp(), src.element_type, num_bits_per_copy=src.element_type.width)
     tiled = vectors_along_rows(atom, 1, (TURN, TURN), TURN_THREADS)
     transpose_kernel(src, dst, tiled, tile_layout, turned_layout).launch(
@@ -612,8 +615,7 @@ check("05.6", transpose)
 # what a warp's access wants from each bank.
 
 # %%
-square = torch.zeros(TURN, TURN)
-explain(transpose, square, square.clone())
+explain("05.6", transpose, shape=(TURN, TURN))
 
 # %% [markdown]
 # Notebook 03 has the reason: 32 threads that read down a column of this tile want 32 different words from one bank, and
@@ -674,7 +676,7 @@ def transpose_swizzled(src: cute.Tensor, dst: cute.Tensor):
 check("05.7", transpose_swizzled)
 
 # %%
-explain(transpose_swizzled, square, square.clone())
+explain("05.7", transpose_swizzled, shape=(TURN, TURN))
 
 # %% [markdown]
 # **Keep this:** the kernel did not change by a letter. Layouts are values; a better one goes in where the worse one

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 45
+#     minutes: 60
 #     summary: Kernels of a few lines that name blocks and tiles, and no threads; up to a softmax.
 # ---
 
@@ -16,6 +16,11 @@
 # You need no GPU here. `run` below interprets a kernel block by block on ordinary torch tensors; on a GPU,
 # `ct.launch` runs the same kernel, and at the end of the page you write that line yourself. `check` interprets your
 # kernels, and launches them too where there is a GPU.
+#
+# > **After this page you can** write a kernel in tiles, say what stands in a tile beyond an array's edge, reduce and
+# > broadcast, and launch what you wrote from a function of your own.
+# >
+# > **It takes** about 60 minutes, on any machine.
 
 # %%
 import cuda.tile as ct
@@ -348,5 +353,37 @@ print(*sorted(compiled.instructions))
 # %% [markdown]
 # `ld.global.v4` and `st.global.v4` are the 128-bit accesses that you arranged by hand in notebook 05.
 #
-# **Keep this:** an array is memory, a tile is a value, a block is a run of the body. An index counts tiles. A store
-# drops what hangs over the edge; a load pads it, and with what is your business.
+# ## What to remember
+#
+# - An array is memory, a tile is a value, a block is a run of the body. An index counts tiles.
+# - A store drops what hangs over the edge; a load pads it, and with what is your business: 0 for a sum, -∞ for a
+#   maximum. A tile that lies wholly outside is a fault.
+# - Tile sizes are powers of two, known when the kernel is compiled. Shapes align at the right.
+# - A reduction keeps its tile's dtype: convert to fp32 before you add, and carry fp32.
+# - `ct.launch(stream, grid, kernel, arguments)`; the grid is a tuple, and it is the host that divides and rounds up.
+#
+# ## Test yourself
+#
+# <details><summary>1. A kernel takes the product of each row's elements. With what must a row of 100 be padded in a
+# tile of 128, and which padding mode does that?</summary>
+#
+# With 1, and none does. So mask by hand: `ct.where(there, tile, 1.0)`, where `there` compares `ct.arange(128)` with the
+# number of columns.
+#
+# </details>
+#
+# <details><summary>2. x has the shape (64, 64), t the shape (64,), tiles are 64 wide. `x_tile * t_tile` compiles. What
+# does it compute, and what is `x_tile * t_tile[:, None]`?</summary>
+#
+# Shapes align at the right, so the first multiplies column n with t[n]. The second one multiplies row m with t[m]. For
+# square tiles the compiler cannot tell which you meant.
+#
+# </details>
+#
+# <details><summary>3. A grid is larger than the array needs, and the result is right on your GPU. What have you
+# shown?</summary>
+#
+# Nothing. What a block does that loads and stores wholly outside is undefined; on another GPU, or with another version
+# of the compiler, it may write into what lies behind the array.
+#
+# </details>

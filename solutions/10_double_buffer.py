@@ -14,12 +14,18 @@
 # with the registers.
 #
 # The kernel stays as it is. Its layouts get one more mode, and the main loop is new: that is all you write.
+#
+# > **After this page you can** say which of memory, arithmetic and buffers limits a pipeline, write its prologue and
+# > its loop with one barrier a step, and fetch registers ahead.
+# >
+# > **It takes** about 45 minutes, on any machine; a GPU from sm_80 on for the speed.
 
 # %%
 import cutlass
 import cutlass.cute as cute
+import torch
 
-from tutorlib import check
+from tutorlib import check, explain
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.ptx import counts, story
 from tutorlib.compiling.spec import TensorSpec
@@ -54,7 +60,7 @@ explore_timeline(stages=2, latency=4, transfer=2, compute=3)
 # **Exercise 10.1** (about 2 lines). Write `period(stages, latency, transfer, compute)`: how many ticks one tile takes
 # in the long run. Three things can be the slowest: the arithmetic, which does one tile at a time; the memory, which
 # sends one at a time; and a buffer, which goes through latency, transfer and compute before it can be filled again.
-# Return a float.
+# What it returns need not be whole.
 
 
 # %%
@@ -88,10 +94,10 @@ look()
 # Nothing else moved: a stage is a whole tile, 8,192 elements on, and the swizzle pattern of a tile (1,024 bytes) fits
 # into it a whole number of times. So each buffer has the same banks as before.
 #
-# There is one trap. The registers for A and B are made from the partition of `sA` and `sB`, and these have a stage mode
-# now. Registers should hold one K block's operands, not one for each buffer! So the kernel takes the mode away before
-# it makes fragments, by picking stage 0: look for `[None, None, None, 0]` in `gemm_kernel`. Nothing is read there; a
-# slice of a layout is a layout. With the mode left in, this is what the fragment of A would be:
+# There was one trap in notebook 09, and here it would shut. The registers for A and B are made from the partition of
+# `sA` and `sB`, and these have a stage mode. Registers hold one tile's operands, four K blocks of them, and not one
+# set for each buffer; so you took the mode away first, with `[None, None, None, 0]`. With the mode left in, this is
+# what the fragment of A would be:
 
 
 # %%
@@ -115,7 +121,8 @@ fragments()
 # 3. multiplies tile *k*.
 #
 # **Think first**, then write: in notebook 09 a step needed two barriers, *it is there* and *it is free*. How many does
-# this one need? What does everybody know who has passed the barrier of step 1?
+# this one need? What does everybody know who has passed the barrier of step 1? (A barrier too many is safe, and it
+# costs half the points.)
 #
 # **Exercise 10.2** (about 12 lines). The main loop for two buffers. Tile *k* + 1 may not exist; `if` with a condition
 # that is only known at run time works inside a `@cute.jit` function. The rehearsal counts what is under way while you
@@ -148,12 +155,31 @@ check("10.2", double_buffer)
 # finished step *k* − 1, so nobody reads the buffer that tile *k* + 1 goes to. Put the load *before* the wait and the
 # second half is gone: the rehearsal will tell you.
 #
+# Two pictures of one block with four K tiles, simulated: notebook 09's loop, and yours. C issues copies, w waits for
+# them, R is ldmatrix, M the arithmetic, | a barrier. Where do the C stand?
+
+# %%
+a, b, c = torch.randn(128, 256).bfloat16(), torch.randn(128, 256).bfloat16(), torch.zeros(128, 128).bfloat16()
+explain(make_gemm(GemmConfig(), course.single_buffer), a, b, c)
+
+# %%
+explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
+
+# %% [markdown]
+# Above, every C is followed by its own w: nothing happens until it is over. Below, between a C and its w stands all the
+# arithmetic of a tile. (The simulator gives orders their order; it does not know how long anything takes.)
+#
 # ## The same again, in registers
 #
 # Inside a tile there is a smaller load-wait-compute: `ldmatrix` brings a K block's operands from shared memory, and the
 # mma that needs them waits until they are there. The cure is the same. Fetch K block *b* + 1, *then* multiply block
-# *b*: its operands were fetched a block ago. Registers are the buffers, and there are enough of them: `fetch(b, …)`
-# fills the registers of block *b*, each block has its own.
+# *b*: its operands were fetched a block ago. Registers are the buffers: `fetch(b, …)` fills the registers of block *b*,
+# and each block has its own.
+#
+# Are there enough? 16 registers for A and 16 for B in each of four blocks, and 128 sums: 256, and a thread can have
+# 255. It fits all the same, because not all live at once. A block's operands are dead when its mma are issued, so two
+# blocks are alive: the one that is multiplied and the one that is fetched. The compiler sees that, and below it says
+# what it needed.
 #
 # What about the last block of a tile? The next one is block 0 of the *next tile*, so before that fetch the next tile
 # must have arrived. The wait and the barrier move there, in front of the last multiplication of a tile: its operands
@@ -168,7 +194,7 @@ check("10.2", double_buffer)
 # | block 3: wait, barrier | block 0 of tile k + 1 | block 3 |
 #
 # **Exercise 10.3** (about 21 lines). Write that. The prologue ends with the first fetch. In the last step there is no
-# tile k + 1; fetching stale data from its buffer does no harm if nobody multiplies it. This time keep the number of the
+# tile k + 1; fetching what is left in its buffer does no harm if nobody multiplies it. This time keep the number of the
 # buffer that is read in a variable, which turns over in every step. It is the same number as k % 2, but the assembler,
 # which is free to move the copies among the arithmetic, made a better schedule of it when this page was written.
 
@@ -237,13 +263,42 @@ for name, kernel in {
 show_ladder("09", "10")
 
 # %%
-show_figure("gemm_ladder")
+show_figure("gemm_ladder_10")
 
 # %% [markdown]
 # As published, on an A100, the second buffer brought the ladder from 101 % to 111 % of cuBLAS at 2048³ (Schreiber,
 # [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper read it against
 # the rung below, since cuBLAS has other instructions there.
 #
-# **Keep this:** a second buffer turns *load, wait, compute* into *send for the next, compute this*. The barrier that
-# says *it is there* also says *the other one is free*. And every level of memory has its own such pipeline: global to
-# shared by tiles, shared to registers by K blocks.
+# ## What to remember
+#
+# - A second buffer turns *load, wait, compute* into *send for the next, compute this*.
+# - One tile takes the longest of three: its arithmetic, its transfer, and a buffer's round over the number of buffers.
+# - The barrier that says *it is there* also says *the other one is free*: one a step is enough.
+# - Every level of memory has such a pipeline: global to shared by tiles, shared to registers by K blocks.
+#
+# Next: which tile a block takes, and nothing else.
+#
+# ## Test yourself
+#
+# <details><summary>1. Latency 8, transfer 2, compute 3. How many buffers are needed until one more brings
+# nothing?</summary>
+#
+# A round is 13, and the slowest of the other two is 3: 13 / stages ≤ 3 from 5 stages on.
+#
+# </details>
+#
+# <details><summary>2. Somebody moves the load of tile k + 1 to the end of the step, behind the arithmetic. Is it safe?
+# Is it any good?</summary>
+#
+# Safe: the barrier of the step has freed the buffer. But nothing is under way while tile k is multiplied, so it is
+# notebook 09's rhythm with twice the memory.
+#
+# </details>
+#
+# <details><summary>3. Why is an empty group committed in the last step?</summary>
+#
+# So that a wait counts the same in every step. With `wait_group(0)` it would do no harm to leave it out; with more
+# stages, where the newest groups may stay open, it would.
+#
+# </details>

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 45
+#     minutes: 50
 #     summary: Which tiles are computed together, what L2 then has to hold, and what that is worth.
 # ---
 
@@ -13,10 +13,16 @@
 # it costs three lines at the top of the kernel. Nothing else changes: not the loop, not the layouts.
 #
 # This page has a surprise in it, about a remapping that was published, and a lesson about cache hit rates.
+#
+# > **After this page you can** count what a wave of blocks reads, test an order of blocks, choose one, tell a hit rate
+# > from a speed, and say why a size a little larger can be much slower.
+# >
+# > **It takes** about 50 minutes, on any machine; a GPU times the last exercise.
 
 # %%
 from collections import Counter
 from functools import partial
+from math import ceil
 
 from tutorlib import check
 from tutorlib.compiling.cute import compile_cute
@@ -29,8 +35,11 @@ from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
 from tutorlib.kernels.ladder import in_eights
 from tutorlib.machine.hardware import hardware_of
+from tutorlib.measuring.counters import MEMORY_READ
+from tutorlib.measuring.results import all_sweep_results
 from tutorlib.models import l2
-from tutorlib.notebook.measured import show_figure, show_ladder
+from tutorlib.notebook.measured import show_figure, show_ladder, show_speeds
+from tutorlib.problems.wrong import by
 
 # %% [markdown]
 # ## What a wave reads
@@ -136,7 +145,8 @@ print(all(l2.as_published(b, *grid) == l2.raster(b, *grid) for grid in powers fo
 #
 # **Exercise 11.3** (about 6 lines). Write `best_group(rows, columns, in_flight)`: of the heights 1, 2, 4, … (all powers
 # of two below `rows`) and `rows` itself, the one with which all waves together read the fewest tiles; of several that
-# are equally good, the smallest.
+# are equally good, the smallest. This is ordinary Python, with `min` and `if` as you like: all its numbers are known
+# before a kernel is compiled. In 11.4 one number is not.
 
 
 # %%
@@ -189,7 +199,8 @@ for size in (4096, 8192):
 # is still in L2. At 8192 A is four times as large, and much of it has gone by then.
 #
 # **Predict.** At 8192 raster order reads several times as much from memory. How much slower is it? Work it out: how
-# long do these bytes take at the datasheet's bandwidth, and how long does the arithmetic take?
+# long do these bytes take at the datasheet's bandwidth, and how long does the arithmetic take? Write your number down;
+# it is settled below.
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
@@ -199,10 +210,14 @@ explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
 #
 # The place is the line `m, n = order(block, …)` at the top of `gemm_kernel`. All that follows is made of *m* and *n*.
 #
+# Here the block's number is known at run time only. Python's `if`, `min`, `divmod` and `int()` want to know it at once,
+# while the kernel is compiled, and cannot. Arithmetic can wait: `//`, `%`, `*`, and `cutlass.min`. If you want a
+# branch, put `@cute.jit` over the function: then its `if` becomes one of the kernel's.
+#
 # **Exercise 11.4** (about 2 lines). Write `in_groups(block, rows, columns)`, for the kernel: `l2.grouped` with the
 # group that you think best. `rows` and `columns` are known while the kernel is compiled, so the group may depend on
-# them. It is first tried with plain numbers, then compiled into the two-stage kernel of notebook 10, and timed at
-# 8192³.
+# them; your `best_group` may be asked. It is first tried on whole grids, with a block that is known at run time, then
+# compiled into the two-stage kernel of notebook 10, and timed at 8192³.
 
 
 # %%
@@ -234,13 +249,90 @@ for name, order in {"raster": l2.raster, "groups": in_eights}.items():
     )
 
 # %% [markdown]
-# ## Measured
+# ## Measured: the prediction
 #
-# Orders of blocks beside each other, with what the GPU's counters saw of the traffic (`tutor sweep gemm_orders`,
-# `tutor plots gemm_orders`), and the ladder.
+# The same two-stage kernel with its blocks in other orders. On the left its speed, on the right what memory had to send
+# at 8192, as the GPU's counters saw it.
 
 # %%
 show_figure("gemm_orders")
+
+# %% [markdown]
+# The right side is large: raster order reads several times what groups of 8 read. Now your prediction, from the same
+# measurements. *Alone* is the time that the bytes would take at the datasheet's bandwidth if nothing else happened.
+
+# %%
+for swept in all_sweep_results("gemm_orders"):
+    slow, fast = (
+        {point.measurement.shape: point.measurement for point in swept.of_kernel(name)}
+        for name in ("raster", "groups of 8")
+    )
+    for shape in sorted(slow.keys() & fast.keys()):
+        print(
+            f"{swept.gpu}, {by(shape)}: groups of 8 are {slow[shape].median_us / fast[shape].median_us - 1:+.1%} faster"
+        )
+    for name in swept.counters.keys() & {"raster", "groups of 8"}:
+        alone = 1e6 * swept.counters[name][MEMORY_READ] / hardware_of(swept.gpu).bandwidth
+        took = {"raster": slow, "groups of 8": fast}[name][swept.shapes[0]].median_us
+        print(f"  {name}: the bytes alone {alone:,.0f} µs, the kernel {took:,.0f} µs")
+
+# %% [markdown]
+# The bytes alone take less time than the kernel, in both orders: the copies run beside the arithmetic, and as long as
+# they are in time, nobody asks where they came from. That is why a multiple of the traffic costs a few percent and not
+# a multiple of the time. Why does it cost anything? Because "in time" holds in the mean. A tile that comes from memory
+# takes longer than one from L2, and now and then it comes too late; with two buffers nothing covers that.
+#
+# So a hit rate is worth its time where memory is close to being the limit: on a GPU with a smaller L2 or less
+# bandwidth, and with faster arithmetic. Notebooks 13 and 14 bring the latter, and there the order of blocks comes back.
+# (It also saves energy, which a GPU at its power limit can turn into clock.)
+#
+# ## Is it partition camping?
+#
+# The article gives another reason for its step. Memory has many channels, and L2 has many slices. If neighbouring
+# blocks keep asking for addresses that belong to the *same* channel, that one queues while the others idle: **partition
+# camping**. GPUs of 2008 had it badly, whenever the rows of a matrix were a power of two apart, since the channel was a
+# few bits of the address.
+#
+# That can be tested, without any remapping. Take a tall A and a narrow C, so that memory is the limit. All blocks walk
+# along K at the same time, so at each moment their addresses are a multiple of a row apart. With K = 8192 a row is
+# 2¹⁴ bytes. With K = 8128 or 8256 it is not a power of two. **If** channels were bits of the address, 8192 would be the
+# slow one. (`tutor sweep gemm_pitch`)
+
+# %%
+show_speeds("gemm_pitch")
+
+# %% [markdown]
+# Look along each row for a dip at 8192. On the GPUs measured here there is none: they compute the channel from many
+# bits of the address, hashed, so that no stride you are likely to meet falls on one channel. An explanation that was
+# right once is still being repeated; a table of five numbers tells.
+#
+# What the order of blocks changes is what L2 has to fetch again, as you counted above.
+#
+# ## A size a little larger, and much slower
+#
+# The ladder's figure dips at 3072. No cache is to blame; count waves. C has 24×24 tiles there, and two blocks fit on
+# each of 132 multiprocessors.
+
+# %%
+for size in (2560, 2816, 2944, 3072, 3328, 3584, 3840):
+    tiles = (-(-size // 128)) ** 2
+    waves = tiles / (2 * h200.sms)
+    print(f"{size}: {tiles} tiles are {waves:.2f} waves; of {ceil(waves)} waves' places {waves / ceil(waves):.0%} work")
+
+# %% [markdown]
+# At 2816 the last wave is nearly full. One tile more in each direction, and a third wave begins that is nearly empty:
+# almost all multiprocessors wait for a few. That is **wave quantisation**. **Predict** which size is the slowest, then
+# look (`tutor sweep gemm_waves`):
+
+# %%
+show_speeds("gemm_waves")
+
+# %% [markdown]
+# The step after 2816 is there. And where the last wave is a few blocks, each of them is alone on its multiprocessor:
+# nobody fills its pauses while it waits for memory. There the third stage of notebook 12 is worth most. cuBLAS has
+# several tile sizes and picks one whose waves come out full; notebook 14 cuts the last wave into equal parts.
+#
+# ## The ladder so far
 
 # %%
 show_ladder("09", "10", "11")
@@ -249,11 +341,35 @@ show_ladder("09", "10", "11")
 show_figure("gemm_ladder_11")
 
 # %% [markdown]
-# Where the bars hardly differ while the traffic does, that is the lesson, and no failure. The copies run beside the
-# arithmetic, and as long as they are in time, nobody asks where they came from. A better hit rate is worth its time
-# where memory is the limit: with a smaller L2, with more blocks, with faster arithmetic. Notebooks 13 and 14 bring the
-# latter, and there the order of blocks comes back. (It also saves energy. A GPU that runs at its power limit can turn
-# that into clock.)
+# ## What to remember
 #
-# **Keep this:** an order of blocks is a bijection, so test that it is one, on grids that nothing divides. And a hit
-# rate is not a speed: work out first whether the bytes are what the kernel waits for.
+# - An order of blocks is a bijection. Test that it is one, on grids that nothing divides.
+# - What a wave reads is its rows of A plus its columns of B: squares read least, and waves begin where they begin.
+# - A hit rate is not a speed. Work out first whether the bytes are what the kernel waits for.
+# - An explanation is a prediction: partition camping says which size is slow, and that size is not.
+# - Count waves before you blame anything else for a dip.
+#
+# ## Test yourself
+#
+# <details><summary>1. A wave of 128 blocks computes 8 rows × 16 columns of tiles. How many tiles of A and B does it
+# read in a step along K? How many in raster order, with 64 rows of tiles?</summary>
+#
+# 8 + 16 = 24. In raster order it is 64 rows and 2 columns: 66.
+#
+# </details>
+#
+# <details><summary>2. The same kernel, with arithmetic twice as fast and the memory as it is. What does the order of
+# blocks bring now?</summary>
+#
+# More. The time of the arithmetic halves and comes close to that of raster order's bytes, or below: then the kernel
+# waits for memory, and fewer bytes are less time. That is what happens from notebook 13 on.
+#
+# </details>
+#
+# <details><summary>3. You time a kernel at 4096 only, where C has 32×32 tiles, and two blocks fit on each of 132
+# multiprocessors. What does that hide?</summary>
+#
+# 1024 tiles are 3.88 waves of 264: nearly full. A size with 4.1 waves would be a fifth slower, and an order of blocks
+# that is wrong where 8 does not divide the rows would pass.
+#
+# </details>

@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 60
-#     summary: A main loop for any number of stages, what a stage costs, and which is fastest.
+#     minutes: 90
+#     summary: A main loop for any number of stages, what a stage costs, and your whole kernel beside NVIDIA's.
 # ---
 
 # %% [markdown]
@@ -12,22 +12,30 @@
 # blocks ask at the same time, a page has to be opened), the tensor cores stand still. A third buffer lets two tiles be
 # under way: then it is the *average* that must keep up, and no longer every single one.
 #
-# You write the loop for any number of stages. Then you work out what a stage costs, and look for the fastest
-# configuration of all.
+# You write the loop for any number of stages. Then you work out what a stage costs, look for the fastest
+# configuration, and put everything that you have written since notebook 09 into one kernel.
+#
+# > **After this page you can** write a pipeline of any depth, say what a stage costs and where it is worth that, tune a
+# > GEMM by arithmetic before you measure, read its machine code, and say when to leave all this to cuBLAS.
+# >
+# > **It takes** about 90 minutes, on any machine; a GPU times the kernels.
 
 # %%
 from collections import namedtuple
 
 import cutlass
 import cutlass.cute as cute
+import torch
 from cutlass.cute.nvgpu import cpasync, warp
 from cutlass.cute.nvgpu.cpasync import LoadCacheMode
 from cutlass.memory import SmemAllocator
-from IPython.display import Markdown, display
+from IPython.display import Code, Markdown, display
 
 from tutorlib import check
 from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.errors import ToolMissing
 from tutorlib.compiling.ptx import story
+from tutorlib.compiling.sass import SASS_OPCODES, disassemble, main_loop_of
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_timeline
 from tutorlib.explorers.timeline import explore_timeline
@@ -37,13 +45,17 @@ from tutorlib.kernels.ampere.epilogues import store_elements
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.layouts import with_rest
 from tutorlib.kernels.ampere.operands import Operand
+from tutorlib.kernels.ampere.schedules import SPREAD, TUNED, make_loop
 from tutorlib.kernels.ampere.thread_share import GlobalToShared, Steps, Sums
+from tutorlib.kernels.cpp import three_stages
+from tutorlib.kernels.rules import ConfigError
 from tutorlib.models import l2
 from tutorlib.models.occupancy import A100, H100
 from tutorlib.models.occupancy import blocks_per_sm as fit
 from tutorlib.models.pipeline import Timeline
-from tutorlib.notebook.measured import show_figure, show_ladder, show_sweep
+from tutorlib.notebook.measured import show_figure, show_ladder, show_speeds, show_sweep
 from tutorlib.notebook.trials import show_beside
+from tutorlib.simulate.ptx.languages.cpp import compile_cuda, simulate_cuda
 
 # %% [markdown]
 # ## The idea, in time
@@ -182,19 +194,53 @@ for config in CONFIGS:
 
 # %% [markdown]
 # In these kernels registers set a limit of two blocks, so a third stage of 128×128×64 costs nothing on an H100: the
-# block that shared memory would forbid does not exist. On an A100 it costs one of two. As published, it took an SM from
-# three blocks to two, from 48 to 72 KB a block, and was still worth it at 2048³. (With 128×128×64 a stage is 32 KB.
-# What tile fits the published numbers? One of 128×64×64.)
+# block that shared memory would forbid does not exist. The fourth one does cost: 128 KiB, and one block is left.
+#
+# (As published, on an A100, a third stage took an SM from three blocks to two, from 48 to 72 KB a block, and was still
+# worth it at 2048³. With 128×128×64 a stage is 32 KB. What tile fits the published numbers? One of 128×64×64.)
+#
+# ## Where a stage is worth something
+#
+# At 4096³ two stages of 128×128×64 and three are nearly the same. Is the third one useless? **Predict** from the
+# table above and from what a stage is for: who fills the pause when a block waits for its tile?
+#
+# - With two blocks on each multiprocessor, the *other block* does. A third buffer has little left to fill.
+# - At 1024³ C has 64 tiles, and the GPU has 132 multiprocessors. Each block is alone.
+# - With tiles of K = 32 a buffer lasts half as long, so it is used up sooner.
+#
+# So look there (`tutor sweep gemm_depth`): a C of 64 tiles, and a K of 256, which is four tiles of 64.
+
+# %%
+show_speeds("gemm_depth")
+
+# %% [markdown]
+# At 1024³ the third stage is worth more than all that this page does at 4096: nothing changed but who has to wait. With
+# K = 32 the fourth one pays, too. And the other side of the ledger, in the last column: *four* stages of 128×128×64 are
+# slower than three, and no faster than two of half the length. There is one block on a multiprocessor where there were
+# two.
+#
+# This is the lesson of the page. **A pause is filled by another tile of your own, or by another block.** Buffers are
+# what you pay for the first, registers and shared memory for the second, and they compete.
 #
 # ## The fastest of all
 #
 # Stages, tile and warps play together. A larger tile needs fewer bytes for its arithmetic (09.1). A thread's share of
 # the sums are registers, and 255 is all there is: so a larger tile needs more warps. A shorter step along K makes room
-# for more stages, and pays with more barriers. The heat map shows what was measured (`tutor sweep gemm_stages`,
-# then `tutor plots gemm_stages`).
+# for more stages, and pays with more barriers. The heat map shows what was measured (`tutor sweep gemm_stages`, then
+# `tutor plots gemm_stages`); the small numbers are warps × blocks on a multiprocessor.
 
 # %%
 show_figure("gemm_stages")
+
+# %% [markdown]
+# Not every configuration can be compiled. `GemmConfig` knows the rules, and says which one is broken:
+
+# %%
+for tile, warps, stages in [((128, 128, 48), (2, 2), 4), ((256, 128, 32), (2, 2), 3), ((128, 128, 64), (2, 2), 9)]:
+    try:
+        GemmConfig(tile, warps, stages)
+    except ConfigError as rule:
+        print(rule)
 
 # %% [markdown]
 # **Exercise 12.3** (about 1 line). Write `tuned()`, which returns the `GemmConfig` that is fastest at 4096³ on your
@@ -358,6 +404,48 @@ check("12.4", my_gemm)
 show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
 
 # %% [markdown]
+# ## What the machine runs
+#
+# PTX is not the last word. `ptxas` makes machine code of it, SASS, and moves instructions as it sees fit. `nvdisasm`
+# shows that (`pip install nvidia-cuda-nvdisasm`). Its names: LDGSTS is `cp.async`, LDGDEPBAR closes a group, DEPBAR
+# waits for groups, LDSM is `ldmatrix`, HMMA is `mma.sync`. Here is one turn of the main loop, of the course's loop and
+# of one in which a tile is sent for *after* the first K block was multiplied, without an `if`:
+
+# %%
+LOOPS = {"loads first": course.multistage, "loads spread": make_loop(SPREAD)}
+for name, main_loop in LOOPS.items():
+    compiled = compile_cute(make_gemm(TUNED, main_loop), SQUARE, "sm_90a")
+    try:
+        print(f"{name}: {story(main_loop_of(disassemble(compiled.cubin)), SASS_OPCODES)}\n")
+    except ToolMissing as missing:
+        print(missing)
+
+# %% [markdown]
+# Three things to read:
+#
+# - **HMMA are everywhere.** The compiler puts a load between two of them, where an issue slot is free. The order in
+#   your source is a wish; the barriers and waits are what it must keep.
+# - **When does the first LDSM come?** What it fetches is needed half a turn later. With the loads first, all LDGSTS
+#   stand in front of it, and count how many HMMA pass before it starts. With the loads behind, it starts at once.
+# - **After the barrier** come HMMA first: registers were fetched ahead, so the tensor cores need not wait for anybody.
+#
+# **Predict:** which one is faster?
+#
+# ## What was tried
+#
+# Speed beside NVIDIA's example for these instructions, `tensorop_gemm.py`, whose tiles are 128×128×32 in four stages
+# (`tutor sweep gemm_tries`, with TUTORLIB_CUTLASS set to a checkout of CUTLASS). Each line changes something of the
+# configuration of the heat map, *tuned*:
+
+# %%
+show_sweep("gemm_tries")
+
+# %% [markdown]
+# Neither change does it alone: without the `if`, and with the loads first, the loop is slower than before. With the
+# loads behind and the `if` gone it is the fastest. Tiles of 192 looked best on paper, since they read shared memory
+# least. They leave no registers to fetch ahead with, and that costs more than it saves. Most tries bring nothing. You
+# need the one that does, and the table of the others, so that nobody tries them again.
+#
 # ## The ladder
 
 # %%
@@ -367,23 +455,32 @@ show_ladder("09", "10", "11", "12")
 show_figure("gemm_ladder_12")
 
 # %% [markdown]
-# Where the third stage brings nothing, that is an answer: more buffers help as long as a buffer's round is the slowest
-# of the three in notebook 10's formula, and no longer. Then it is the larger tile that counts, which asks less of
-# memory and of shared memory for the same arithmetic.
-#
-# How good is that for these instructions? NVIDIA ships a GEMM with CUTLASS that uses the same ones, `tensorop_gemm.py`,
-# also in the CuTe DSL, with tiles of 128×128×32 in four stages. Here is its time over the rungs' (`tutor sweep
-# gemm_nvidia`, with TUTORLIB_CUTLASS set to a checkout of CUTLASS):
+# The dotted line on top is what mma.sync reaches when it has nothing to wait for. The rungs of this page are those of
+# the course; yours stands in the table above it, measured on your GPU. And under the roofs of the datasheet:
 
 # %%
-show_sweep("gemm_nvidia")
+show_figure("roofline")
 
 # %% [markdown]
+# At the left end nothing is near a roof, neither memory's nor that of the tensor cores: there is simply too little to
+# do for so many multiprocessors, and the launch, the first load and the last store are most of the time.
+#
 # On a Hopper GPU this is where mma.sync ends: cuBLAS's WGMMA reads operands from shared memory by itself, without
 # `ldmatrix`, without registers for them, and it alone reaches the datasheet's rate. The pipeline that you have built
 # stays right. In notebook 13 its parts get new names: TMA for cp.async, mbarrier for wait_group and barrier.
 #
-# # The same kernel in C++
+# ## When to use cuBLAS
+#
+# For a plain GEMM: always. It has hundreds of kernels and a good guess which one suits a shape, and you have one. Where
+# the figure goes down, at small sizes, it does what ours cannot: with few tiles of C it gives several blocks a part of
+# K each and adds their sums up (**split-K**), so that no multiprocessor is idle.
+#
+# Write your own where the GEMM is not plain: the epilogue does something with C before it leaves the registers
+# (notebook 16), operands are not what a library takes (packed, gathered, scaled by block), two GEMMs share a tile
+# (attention). Or where a shape that matters to you is one that the library guesses badly: measure, as above, at *your*
+# sizes. That 2048³ suited the published kernel so well was, by its author's own words, also cuBLAS being weak there.
+#
+# ## The same kernel in C++
 #
 # CuTe was a C++ library first, and most of what you will read is written in it. Everything of these four notebooks has
 # its counterpart there. Eric Schreiber ported his three-stage kernel from C++ to Python, and published for 2048³ on an
@@ -460,6 +557,32 @@ table = "\n".join(f"| {what} | {python} | {cpp} |" for what, python, cpp in TWIN
 display(Markdown(f"| what | Python | C++ |\n|---|---|---|\n{table}"))
 
 # %% [markdown]
+# And the whole kernel, without CuTe, for tiles of 128×128×32 in three stages. It is worth one slow reading: `place` is
+# the swizzle, `column` is 09's permutation, and the loop is 12.1's, line by line.
+
+# %%
+display(Code(three_stages.SOURCE, language="cpp"))
+
+# %% [markdown]
+# nvcc compiles it. Its story beside that of the Python twin, and its result at a small size, simulated:
+
+# %%
+twin = make_gemm(GemmConfig(three_stages.TILE, (2, 2), three_stages.STAGES), course.multistage)
+print("Python:", story(compile_cute(twin, SQUARE).ptx))
+print("C++:   ", story(compile_cuda(three_stages.SOURCE)))
+m, n, k = shape = (128, 128, 160)
+a, b = (torch.randn(rows, k).bfloat16() for rows in (m, n))
+c = torch.full((m, n), torch.nan).bfloat16()
+launched = {"a": a, "b": b, "c": c, "m": m, "n": n, "k": k}
+report = simulate_cuda(
+    three_stages.SOURCE, three_stages.grid(shape), (three_stages.THREADS, 1, 1), launched, three_stages.SMEM_BYTES
+)
+print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(), "findings:", len(report.findings))
+
+# %% [markdown]
+# Both have the same copies, waits, barriers and products. What CuTe takes off your hands is every line with `lane / 16`
+# in it.
+#
 # What to watch out for when you go from one to the other:
 #
 # - `None` keeps a mode here. In NumPy an index `None` *adds* one; they have nothing to do with each other.
@@ -472,5 +595,34 @@ display(Markdown(f"| what | Python | C++ |\n|---|---|---|\n{table}"))
 #   machine code. It takes about a second, so a configuration can be tried in a cell of a notebook; this faster round
 #   is what Schreiber names as Python's gain, and inline assembly as what C++ keeps.
 #
-# **Keep this:** what makes the kernel fast is its layouts and the order of its waits. Both say the same in both
-# languages.
+# ## What to remember
+#
+# - One group is committed in every step. Then "all but the newest STAGES − 2" names the same tile each time.
+# - A pause is filled by another buffer of yours or by another block. They compete for shared memory and registers.
+# - Stages are worth most where a block is alone: small C, the last wave, a short K, a short tile.
+# - Tune by arithmetic first: registers, shared memory, blocks. Then measure, and write down what did not work.
+# - The compiler moves instructions. Read SASS before you explain a time.
+#
+# ## Test yourself
+#
+# <details><summary>1. Five stages, 3 K tiles. How many groups does the prologue commit, and which wait comes
+# first?</summary>
+#
+# Four, one of them empty. Then `wait_group(3)`: of the four groups the oldest, tile 0, must have arrived.
+#
+# </details>
+#
+# <details><summary>2. A block of 256 threads has 226 registers a thread and 96 KiB of shared memory. How many fit on an
+# H100's multiprocessor, and which limit is it?</summary>
+#
+# 226 are rounded up to 232 a thread, 7,424 a warp, 59,392 a block: one, by the registers. Shared memory would take two.
+#
+# </details>
+#
+# <details><summary>3. You double the stages, and the kernel gets slower. Name two reasons that you can check without a
+# GPU.</summary>
+#
+# One block less fits on a multiprocessor: shared memory against 12.2's formula. Or K has fewer tiles than there are
+# stages, and the rest of the prologue is empty: count K tiles.
+#
+# </details>

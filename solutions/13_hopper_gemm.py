@@ -308,7 +308,8 @@ display(Code("\n\n".join(map(getsource, (BoxCopy, Steps))), language="python"))
 # - `wait_group(0)`: the sums are there.
 #
 # Loops over K tiles are `cutlass.range(…, unroll=1)`. Yours is rehearsed with 2, 3 and 4 stages: on the CPU, without
-# data, every warp for itself, each as late as it may be.
+# data, every warp for itself, each as late as it may be. Then it is compiled, and run with data, on your GPU or else on
+# a simulator of its instructions.
 
 
 # %%
@@ -407,7 +408,8 @@ display(Code("\n\n".join(map(getsource, (Sums, make_sums))), language="python"))
 # 4. `cute.copy(sums.tma, sums.tSsC, sums.tSgC)`, commit the bulk group, and wait until it has been *read*. Before that
 #    the block must not end. (`cp_async_bulk_commit_group()`, `cp_async_bulk_wait_group(0, read=True)`)
 #
-# Without a Hopper GPU the checker reads what the compiler made of it, and looks for these four between the sums and C.
+# The checker reads what the compiler made of it, and looks for these four between the sums and C. Without a Hopper GPU
+# it then runs the whole kernel on a simulator, where TMA and WGMMA are as late as they may be.
 
 
 # %%

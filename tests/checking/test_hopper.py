@@ -11,8 +11,10 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 from tests.checking.rehearsing import broken, loops, unusual
 from tests.wrong.change import derive, swap
 from tutorlib.checking.hopper import HopperLoopExercise, k_tiles_to_try
+from tutorlib.exercises import find
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.problems.catalogue import gemm
+from tutorlib.simulate.ptx import NotSimulated
 
 
 def ampere(answer):
@@ -135,12 +137,44 @@ def by_lane(steps):
         state.advance()
 
 
-def test_what_only_a_compiler_understands_is_compiled():
-    verdict = replace(PRODUCE, requires=()).judge(by_lane)
-    assert verdict.status == "not_run"
-    assert "compiled for sm_90a; not run: " in verdict.lines[0]
-    assert "; not rehearsed: " in verdict.lines[0]
-    assert "lane_idx" in verdict.lines[0]
+@cute.jit
+def overwrites_by_lane(steps):
+    """The same, and it does not wait until a stage is empty."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        if cute.arch.lane_idx() == 0:
+            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+        steps.load(k_tile, state.index)
+        state.advance()
+
+
+@pytest.mark.usefixtures("no_gpu")
+class TestNotRehearsed:
+    def test_what_only_a_compiler_understands_is_simulated(self):
+        assert find("14.1").grade(by_lane).message == "✓ 14.1 produce: 4 points"
+
+    def test_what_is_wrong_with_it_is_found_there(self):
+        message = find("14.1").grade(overwrites_by_lane).message
+        assert "writes to shared memory into which TMA" in message
+        assert "`steps.load(k_tile, state.index)`" in message
+
+    def test_where_it_can_be_neither_it_has_no_points(self, monkeypatch):
+        def lacks(problem, launcher, shape):
+            raise NotSimulated("brkpt")
+
+        monkeypatch.setattr("tutorlib.checking.kernel.find_simulated_fault", lacks)
+        verdict = replace(PRODUCE, requires=()).judge(by_lane)
+        assert (verdict.status, verdict.points) == ("not_run", 0)
+        assert "compiled for sm_90a; not run: brkpt is not simulated" in verdict.lines[0]
+        assert "; not rehearsed: " in verdict.lines[0]
+        assert "lane_idx" in verdict.lines[0]
+
+    def test_a_loop_that_was_rehearsed_has_its_points_even_there(self, monkeypatch):
+        def lacks(problem, launcher, shape):
+            raise NotSimulated("brkpt")
+
+        monkeypatch.setattr("tutorlib.checking.kernel.find_simulated_fault", lacks)
+        assert replace(PRODUCE, requires=()).judge(loops.produce).points == PRODUCE.points
 
 
 def test_a_safe_loop_is_compiled_and_its_instructions_are_looked_at():

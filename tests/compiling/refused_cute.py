@@ -442,6 +442,15 @@ def cp_async_into_registers(x, y):
     cute.copy(tiled, part, cute.make_fragment_like(part))
 
 
+@refused("cp.async reads global memory alone", TILE)
+@cute.jit
+def cp_async_out_of_shared_memory(x, y):
+    thread, _, _ = cute.arch.thread_idx()
+    tiled, _ = part_of(cpasync.CopyG2SOp(), x, (16, 8), (1, 8), 128)
+    tile = SmemAllocator().allocate_tensor(x.element_type, cute.make_ordered_layout((128, 64), order=(1, 0)), 128)
+    cute.copy(tiled, tiled.get_slice(thread).partition_S(tile), tiled.get_slice(thread).partition_D(tile))
+
+
 @refused("num_bits_per_copy is 32, 64 or 128", TILE)
 @cute.jit
 def cp_async_of_two_bytes(x, y):

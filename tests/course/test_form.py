@@ -8,7 +8,17 @@ from tutorlib.course.contents import read_head
 from tutorlib.course.source import parse
 from tutorlib.paths import SOLUTIONS
 
-PAGES = ["00_start", "01_layouts", "02_layout_algebra"]
+PAGES = [
+    "00_start",
+    "01_layouts",
+    "02_layout_algebra",
+    "03_swizzles",
+    "06_cutile_tiles",
+    "07_cutile_gemm",
+    "08_tile_cpp",
+    "11_grid_swizzle",
+    "12_three_stages",
+]
 CAN, TAKES = "> **After this page you can** ", "> **It takes** about "
 QUESTION = re.compile(r"<details><summary>(\d)\. .+?</summary>\n\n.+?\n\n</details>", re.DOTALL)
 
@@ -26,4 +36,5 @@ def test_a_page_closes_with_what_to_remember_and_three_questions(page):
     last = parse(SOLUTIONS / f"{page}.py")[-1].text
     assert last.index("## What to remember\n\n") < last.index("## Test yourself\n\n")
     assert QUESTION.findall(last) == ["1", "2", "3"]
+    assert not re.search("<summary>[^<]*`", last), "in HTML write <code>"
     assert last.endswith("</details>")

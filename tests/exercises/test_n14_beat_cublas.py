@@ -196,7 +196,7 @@ def keeps_the_last_stage(steps):
         ("14.2", keeps_the_last_stage),
     ],
 )
-def test_right_loops_are_rehearsed_and_compiled(id, answer):
+def test_right_loops_are_rehearsed_and_simulated(id, answer):
     exercise = find(id)
     outcome = exercise.grade(answer)
     assert outcome.points == exercise.correctness_points
@@ -268,8 +268,10 @@ class ByRules:
         ("14.12", ByRules()),
     ],
 )
-def test_right_choices_compile(id, answer):
-    assert find(id).grade(answer).message.endswith("compiled for sm_90a; not run: no GPU here")
+def test_right_choices_are_right_in_the_simulator(id, answer):
+    outcome = find(id).grade(answer)
+    assert outcome.points == find(id).correctness_points
+    assert outcome.message.endswith("right, simulated; speed not run: no GPU here")
 
 
 # Faults told ------------------------------------------------------------------------------------------------------

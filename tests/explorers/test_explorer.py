@@ -1,6 +1,10 @@
 """What every explorer does for a click: one computation, one picture, one message to the browser."""
 
+from base64 import b64decode
+from io import BytesIO
+
 import pytest
+from PIL import Image
 
 from tests.explorers.clicks import EXPLORERS, click, counted
 from tutorlib.explorers.explorer import LARGEST, Grids
@@ -33,3 +37,10 @@ def test_a_bad_input_is_not_drawn(name):
     assert explorer.grids.problem
     assert explorer.grids.grids == before
     assert counts["show"] == 0
+
+
+@pytest.mark.parametrize("name", EXPLORERS)
+def test_a_page_without_a_kernel_has_a_picture_of_it(name):
+    bundle = EXPLORERS[name]()._repr_mimebundle_()
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    assert Image.open(BytesIO(b64decode(bundle["image/png"]))).size[0] > 200

@@ -31,3 +31,11 @@ def test_hatched_is_what_has_no_room_or_was_not_measured():
     assert hatched.get_xy() == (0.5, 0.5)
     assert axes.get_xlabel().endswith("no room in shared memory")
     assert gemm_stages([replace(STAGES, complete=False)]).axes[0].get_xlabel().endswith("not measured")
+
+
+def test_below_a_speed_stand_warps_and_blocks():
+    found = swept("slow", sizes=(4096,), stages=3, tile=[128, 128, 64], warps=[2, 2], registers=234)
+    axes = gemm_stages([found]).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["100\n4 × 2"]
+    assert "warps × blocks" in axes.get_xlabel()
+    assert not gemm_stages([replace(found, machine={**found.machine, "arch": "sm_60"})]).axes[0].texts[0].get_text()[3:]

@@ -47,25 +47,26 @@ class TestOverK:
 
 
 class TestAnyShape:
-    RANDOM = ((512, 8, 512), (8, 512, 512), (64, 64, 512))
+    RANDOM = ((512, 8, 512), (8, 512, 512), (64, 64, 512), (64, 128, 512))
     FOUND = swept(
         [Point("chosen", multiplied((512,) * 3, 960.0), {})]
         + [
             Point("chosen", multiplied(shape, tflops), {})
-            for shape, tflops in zip(RANDOM, (880, 840, 640), strict=True)
+            for shape, tflops in zip(RANDOM, (880, 840, 640, 840), strict=True)
         ],
-        facts={"seed": 7, "random": [list(shape) for shape in RANDOM]},
+        facts={"random": {"7": [list(shape) for shape in RANDOM[:3]], "8": [list(RANDOM[3])]}},
     )
 
     def test_squares_and_random_shapes_apart_with_median_and_least(self):
         (axes,) = gemm_any([self.FOUND]).axes
-        squares, drawn, least = (collection.get_offsets().tolist() for collection in axes.collections)
+        squares, drawn, more, least = (collection.get_offsets().tolist() for collection in axes.collections)
         assert [y for _, y in squares] == [1.2]
         assert [y for _, y in drawn] == [1.1, 1.05, 0.8]
+        assert [y for _, y in more] == [1.05]
         assert [y for _, y in least] == [0.8]
         assert "0.800 at 64×64×512" in texts(axes)
         names = [text.get_text() for text in axes.get_legend().get_texts()]
-        assert names == ["M = N = K: 1", "random, seed 7: 3", "their median, 1.050"]
+        assert names == ["M = N = K: 1", "random, seed 7: 3", "random, seed 8: 1", "median of random ones, 1.050"]
 
     def test_x_is_flop_for_each_byte(self):
         (axes,) = gemm_any([self.FOUND]).axes

@@ -82,7 +82,7 @@ def test_any_shape_has_median_and_least_of_both_kinds_and_what_a_launch_costs(ca
     drawn = ((512, 8, 512), (8, 512, 512), (64, 64, 512))
     points = [Point("chosen", multiplied(ONE, 840.0), {"host_us": 5.71, "baseline_host_us": 10.64})]
     points += [Point("chosen", multiplied(shape, t), {}) for shape, t in zip(drawn, (880, 840, 640), strict=True)]
-    write("gemm_any", points, facts={"seed": 7, "random": [list(shape) for shape in drawn]})
+    write("gemm_any", points, facts={"random": {"7": [list(shape) for shape in drawn]}})
     table = show_any_shape()[COLUMN.format("cool")]
     assert dict(table.loc["random, seed 7"]) == {
         "shapes": "3", "median": "1.050", "least": "0.800", "at": "64×64×512", "not below 1": "67%",

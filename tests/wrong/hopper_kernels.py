@@ -48,6 +48,7 @@ def swap_two(one: str, other: str) -> Change:
 
 
 PAIR = {"cluster": (2, 1)}
+SPLIT = {"tile": (64, 64, 64), "persistent": False, "split_k": 4}
 WRONG = {
     "wrong phase": WrongKernel(
         "waits for the phase of a stage that is already over, and multiplies what was there before",
@@ -96,6 +97,18 @@ WRONG = {
         "pipeline:Loads.finish",
         swap("self.ring.wait_empty(state.index, state.phase)", "pass"),
         PAIR,
+    ),
+    "adds before it is given": WrongKernel(
+        "adds up what lies where the other blocks' sums have yet to come",
+        "epilogue:Exchange.add",
+        without("wait(self.arrived"),
+        SPLIT,
+    ),
+    "gives to the wrong place": WrongKernel(
+        "two blocks of a cluster give their sums to one place of the block that adds them",
+        "epilogue:Exchange.give",
+        swap("place = self.me.part - Int32(self.me.part > part)", "place = self.me.part // 2"),
+        SPLIT,
     ),
     "stores before the wait": WrongKernel(
         "rounds and stores a tile's sums while its last wgmma adds to them",

@@ -8,6 +8,7 @@ import cutlass
 from cutlass import cute
 
 from tests.wrong.change import derive, swap
+from tests.wrong.first_kernels import MORE
 from tutorlib.course.answers import load_answers
 
 
@@ -237,3 +238,6 @@ WRONG_WHEN_RUN = {
         ),
     ],
 }
+
+for exercise, more in MORE.items():
+    WRONG_WHEN_RUN[exercise] = [*WRONG_WHEN_RUN.get(exercise, ()), *more]

@@ -1,7 +1,7 @@
 """Wrong answers to notebook 13.
 
 WRONG: those that any machine can tell: by what they return, by a rehearsal, or by what the compiler made of them.
-WRONG_ON_GPU: parts and kernels that compile well and give a wrong C.
+WRONG_WHEN_RUN: parts and kernels that compile well and give a wrong C: a GPU tells, or the simulator.
 """
 
 from cutlass import BFloat16, cute
@@ -333,7 +333,7 @@ WRONG = {
     ],
 }
 
-WRONG_ON_GPU = {
+WRONG_WHEN_RUN = {
     "13.5": [
         derive(
             wgmma_fragments,

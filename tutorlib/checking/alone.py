@@ -1,14 +1,11 @@
 """Exercises whose answer is looked at by itself, on any machine, before it becomes part of a kernel."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Verdict
-from tutorlib.checking.kernel import compiled_not_run
 from tutorlib.checking.rehearsing.plain import Hazard
-from tutorlib.machine import device
-from tutorlib.machine.features import cute_target
 
 
 class NotRehearsed(Exception):
@@ -19,27 +16,27 @@ class NotRehearsed(Exception):
 class AloneExercise(CuteExercise):
     """An exercise whose `examine_alone` finds on any machine what a GPU would show now and then.
 
-    An answer that does something which only a compiler understands is simulated, on a machine with a GPU, too: a GPU
-    alone shows a race now and then. Where it cannot be simulated the verdict says so.
+    An answer that does something which only a compiler understands is run, or simulated, without that; where neither
+    is possible the verdict says so.
+
+    unseen: why the answer at hand could not be rehearsed, as the end of a sentence.
     """
+
+    unseen: str = ""
 
     def judge(self, answer: Answer) -> Verdict:
         try:
-            found, unseen = self.examine_alone(answer), ""
+            found = self.examine_alone(answer)
         except NotRehearsed as error:
-            found, unseen = None, f"; not rehearsed: {error}"
+            return replace(self, unseen=f"; not rehearsed: {error}").judge_kernel(answer)
         if found and not found.points:
             return found
-        verdict = super().judge(answer)
-        if found and verdict.points >= self.correctness_points:
-            return found
-        why = device.why_not(self.needs)
-        if unseen and not why and self.simulated and verdict.points:
-            seen = self.simulate(self.accept(answer), "")
-            return verdict if seen.points >= self.correctness_points else seen
-        if unseen and why and verdict.points and not self.simulated:  # points that only a rehearsal can give
-            return compiled_not_run(tuple(map(cute_target, self.inspected)), f"{why}{unseen}")
-        return verdict
+        verdict = self.judge_kernel(answer)
+        return found if found and verdict.points >= self.correctness_points else verdict
+
+    def judge_kernel(self, answer: Answer) -> Verdict:
+        """The answer as part of a kernel: compiled, and run or simulated."""
+        return super().judge(answer)
 
     def examine_alone(self, answer: Answer) -> Verdict | None:
         """What is wrong with the answer before it is put into a kernel; None for nothing.

@@ -212,6 +212,7 @@ class OperandsExercise(MadeExercise):
         from cutlass import BFloat16, cute
 
         from tutorlib.kernels.ampere.layouts import smem_layout
+        from tutorlib.kernels.ampere.operands import Operand
         from tutorlib.kernels.ampere.thread_share import make_mma
 
         mma = make_mma(config, BFloat16)
@@ -228,7 +229,7 @@ class OperandsExercise(MadeExercise):
             return f"it returns {shorten(got)}; two Operands are wanted, of A and of B."
         shapes = (8, m, bK // 16), (4, n, bK // 16)
         for name, operand, shape, s in zip("AB", got, shapes, (sA, sB), strict=True):
-            if not (isinstance(operand, tuple | list) and len(operand) == 4):
+            if not all(hasattr(operand, field) for field in Operand._fields):
                 return f"of {name} it returns {shorten(operand)}; it should be an Operand(tCrX, s2r, tXsX, tXrX)."
             if flaw := self.find_bad_operand(name, operand, shape, s, mma):
                 return flaw
@@ -238,7 +239,7 @@ class OperandsExercise(MadeExercise):
         from cutlass import BFloat16, cute
         from cutlass.cute.nvgpu import warp
 
-        tCrX, s2r, tXsX, tXrX = operand
+        tCrX, s2r, tXsX, tXrX = operand.tCrX, operand.s2r, operand.tXsX, operand.tXrX
         if not isinstance(s2r, cute.TiledCopy):
             return f"s2r of {name} is {shorten(s2r)}: cute.make_tiled_copy_{name}(atom, tiled_mma) makes a TiledCopy."
         for field, tensor, space in (("tCrX", tCrX, "rmem"), ("tXsX", tXsX, "smem"), ("tXrX", tXrX, "rmem")):

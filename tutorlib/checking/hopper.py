@@ -71,6 +71,8 @@ class HopperLoopExercise(AloneExercise):
 
     def unrun(self, why: str) -> Verdict:
         """A loop in which the rehearsal found nothing has the points for right results: what it orders is a GEMM."""
+        if self.unseen:
+            return super().unrun(f"{why}{self.unseen}")
         if not self.tiers:
             return Verdict(self.points)
         return not_run(f"right, rehearsed; speed not run: {why}", self.correctness_points)

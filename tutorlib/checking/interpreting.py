@@ -123,11 +123,19 @@ class Interpreted:
         return find_difference(self.problem.output.name, *self.output.as_it_is().seen, *self.expected)
 
     def shows(self, mistake: WrongResult) -> bool:
-        """Whether the first result is what this mistake gives, within the error that is allowed to the right one."""
-        if self.seen is None:
+        """Whether the first result is what this mistake gives, within the error that is allowed to it."""
+        inputs = tuple(x.double() for x in self.inputs)
+        if self.seen is None or (result := mistake.result(*inputs)) is None:
             return False
-        result = mistake.result(*(x.double() for x in self.inputs))
-        return result is not None and not find_difference("", *self.seen, result, self.expected[1])
+        got, unwritten = self.seen
+        lost = ~result.isfinite()  # too large for a dtype on the way
+        if not lost.equal(~got.isfinite()):
+            return False
+        bound = self.problem.bound
+        allowed = bound(result, inputs, self.problem.output.dtype) if bound else self.expected[1]
+        return not find_difference(
+            "", got.masked_fill(lost, 0), unwritten, result.masked_fill(lost, 0), allowed.masked_fill(lost, 0)
+        )
 
 
 def sentence(finding: "Finding") -> str:

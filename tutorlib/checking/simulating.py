@@ -25,9 +25,15 @@ ADVICE = {  # what mends it
     "proxy": "Threads and TMA reach shared memory by two ways: fence_proxy, a barrier, and only then TMA or wgmma.",
     "divergent": "All threads of a warp must come by: take it out of the branch.",
 }
-TMA_ADVICE = (
-    "Wait for the phase of the mbarrier that counts TMA's bytes, before anybody uses them.",
-    "Commit the stores to a bulk group, and wait until none is left, before the block ends.",
+ADVICE_IF: tuple[tuple[str, str, str], ...] = (  # where a finding of this kind says this, before what stands above
+    ("outside", "shared memory", "Does the layout reach further than the memory that was allocated for it?"),
+    ("unwaited", "into which TMA", "Wait for the phase of the mbarrier that counts TMA's bytes, before they are used."),
+    ("unwaited", "TMA", "Commit the stores to a bulk group, and wait until none is left, before the block ends."),
+    ("unwaited", "uses registers", "Commit the wgmmas to a group and wait for it, before anybody uses their sums."),
+    ("unwritten", "wgmma", "The first wgmma of a tile must not add: ACCUMULATE is False there."),
+    ("race", "wgmma.fence", "warpgroup.fence() comes before wgmma, and again when others used its registers."),
+    ("race", "TMA, for", "Wait for the mbarrier on which those arrive who have read it, before it is filled anew."),
+    ("race", "the mbarrier at", "Whoever uses an mbarrier must know that it is made: a barrier after mbarrier_init."),
 )
 UNITS = {"shared": "wavefront", "global": "sector"}
 
@@ -64,9 +70,11 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
     except CannotLaunch as error:
         return Wrong(f"it could not be launched: {error}.")
     noticed = [finding for report in launcher.reports for finding in report.findings]
-    if endless := next((finding for finding in noticed if finding.kind in HANGS), None):
-        before = "" if endless is noticed[0] else f" Before that: {sentence(noticed[0])}"
-        raise KernelFault(f"it would hang on a GPU: {sentence(endless)}{before}", "timeout")
+    if hangs := [finding for finding in noticed if finding.kind in HANGS]:
+        endless = next((finding for finding in hangs if finding.kind == "deadlock"), hangs[0])  # nearer to the cause
+        cause = next((finding for finding in noticed if finding.kind in ("unwaited", "race")), noticed[0])
+        earlier = "" if endless is cause else f" Before that: {sentence(cause)}"
+        raise KernelFault(f"it would hang on a GPU: {sentence(endless)}{earlier}", "timeout")
     if broken := next((finding for finding in noticed if finding.kind in BREAKS), None):
         return Wrong(sentence(broken), advice(broken))
     for op, old, new in zip(work.problem.inputs, kept, work.inputs, strict=True):
@@ -121,10 +129,9 @@ def sentence(finding: "Finding") -> str:
 
 def advice(finding: "Finding") -> str:
     """What mends it, or ""."""
-    if finding.kind == "unwaited" and "TMA" in finding.message:
-        return TMA_ADVICE["ends" in finding.message or "ended" in finding.message]
-    if "shared memory" in finding.message and finding.kind == "outside":
-        return "Does the layout reach further than the memory that was allocated for it?"
+    for kind, words, mends in ADVICE_IF:
+        if finding.kind == kind and words in finding.message:
+            return mends
     return ADVICE.get(finding.kind, "")
 
 

@@ -185,6 +185,10 @@ CUTE = (
         r"dst expects shared based memref",
         "cp.async writes to shared memory alone: its destination is partition_D of a tile there.",
     ),
+    Refusal(
+        r"src expects global based memref",
+        "cp.async reads global memory alone; out of shared memory leads a plain copy.",
+    ),
     Refusal(r"src needs be shared based memref", "ldmatrix reads shared memory and writes registers."),
     Refusal(r"'cp_size' only supports", "cp.async moves 4, 8 or 16 bytes: num_bits_per_copy is 32, 64 or 128."),
     Refusal(r"ptr alignment \((\d+) bits\) does not meet requirement \((\d+) bits\)", in_bytes),

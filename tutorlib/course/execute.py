@@ -12,6 +12,8 @@ from tutorlib.course.build import notebook_of, text_of
 from tutorlib.notebook.progress import PROGRESS
 from tutorlib.paths import SOLUTIONS
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
 
 def run(name: str, solutions: Path = SOLUTIONS) -> None:
     """Execute the solved notebook in place; nobody gets points for it.
@@ -28,15 +30,16 @@ def run(name: str, solutions: Path = SOLUTIONS) -> None:
 
 
 def without_traces(cell: NotebookNode) -> NotebookNode:
-    """The executed cell without what differs from run to run: times of execution, widgets' ids, warnings."""
+    """The executed cell without what differs from run to run: times of execution, widgets' ids, warnings.
+
+    A widget has died with its kernel; what stays is the picture of it.
+    """
     cell.metadata.pop("execution", None)
     if cell.cell_type == "code":
-        cell.outputs = [
-            output
-            for output in cell.outputs
-            if "application/vnd.jupyter.widget-view+json" not in output.get("data", {})
-            and output.get("name") != "stderr"
-        ]
+        for output in cell.outputs:
+            if output.get("data", {}).pop(WIDGET, None):
+                output.data["text/plain"] = "A widget: run the cell to use it."
+        cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
     return cell
 
 

@@ -8,7 +8,7 @@ from tensor_layouts import complement, logical_product, mode, size
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.layouts import layout_grid
-from tutorlib.draw.palette import EMPTY, category, ramp
+from tutorlib.draw.palette import CATEGORIES, EMPTY, category, ramp
 from tutorlib.layouts.composition import ComposeView, compose_view
 from tutorlib.layouts.division import DivideView, divide_view
 from tutorlib.layouts.matrix import Cell, matrix, modes
@@ -32,7 +32,7 @@ def divide_grids(view: DivideView, pointed: set[Cell]) -> tuple[CellGrid, CellGr
     rows, columns = map(size, modes(view.layout.shape))
     whole = layout_grid(
         view.layout,
-        f"{text(view.layout)}\nits tiles of {text(view.tiler)}, coloured",
+        f"{text(view.layout)}\ntiles of {text(view.tiler)} in colour{repeated(len(view.sources[0]))}",
         colours=[[category(tile_of[row, column]) for column in range(columns)] for row in range(rows)],
     )
     divided = layout_grid(
@@ -43,6 +43,11 @@ def divide_grids(view: DivideView, pointed: set[Cell]) -> tuple[CellGrid, CellGr
     divided = with_labels(divided, view.offsets)
     places = {place for cell in pointed for place in view.places(cell)}
     return replace(whole, outlined=frozenset(pointed)), replace(divided, outlined=frozenset(places))
+
+
+def repeated(things: int) -> str:
+    """What a title has to add where there are more things than colours."""
+    return f"; after {len(CATEGORIES)} they repeat" if things > len(CATEGORIES) else ""
 
 
 def show_compose(a: Any, b: Any) -> Picture:
@@ -101,7 +106,7 @@ def show_complement(source: Any, bound: int) -> Picture:
     cells = [list(range(start, start + wrap)) for start in range(0, end, wrap)]
     grid = CellGrid(
         f"{text(reaching)} (outlined); its complement in {bound}: {text(filling)}\n"
-        "below each offset: how far its copy moved",
+        f"below each offset: how far its copy, in one colour, moved{repeated(size(filling))}",
         [[f"{offset}\n+{moved[offset][1]}" if offset in moved else "" for offset in row] for row in cells],
         [[category(moved[offset][0]) if offset in moved else None for offset in row] for row in cells],
         outlined=frozenset((offset // wrap, offset % wrap) for offset in own),
@@ -124,7 +129,7 @@ def show_product(a: Any, b: Any) -> Picture:
         layout_grid(starts, f"b = {text(copies)}\nwhere each copy begins: {text(starts)}", colours=by_copy),
         layout_grid(
             product,
-            f"product = {text(product)}\ninside the block (down) × which copy (across)",
+            f"product = {text(product)}\ninside the block (down) × which copy (across), in colour{repeated(copied)}",
             colours=[[category(copy) for copy in range(copied)] for _ in range(inside)],
         ),
     )

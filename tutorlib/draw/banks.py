@@ -13,6 +13,7 @@ from tutorlib.layouts.matrix import Matrix, matrix
 from tutorlib.layouts.notation import layout, text
 from tutorlib.models.banks import WORD, bank, bank_group, wavefronts
 
+COLOUR = "a colour is four banks, 16 bytes"
 CROWDED = 32  # columns; with more, a cell is a 16-byte vector where vectors are whole
 
 
@@ -39,6 +40,7 @@ def show_banks(source: Any, access: Iterable | None = None, element_bytes: int =
 def bank_grid(shown: Any, title: str, element_bytes: int, outlined: frozenset[tuple[int, int]]) -> CellGrid:
     """A layout with its banks for labels."""
     table = matrix(shown)
+    title += f"\n{COLOUR}"
     labels = [[str(bank(offset, element_bytes)) for offset in row] for row in table]
     grid = layout_grid(shown, title, colours=bank_colours(table, element_bytes))
     grid = replace(grid, labels=labels, outlined=outlined)
@@ -61,7 +63,7 @@ def show_swizzle(swizzle: Any, source: Any, element_bytes: int = 2) -> Picture:
     both = layout(source), compose(mixing, layout(source))
     tables = [matrix(shown) for shown in both]
     grids = [
-        layout_grid(shown, colours=bank_colours(table, element_bytes))
+        layout_grid(shown, f"{text(shown)}\n{COLOUR}", colours=bank_colours(table, element_bytes))
         for shown, table in zip(both, tables, strict=True)
     ]
     vector = 16 // element_bytes

@@ -96,7 +96,7 @@ def figure(grids: Sequence[CellGrid], stacked: bool | None = None, largest: int 
     widest = max(grid.columns for grid in grids) if stacked else sum(grid.columns for grid in grids)
     beside = max(grid.left for grid in grids) if stacked else sum(grid.left + GAP for grid in grids) - GAP
     cell = min(largest, (WIDTH - 2 * MARGIN - beside) // widest)
-    widths = [max(grid.left + grid.columns * cell, grid.title_width) for grid in grids]
+    widths = [grid.left + max(grid.columns * cell, grid.title_width) for grid in grids]
     heights = [grid.above + grid.rows * cell for grid in grids]
     gaps = GAP // 2 * (len(grids) - 1) if stacked else GAP * (len(grids) - 1)
     width = 2 * MARGIN + (max(widths) if stacked else sum(widths) + gaps)
@@ -147,7 +147,9 @@ def fitting(label: str, cell: float) -> float:
     if not label:
         return 99.0
     lines = label.split("\n")
-    return min(cell * 0.86 / (0.62 * max(map(len, lines))), cell * 0.8 / (1.15 * len(lines)))
+    longest = max(map(len, lines))
+    room = 0.72 if longest > 2 and max(lines, key=len).isdigit() else 0.86  # or numbers beside each other read as one
+    return min(cell * room / (0.62 * longest), cell * 0.8 / (1.15 * len(lines)))
 
 
 def draw_lines(axes: Axes, grid: CellGrid) -> None:

@@ -59,7 +59,6 @@ COALESCE = ValueExercise(
         ),
     ),
     remedies=(
-        Remedy("extent 1", "A mode of extent 1 has one coordinate, 0: skip it before you compare strides."),
         Remedy("could be one", "Compare with the last mode that you kept, after what was merged into it."),
         Remedy(("brackets", "nested"), "Layout(32, 1) for one mode; Layout((4, 2), (1, 8)) for several, flat."),
     ),

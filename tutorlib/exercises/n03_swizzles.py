@@ -10,9 +10,10 @@ from math import ceil
 from random import Random
 from typing import Any
 
-from tensor_layouts import Layout, Swizzle, compose, is_layout, rank, size
+from tensor_layouts import ComposedLayout, Layout, Swizzle, compose, is_layout, rank, size
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
+from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import Case, Mistake, ValueExercise, equals, law, same
 from tutorlib.models import banks
 
@@ -88,7 +89,12 @@ WAVEFRONTS = (
     ),
     (
         "8 bytes for each lane",
-        [(warp(lambda t: 8 * t), 8), (warp(lambda t: t % 16 * 8), 8), (random_warp(8, 2), 8)],
+        [
+            (warp(lambda t: 8 * t), 8),
+            (warp(lambda t: t % 16 * 8), 8),
+            (warp(lambda t: t * (128 if t < 16 else 8)), 8),
+            (random_warp(8, 2), 8),
+        ],
     ),
     (
         "16 bytes for each lane",
@@ -145,6 +151,26 @@ def bits(b: int, start: int, offset: int) -> int:
 
 SWIZZLING = (
     Mistake("Nothing moved: this is the identity.", lambda b, m, s, offset: offset),
+    Mistake(
+        "The upper group is put in the place of the lower one. It has to be XORed into it.",
+        lambda b, m, s, offset: offset & ~(((1 << b) - 1) << m) | bits(b, m + s, offset) << m,
+    ),
+    Mistake(
+        "That XORs the lower group with its own bits, or clears it. The bits come from M + S on.",
+        lambda b, m, s, offset: offset ^ bits(b, m, offset) << m,
+    ),
+    Mistake(
+        "Only the lower group is left: XOR into the whole offset, so that all its other bits stay.",
+        lambda b, m, s, offset: (bits(b, m, offset) ^ bits(b, m + s, offset)) << m,
+    ),
+    Mistake(
+        "That swaps the two groups. The upper one stays as it is; only the lower one changes.",
+        lambda b, m, s, offset: (
+            offset & ~(((1 << b) - 1) << m | ((1 << b) - 1) << (m + s))
+            | bits(b, m + s, offset) << m
+            | bits(b, m, offset) << (m + s)
+        ),
+    ),
     Mistake(
         "That goes the wrong way: the upper bits are XORed into the lower ones, so they are shifted right.",
         lambda b, m, s, offset: offset ^ bits(b, m, offset) << (m + s),
@@ -237,6 +263,19 @@ def tile_offset(row: int, column: int) -> int:
 OFFSETS = (
     Mistake("The swizzle is missing: that is the atom's layout alone, once for every 8 rows.", TILE),
     Mistake(
+        "The other group of bits is XORed: the chunk moves, to chunk ^ row. In this atom the *row* moves inside its "
+        "column of chunks, to row ^ chunk.",
+        lambda row, column: row // 8 * 512 + (column // 8 ^ row % 8) * 64 + row % 8 * 8 + column % 8,
+    ),
+    Mistake(
+        "The place inside the chunk is XORed. M = 3: the three lowest bits, the element, never move.",
+        lambda row, column: row // 8 * 512 + column // 8 * 64 + row % 8 * 8 + (column % 8 ^ column // 8),
+    ),
+    Mistake(
+        "Only the row inside the atom is XORed: row % 8.",
+        lambda row, column: row // 8 * 512 + column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
+    ),
+    Mistake(
         "Only the row inside the atom is XORed, row % 8; each atom before this one adds 512.",
         lambda row, column: column // 8 * 64 + (row ^ column // 8) * 8 + column % 8,
     ),
@@ -260,6 +299,18 @@ def c_coordinate(lane: int, value: int) -> tuple[int, int]:
 
 C_FRAGMENTS = (
     Mistake("Row and column are exchanged.", lambda lane, value: c_coordinate(lane, value)[::-1]),
+    Mistake(
+        "That is the index row + 16 · column, not the pair.",
+        lambda lane, value: MMA.c_layout(lane, value),
+    ),
+    Mistake(
+        "A lane's two neighbouring values are columns 2 · (lane % 4) and the next: its columns are two wide.",
+        lambda lane, value: (lane // 4 + value // 2 * 8, lane % 4 + value % 2),
+    ),
+    Mistake(
+        "Values 2 and 3 are 8 rows below values 0 and 1, not one.",
+        lambda lane, value: (lane // 4 + value // 2, lane % 4 * 2 + value % 2),
+    ),
     Mistake(
         "Values 1 and 2 are exchanged: value 1 is beside value 0, value 2 is 8 rows below.",
         lambda lane, value: c_coordinate(lane, (0, 2, 1, 3)[value]),
@@ -324,6 +375,14 @@ LDMATRIX = (
         lambda lane: (lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8),
     ),
     Mistake(
+        "Lanes 16 to 31 walk down the rows once more: eight lanes serve one matrix, and there are four.",
+        lambda lane: (lane % 16, 0),
+    ),
+    Mistake(
+        "The column counts elements: the second pair of matrices starts at 8.", lambda lane: (lane % 16, lane // 16)
+    ),
+    Mistake("Row and column are exchanged.", lambda lane: (lane // 16 * 8, lane % 16)),
+    Mistake(
         "That is what the lane receives. The address it gives is that of a whole row of 8 elements.",
         lambda lane: (lane // 4, lane % 4 * 2),
     ),
@@ -340,7 +399,25 @@ EXERCISES = (
         id="03.1",
         title="wavefronts",
         points=4,
+        library={"banks.wavefronts": banks.wavefronts, "banks.ways": banks.ways},
         cases=tuple(equals(name, calls, wavefronts, COUNTING) for name, calls in WAVEFRONTS),
+        remedies=(
+            Remedy(
+                "32 words in 32 banks", "word = address // 4, bank = word % 32; then the most words that one bank has."
+            ),
+            Remedy(
+                "words that share a bank",
+                "The cost is the largest number of different words that one bank has to give.",
+            ),
+            Remedy(
+                "lanes that want the same word",
+                "Different words count: put them into a set before you count banks.",
+            ),
+            Remedy(
+                "8 bytes for each lane",
+                "Sixteen lanes go through together, one half after the other, and the halves add up.",
+            ),
+        ),
         hints=(
             "For one group of lanes: collect the different words, then see which bank holds most of them.",
             "A group has 128 // width lanes, at most 32: what the banks hold side by side.",
@@ -358,6 +435,14 @@ EXERCISES = (
             equals("an odd number of vectors", [(33, 4, 4), (72, 2, 16), (31, 4, 4)], padded_stride, PADDING),
             equals("rows that end inside a vector", [(30, 4, 16), (60, 2, 16), (65, 2, 16)], padded_stride, PADDING),
         ),
+        remedies=(
+            Remedy(".0: it should give", "Stay with integers: // in place of /."),
+            Remedy("rows that end inside a vector", "The number of vectors is rounded up: -(-bytes // vector_bytes)."),
+            Remedy(
+                "word by word",
+                "Count the stride in vectors: a whole number keeps rows aligned, an odd one moves the banks.",
+            ),
+        ),
         hints=(
             "Count the stride in vectors. With which strides do the vectors of a column visit every place once?",
             "The banks hold a power of two of vectors side by side: an odd stride visits each, an even one does not.",
@@ -368,6 +453,7 @@ EXERCISES = (
         id="03.3",
         title="swizzle",
         points=3,
+        library={"a Swizzle": Swizzle.__call__},
         cases=(
             equals("all of one period of ⟨3,3,3⟩", period(3, 3, 3), swizzle, SWIZZLING),
             equals("fewer bits", period(2, 3, 3) + period(1, 4, 3), swizzle, SWIZZLING),
@@ -377,6 +463,16 @@ EXERCISES = (
                 [(3, 3, 3, 512 * 5 + 73), (2, 4, 3, 123457), (3, 4, 3, 2**20 - 1), (0, 3, 3, 200)],
                 swizzle,
                 SWIZZLING,
+            ),
+        ),
+        remedies=(
+            Remedy(
+                "all of one period",
+                "Take it apart: the group Y is (offset >> (M + S)) & mask. Where does it go back in?",
+            ),
+            Remedy(
+                ("fewer bits", "groups further apart"),
+                "The mask has B bits, 2**B - 1, and the lower group starts at bit M.",
             ),
         ),
         hints=(
@@ -393,6 +489,15 @@ EXERCISES = (
             law(f"rows of {row} bytes, of bf16, fp32 and fp8", [(row, 2), (row, 4), (row, 1)], swizzle_flaw, CHOICES)
             for row in (128, 64, 32)
         ),
+        remedies=(
+            Remedy("it tears 16-byte chunks apart", "M protects a chunk: 2**M elements are 16 bytes."),
+            Remedy(
+                "wavefronts",
+                "Numbers of bits: B of the chunks in a row, M of the elements in a chunk, S of the chunks in 128 bytes",
+            ),
+            Remedy("is less than B", "B counts chunks of a row, not elements: row_bytes // 16."),
+            Remedy("it should be a tuple", "Return B, M, S."),
+        ),
         hints=(
             "M protects the 16 bytes that one lane moves: how many elements are they?",
             "B is how many bits number the 16-byte chunks of a row. There is nothing else to XOR into.",
@@ -403,6 +508,7 @@ EXERCISES = (
         id="03.5",
         title="tile_offset",
         points=3,
+        library={"the swizzled layout": ComposedLayout.__call__, "a Swizzle": Swizzle.__call__},
         cases=(
             equals("row 0", [(0, column) for column in range(64)], tile_offset, OFFSETS),
             equals("the atom", [(row, column) for row in range(8) for column in range(64)], tile_offset, OFFSETS),
@@ -412,6 +518,10 @@ EXERCISES = (
                 tile_offset,
                 OFFSETS,
             ),
+        ),
+        remedies=(
+            Remedy("row 0:", "In row 0 nothing is XORed but the chunk: place = 0 ^ chunk, and a place is 8 elements."),
+            Remedy("the atom:", "place = r ^ chunk, an exclusive or: two places of a column never meet."),
         ),
         hints=(
             "Split the row into (which atom, row inside it) and the column into (which chunk, element inside it).",
@@ -423,9 +533,15 @@ EXERCISES = (
         id="03.6",
         title="c_coordinate",
         points=2,
+        library={"mma.c_layout": "c_layout"},
         cases=tuple(
             equals(f"value {value} of every lane", [(lane, value) for lane in range(32)], c_coordinate, C_FRAGMENTS)
             for value in range(4)
+        ),
+        remedies=(
+            Remedy("and is a list", "Return row, column: a tuple."),
+            Remedy("value 1 of", "Value 1 is beside value 0, in the next column."),
+            Remedy("value 2 of", "Values 2 and 3 are 8 rows below values 0 and 1."),
         ),
         hints=(
             "Follow lanes 0, 1, 2, 3, 4 in the picture: along the row, and then?",
@@ -436,10 +552,22 @@ EXERCISES = (
         id="03.7",
         title="a_fragment",
         points=3,
+        library={"mma.a_layout": "a_layout"},
         cases=(
             fragment_case("the first value of every lane", [(lane, 0) for lane in range(32)]),
             fragment_case("the values of lane 0", [(0, value) for value in range(8)]),
             fragment_case("all of it", [(lane, value) for lane in range(32) for value in range(8)]),
+        ),
+        remedies=(
+            Remedy("two modes", "One mode of 32 lanes, (4, 8), and one of 8 values, (2, 2, 2)."),
+            Remedy(
+                "value 0 should be",
+                "Four lanes go along k, two elements each; then the next row: strides (32, 1).",
+            ),
+            Remedy(
+                "the values of lane 0",
+                "Follow lane 0 in the picture: V1 beside V0, V2 8 rows down, V4 8 columns on.",
+            ),
         ),
         hints=(
             "Lanes have the shape (4, 8) and values (2, 2, 2). What is left is one stride for each.",
@@ -456,6 +584,11 @@ EXERCISES = (
             equals("matrix 0, lanes 0 to 7", [(lane,) for lane in range(8)], ldmatrix_row, LDMATRIX),
             equals("matrix 1, lanes 8 to 15", [(lane,) for lane in range(8, 16)], ldmatrix_row, LDMATRIX),
             equals("matrices 2 and 3, lanes 16 to 31", [(lane,) for lane in range(16, 32)], ldmatrix_row, LDMATRIX),
+        ),
+        remedies=(
+            Remedy("and is a list", "Return row, column: a tuple."),
+            Remedy("matrix 1, lanes 8", "Matrix 1 fills register 1, values 2 and 3: where in A are they?"),
+            Remedy("matrices 2 and 3", "Matrices 2 and 3 are 8 elements further along k."),
         ),
         hints=(
             "Which matrix does a lane serve, and which of its 8 rows?",

@@ -53,7 +53,8 @@ def on_cpu(
         try:
             call_host(answer, lead, *(view.mark_layout_dynamic() for view in views) if dynamic else views)
         except CompileFailed as failed:
-            return Wrong(f"{answer.__name__} does not compile: {failed}.")
+            message, *words = failed.lines
+            return Wrong(f"{answer.__name__} does not compile: {message}", *words)
         except NotImplementedError as error:
             if is_placeholder(error):
                 raise Unwritten from None
@@ -81,7 +82,7 @@ def on_cpu(
 
 # 04.1 axpy ------------------------------------------------------------------------------------------------------
 
-ALPHA = 3.0
+ALPHA = 2.5
 AXPY_MISTAKES: dict[str, Formula] = {
     "y is as it was: was anything written?": lambda x, y: y,
     "That is alpha·x; what y held before is to be added.": lambda x, y: ALPHA * x,
@@ -115,7 +116,7 @@ def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
         "One step is missing: multiply by x once more and add the constant.": polynomial(coefficients[1:] or (0.0,)),
         "That is the right polynomial, added to what y held before.": lambda x, y: y + polynomial(coefficients)(x, y),
     }
-    return on_cpu(name, coefficients, polynomial(coefficients), [5], mistakes)
+    return on_cpu(name, coefficients, polynomial(coefficients), [5, 3], mistakes)
 
 
 # 04.3 compilations ----------------------------------------------------------------------------------------------
@@ -214,7 +215,7 @@ def row_max() -> Problem:
     return Problem(
         name="row_max",
         dims="MN",
-        inputs=(Operand("x", "MN", "fp32"),),
+        inputs=(Operand("x", "MN", "fp32", pattern="identity"),),
         output=Operand("maxima", "M", "fp32"),
         reference=lambda x: x.amax(-1),
         bound=None,
@@ -321,7 +322,7 @@ EXERCISES = (
         title="add_bias, in two directions",
         points=3,
         problem=add_bias(),
-        shapes=((64, 64), (5, 100), (33, 7), (1, 1)),
+        shapes=((64, 64), (5, 100), (33, 7), (1, 2)),
         dynamic=True,
         hints=(
             "Which row and which column? Each is block · (threads of a block in this direction) + thread.",
@@ -334,7 +335,7 @@ EXERCISES = (
         title="row_max, a reduction",
         points=4,
         problem=row_max(),
-        shapes=((4, 4), (5, 1000), (7, 129), (40, 1)),
+        shapes=((4, 6), (5, 1000), (7, 129), (40, 1)),
         dynamic=True,
         requires=("st.shared", "ld.shared", "bar.sync"),
         hints=(

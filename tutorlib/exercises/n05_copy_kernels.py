@@ -20,6 +20,12 @@ RAGGED_VECTORS = ((256, 256), (300, 1048), (7, 72))
 WHOLE_TILES = ((256, 256), (128, 640))
 WHOLE_TURNS = ((256, 256), (128, 320), (64, 576))
 
+# What the simulator runs: the same kinds of sizes, with fewer blocks; four at least in one of them.
+FEW_RAGGED = ((128, 128), (270, 67))
+FEW_RAGGED_VECTORS = ((128, 128), (70, 136))
+FEW_TILES = ((256, 256), (128, 192))
+FEW_TURNS = ((128, 128), (64, 192))
+
 # 05.1 sectors ---------------------------------------------------------------------------------------------------
 
 SECTOR = 32
@@ -51,6 +57,12 @@ BY_LINE = Mistake(
     "Those are cache lines of 128 bytes; a sector is 32.",
     lambda offsets, element_bytes, vector=1: len({o * element_bytes // 128 for o in offsets}),
 )
+BY_LINE_TO_THE_END = Mistake(
+    "You count cache lines of 128 bytes; a sector is 32.",
+    lambda offsets, element_bytes, vector=1: len(
+        {byte // 128 for o in offsets for byte in range(o * element_bytes, (o + vector) * element_bytes)}
+    ),
+)
 IN_ELEMENTS = Mistake(
     "Sectors are counted in bytes: multiply the offsets by the size of an element.",
     lambda offsets, element_bytes, vector=1: sectors(offsets, 1, vector),
@@ -59,7 +71,7 @@ PER_THREAD = Mistake(
     "Threads that touch the same sector share it; it comes once.",
     lambda offsets, element_bytes, vector=1: sum(sectors([o], element_bytes, vector) for o in offsets),
 )
-MISTAKES = (PER_THREAD, IN_ELEMENTS, FIRST_ELEMENT, BY_LINE, BY_BYTES)
+MISTAKES = (PER_THREAD, IN_ELEMENTS, FIRST_ELEMENT, BY_LINE, BY_LINE_TO_THE_END, BY_BYTES)
 
 ALONG = [(warp(Layout(32, 1)), size, 1) for size in (1, 2, 4, 8)]
 DOWN = [(warp(Layout(32, pitch)), size, 1) for pitch in (16, 33, 4096) for size in (2, 4)]
@@ -94,6 +106,7 @@ EXERCISES = (
         points=2,
         problem=copy("bf16"),
         shapes=RAGGED,
+        simulated_shapes=FEW_RAGGED,
         bench_shape=BENCH_BF16,
         hints=(
             "The block's first row is down * TILE[0], its first column across * TILE[1].",
@@ -106,6 +119,7 @@ EXERCISES = (
         points=3,
         problem=copy("bf16"),
         shapes=RAGGED,
+        simulated_shapes=FEW_RAGGED,
         bench_shape=BENCH_BF16,
         tiers=(0.7,),
         lean=("ld.global", "st.global"),
@@ -120,6 +134,7 @@ EXERCISES = (
         points=4,
         problem=copy("bf16"),
         shapes=RAGGED_VECTORS,
+        simulated_shapes=FEW_RAGGED_VECTORS,
         bench_shape=BENCH_BF16,
         tiers=(0.7, 0.9),
         requires=("ld.global.v4", "st.global.v4"),
@@ -135,6 +150,7 @@ EXERCISES = (
         points=4,
         problem=copy("bf16"),
         shapes=WHOLE_TILES,
+        simulated_shapes=FEW_TILES,
         bench_shape=BENCH_BF16,
         tiers=(0.7, 0.9),
         requires=("cp.async", "ld.shared", "st.global.v4"),
@@ -151,6 +167,7 @@ EXERCISES = (
         points=4,
         problem=transpose("fp32"),
         shapes=WHOLE_TURNS,
+        simulated_shapes=FEW_TURNS,
         bench_shape=BENCH_FP32,
         requires=("st.shared", "ld.shared"),
         hints=(
@@ -167,6 +184,7 @@ EXERCISES = (
         points=4,
         problem=transpose("fp32"),
         shapes=WHOLE_TURNS,
+        simulated_shapes=FEW_TURNS,
         bench_shape=BENCH_FP32,
         tiers=(0.7, 0.9),
         requires=("st.shared", "ld.shared", "bar.sync"),
@@ -184,6 +202,7 @@ EXERCISES = (
         needs=TMA,
         problem=copy("bf16"),
         shapes=RAGGED_VECTORS,
+        simulated_shapes=FEW_RAGGED_VECTORS,
         bench_shape=BENCH_BF16,
         tiers=(0.7, 0.9),
         requires=("cp.async.bulk.tensor", "mbarrier"),

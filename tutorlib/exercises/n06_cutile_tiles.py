@@ -37,7 +37,15 @@ def always_the_larger(x: Shape, y: Shape) -> Shape:
     return tuple(map(max, reversed(list(itertools.zip_longest(reversed(x), reversed(y), fillvalue=1)))))
 
 
-PAIRS = [((4, 8), (4, 8)), ((4, 8), (8,)), ((4, 1), (8,)), ((), (2, 2)), ((1,), (1, 1)), ((32, 1, 64), (64, 64))]
+PAIRS = [
+    ((4, 8), (4, 8)),
+    ((4, 8), (8,)),
+    ((4, 1), (8,)),
+    ((), (2, 2)),
+    ((1,), (1, 1)),
+    ((32, 1, 64), (64, 64)),
+    ((), ()),
+]
 CLASHES = [((32, 1, 64), (64, 2)), ((4,), (8,)), ((2, 4), (4, 2)), ((8, 4), (8,))]
 
 SMALLEST_FP32 = 2.0**-126
@@ -167,6 +175,7 @@ EXERCISES = (
         id="06.2",
         title="broadcast_shape",
         points=2,
+        library={"broadcast_shapes": "broadcast_shapes"},
         cases=(
             equals(
                 "shapes that fit",

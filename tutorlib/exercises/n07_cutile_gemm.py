@@ -13,7 +13,7 @@ from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.exercise import Answer, Remedy
 from tutorlib.checking.host import HostExercise
 from tutorlib.checking.interpreting import WrongResult
-from tutorlib.checking.values import Case, Mistake, ValueExercise, attempt, equals, law, show_call
+from tutorlib.checking.values import Case, Mistake, ValueExercise, attempt, equals, law, plain, show_call
 from tutorlib.compiling.spec import DType
 from tutorlib.kernels.cutile.gemm import ACCUMULATORS, SMEM, STAGES, Config, compiled
 from tutorlib.machine import device
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from tutorlib.simulate.cutile.launching import Launched
 
-WHOLE = ((128, 128, 128), (192, 160, 96))  # multiples of the tile
-SMALL = (*WHOLE, (200, 136, 72), (70, 300, 168))
+WHOLE = ((64, 64, 64), (128, 96, 48))  # multiples of the tile
+SMALL = (*WHOLE, (136, 72, 40), (70, 104, 56))
 BENCH = (4096, 4096, 4096)
 BENCH_FP8 = (320, 32576, 7168)
 
@@ -123,6 +123,7 @@ def strip_after_strip(name: str, grids: list[tuple[int, int, int]]) -> Case:
                 got, wrong = attempt(answer, args)
                 if wrong is not None:
                     return wrong
+                got = plain(got)
                 if broken := misplaced(got, order, *args):
                     return Wrong(f"{show_call(answer, args)} gives {got!r}: {broken}.", likely(answer, *args[1:]))
                 order.append(got)
@@ -280,7 +281,7 @@ SHARED += [(128, 128, 128, 2, 1, 4, 1), (128, 256, 128, 2, 1, 8, 1), (128, 128, 
 PAIRS = [(256, 256, 128, 2, 2, 8, 1), (128, 256, 128, 2, 2, 8, 1), (128, 128, 256, 2, 2, 4, 1)]
 PAIRS += [(256, 256, 128, 4, 2, 8, 1)]
 SHARING = [(128, 128, 64, 2, 1, 4, 2), (64, 128, 64, 2, 1, 4, 2), (64, 64, 128, 4, 1, 4, 2), (64, 128, 128, 2, 1, 4, 2)]
-SHARING += [(64, 64, 64, 2, 1, 4, 4), (64, 64, 64, 4, 1, 4, 4)]
+SHARING += [(64, 64, 64, 2, 1, 4, 4), (64, 64, 64, 4, 1, 4, 4), (64, 128, 32, 2, 1, 4, 3)]
 
 
 # 07.9 split_gemm ------------------------------------------------------------------------------------------------
@@ -321,8 +322,10 @@ EXERCISES = (
         title="gemm",
         points=4,
         problem=gemm("bf16"),
+        library=("tile_of_product",),
         shapes=SMALL,
         whole=WHOLE,
+        simulated_shapes=SMALL[2:3],
         once=True,
         mistakes=cut_short,
         bench_shape=BENCH,
@@ -412,6 +415,7 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.7,),
         requires=("mma.sync",),
+        inspected=SMALL[2],
         grid=persistent_blocks,
         constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (64, 32, 8, 2),
         hints=(
@@ -428,7 +432,7 @@ EXERCISES = (
         problem=gemm_fp8(),
         once=True,
         mistakes=cut_short,
-        shapes=((320, 96, 64), (320, 100, 80), (257, 72, 144)),
+        shapes=((320, 96, 64), (320, 68, 72), (257, 40, 56)),
         bench_shape=BENCH_FP8,
         tiers=(0.7, 0.9),
         requires=("wgmma",),
@@ -448,7 +452,8 @@ EXERCISES = (
         title="partial_products",
         points=4,
         problem=partial_products(STEP),
-        shapes=((2, 128, 128, 128), (3, 200, 136, 72), (4, 70, 300, 168), (5, 64, 40, 48)),
+        shapes=((2, 64, 64, 64), (3, 136, 72, 40), (4, 70, 104, 168), (5, 64, 40, 48)),
+        simulated_shapes=((3, 136, 72, 40),),
         once=True,
         grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
         constants=lambda shape: (64, 32, STEP),

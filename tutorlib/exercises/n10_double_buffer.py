@@ -1,12 +1,18 @@
 """Exercises of notebook 10: two buffers, and registers that are fetched ahead."""
 
+from functools import wraps
 from itertools import product
+from math import isclose
+from numbers import Real
+from typing import Any
 
+from tutorlib.checking.exercise import Answer
 from tutorlib.checking.part import LoopExercise
-from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.values import Case, Mistake, ValueExercise, law
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.pipeline import Timeline
 from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.wrong import Wrong
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))  # K of four tiles, of one, and of one and a bit
@@ -20,12 +26,36 @@ def period(stages: int, latency: int, transfer: int, compute: int) -> float:
 
 SOONER = (
     Mistake(
+        "A buffer waits out its latency, too, before its bytes arrive.",
+        lambda stages, latency, transfer, compute: float(max(compute, transfer, (transfer + compute) / stages)),
+    ),
+    Mistake(
+        "A buffer can be filled again when it has been computed with, and not before: compute is part of its round.",
+        lambda stages, latency, transfer, compute: float(max(compute, transfer, (latency + transfer) / stages)),
+    ),
+    Mistake(
+        "Latency is waited for by each copy, and copies wait side by side; the memory is busy for `transfer` ticks.",
+        lambda stages, latency, transfer, compute: float(max(compute, latency + transfer)),
+    ),
+    Mistake(
+        "While one buffer is computed with, the others are under way: all `stages` of them go round.",
+        lambda stages, latency, transfer, compute: float(
+            max(compute, transfer, (latency + transfer + compute) / max(stages - 1, 1))
+        ),
+    ),
+    Mistake(
+        "A part of a tile is no less than a part: do not round.",
+        lambda stages, latency, transfer, compute: float(
+            max(compute, transfer, (latency + transfer + compute) // stages)
+        ),
+    ),
+    Mistake(
         "That is one buffer's round. With several buffers as many rounds overlap.",
         lambda stages, latency, transfer, compute: float(latency + transfer + compute),
     ),
     Mistake(
         "The memory sends one tile at a time: however many buffers there are, a tile takes `transfer` ticks.",
-        lambda stages, latency, transfer, compute: max(compute, (latency + transfer + compute) / stages),
+        lambda stages, latency, transfer, compute: float(max(compute, (latency + transfer + compute) / stages)),
     ),
     Mistake(
         "The arithmetic does one tile at a time: however many buffers there are, a tile takes `compute` ticks.",
@@ -38,6 +68,27 @@ SOONER = (
 )
 
 
+def is_period(got: Any, *args: int) -> str | None:
+    want = period(*args)
+    if not isinstance(got, float):
+        return f"it should be a number, {want:g}"
+    return None if isclose(got, want) else f"it should give {want:g}"
+
+
+def as_number(case: Case) -> Case:
+    """The case for an answer whose numbers may be of any type."""
+
+    def judge(answer: Answer) -> Wrong | None:
+        @wraps(answer)
+        def call(*args: int) -> Any:
+            got = answer(*args)
+            return float(got) if isinstance(got, Real) and not isinstance(got, bool) else got
+
+        return case.judge(call)
+
+    return Case(case.name, judge)
+
+
 def times(stages: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
     return list(product(stages, (0, 4, 9), (1, 5), (1, 3, 8)))
 
@@ -48,9 +99,9 @@ EXERCISES = (
         title="period",
         points=2,
         cases=(
-            equals("one buffer", [(1, *rest) for _, *rest in times((1,))], lambda *args: float(period(*args)), SOONER),
-            equals("two buffers", times((2,)), lambda *args: float(period(*args)), SOONER),
-            equals("more buffers", times((3, 6)), lambda *args: float(period(*args)), SOONER),
+            as_number(law("one buffer", times((1,)), is_period, SOONER)),
+            as_number(law("two buffers", times((2,)), is_period, SOONER)),
+            as_number(law("more buffers", times((3, 6)), is_period, SOONER)),
         ),
         hints=(
             "Three things can be the slowest. One is the arithmetic, one is the memory's transfer.",
@@ -63,6 +114,7 @@ EXERCISES = (
         points=4,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=SHAPES[1:],
         bench_shape=BENCH,
         tiers=(0.8,),
         config=GemmConfig(stages=2),
@@ -81,6 +133,7 @@ EXERCISES = (
         points=4,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=SHAPES[1:],
         bench_shape=BENCH,
         tiers=(0.9,),
         config=GemmConfig(stages=2),

@@ -1,5 +1,6 @@
 """Exercises of notebook 12: any number of stages, what they cost, and the fastest configuration."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
@@ -18,33 +19,42 @@ SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
 
 # 12.2 blocks_per_sm ---------------------------------------------------------------------------------------------
 
+
+def four_limits(sm: SM, smem_bytes: int, registers: int, threads: int) -> tuple[int, int, int, int]:
+    """Blocks by shared memory, registers, threads, and blocks."""
+    by_registers = sm.registers // (threads // 32 * (-(-32 * registers // sm.piece) * sm.piece))
+    return sm.shared // (smem_bytes + sm.reserved), by_registers, sm.threads // threads, sm.blocks
+
+
+def without_limit(*left_out: int) -> Callable[..., int]:
+    """blocks_per_sm that forgets some of the four limits."""
+    return lambda *args: min(limit for n, limit in enumerate(four_limits(*args)) if n not in left_out)
+
+
 LIMITS = (
     Mistake(
         "Besides what it asks for, every block loses `sm.reserved` bytes of shared memory.",
-        lambda sm, smem_bytes, registers, threads: min(
-            sm.shared // max(smem_bytes, 1), blocks_per_sm(sm, 0, registers, threads)
-        ),
+        lambda sm, smem_bytes, *rest: min(sm.shared // max(smem_bytes, 1), blocks_per_sm(sm, 0, *rest)),
+    ),
+    Mistake(
+        "`sm.reserved` bytes are lost to every block, not once.",
+        lambda sm, smem_bytes, *rest: min((sm.shared - sm.reserved) // max(smem_bytes, 1), blocks_per_sm(sm, 0, *rest)),
     ),
     Mistake(
         "Registers are dealt to warps in pieces: 32 * registers, rounded up to a multiple of `sm.piece`.",
         lambda sm, smem_bytes, registers, threads: min(
-            sm.registers // (registers * threads), blocks_per_sm(sm, smem_bytes, 8, threads)
+            sm.registers // (registers * threads), without_limit(1)(sm, smem_bytes, registers, threads)
         ),
     ),
-    Mistake(
-        "Registers limit the number of blocks, too.",
-        lambda sm, smem_bytes, registers, threads: blocks_per_sm(sm, smem_bytes, 8, threads),
-    ),
-    Mistake(
-        "Shared memory limits the number of blocks, too.",
-        lambda sm, smem_bytes, registers, threads: blocks_per_sm(sm, 0, registers, threads),
-    ),
+    Mistake("Registers limit the number of blocks, too.", without_limit(1)),
+    Mistake("Shared memory limits the number of blocks, too.", without_limit(0)),
     Mistake(
         "A multiprocessor has no more than `sm.threads` threads and `sm.blocks` blocks, however small they are.",
-        lambda sm, smem_bytes, registers, threads: min(
-            sm.shared // (smem_bytes + sm.reserved), sm.registers // (threads // 32 * (-(-registers // 8) * 256))
-        ),
+        without_limit(2, 3),
     ),
+    Mistake("A multiprocessor has no more than `sm.blocks` blocks, however small they are.", without_limit(3)),
+    Mistake("A multiprocessor has no more than `sm.threads` threads, however little they need.", without_limit(2)),
+    Mistake("That is the largest of the four. All must hold.", lambda *args: max(four_limits(*args))),
 )
 
 
@@ -60,6 +70,7 @@ class ConfigExercise(PartExercise):
     """A function without arguments that returns a GemmConfig."""
 
     part: Part = "config"
+    archs: tuple[str, ...] = ("90",)  # an A100's shared memory would refuse what is fastest on an H100
 
     def examine_alone(self, answer: Answer) -> Verdict | None:
         if not callable(answer):
@@ -74,7 +85,7 @@ class ConfigExercise(PartExercise):
         return None
 
     def examine(self, kernel: CuteLauncher) -> Verdict | None:
-        if spilled := self.compile_for(kernel, "80").spill_bytes:
+        if spilled := self.compile_for(kernel, self.inspected[0]).spill_bytes:
             return wrong(f"it spills {spilled} bytes of registers in each thread.")
         return super().examine(kernel)
 
@@ -106,6 +117,7 @@ EXERCISES = (
         points=5,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=((129, 128, 264),),  # edges, and more K tiles than stages; the rehearsal has seen the rest
         bench_shape=BENCH,
         tiers=(0.9,),
         config=GemmConfig(stages=3),
@@ -133,7 +145,7 @@ EXERCISES = (
             ),
             equals(
                 "registers",
-                kernels(smem=(0, 4096), registers=(60, 73, 100, 129, 220, 236, 255), threads=(128, 256)),
+                kernels(smem=(0, 4096), registers=(33, 60, 73, 100, 129, 220, 236, 255), threads=(64, 128, 256)),
                 blocks_per_sm,
                 LIMITS,
             ),
@@ -145,10 +157,6 @@ EXERCISES = (
             "sm.shared // (smem_bytes + sm.reserved) is the first of the four.",
         ),
         library={"occupancy.blocks_per_sm": blocks_per_sm},
-        remedies=(
-            Remedy("ZeroDivisionError", "A block may ask for no shared memory at all; the system takes its part."),
-            Remedy(".0", "A fraction of a block does not run: // in place of /."),
-        ),
     ),
     ConfigExercise(
         id="12.3",
@@ -156,6 +164,7 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=((512, 512, 512), (129, 200, 72)),
+        simulated_shapes=((129, 200, 136),),
         bench_shape=BENCH,
         tiers=(0.95,),
         requires=("cp.async", "ldmatrix", "mma.sync"),
@@ -176,7 +185,7 @@ EXERCISES = (
         points=6,
         problem=gemm("bf16"),
         shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
-        simulated_shapes=((128, 256, 160), (129, 200, 72)),  # more K tiles than stages, and fewer, with edges
+        simulated_shapes=((128, 256, 64), (129, 264, 136)),  # whole; then edges, 2×2 tiles, more K tiles than stages
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         hints=(

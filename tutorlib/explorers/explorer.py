@@ -1,5 +1,6 @@
 """What every explorer is made of: inputs above, grids below that can be clicked."""
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +11,7 @@ import ipywidgets
 import traitlets
 from tensor_layouts import Layout, LayoutError, size
 
-from tutorlib.draw.grid import CellGrid, outline
+from tutorlib.draw.grid import CellGrid, figure, outline
 from tutorlib.layouts.composition import NoLayout
 from tutorlib.layouts.matrix import Cell, TooLarge
 from tutorlib.layouts.notation import NotationError, layout, text
@@ -54,6 +55,14 @@ class Explorer(ipywidgets.VBox):
         self.redraw()
         row = ipywidgets.HBox(self.inputs, layout=ipywidgets.Layout(flex_flow="row wrap"))
         super().__init__([row, self.grids])
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, Any] | tuple[dict[str, Any], dict[str, Any]]:
+        """The widget, and what it shows at first as a picture, for pages on which no kernel runs."""
+        bundle = super()._repr_mimebundle_(**kwargs)
+        picture = figure(list(self.drawn))._repr_png_()
+        if isinstance(bundle, dict):
+            bundle["image/png"] = b64encode(picture).decode()
+        return bundle
 
     def changed(self, change: Any) -> None:
         """An input has a new value. Another layout has other cells, so the click is forgotten."""

@@ -47,14 +47,16 @@ def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
             "memory limits | tensor cores limit", (ridge, 1), (0, -4), ha="center", va="top", color=INK, fontsize=9,
             xycoords=("data", "axes fraction"), textcoords="offset points", backgroundcolor="white",
         )  # fmt: skip
-    for (kind, measured), colour, marker in zip(kinds.items(), (LINES[1], LINES[3]), "so", strict=True):
+    for (kind, measured), colour, marker in zip(kinds.items(), (LINES[1], LINES[3], LINES[2]), "soD", strict=False):
         axes.scatter(
             [intensity(one) for one in measured], [one.ratio for one in measured],
             color=colour, marker=marker, s=55, label=f"{kind}: {len(measured)}", zorder=3,
         )  # fmt: skip
-    ratios = [one.ratio for one in list(kinds.values())[1]]
+    ratios = [one.ratio for measured in list(kinds.values())[1:] for one in measured]
     if ratios:
-        axes.axhline(median(ratios), color=LINES[3], linewidth=1.5, label=f"their median, {median(ratios):.3f}")
+        axes.axhline(
+            median(ratios), color=LINES[3], linewidth=1.5, label=f"median of random ones, {median(ratios):.3f}"
+        )
     least = min((point.measurement for point in swept.points), key=lambda one: one.ratio)
     axes.scatter([intensity(least)], [least.ratio], s=170, facecolors="none", edgecolors=MARK, linewidths=2, zorder=4)
     axes.annotate(

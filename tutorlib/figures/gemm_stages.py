@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from tutorlib.draw.palette import INK
 from tutorlib.figures.heatmap import draw_heatmap
-from tutorlib.measuring.results import SweepResults, all_sweep_results
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
+from tutorlib.models.occupancy import BY_ARCH, blocks_per_sm
 from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
@@ -26,10 +28,25 @@ def gemm_stages(everything: Sequence[SweepResults] | None = None) -> "Figure":
 
 
 def draw_stages(axes: "Axes", swept: SweepResults) -> None:
-    """TFLOP/s in each cell; hatched is what was not measured, since it does not fit into shared memory."""
-    speeds = {(by(p.facts["tile"]), str(p.facts["stages"])): p.measurement.tflops or 0 for p in swept.points}
+    """TFLOP/s in each cell, below it warps × blocks on a multiprocessor.
+
+    Hatched is what was not measured, since it does not fit into shared memory.
+    """
+    cells = {(by(point.facts["tile"]), str(point.facts["stages"])): point for point in swept.points}
+    speeds = {cell: point.measurement.tflops or 0 for cell, point in cells.items()}
+    notes = {cell: note for cell, point in cells.items() if (note := residents(point, swept.machine["arch"]))}
     tiles = list(dict.fromkeys(tile for tile, _ in speeds))
     stages = [str(n) for n in sorted({point.facts["stages"] for point in swept.points})]
-    draw_heatmap(axes, tiles, stages, speeds, {}, set(product(tiles, stages)) - set(speeds))
-    axes.set_xlabel(f"stages; hatched: {'no room in shared memory' if swept.complete else 'not measured'}")
+    draw_heatmap(axes, tiles, stages, speeds, notes, set(product(tiles, stages)) - set(speeds))
+    small = "; small: warps × blocks on a multiprocessor" if notes else ""
+    axes.set_xlabel(f"stages{small}; hatched: {'no room in shared memory' if swept.complete else 'not measured'}")
     axes.set_title(f"{swept.gpu}, {by(swept.shapes[0])} bf16, {swept.regime}, tiles of M×N×K", loc="left", color=INK)
+
+
+def residents(point: Point, arch: str) -> str:
+    """Warps of a block × blocks that a multiprocessor holds: "4 × 2"; "" where that is not known."""
+    if "registers" not in point.facts or arch not in BY_ARCH:
+        return ""
+    config = GemmConfig(point.facts["tile"], point.facts["warps"], point.facts["stages"])
+    blocks = blocks_per_sm(BY_ARCH[arch], config.smem_bytes, point.facts["registers"], config.threads)
+    return f"{config.threads // 32} × {blocks}"

@@ -8,6 +8,7 @@ from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 from tutorlib.kernels.ampere.parts import MainLoop, Order
+from tutorlib.kernels.ampere.schedules import SPREAD, TUNED, make_loop
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
 from tutorlib.models.l2 import grouped, raster
@@ -75,7 +76,8 @@ AMPERE_RUNGS = (
     AmpereRung("10", "two buffers", GemmConfig(stages=2), multistage),
     AmpereRung("11", "grid swizzle", GemmConfig(stages=2), multistage, in_eights),
     AmpereRung("12", "three stages", GemmConfig(stages=3), multistage, in_eights),
-    AmpereRung("12", "tuned", GemmConfig((128, 256, 32), (2, 4), 4), multistage, in_eights),
+    AmpereRung("12", "tuned", TUNED, multistage, in_eights),
+    AmpereRung("12", "loads spread", TUNED, make_loop(SPREAD), in_eights),
 )
 HOPPER_RUNGS = (
     HopperRung("13", "plain", PLAIN),

@@ -5,13 +5,13 @@ from tutorlib.measuring.results import SweepResults
 
 
 def kinds_of(swept: SweepResults) -> dict[str, list[Measurement]]:
-    """The measurements of gemm_any, of squares first; the name of the random ones says their seed."""
-    drawn = set(map(tuple, swept.facts["random"]))
+    """The measurements of gemm_any, of squares first, then of each seed's random shapes."""
+    drawn = {seed: set(map(tuple, shapes)) for seed, shapes in swept.facts["random"].items()}
     measured = [point.measurement for point in swept.points]
-    return {
-        "M = N = K": [one for one in measured if one.shape not in drawn],
-        f"random, seed {swept.facts['seed']}": [one for one in measured if one.shape in drawn],
-    }
+    kinds = {"M = N = K": [one for one in measured if not any(one.shape in shapes for shapes in drawn.values())]}
+    for seed, shapes in drawn.items():
+        kinds[f"random, seed {seed}"] = [one for one in measured if one.shape in shapes]
+    return kinds
 
 
 def launch_cost_of(swept: SweepResults) -> str:

@@ -22,6 +22,7 @@ class SM:
 # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" and its sections on 8.x and 9.0.
 A100 = SM(shared=164 * 1024)
 H100 = SM(shared=228 * 1024)  # and the H200
+BY_ARCH = {"sm_80": A100, "sm_90": H100}
 
 
 def blocks_per_sm(sm: SM, smem_bytes: int, registers: int, threads: int) -> int:

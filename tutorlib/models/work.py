@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-GPC = 16  # SMs of a graphics processing cluster, at least: some have 18
 Item = tuple[int, int, int]  # (tile, first K tile, end of the K tiles)
 Split = Callable[[int, int, int, int], list[Item]]  # cluster, clusters, tiles, k_tiles → its items, in order
 
@@ -31,8 +30,11 @@ def stream_k(cluster: int, clusters: int, tiles: int, k_tiles: int) -> list[Item
 
 
 def clusters_at_once(blocks: int, sms: int) -> int:
-    """How many clusters of so many blocks run at a time on so many SMs; those of a cluster are all in one GPC."""
-    return sms // blocks if blocks <= 2 else sms // GPC * (GPC // blocks)
+    """How many clusters of so many blocks run at a time on so many SMs.
+
+    Those of a cluster are all in one GPC, whose SMs need not be a multiple: on an H200 a sixteenth is left over.
+    """
+    return sms // blocks if blocks <= 2 else sms * 15 // 16 // blocks
 
 
 @dataclass(frozen=True)

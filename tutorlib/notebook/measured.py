@@ -264,6 +264,22 @@ def total(counted: dict[str, float], counters: str | tuple[str, ...]) -> float:
     return sum(counted[counter] for counter in ((counters,) if isinstance(counters, str) else counters))
 
 
+def show_speeds(name: str) -> "DataFrame | None":
+    """A sweep in TFLOP/s: a row for each kernel and the baseline, a column for each shape, smallest first."""
+    return tables(name, speeds_table)
+
+
+def speeds_table(swept: SweepResults) -> "DataFrame":
+    import pandas
+
+    rows: dict[str, dict[str, str]] = {name: {} for name in (*swept.names, swept.baseline)}
+    for shape in sorted(swept.shapes):
+        for point in swept.at(shape):
+            rows[point.name][size(shape)] = f"{point.measurement.tflops or 0:.0f}"
+        rows[swept.baseline][size(shape)] = f"{median(p.measurement.baseline_tflops or 0 for p in swept.at(shape)):.0f}"
+    return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
+
+
 def show_count(value: float | None) -> str:
     """A counter's value, whatever it counts: "91.3", "1.52e+09"; "" where it was not counted."""
     return "" if value is None else f"{value:.3g}"

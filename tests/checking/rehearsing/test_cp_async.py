@@ -1,8 +1,11 @@
 """The rehearsal of a main loop: right loops of every depth pass, and each hazard is found."""
 
+import cutlass
 import pytest
+from cutlass import cute
 
 from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
+from tutorlib.checking.rehearsing.orders import DifferentThreads
 from tutorlib.checking.rehearsing.plain import Hazard
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 
@@ -108,3 +111,105 @@ class TestHazards:
     def test_orders_that_make_no_sense(self, order, says):
         with pytest.raises(Hazard, match=says):
             order(ready())
+
+
+class TestBuffers:
+    def test_a_tile_that_nobody_fetched_is_not_overwritten(self):
+        stage = ready()
+        with pytest.raises(Hazard, match="overwrites K tile 0, which has not been fetched"):
+            stage.load(1, 0)
+
+    def test_another_copy_of_it_may_be(self):
+        stage = ready()
+        stage.load(0, 1)
+        stage.load(1, 1)
+
+    def test_a_tile_is_not_sent_for_twice_into_one_buffer(self):
+        stage = ready()
+        stage.load(1, 1)
+        with pytest.raises(Hazard, match="K tile 1 is on its way into buffer 1 already, by line"):
+            stage.load(1, 1)
+
+    def test_both_matrices_are_needed_of_the_same_tile(self):
+        stage = Stage(k_tiles=3, k_blocks=1, stages=2)
+        stage.a.load(1, 0)
+        stage.b.load(0, 0)
+        stage.fetch(0, 0)
+        with pytest.raises(Hazard, match="buffer 0 has K tile 1 of A and K tile 0 of B"):
+            stage.multiply(0)
+
+
+# Loops of the reader's ----------------------------------------------------------------------------------------------
+
+
+@cute.jit
+def step(steps, k_tile):
+    steps.load(k_tile, 0)
+    cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(0)
+    cute.arch.sync_threads()
+    for k_block in cutlass.range_constexpr(steps.k_blocks):
+        steps.fetch(k_block, 0)
+        steps.multiply(k_block)
+
+
+@cute.jit
+def by_a_helper(steps):
+    for k_tile in range(steps.k_tiles):
+        step(steps, k_tile)
+        cute.arch.sync_threads()
+
+
+@cute.jit
+def half_of_them_meet(steps):
+    thread, _, _ = cute.arch.thread_idx()
+    for k_tile in range(steps.k_tiles):
+        step(steps, k_tile)
+        if thread < 64:
+            cute.arch.sync_threads()
+
+
+@cute.jit
+def warps_take_turns(steps):
+    warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
+    for k_tile in range(steps.k_tiles):
+        step(steps, k_tile)
+        if warp == 0:
+            cute.arch.cp_async_commit_group()
+        cute.arch.sync_threads()
+
+
+@cute.jit
+def everything_unrolled(steps):
+    for k_tile in cutlass.range_constexpr(steps.k_tiles):
+        step(steps, k_tile)
+        cute.arch.sync_threads()
+
+
+@cute.jit
+def half_a_barrier(steps):
+    for k_tile in range(steps.k_tiles):
+        step(steps, k_tile)
+        cute.arch.barrier(barrier_id=1, number_of_threads=64)
+
+
+def test_helpers_are_followed():
+    assert len(rehearse(by_a_helper, 5, 4, 1).barriers) == 10
+
+
+def test_threads_that_miss_a_barrier_are_a_deadlock_in_its_line():
+    with pytest.raises(
+        Hazard, match=r"line \d+, `cute.arch.sync_threads\(\)`: thread 0 comes to this barrier and thread 64"
+    ):
+        rehearse(half_of_them_meet, 3, 4, 1)
+
+
+@pytest.mark.parametrize("loop", [warps_take_turns, half_a_barrier])
+def test_what_a_rehearsal_cannot_judge_it_does_not(loop):
+    with pytest.raises(DifferentThreads):
+        rehearse(loop, 3, 4, 1)
+
+
+def test_a_loop_of_the_compilers_is_counted():
+    assert rehearse(everything_unrolled, 8, 4, 1).unrolled == 8
+    assert rehearse(by_a_helper, 8, 4, 1).unrolled == 1

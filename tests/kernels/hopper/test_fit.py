@@ -1,5 +1,6 @@
 """Fitting finds constants that explain what they made, and knows how much a wrong choice costs."""
 
+import gzip
 import json
 import math
 from dataclasses import replace
@@ -9,12 +10,9 @@ import pytest
 from tutorlib.kernels.hopper import fit as fitting
 from tutorlib.kernels.hopper.choose import Constants, candidates, cost, fitted
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.hopper.fit import Timed, fit, is_possible, miss, regret, usable
+from tutorlib.kernels.hopper.fit import Timed, cross_validated, fit, is_possible, loss, miss, read, regret, usable
 
-TRUE = Constants(
-    clock=1600.0, l2_bytes=40.0, hbm_bytes=4e6, mma_efficiency=0.9, start=5.0, store=1500.0, deferred=700.0,
-    share=9000.0,
-)  # fmt: skip
+TRUE = replace(fitted(), mma_efficiency=0.9, l2_bytes=40.0, hbm_bytes=3e6, start=5.0, store=1500.0, deferred=700.0)
 SHAPES = ((2048, 2048, 2048), (8192, 8192, 8192), (320, 4096, 4096), (512, 512, 4096))
 MADE = [
     Timed(config, shape, us)
@@ -29,10 +27,27 @@ def result(**more):
 
 
 def test_what_the_model_made_is_explained():
-    start = replace(fitted(), start=8.0, share=4000.0)
+    start = replace(TRUE, start=8.0, share=4000.0, least=500.0)
     assert miss(MADE, TRUE) == 0
     assert miss(MADE, start) > 0.1
     assert miss(MADE, fit(MADE, start)) < 0.03
+
+
+def test_what_is_preferred_counts_and_then_what_the_others_miss_by():
+    """A kernel that the model thinks fast and that is slow costs more than one of which it thinks too well."""
+    one, other, slow = HopperConfig(), HopperConfig(tile=(64, 256, 64)), HopperConfig(tile=(64, 64, 64))
+    shape = (4096, 4096, 4096)
+    right, off, worse = (
+        [Timed(config, shape, cost(config, *shape, constants=TRUE) * factor) for config, factor in zip(
+            (one, other, slow), factors, strict=True)]
+        for factors in ((1, 1, 1), (1, 0.95, 1), (1.4, 0.95, 1))
+    )  # fmt: skip
+    assert loss(right, TRUE) < loss(off, TRUE) < loss(worse, TRUE)
+
+
+def test_a_time_is_told_as_of_a_gpu_on_which_the_baseline_takes_as_long_as_usual():
+    times = [result(us=30.0, baseline_us=20.0), result(us=33.0, baseline_us=22.0), result(us=36.0, baseline_us=24.0)]
+    assert [timed.us for timed in usable(times)] == [33.0] * 3
 
 
 def test_a_fit_is_possible():
@@ -40,6 +55,7 @@ def test_a_fit_is_possible():
     assert is_possible(fitted())
     assert not is_possible(replace(TRUE, mma_efficiency=1.01))
     assert not is_possible(replace(TRUE, deferred=1501.0))
+    assert not is_possible(replace(TRUE, narrow=1.1))
 
 
 def test_every_shape_weighs_the_same():
@@ -58,14 +74,29 @@ def test_regret_is_what_the_preferred_one_takes_over_the_fastest():
     assert regret([Timed(one, shape, 30.0), Timed(other, shape, 40.0)], TRUE) == {shape: 1.0}
 
 
+def test_cross_validation_has_a_regret_for_every_shape_from_constants_of_the_others():
+    measured = [timed for timed in MADE if timed.config.tile[1] % 64 == 0]
+    assert cross_validated(measured, TRUE) == {shape: 1.0 for shape in SHAPES}
+
+
+def test_results_may_be_gzipped(tmp_path):
+    lines = "\n".join(json.dumps(result(us=us)) for us in (1.0, 2.0))
+    plain, zipped = tmp_path / "a.jsonl", tmp_path / "a.jsonl.gz"
+    plain.write_text(lines)
+    zipped.write_bytes(gzip.compress(lines.encode()))
+    assert read(plain) == read(zipped) == [result(us=1.0), result(us=2.0)]
+
+
 @pytest.mark.parametrize(
     "other",
     [
         {"name": "coop", "note": "right"},
         result(regime="sustained, alone"),
-        result(config={"cluster": [2, 2]}),
+        result(config={"cluster": [8, 1]}),
+        result(config={"stages": 3}),
+        result(config={"blocks_per_sm": 2, "schedule": "plain", "tile": [64, 64, 64]}),
         result(config={"tile": [128, 256, 32]}),
-        result(config={"split_k": 16, "persistent": False}, shape=[128, 128, 128]),
+        result(config={"split_k": 8, "persistent": False}, shape=[128, 128, 128]),
     ],
 )
 def test_what_the_model_knows_nothing_of_is_passed_over(other):

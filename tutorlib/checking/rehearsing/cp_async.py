@@ -114,7 +114,9 @@ class Stage(Orders):
             raise Hazard(f"{line}: multiply({block}): this K block has not been fetched.")
         held = self.registers[block]
         if held.why_not:
-            raise Hazard(f"{line}: multiply({block}) uses what is not there: {held.why_not}.")
+            raise Hazard(
+                f"{line}: multiply({block}) uses what is not there: {held.why_not}. It was fetched by {held.line}."
+            )
         if (held.tile, block) in self.done:
             raise Hazard(self.why_twice(line, block, held))
         self.done.append((held.tile, block))

@@ -1,6 +1,6 @@
 """Notebook 12's main loop with its orders in other places: what was tried to make it faster."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cutlass
 from cutlass import cute
@@ -26,6 +26,9 @@ class Schedule:
     spread: bool = False
     branch: bool = True
     unroll: int = 1
+
+
+SPREAD = Schedule(spread=True, branch=False)  # the fastest of those that were tried
 
 
 def make_loop(schedule: Schedule) -> MainLoop:
@@ -108,12 +111,16 @@ class Try:
 TUNED = GemmConfig((128, 256, 32), (2, 4), 4)
 TALL = GemmConfig((256, 128, 32), (4, 2), 4)
 SMALL = GemmConfig((128, 128, 32), (2, 2), 4)
+LONG = GemmConfig((128, 256, 64), (2, 4), 3)
 DEEP = GemmConfig((128, 128, 64), (2, 2), 3)
 TRIES = (
     Try("tuned", TUNED),
     Try("tuned, no branch", TUNED, Schedule(branch=False)),
     Try("tuned, loads spread", TUNED, Schedule(spread=True)),
-    Try("tuned, loads spread, no branch", TUNED, Schedule(spread=True, branch=False)),
+    Try("tuned, loads spread, no branch", TUNED, SPREAD),
+    Try("tuned, loads spread, no branch, 5 stages", replace(TUNED, stages=5), SPREAD),
+    Try("128×256×64, loads spread, no branch", LONG, SPREAD),
+    Try("128×128×32, loads spread, no branch", SMALL, SPREAD),
     Try("tuned, no branch, unrolled", TUNED, Schedule(branch=False, unroll=4)),
     Try("tuned, registers not ahead", TUNED, Schedule(registers_ahead=False)),
     Try("tuned, other warps: 4×2 on 256×128", TALL, Schedule(branch=False)),
@@ -121,5 +128,5 @@ TRIES = (
     Try("192×128, registers not ahead", GemmConfig((192, 128, 32), (2, 2), 4), Schedule(registers_ahead=False)),
     Try("256×192, registers not ahead", GemmConfig((256, 192, 32), (4, 2), 4), Schedule(registers_ahead=False)),
     Try("128×128, two blocks", SMALL, Schedule(branch=False)),
-    Try("128×128×64, loads spread, no branch", DEEP, Schedule(spread=True, branch=False)),
+    Try("128×128×64, loads spread, no branch", DEEP, SPREAD),
 )

@@ -16,9 +16,12 @@ from tutorlib.kernels.hopper.config import BYTES, MIN_SHARED_K_TILES, MMA_M, Con
 from tutorlib.models.work import clusters_at_once
 
 FILE = Path(__file__).with_name("constants.json")
+CLOCK = 1_850.0  # cycles in a µs, under load
 SMEM_BYTES = 128.0  # in a cycle, read or written
-SHARPNESS = 8  # of the step from one limit to another: where two are close, both cost
+SHARPNESS = 8  # of the step from one limit of a K tile to another: where two are close, both cost
+OVERLAP = 4  # the same for all K tiles and device memory, which is needed unevenly
 AREA = 128 * 256  # elements of the tile of C that the constants are for
+SECTOR = 32  # bytes of C's rows that a store begins and ends with: only longer ones fill whole lines of 128
 TMA_BYTES = 16  # that the rows of a matrix must be multiples of
 
 
@@ -28,23 +31,33 @@ class ShapeError(ValueError):
 
 @dataclass(frozen=True)
 class Constants:
-    """What the model takes from measurements; cycles and bytes are an SM's.
+    """What the model takes from measurements; cycles and bytes are an SM's, and of tiles of 128×256.
 
-    clock: cycles in a µs under load. l2_bytes: in a cycle, while all SMs want as much. hbm_bytes: of the GPU in a µs.
-    mma_efficiency: of the tensor cores' rate, where nothing else limits.
-    start: µs from launch to the first multiplication and from the last store to the kernel's end.
+    mma_efficiency: of the tensor cores' rate, where nothing else limits. least: cycles of a K tile, however small.
+    l2_bytes: in a cycle, where all SMs want as much. coupling: by how much each other block of a cluster, which shares
+        its loads and waits for it, makes a K tile longer.
+    hbm_bytes: of A and B, of the GPU in a µs. c_bytes: of C; narrow: the part of it where a store is SECTOR wide.
+    start: µs of every launch; gather: more for each other block of a cluster. last: cycles of the last tile's stores.
     store: cycles from a tile's last multiplication to the next tile's first; deferred: the same where stores are
-        deferred. share: cycles to give a tile's sums away and add them.
+        deferred; ping-pong has none. exchange: cycles to add up in a cluster that splits K.
+    share: cycles to give a tile's sums away through L2 and to add them; wait: for them, however small.
     """
 
-    clock: float
-    l2_bytes: float
-    hbm_bytes: float
     mma_efficiency: float
+    least: float
+    l2_bytes: float
+    coupling: float
+    hbm_bytes: float
+    c_bytes: float
+    narrow: float
     start: float
+    gather: float
+    last: float
     store: float
     deferred: float
+    exchange: float
     share: float
+    wait: float
 
 
 @cache
@@ -54,8 +67,9 @@ def fitted() -> Constants:
 
 
 TILES = tuple((m, n) for m in (64, 128, 192, 256) for n in range(32, 257, 16) if m * n <= 256 * 192)  # M, N
-CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4))
-SPLITS = (2, 3, 4, 6, 8)
+CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4), (4, 2), (2, 4))
+SPLITS = (2, 4, 8)
+MIN_SPLIT_K_TILES = 2  # of a block that splits K
 
 
 @cache
@@ -84,36 +98,48 @@ def _candidates(dtype: str) -> Iterator[HopperConfig]:
 
 
 def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants: Constants | None = None) -> float:
-    """Estimated µs of a GEMM on a GPU with so many SMs, which divide themselves into clusters without rest."""
+    """Estimated µs of a GEMM on a GPU with so many SMs; infinite where a block would have next to nothing of K."""
     known = constants or fitted()
     if config.transposed:
         m, n = n, m
     (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
-    bytes_ = BYTES[config.dtype]
-    row = tile_k * bytes_
-    mma = tile_m / MMA_M * tile_n / 2 * row / 32 / known.mma_efficiency
-    smem = (tile_m / MMA_M * (MMA_M + tile_n) + tile_m + tile_n) * row / SMEM_BYTES
-    l2 = (tile_m / cluster_n + tile_n / cluster_m) * row / known.l2_bytes
-    step = sum(limit**SHARPNESS for limit in (mma, smem, l2)) ** (1 / SHARPNESS)  # cycles of a K tile
-    area = tile_m * tile_n / AREA
-    store = 0.0 if config.schedule == "pingpong" else known.deferred if config.defer_stores else known.store
     tiles = ceil(m / (tile_m * cluster_m)) * ceil(n / (tile_n * cluster_n))
     k_tiles, clusters = ceil(k / tile_k), clusters_at_once(config.cluster_blocks, sms)
-    if config.split_k > 1:
-        if k_tiles < 2 * config.split_k:
-            return float("inf")
-        waves = ceil(tiles / clusters)
-        busy = waves * (ceil(k_tiles / config.split_k) * step + 1000 + config.given_bytes / 20)
-    elif config.stream_k:
+    area = tile_m * tile_n / AREA
+    store = 0.0 if config.schedule == "pingpong" else known.deferred if config.defer_stores else known.store
+    extra = 0.0
+    if config.stream_k:
         clusters = max(min(clusters, tiles * k_tiles // MIN_SHARED_K_TILES), 1)
-        busy = tiles * k_tiles / clusters * step + tiles / clusters * store * area
+        steps, stores = tiles * k_tiles / clusters, ceil(tiles / clusters) - 1
         if tiles % clusters:
-            busy += known.share * area * max(1.0, clusters / tiles)
+            extra = known.wait + known.share * area * max(1.0, clusters / tiles)
     else:
-        waves = ceil(tiles / clusters)
-        busy = waves * (k_tiles * step + store * area)
-    hbm = ((m + n) * k * bytes_ + m * n * 2) / known.hbm_bytes
-    return known.start + max(busy / known.clock, hbm) + known.store / known.clock * area
+        if k_tiles < MIN_SPLIT_K_TILES * config.split_k > MIN_SPLIT_K_TILES:
+            return float("inf")
+        clusters = min(clusters, tiles)
+        rounds = ceil(tiles / clusters)
+        steps, stores = rounds * ceil(k_tiles / config.split_k), rounds - 1
+        if config.split_k > 1:
+            extra = rounds * known.exchange * area
+    busy = steps * step_cycles(config, clusters * config.cluster_blocks / sms, known) + stores * store * area + extra
+    bytes_ = BYTES[config.dtype]
+    loading = (m + n) * k * bytes_ / known.hbm_bytes
+    main = ((busy / CLOCK) ** OVERLAP + loading**OVERLAP) ** (1 / OVERLAP)
+    width = 16 if config.transposed else config.store_columns
+    storing = m * n * 2 / known.c_bytes / (known.narrow if width * 2 <= SECTOR else 1)
+    start = known.start + known.gather * (config.cluster_blocks - 1)
+    return start + main + storing + known.last * area / CLOCK
+
+
+def step_cycles(config: HopperConfig, busy_sms: float, known: Constants) -> float:
+    """Cycles of a K tile while this part of all SMs is at work: the longest of what it needs, or a little more."""
+    (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
+    row = tile_k * BYTES[config.dtype]
+    mma = tile_m / MMA_M * tile_n / 2 * row / 32 / known.mma_efficiency
+    smem = (tile_m / MMA_M * (MMA_M + tile_n) + tile_m + tile_n) * row / SMEM_BYTES
+    l2 = (tile_m / cluster_n + tile_n / cluster_m) * row / known.l2_bytes * min(busy_sms, 1.0)
+    longest = sum(limit**SHARPNESS for limit in (mma, smem, l2, known.least)) ** (1 / SHARPNESS)
+    return longest * (1 + known.coupling * (config.cluster_size - 1))
 
 
 def shape_problem(m: int, n: int, k: int, dtype: str = "bf16") -> str | None:

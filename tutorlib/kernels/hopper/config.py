@@ -128,9 +128,23 @@ class HopperConfig:
 
     @property
     def store_columns(self) -> int:
-        """Columns of C that a warp stores at a time: one row of them is 128, 64 or 32 bytes."""
-        widths = [width for width in (64, 32, 16) if self.tile[1] % width == 0]
-        return next((width for width in widths if self.steps_of(width) % self.split_k == 0), widths[-1])
+        """Columns of C that a warp stores at a time: one row of them is 128, 64 or 32 bytes.
+
+        The longer, the better for L2, whose lines have 128. So the last ones may be stored once more with others, where
+        rows of C are contiguous and a tile is one block's.
+        """
+        n = self.tile[1]
+        if self.transposed or self.split_k > 1:
+            widths = [width for width in (64, 32, 16) if n % width == 0]
+            return next((width for width in widths if self.steps_of(width) % self.split_k == 0), widths[-1])
+        return min((width for width in (64, 32) if width <= n), key=lambda width: -(-n // width) * width, default=16)
+
+    @property
+    def store_places(self) -> tuple[tuple[int, int], ...]:
+        """For each store that a warp makes of its share of a tile: (64 rows, first column)."""
+        width, n = self.store_columns, self.tile[1]
+        columns = [min(first, n - width) for first in range(0, n, width)]
+        return tuple((m_atom, column) for m_atom in range(self.store_steps // len(columns)) for column in columns)
 
     @property
     def store_steps(self) -> int:
@@ -139,7 +153,7 @@ class HopperConfig:
 
     def steps_of(self, columns: int) -> int:
         """Stores of so many columns in a warp's share of a tile."""
-        return self.tile[0] // (MMA_M * self.tile_warpgroups) * (self.tile[1] // columns)
+        return self.tile[0] // (MMA_M * self.tile_warpgroups) * -(-self.tile[1] // columns)
 
     @property
     def accumulators(self) -> int:

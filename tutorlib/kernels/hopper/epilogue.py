@@ -22,17 +22,17 @@ class Stores:
 
     Every warp has its own buffers and issues its own stores, so no warp waits for another.
 
-    rounded: (columns of a step / 2, steps), this thread's results. stmatrix: copies a warpgroup's 64 × store_columns;
+    rounded: (tile N / 2, 64s of rows), this thread's results. stmatrix: copies a warpgroup's 64 × store_columns;
     tRsC: (values, 1, 1, store_buffers), this thread's places. A TMA box is 16 × store_columns;
-    tSsC: (box, store_buffers), this warp's buffers; tSgC: (box, M boxes, N boxes) of C.
+    sC: (box, store_buffers), this warp's buffers. mC: (M, N).
     """
 
     rounded: cute.Tensor
     stmatrix: cute.TiledCopy
     tRsC: cute.Tensor
     tma_c: cute.CopyAtom
-    tSsC: cute.Tensor
-    tSgC: cute.Tensor
+    sC: cute.Tensor
+    mC: cute.Tensor
     me: Here
     config: HopperConfig
 
@@ -43,31 +43,38 @@ class Stores:
 
     def round(self, tCrC: cute.Tensor, scale: Float32 | None, steps: range) -> None:
         """The sums of these steps, times the scale; their registers are free from now on."""
-        sums = cute.make_tensor(tCrC.iterator, cute.make_layout(self.rounded.shape))
-        for step in steps:  # vectors of 2ⁿ, which alone become packed conversions
-            part = sums[None, step].load()
-            self.rounded[None, step].store((part if scale is None else part * scale).to(self.rounded.element_type))
+        values, n = self.config.store_columns // 2, self.config.tile[1] // 2
+        firsts = {n * m_atom + column // 2 for m_atom, column in (self.config.store_places[step] for step in steps)}
+        for first in sorted({8 * (eight // 8) for one in firsts for eight in range(one, one + values)}):
+            part = cute.make_tensor(tCrC.iterator + first, cute.make_layout(8)).load()
+            to = cute.make_tensor(self.rounded.iterator + first, cute.make_layout(8))
+            to.store((part if scale is None else part * scale).to(self.rounded.element_type))
 
     @cute.jit
     def send(self, tile: tuple[Int32, Int32], steps: cutlass.Constexpr) -> None:
         """Start storing what was rounded. The stores may still be under way when the next tile's come."""
         config, stages = self.config, self.config.store_buffers
-        n_steps = config.tile[1] // config.store_columns
+        box = STORE_ROWS, config.store_columns
         policy = None if config.l2_c == "normal" else Int64(L2_HINTS[config.l2_c])
         for number in cutlass.range_constexpr(len(steps)):
             step, buffer = steps[number], number % stages
-            m_atom, n_step = step // n_steps, step % n_steps
+            m_atom, column = config.store_places[step]
             if cutlass.const_expr(number == 0 or number >= stages):  # the buffers that come must have been read
                 cute.arch.cp_async_bulk_wait_group(0 if number == 0 else stages - 1, read=True)
                 cute.arch.sync_warp()
             target = self.tRsC[None, None, None, buffer]
-            source = cute.make_tensor(self.rounded[None, step].iterator, cute.make_layout(target.shape))
+            values = self.rounded.iterator + (config.tile[1] * m_atom + column) // 2
+            source = cute.make_tensor(values, cute.make_layout(target.shape))
             cute.copy(self.stmatrix, source, target)
             cute.arch.fence_proxy("async.shared", space="cta")
             cute.arch.sync_warp()
             m_block = tile[0] * (config.tile[0] // MMA_M) + m_atom * config.tile_warpgroups + self.me.in_tile
-            box = self.tSgC[None, m_block * 4 + self.me.warp, tile[1] * n_steps + n_step]
-            cute.copy(self.tma_c, self.tSsC[None, buffer], box, cache_policy=policy)
+            mC = cute.domain_offset((0, tile[1] * config.tile[1] + column), self.mC)
+            gC = cute.local_tile(mC, box, (m_block * 4 + self.me.warp, 0))  # (16, store_columns)
+            tSsC, tSgC = cpasync.tma_partition(
+                self.tma_c, 0, cute.make_layout(1), cute.group_modes(self.sC, 0, 2), cute.group_modes(gC, 0, 2)
+            )
+            cute.copy(self.tma_c, tSsC[None, buffer], tSgC, cache_policy=policy)
             cute.arch.cp_async_bulk_commit_group()
 
     def finish(self) -> None:
@@ -80,15 +87,12 @@ def make_stores(tma_c: cute.CopyAtom, mC: cute.Tensor, sC: cute.Tensor, me: Here
     dtype, box = DTYPES[config.c_dtype], (STORE_ROWS, config.store_columns)
     mine = sC[None, None, None, me.group]  # (64, store_columns, store_buffers)
     warps = cute.local_tile(mine, box, (me.warp, 0, None))  # (16, store_columns, store_buffers)
-    gC = cute.local_tile(mC, box, (None, None))  # (16, store_columns, M boxes, N boxes)
-    tSsC, tSgC = cpasync.tma_partition(
-        tma_c, 0, cute.make_layout(1), cute.group_modes(warps, 0, 2), cute.group_modes(gC, 0, 2)
-    )
     atom = cute.make_copy_atom(warp.StMatrix8x8x16bOp(config.transposed, num_matrices=4), dtype)
     stmatrix = cute.make_tiled_copy_C(atom, make_mma(config, config.store_columns, 1))
     tRsC = stmatrix.get_slice(me.thread).partition_D(mine)
-    rounded = cute.make_rmem_tensor((config.store_columns // 2, config.store_steps), dtype)
-    return Stores(rounded, stmatrix, tRsC, tma_c, tSsC, tSgC, me, config)
+    m_atoms = config.tile[0] // (MMA_M * config.tile_warpgroups)
+    rounded = cute.make_rmem_tensor((config.tile[1] // 2, m_atoms), dtype)
+    return Stores(rounded, stmatrix, tRsC, tma_c, warps, mC, me, config)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,11 @@
-"""The sweeps of notebooks 13 and 14, on GPUs that have WGMMA. Together they take 4 minutes of an H200."""
+"""The sweeps of notebooks 13 and 14, on GPUs that have WGMMA. Together they take 4½ minutes of an H200."""
 
 import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from tutorlib.compiling.spec import DType
@@ -121,8 +122,8 @@ def launch_cost(problem: Problem, shape: Shape) -> dict[str, float]:
 
 # Any shape ------------------------------------------------------------------------------------------------------
 
-SEED = 2026
-RANDOM_SHAPES = 40
+SEEDS = (2026, 1971)  # the chooser's constants were fitted to shapes of the first, and never saw the second's
+RANDOM_SHAPES = 40  # of each
 LEAST, MOST, STEP = 128, 8192, 8
 
 
@@ -139,14 +140,14 @@ def random_shapes(seed: int, count: int = RANDOM_SHAPES) -> tuple[Shape, ...]:
 
 def gemm_any() -> Sweep:
     """The self-configuring GEMM at the ladder's squares and at random shapes."""
-    facts = {"seed": SEED, "random": [list(shape) for shape in random_shapes(SEED)]}
+    drawn = {str(seed): random_shapes(seed) for seed in SEEDS}
     return Sweep(
         gemm("bf16"),
         (self_configuring(),),
-        (*SQUARES, *random_shapes(SEED)),
+        (*SQUARES, *chain.from_iterable(drawn.values())),
         pairs_if_large=PAIRS_IF_LARGE,
-        seconds=60,
-        facts=facts,
+        seconds=100,
+        facts={"random": {seed: [list(shape) for shape in shapes] for seed, shapes in drawn.items()}},
     )
 
 

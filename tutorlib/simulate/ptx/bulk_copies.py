@@ -1,4 +1,5 @@
 """TMA: copies between global and shared memory that nobody watches but an mbarrier, or a group (PTX ISA, 9.7.9.25).
+Stores into another block's shared memory (st.async) arrive like them.
 
 A copy into shared memory arrives when no thread can go on without it, all those under way together. A copy out of
 shared memory reads it when its thread waits for its group, or when its block ends.
@@ -12,7 +13,7 @@ import numpy as np
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
-from tutorlib.simulate.ptx.memory.access import SharedAccess
+from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.races import SharedRaces
 
@@ -27,6 +28,7 @@ class BulkLoad:
 
     lane: whose thread told TMA to. slot: the block. starts: addresses of its units there, (units,).
     fetch: gives the bytes, (units, 16). mbarrier: counts them, or None where there is none.
+    carrier: what brings them.
     """
 
     site: int
@@ -35,6 +37,7 @@ class BulkLoad:
     starts: np.ndarray
     fetch: Fetch
     mbarrier: MbarrierState | None
+    carrier: Carrier = "TMA"
 
 
 @dataclass(frozen=True)
@@ -79,15 +82,18 @@ class BulkCopies:
     # into shared memory -------------------------------------------------------------------------------------------
 
     def load(self, copies: list[BulkLoad]) -> None:
-        """TMA is told to make copies of one instruction."""
+        """Copies of one instruction begin."""
         if not copies:
             return
+        carrier = copies[0].carrier
+        agent: Agent = "TMA" if carrier == "TMA" else "thread"
         counts = [len(copy.starts) for copy in copies]
         lanes = np.repeat([copy.lane for copy in copies], counts)
         slots = np.repeat([copy.slot for copy in copies], counts)
         starts = np.concatenate([copy.starts for copy in copies])
         by = self.slot[lanes]
-        self.races.on_tma_issue(SharedAccess(copies[0].site, slots, self.thread[lanes], starts, UNIT, by, agent="TMA"))
+        access = SharedAccess(copies[0].site, slots, self.thread[lanes], starts, UNIT, by, agent)
+        self.races.on_tma_issue(access, carrier)
         self.loads += copies
 
     def deliver(self) -> bool:
@@ -113,7 +119,9 @@ class BulkCopies:
         self.findings.notice(
             "unwaited",
             copy.site,
-            lambda: f"TMA may write to shared memory of block {block} after that has ended: nobody waits for it",
+            lambda: (
+                f"{copy.carrier} may write to shared memory of block {block} after that has ended: nobody waits for it"
+            ),
         )
 
     # out of shared memory -----------------------------------------------------------------------------------------

@@ -187,7 +187,7 @@ class Mbarriers:
                 mbarrier.announced_at if mbarrier.announced_at >= 0 else site,
                 lambda: (
                     f"{announced:,} bytes are announced to the mbarrier at {self.where(mbarrier.place)}, and what "
-                    f"TMA is told to bring at {self.show(site)} makes it more: it may be over before all are there"
+                    f"is to come from {self.show(site)} makes it more: it may be over before all are there"
                 ),
             )
             mbarrier.missing = 0

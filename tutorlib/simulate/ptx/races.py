@@ -15,7 +15,7 @@ import numpy as np
 from tutorlib.simulate.ptx.clocks import WarpClocks
 from tutorlib.simulate.ptx.findings import FindingKind, Findings
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
-from tutorlib.simulate.ptx.memory.access import Agent, SharedAccess
+from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
 
 NOBODY, SEVERAL, NO_THREAD = -1, -2, -3  # in place of a thread
@@ -62,6 +62,7 @@ class SharedRaces:
         self.fence = np.empty(count if self.has_proxies else 0, np.int32)  # the fencing warp's clock, or UNFENCED
         self.fencer = np.zeros(count if self.has_proxies else 0, np.int16)  # that warp
         self.unfenced: list[np.ndarray] = []  # pieces that threads wrote, some of them fenced since
+        self.carriers: dict[int, Carrier] = {}  # what brings bytes that an mbarrier counts, by the site
         self.restart(0)
 
     def restart(self, first: int) -> None:
@@ -219,8 +220,9 @@ class SharedRaces:
         self.flight[pieces] = NOT_IN_FLIGHT
         self.note_write(access.site, pieces, slots, threads)
 
-    def on_tma_issue(self, access: SharedAccess) -> None:
-        """TMA is told to write: from now on, until its mbarrier has counted the bytes, it may."""
+    def on_tma_issue(self, access: SharedAccess, carrier: Carrier = "TMA") -> None:
+        """TMA, or an st.async, is told to write: from now on, until its mbarrier has counted the bytes, it may."""
+        self.carriers[access.site] = carrier
         pieces, slots, threads = self.spread(access)
         in_flight = self.flight[pieces] != NOT_IN_FLIGHT
         if in_flight.any():
@@ -230,6 +232,10 @@ class SharedRaces:
         self.flight[pieces] = access.site
         self.flight_thread[pieces] = threads
         self.flight_group[pieces] = BY_TMA
+        again = np.ones(len(pieces), bool)
+        again[np.unique(pieces, return_index=True)[1]] = False
+        if again.any():  # blocks of one cluster, or threads of one block, to one place at once
+            self.report_flight(access, pieces, threads, again, "writes to")
 
     def on_tma_arrival(self, access: SharedAccess, component: int, phase: int) -> None:
         """The bytes are there: written by the mbarrier with this component of the clocks, in this phase of it."""
@@ -361,9 +367,10 @@ class SharedRaces:
         site, copier = int(self.flight[pieces[at]]), int(self.flight_thread[pieces[at]])
         if self.flight_group[pieces[at]] == BY_TMA:
             slots = np.repeat(access.slots, max(access.width // self.piece, 1))
+            told = "TMA, told to" if self.carriers[site] == "TMA" else "the st.async"
             self.report(
                 "unwaited", access, slots, threads, where, site,
-                lambda at: f"{self.who(at)} {does} shared memory into which TMA, told to at {self.show(site)}, may "
+                lambda at: f"{self.who(at)} {does} shared memory into which {told} at {self.show(site)}, may "
                 "still be copying: its mbarrier has not been waited for",
             )  # fmt: skip
             return
@@ -382,7 +389,7 @@ class SharedRaces:
     ) -> None:
         at = int(where.argmax())
         site, writer = int(self.write_site[pieces[at]]), self.writer_at(pieces[at])
-        why = "without having waited for its mbarrier" if writer == "TMA" else "with no barrier between"
+        why = "without having waited for its mbarrier" if writer in ("TMA", "st.async") else "with no barrier between"
         self.report(
             "race", access, slots, threads, where, site,
             lambda at: f"{self.who(at)} reads what {writer} wrote at {self.show(site)}, {why}",
@@ -391,7 +398,9 @@ class SharedRaces:
     def writer_at(self, piece: int) -> str:
         """Who wrote a piece last."""
         writer = int(self.writer[piece])
-        return f"thread {writer}" if writer < self.geometry.warps * WARP else "TMA"
+        if writer < self.geometry.warps * WARP:
+            return f"thread {writer}"
+        return self.carriers.get(int(self.write_site[piece]), "TMA")
 
     def who(self, at: "Example") -> str:
         block = f"block {self.geometry.show_block(at.block)}"

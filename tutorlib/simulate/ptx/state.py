@@ -67,11 +67,11 @@ class State:
         self.copies.restart()
         self.watch.clocks.restart()
         self.watch.races.restart(first)
-        self.units.restart(first)
         self.watch.undefined.held.clear()
         self.alive[:] = (self.thread < self.geometry.threads) & (first + self.slot < self.geometry.blocks)
         for register in self.registers.values():
             register.fill(0)
+        self.units.restart(first)
         for name, values in self.special.items():
             values[:] = self.special_values(name)
 

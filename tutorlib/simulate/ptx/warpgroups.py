@@ -142,6 +142,8 @@ class Warpgroups:
         self.told.fill(0)
         for sums in self.all_sums.values():
             sums.pending.fill(0)
+            for register in sums.registers:
+                register.fill(POISON)  # nobody has set them
 
     def sums(self, names: tuple[str, ...], registers: Sequence[np.ndarray], packed: bool) -> Sums:
         """The registers that a wgmma adds into. Raises ValueError where some of them are another's, too."""
@@ -194,6 +196,7 @@ class Warpgroups:
         fresh = warps.reshape(-1)
         fresh = fresh[sums.pending[fresh] == 0]
         if len(fresh):
+            self.compare_with_poison(site, sums, fresh[np.isin(fresh, warps[adds])])
             sums.take(fresh)
         sums.pending[warps.reshape(-1)] += 1
         self.told[warpgroups] += 1
@@ -282,6 +285,18 @@ class Warpgroups:
                 told,
             )
         self.touched[warps] = site
+
+    def compare_with_poison(self, site: int, sums: Sums, warps: np.ndarray) -> None:
+        """These warps' sums are about to be added to."""
+        unset = warps[(sums.registers[0][warps * WARP] == POISON)]
+        if len(unset):
+            warp = int(unset[0])
+            self.findings.notice(
+                "unwritten",
+                site,
+                lambda: f"{self.show_warp(warp)} lets wgmma add to registers that nobody has set",
+                len(unset),
+            )
 
     def compare_with_fence(self, site: int, warps: np.ndarray) -> None:
         late = warps[self.touched[warps] != FENCED]

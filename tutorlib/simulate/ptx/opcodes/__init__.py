@@ -5,6 +5,7 @@ import numpy as np
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.opcodes import (
+    async_stores,
     atomics,
     bulk,
     control,
@@ -31,6 +32,7 @@ ANY_TYPE: dict[str, Decoder] = {
     **atomics.OPCODES,
     **copies.OPCODES,
     **bulk.OPCODES,
+    **async_stores.OPCODES,
     **mbarriers.OPCODES,
     **matrices.OPCODES,
     **wmma.OPCODES,

@@ -1,14 +1,15 @@
-"""cp.async.bulk: TMA, told by a thread to copy a box of a tensor (PTX ISA, 9.7.9.25.4 and 9.7.9.27)."""
+"""cp.async.bulk: TMA, told by a thread to copy a box of a tensor, or bytes (PTX ISA, 9.7.9.25.4 and 9.7.9.27)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad, Keep
 from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Address, Instruction, Operand
-from tutorlib.simulate.ptx.mbarriers import SharedPlace
 from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, TensorMap, read_tensor_map, swizzle_units
 from tutorlib.simulate.ptx.memory.windows import PARAM
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
@@ -21,36 +22,17 @@ KNOWN = {"cp", "async", "bulk", "tensor", "tile", "mbarrier", "multicast", "L2",
          "1d", "2d", "3d", "4d", "5d"}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Operands:
-    """Values of one thread at a time, by lane."""
+Values = Callable[[np.ndarray], np.ndarray]  # of these lanes
 
-    state: State
-    instruction: Instruction
 
-    def number(self, operand: Operand, kind: str) -> Callable[[int], int]:
-        values = self.state.source(operand, kind, self.instruction)
-        return lambda lane: int(values[lane if values.size > 1 else 0])
+def number(operand: Operand, kind: str, instruction: Instruction, state: State) -> Values:
+    values = state.source(operand, kind, instruction)
+    return lambda lanes: np.broadcast_to(values, state.geometry.lanes)[lanes].astype(np.int64)
 
-    def address(self, operand: Operand) -> Callable[[int], int]:
-        addresses = address_of(operand, self.instruction, self.state)
 
-        def read(lane: int) -> int:
-            values = addresses()
-            return int(values[lane if values.size > 1 else 0])
-
-        return read
-
-    def place(self, operand: Operand) -> Callable[[int], SharedPlace]:
-        """Whose shared memory, and where in it."""
-        address = self.address(operand)
-        state = self.state
-
-        def read(lane: int) -> SharedPlace:
-            at = np.array([address(lane)], np.uint64)
-            return places_of(at, state.slot[lane : lane + 1], state.geometry.cluster_size)[0]
-
-        return read
+def address(operand: Operand, instruction: Instruction, state: State) -> Values:
+    addresses = address_of(operand, instruction, state)
+    return lambda lanes: np.broadcast_to(addresses(), state.geometry.lanes)[lanes].astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -62,43 +44,46 @@ class BoxOperand:
     site: int
     operand: Operand
 
-    def reader(self) -> Callable[[int], tuple[TensorMap, tuple[int, ...]] | None]:
-        """The tensor and the box's place in it, for one lane; None, and a finding, where there is no tensor."""
+    def reader(self) -> Values:
+        """For each lane the descriptor's address, and the coordinates."""
         operand = self.operand
         if not isinstance(operand, Address) or not operand.coordinates:
             raise NotSimulated(str(self.instruction), self.instruction.line)
-        values = Operands(self.state, self.instruction)
-        address = values.address(Address(operand.base, operand.offset))
-        at = [values.number(coordinate, "s32") for coordinate in operand.coordinates]
+        instruction, state = self.instruction, self.state
+        at = [address(Address(operand.base, operand.offset), instruction, state)]
+        at += [number(coordinate, "s32", instruction, state) for coordinate in operand.coordinates]
+        return lambda lanes: np.stack([values(lanes) for values in at], axis=1)
 
-        def read(lane: int) -> tuple[TensorMap, tuple[int, ...]] | None:
-            try:
-                described = read_tensor_map(self.descriptor(address(lane)))
-            except ValueError:
-                self.notice(lane, "outside", "is told to copy by a descriptor that describes no tensor")
-                return None
-            if len(described.shape) != len(at):
-                self.notice(lane, "outside", f"has {len(at)} coordinates for a tensor of {len(described.shape)}")
-                return None
-            start = described.address - self.state.arena.address
-            if not self.state.arena.holds(start, start + described.extent):
-                nearest = self.state.arena.nearest(start)
-                name = nearest.name if nearest else "every tensor"
-                self.notice(lane, "outside", f"is told to copy by a descriptor that reaches beyond {name}")
-                return None
-            return described, tuple(of(lane) for of in at)
+    def described(self, lane: int, descriptor: int, dimensions: int) -> TensorMap | None:
+        """The tensor that a lane's descriptor names; None, and a finding, where there is none."""
+        try:
+            described = read_tensor_map(self.descriptor(descriptor))
+        except ValueError:
+            self.notice(lane, "is told to copy by a descriptor that describes no tensor")
+            return None
+        start = described.address - self.state.arena.address
+        if len(described.shape) != dimensions:
+            self.notice(lane, f"has {dimensions} coordinates for a tensor of {len(described.shape)}")
+        elif not self.state.arena.holds(start, start + described.extent):
+            nearest = self.state.arena.nearest(start)
+            name = nearest.name if nearest else "every tensor"
+            self.notice(lane, f"is told to copy by a descriptor that reaches beyond {name}")
+        else:
+            return described
+        return None
 
-        return read
-
-    def descriptor(self, address: int) -> bytes:
-        raw = self.state.parameters if address >= PARAM else self.state.arena.bytes
-        at = address - (PARAM if address >= PARAM else self.state.arena.address)
+    def descriptor(self, place: int) -> bytes:
+        raw = self.state.parameters if place >= PARAM else self.state.arena.bytes
+        at = place - (PARAM if place >= PARAM else self.state.arena.address)
         return raw[at : at + BYTES].tobytes() if 0 <= at <= len(raw) - BYTES else bytes(BYTES)
 
-    def notice(self, lane: int, kind: str, what: str) -> None:
-        state = self.state
-        who = f"thread {state.thread[lane]} of block {state.geometry.show_block(state.first + int(state.slot[lane]))}"
-        state.watch.findings.notice(kind, self.site, lambda: f"TMA, for {who}, {what}")  # type: ignore[arg-type]
+    def notice(self, lane: int, what: str) -> None:
+        who = show_thread(self.state, lane)
+        self.state.watch.findings.notice("outside", self.site, lambda: f"TMA, for {who}, {what}")
+
+
+def show_thread(state: State, lane: int) -> str:
+    return f"thread {state.thread[lane]} of block {state.geometry.show_block(state.first + int(state.slot[lane]))}"
 
 
 def units_of(described: TensorMap, start: int) -> np.ndarray:
@@ -119,7 +104,7 @@ def tensor_bytes(state: State, described: TensorMap) -> np.ndarray:
 def box_fits(state: State, site: int, lane: int, start: int, described: TensorMap) -> bool:
     """Whether the box's place in shared memory is one that TMA takes; a finding where it is not."""
     size, notice = state.shared.size, state.watch.findings.notice
-    who = f"thread {state.thread[lane]} of block {state.geometry.show_block(state.first + int(state.slot[lane]))}"
+    who = show_thread(state, lane)
     if start % AT_SHARED:
         wrong = f"moves a box at byte {start:,} of shared memory, no multiple of {AT_SHARED}"
         notice("misaligned", site, lambda: f"TMA, for {who}, {wrong}")
@@ -134,29 +119,29 @@ def box_fits(state: State, site: int, lane: int, start: int, described: TensorMa
 
 def tensor_load(instruction: Instruction, site: int, state: State) -> Step:
     """cp.async.bulk.tensor.….shared.global.tile.mbarrier [to], [descriptor, {x, y}], [mbarrier]{, blocks}{, policy}"""
-    values = Operands(state, instruction)
     operands = instruction.operands
-    to, box = values.place(operands[0]), BoxOperand(state, instruction, site, operands[1]).reader()
-    counted = values.place(operands[2])
+    operand = BoxOperand(state, instruction, site, operands[1])
+    to, counted = (address(operands[n], instruction, state) for n in (0, 2))
+    boxes, cluster = operand.reader(), state.geometry.cluster_size
     multicast = any(part.startswith("multicast") for part in instruction.parts)
-    blocks = values.number(operands[3], "u16") if multicast else None
+    blocks = number(operands[3], "u16", instruction, state) if multicast else None
 
     def step(where: Where) -> None:
+        lanes = numbered(where, state)
         copies: list[BulkLoad] = []
-        for lane in numbered(where, state).tolist():
-            if (found := box(lane)) is None:
+        starts, bars = (places_of(of(lanes), state.slot[lanes], cluster) for of in (to, counted))
+        masks = blocks(lanes).tolist() if blocks else [0] * len(lanes)
+        told = zip(lanes.tolist(), boxes(lanes).tolist(), starts, bars, masks, strict=True)
+        for lane, (descriptor, *at), (slot, start), (_, bar), mask in told:
+            described = operand.described(lane, descriptor, len(at))
+            if described is None or not box_fits(state, site, lane, start, described):
                 continue
-            described, at = found
-            (slot, start), (_, address) = to(lane), counted(lane)
-            if not box_fits(state, site, lane, start, described):
-                continue
-            first = slot - slot % state.geometry.cluster_size
-            mask = blocks(lane) if blocks else 1 << slot - first
-            starts, fetch = units_of(described, start), fetcher(state, described, at)
-            for rank in range(state.geometry.cluster_size):
-                if mask >> rank & 1:
-                    mbarrier = state.units.mbarriers.at(site, lane, (first + rank, address), "has TMA count on")
-                    copies.append(BulkLoad(site, lane, first + rank, starts, fetch, mbarrier))
+            first = slot - slot % cluster
+            units, fetch = units_of(described, start), fetcher(state, described, tuple(at))
+            for rank in range(cluster):
+                if (mask or 1 << slot - first) >> rank & 1:
+                    mbarrier = state.units.mbarriers.at(site, lane, (first + rank, bar), "has TMA count on")
+                    copies.append(BulkLoad(site, lane, first + rank, units, fetch, mbarrier))
         state.units.bulk.load(copies)
 
     return step
@@ -179,23 +164,21 @@ def tensor_store(instruction: Instruction, site: int, state: State) -> Step:
 
     Threads of one warp that tell the same count as one: what is uniform in a warp the machine does once.
     """
-    values = Operands(state, instruction)
-    box = BoxOperand(state, instruction, site, instruction.operands[0]).reader()
-    of = values.place(instruction.operands[1])
+    operand = BoxOperand(state, instruction, site, instruction.operands[0])
+    boxes, of = operand.reader(), address(instruction.operands[1], instruction, state)
 
     def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        told = np.column_stack([lanes // WARP, of(lanes), boxes(lanes)])
+        _, once = np.unique(told, axis=0, return_index=True)
         copies: list[tuple[int, np.ndarray, Keep]] = []
-        told: set[tuple[object, ...]] = set()
-        for lane in numbered(where, state).tolist():
-            if (found := box(lane)) is None:
-                continue
-            described, at = found
-            _, start = of(lane)
-            key = (lane // 32, described, at, start)
-            if key in told or not box_fits(state, site, lane, start, described):
-                continue
-            told.add(key)
-            copies.append((lane, units_of(described, start), keeper(state, site, lane, described, at)))
+        for n in np.sort(once).tolist():
+            lane, (_, start, descriptor, *at) = int(lanes[n]), told[n].tolist()
+            ((_, start),) = places_of(np.array([start]), state.slot[lane : lane + 1], state.geometry.cluster_size)
+            described = operand.described(lane, descriptor, len(at))
+            if described is not None and box_fits(state, site, lane, start, described):
+                keep = keeper(state, site, lane, described, tuple(at))
+                copies.append((lane, units_of(described, start), keep))
         state.units.bulk.store(site, copies)
 
     return step
@@ -227,6 +210,93 @@ def element_starts(state: State, described: TensorMap, whole: tuple[slice, ...])
     return at
 
 
+def plain_load(instruction: Instruction, site: int, state: State) -> Step:
+    """cp.async.bulk.shared.global.mbarrier [to], [from], bytes, [mbarrier]{, blocks}{, policy}"""
+    operands = instruction.operands
+    to, of, counted = (address(operands[n], instruction, state) for n in (0, 1, 3))
+    sizes, cluster = number(operands[2], "u32", instruction, state), state.geometry.cluster_size
+    multicast = any(part.startswith("multicast") for part in instruction.parts)
+    blocks = number(operands[4], "u16", instruction, state) if multicast else None
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        copies: list[BulkLoad] = []
+        starts, bars = (places_of(values(lanes), state.slot[lanes], cluster) for values in (to, counted))
+        masks = blocks(lanes).tolist() if blocks else [0] * len(lanes)
+        told = zip(lanes.tolist(), of(lanes).tolist(), sizes(lanes).tolist(), starts, bars, masks, strict=True)
+        for lane, source, size, (slot, start), (_, bar), mask in told:
+            if not run_fits(state, site, lane, start, source, size):
+                continue
+            first, units = slot - slot % cluster, np.arange(start, start + size, UNIT)
+            fetch = partial(run_of, state, source, size)
+            for rank in range(cluster):
+                if (mask or 1 << slot - first) >> rank & 1:
+                    mbarrier = state.units.mbarriers.at(site, lane, (first + rank, bar), "has TMA count on")
+                    copies.append(BulkLoad(site, lane, first + rank, units, fetch, mbarrier))
+        state.units.bulk.load(copies)
+
+    return step
+
+
+def run_of(state: State, source: int, size: int) -> np.ndarray:
+    """Bytes of global memory, as units."""
+    at = source - state.arena.address
+    return np.asarray(state.arena.bytes[at : at + size].reshape(-1, UNIT))
+
+
+def plain_store(instruction: Instruction, site: int, state: State) -> Step:
+    """cp.async.bulk.global.shared.bulk_group [to], [from], bytes{, policy}"""
+    operands = instruction.operands
+    to, of = (address(operands[n], instruction, state) for n in (0, 1))
+    sizes = number(operands[2], "u32", instruction, state)
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        copies: list[tuple[int, np.ndarray, Keep]] = []
+        starts = places_of(of(lanes), state.slot[lanes], state.geometry.cluster_size)
+        told = zip(lanes.tolist(), to(lanes).tolist(), sizes(lanes).tolist(), starts, strict=True)
+        for lane, target, size, (_, start) in told:
+            if run_fits(state, site, lane, start, target, size):
+                copies.append((lane, np.arange(start, start + size, UNIT), run_keeper(state, site, lane, target)))
+        state.units.bulk.store(site, copies)
+
+    return step
+
+
+def run_keeper(state: State, site: int, lane: int, target: int) -> Keep:
+    block, at = state.first + int(state.slot[lane]), target - state.arena.address
+
+    def keep(units: np.ndarray) -> None:
+        there = state.arena.bytes[at : at + units.size].reshape(-1, UNIT)
+        overlaps = state.watch.overlaps
+        if overlaps is not None:
+            starts, different = np.arange(at, at + units.size, UNIT), (units != there).any(1)
+            overlaps.before_store(site, np.full(len(starts), block), starts, UNIT, lambda: different)
+        there[...] = units
+
+    return keep
+
+
+def run_fits(state: State, site: int, lane: int, start: int, place: int, size: int) -> bool:
+    """Whether so many bytes from these two places on are what TMA takes; a finding where they are not."""
+    notice, who, at = state.watch.findings.notice, show_thread(state, lane), place - state.arena.address
+    if start % UNIT or place % UNIT or size % UNIT:
+        what = f"copies {size:,} bytes between byte {start:,} of shared memory and an address in global memory"
+        notice("misaligned", site, lambda: f"TMA, for {who}, {what}: all three must be multiples of {UNIT}")
+        return False
+    if start + size > state.shared.size:
+        last, room = start + size - 1, state.shared.size
+        wrong = f"reaches byte {last:,} of shared memory, of which the block has {room:,}"
+        notice("outside", site, lambda: f"TMA, for {who}, {wrong}")
+        return False
+    if not state.arena.holds(at, at + size):
+        nearest = state.arena.nearest(at)
+        name = nearest.name if nearest else "every tensor"
+        notice("outside", site, lambda: f"TMA, for {who}, copies {size:,} bytes that reach beyond {name}")
+        return False
+    return True
+
+
 def copy(instruction: Instruction, site: int, state: State) -> Step:
     """One of the copies above, by its direction."""
     spaces = [part.split("::")[0] for part in instruction.parts if part.split("::")[0] in ("global", "shared")]
@@ -237,6 +307,10 @@ def copy(instruction: Instruction, site: int, state: State) -> Step:
             return tensor_load(instruction, site, state)
         case True, ["global", "shared"]:
             return tensor_store(instruction, site, state)
+        case False, ["shared", "global"]:
+            return plain_load(instruction, site, state)
+        case False, ["global", "shared"]:
+            return plain_store(instruction, site, state)
     raise NotSimulated(str(instruction), instruction.line)
 
 

@@ -1,0 +1,85 @@
+"""What the parts of notebook 09 are compared with is what CuTe and the hardware have."""
+
+from itertools import product
+
+import cutlass
+import pytest
+from cutlass import cute
+from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
+
+from tests.stand_ins import H200
+from tutorlib.checking.ampere_parts import CONFIGS, WARP, places, runs, share, swizzled
+from tutorlib.checking.exercise import Verdict
+from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.traced import in_cute, seen_as_layout
+from tutorlib.exercises import find
+from tutorlib.kernels.ampere.layouts import smem_layout
+from tutorlib.kernels.ampere.thread_share import Steps, make_mma
+from tutorlib.machine import device
+
+
+@pytest.mark.parametrize("k", [64, 32])
+def test_a_vector_lies_where_the_course_s_layout_has_it(k):
+    def look():
+        layout = smem_layout(32, k, 1)
+        return {(row, column): layout((row, column, 0)) for row, column in product(range(32), range(0, k, 8))}
+
+    assert all(swizzled(*place, k) == offset for place, offset in in_cute(look).items())
+
+
+def test_a_warps_share_is_the_hardwares():
+    lanes = [{MMA.c_layout(lane, value) for value in range(4)} for lane in range(WARP)]
+    first_atom = [{row + 16 * column for row, column in mine if column < 8} for mine in share(0, 0, 1)]
+    assert lanes == first_atom
+
+
+@pytest.mark.parametrize("config", CONFIGS)
+def test_and_cute_s(config):
+    m, n = config.warps
+    held = in_cute(lambda: places(make_mma(config, cutlass.BFloat16).tv_layout_C_tiled, (16 * m, 16 * n)))
+    for across, down in product(range(n), range(m)):
+        first = WARP * (down + m * across)
+        assert list(map(set, held[first : first + WARP])) == list(map(set, share(down, across, n)))
+
+
+def test_neighbours_are_named_together():
+    assert list(runs([0, 1, 2, 8, 9, 20])) == ["0 to 2", "8 to 9", "20"]
+
+
+def test_a_layout_of_cute_s_is_seen_as_one_of_tensor_layouts():
+    seen = seen_as_layout(lambda n: cute.make_layout((n, (2, 3)), stride=(6, (3, 1))))
+    assert (seen(4).shape, seen(4).stride) == ((4, (2, 3)), (6, (3, 1)))
+
+
+def test_an_answers_own_error_comes_out_of_the_trace():
+    def fails():
+        raise LookupError("its own")
+
+    with pytest.raises(LookupError, match="its own"):
+        seen_as_layout(fails)()
+
+
+@cute.jit
+def fetches_by_hand(steps: Steps):
+    """Safe but for the second barrier, and not to be rehearsed."""
+    for k_tile in range(steps.k_tiles):
+        steps.load(k_tile, 0)
+        cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            for r in (steps.rA, steps.rB):
+                cute.copy(r.s2r, r.tXsX[None, None, k_block, 0], r.tXrX[None, None, k_block])
+            steps.multiply(k_block)
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_a_loop_that_cannot_be_rehearsed_is_simulated():
+    message = find("09.3").grade(fetches_by_hand).message
+    assert "right by luck" in message or "no barrier between" in message
+
+
+def test_on_a_gpu_too(monkeypatch):
+    monkeypatch.setattr(device, "gpu", lambda: H200)
+    monkeypatch.setattr(KernelExercise, "run", lambda exercise, kernel: Verdict(exercise.points))
+    assert find("09.3").grade(fetches_by_hand).points < find("09.3").points

@@ -1,0 +1,23 @@
+"""`show_source`: code on a page."""
+
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.utils.capture import capture_output
+from nbconvert import HTMLExporter
+from nbformat import v4
+
+from tutorlib.models.banks import bank, bank_group
+from tutorlib.notebook.source import show_source
+
+
+def test_code_is_code_in_a_notebook_and_in_an_exported_page():
+    InteractiveShell.instance()
+    with capture_output() as shown:
+        show_source(bank, bank_group)
+    (output,) = shown.outputs
+    assert output.data["text/markdown"].startswith("```python\ndef bank(offset: int")
+    cell = v4.new_code_cell(
+        "", outputs=[v4.new_output("display_data", {"text/markdown": output.data["text/markdown"]})]
+    )
+    page, _ = HTMLExporter().from_notebook_node(v4.new_notebook(cells=[cell]))
+    assert '<div class="highlight"><pre>' in page
+    assert "bank_group" in page

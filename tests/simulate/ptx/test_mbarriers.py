@@ -1,0 +1,234 @@
+"""mbarriers, bulk copies, clusters and setmaxnreg in kernels of a few lines: right ones, and what is said of others."""
+
+import pytest
+import torch
+
+from tests.simulate.ptx.snippets import kernel
+from tutorlib.simulate.ptx import NotSimulated, run
+from tutorlib.simulate.ptx.launch import pick_kernel, three
+from tutorlib.simulate.ptx.memory.arena import Arena
+from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.places import by_loc
+from tutorlib.simulate.ptx.simulation import Launch, simulate
+
+OUT = "mul.wide.u32 %rd0, %tid_x, 4; add.s64 %rd1, %rd_out, %rd0; st.global.b32 [%rd1], %r9;"
+START = "mov.u32 %r1, smem; setp.eq.u32 %p1, %tid_x, 0; mov.u32 %r9, 7;"
+MAKE = "@%p1 mbarrier.init.shared.b64 [%r1], {0}; bar.sync 0;"
+WAIT = "$again{0}: mbarrier.try_wait.parity.shared.b64 %p2, [%r1], {0}; @!%p2 bra $again{0};"
+FETCH = """@%p1 mbarrier.arrive.expect_tx.shared.b64 _, [%r1], 512;
+@%p1 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1+128], [%rd_of], 512, [%r1];"""
+READ = "shl.b32 %r2, %tid_x, 2; add.u32 %r3, %r1, %r2; ld.shared.b32 %r9, [%r3+128];"
+
+
+def go(body, threads=64, of=None, shared=2048):
+    out = torch.zeros(threads, dtype=torch.int32)
+    more = {} if of is None else {"of": of}
+    return run(kernel(body, ["out", *more], shared=shared), (1,), (threads,), {"out": out, **more}), out
+
+
+def told(report):
+    return [(finding.kind, finding.message) for finding in report.findings]
+
+
+def only(report, kind, *words):
+    ((found, message),) = told(report)
+    assert found == kind, message
+    for word in words:
+        assert word in message, message
+
+
+NUMBERS = torch.arange(1000, 1128, dtype=torch.int32)
+
+
+def test_bytes_are_there_when_their_phase_is_over():
+    report, out = go(START + MAKE.format(1) + FETCH + WAIT.format(0) + READ + OUT, of=NUMBERS)
+    assert not report.findings
+    assert out.tolist() == list(range(1000, 1064))
+
+
+def test_bytes_out_of_shared_memory():
+    back = """bar.sync 0; @!%p1 bra $over; cp.async.bulk.global.shared::cta.bulk_group [%rd_out], [%r1+128], 256;
+    cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; $over:"""
+    report, out = go(START + MAKE.format(1) + FETCH + WAIT.format(0) + back, of=NUMBERS)
+    assert not report.findings
+    assert out.tolist() == list(range(1000, 1064))
+
+
+def test_phases_alternate():
+    """All threads arrive in each of three phases, and write what all have read in the one before."""
+    step = """mbarrier.arrive.shared.b64 _, [%r1]; {0} xor.b32 %r4, %r2, 128; add.u32 %r4, %r1, %r4;
+    ld.shared.b32 %r9, [%r4+128]; {1}"""
+    store = "st.shared.b32 [%r3+128], %r5; "
+    body = START + MAKE.format(64) + "shl.b32 %r2, %tid_x, 2; add.u32 %r3, %r1, %r2; mov.u32 %r5, %tid_x;" + store
+    body += step.format(WAIT.format(0), "mbarrier.arrive.shared.b64 _, [%r1];" + WAIT.format(1))
+    body += "add.u32 %r5, %r9, 100;" + store + step.format(WAIT.format(0).replace("again0", "third"), "") + OUT
+    report, out = go(body)
+    assert not report.findings
+    assert out.tolist() == [100 + t for t in range(64)]
+    early = body.replace("mbarrier.arrive.shared.b64 _, [%r1];" + WAIT.format(1), "", 1)
+    assert "race" in [kind for kind, _ in told(go(early)[0])]
+
+
+def test_what_an_arrival_orders():
+    """Warp 0 writes and arrives, warp 1 waits and reads; without the wait it is a race."""
+    body = START + MAKE.format(32) + """shl.b32 %r2, %tid_x, 2; add.u32 %r3, %r1, %r2; setp.lt.u32 %p3, %tid_x, 32;
+    @!%p3 bra $reads; st.shared.b32 [%r3+128], %tid_x; mbarrier.arrive.shared.b64 _, [%r1]; bra $over;
+    $reads: """ + WAIT.format(0) + " ld.shared.b32 %r9, [%r3+0]; $over: " + OUT  # fmt: skip
+    report, out = go(body)
+    assert not report.findings
+    assert out[32:].tolist() == list(range(32))
+    only(go(body.replace(WAIT.format(0), ""))[0], "race", "reads what thread", "with no barrier between")
+
+
+def test_test_wait_asks_and_does_not_wait():
+    body = START + MAKE.format(64) + """mbarrier.test_wait.parity.shared.b64 %p2, [%r1], 0; selp.b32 %r9, 1, 0, %p2;
+    mbarrier.arrive.shared.b64 %rd2, [%r1]; $ask: mbarrier.test_wait.shared.b64 %p3, [%r1], %rd2; @!%p3 bra $ask;
+    selp.b32 %r8, 10, 0, %p3; add.u32 %r9, %r9, %r8;""" + OUT  # fmt: skip
+    report, out = go(body)
+    assert not report.findings
+    assert out.tolist() == [10] * 64
+
+
+def test_a_wait_that_gives_up_comes_back_and_says_no():
+    """One try, which cannot succeed: the thread goes on, and helps itself."""
+    body = START + MAKE.format(1) + """mbarrier.try_wait.parity.shared.b64 %p2, [%r1], 0; selp.b32 %r9, 1, 0, %p2;
+    @%p1 mbarrier.arrive.shared.b64 _, [%r1];""" + WAIT.format(0) + OUT  # fmt: skip
+    report, out = go(body)
+    assert not report.findings
+    assert out.tolist() == [0] * 64
+
+
+# What is said ------------------------------------------------------------------------------------------------------
+
+
+def test_a_phase_that_never_ends_is_told_with_what_it_lacks():
+    only(
+        go(START + MAKE.format(3) + "@%p1 mbarrier.arrive.shared.b64 _, [%r1];" + WAIT.format(0) + OUT)[0],
+        "deadlock",
+        "warp 0 of block 0 waits for ever: phase 0 (parity 0) of the mbarrier at byte 0, made at line",
+        "lacks 2 of 3 arrivals, and nobody is left to bring them",
+    )
+
+
+def test_bytes_that_never_come():
+    body = START + MAKE.format(1) + FETCH.replace("512;", "528;") + WAIT.format(0) + READ + OUT
+    only(go(body, of=NUMBERS)[0], "deadlock", "lacks 16 of 528 bytes")
+
+
+def test_fewer_bytes_announced_than_come():
+    body = START + MAKE.format(1) + FETCH.replace("512;", "256;") + WAIT.format(0) + READ + OUT
+    only(go(body, of=NUMBERS)[0], "mbarrier", "256 bytes are announced", "it may be over before all are there")
+
+
+def test_a_parity_that_is_over_already():
+    body = START + MAKE.format(1) + FETCH + WAIT.format(1) + READ + OUT
+    reads, late = told(go(body, of=NUMBERS)[0])
+    assert reads[0] == late[0] == "unwaited"
+    assert "thread 0 of block 0 reads shared memory into which TMA, told to at line" in reads[1]
+    assert "may still be copying: its mbarrier has not been waited for" in reads[1]
+    assert "TMA may write to shared memory of block 0 after that has ended" in late[1]
+
+
+def test_an_mbarrier_that_others_cannot_know_of():
+    body = START + MAKE.format(64).replace("bar.sync 0;", "") + "mbarrier.arrive.shared.b64 _, [%r1];" + OUT
+    only(go(body)[0], "race", "thread 1 of block 0 arrives on the mbarrier at byte 0 that thread 0 of block 0 makes at")
+
+
+def test_an_mbarrier_that_nobody_made():
+    only(go(START + "mbarrier.arrive.shared.b64 _, [%r1];" + OUT)[0], "mbarrier", "nobody has made one there")
+    gone = MAKE.format(64) + "@%p1 mbarrier.inval.shared.b64 [%r1]; bar.sync 0; mbarrier.arrive.shared.b64 _, [%r1];"
+    only(go(START + gone + OUT)[0], "mbarrier", "nobody has made one there")
+
+
+def test_more_arrivals_than_it_was_made_for():
+    body = START + MAKE.format(2) + "mbarrier.arrive.shared.b64 _, [%r1];" + OUT
+    only(go(body)[0], "mbarrier", "more threads arrive on the mbarrier at byte 0 than the 2 that it was made for")
+
+
+def test_bytes_that_do_not_lie_at_multiples_of_16():
+    body = START + MAKE.format(1) + FETCH.replace("[%r1+128]", "[%r1+136]") + OUT
+    only(go(body, of=NUMBERS)[0], "misaligned", "all three must be multiples of 16")
+
+
+def test_bytes_beyond_a_tensor():
+    body = START + MAKE.format(1) + FETCH + OUT
+    only(go(body, of=NUMBERS[:64].clone())[0], "outside", "copies 512 bytes that reach beyond of")
+
+
+@pytest.mark.parametrize("opcode", ["mbarrier.pending_count.b64 %r9, %rd2;", "st.async.shared::cluster.b32 [%r1], 1;"])
+def test_what_is_not_simulated_is_named(opcode):
+    with pytest.raises(NotSimulated, match=opcode.split()[0].rstrip(";")):
+        go(START + opcode + OUT)
+
+
+# Clusters ----------------------------------------------------------------------------------------------------------
+
+
+def clusters(body, blocks=4, cluster=2, threads=32, shared=2048):
+    """A grid of so many blocks, in clusters."""
+    out = torch.zeros(blocks * threads, dtype=torch.int32)
+    module = parse_ptx(kernel(body, ["out"], shared=shared))
+    arena = Arena([out.numel() * 4])
+    placed = arena.place("out", out)
+    parameters = arena.address_of(placed).to_bytes(8, "little")
+    launch = Launch(module, pick_kernel(module, ""), three((blocks,)), three((threads,)), 0, parameters, by_loc(module),
+                    three((cluster,)))  # fmt: skip
+    report = simulate(launch, arena)
+    arena.write_back(placed, out)
+    return report, out.view(blocks, threads)
+
+
+WHERE = """mov.u32 %r10, %ctaid.x; shl.b32 %r11, %r10, 7; cvt.u64.u32 %rd2, %r11; add.s64 %rd_out, %rd_out, %rd2;
+mov.u32 %r12, %cluster_ctarank; xor.b32 %r13, %r12, 1;"""
+ALL_HERE = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
+TELL = "mapa.shared::cluster.u32 %r14, %r1, %r13; @%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r14];"
+
+
+def test_a_block_tells_the_other_one_of_its_cluster():
+    body = START + WHERE + MAKE.format(1) + ALL_HERE + TELL + WAIT.format(0) + "mov.u32 %r9, %r12;" + OUT
+    report, out = clusters(body)
+    assert not report.findings
+    assert out[:, 0].tolist() == [0, 1, 0, 1]
+
+
+def test_it_must_not_tell_before_the_other_has_made_its_mbarrier():
+    body = START + WHERE + MAKE.format(1) + TELL + WAIT.format(0) + OUT
+    assert "that thread 0 of block 1 makes at" in clusters(body)[0].findings[0].message
+
+
+def test_a_block_must_not_end_while_the_other_tells_it():
+    body = START + WHERE + MAKE.format(1) + ALL_HERE + TELL + OUT
+    only(clusters(body)[0], "mbarrier", "block 0 may end before block 1 of its cluster has arrived on its mbarrier")
+
+
+def test_a_block_that_never_comes_to_the_clusters_barrier():
+    body = START + WHERE + "setp.eq.u32 %p4, %r12, 1; @%p4 barrier.cluster.arrive; @!%p4 bra $wait; bra $spin;"
+    body += "$wait: barrier.cluster.arrive; barrier.cluster.wait; bra $over; $spin: bar.sync 1, 64; $over: " + OUT
+    kinds = [kind for kind, _ in told(clusters(body)[0])]
+    assert "barrier" in kinds
+
+
+def test_places_in_a_cluster_of_two_dimensions():
+    body = """mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ctaid.y; mov.u32 %r3, %cluster_ctarank; mov.u32 %r4, %clusterid.x;
+    mad.lo.u32 %r5, %r2, 4, %r1; shl.b32 %r6, %r5, 2; cvt.u64.u32 %rd2, %r6; add.s64 %rd1, %rd_out, %rd2;
+    mad.lo.u32 %r9, %r4, 100, %r3; st.global.b32 [%rd1], %r9;"""
+    out = torch.zeros(8, dtype=torch.int32)
+    module = parse_ptx(kernel(body, ["out"]))
+    arena = Arena([32])
+    placed = arena.place("out", out)
+    parameters = arena.address_of(placed).to_bytes(8, "little")
+    launch = Launch(module, pick_kernel(module, ""), (4, 2, 1), (1, 1, 1), 0, parameters, by_loc(module), (2, 2, 1))
+    assert not simulate(launch, arena).findings
+    arena.write_back(placed, out)
+    assert out.view(2, 4).tolist() == [[0, 1, 100, 101], [2, 3, 102, 103]]
+
+
+# Registers ---------------------------------------------------------------------------------------------------------
+
+
+def test_registers_that_nobody_gives_are_waited_for_for_ever():
+    body = """shr.u32 %r1, %tid_x, 7; setp.eq.u32 %p1, %r1, 0; mov.u32 %r9, 7; @!%p1 bra $others;
+    setmaxnreg.inc.sync.aligned.u32 240; bra $over; $others: {0} $over: """ + OUT  # fmt: skip
+    report, _ = go(body.replace("{0}", ""), threads=384)
+    only(report, "deadlock", "warp 0 of block 0 waits for ever for 240 registers a thread", "began with 168")
+    assert not go(body.replace("{0}", "setmaxnreg.dec.sync.aligned.u32 96;"), threads=384)[0].findings

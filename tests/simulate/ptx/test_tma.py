@@ -1,0 +1,189 @@
+"""TMA's boxes: descriptors as CuTe makes them, swizzles as CuTe's layouts have them, and edges of the tensor."""
+
+import cutlass
+import pytest
+import torch
+from cutlass import Int64, cute
+from cutlass.cute.nvgpu import cpasync, warpgroup
+from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
+from cutlass.cute.runtime import from_dlpack, make_fake_compact_tensor
+from cutlass.memory import SmemAllocator
+
+from tutorlib.simulate.ptx.languages.cute import simulate_call
+from tutorlib.simulate.ptx.languages.cute_host import record_launches
+from tutorlib.simulate.ptx.languages.cute_lines import compile_for
+from tutorlib.simulate.ptx.memory.tensor_maps import BYTES, read_tensor_map
+from tutorlib.simulate.ptx.parse import parse_ptx
+
+THREADS = 64
+TYPES = {
+    torch.uint8: cutlass.Uint8,
+    torch.int32: cutlass.Int32,
+    torch.float16: cutlass.Float16,
+    torch.bfloat16: cutlass.BFloat16,
+    torch.float32: cutlass.Float32,
+    torch.float64: cutlass.Float64,
+}
+SWIZZLES = {32: 1, 64: 2, 128: 3}
+
+
+def row_major(shape):
+    strides = [1]
+    for size in shape[:0:-1]:
+        strides.insert(0, strides[0] * size)
+    return cute.make_layout(shape, stride=tuple(strides))
+
+
+def in_smem(box, dtype, width):
+    """Of a box: row-major, or swizzled over rows of so many bytes."""
+    if not width:
+        return cute.make_composed_layout(cute.make_swizzle(0, 4, 3), 0, row_major(box))
+    atom = warpgroup.make_smem_layout_atom(SmemLayoutAtomKind[f"K_SW{width}"], dtype)
+    return cute.tile_to_shape(atom, box, (0, 1))
+
+
+def fake(tensor):
+    order = sorted(range(tensor.ndim), key=lambda mode: tensor.stride()[mode])
+    ranks = tuple(order.index(mode) for mode in range(tensor.ndim))
+    gmem = cute.AddressSpace.gmem
+    return make_fake_compact_tensor(
+        TYPES[tensor.dtype], tuple(tensor.shape), stride_order=ranks, memspace=gmem, assumed_align=16
+    )
+
+
+# Descriptors ------------------------------------------------------------------------------------------------------
+
+
+@cute.kernel
+def fetch_kernel(tma: cute.CopyAtom, coordinates: cute.Tensor):
+    cpasync.prefetch_descriptor(tma)
+
+
+def describe(tensor, box, width=0):
+    """A tensor's descriptor as CuTe's host code makes it."""
+
+    @cute.jit
+    def host(a: cute.Tensor):
+        layout = in_smem(box, a.element_type, width)
+        tma, coordinates = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), a, layout, box)
+        fetch_kernel(tma, coordinates).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+    traced = compile_for(host, [fake(tensor)], "sm_90a")
+    argument = from_dlpack(tensor, assumed_align=16)
+    (launch,) = record_launches(traced.function, parse_ptx(traced.ptx), [argument])
+    return read_tensor_map(launch.parameters[:BYTES])
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_a_descriptor_has_the_type(dtype):
+    tensor = torch.zeros(300, 272, dtype=dtype)
+    described = describe(tensor, (64, 32))
+    assert (described.address, described.element) == (tensor.data_ptr(), dtype.itemsize)
+    assert described.shape == (272, 300)
+    assert described.strides == (dtype.itemsize, 272 * dtype.itemsize)
+    assert (described.box, described.swizzle) == ((32, 64), 0)
+
+
+@pytest.mark.parametrize("width", SWIZZLES)
+def test_a_descriptor_has_the_swizzle(width):
+    described = describe(torch.zeros(300, 264, dtype=torch.bfloat16), (128, width // 2), width)
+    assert (described.box, described.swizzle) == ((width // 2, 128), SWIZZLES[width])
+
+
+def test_a_descriptor_has_three_dimensions():
+    described = describe(torch.zeros(5, 300, 264, dtype=torch.bfloat16), (2, 64, 32))
+    assert described.shape == (264, 300, 5)
+    assert described.strides == (2, 528, 158_400)
+    assert described.box == (32, 64, 2)
+
+
+# Boxes ------------------------------------------------------------------------------------------------------------
+
+
+@cute.kernel
+def through_kernel(
+    load: cute.CopyAtom,
+    src: cute.Tensor,
+    store: cute.CopyAtom,
+    dst: cute.Tensor,
+    layout_in: cute.ComposedLayout,
+    layout_out: cute.ComposedLayout,
+    box: cutlass.Constexpr,
+    dtype: cutlass.Constexpr,
+):
+    """TMA brings a box, threads move it element by element to another layout, and TMA takes it away."""
+    thread, _, _ = cute.arch.thread_idx()
+    memory = SmemAllocator()
+    there = memory.allocate_tensor(dtype, layout_in.outer, 1024, layout_in.inner)
+    back = memory.allocate_tensor(dtype, layout_out.outer, 1024, layout_out.inner)
+    barrier = memory.allocate_array(Int64, 1)
+    modes = cutlass.const_expr(len(box))
+    place = cute.arch.block_idx()[:modes]
+    alone = cute.make_layout(1)
+    tAsA, tAgA = cpasync.tma_partition(
+        load, 0, alone, cute.group_modes(there, 0, modes), cute.group_modes(cute.local_tile(src, box, place), 0, modes)
+    )
+    tBsB, tBgB = cpasync.tma_partition(
+        store, 0, alone, cute.group_modes(back, 0, modes), cute.group_modes(cute.local_tile(dst, box, place), 0, modes)
+    )
+    if thread == 0:
+        cute.arch.mbarrier_init(barrier, 1)
+        cute.arch.mbarrier_init_fence()
+    cute.arch.sync_threads()
+    if thread < 32:
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive_and_expect_tx(barrier, cute.size(box) * dtype.width // 8)
+        cute.copy(load, tAgA, tAsA, tma_bar_ptr=barrier)
+    cute.arch.mbarrier_wait(barrier, 0)
+    for at in cutlass.range(thread, cute.size(box), THREADS, unroll=1):
+        index = cute.idx2crd(at, box)
+        back[index] = there[index]
+    cute.arch.fence_proxy("async.shared", space="cta")
+    cute.arch.sync_threads()
+    if thread < 32:
+        cute.copy(store, tBsB, tBgB)
+        cute.arch.cp_async_bulk_commit_group()
+        cute.arch.cp_async_bulk_wait_group(0, read=True)
+
+
+def copy_through(tensor, box, widths=(0, 0)):
+    @cute.jit
+    def host(a: cute.Tensor, b: cute.Tensor):
+        dtype = a.element_type
+        layout_in, layout_out = in_smem(box, dtype, widths[0]), in_smem(box, dtype, widths[1])
+        load, src = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), a, layout_in, box)
+        store, dst = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), b, layout_out, box)
+        grid = [cute.ceil_div(a.shape[mode], box[mode]) for mode in range(len(box))] + [1] * (3 - len(box))
+        through_kernel(load, src, store, dst, layout_in, layout_out, box, dtype).launch(
+            grid=grid, block=(THREADS, 1, 1)
+        )
+
+    out = torch.full_like(tensor, torch.nan)
+    traced = compile_for(host, [fake(tensor), fake(out)], "sm_90a")
+    (report,) = simulate_call(
+        traced, {"a": tensor, "b": out}, lambda views: [from_dlpack(view, assumed_align=16) for view in views]
+    )
+    return out, report
+
+
+@pytest.mark.parametrize("widths", [(0, 0), (32, 32)])
+def test_boxes_over_the_edges_and_threads_see_them_as_cute_does(widths):
+    x = torch.randn(70, 40).to(torch.bfloat16)
+    out, report = copy_through(x, (32, 16), widths)
+    assert out.equal(x)
+    assert not report.findings
+
+
+@pytest.mark.parametrize("width", [64, 128])
+def test_wider_swizzles(width):
+    x = torch.randn(40, 72).to(torch.bfloat16)
+    out, report = copy_through(x, (16, width // 2), (width, width))
+    assert out.equal(x)
+    assert not report.findings
+
+
+def test_three_dimensions():
+    x = torch.randn(3, 10, 24)
+    out, report = copy_through(x, (2, 4, 16))
+    assert out.equal(x)
+    assert not report.findings

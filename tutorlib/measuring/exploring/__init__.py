@@ -1,0 +1,1 @@
+"""Many configurations of the Hopper GEMM timed at many shapes, for kernels.hopper.fit."""

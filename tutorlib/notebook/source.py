@@ -1,0 +1,12 @@
+"""Showing the course's own code on a page."""
+
+from inspect import getsource
+from typing import Any
+
+
+def show_source(*things: Any) -> None:
+    """The code of functions and classes, as a notebook shows code, in JupyterLab as in an exported page."""
+    from IPython.display import Markdown, display
+
+    code = "\n\n".join(getsource(thing).rstrip() for thing in things)
+    display(Markdown(f"```python\n{code}\n```"))

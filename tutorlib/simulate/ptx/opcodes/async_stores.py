@@ -1,0 +1,70 @@
+"""st.async: a thread's store into the shared memory of a block of its cluster, whose bytes an mbarrier there counts
+(PTX ISA, 9.7.9.12)."""
+
+from functools import partial
+
+import numpy as np
+
+from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.geometry import WARP
+from tutorlib.simulate.ptx.ir import Instruction
+from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
+from tutorlib.simulate.ptx.opcodes.loads import address_of, items_of, shape_of
+from tutorlib.simulate.ptx.opcodes.mbarriers import numbered, places_of
+from tutorlib.simulate.ptx.state import State, Where
+from tutorlib.simulate.ptx.types import bits_of, is_type
+
+Told = dict[tuple[int, int, int], list[tuple[int, int]]]  # (warp, block, mbarrier) → (place among the lanes, address)
+
+
+def store(instruction: Instruction, site: int, state: State) -> Step:
+    """st.async{.weak}.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [to], {…}, [mbarrier]"""
+    kind, count = shape_of(instruction)
+    if not is_type(kind) or bits_of(kind) // 8 * count != UNIT:
+        raise NotSimulated(f"{instruction}: a store of other than {UNIT} bytes", instruction.line)
+    to, counted = (address_of(instruction.operands[n], instruction, state) for n in (0, 2))
+    given = [state.source(item, kind, instruction) for item in items_of(instruction.operands[1])]
+    cluster, slots = state.geometry.cluster_size, state.slot
+
+    def step(where: Where) -> None:
+        lanes = numbered(where, state)
+        starts, bars = (
+            places_of(np.broadcast_to(of(), state.geometry.lanes)[lanes], slots[lanes], cluster) for of in (to, counted)
+        )
+        data = np.column_stack([np.broadcast_to(values, state.geometry.lanes)[lanes] for values in given])
+        told: Told = {}
+        for n, (lane, (slot, start), (owner, bar)) in enumerate(zip(lanes.tolist(), starts, bars, strict=True)):
+            if fits(state, site, lane, slot, start, owner):
+                told.setdefault((lane // WARP, slot, bar), []).append((n, start))
+        copies = []
+        for (_, slot, bar), stores in told.items():
+            at = [n for n, _ in stores]
+            lane, units = int(lanes[at[0]]), np.array([start for _, start in stores])
+            mbarrier = state.units.mbarriers.at(site, lane, (slot, bar), "has its bytes counted by")
+            fetch = partial(np.ndarray.view, np.ascontiguousarray(data[at]), np.uint8)
+            copies.append(BulkLoad(site, lane, slot, units, fetch, mbarrier, "st.async"))
+        state.units.bulk.load(copies)
+
+    return step
+
+
+def fits(state: State, site: int, lane: int, slot: int, start: int, owner: int) -> bool:
+    """Whether a place is one to store to, and its mbarrier the same block's; a finding where not."""
+    notice, size = state.watch.findings.notice, state.shared.size
+    thread, block = state.thread[lane], state.geometry.show_block(state.first + int(state.slot[lane]))
+    who = f"thread {thread} of block {block}"
+    if start % UNIT:
+        notice("misaligned", site, lambda: f"{who} stores {UNIT} bytes at byte {start:,} of shared memory")
+    elif start + UNIT > size:
+        wrong = f"stores at byte {start:,} of shared memory, of which a block has {size:,}"
+        notice("outside", site, lambda: f"{who} {wrong}")
+    elif owner != slot:
+        there, other = (state.geometry.show_block(state.first + n) for n in (slot, owner))
+        notice("mbarrier", site, lambda: f"{who} stores to block {there} and has block {other}'s mbarrier count it")
+    else:
+        return True
+    return False
+
+
+OPCODES: dict[str, Decoder] = {"st.async": store}
