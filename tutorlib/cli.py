@@ -182,7 +182,7 @@ def evidence(names: Names = None) -> None:
 
 @app.command()
 def witness(
-    resume: Annotated[bool, typer.Option("--resume", help="Keep what this GPU's file has; run the rest.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the outputs that this GPU's file has.")] = False,
     outputs: Annotated[bool, typer.Option(help="Run the solutions' kernels.")] = True,
     accesses: Annotated[bool, typer.Option(help="Count wavefronts and sectors with ncu.")] = True,
 ) -> None:
@@ -190,7 +190,7 @@ def witness(
     from tutorlib.course.witness import GpuRecord, count_accesses, take
 
     need_gpu()
-    found = GpuRecord.of_this_gpu(resume)
+    found = GpuRecord.of_this_gpu(with_outputs=resume or not outputs)
     for one in take(found.known) if outputs else ():
         if isinstance(one, str):
             err.print(one, style="yellow", markup=False)

@@ -101,3 +101,7 @@ def test_a_record_is_written_and_read_again(tmp_path, monkeypatch, inputs):
     assert GpuRecord.read(file) == found
     assert found.accesses == {"k": {"loads": 3.0, "stores": 4.0}}
     assert found.extended(kept) == found
+    monkeypatch.setattr(witness, "this_machine", lambda: {"gpu": "Z9000"})
+    assert GpuRecord.of_this_gpu(with_outputs=True).outputs == (kept,)
+    begun = GpuRecord.of_this_gpu(with_outputs=False)
+    assert (begun.outputs, begun.accesses) == ((), found.accesses)

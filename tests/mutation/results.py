@@ -7,7 +7,17 @@ from typing import Any
 
 FILE = Path(__file__).with_name("results.json")
 
-HARMLESS: dict[tuple[str, str], str] = {}  # exercise and mutant → why it is as right as the solution
+OWN = "each thread reads what it copied itself, so that no other thread has to be waited for"
+HARMLESS: dict[tuple[str, str], str] = {  # exercise and mutant → why it is as right as the solution
+    ("04.6", "`four > 0` off by one"): "0 times the slope is 0",
+    ("05.5", "`cute.arch.cp_async_wait_group(0)` one statement later"): OWN,
+    ("05.5", "without `cute.arch.sync_threads()`"): OWN,
+    ("05.5", "`cute.arch.sync_threads()` one statement earlier"): OWN,
+    ("05.7", "5 → 6 in `cute.make_swizzle(5, 0, 6)`"): "Swizzle(6, 0, 6) is free of conflicts, too",
+    ("12.1", "`cute.arch.cp_async_wait_group(steps.stages - 2)` one statement earlier"): (
+        "the statement before it computes the number of a stage, which waits for nothing"
+    ),
+}
 
 
 def read() -> dict[str, Any]:

@@ -88,12 +88,13 @@ class GpuRecord:
     accesses: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @classmethod
-    def of_this_gpu(cls, resume: bool = False) -> "GpuRecord":
-        """Empty; or, to go on, what its file has."""
+    def of_this_gpu(cls, with_outputs: bool) -> "GpuRecord":
+        """What its file has, to be added to; its outputs only where they are wanted."""
         here = this_machine()
         file = sweep_file(here["gpu"], NAME)
-        before = cls.read(file) if resume and file.exists() else cls(here, "")
-        return replace(before, machine=here, date=date.today().isoformat())
+        before = cls.read(file) if file.exists() else cls(here, "")
+        kept = before.outputs if with_outputs else ()
+        return replace(before, machine=here, date=date.today().isoformat(), outputs=kept)
 
     @classmethod
     def read(cls, file: Path) -> "GpuRecord":

@@ -13,8 +13,9 @@ FOUND = {
 
 
 @pytest.mark.parametrize("file", FOUND)
-def test_every_kernel_was_run(file):
-    assert FOUND[file].keys() == KERNELS.keys()
+def test_what_was_run_is_known(file):
+    """A kernel that came later is run the next time."""
+    assert FOUND[file].keys() <= KERNELS.keys()
     for found in FOUND[file].values():
         assert 0 <= found["failed"] <= found["runs"]
 

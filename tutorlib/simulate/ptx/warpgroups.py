@@ -79,7 +79,8 @@ class Product:
     """One wgmma of some warpgroups, which may still be under way.
 
     warpgroups: numbers in the batch. units: addresses in all blocks' shared memory of what it reads, A's and B's.
-    multiply: takes which of the warpgroups, gives A·B, (those, 64, columns). adds: whether to what was there, for each.
+    multiply: takes which of the warpgroups and C, (those, 64, columns), gives A·B + C. adds: whether C is what was
+        there, and not 0, for each.
     groups: of each warp, how many it had committed before, (warpgroups, 4). numbers: among the warpgroup's wgmmas.
     over: whether it has been computed, for each; waited: for each warp.
     """
@@ -87,7 +88,7 @@ class Product:
     site: int
     sums: Sums
     warpgroups: np.ndarray
-    multiply: Callable[[np.ndarray], np.ndarray]
+    multiply: Callable[[np.ndarray, np.ndarray], np.ndarray]
     adds: np.ndarray
     groups: np.ndarray
     numbers: np.ndarray
@@ -185,7 +186,7 @@ class Warpgroups:
         sums: Sums,
         warpgroups: np.ndarray,
         units: np.ndarray,
-        multiply: Callable[[np.ndarray], np.ndarray],
+        multiply: Callable[[np.ndarray, np.ndarray], np.ndarray],
         adds: np.ndarray,
     ) -> None:
         """The tensor cores are told to multiply. units: (warpgroups, n) addresses in their blocks' shared memory of the
@@ -251,10 +252,11 @@ class Warpgroups:
         if not which.any():
             return
         warps = self.warps_of(product.warpgroups[which])
-        result = product.multiply(which).reshape(-1, 16, product.sums.values.shape[2])
         adds = np.repeat(product.adds[which], WARPGROUP)
         flat = warps.reshape(-1)
-        result[adds] += product.sums.values[flat[adds]]
+        columns = product.sums.values.shape[2]
+        before = np.where(adds[:, None, None], product.sums.values[flat], 0)
+        result = product.multiply(which, before.reshape(-1, 64, columns)).reshape(-1, 16, columns)
         if product.sums.packed:
             result = result.astype(np.float16).astype(np.float32)
         product.sums.values[flat] = result

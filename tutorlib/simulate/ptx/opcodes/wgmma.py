@@ -15,6 +15,7 @@ from tutorlib.simulate.ptx.opcodes.conversions import fp8_values
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.matrices import whole_warps
 from tutorlib.simulate.ptx.state import State, Where
+from tutorlib.simulate.ptx.tensor_cores import SIGNIFICANT, add_products
 from tutorlib.simulate.ptx.types import bits_of
 from tutorlib.simulate.ptx.undefined import read, written
 from tutorlib.simulate.ptx.warpgroups import THREADS, Sums
@@ -153,9 +154,13 @@ def tell(
     else:
         held = a.numbers(state.units.warpgroups.warps_of(warpgroups))
 
-    def multiply(which: np.ndarray) -> np.ndarray:
+    def multiply(which: np.ndarray, before: np.ndarray) -> np.ndarray:
         left = a.numbers(a_units[which], slots[which]) if isinstance(a, SharedOperand) else held[which]
-        return left @ b.numbers(b_units[which], slots[which]).swapaxes(1, 2)
+        right = b.numbers(b_units[which], slots[which]).swapaxes(1, 2)
+        if sums.packed or a.kind != b.kind or a.kind not in SIGNIFICANT:
+            return left @ right + before
+        wide = np.float64
+        return add_products(left.astype(wide), right.astype(wide), before.astype(wide), a.kind)
 
     added = np.broadcast_to(adds(), state.geometry.lanes)[first]
     state.units.warpgroups.tell(site, sums, warpgroups, np.concatenate(read, axis=1), multiply, added.copy())
