@@ -61,7 +61,7 @@ def test_a_recorded_measurement_stands_for_all(monkeypatch):
 class TestWithoutGpu:
     def test_what_the_model_finds_far_off_is_wrong(self):
         message = EXERCISE.grade(lambda m, n, k: HopperConfig()).message
-        assert "for 512×768×8192 the course's model expects" in message
+        assert "for 256×512×1024 the course's model expects" in message
 
     @pytest.mark.parametrize(
         ("config", "says"),

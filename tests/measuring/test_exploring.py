@@ -34,7 +34,7 @@ def test_the_shapes_that_judge_the_choice_are_not_explored():
 
 def test_every_point_is_dealt_out_once_and_a_configuration_to_one_process():
     parts = processes.shares(POINTS, 2)
-    dealt = [(one.shape, processes.configured(s)) for part in parts for one in part for s in one.settings]
+    dealt = [(one.shape, processes.config_of(s)) for part in parts for one in part for s in one.settings]
     assert sorted(dealt, key=str) == sorted(POINTS, key=str)
     kinds = [{json.dumps(s) for one in part for s in one.settings} for part in parts]
     assert kinds[0].isdisjoint(kinds[1])
@@ -61,7 +61,7 @@ def test_a_process_times_all_that_it_has_and_begins_where_another_ended(worker):
     worker.done.write_text("1")
     worker.work(time.time() + 60, StandIn)
     found = [json.loads(line) for line in worker.out.read_text().splitlines()]
-    assert [(tuple(one["shape"]), processes.configured(one["config"])) for one in found] == POINTS[3:]
+    assert [(tuple(one["shape"]), processes.config_of(one["config"])) for one in found] == POINTS[3:]
     assert worker.done.read_text() == "2"
     assert not worker.holds.exists()
 
@@ -118,5 +118,5 @@ def test_times_stand_beside_the_baselines_and_a_wrong_result_is_told(monkeypatch
     assert wrong["error"].startswith("wrong: off by")
     assert wrong["config"] == changed(OTHER)
     timed = [one for one in found if "us" in one]
-    assert [processes.configured(one["config"]) for one in timed] == [SMALL, HopperConfig()]
+    assert [processes.config_of(one["config"]) for one in timed] == [SMALL, HopperConfig()]
     assert all(one["us"] > 0 < one["baseline_us"] for one in timed)

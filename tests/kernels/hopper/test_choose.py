@@ -2,6 +2,7 @@
 
 import json
 from itertools import product
+from statistics import median
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from tutorlib.kernels.hopper import choose as chooser
 from tutorlib.kernels.hopper.choose import FILE, Constants, ShapeError, candidates, choose, cost, fitted
 from tutorlib.kernels.hopper.config import BYTES, HopperConfig
+from tutorlib.kernels.hopper.fit import miss, read, regret, usable
+from tutorlib.paths import DATA
 
 EDGES = (1, 7, 64, 127, 128, 129, 1000, 4096)
 eights = st.integers(1, 1024).map(lambda n: 8 * n)
@@ -65,8 +68,10 @@ def test_a_gpu_with_fewer_sms_is_slower():
         assert cost(config, 4096, 4096, 4096, sms=114) >= cost(config, 4096, 4096, 4096, sms=132)
 
 
-def test_the_constants_are_those_of_a_fit():
+def test_the_constants_are_those_of_a_fit_to_the_measurements_that_are_kept():
     stored = json.loads(FILE.read_text(encoding="utf-8"))
     assert fitted() == Constants(**stored["constants"])
-    assert stored["points"] > 0
-    assert stored["miss"] < 0.2
+    measured = usable(result for file in (DATA / "explored").glob("*.jsonl.gz") for result in read(file))
+    assert stored["points"] == len(measured)
+    assert stored["miss"] == pytest.approx(miss(measured, fitted()), abs=1e-3)
+    assert median(regret(measured, fitted()).values()) < 1.05

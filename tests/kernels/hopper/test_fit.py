@@ -94,6 +94,7 @@ def test_results_may_be_gzipped(tmp_path):
         result(regime="sustained, alone"),
         result(config={"cluster": [8, 1]}),
         result(config={"stages": 3}),
+        result(config={"tile": [256, 256, 64]}),
         result(config={"blocks_per_sm": 2, "schedule": "plain", "tile": [64, 64, 64]}),
         result(config={"tile": [128, 256, 32]}),
         result(config={"split_k": 8, "persistent": False}, shape=[128, 128, 128]),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from math import ceil
+from math import ceil, gcd
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ SMEM_BYTES = 128.0  # in a cycle, read or written
 SHARPNESS = 8  # of the step from one limit of a K tile to another: where two are close, both cost
 OVERLAP = 4  # the same for all K tiles and device memory, which is needed unevenly
 AREA = 128 * 256  # elements of the tile of C that the constants are for
+LINE = 128  # bytes of L2
 SECTOR = 32  # bytes of C's rows that a store begins and ends with: only longer ones fill whole lines of 128
 TMA_BYTES = 16  # that the rows of a matrix must be multiples of
 
@@ -34,7 +35,8 @@ class Constants:
     """What the model takes from measurements; cycles and bytes are an SM's, and of tiles of 128×256.
 
     mma_efficiency: of the tensor cores' rate, where nothing else limits. least: cycles of a K tile, however small.
-    l2_bytes: in a cycle, where all SMs want as much. coupling: by how much each other block of a cluster, which shares
+    l2_bytes: in a cycle, where all SMs want as much. crossing: by how much more L2 has to do where a K tile's part of a
+        row lies in two lines of it. coupling: by how much each other block of a cluster, which shares
         its loads and waits for it, makes a K tile longer.
     hbm_bytes: of A and B, of the GPU in a µs. c_bytes: of C; narrow: the part of it where a store is SECTOR wide.
     start: µs of every launch; gather: more for each other block of a cluster. last: cycles of the last tile's stores.
@@ -46,6 +48,7 @@ class Constants:
     mma_efficiency: float
     least: float
     l2_bytes: float
+    crossing: float
     coupling: float
     hbm_bytes: float
     c_bytes: float
@@ -121,7 +124,7 @@ def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants
         steps, stores = rounds * ceil(k_tiles / config.split_k), rounds - 1
         if config.split_k > 1:
             extra = rounds * known.exchange * area
-    busy = steps * step_cycles(config, clusters * config.cluster_blocks / sms, known) + stores * store * area + extra
+    busy = steps * step_cycles(config, k, clusters * config.cluster_blocks / sms, known) + stores * store * area + extra
     bytes_ = BYTES[config.dtype]
     loading = (m + n) * k * bytes_ / known.hbm_bytes
     main = ((busy / CLOCK) ** OVERLAP + loading**OVERLAP) ** (1 / OVERLAP)
@@ -131,13 +134,15 @@ def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants
     return start + main + storing + known.last * area / CLOCK
 
 
-def step_cycles(config: HopperConfig, busy_sms: float, known: Constants) -> float:
+def step_cycles(config: HopperConfig, k: int, busy_sms: float, known: Constants) -> float:
     """Cycles of a K tile while this part of all SMs is at work: the longest of what it needs, or a little more."""
     (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
     row = tile_k * BYTES[config.dtype]
     mma = tile_m / MMA_M * tile_n / 2 * row / 32 / known.mma_efficiency
     smem = (tile_m / MMA_M * (MMA_M + tile_n) + tile_m + tile_n) * row / SMEM_BYTES
+    crossed = 1 - gcd(k * BYTES[config.dtype], LINE) / LINE  # rows that begin inside of a line
     l2 = (tile_m / cluster_n + tile_n / cluster_m) * row / known.l2_bytes * min(busy_sms, 1.0)
+    l2 *= 1 + known.crossing * crossed
     longest = sum(limit**SHARPNESS for limit in (mma, smem, l2, known.least)) ** (1 / SHARPNESS)
     return longest * (1 + known.coupling * (config.cluster_size - 1))
 

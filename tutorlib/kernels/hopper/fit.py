@@ -17,19 +17,20 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from tutorlib.kernels.hopper.choose import CLUSTERS, FILE, Constants, cost, fitted
-from tutorlib.kernels.hopper.config import BYTES, HopperConfig
+from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
 
 STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each constant
 DOUBT = 0.02  # by which two estimates must differ, or two times, before the difference means something
 FAR_OFF = 1.5  # times the fastest one's time: what is slower still, nobody wants to know exactly
 MISS = 0.5  # weight of what estimates miss by, beside what choices cost
 
-Shape = tuple[int, int, int]
+
+Mnk = tuple[int, int, int]  # M, N, K
 
 
 class Timed(NamedTuple):
     config: HopperConfig
-    shape: Shape
+    shape: Mnk
     us: float
 
 
@@ -50,7 +51,10 @@ def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
     for result in results:
         if "us" in result and len(result.get("shape", ())) == 3 and result.get("regime", "cool") == "cool":
             settings = {k: tuple(v) if isinstance(v, list) else v for k, v in (result.get("config") or {}).items()}
-            config, shape = HopperConfig(**settings), tuple(result["shape"])
+            try:
+                config, shape = HopperConfig(**settings), tuple(result["shape"])
+            except ConfigError:  # by a rule that is younger than the measurement
+                continue
             if is_like_a_candidate(config) and math.isfinite(cost(config, *shape)):
                 found.append((config, shape, result["us"], result.get("baseline_us")))
                 baselines[shape].append(result.get("baseline_us") or 0.0)
@@ -66,7 +70,9 @@ def is_like_a_candidate(config: HopperConfig) -> bool:
     return usual and config.tile[2] * BYTES[config.dtype] == 128 and config.cluster in CLUSTERS
 
 
-def by_shape(measured: Sequence[Timed], constants: Constants) -> Iterator[tuple[Shape, list[tuple[float, float]]]]:
+def estimates_by_shape(
+    measured: Sequence[Timed], constants: Constants
+) -> Iterator[tuple[Mnk, list[tuple[float, float]]]]:
     """For each shape the (estimate, time) of its configurations."""
     found = defaultdict(list)
     for config, shape, us in measured:
@@ -96,7 +102,7 @@ def loss(measured: Sequence[Timed], constants: Constants) -> float:
     What the estimates of a shape's configurations miss by together matters less than what each does beside the others.
     """
     total, count = 0.0, 0
-    for _, found in by_shape(measured, constants):
+    for _, found in estimates_by_shape(measured, constants):
         least, best = min(estimate for estimate, _ in found), min(us for _, us in found)
         weights = [math.exp(-(estimate / least - 1) / DOUBT) for estimate, _ in found]
         expected = sum(weight * us for weight, (_, us) in zip(weights, found, strict=True)) / sum(weights)
@@ -121,15 +127,17 @@ def fit(measured: Sequence[Timed], constants: Constants) -> Constants:
     return constants
 
 
-def regret(measured: Sequence[Timed], constants: Constants) -> dict[Shape, float]:
+def regret(measured: Sequence[Timed], constants: Constants) -> dict[Mnk, float]:
     """For each shape: the time of that of its configurations which the model prefers, over the fastest one's."""
-    return {shape: min(found)[1] / min(us for _, us in found) for shape, found in by_shape(measured, constants)}
+    return {
+        shape: min(found)[1] / min(us for _, us in found) for shape, found in estimates_by_shape(measured, constants)
+    }
 
 
-def cross_validated(measured: Sequence[Timed], constants: Constants) -> dict[Shape, float]:
+def cross_validated(measured: Sequence[Timed], constants: Constants) -> dict[Mnk, float]:
     """Each shape's regret, with constants fitted to the other half of the shapes."""
     shapes = list(dict.fromkeys(timed.shape for timed in measured))
-    found: dict[Shape, float] = {}
+    found: dict[Mnk, float] = {}
     for half in (set(shapes[::2]), set(shapes[1::2])):
         seen = fit([timed for timed in measured if timed.shape not in half], constants)
         found |= regret([timed for timed in measured if timed.shape in half], seen)
@@ -142,10 +150,10 @@ def main(arguments: Sequence[str]) -> None:
     measured = usable(results)
     print(f"{len(measured)} measurements; the estimates miss by {miss(measured, fitted()):.1%}")
     if "--cross-validate" in arguments:
-        print(f"regret where it was not fitted: {summary(cross_validated(measured, fitted()))}")
+        print(f"regret where it was not fitted: {shown_regret(cross_validated(measured, fitted()))}")
     constants = fit(measured, fitted())
     left, regrets = miss(measured, constants), regret(measured, constants)
-    print(f"fitted: by {left:.1%}; regret: {summary(regrets)}")
+    print(f"fitted: by {left:.1%}; regret: {shown_regret(regrets)}")
     for name, value in asdict(constants).items():
         print(f"{name} = {value:.4g}")
     for shape, factor in sorted(regrets.items()):
@@ -157,7 +165,7 @@ def main(arguments: Sequence[str]) -> None:
         FILE.write_text(json.dumps(stored, indent=2) + "\n", encoding="utf-8")
 
 
-def summary(regrets: dict[Shape, float]) -> str:
+def shown_regret(regrets: dict[Mnk, float]) -> str:
     return f"median {median(regrets.values()):.3f}, largest {max(regrets.values()):.3f}"
 
 

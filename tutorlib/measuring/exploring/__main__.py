@@ -17,7 +17,7 @@ from tutorlib.measuring.exploring.processes import Worker, explore
 SECONDS, PROCESSES = 110, 15
 
 
-def main(arguments: Sequence[str]) -> None:
+def run(arguments: Sequence[str]) -> None:
     """Of RESULTS.jsonl [SECONDS [PROCESSES]]; or, where a process is begun, of its folder, number and last moment."""
     if Path(arguments[0]).is_dir():
         folder, number, until = arguments
@@ -31,4 +31,4 @@ def main(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run(sys.argv[1:])

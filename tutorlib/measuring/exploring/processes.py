@@ -35,7 +35,7 @@ def shares(points: Sequence[tuple[Shape, HopperConfig]], processes: int) -> list
     return [[Share(shape, settings) for shape, settings in part.items()] for part in parts]
 
 
-def configured(settings: dict[str, Any]) -> HopperConfig:
+def config_of(settings: dict[str, Any]) -> HopperConfig:
     """From what differs from the default, as JSON has it."""
     values: Any = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
     return HopperConfig(**values)
@@ -61,7 +61,7 @@ class Worker:
             shape, settings = shared[number]
             if time.time() > until:
                 return
-            configs = [configured(one) for one in settings]
+            configs = [config_of(one) for one in settings]
             for config in configs:
                 compile_gemm(config)
             with self.lock.open("w") as lock, self.out.open("a") as out:
