@@ -7,6 +7,8 @@ from tensor_layouts import Layout, cosize, flatten, mode, rank, size
 
 from tests.wrong.solved import changed, solution
 from tests.wrong.table import answer
+from tutorlib.layouts.oracle import ask
+from tutorlib.layouts.tiled_copy import tiled_copy_view
 
 NAMES = {"tl": tl, "Layout": Layout, "cosize": cosize, "flatten": flatten, "mode": mode, "rank": rank, "size": size}
 
@@ -963,6 +965,7 @@ MORE = {
         ),
     ],
     "02.10": [
+        answer("asks_cute", "asks CuTe", lambda layout: ask([("right_inverse", layout)])[0], "it calls ask"),
         answer("library", "has tensor_layouts do it", tl.right_inverse, "it calls tl.right_inverse"),
         answer(
             "left_library", "has tensor_layouts invert it from the left", tl.left_inverse, "it calls tl.left_inverse"
@@ -1099,6 +1102,12 @@ MORE = {
             "",
         ),
         in_tv("left", "threads alone", "tl.raked_product(threads, values)", "threads", ""),
+        answer(
+            "the_pages_view",
+            "what the page draws with",
+            lambda t, v: tiled_copy_view(t, v, tuple(a * b for a, b in zip(t.shape, v.shape, strict=True))).layout,
+            "it calls tiled_copy_view",
+        ),
         answer("a_pair", "CuTe's pair with the tile", lambda t, v: ((1, 1), shared(t, v)), "it should be a Layout"),
         answer("threads_for_tv", "threads and values side by side", lambda t, v: Layout(t, v), ""),
     ],

@@ -4,6 +4,7 @@ Every operator is checked by its defining law on layouts that a seed draws, and 
 function: see tutorlib.exercises.algebra.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import tensor_layouts as tl
@@ -22,6 +23,8 @@ from tutorlib.exercises.algebra.random_layouts import (
     two_matrices,
     two_ways_to_store,
 )
+from tutorlib.layouts.oracle import ask
+from tutorlib.layouts.tiled_copy import tiled_copy_view
 
 # 02.1 coalesce ---------------------------------------------------------------------------------------------------
 
@@ -560,6 +563,7 @@ LAYOUT_TV = ValueExercise(
     id="02.12",
     title="layout_tv",
     points=3,
+    library={"tiled_copy_view": tiled_copy_view},
     cases=(
         sharing(
             "vectors along a row",
@@ -590,17 +594,21 @@ LAYOUT_TV = ValueExercise(
     ),
 )
 
-EXERCISES = (
-    COALESCE,
-    COMPOSE,
-    TRANSPOSED,
-    COMPLEMENT,
-    LOGICAL_DIVIDE,
-    ZIPPED_DIVIDE,
-    BLOCK_TILE,
-    LOGICAL_PRODUCT,
-    BLOCKED_PRODUCT,
-    RIGHT_INVERSE,
-    COMMON_VECTOR,
-    LAYOUT_TV,
+# The page has CuTe to ask, and that is the judge: no answer may.
+EXERCISES = tuple(
+    replace(exercise, library={**exercise.library, "ask": ask})
+    for exercise in (
+        COALESCE,
+        COMPOSE,
+        TRANSPOSED,
+        COMPLEMENT,
+        LOGICAL_DIVIDE,
+        ZIPPED_DIVIDE,
+        BLOCK_TILE,
+        LOGICAL_PRODUCT,
+        BLOCKED_PRODUCT,
+        RIGHT_INVERSE,
+        COMMON_VECTOR,
+        LAYOUT_TV,
+    )
 )
