@@ -130,11 +130,11 @@ def witnessed() -> Iterator[tuple[KernelExercise, Any, Shape]]:
         found = [e for e in of_notebook(notebook) if isinstance(e, KernelExercise) and e.simulated]
         answers = load_answers(notebook) if found else {}
         for exercise in found:
-            for shape in sizes(exercise):
+            for shape in sizes_kept(exercise):
                 yield exercise, answers[exercise.id], shape
 
 
-def sizes(exercise: KernelExercise) -> tuple[Shape, ...]:
+def sizes_kept(exercise: KernelExercise) -> tuple[Shape, ...]:
     """At least four blocks and, in a GEMM, four K tiles, in one of them; ragged where the exercise is."""
     if exercise.problem.dims != "MNK":
         return exercise.shapes
@@ -204,7 +204,7 @@ def draw(op: Operand, shape: Shape, sizes: dict[str, int], generator: np.random.
 
 def keep(exercise: KernelExercise, shape: Shape, inputs: "tuple[Tensor, ...]", output: "Tensor") -> Kept:
     """output: of the call on these inputs, both in ordinary memory."""
-    apart = ordered(output) - ordered(exact(exercise.problem, inputs))
+    apart = ordinals(output) - ordinals(exact(exercise.problem, inputs))
     return Kept(exercise.id, shape, digest(*inputs), digest(output), pack(apart))
 
 
@@ -215,14 +215,14 @@ def restore(kept: Kept) -> "tuple[tuple[Tensor, ...], Tensor]":
     if digest(*inputs) != kept.inputs:
         raise Changed(f"{kept.exercise}: these are not the inputs that the GPU had: run `tutor witness` on it again")
     like = exact(problem, inputs)
-    output = unordered(ordered(like) + unpack(kept.distance).reshape(tuple(like.shape)), like)
+    output = from_ordinals(ordinals(like) + unpack(kept.distance).reshape(tuple(like.shape)), like)
     if digest(output) != kept.output:
         raise Changed(f"{kept.exercise}: the exact result differs here: run `tutor witness` on the GPU again")
     return inputs, output
 
 
 def compare(problem: Problem, inputs: "tuple[Tensor, ...]", one: "Tensor", other: "Tensor") -> Agreement:
-    steps = np.abs(ordered(one) - ordered(other))
+    steps = np.abs(ordinals(one) - ordinals(other))
     result, allowed = problem.expected(inputs, tuple(sizes_of(problem, inputs)))
     apart = (one.double() - other.double()).abs()
     part = (apart / allowed.double().expand_as(result).clamp_min(1e-300))[apart > 0]
@@ -255,14 +255,14 @@ def bits(tensor: "Tensor") -> np.ndarray:
     return found
 
 
-def ordered(tensor: "Tensor") -> np.ndarray:
+def ordinals(tensor: "Tensor") -> np.ndarray:
     """Integers that follow one another as the dtype's numbers do: 0 for both zeros, 1 for the smallest above them."""
     found = bits(tensor).astype(np.int64)
     lowest = -(1 << 8 * tensor.element_size() - 1)
     return np.where(found < 0, lowest - found, found)
 
 
-def unordered(numbers: np.ndarray, like: "Tensor") -> "Tensor":
+def from_ordinals(numbers: np.ndarray, like: "Tensor") -> "Tensor":
     """The inverse of `ordered`, but for -0, which becomes 0."""
     import torch
 
@@ -275,7 +275,7 @@ def digest(*tensors: "Tensor") -> str:
     """A hash of their bytes, -0 taken for 0."""
     found = hashlib.sha256()
     for tensor in tensors:
-        found.update(bits(unordered(ordered(tensor), tensor)).tobytes())
+        found.update(bits(from_ordinals(ordinals(tensor), tensor)).tobytes())
     return found.hexdigest()[:16]
 
 

@@ -34,9 +34,9 @@ class GemmConfig:
     stages: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tile", sizes("tile", "(M, N, K)", self.tile))
-        object.__setattr__(self, "warps", sizes("warps", "(M, N)", self.warps))
-        object.__setattr__(self, "stages", sizes("stages", "(stages)", (self.stages,))[0])
+        object.__setattr__(self, "tile", whole_numbers("tile", "(M, N, K)", self.tile))
+        object.__setattr__(self, "warps", whole_numbers("warps", "(M, N)", self.warps))
+        object.__setattr__(self, "stages", whole_numbers("stages", "(stages)", (self.stages,))[0])
         for broken in self.broken_rules():
             raise ConfigError(broken)
 
@@ -96,7 +96,7 @@ class GemmConfig:
             )
 
 
-def sizes(name: str, says: str, given: Any) -> tuple[Any, ...]:
+def whole_numbers(name: str, says: str, given: Any) -> tuple[Any, ...]:
     """So many positive whole numbers, as Python's own. Raises ConfigError."""
     try:
         numbers = tuple(map(index, given))
