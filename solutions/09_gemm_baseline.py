@@ -368,7 +368,8 @@ def look():
         print(f"   as ldmatrix fills them {operand.tXrX.layout}")
 
 
-look()
+with suppress(NotImplementedError):  # until you have written make_operands
+    look()
 
 # %% [markdown]
 # And with that the three words of the main loop are defined:
@@ -568,9 +569,10 @@ explain(gemm, a, b, c)
 
 # %%
 SQUARE = [TensorSpec((4096, 4096), "bf16")] * 3
-compiled = compile_cute(gemm, SQUARE)
-print(compiled)
-print(counts(compiled.ptx))
+with suppress(NotImplementedError):  # until you have written gemm
+    compiled = compile_cute(gemm, SQUARE)
+    print(compiled)
+    print(counts(compiled.ptx))
 
 # %% [markdown]
 # Check the numbers by hand; this is how one reads a kernel. A tile of 128×64 is 1,024 vectors of 16 bytes, for 128
@@ -581,7 +583,8 @@ print(counts(compiled.ptx))
 # the second barrier, where the loop closes; and the stores.
 
 # %%
-print(story(compiled.ptx))
+with suppress(NotImplementedError):
+    print(story(compile_cute(gemm, SQUARE).ptx))
 
 # %% [markdown]
 # ## A detour, to see that it is one

@@ -7,15 +7,11 @@ import pytest
 from cutlass import cute
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
-from tests.stand_ins import H200
 from tutorlib.checking.ampere_parts import CONFIGS, WARP, places, runs, share, smem_offset
-from tutorlib.checking.exercise import Verdict
-from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.traced import in_cute, seen_as_layout
 from tutorlib.exercises import find
 from tutorlib.kernels.ampere.layouts import smem_layout
 from tutorlib.kernels.ampere.thread_share import Steps, make_mma
-from tutorlib.machine import device
 
 
 @pytest.mark.parametrize("k", [64, 32])
@@ -77,9 +73,3 @@ def fetches_by_hand(steps: Steps):
 def test_a_loop_that_cannot_be_rehearsed_is_simulated():
     message = find("09.3").grade(fetches_by_hand).message
     assert "right by luck" in message or "no barrier between" in message
-
-
-def test_on_a_gpu_too(monkeypatch):
-    monkeypatch.setattr(device, "gpu", lambda: H200)
-    monkeypatch.setattr(KernelExercise, "run", lambda exercise, kernel: Verdict(exercise.points))
-    assert find("09.3").grade(fetches_by_hand).points < find("09.3").points

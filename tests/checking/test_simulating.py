@@ -17,17 +17,16 @@ pytestmark = pytest.mark.usefixtures("no_gpu")
 SAID = {  # an answer's name → the fault, its line, and what mends it
     "guards_the_store": ("thread 1 of block 0 loads a[1]", "`total = a[i] + b[i]`", "compare each index"),
     "into_a": ("the kernel changed its input a",),
-    "whole_tiles_only": ("loads src[300, 0]", "cute.copy(tiled, from_src, registers)", "compare each index"),
+    "whole_tiles_only": ("loads src[70, 0]", "cute.copy(tiled, from_src, registers)", "compare each index"),
     "never_commits": ("it is in no committed group", "cute.copy(store, from_tile, registers)"),
     "lets_one_be_open": ("no wait has covered its group", "cute.copy(store, from_tile, registers)"),
     "barrier_before_the_wait": ("right by luck", "no barrier between", "A barrier of the whole block"),
     "barrier_for_one_warp": ("would hang on a GPU", "a deadlock", "cute.arch.sync_threads()"),
-    "beyond_the_memory": ("byte 16,384 of shared memory", "reach further than the memory"),
     "no_swizzle": ("takes 32 wavefronts where 1 would do: threads meet in a bank", "mine.partition_S(turned)"),
     "down_the_columns": ("takes 32 sectors where 2 would do", "src[row, column_m]"),
-    "all_tiles_in_each_block": ("more than it must", "which block", "stores too"),
+    "all_tiles_in_each_block": ("more than it must", "has stored before"),
     "through_fp16": ("c[0, 0] is",),
-    "everything": ("block 0 stores c[128, 0], which block 1 stores too", "C.store_masked"),
+    "everything": ("more than it must", "block 0"),
     "wrong_extents": ("loads b[200, 0], which lies outside b of shape (200, 129)", "B.load_masked(j, step)"),
 }
 MODULES = (n04_first_kernels, n05_copy_kernels, n07_cutile_gemm, n08_tile_cpp)

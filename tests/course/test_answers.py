@@ -4,6 +4,7 @@ import pytest
 
 from tests.course.trial_page import PAGE, write_source
 from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.host import HostExercise
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.course import answers
 from tutorlib.course.source import parse
@@ -51,7 +52,7 @@ def kernels():
         pytest.param(exercise.id, arch, id=f"{exercise.id}-sm_{arch}")
         for name in notebook_names()
         for exercise in of_notebook(name)
-        if isinstance(exercise, KernelExercise)
+        if isinstance(exercise, KernelExercise) and not isinstance(exercise, HostExercise)
         for arch in GENERATIONS
         if exercise.needs.on(arch)
     ]

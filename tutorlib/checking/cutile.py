@@ -109,7 +109,7 @@ class CutileExercise(KernelExercise):
             return [run(kernel, self.grid(shape), (*tensors, *self.constants(shape)), **options)]
 
         found = interpret(self.problem, shape, launches, self.mistakes(shape))
-        if not found.wrong and self.placed and (misplaced := self.misplaced(shape, found)):
+        if not (found.wrong or found.repeated) and self.placed and (misplaced := self.misplaced(shape, found)):
             return Interpretation(Wrong("right, but in another order than asked for.", f"{misplaced}."))
         return found
 

@@ -417,7 +417,7 @@ EXERCISES = (
         requires=("mma.sync",),
         inspected=SMALL[2],
         grid=persistent_blocks,
-        constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (64, 32, 8, 2),
+        constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (*plain_tile(shape), 2),
         hints=(
             "dtypes can be compared while the kernel is compiled: a.dtype == ct.float32.",
             "dtype = ct.tfloat32 if a.dtype == ct.float32 else a.dtype, before the loop.",
