@@ -21,6 +21,7 @@
 # > **It takes** about 120 minutes, on any machine; a GPU from sm_80 on for the speed.
 
 # %%
+from contextlib import suppress
 from inspect import getsource
 
 import cutlass
