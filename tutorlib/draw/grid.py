@@ -89,10 +89,11 @@ class CellGrid:
 def figure(grids: Sequence[CellGrid], stacked: bool | None = None, largest: int = CELL) -> Picture:
     """The grids in one row, or stacked below each other, with square cells of one size.
 
-    stacked: where not said, as soon as a row would make the cells small. largest: pixels of a cell.
+    stacked: where not said, as soon as a row would make the cells small or cut titles off. largest: pixels of a cell.
     """
     if stacked is None:
-        stacked = sum(grid.columns for grid in grids) > 26
+        titled = sum(grid.left + grid.title_width + GAP for grid in grids) - GAP
+        stacked = sum(grid.columns for grid in grids) > 26 or titled > WIDTH - 2 * MARGIN
     widest = max(grid.columns for grid in grids) if stacked else sum(grid.columns for grid in grids)
     beside = max(grid.left for grid in grids) if stacked else sum(grid.left + GAP for grid in grids) - GAP
     cell = min(largest, (WIDTH - 2 * MARGIN - beside) // widest)
