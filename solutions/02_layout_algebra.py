@@ -161,11 +161,12 @@ explore_compose("(4,8):(8,1)", "8:2")
 # **Exercise 02.2** (about 17 lines). Complete `compose(a, b)`. Walk over the modes of `tl.coalesce(a)` from the first
 # to the last, with two numbers: how many elements are left to place, and B's step in the present mode.
 #
-# - Where the step is a multiple of the mode's extent, B steps over the mode.
+# - Where the step is a multiple of the mode's extent, B steps over the mode: in the next one its step is step /
+#   extent.
 # - Where all that is left fits into the mode, (left - 1) · step < extent, it is placed there, and that is the end.
 # - Else the mode is filled: it takes extent / step elements, and the others go on in the next mode with step 1. Both
 #   divisions, extent by step and left by what the mode takes, must come out even. If one does not, raise `ValueError`.
-# - The last mode of A takes whatever is left, also past its end: 8:3 ∘ 16:1 is 16:3.
+# - The last mode of A takes whatever is left, whatever the step, also past its end: 8:3 ∘ 16:1 is 16:3.
 
 
 # %%
@@ -211,8 +212,9 @@ print([A(B(i)) for i in range(3)])
 
 # %% [markdown]
 # No layout of three elements gives that: its offsets would be 0, d, 2d. Your `compose` raises. (Two elements always
-# are a layout, `2:d`; where they lie in two modes of A, `compose` raises all the same, as CuTe does.) What does CuTe do
-# with three? It refuses some such requests, and others not:
+# are a layout, `2:d`; where they lie in two modes of A, `compose` raises all the same, as CuTe does.) CuTe refuses
+# this one too. Does it refuse all of the kind? Two more: `5:3` of another layout, and A again with one index more, 0,
+# 4, 8 and 12, the last of them past its end:
 
 # %%
 print(cute("composition", layout("(4,6):(1,10)"), layout("5:3")))
@@ -234,8 +236,8 @@ print(text(R), " CuTe:", cute("composition", A, B))
 print("A(B(3, 2)) =", A(B(3, 2)), " R(3, 2) =", R(3, 2))
 
 # %% [markdown]
-# CuTe makes the same assumption: the second answer of its that breaks the law. Powers of two keep you safe here too:
-# where all extents and strides are powers of two and B's offsets don't repeat, each mode has bits of its own and
+# CuTe makes the same assumption, and this is its second answer that breaks the law. Powers of two keep you safe here
+# too: where all extents and strides are powers of two and B's offsets don't repeat, each mode has bits of its own and
 # nothing can carry.
 #
 # ### What composition is for
@@ -326,10 +328,9 @@ show_memory("(4,2):(2,3)")
 print(cute("complement", layout("(4,2):(2,3)"), 24))
 
 # %% [markdown]
-# The third wrong answer, and a mode of extent 0 is all the warning you get. In a kernel it would be an empty loop. Give
-# such a layout to CuTe's
-# `logical_product`, and it divides by that 0: the Python process ends. (`ask` looks first, and does not pass such
-# questions on.)
+# The third wrong answer, and a mode of extent 0 is all the warning you get. In a kernel it would be an empty loop.
+# Give such a layout to CuTe's `logical_product`, and it divides by that 0: the Python process ends. (`ask` looks
+# first, and does not pass such questions on.)
 #
 # **Keep this:** L says where a piece lies, its complement says where all the other pieces lie. Together they name every
 # place once. That is a division, and it is next.
@@ -508,7 +509,8 @@ corners = tl.compose(layout("(16,8):(8,1)"), (layout("4:2"), layout("2:4")))
 print(text(corners), [corners(0, column) for column in range(2)], [corners(row, 0) for row in range(4)])
 
 # %% [markdown]
-# Rows 0, 2, 4, 6 of columns 0 and 4. A zipped divide keeps of this the part that is inside tile 0.
+# Rows 0, 2, 4, 6 of columns 0 and 4. A zipped divide by the same tiler has this as its first mode: tile 0. The
+# composition picks one tile, the division lists them all.
 #
 # **Keep this:** zipped divide is ((tile), (grid)). Index the second mode with your block, and you have your tile.
 #
@@ -534,7 +536,8 @@ for block in (layout("4:1"), layout("4:2")):
     print(text(block), " product:", text(tl.logical_product(block, layout("4:1"))), " short cut:", text(short_cut))
 
 # %% [markdown]
-# With `4:2` the short cut puts its second copy at 4, on top of the block's third element.
+# With `4:2` the short cut puts its second copy at 4, on top of the block's third element. It is right where the block
+# fills its own places and leaves no holes.
 #
 # **Exercise 02.8** (about 2 lines). Write `logical_product(block, grid)`.
 
@@ -593,8 +596,8 @@ def blocked_product(block, grid):
 check("02.9", blocked_product)
 
 # %% [markdown]
-# **Keep this:** blocked keeps a block together, raked spreads it. Threads that each hold a few neighbouring values are
-# the raked product of threads and values: a thread's own values stay side by side.
+# **Keep this:** blocked keeps a block together, raked spreads it. Take threads as the block and values as the grid:
+# the raked product spreads the threads, so that each thread's own values lie side by side.
 #
 # ## Inverses: what lies at this offset?
 #
@@ -704,7 +707,8 @@ print(text(tl.raked_product(threads, values)))
 # %% [markdown]
 # That is their raked product: at a (row, column) of the tile stands the number thread + 32 · value. A kernel asks the
 # other way, "I am thread t: which element is my value v?", and that is an inverse. Its index k = t + 32 · v, taken
-# apart into (t, v), is the **thread-value layout** of notebook 03, and CuTe's `make_layout_tv` gives it:
+# apart into (t, v), makes it a **thread-value layout**, TV for short. You will meet it again in notebook 03; CuTe's
+# `make_layout_tv` gives it:
 #
 # > TV(t, v) = the index in the tile, first mode fastest, at which the raked product has t + size(threads) · v
 #
@@ -774,7 +778,7 @@ print([tiles((0, 2)) + tl.compose(mode(tiles, 0), TV)(17, v) for v in range(4)])
 #
 # - Each law is a test that you can run. Four times on this page it found an answer of CuTe's that breaks it. When a
 #   kernel gives the right number of wrong elements, write down the law of the line you doubt, and run it.
-# - Extents and strides that are powers of two keep you clear of all four.
+# - Extents and strides that are powers of two, with offsets that don't repeat, keep you clear of all four.
 # - A copy is as wide as both sides agree, at most 16 bytes, and as alignment allows.
 #
 # ## Test yourself

@@ -117,8 +117,8 @@ def demand(divides, what):
 # %% [markdown]
 # ## Rung 1: naive
 #
-# On a CPU you would cut the work into pieces and give each worker one that is in one piece. Here that means: thread
-# *t* copies row *t* of the tile, from left to right.
+# On a CPU you would give each worker a stretch of memory of its own. Here that means: thread *t* copies row *t* of
+# the tile, from left to right.
 #
 # The picture shows a miniature: 8 threads, a tile of 8×4. Each colour is a thread; *V3* is the fourth element that
 # it copies. All threads execute the same instruction at the same time, so look at one value, say *V0* everywhere,
@@ -219,8 +219,8 @@ _ = explain("05.2", naive, shape=TILE)
 show_tv("((4,2),4):((8,1),2)", (8, 4), "coalesced: neighbours in a row are neighbouring threads")
 
 # %% [markdown]
-# **Exercise 05.3** (about 6 lines). Write it. `thread` picks a column, and which of two rows; 64 steps cover the
-# tile.
+# **Exercise 05.3** (about 6 lines). Write it, unrolled and guarded like the first. `thread` picks a column, and which
+# of two rows; 64 steps cover the tile.
 
 
 # %%
@@ -251,19 +251,19 @@ check("05.3", coalesced)
 _ = explain("05.3", coalesced, shape=TILE)
 
 # %% [markdown]
-# Sixteen times fewer sectors. Is it sixteen times faster? And which is to blame, the loads or the stores? To find out,
-# an element can be fetched in one direction and stored in the other, with a turn through shared memory in between. In
-# this table *down* is the naive direction and *along* the coalesced one; the first two rows are the kernels that you
-# wrote. The two sizes differ in the pitch: rows that begin 32 KiB apart, and 128 bytes more. Is it something about
-# powers of two?
+# Sixteen times fewer sectors. Is it sixteen times faster? And which is to blame, the loads or the stores? To find
+# out, an element can be fetched in one direction and stored in the other, with a turn through shared memory in
+# between. The table has each kernel's speed as a part of torch's copy. *Down* is the naive direction and *along* the
+# coalesced one; the first two rows are the kernels that you wrote. The two sizes differ in the pitch: rows that begin
+# 32 KiB apart, and 128 bytes more. Is it something about powers of two?
 
 # %%
 show_sweep("copy_naive")
 
 # %% [markdown]
-# It is not. But the naive copy loses more than a factor of sixteen. The hardware's counters say where; each number is a
-# multiple of the coalesced copy's: sectors that loads and stores touch, sectors that L2 had to give and take, bytes
-# that device memory moved.
+# It is not. But the naive copy loses more than a factor of sixteen. The hardware's counters say where; each number is
+# a multiple of the coalesced copy's: time, sectors that loads and stores touch, sectors that L2 had to give and take,
+# bytes that device memory moved.
 
 # %%
 show_counts(
@@ -283,10 +283,10 @@ show_counts(
 # by then L2, which is written 2 bytes of 32 at a time by every SM at once, has had to give the sector up. Written in
 # part, it goes out, and its rest has to be read again.
 #
-# The kernels that go through shared memory issue all their loads at once, and then all their stores. They touch as many
-# sectors, but come back to each while L2 still has it: device memory moves no more than it must, and what is left is
-# the price of the sectors themselves. Of the two, the stores are the dearer half, for L1 helps a load now and then and
-# a store never.
+# The kernels that go through shared memory issue all their loads at once, and then all their stores. They touch as
+# many sectors, but come back to each while L2 still has it: device memory moves no more than it must, and what is
+# left is the price of the sectors themselves. Of the two, the stores are the dearer half, for L1 catches a part of
+# such loads, and no store.
 #
 # **Keep this:** a cache repairs a bad access pattern as long as you come back soon. Where it fails, you pay more than
 # the sectors.
@@ -294,7 +294,7 @@ show_counts(
 # Rung 2 moves no byte in vain. Is that the speed of light? Not yet, and the reason is not *where* the loads go but *how
 # few* of them are under way.
 #
-# A load takes some hundred nanoseconds. To keep the memory busy all that time, enough bytes must be in flight
+# A load takes several hundred nanoseconds. To keep the memory busy all that time, enough bytes must be in flight
 # (Little's law: bytes in flight = bandwidth × latency). This is what every SM of an H200 must have under way to read
 # at half of the datasheet's bandwidth, while it writes at the other half:
 
@@ -314,9 +314,9 @@ print(f"{2048 * 2 / 1024} KiB: an SM full of threads, with one bf16 element each
 # %% [markdown]
 # ## Rung 3: 128 bits at a time
 #
-# Two changes lift that limit. Each thread moves **vectors** of 8 bf16 elements: 16 bytes, the widest access of an A100,
-# H100 or H200 (Blackwell has one of 32). And it issues **all its loads before the first store**, so that four vectors
-# are in flight instead of one element.
+# Two changes lift that limit. Each thread moves **vectors** of 8 bf16 elements: 16 bytes, the widest access of an
+# A100, H100 or H200 (Blackwell has one of 32). And it issues **all its loads before the first store**, so that a
+# thread has several vectors in flight instead of one element.
 #
 # In CuTe this is a `TiledCopy`: an atom, which is one instruction (`CopyUniversalOp` with 128 bits), laid out over
 # threads and values. The miniature has vectors of 4 and two rows of threads:
@@ -348,7 +348,9 @@ look()
 
 # %% [markdown]
 # `make_fragment_like(share)` is a tensor in registers with a place for each element of the share, and no more: its
-# strides are its own. A copy from memory to memory is two: memory → registers, registers → memory.
+# strides are its own. A copy from memory to memory is two, memory → registers and registers → memory, each of one
+# line: `cute.copy(tiled, from, to)` moves all of a thread's part. With `pred=mask` it leaves out the vectors whose
+# place in the mask is False.
 #
 # Try other threads and values, and click an element to see all that its thread holds. What do you have to type to get
 # the pictures of rung 1 and rung 2? (Their tile is `(8,4)`.)
@@ -357,6 +359,9 @@ look()
 explore_tv(threads="(2,4):(4,1)", values="(1,4):(4,1)", tile="(8,16)")
 
 # %% [markdown]
+# (Rung 1 is `(8,1):(1,8)` with values `(1,4):(4,1)`; rung 2 is `(2,4):(4,1)` with `(1,1):(1,1)`, and the rest is
+# steps down.)
+#
 # Sizes that do not divide the tile need predicates, one for each vector. A vector is inside or outside as a whole if
 # the number of columns is a multiple of 8; and its address is a multiple of 16 bytes, as a 128-bit access demands,
 # under the same condition. So the kernel asks for that, and this helper does the rest: it looks at the coordinates of
@@ -375,7 +380,7 @@ def inside(coordinates, shape):
 
 
 # %% [markdown]
-# Two more things change, so that this rung is four changes in all: the tile's shape and the number of threads. 128×64
+# Two more things change, the tile's shape and the number of threads, so that this rung is four changes in all. 128×64
 # elements of bf16 are 128 rows of 128 bytes; 64×128 are as many bytes in rows of 256. Device memory is read in bursts
 # from open pages, and longer pieces of a row mean fewer pages for each block. With 256 threads in place of 128, each
 # has half as much to fetch. Which of the four will matter? They are measured one by one below.
@@ -433,9 +438,9 @@ show_sweep("copy_rungs")
 
 # %% [markdown]
 # Loads first, or vectors: either brings nearly all of it, alone. Both put more bytes under way, and that is all the
-# memory asks for; how they are asked for matters little. (Sixty-four loads of 2 bytes take 64 registers, though, and
-# four of 16 bytes take 16.) With both, with longer pieces of a row, and with more threads there is a little more each
-# time.
+# memory asks for; how they are asked for matters little. (They differ in registers: a thread's 64 elements take 64 of
+# them when loaded one by one, and 32 as vectors, two to a register.) With both, with longer pieces of a row, and with
+# more threads there is a little more each time.
 #
 # **Keep this:** a fast copy is wide accesses, neighbours in neighbouring threads, and many of them under way before
 # anybody waits. The TiledCopy says the first two; the order of your lines says the third.
@@ -448,9 +453,10 @@ show_sweep("copy_rungs")
 # a copy is the smallest place to learn its three steps:
 #
 # 1. issue: `cute.copy` with an atom made from `cpasync.CopyG2SOp`, once for each vector;
-# 2. `cp_async_commit_group()` closes the group of what was issued, and `cp_async_wait_group(0)` waits until no group
-#    is open. Both speak of *this thread's* copies only;
-# 3. `sync_threads()`, so that everybody's have arrived, before anybody reads what another thread fetched.
+# 2. `cp_async_commit_group()` makes a group of what was issued, and `cp_async_wait_group(n)` waits until at most n
+#    groups are still under way, here 0. Both speak of *this thread's* copies only;
+# 3. `sync_threads()`, so that everybody's have arrived, before anybody reads what another thread fetched. (It and the
+#    two of step 2 are in `cute.arch`.)
 #
 # The tile is the 128×64 of Eric Schreiber's copy kernel, which reached 1.48 TB/s on an A100 (as published in
 # [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)).
@@ -462,8 +468,9 @@ tile_bytes = TILE[0] * TILE[1] * 2
 print(f"{tile_bytes // 1024} KiB; an SM with {THREADS}-thread blocks up to 2,048 threads has {2048 // THREADS} of them")
 
 # %% [markdown]
-# That is more than Little asked for, but so was rung 3. And the data still has to go from shared memory through
-# registers to `dst`. Write down your guess before you look at the figure below.
+# Counted by threads; the shared memory (notebook 04 has its size) has room for a few blocks fewer. That is still more
+# than Little asked for, but so was rung 3: 64 bytes a thread, up to 128 KiB an SM. And the data still has to go from
+# shared memory through registers to `dst`. Write down your guess before you look at the figure below.
 #
 # **Exercise 05.5** (about 7 lines). The tile arrives in shared memory, row-major as it is in `src`; then it goes
 # through registers to `dst`. `load` and `store` cut the tile in the same way; only their atoms differ.
@@ -516,7 +523,8 @@ check("05.5", staged)
 
 # %% [markdown]
 # Is the barrier needed here? Both TiledCopies give a thread the same elements, so each reads only what it fetched
-# itself: for *this* kernel the wait alone would do. In the next one it will not.
+# itself: for *this* kernel the wait alone would do. In the next one threads read what others wrote, and the barrier
+# is needed.
 #
 # **Keep this:** issue, commit, wait, barrier. What cp.async buys is the time between the issue and the wait, in which a
 # thread can do something else. A copy has nothing else to do; a GEMM has. This is what notebooks 10 and 12 will make of
@@ -657,8 +665,8 @@ show_banks(compose(Swizzle(3, 0, TURN.bit_length() - 1), corner), access=column)
 # %% [markdown]
 # Which B, M, S give all 32 rows of a column different banks? (`explore_swizzle` of notebook 03 is there to try.)
 #
-# **Exercise 05.7** (about 4 lines). The same two layouts, composed with a swizzle:
-# `cute.make_composed_layout(swizzle, 0, layout)` is swizzle ∘ layout. The kernel stays as it is.
+# **Exercise 05.7** (about 4 lines). The same two layouts, composed with a swizzle: `cute.make_swizzle(B, M, S)` makes
+# one, and `cute.make_composed_layout(swizzle, 0, layout)` is swizzle ∘ layout. The kernel stays as it is.
 
 
 # %%
@@ -688,14 +696,15 @@ explain("05.7", transpose_swizzled, shape=(TURN, TURN))
 # Hopper has an engine for tiles, the Tensor Memory Accelerator. One thread hands it a descriptor (where the matrix
 # is, its shape, the tile's shape) and a tile's coordinate; it computes all addresses, fetches the tile into shared
 # memory, and counts the bytes that have arrived on an **mbarrier**, a counter in shared memory that threads can wait
-# for. On the way out it does the same in reverse. No registers, no address arithmetic, no predicates: what lies
-# outside the matrix is filled with zeros on the way in and left alone on the way out. The rows must only begin at
-# multiples of 16 bytes.
+# for. On the way out it does the reverse, and is waited for as cp.async is, by groups. No registers, no address
+# arithmetic, no predicates: what lies outside the matrix is filled with zeros on the way in and left alone on the way
+# out. The rows must only begin at multiples of 16 bytes.
 #
-# The steps, all in one warp:
+# The steps, all in one warp (what has no prefix is in `cute.arch`):
 #
-# 1. one thread (`elect_one`) makes the barrier ready for 1 arrival, makes that visible to the engine, and arrives,
-#    announcing how many bytes will come: `mbarrier_init`, `mbarrier_init_fence`, `mbarrier_arrive_and_expect_tx`;
+# 1. one thread (`with elect_one():`) makes the barrier ready for 1 arrival, makes that visible to the engine, and
+#    arrives, announcing how many bytes will come: `mbarrier_init(barrier, 1)`, `mbarrier_init_fence()`,
+#    `mbarrier_arrive_and_expect_tx(barrier, tile_bytes)`;
 # 2. `cute.copy(load, …, tma_bar_ptr=barrier)` starts the fetch. `cute.copy` of a TMA atom elects its one thread
 #    itself, so it stands outside of the `with`;
 # 3. `sync_warp()`: the other 31 threads must not look at a barrier that is not ready yet. Then all of them wait,
@@ -785,10 +794,11 @@ show_figure("copy_ladder")
 # Compare with what you wrote down.
 #
 # - **Coalesced → vectorised.** No byte more or less crosses the memory bus. What changed is how many are under way.
-# - **cp.async and TMA** against the vectorised copy: where the gain is ×1.0, that is the answer and not a failure.
-#   Once enough bytes are in flight, the memory is the limit, and it does not care who asked. Both were made for
-#   kernels whose threads have something better to do; the gain comes when they do it. Where cp.async is a few percent
-#   behind, suspect its narrower tile before the instruction: give it `WIDE`, and measure.
+# - **cp.async and TMA** against the vectorised copy (compare the column *beside*; TMA's gain is over cp.async): where
+#   they are level, that is the answer and not a failure. Once enough bytes are in flight, the memory is the limit,
+#   and it does not care who asked. Both were made for kernels whose threads have something better to do; the gain
+#   comes when they do it. Where cp.async is a few percent behind, suspect its narrower tile before the instruction:
+#   give it `WIDE`, and measure.
 # - **The transposes** differ by a swizzle and nothing else. The better one is near the plain copy, because shared
 #   memory with one wavefront for each access is not what it waits for.
 # - **The datasheet** stays out of reach for everybody: it counts what the pins could carry in a second without
