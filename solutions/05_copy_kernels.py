@@ -359,8 +359,8 @@ look()
 explore_tv(threads="(2,4):(4,1)", values="(1,4):(4,1)", tile="(8,16)")
 
 # %% [markdown]
-# (Rung 1 is `(8,1):(1,8)` with values `(1,4):(4,1)`; rung 2 is `(2,4):(4,1)` with `(1,1):(1,1)`, and the rest is
-# steps down.)
+# (Rung 1: threads `(8,1):(1,8)`, values `(1,4):(4,1)`. Rung 2: threads `(2,4):(4,1)`, values `(1,1):(1,1)`; the other
+# values of a thread are further steps down.)
 #
 # Sizes that do not divide the tile need predicates, one for each vector. A vector is inside or outside as a whole if
 # the number of columns is a multiple of 8; and its address is a multiple of 16 bytes, as a 128-bit access demands,
