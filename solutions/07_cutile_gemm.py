@@ -559,17 +559,21 @@ check("07.7", gemm_fp8)
 # a tile of any shape, as long as the registers hold them once. And when a kernel that should be fast is not, ask each
 # compiler in the row what it did.
 #
-# How far does it get? These were tried at this size, each in turns with cuBLASLt, and counted by Nsight Compute
-# (`tutor sweep tile_fp8`). *Busy* is the percentage of an SM's cycles in which its tensor cores work, *clock* the SMs'
-# cycles in a second, *to SMs* the bytes that come out of L2 or of a neighbour's load.
+# How far does it get? These were tried at this size, each in turns with cuBLASLt, and counted by Nsight Compute (`tutor
+# sweep tile_fp8`). *Slow sums* are those without fast accumulation; *latency 3, 6* are the hints on the loads of the
+# small tiles and of the large one; the *open zero* is ct.bid(1); *A first* has A as the first operand, and C need not
+# be transposed; *256 for 2 CTAs* are slabs of 256 rows of B, half of them for each CTA. *Busy* is the percentage of an
+# SM's cycles in which its tensor cores work, *clock* the SMs' cycles in a second, *to SMs* the bytes that come out of
+# L2 or of a neighbour's load.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 
 # %% [markdown]
 # Read down the column *busy*. Tiles of 128×256 are busy, but a sixth of what they do is padding. The slabs whose wgmma
-# wait for each other idle for a good part of the time; with the open zero most of that gap closes. And look at the
-# clock: at its power limit the GPU takes cycles from those who move and multiply most in each.
+# wait for each other idle for a good part of the time; with the open zero most of that gap closes. After that, which
+# operand is first no longer matters. And look at the clock: at its power limit the GPU takes cycles from those who move
+# and multiply most in each.
 
 # %% [markdown]
 # ## Few tiles, long sums: split-K

@@ -402,9 +402,9 @@ show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"
 # the same tile under another layout, `cute.composition(gB, (columns, None, None))`.
 #
 # Take the column of the MMA apart into digits, the fastest first: *value* (2 in a lane), *lane* (4 in a row), *warp*
-# (as many as lie across), *atom* (4 that become one vector), and *the rest*. The layout that we want sends these
-# digits to a column in memory, where value runs fastest, then atom, then lane, then warp. Lanes before warps: a store
-# of 16 bytes is half a sector, and its other half should be stored by the same instruction.
+# (as many as lie across), *atom* (4 that become one vector), and *the rest*. The layout that we want sends these digits
+# to a column in memory, where value runs fastest, then atom, then lane, then warp, and the rest comes last. Lanes
+# before warps: a store of 16 bytes is half a sector, and its other half should be stored by the same instruction.
 #
 # **Exercise 09.7** (about 2 lines). Write `columns(warps, tile_n)`: the layout, `cute.make_layout(shape, stride=…)`, of
 # shape `(2, 4, warps, 4, tile_n // (32 * warps))`, with the strides that do this.
