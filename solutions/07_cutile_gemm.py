@@ -571,9 +571,9 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 
 # %% [markdown]
 # Read down the column *busy*. Tiles of 128×256 are busy, but a sixth of what they do is padding. The slabs whose wgmma
-# wait for each other idle for a good part of the time; with the open zero most of that gap closes. After that, which
-# operand is first no longer matters. And look at the clock: at its power limit the GPU takes cycles from those who move
-# and multiply most in each.
+# wait for each other idle for a good part of the time; with the open zero most of that gap closes. Which
+# operand comes first then hardly matters. And look at the clock: at its power limit the GPU takes cycles from those who
+# move and multiply most in each.
 
 # %% [markdown]
 # ## Few tiles, long sums: split-K
