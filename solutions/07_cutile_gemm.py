@@ -131,9 +131,9 @@ small, in_flight = (16, 16), 32
 show_block_order(small, {"down the columns": raster, "strips of 4 rows": partial(strips, group=4)}, in_flight)
 
 # %% [markdown]
-# Same blocks, same work. The right one reads 12 rows of tiles where the left one reads 18. In the first column of a
-# strip, neighbouring blocks read the same tile of B and different ones of A; in the next column, the tiles of A are
-# those of the column before.
+# Same blocks, same work. (B is drawn transposed: a column in the picture is one of B's rows of tiles.) The right one
+# reads 12 rows of tiles where the left one reads 18. In the first column of a strip, neighbouring blocks read the same
+# tile of B and different ones of A; in the next column, the tiles of A are those of the column before.
 #
 # **Exercise 07.2** (about 3 lines). Write `grouped(block, rows, columns, group)`: which tile (m, n) the block computes,
 # if C has rows×columns tiles and blocks go through strips of `group` rows, each strip column by column. The last strip
@@ -190,7 +190,7 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
 # %% [markdown]
 # A stack is local memory, and a kernel like this one needs none. It is there because something did not fit into
 # registers. What? The accumulator: on Hopper it is spread over the registers of the warps that compute, 4 of them
-# unless you say otherwise.
+# unless you say otherwise. (A report of 256 threads counts 4 more warps, which move data.)
 
 # %%
 for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
@@ -321,8 +321,9 @@ check("07.4", persistent)
 #
 # The host has to know how many workers there are. It asks for the number of SMs, starts no more blocks than C has
 # tiles, and with two CTAs for a tile half as many. This is all that stands around the kernel (`tile_gemm.persistent` is
-# the same kernel as yours). The matrices are small here, so that it can be interpreted; look at what is multiplied
-# with what to get the grid.
+# the same kernel as yours). The matrices are small here, so that it can be interpreted; look at what is multiplied with
+# what to get the grid. The error that the cell prints is the rounding of C: between 32 and 64, two numbers of bf16 that
+# follow each other are 0.25 apart.
 
 
 # %%
@@ -433,8 +434,9 @@ def gemm_tf32(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Consta
 check("07.6", gemm_tf32)
 
 # %% [markdown]
-# What do the ten bits cost? Numbers are off by up to one part in 2¹¹, a sum of K random products by about that, and
-# not by K times that: errors of either sign cancel. `check` allows this much and no more; tiles in bf16 would fail.
+# What do the 13 bits that are missing cost? Numbers are off by up to one part in 2¹¹, a sum of K random products by
+# about that, and not by K times that: errors of either sign cancel. `check` allows this much and no more; tiles in bf16
+# would fail.
 
 # %% [markdown]
 # ## FP8, and a matrix with 320 rows
@@ -525,8 +527,9 @@ for title, made in zip(switches, compiled_slabs, strict=True):
 #
 # **Exercise 07.7** (about 8 lines). Write the kernel for 256 < M ≤ 320. It is persistent over B's tiles of `tn` rows.
 # `ct.load(a, (4, k), (64, tk))` are A's rows 256 to 319: an index counts tiles of the shape that you ask for. At full
-# size tn = tk = 128. Store with `allow_tma=False`: a store by TMA goes through shared memory, 64 KiB of it for the tile
-# of 256 rows, and the loop has better use for it.
+# size tn = tk = 128. Multiply with `use_fast_acc=True`, or there is a second set of accumulators, for which there are
+# no registers. Store with `allow_tma=False`: a store by TMA goes through shared memory, 64 KiB of it for the tile of
+# 256 rows, and the loop has better use for it.
 
 
 # %%
@@ -556,17 +559,21 @@ check("07.7", gemm_fp8)
 # a tile of any shape, as long as the registers hold them once. And when a kernel that should be fast is not, ask each
 # compiler in the row what it did.
 #
-# How far does it get? These were tried at this size, each in turns with cuBLASLt, and counted by Nsight Compute
-# (`tutor sweep tile_fp8`). *Busy* is the percentage of an SM's cycles in which its tensor cores work, *clock* the SMs'
-# cycles in a second, *to SMs* the bytes that come out of L2 or of a neighbour's load.
+# How far does it get? These were tried at this size, each in turns with cuBLASLt, and counted by Nsight Compute (`tutor
+# sweep tile_fp8`). *Slow sums* are those without fast accumulation; *latency 3, 6* are the hints on the loads of the
+# small tiles and of the large one; the *open zero* is ct.bid(1); *A first* has A as the first operand, and C need not
+# be transposed; *256 for 2 CTAs* are slabs of 256 rows of B, half of them for each CTA. *Busy* is the percentage of an
+# SM's cycles in which its tensor cores work, *clock* the SMs' cycles in a second, *to SMs* the bytes that come out of
+# L2 or of a neighbour's load.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 
 # %% [markdown]
 # Read down the column *busy*. Tiles of 128×256 are busy, but a sixth of what they do is padding. The slabs whose wgmma
-# wait for each other idle for a good part of the time; with the open zero most of that gap closes. And look at the
-# clock: at its power limit the GPU takes cycles from those who move and multiply most in each.
+# wait for each other idle for a good part of the time; with the open zero most of that gap closes. Which
+# operand comes first then hardly matters. And look at the clock: at its power limit the GPU takes cycles from those who
+# move and multiply most in each.
 
 # %% [markdown]
 # ## Few tiles, long sums: split-K
@@ -634,9 +641,10 @@ def add_parts(parts, c, tm: ct.Constant[int], tn: ct.Constant[int]):
 
 # %% [markdown]
 # **Exercise 07.9** (about 9 lines). Write the host function `split_gemm(a, b, c)`: C = A·Bᵀ for any sizes, in tiles of
-# 128×128 and steps of 64. It picks the number of parts so that every SM has a block where C has too few tiles (and one
-# part where it has enough), makes room for them, and launches both kernels. `persistent_gemm` above shows how to ask
-# for the number of SMs. No part without a step.
+# 128×128 and steps of 64. Where C has too few tiles, it picks as many parts as bring the most blocks into one wave, one
+# for each SM and no more (and one part where C has enough tiles); it makes room for them, and launches both kernels.
+# `persistent_gemm` above shows how to ask for the number of SMs. No more parts than steps. The tiles of the second pass
+# need not be those of the first.
 
 
 # %%
@@ -664,6 +672,9 @@ check("07.9", split_gemm)
 show_sweep("tile_split_k")
 
 # %% [markdown]
+# In the table the second pass adds in tiles of 32×64. In tiles of 128×128 it has only 16 blocks for 512×512, and most
+# SMs look on once more: if your `split_gemm` is slower than the row with its number of parts, try that.
+#
 # Was your prediction right? With one part, the table's first two rows say what the second pass costs when it has
 # nothing to add. Then the gain grows with the parts, until the parts' own traffic, or a run of too few steps, takes it
 # back. At 2048×2048×2048 there is nothing to gain: the SMs had work.
@@ -683,7 +694,7 @@ show_sweep("tile_rungs")
 show_figure("tile_ladder")
 
 # %% [markdown]
-# And what `check` timed, the last two of them not in bf16 (`tutor evidence 07`):
+# And what `check` timed, each in the dtype that stands beside it (`tutor evidence 07`):
 
 # %%
 show_ladder("07")
@@ -691,11 +702,13 @@ show_ladder("07")
 # %% [markdown]
 # Compare with your predictions.
 #
-# - **The order of the blocks** pays where A and B do not fit into L2 together, and most at the largest size.
+# - **The order of the blocks** pays where A and B do not fit into L2 together, and most at the largest size. Where they
+#   fit, it has nothing to save.
 # - **The spilled tile** is the same source as its neighbours, with another pair of numbers. Nothing but the report
 #   warns you.
 # - **Persistence** hides the first loads and the last stores of a tile behind another tile's arithmetic. The fewer
-#   steps a tile has along K, the more there is to hide.
+#   steps a tile has along K, the more there is to hide, if a block has another tile: at 2048 there are 128 tiles of
+#   128×256, fewer than SMs, and it gains least.
 # - **Which tile is best** depends on the size: a large one loads less, a small one leaves fewer SMs idle in the last
 #   wave. That is what the search is for.
 #
@@ -719,10 +732,10 @@ show_ladder("07")
 # </details>
 #
 # <details><summary>2. C is 8192×8192 and a wave has 128 blocks, tiles of 128×128. How many rows of tiles does a wave
-# read in raster order, and in strips of 8?</summary>
+# read down the columns, as in rung 1, and in strips of 8?</summary>
 #
-# Raster: 128 blocks are two columns of 64 tiles, so 64 rows of A's tiles and 2 of B's: 66. Strips of 8: a wave is 8
-# tiles high and 16 wide, so 8 and 16: 24.
+# Down the columns: 128 blocks are two columns of 64 tiles, so 64 rows of A's tiles and 2 of B's: 66. Strips of 8: a
+# wave is 8 tiles high and 16 wide, so 8 and 16: 24.
 #
 # </details>
 #

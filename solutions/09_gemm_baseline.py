@@ -83,8 +83,8 @@ for m, n in [(16, 16), (64, 64), (128, 128), (128, 256)]:
 
 # %% [markdown]
 # So no tile that fits would be enough, if all of it came from device memory. It doesn't: most loads find their data in
-# L2, since some block beside has just read it. How well that works is notebook 11. Here the conclusion is the first
-# half: **large tiles**, 128×128 and 64 along K, as in Eric Schreiber's
+# L2, since some block beside has just read it. How well that works is notebook 11. The other half of the answer is
+# **large tiles**: here 128×128 and 64 along K, as in Eric Schreiber's
 # [GEMM ladder](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a), which these notebooks follow.
 #
 # Why 64 along K? 64 bf16 are 128 bytes: a row of a tile is one line of memory, and once through all 32 banks.
@@ -100,7 +100,8 @@ eight_rows = [(row, 0) for row in range(8)]
 show_banks("(8,64):(64,1)", access=eight_rows, element_bytes=2, vector=8)
 
 # %% [markdown]
-# Notebook 03 had the cure, Swizzle⟨3,3,3⟩ on an atom of 8 rows of 64. For a whole buffer the atom is repeated down the
+# Notebook 03 had the cure, Swizzle⟨3,3,3⟩ on an atom of 8 rows of 64, stored by rows:
+# `cute.make_composed_layout(cute.make_swizzle(B, M, S), 0, layout)`. For a whole buffer the atom is repeated down the
 # rows, along K and over the *stages*, of which there is one today and more in notebook 10. `cute.tile_to_shape(atom,
 # shape, order)` does it; with the order (0, 1, 2) the atoms go down the rows first.
 #
@@ -139,7 +140,8 @@ explain(make_gemm(GemmConfig(), course.single_buffer, smem=smem_layout), a, b, c
 explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major), a, b, c)
 
 # %% [markdown]
-# Look at the line of `ldmatrix`, and at the banks below: eight rows of one column meet in four banks, and 28 banks
+# Look at the line of `ldmatrix`, and at the banks below. An `ldmatrix.x4` reads four times eight rows, and serves eight
+# at a time: threads 0 to 7, then 8 to 15, and so on. Eight rows of one column meet in four banks, while the other 28
 # stand idle. cp.async does not mind either way, since it writes along the rows.
 #
 # ## The main loop: load, wait, compute
@@ -159,8 +161,10 @@ show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
 
 # %% [markdown]
 # **Exercise 09.3** (about 9 lines). Write it. For each K tile: load into buffer 0; commit the group, wait until no
-# group is open, barrier; then for each K block fetch and multiply. Loops over K tiles are plain `range`, over K blocks
-# `cutlass.range_constexpr`: they pick registers, whose numbers must be known.
+# group is open, barrier; then for each K block fetch and multiply. The calls are those of notebook 05:
+# `cute.arch.cp_async_commit_group()`, `cute.arch.cp_async_wait_group(0)` and `cute.arch.sync_threads()`. Something is
+# still missing in this list: hold it against the sentence above the picture. Loops over K tiles are plain `range`, over
+# K blocks `cutlass.range_constexpr`: a K block picks registers, whose numbers the compiler must know.
 #
 # Your loop is **rehearsed** before it is compiled: on the CPU, without data, by a machine that takes every liberty
 # that your orders leave (a copy arrives when somebody waits for it and no sooner; the other warps are late until there
@@ -215,8 +219,8 @@ show_tv("((8,8),1):((8,1),0)", (8, 8), "the first 8 rows of 64: a cell is a vect
 # **Exercise 09.4** (about 4 lines). Write `make_copy_g2s(config, dtype, cache)`, global to shared:
 #
 # - the atom: `cute.make_copy_atom(CopyG2SOp(cache_mode=cache), dtype, num_bits_per_copy=128)`;
-# - the threads, a layout (rows, threads of a row) with the right strides. A row of bK = `config.tile[2]` elements is
-#   bK / VECTOR threads, up to a LINE of 64; the checker asks for 64 and for 32;
+# - the threads, `config.threads` of them: a layout (rows, threads of a row) with the right strides. A row of bK =
+#   `config.tile[2]` elements is bK / VECTOR threads, up to a LINE of 64; the checker asks for 64 and for 32;
 # - the values of a thread, a layout of shape (1, VECTOR);
 # - `cute.make_tiled_copy_tv(atom, threads, values)` puts them together.
 
@@ -285,7 +289,8 @@ show_warps("((4,8,2,2),((2,2),(1,2))):((64,1,16,256),((32,8),(0,512)))", (32, 32
 #
 # **Exercise 09.5** (about 3 lines). Write `make_mma(config, dtype)`: `warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8,
 # 16))` is the instruction; `cute.make_tiled_mma(op, layout of the warps, permutation_mnk=what they cover)` lays it out.
-# The warps are a layout of three modes, along M, N and K; along K there is one. The checker asks for 2×2 and for 2×4.
+# The warps, `config.warps`, are a layout of three modes, along M, N and K, numbered down M first as in the picture;
+# along K there is one. The checker asks for 2×2 and for 2×4.
 
 
 # %%
@@ -312,8 +317,8 @@ show_tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16), "16×16 of A after ldma
 # %% [markdown]
 # Two views of the same registers, then. The MMA's: (values of an atom, atoms, K blocks). The copy's: (what one
 # ldmatrix fills, how many of them, K blocks). For A the two agree up to grouping. For B they do not: an atom of 8
-# columns takes four registers' worth of elements, and one ldmatrix.x4 fills two atoms. `retile` is the second view of
-# the first one's registers; it copies nothing.
+# columns takes four elements of each lane, and one ldmatrix.x4 brings eight, the operands of two atoms. `retile` is the
+# second view of the first one's registers; it copies nothing.
 #
 # Four things for each operand, and a name for each:
 
@@ -397,9 +402,9 @@ show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"
 # the same tile under another layout, `cute.composition(gB, (columns, None, None))`.
 #
 # Take the column of the MMA apart into digits, the fastest first: *value* (2 in a lane), *lane* (4 in a row), *warp*
-# (as many as lie across), *atom* (4 that become one vector), and *the rest*. The layout that we want sends these
-# digits to a column in memory, where value runs fastest, then atom, then lane, then warp. Lanes before warps: a store
-# of 16 bytes is half a sector, and its other half should be stored by the same instruction.
+# (as many as lie across), *atom* (4 that become one vector), and *the rest*. The layout that we want sends these digits
+# to a column in memory, where value runs fastest, then atom, then lane, then warp, and the rest comes last. Lanes
+# before warps: a store of 16 bytes is half a sector, and its other half should be stored by the same instruction.
 #
 # **Exercise 09.7** (about 2 lines). Write `columns(warps, tile_n)`: the layout, `cute.make_layout(shape, stride=…)`, of
 # shape `(2, 4, warps, 4, tile_n // (32 * warps))`, with the strides that do this.
@@ -447,7 +452,8 @@ display(Code(getsource(Sums), language="python"))
 # possible, and `store_elements` does it one by one.
 #
 # **Exercise 09.8** (about 2 lines). Write the second case, inside the loops. `cute.elem_less(place, shape)` is true
-# where every coordinate is smaller.
+# where every coordinate is smaller. One question is enough for all eight: the place of the first one is
+# `sums.coordinates[(0, row), m, (0, n)]`.
 
 
 # %%
@@ -483,13 +489,16 @@ check("09.8", store)
 #
 # **Exercise 09.9** (about 14 and about 4 lines). First the middle of the kernel:
 #
-# 1. `g2s`, the slice of this thread, and with it `a` and `b`: `GlobalToShared(g2s, source, target, places, limit)` of
-#    the partitions of gA, sA and cA. `inside(matrix, rows, c)` gives the last two;
+# 1. `g2s`, the slice of this thread, which must be called `copies` (`inside` uses it), and with it `a` and `b`:
+#    `GlobalToShared(g2s, source, target, places, limit)` of the partitions of gA, sA and cA. `inside(matrix, rows, c)`
+#    gives the last two;
 # 2. `tiled_mma`, the slice, `tCgC`, and the sums: `tiled_mma.make_fragment_C(tCgC)`, filled with 0.0;
-# 3. your operands; the main loop on `Steps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)`, where `k_tiles` is
-#    `cute.size(gA, mode=[2])`; the write-back of `Sums(tCrC, tCgC, coordinates, gC, mC.shape, config, math)`.
+# 3. your operands; your `single_buffer` on `Steps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)`, where `k_tiles` is
+#    `cute.size(gA, mode=[2])`; your `store` on `Sums(tCrC, tCgC, coordinates, gC, mC.shape, config, math)`, where
+#    `math` is the slice of step 2 and the coordinates are its partition of cC.
 #
-# Then the host function: one block for each tile, `config.threads` threads. `config.grid(rows, columns)` counts tiles.
+# Then the host function: for a `GemmConfig()`, one block for each tile, `config.threads` threads. `config.grid(rows,
+# columns)` gives how many tiles there are down and across; the kernel numbers its blocks in one dimension.
 #
 # It is checked at sizes that nothing divides, simulated where there is no GPU, and timed at 4096³ beside cuBLAS.
 
@@ -617,6 +626,10 @@ compare_on_gpu(
 )
 
 # %% [markdown]
+# Were you near? There is one write-back for each tile and a main loop along all of K, so the epilogue is a small part,
+# and a smaller one the longer K is. What the detour takes for certain stands in the report: a barrier more, and twice
+# the shared memory.
+#
 # ## The ladder so far
 #
 # Measured beside cuBLAS in the same run (`tutor evidence 09` on your GPU adds yours).
@@ -664,7 +677,7 @@ show_figure("gemm_ladder_09")
 #
 # </details>
 #
-# <details><summary>2. Why may `permutation_mnk` say 16·n along N, when n warps have 8 columns each?</summary>
+# <details><summary>2. Why may <code>permutation_mnk</code> say 16·n along N, when n warps have 8 columns each?</summary>
 #
 # It says what is covered before everybody's turn comes round again: two atoms for each warp. `ldmatrix.x4` brings 16×16
 # elements, and B's operand for one atom is 16×8.
