@@ -790,7 +790,7 @@ explain("04.8", row_max, shape=(2, 320))
 #
 # ## Test yourself
 #
-# <details><summary>1. A function takes `n: cutlass.Int32` and `k: cutlass.Constexpr`. It is called, with Int32 numbers,
+# <details><summary>1. A function takes <code>n: cutlass.Int32</code> and <code>k: cutlass.Constexpr</code>. It is called, with Int32 numbers,
 # for n in 1, 2, 3 and each of k = 8, 16. How many compilations?</summary>
 #
 # Two: k is part of the code, n is not.
@@ -805,7 +805,7 @@ explain("04.8", row_max, shape=(2, 320))
 #
 # </details>
 #
-# <details><summary>3. In `row_max`, which barriers could go without a wrong result?</summary>
+# <details><summary>3. In <code>row_max</code>, which barriers could go without a wrong result?</summary>
 #
 # The last one: after the last step only thread 0 reads, and what it reads it has written itself. Each of the others
 # stands between a write and another thread's read. (Below 32 threads writer and reader are in one warp. They still do

@@ -22,7 +22,6 @@
 
 # %%
 from contextlib import suppress
-from inspect import getsource
 
 import cutlass
 import cutlass.cute as cute
@@ -30,7 +29,6 @@ import torch
 from cutlass.cute.nvgpu import warp
 from cutlass.cute.nvgpu.cpasync import CopyG2SOp, LoadCacheMode
 from cutlass.memory import SmemAllocator
-from IPython.display import Code, display
 
 from tutorlib import check, explain
 from tutorlib.compiling.cute import compile_cute
@@ -46,6 +44,7 @@ from tutorlib.kernels.ampere.thread_share import GlobalToShared, Steps, Sums
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.models.pipeline import Timeline
 from tutorlib.notebook.measured import show_figure, show_ladder
+from tutorlib.notebook.source import show_source
 from tutorlib.notebook.trials import compare_on_gpu
 
 # %% [markdown]
@@ -263,7 +262,7 @@ compare_on_gpu(
 # This much is done for you. Read it: it is what `steps.load` does for each of A and B.
 
 # %%
-display(Code(getsource(GlobalToShared), language="python"))
+show_source(GlobalToShared)
 
 # %% [markdown]
 # ## Multiply: who multiplies what
@@ -323,7 +322,7 @@ show_tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16), "16×16 of A after ldma
 # Four things for each operand, and a name for each:
 
 # %%
-display(Code(getsource(Operand), language="python"))
+show_source(Operand)
 
 # %% [markdown]
 # There is one trap. `sA` is (M, K, buffers). Registers should hold one K tile's operands, not one for each buffer, so
@@ -381,7 +380,7 @@ with suppress(NotImplementedError):  # until you have written make_operands
 # And with that the three words of the main loop are defined:
 
 # %%
-display(Code(getsource(Steps), language="python"))
+show_source(Steps)
 
 # %% [markdown]
 # ## Permute the view, not the data
@@ -440,7 +439,7 @@ explain(
 # What an epilogue gets, for one thread:
 
 # %%
-display(Code(getsource(Sums), language="python"))
+show_source(Sums)
 
 # %% [markdown]
 # `sums.rounded()` gives the sums in bf16, in registers of the shape ((2 columns, 2 rows), M atoms, (4 N atoms, the
@@ -605,7 +604,7 @@ with suppress(NotImplementedError):
 # swizzled). Global memory sees stores of the same width in both; what is left is the price of the round trip.
 
 # %%
-display(Code(getsource(store_through_smem), language="python"))
+show_source(store_through_smem)
 
 # %%
 detour = compile_cute(make_gemm(GemmConfig(), course.single_buffer, epilogue=store_through_smem), SQUARE)
