@@ -790,8 +790,8 @@ explain("04.8", row_max, shape=(2, 320))
 #
 # ## Test yourself
 #
-# <details><summary>1. A function takes <code>n: cutlass.Int32</code> and <code>k: cutlass.Constexpr</code>. It is called, with Int32 numbers,
-# for n in 1, 2, 3 and each of k = 8, 16. How many compilations?</summary>
+# <details><summary>1. A function takes <code>n: cutlass.Int32</code> and <code>k: cutlass.Constexpr</code>.
+# It is called, with Int32 numbers, for n in 1, 2, 3 and each of k = 8, 16. How many compilations?</summary>
 #
 # Two: k is part of the code, n is not.
 #

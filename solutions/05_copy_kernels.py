@@ -839,8 +839,8 @@ show_sweep("copy_best")
 #
 # </details>
 #
-# <details><summary>2. <code>cp_async_wait_group(0)</code> has returned. May a thread read an element of the tile that another
-# thread fetched?</summary>
+# <details><summary>2. <code>cp_async_wait_group(0)</code> has returned. May a thread read an
+# element of the tile that another thread fetched?</summary>
 #
 # No. The wait is about this thread's own copies. After the barrier that follows it, yes: every thread has waited for
 # its own before it arrived there.

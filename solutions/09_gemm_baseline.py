@@ -676,7 +676,8 @@ show_figure("gemm_ladder_09")
 #
 # </details>
 #
-# <details><summary>2. Why may <code>permutation_mnk</code> say 16·n along N, when n warps have 8 columns each?</summary>
+# <details><summary>2. Why may <code>permutation_mnk</code> say 16·n along N, when n warps have 8 columns
+# each?</summary>
 #
 # It says what is covered before everybody's turn comes round again: two atoms for each warp. `ldmatrix.x4` brings 16×16
 # elements, and B's operand for one atom is 16×8.
