@@ -276,9 +276,12 @@ check("12.3", tuned)
 # `GlobalToShared`), stores single elements at ragged edges, or keeps a mode of size 1 in its place (`with_rest`).
 #
 # **Exercise 12.4** (bring your functions; about 27 lines for the kernel). Copy over what you have, by the numbers in
-# the comments. Two things are new in the kernel: the tile comes from `in_groups`, and the loop is `multistage`. Put
-# `with_rest(…)` around C's partitions, `math.partition_C(…)`: where a tile is 32 columns for each warp, CuTe would drop
-# the last mode.
+# the comments; of 09.9 also the lines that stood there. Two heads have changed: `columns` gets the configuration, so
+# 09.7's *warps* and *tile_n* are `config.warps[1]` and `config.tile[1]`; `make_copy_g2s` has no `cache`, since it is
+# always `LoadCacheMode.GLOBAL`. And two names: `cpasync.CopyG2SOp`, and numbers in place of `LINE` (64) and `VECTOR`
+# (8). Two things are new in the kernel: the tile comes from `in_groups`, and the loop is `multistage`. Put
+# `with_rest(…)` around C's partitions, `math.partition_C(…)`: where a tile is 32 columns for each warp, CuTe would
+# drop the last mode.
 
 
 # %%

@@ -90,8 +90,9 @@ show_roles("cooperative")
 # `make_pipeline_state(PipelineUserType.Producer, stages)` counts for you: `.index`, `.phase`, `.advance()`, `.clone()`.
 # A producer's phase starts at 1, so that it finds all stages empty.
 #
-# **Exercise 14.1** (about 7 lines). Write `produce(steps)`. All lanes of one warp run it. One lane arrives
-# (`with cute.arch.elect_one():`); `steps.load` elects its own.
+# **Exercise 14.1** (about 7 lines). Write `produce(steps)`. All lanes of one warp run it. One lane arrives (`with
+# cute.arch.elect_one():`); `steps.load` elects its own. The calls are those of notebook 13's main loop:
+# `mbarrier_wait`, `mbarrier_arrive_and_expect_tx`.
 
 
 # %%
@@ -116,10 +117,9 @@ check("14.1", produce)
 # you know after `wait_group`. If you wait for each one before the next is issued, the tensor cores run dry between
 # them. So leave one under way, and free the stage of the one *before*.
 #
-# **Exercise 14.2** (about 20 lines). Write `consume(steps)`, run by every warp that multiplies. The calls are those of
-# notebook 13's main loop. At `empty` one lane of each warp arrives. When `consume` returns, no wgmma may be under way:
-# the sums are rounded next. The rehearsal plays it beside a producer, with 2, 3 and 4 stages, and assumes the worst
-# that the mbarriers allow.
+# **Exercise 14.2** (about 20 lines). Write `consume(steps)`, run by every warp that multiplies. At `empty` one lane of
+# each warp arrives. When `consume` returns, no wgmma may be under way: the sums are rounded next. The rehearsal plays
+# it beside a producer, with 2, 3 and 4 stages, and assumes the worst that the mbarriers allow.
 
 
 # %%
