@@ -794,3 +794,27 @@ show_figure("gemm_ladder")
 # **Keep this:** the tensor cores are never faster than the slowest of what feeds them, and never busier than the
 # schedule lets them be. Count both before you tune: bytes for a step, waves for a shape. What is left after that is the
 # power limit, and it is paid in bytes as well.
+#
+# ## Test yourself
+#
+# <details><summary>1. A consumer arrives at `empty` right after `commit_group`. What can go wrong, and do more stages
+# mend it?</summary>
+#
+# The wgmma was issued, and may still read the stage when the producer's next bytes land in it: wrong numbers, now and
+# then. More stages make that rarer. Only `wait_group` rules it out.
+#
+# </details>
+#
+# <details><summary>2. 4096×4096 in tiles of 128×256, clusters of 2×1, 66 at a time. What can stream-K bring at
+# best?</summary>
+#
+# 256 clusters are 3.88 waves, which take as long as 4: 3 per cent, before anything is paid for sums that go out and come
+# back. Look in the table at what was left of it.
+#
+# </details>
+#
+# <details><summary>3. Why can ping-pong with tiles of 128×192 not reach the tensor cores' full rate?</summary>
+#
+# A step asks for 139 bytes of shared memory in a cycle, and 128 is all there is: 92 per cent of the rate, at most.
+#
+# </details>
