@@ -808,8 +808,8 @@ show_figure("gemm_ladder")
 # <details><summary>2. 4096×4096 in tiles of 128×256, clusters of 2×1, 66 at a time. What can stream-K bring at
 # best?</summary>
 #
-# 256 clusters are 3.88 waves, which take as long as 4: 3 per cent, before anything is paid for sums that go out and come
-# back. Look in the table at what was left of it.
+# 256 clusters are 3.88 waves, which take as long as 4: 3 per cent, before anything is paid for sums that go out and
+# come back. Look in the table at what was left of it.
 #
 # </details>
 #
