@@ -210,9 +210,10 @@ explore_block_order(rows=32, columns=32, in_flight=128, l2_mb=30)
 #
 # The place is the line `m, n = order(block, …)` at the top of `gemm_kernel`. All that follows is made of *m* and *n*.
 #
-# Here the block's number is known at run time only. Python's `if`, `min`, `divmod` and `int()` want to know it at once,
-# while the kernel is compiled, and cannot. Arithmetic can wait: `//`, `%`, `*`, and `cutlass.min`. If you want a
-# branch, put `@cute.jit` over the function: then its `if` becomes one of the kernel's.
+# Here the block's number is known at run time only. Python's `if`, `min`, `divmod` and `int()` want to know it at
+# once, while the kernel is compiled, and cannot. Arithmetic can wait: `//`, `%`, `*`, and `cutlass.min`. If you want a
+# branch, put `@cute.jit` over the function: then its `if` becomes one of the kernel's. (This page has not imported
+# them: `import cutlass` and `import cutlass.cute as cute`.)
 #
 # **Exercise 11.4** (about 2 lines). Write `in_groups(block, rows, columns)`, for the kernel: `l2.grouped` with the
 # group that you think best. `rows` and `columns` are known while the kernel is compiled, so the group may depend on
@@ -235,8 +236,11 @@ check("11.4", in_groups)
 gemm = make_gemm(GemmConfig(stages=2), multistage, order=in_groups)
 
 # %% [markdown]
+# That is notebook 10's kernel with your order of blocks; `order=…` is all that is new.
+#
 # What does the remapping cost? The grid is known when the kernel is compiled, so its divisions become multiplications,
-# once in a block's life. Compare the PTX up to the first copy, and the story after it:
+# once in a block's life. Compare the PTX up to the first copy, and the story after it. (`in_eights` is the course's
+# order: groups of 8 where C has more than 32 rows of tiles, raster order where it has fewer.)
 
 # %%
 SQUARE = [TensorSpec((8192, 8192), "bf16")] * 3
@@ -262,7 +266,8 @@ show_figure("gemm_orders")
 # meet the bars. For raster order it expects more than was counted: its blocks drift apart further than these did.)
 #
 # Now your prediction, from the same measurements. *Alone* is the time that the bytes would take at the datasheet's
-# bandwidth if nothing else happened.
+# bandwidth if nothing else happened. They were counted at 8192, so set them beside a kernel at 8192, as 11.4's check
+# has printed it. (What the cell prints as *the kernel* is the sweep's smallest size. Do not compare with that.)
 
 # %%
 for swept in all_sweep_results("gemm_orders"):
@@ -280,13 +285,14 @@ for swept in all_sweep_results("gemm_orders"):
         print(f"  {name}: the bytes alone {alone:,.0f} µs, the kernel {took:,.0f} µs")
 
 # %% [markdown]
-# The bytes alone take less time than the kernel, in both orders: the copies run beside the arithmetic, and as long as
-# they are in time, nobody asks where they came from. That is why a multiple of the traffic costs a few percent and not
-# a multiple of the time. Why does it cost anything? Because "in time" holds in the mean. A tile that comes from memory
-# takes longer than one from L2, and now and then it comes too late; with two buffers nothing covers that.
+# At 8192 the bytes alone take less time than the kernel, in both orders: the copies run beside the arithmetic, and as
+# long as they are in time, nobody asks where they came from. That is why a multiple of the traffic costs a few percent
+# and not a multiple of the time. Why does it cost anything? Because "in time" holds in the mean. A tile that comes
+# from memory takes longer than one from L2, and now and then it comes too late; with two buffers nothing covers that.
+# At the smaller sizes L2 holds most of A in any order; there is little to save, and the groups are not faster.
 #
 # So a hit rate is worth its time where memory is close to being the limit: on a GPU with a smaller L2 or less
-# bandwidth, and with faster arithmetic. Notebooks 13 and 14 bring the latter, and there the order of blocks comes back.
+# bandwidth, and with faster arithmetic. Notebooks 13 and 14 bring the latter, and there the question is asked again.
 # (It also saves energy, which a GPU at its power limit can turn into clock.)
 #
 # ## Is it partition camping?
@@ -296,18 +302,19 @@ for swept in all_sweep_results("gemm_orders"):
 # camping**. GPUs of 2008 had it badly, whenever the rows of a matrix were a power of two apart, since the channel was a
 # few bits of the address.
 #
-# That can be tested, without any remapping. Take a tall A and a narrow C, so that memory is the limit. All blocks walk
-# along K at the same time, so at each moment their addresses are a multiple of a row apart. With K = 8192 a row is
-# 2¹⁴ bytes. With K = 8128 or 8256 it is not a power of two. **If** channels were bits of the address, 8192 would be the
-# slow one. (`tutor sweep gemm_pitch`)
+# That can be tested, without any remapping. Take a tall A and a narrow C, so that memory is close to being the limit.
+# All blocks walk along K at the same time, so at each moment their addresses are a multiple of a row apart. With K =
+# 8192 a row is 2¹⁴ bytes. With K = 8128 or 8256 it is not a power of two. **If** channels were bits of the address,
+# 8192 would be the slow one. (`tutor sweep gemm_pitch`)
 
 # %%
 show_speeds("gemm_pitch")
 
 # %% [markdown]
-# Look along each row for a dip at 8192. On the GPUs measured here there is none: they compute the channel from many
-# bits of the address, hashed, so that no stride you are likely to meet falls on one channel. An explanation that was
-# right once is still being repeated; a table of five numbers tells.
+# Look along each row for a dip at K = 8192, in the columns of the tall A and, for comparison, of a square C. On the
+# GPUs measured here there is none: they compute the channel from many bits of the address, hashed, so that no stride
+# you are likely to meet falls on one channel. An explanation that was right once is still being repeated; a row of
+# five numbers tells.
 #
 # What the order of blocks changes is what L2 has to fetch again, as you counted above.
 #
@@ -331,11 +338,16 @@ for size in (2560, 2816, 2944, 3072, 3328, 3584, 3840):
 show_speeds("gemm_waves")
 
 # %% [markdown]
-# The step after 2816 is there. And where the last wave is a few blocks, each of them is alone on its multiprocessor:
-# nobody fills its pauses while it waits for memory. There the third stage of notebook 12 is worth most. cuBLAS has
-# several tile sizes and picks one whose waves come out full; notebook 14 cuts the last wave into equal parts.
+# The step after 2816 is there. But with two stages 2560 is about as slow as 2944, and the count did not say so: it
+# knows the places that work, and not what a block pays whatever its K, for its launch, its first load and its results.
+#
+# And where the last wave has no more blocks than there are multiprocessors, each of them has one to itself: nobody
+# fills its pauses while it waits for memory. There the third stage of notebook 12 is worth most. cuBLAS has several
+# tile sizes and picks one whose waves come out full; notebook 14 cuts the last wave into equal parts.
 #
 # ## The ladder so far
+#
+# 11.4 is timed at 8192³, the rows above it at 4096³: between two sizes no gain is printed.
 
 # %%
 show_ladder("09", "10", "11")
@@ -364,15 +376,16 @@ show_figure("gemm_ladder_11")
 # <details><summary>2. The same kernel, with arithmetic twice as fast and the memory as it is. What does the order of
 # blocks bring now?</summary>
 #
-# More. The time of the arithmetic halves and comes close to that of raster order's bytes, or below: then the kernel
-# waits for memory, and fewer bytes are less time. That is what happens from notebook 13 on.
+# More, as far as one can tell without measuring. The bytes take as long as before, and that is now twice the share of
+# the kernel's time: more of them come too late. Where they take longer than the arithmetic, the kernel waits for
+# memory, and fewer bytes are less time. Work out which it is before you expect a gain; notebook 14 measures.
 #
 # </details>
 #
 # <details><summary>3. You time a kernel at 4096 only, where C has 32×32 tiles, and two blocks fit on each of 132
 # multiprocessors. What does that hide?</summary>
 #
-# 1024 tiles are 3.88 waves of 264: nearly full. A size with 4.1 waves would be a fifth slower, and an order of blocks
-# that is wrong where 8 does not divide the rows would pass.
+# 1024 tiles are 3.88 waves of 264: nearly full. A size with 4.1 waves takes as long as five, for hardly more work, and
+# an order of blocks that is wrong where 8 does not divide the rows would pass.
 #
 # </details>

@@ -203,8 +203,9 @@ for config in CONFIGS:
     )
 
 # %% [markdown]
-# In these kernels registers set a limit of two blocks, so a third stage of 128×128×64 costs nothing on an H100: the
-# block that shared memory would forbid does not exist. The fourth one does cost: 128 KiB, and one block is left.
+# With tiles of 128×128 registers set a limit of two blocks, so a third stage of 128×128×64 costs nothing on an H100:
+# the block that shared memory would forbid does not exist. The fourth one does cost: 128 KiB, and one block is left.
+# With 128×256 registers leave room for one block from the start, of eight warps, and no stage costs another one.
 #
 # (As published, on an A100, a third stage took an SM from three blocks to two, from 48 to 72 KB a block, and was still
 # worth it at 2048³. With 128×128×64 a stage is 32 KB. What tile fits the published numbers? One of 128×64×64.)
@@ -275,9 +276,12 @@ check("12.3", tuned)
 # `GlobalToShared`), stores single elements at ragged edges, or keeps a mode of size 1 in its place (`with_rest`).
 #
 # **Exercise 12.4** (bring your functions; about 27 lines for the kernel). Copy over what you have, by the numbers in
-# the comments. Two things are new in the kernel: the tile comes from `in_groups`, and the loop is `multistage`. Put
-# `with_rest(…)` around C's partitions, `math.partition_C(…)`: where a tile is 32 columns for each warp, CuTe would drop
-# the last mode.
+# the comments; of 09.9 also the lines that stood there. Two heads have changed: `columns` gets the configuration, so
+# 09.7's *warps* and *tile_n* are `config.warps[1]` and `config.tile[1]`; `make_copy_g2s` has no `cache`, since it is
+# always `LoadCacheMode.GLOBAL`. And two names: `cpasync.CopyG2SOp`, and numbers in place of `LINE` (64) and `VECTOR`
+# (8). Two things are new in the kernel: the tile comes from `in_groups`, and the loop is `multistage`. Put
+# `with_rest(…)` around C's partitions, `math.partition_C(…)`: where a tile is 32 columns for each warp, CuTe would
+# drop the last mode.
 
 
 # %%
@@ -451,13 +455,14 @@ for name, main_loop in LOOPS.items():
 show_sweep("gemm_tries")
 
 # %% [markdown]
-# Neither change does it alone: without the `if`, and with the loads first, the loop is slower than before. With the
-# loads behind and the `if` gone it is faster. And now a longer step along K pays, which brought nothing while the loads
-# came first: half the barriers, and four K blocks behind which loads can hide. That is the ladder's last rung.
+# Take the two changes one by one: with the loads behind, and the `if` still there, the loop is a little faster;
+# without the `if`, and with the loads first, it is slower than before. Both together bring more than either, at every
+# size. And now a longer step along K pays, which brought nothing while the loads came first: half the barriers, and
+# four K blocks behind which loads can hide. That is the ladder's last rung.
 #
 # Tiles of 192 looked best on paper, since they read shared memory least. They leave no registers to fetch ahead with,
 # and that costs more than it saves. Most tries bring nothing. You need the one that does, and the table of the others,
-# so that nobody tries them again.
+# so that nobody tries them again. (Where a place is blank, nothing was measured.)
 #
 # Yours can have it, too: move the loads in your `multistage` behind the first `steps.multiply`, run the cell of your
 # kernel once more, and look at its table again. (Where no tile is left, send for the last one once more, and wait for
@@ -472,8 +477,10 @@ show_ladder("09", "10", "11", "12")
 show_figure("gemm_ladder_12")
 
 # %% [markdown]
-# The dotted line on top is what mma.sync reaches when it has nothing to wait for. The rungs of this page are those of
-# the course; yours stands in the table above it, measured on your GPU. And under the roofs of the datasheet:
+# The red dotted line is what mma.sync reaches when it has nothing to wait for; cuBLAS, with other instructions, goes
+# beyond it. At small sizes *three stages* is ahead of *tuned*: that one was tuned at 4096, and its tiles are twice as
+# large, so there are half as many for all the multiprocessors. The rungs of this page are those of the course; yours
+# stands in the table above it, measured on your GPU. And under the roofs of the datasheet:
 
 # %%
 show_figure("roofline")
@@ -488,14 +495,15 @@ show_figure("roofline")
 #
 # ## When to use cuBLAS
 #
-# For a plain GEMM: always. It has hundreds of kernels and a good guess which one suits a shape, and you have one. Where
-# the figure goes down, at small sizes, it does what ours cannot: with few tiles of C it gives several blocks a part of
-# K each and adds their sums up (**split-K**), so that no multiprocessor is idle.
+# For a plain GEMM: always, or until you have done notebook 14. It has hundreds of kernels and a good guess which one
+# suits a shape, and you have one. Where the figure goes down, at small sizes, it can do what ours cannot: where C has
+# few tiles, give several blocks a part of K each and add their sums up (**split-K**), so that no multiprocessor is
+# idle.
 #
-# Write your own where the GEMM is not plain: the epilogue does something with C before it leaves the registers
-# (notebook 16), operands are not what a library takes (packed, gathered, scaled by block), two GEMMs share a tile
-# (attention). Or where a shape that matters to you is one that the library guesses badly: measure, as above, at *your*
-# sizes. That 2048³ suited the published kernel so well was, by its author's own words, also cuBLAS being weak there.
+# Write your own where the GEMM is not plain: the epilogue does something with C before it leaves the registers,
+# operands are not what a library takes (packed, gathered, scaled by block), two GEMMs share a tile (attention). Or
+# where a shape that matters to you is one that the library guesses badly: measure, as above, at *your* sizes. That
+# 2048³ suited the published kernel so well was, by its author's own words, also cuBLAS being weak there.
 #
 # ## The same kernel in C++
 #

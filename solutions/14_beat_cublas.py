@@ -9,9 +9,9 @@
 # # 14 · Beat cuBLAS
 #
 # Notebook 13's kernel has all of Hopper's instructions. What is between it and cuBLAS, and beyond, is who does what
-# when: who loads, who multiplies, which tiles are computed together, who writes results while others work. There is no
-# new instruction on this page but one, and there are eight levers. For each of them: what do you expect? Say it, in
-# per cent, before you look. Some bring nothing, and one of them costs.
+# when: who loads, who multiplies, which tiles are computed together, who writes results while others work. There is
+# hardly a new instruction on this page, and there are some ten levers. For each of them: what do you expect? Say it,
+# in per cent, before you look. Some bring nothing, and some cost at one size what they bring at another.
 #
 # At the end a function of yours picks the configuration for any shape, and that is what is timed.
 
@@ -90,8 +90,9 @@ show_roles("cooperative")
 # `make_pipeline_state(PipelineUserType.Producer, stages)` counts for you: `.index`, `.phase`, `.advance()`, `.clone()`.
 # A producer's phase starts at 1, so that it finds all stages empty.
 #
-# **Exercise 14.1** (about 7 lines). Write `produce(steps)`. All lanes of one warp run it. One lane arrives
-# (`with cute.arch.elect_one():`); `steps.load` elects its own.
+# **Exercise 14.1** (about 7 lines). Write `produce(steps)`. All lanes of one warp run it. One lane arrives (`with
+# cute.arch.elect_one():`); `steps.load` elects its own. The calls are those of notebook 13's main loop:
+# `mbarrier_wait`, `mbarrier_arrive_and_expect_tx`.
 
 
 # %%
@@ -116,9 +117,9 @@ check("14.1", produce)
 # you know after `wait_group`. If you wait for each one before the next is issued, the tensor cores run dry between
 # them. So leave one under way, and free the stage of the one *before*.
 #
-# **Exercise 14.2** (about 20 lines). Write `consume(steps)`, run by every warp that multiplies. When it returns, no
-# wgmma may be under way: the sums are rounded next. The rehearsal plays it beside a producer, with 2, 3 and 4 stages,
-# and assumes the worst that the mbarriers allow.
+# **Exercise 14.2** (about 20 lines). Write `consume(steps)`, run by every warp that multiplies. At `empty` one lane of
+# each warp arrives. When `consume` returns, no wgmma may be under way: the sums are rounded next. The rehearsal plays
+# it beside a producer, with 2, 3 and 4 stages, and assumes the worst that the mbarriers allow.
 
 
 # %%
@@ -173,7 +174,7 @@ compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA
 # more than 168 as soon as it holds results on top. The producer's threads count stages, and need two dozen. But a
 # block starts with the same number for every thread.
 #
-# This is the new instruction: `setmaxnreg`. A warpgroup gives registers back to the block's pool
+# For this there is an instruction: `setmaxnreg`. A warpgroup gives registers back to the block's pool
 # (`setmaxregister_decrease`), and another takes them (`setmaxregister_increase`), waiting until they are there.
 
 # %%
@@ -406,8 +407,11 @@ for block in (0, 1, 2, 131):
 # In notebook 11 a better hit rate brought little. Now the arithmetic is twice as fast. Two more switches belong here.
 # `zigzag`: K runs backwards in every other tile, so what was loaded last is asked for first. `stagger`: neighbours
 # begin K at different places. All blocks in a row of tiles want the *same* lines of A, and as they walk along K in
-# step, they want them at the same moment. **Predict:** is that a hot spot in L2 that `stagger` takes away, or one fetch
-# that serves them all? It is in the table below.
+# step, they want them at the same moment. **Predict:** is that a hot spot in L2 that `stagger` takes away, or one
+# fetch that serves them all? It is in the table below, and with it two more rows that need a name. *Tile order* is
+# `raster="m"` and `snake=True`: tiles follow one another in the other direction, and every other band of them is
+# walked backwards. *Polling* is `polls=True`: a warp that waits asks its mbarrier again and again, and does not sleep
+# in between.
 #
 # ## The last wave
 #
@@ -481,7 +485,8 @@ for parts in (1, 2, 4, 8):
 # ## The levers, measured
 #
 # Each lever on top of those in the row above, as speed relative to cuBLAS, timed in turns in one run. `cycles` are
-# stamps from inside: what a K tile took, with 1,024 as the floor.
+# stamps from inside: what a K tile took. The floor is 1,024 for a tile of 128×256, 768 for 128×192 and 1,536 for
+# 256×192. It is no speed: where results leave under a multiplication, K tiles may take longer, and the kernel less.
 
 # %%
 show_levers()
@@ -498,16 +503,20 @@ show_figure("hopper_levers")
 
 # %% [markdown]
 # How good was your list? At 2048 there is one wave, so nothing that hides behind a *next* tile can help: persistent,
-# deferred, stream-K. At 8192 there are 16 waves, and what counts is the step along K, and the bytes that it moves. And
-# `stagger`, which sounds so right? Probably blocks in step are each other's cache: one has a line fetched, and the
-# others find it. Out of step, every line has to stay in L2 for longer.
+# deferred, tile order; and stream-K, which cuts tiles that would have fitted, costs most. Clusters of 2×2 have no row:
+# where a GPU holds fewer than 32 of them, they need a second wave at 2048, as you counted. At 8192 there are 16 waves,
+# and what counts is the step along K, and the bytes that it moves: multicast. The order of the tiles brings nothing
+# even here; probably L2 holds enough in either. And `stagger`, which sounds so right? Probably blocks in step are each
+# other's cache: one has a line fetched, and the others find it. Out of step, every line has to stay in L2 for longer.
 #
 # ### In watts
 #
 # That was a GPU that may rest between two rounds. Under a long load it runs into its power limit, and lowers the clock
-# until it fits. Then the kernel is faster that needs fewer *joules*: bytes that are not moved, and SMs that do not wait
-# with everything switched on. A lever that saves cycles and no joules brings nothing any more. "In turn" is beside
-# cuBLAS, where both share one clock; "alone" is each by itself, where a thriftier kernel earns a higher one.
+# until it fits. Then the kernel is faster that needs fewer *joules*: bytes that are not moved, and SMs that do not
+# wait with everything switched on. A lever that saves cycles and no joules should bring less. "In turn" is beside
+# cuBLAS, where both share one clock; "alone" is each by itself, at the clock that it finds. Is it the thriftier one
+# that gets a higher clock? Read *energy* (joules beside cuBLAS's) and *MHz* together before you believe it, and then
+# the three sizes apart.
 
 # %%
 show_sustained()
@@ -567,10 +576,13 @@ for outlier, (name, block) in product((30.0, 30_000.0), BLOCKS.items()):
     print(f"{name:9}: {scales.numel():5} scales; beside {outlier:,.0f} the others are off by {off:.3f}")
 
 # %% [markdown]
+# A scale only moves the exponent, so beside 30 the others keep their three bits. Beside 30,000 they fall below e4m3's
+# smallest exponent, where steps no longer shrink with the number: there a scale of their own helps.
+#
 # Measured at 320×32576×7168, beside cuBLASLt with one scale for each matrix and fast accumulation. **Predict** the
-# price of block scales from the number of instructions above: a step of 128×160×128 keeps the tensor cores busy for 640
-# cycles. (Where the rows with block scales are missing, the sweep ran out of its seconds: on a GPU
-# `tutor sweep hopper_fp8 --resume` measures what is not in the file yet.)
+# price of block scales from the number of instructions above: a step of 128×160×128 keeps the tensor cores busy for
+# 640 cycles. (Where the rows with block scales are missing, the sweep ran out of its seconds: on a GPU `tutor sweep
+# hopper_fp8 --resume` measures what is not in the file yet.)
 
 # %%
 show_sweep("hopper_fp8")
@@ -599,6 +611,7 @@ print(Sm())
 #   `sm.smem_bytes` if that is more; and L2's bytes over `sm.l2_bytes` on top.
 # - `sm.at_once(blocks)` clusters of so many blocks run at a time; a cluster has `config.split_k` blocks for each tile,
 #   and each of them an equal part of its K, rounded up to whole K tiles.
+#   Tiles are counted as in 14.6, by clusters: *tiles* over *clusters* are groups of `cluster[0]` × `cluster[1]`.
 # - Each round ends with `sm.store` cycles for results, and with split-K `sm.exchange` more, times the tile's area over
 #   128×256. Stream-K adds `sm.share` times that area, and where a tile has several parts (rounds < 1), once for each
 #   part: 1 / rounds of them.
@@ -642,7 +655,8 @@ show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, 
 # ### A tuner that says why
 #
 # The space: tiles, clusters, whole tiles or shared ones, either matrix first. Most of it never needs to run. Some
-# combinations break a rule, which `HopperConfig` states. Of the others your model says how long they should take.
+# combinations break a rule, which `HopperConfig` states. Of the others a model says how long they should take. (Here
+# it is the course's; `lambda config, m, n, k: cost(config, m, n, k, Sm())` puts yours in its place.)
 
 # %%
 TILES = [(m, n, 64) for m in (64, 128, 256) for n in range(32, 257, 16)]
@@ -750,15 +764,25 @@ with suppress(NotImplementedError):  # until you have written it
 
 # %% [markdown]
 # The course's own function of this kind has a finer model (`tutorlib/kernels/hopper/choose.py`). At squares, and at
-# forty random shapes between 128 and 8192 (`tutor sweep gemm_any`):
+# twice forty random shapes up to 8192 (`tutor sweep gemm_any`):
 
 # %%
 show_figure("gemm_any")
 
 # %% [markdown]
+# Each point is one shape. Read the median, and then how far single shapes lie from it, on both sides: this beats
+# cuBLAS in the middle, and by no means everywhere.
+#
+# cuBLAS is not the only one to stand beside. QuACK's GEMM is written in the same DSL, and tries its configurations at
+# a shape until it has the fastest. Both were timed beside cuBLAS on an H200, at three squares (`tutor sweep
+# gemm_quack`, which wants `quack-kernels`; the numbers are in `figures/data/sweeps/h200_gemm_quack.json`). The
+# course's function was ahead of it at 8192 and a little at 4096; at 2048 the two could not be told apart. No other
+# shape was tried.
+#
 # ## The ladder, to its end
 #
-# (The picture has the rungs that its sweep has timed; `tutor sweep gemm_rungs --resume` adds the others.)
+# (The picture has the rungs that its sweep has timed; `tutor sweep gemm_rungs --resume` adds the others. In the table
+# `choose` stands with the shape at which it did worst.)
 
 # %%
 show_ladder("13", "14")
@@ -770,3 +794,27 @@ show_figure("gemm_ladder")
 # **Keep this:** the tensor cores are never faster than the slowest of what feeds them, and never busier than the
 # schedule lets them be. Count both before you tune: bytes for a step, waves for a shape. What is left after that is the
 # power limit, and it is paid in bytes as well.
+#
+# ## Test yourself
+#
+# <details><summary>1. A consumer arrives at `empty` right after `commit_group`. What can go wrong, and do more stages
+# mend it?</summary>
+#
+# The wgmma was issued, and may still read the stage when the producer's next bytes land in it: wrong numbers, now and
+# then. More stages make that rarer. Only `wait_group` rules it out.
+#
+# </details>
+#
+# <details><summary>2. 4096×4096 in tiles of 128×256, clusters of 2×1, 66 at a time. What can stream-K bring at
+# best?</summary>
+#
+# 256 clusters are 3.88 waves, which take as long as 4: 3 per cent, before anything is paid for sums that go out and
+# come back. Look in the table at what was left of it.
+#
+# </details>
+#
+# <details><summary>3. Why can ping-pong with tiles of 128×192 not reach the tensor cores' full rate?</summary>
+#
+# A step asks for 139 bytes of shared memory in a cycle, and 128 is all there is: 92 per cent of the rate, at most.
+#
+# </details>
