@@ -266,8 +266,7 @@ show_figure("gemm_orders")
 # meet the bars. For raster order it expects more than was counted: its blocks drift apart further than these did.)
 #
 # Now your prediction, from the same measurements. *Alone* is the time that the bytes would take at the datasheet's
-# bandwidth if nothing else happened. They were counted at 8192, so set them beside a kernel at 8192, as 11.4's check
-# has printed it. (What the cell prints as *the kernel* is the sweep's smallest size. Do not compare with that.)
+# bandwidth if nothing else happened, at 8192, where they were counted.
 
 # %%
 for swept in all_sweep_results("gemm_orders"):
@@ -281,7 +280,7 @@ for swept in all_sweep_results("gemm_orders"):
         )
     for name in swept.counters.keys() & {"raster", "groups of 8"}:
         alone = 1e6 * swept.counters[name][MEMORY_READ] / hardware_of(swept.gpu).bandwidth
-        took = {"raster": slow, "groups of 8": fast}[name][swept.shapes[0]].median_us
+        took = {"raster": slow, "groups of 8": fast}[name][max(swept.shapes)].median_us
         print(f"  {name}: the bytes alone {alone:,.0f} µs, the kernel {took:,.0f} µs")
 
 # %% [markdown]

@@ -16,9 +16,14 @@
 # cell, yours from the layouts to the launch. cuBLAS is what it is timed against.
 #
 # The problem is that of notebook 09: C = A · Bᵀ, `gemm(a, b, c)`, bf16, sums in fp32.
+#
+# > **After this page you can** lay out shared memory for TMA and WGMMA, say what an mbarrier counts and which phase a
+# > warp waits for, keep a ring of stages full without overwriting one, and write a Hopper GEMM from its layouts to its
+# > launch.
+# >
+# > **It takes** about 150 minutes, on any machine, where the kernel is simulated; a Hopper GPU times it.
 
 # %%
-from inspect import getsource
 
 import cutlass
 import cutlass.cute as cute
@@ -27,7 +32,6 @@ from cutlass.cute.nvgpu import cpasync, warpgroup
 from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
 from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
-from IPython.display import Code, display
 
 from tutorlib import check
 from tutorlib.compiling.cute import compile_cute
@@ -43,6 +47,7 @@ from tutorlib.machine.hardware import hardware_of
 from tutorlib.models.l2 import grouped
 from tutorlib.models.pipeline import Timeline
 from tutorlib.notebook.measured import show_figure, show_ladder
+from tutorlib.notebook.source import show_source
 from tutorlib.notebook.trials import compare_on_gpu
 
 # %% [markdown]
@@ -199,7 +204,7 @@ check("13.4", holder)
 # The TiledMma puts one warpgroup above the other, so that a tile has 128 rows:
 
 # %%
-display(Code(getsource(make_wgmma), language="python"))
+show_source(make_wgmma)
 
 # %% [markdown]
 # **Exercise 13.5** (about 5 lines). Write `wgmma_fragments(tiled_mma, thread, sA, sB)`, which returns tCrA, tCrB and
@@ -288,7 +293,7 @@ explore_mbarriers(stages=2)
 # made of:
 
 # %%
-display(Code("\n\n".join(map(getsource, (BoxCopy, Steps))), language="python"))
+show_source(BoxCopy, Steps)
 
 # %% [markdown]
 # Two things have to be known about who does what. `cute.arch.elect_one()` picks one lane: arrivals are counted, and 32
@@ -392,7 +397,7 @@ compare_on_gpu(
 # sends them itself.
 
 # %%
-display(Code("\n\n".join(map(getsource, (Sums, make_sums))), language="python"))
+show_source(Sums, make_sums)
 
 # %% [markdown]
 # Between the two stands what is new here: threads and TMA reach shared memory by different ways, the generic and the
@@ -438,7 +443,7 @@ check("13.8", store_by_tma)
 # number of rows to run time.
 
 # %%
-display(Code("\n\n".join(map(getsource, (make_barriers, described, out_layout))), language="python"))
+show_source(make_barriers, described, out_layout)
 
 # %% [markdown]
 # In the kernel, `make_warp_uniform` tells the compiler what it cannot see: all lanes of a warp have the same `warp` and
@@ -533,13 +538,13 @@ print(story(compiled.ptx, HOPPER_OPCODES))
 # ## Measured
 #
 # The table has what the solutions reached, the picture every size that its sweep has timed. Where this notebook's rung
-# is missing there, `tutor sweep gemm_rungs --resume` on a Hopper GPU and `tutor plots gemm_ladder` add it.
+# is missing there, `tutor sweep gemm_rungs --resume` on a Hopper GPU and `tutor plots gemm_ladder_13` add it.
 
 # %%
 show_ladder("09", "12", "13")
 
 # %%
-show_figure("gemm_ladder")
+show_figure("gemm_ladder_13")
 
 # %% [markdown]
 # NVIDIA presented its Python DSL with two curves over K: a Hopper GEMM of 128×256×64 tiles at M = N = 8192 and at
@@ -562,5 +567,34 @@ show_figure("hopper_k")
 # could be ahead of the tile, and a block that stays could start the next tile before it has stored this one. That is
 # notebook 14.
 #
-# **Keep this:** asynchronous hardware needs two questions answered for every buffer, *is it there* and *has it been
-# read*. An mbarrier answers one of them for one round; the phase says which.
+# ## What to remember
+#
+# - Asynchronous hardware needs two questions answered for every buffer, *is it there* and *has it been read*. An
+#   mbarrier answers one of them for one round; the phase says which.
+# - TMA and WGMMA know one layout each, and it is the same one: boxes of swizzled lines. Most of a Hopper kernel is
+#   making both sides agree on it.
+# - What a thread wrote itself needs a proxy fence before TMA may read it; what TMA wrote needs its mbarrier.
+#
+# ## Test yourself
+#
+# <details><summary>1. A ring has four stages. In which phase is its second barrier when the loop comes
+# to K tile 9?</summary>
+#
+# Tile 9 is in stage 1, and it is the third tile there, after 1 and 5: two rounds are over, so the round has number 2,
+# and its phase is 2 mod 2 = 0.
+#
+# </details>
+#
+# <details><summary>2. Why does nobody fence between TMA's write and WGMMA's read?</summary>
+#
+# Both are on the async proxy, and the mbarrier that the reader has waited for orders them. A fence is for what threads
+# wrote themselves, as in the epilogue: there the generic proxy writes and TMA reads.
+#
+# </details>
+#
+# <details><summary>3. A kernel announces half of the bytes that come. What can happen?</summary>
+#
+# The phase may be over when half of them are there, and WGMMA reads a tile that is partly the old one. The rest is then
+# counted against the next round.
+#
+# </details>

@@ -14,6 +14,12 @@
 # in per cent, before you look. Some bring nothing, and some cost at one size what they bring at another.
 #
 # At the end a function of yours picks the configuration for any shape, and that is what is timed.
+#
+# > **After this page you can** give warps roles and registers, share tiles in a cluster, keep blocks busy from the
+# > first tile to the last, say before you measure what each of these is worth, and choose a configuration for a shape
+# > that nobody has timed.
+# >
+# > **It takes** about 180 minutes, on any machine, where the kernels are simulated; a Hopper GPU times them.
 
 # %%
 from collections import Counter
@@ -791,9 +797,12 @@ show_ladder("13", "14")
 show_figure("gemm_ladder")
 
 # %% [markdown]
-# **Keep this:** the tensor cores are never faster than the slowest of what feeds them, and never busier than the
-# schedule lets them be. Count both before you tune: bytes for a step, waves for a shape. What is left after that is the
-# power limit, and it is paid in bytes as well.
+# ## What to remember
+#
+# - The tensor cores are never faster than the slowest of what feeds them, and never busier than the schedule lets them
+#   be. Count both before you tune: bytes for a step, waves for a shape.
+# - What is left after that is the power limit, and it is paid in bytes as well.
+# - A lever that brings something at one size may cost it at another: a rule that chooses needs both.
 #
 # ## Test yourself
 #

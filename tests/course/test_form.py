@@ -6,19 +6,9 @@ import pytest
 
 from tutorlib.course.contents import read_head
 from tutorlib.course.source import parse
-from tutorlib.paths import SOLUTIONS
+from tutorlib.paths import SOLUTIONS, notebook_names
 
-PAGES = [
-    "00_start",
-    "01_layouts",
-    "02_layout_algebra",
-    "03_swizzles",
-    "06_cutile_tiles",
-    "07_cutile_gemm",
-    "08_tile_cpp",
-    "11_grid_swizzle",
-    "12_three_stages",
-]
+PAGES = notebook_names()
 CAN, TAKES = "> **After this page you can** ", "> **It takes** about "
 QUESTION = re.compile(r"<details><summary>(\d)\. .+?</summary>\n\n.+?\n\n</details>", re.DOTALL)
 
