@@ -806,8 +806,8 @@ show_figure("gemm_ladder")
 #
 # ## Test yourself
 #
-# <details><summary>1. A consumer arrives at `empty` right after `commit_group`. What can go wrong, and do more stages
-# mend it?</summary>
+# <details><summary>1. A consumer arrives at <code>empty</code> right after <code>commit_group</code>. What can go
+# wrong, and do more stages mend it?</summary>
 #
 # The wgmma was issued, and may still read the stage when the producer's next bytes land in it: wrong numbers, now and
 # then. More stages make that rarer. Only `wait_group` rules it out.
