@@ -263,7 +263,7 @@ def ordinals(tensor: "Tensor") -> np.ndarray:
 
 
 def from_ordinals(numbers: np.ndarray, like: "Tensor") -> "Tensor":
-    """The inverse of `ordered`, but for -0, which becomes 0."""
+    """The inverse of `ordinals`, but for -0, which becomes 0."""
     import torch
 
     lowest = -(1 << 8 * like.element_size() - 1)
