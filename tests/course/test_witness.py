@@ -37,7 +37,7 @@ def test_and_fp32_does_not(inputs):
 
 @pytest.mark.parametrize("noise", [0.0, 1e-6, 0.01, 100.0, float("nan")])
 def test_what_is_kept_comes_back(inputs, noise):
-    output = exact(GEMM.problem, inputs)
+    output = exact(GEMM.problem, inputs, SHAPE)
     output[::7, ::3] += noise * torch.randn(output[::7, ::3].shape, generator=torch.Generator().manual_seed(0))
     kept = keep(GEMM, SHAPE, inputs, output)
     again, restored = restore(kept)
@@ -47,8 +47,19 @@ def test_what_is_kept_comes_back(inputs, noise):
         assert len(kept.distance) < 40
 
 
+def test_so_do_several_outputs_of_one_product():
+    parts, shape = find("07.8"), (3, 40, 24, 72)
+    inputs = inputs_of(parts.problem, shape)
+    output = exact(parts.problem, inputs, shape)
+    assert output.shape == (3, 40, 24)
+    assert len(keep(parts, shape, inputs, output).distance) < 40
+    output[2, 0, 0] += 1
+    _, restored = restore(keep(parts, shape, inputs, output))
+    assert torch.equal(restored, output)
+
+
 def test_what_was_kept_of_other_inputs_is_not_compared(inputs):
-    kept = keep(GEMM, SHAPE, inputs, exact(GEMM.problem, inputs))
+    kept = keep(GEMM, SHAPE, inputs, exact(GEMM.problem, inputs, SHAPE))
     with pytest.raises(Changed, match="not the inputs that the GPU had"):
         restore(replace(kept, inputs="0"))
     with pytest.raises(Changed, match="the exact result differs here"):
@@ -57,21 +68,21 @@ def test_what_was_kept_of_other_inputs_is_not_compared(inputs):
 
 def test_a_distance_is_counted_in_steps_of_the_dtype_and_in_parts_of_the_bound():
     problem, inputs = gemm("fp32"), inputs_of(gemm("fp32"), SHAPE)
-    one = exact(problem, inputs)
+    one = exact(problem, inputs, SHAPE)
     other = one.clone()
     other[3, 4] = torch.nextafter(torch.nextafter(one[3, 4], torch.tensor(99.0)), torch.tensor(99.0))
-    found = compare(problem, inputs, one, other)
+    found = compare(problem, inputs, SHAPE, one, other)
     assert (found.elements, found.differ, found.steps) == (48 * 40, 1, 2)
     assert 0 < found.of_bound < 0.1
-    assert compare(problem, inputs, one, one).bit_for_bit
+    assert compare(problem, inputs, SHAPE, one, one).bit_for_bit
     other[0, 0] = -one[0, 0]
-    assert compare(problem, inputs, one, other).of_bound > 1
+    assert compare(problem, inputs, SHAPE, one, other).of_bound > 1
 
 
 def test_zeros_of_either_sign_are_one_number():
     problem, inputs = gemm("fp32"), inputs_of(gemm("fp32"), SHAPE)
     zero = torch.zeros(48, 40)
-    assert compare(problem, inputs, zero, -zero).bit_for_bit
+    assert compare(problem, inputs, SHAPE, zero, -zero).bit_for_bit
 
 
 @pytest.mark.usefixtures("on_cpu")
@@ -94,7 +105,7 @@ def test_a_kernel_that_fails_leaves_the_others_their_turn(monkeypatch):
 def test_a_record_is_written_and_read_again(tmp_path, monkeypatch, inputs):
     file = tmp_path / "z9000_simulated.json"
     monkeypatch.setattr(witness, "sweep_file", lambda gpu, name: file)
-    kept = keep(GEMM, SHAPE, inputs, exact(GEMM.problem, inputs))
+    kept = keep(GEMM, SHAPE, inputs, exact(GEMM.problem, inputs, SHAPE))
     found = GpuRecord({"gpu": "Z9000"}, "2026-11-21").extended(kept).counted({"k": {"loads": 3.0}})
     found = found.counted({"k": {"stores": 4.0}})
     found.write()

@@ -204,7 +204,7 @@ def draw(op: Operand, shape: Shape, sizes: dict[str, int], generator: np.random.
 
 def keep(exercise: KernelExercise, shape: Shape, inputs: "tuple[Tensor, ...]", output: "Tensor") -> Kept:
     """output: of the call on these inputs, both in ordinary memory."""
-    apart = ordinals(output) - ordinals(exact(exercise.problem, inputs))
+    apart = ordinals(output) - ordinals(exact(exercise.problem, inputs, shape))
     return Kept(exercise.id, shape, digest(*inputs), digest(output), pack(apart))
 
 
@@ -214,37 +214,25 @@ def restore(kept: Kept) -> "tuple[tuple[Tensor, ...], Tensor]":
     inputs = inputs_of(problem, kept.shape)
     if digest(*inputs) != kept.inputs:
         raise Changed(f"{kept.exercise}: these are not the inputs that the GPU had: run `tutor witness` on it again")
-    like = exact(problem, inputs)
+    like = exact(problem, inputs, kept.shape)
     output = from_ordinals(ordinals(like) + unpack(kept.distance).reshape(tuple(like.shape)), like)
     if digest(output) != kept.output:
         raise Changed(f"{kept.exercise}: the exact result differs here: run `tutor witness` on the GPU again")
     return inputs, output
 
 
-def compare(problem: Problem, inputs: "tuple[Tensor, ...]", one: "Tensor", other: "Tensor") -> Agreement:
+def compare(problem: Problem, inputs: "tuple[Tensor, ...]", shape: Shape, one: "Tensor", other: "Tensor") -> Agreement:
     steps = np.abs(ordinals(one) - ordinals(other))
-    result, allowed = problem.expected(inputs, tuple(sizes_of(problem, inputs)))
+    result, allowed = problem.expected(inputs, shape)
     apart = (one.double() - other.double()).abs()
     part = (apart / allowed.double().expand_as(result).clamp_min(1e-300))[apart > 0]
     return Agreement(steps.size, int((steps > 0).sum()), int(steps.max()), float(part.max()) if len(part) else 0.0)
 
 
-def sizes_of(problem: Problem, inputs: "tuple[Tensor, ...]") -> list[int]:
-    """The shape that the inputs are of."""
-    found = {
-        mode: size
-        for op, tensor in zip(problem.inputs, inputs, strict=True)
-        for mode, size in zip(op.modes, tensor.shape, strict=True)
-    }
-    return [found[mode] for mode in problem.dims]
-
-
-# bits -----------------------------------------------------------------------------------------------------------
-
-
-def exact(problem: Problem, inputs: "tuple[Tensor, ...]") -> "Tensor":
+def exact(problem: Problem, inputs: "tuple[Tensor, ...]", shape: Shape) -> "Tensor":
     """The exact result, rounded once to the output's dtype."""
-    return problem.reference(*(x.double() for x in inputs)).to(torch_dtype(problem.output.dtype)).contiguous()
+    result, _ = problem.expected(inputs, shape)
+    return result.to(torch_dtype(problem.output.dtype)).contiguous()
 
 
 def bits(tensor: "Tensor") -> np.ndarray:

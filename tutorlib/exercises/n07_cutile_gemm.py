@@ -40,9 +40,10 @@ def tiles(shape: Shape, tm: int, tn: int) -> tuple[int, int]:
 
 
 def blocks_at_once(shape: Shape, most: int) -> tuple[int]:
-    """The grid of a persistent kernel: one block for each SM; a few for small matrices, so that each has more to do."""
+    """The grid of a persistent kernel: one block for each SM; for small matrices so few that one of them has more to do
+    than the others."""
     gpu = device.gpu()
-    return (min(most, gpu.sms if gpu and shape in (BENCH, BENCH_FP8) else 3),)
+    return (min(most, gpu.sms) if gpu and shape in (BENCH, BENCH_FP8) else max(1, min(most - 1, 3)),)
 
 
 # 07.1 and 07.4: the tile of C that a block computes -------------------------------------------------------------------

@@ -16,6 +16,7 @@ KEPT = [
     for kept in record.outputs
 ]
 APPROXIMATE = {"06.5"}  # ex2.approx: a GPU's last bits are not documented
+ZIGZAG = {"14.11"}  # a block takes K backwards in every other of its tiles, and which are its depends on the SMs
 COUNTED = [
     pytest.param(record, kernel, id=f"{record.machine['gpu']}-{kernel}") for record in RECORDS for kernel in KERNELS
 ]
@@ -39,9 +40,13 @@ def test_the_output_is_the_gpus_bit_for_bit(kept):
     exercise = find(kept.exercise)
     inputs, output = restore(kept)
     simulated = run_simulated(exercise, answers(kept.exercise[:2])[kept.exercise], kept.shape, inputs)
-    found = compare(exercise.problem, inputs, output, simulated)
-    assert found.of_bound < 0.1
-    assert found.bit_for_bit or kept.exercise in APPROXIMATE
+    found = compare(exercise.problem, inputs, kept.shape, output, simulated)
+    if kept.exercise in ZIGZAG:  # a sum that lies near the middle of two bf16 may fall on either side of it
+        assert found.steps <= 1
+        assert found.differ < found.elements / 10_000
+    else:
+        assert found.of_bound < 0.1
+        assert found.bit_for_bit or kept.exercise in APPROXIMATE
 
 
 def test_every_gemm_of_the_ladder_is_among_them():
