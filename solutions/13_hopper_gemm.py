@@ -71,9 +71,9 @@ show_sm()
 #
 # | | for A (M, K), bf16 | |
 # |---|---|---|
-# | address | a multiple of 16 | |
+# | address | a multiple of 16 bytes | |
 # | sizes | K, M | the contiguous mode first |
-# | strides | 2·K bytes, of the rows | multiples of 16; of the contiguous mode there is none to give |
+# | strides | 2·K bytes, of the rows | multiples of 16 bytes; of the contiguous mode there is none to give |
 # | box | 64, 128 | elements; at most 256 each |
 # | swizzle | 128 bytes | the box's rows are at most this long |
 # | fill | zeros | what a box has outside of the matrix |
@@ -92,9 +92,10 @@ show_sm()
 # The pipeline's buffers are called **stages**; the ring of them is one layout with the stages as its last mode.
 #
 # **Exercise 13.1** (about 2 lines). Write `ring_layout(rows, k, stages)`: the atom of `k` bf16 in a row, where k is 64,
-# 32 or 16, so 128, 64 or 32 bytes; repeated down the rows, then over the stages. `warpgroup.make_smem_layout_atom(kind,
-# BFloat16)` makes the atom, and `SmemLayoutAtomKind` has `K_SW128`, `K_SW64` and `K_SW32`. (You know how to make one
-# without it, too.) The checker looks at where each 16 bytes go, and compares with what the driver's manual says of TMA.
+# 32 or 16, so 128, 64 or 32 bytes; repeated down the rows, then over the stages, with notebook 09's
+# `cute.tile_to_shape(atom, shape, order)`. `warpgroup.make_smem_layout_atom(kind, BFloat16)` makes the atom, and
+# `SmemLayoutAtomKind` has `K_SW128`, `K_SW64` and `K_SW32`. (You know how to make one without it, too.) The checker
+# looks at where each 16 bytes go, and compares with what the driver's manual says of TMA.
 
 
 # %%
@@ -210,8 +211,8 @@ show_source(make_wgmma)
 # **Exercise 13.5** (about 5 lines). Write `wgmma_fragments(tiled_mma, thread, sA, sB)`, which returns tCrA, tCrB and
 # tCrC. `thread` is the first one of the warpgroup. As in notebook 09: the slice of this thread partitions sA and sB,
 # and `make_fragment_A` and `_B` make of these what the MMA takes. Here it is no registers but descriptors, of the
-# shape (1, 1, K blocks, stages). tCrC are registers in fp32: `tiled_mma.partition_shape_C((M, N))` has their shape,
-# where M and N are the tile's, `cute.size(sA, mode=[0])` and B's.
+# shape (1, 1, K blocks, stages). tCrC are registers, `cute.make_rmem_tensor(shape, Float32)`, and
+# `tiled_mma.partition_shape_C((M, N))` is their shape, where M and N are the tile's, `cute.size(sA, mode=[0])` and B's.
 
 
 # %%
@@ -296,18 +297,27 @@ explore_mbarriers(stages=2)
 show_source(BoxCopy, Steps)
 
 # %% [markdown]
-# Two things have to be known about who does what. `cute.arch.elect_one()` picks one lane: arrivals are counted, and 32
-# would be 31 too many. `steps.load` does that by itself and stands outside of it.
+# Two things have to be known. First, who does what. The barriers' calls are those of `cute.arch`; stage s has the
+# barriers `steps.full + s` and `steps.empty + s`:
 #
-# And the order. Right after the wgmmas of K tile k were committed, those of k − 1 may still run; `wait_group(1)` waits
+# - `mbarrier_wait(barrier, parity)`, of the whole warp;
+# - `mbarrier_arrive(barrier)` and `mbarrier_arrive_and_expect_tx(barrier, bytes)` of one lane, so below
+#   `with cute.arch.elect_one():`. Arrivals are counted, and 32 would be 31 too many;
+# - `steps.load` picks its lane by itself and stands outside of it.
+#
+# Then the order. Right after the wgmmas of K tile k were committed, those of k − 1 may still run; `wait_group(1)` waits
 # for them and leaves k's under way. *Then* the stage of k − 1 has been read: arrive on its `empty`, and the warp that
-# loads waits for all eight and sends for K tile k − 1 + stages. So the tensor cores always have the next group in hand
-# while somebody does the paperwork.
+# loads waits for all eight and sends for K tile k − 1 + stages, if there is one. So the tensor cores always have the
+# next group in hand while somebody does the paperwork.
+#
+# That last wait needs no second state. By your `ring` the producer of step k − 1 + stages waits for the stage and the
+# parity that the consumer of step k − 1 had, and a `clone()` from before `advance()` still has both.
 #
 # **Exercise 13.7** (about 3 and about 24 lines). Write `fill_stage(steps, k_tile, stage)`: announce
 # `steps.stage_bytes` on the stage's `full`, and load. Then `main_loop(steps)`:
 #
-# - the warp that loads too fills as many stages as there are and as K has tiles, without any wait;
+# - the warp that loads too fills as many stages as there are, or as K has tiles if these are fewer (`cutlass.min`),
+#   without any wait;
 # - K tile 0: wait for full, fence, `steps.multiply(stage, True)`, which forgets what was in the registers; commit;
 # - each further one as above, with `multiply(stage, False)`;
 # - `wait_group(0)`: the sums are there.
@@ -364,9 +374,8 @@ check("13.7", main_loop)
 #
 # ### How many stages?
 #
-# As many as fit, and here is why. The tensor cores do a K tile in a time that is easy to work out; to that add what
-# somebody spends on waiting. A stage's round is: wait for all readers, memory's latency, transfer, multiplication.
-# Notebook 10's formula has the rest.
+# A stage's round is: wait for all readers, memory's latency, transfer, multiplication. The multiplication's time is
+# easy to work out, and notebook 10's formula has the rest. The timelines below invent theirs, 4, 2 and 3 ticks:
 
 # %%
 h200 = hardware_of("NVIDIA H200")
@@ -376,6 +385,10 @@ print(f"a stage: {2 * (bM + bN) * bK // 1024} KiB, and a block can have 227")
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=8) for stages in (2, 3, 4)))
 
 # %% [markdown]
+# With these ticks three stages are enough, and a fourth brings nothing. But memory is not so punctual: its latency
+# changes with what all other blocks load just then, and a tile that comes late finds the tensor cores idle unless
+# another one is already there. So one takes as many stages as fit.
+#
 # **Predict** what two stages cost against four, at a size with few K tiles and at one with many. On a Hopper GPU the
 # next cell measures it, with the course's loop:
 
@@ -401,8 +414,8 @@ show_source(Sums, make_sums)
 
 # %% [markdown]
 # Between the two stands what is new here: threads and TMA reach shared memory by different ways, the generic and the
-# async **proxy**, and what was written on the one need not be seen on the other. `fence_proxy("async.shared",
-# space="cta")` of the thread that wrote makes it so.
+# async **proxy**, and what was written on the one need not be seen on the other.
+# `cute.arch.fence_proxy("async.shared", space="cta")` of the thread that wrote makes it so.
 #
 # **Exercise 13.8** (about 8 lines). Write `store_by_tma(sums)`:
 #
@@ -411,7 +424,8 @@ show_source(Sums, make_sums)
 # 3. copy with `sums.stmatrix` from tRrC to tRsC, and let TMA see it; each thread fences what it wrote, and then the
 #    warp meets: `cute.arch.sync_warp()`;
 # 4. `cute.copy(sums.tma, sums.tSsC, sums.tSgC)`, commit the bulk group, and wait until it has been *read*. Before that
-#    the block must not end. (`cp_async_bulk_commit_group()`, `cp_async_bulk_wait_group(0, read=True)`)
+#    the block must not end. (`cp_async_bulk_commit_group()` and `cp_async_bulk_wait_group(0, read=True)`, both of
+#    `cute.arch`)
 #
 # The checker reads what the compiler made of it, and looks for these four between the sums and C. Without a Hopper GPU
 # it then runs the whole kernel on a simulator, where TMA and WGMMA are as late as they may be.
@@ -452,13 +466,15 @@ show_source(make_barriers, described, out_layout)
 # instructions (R2UR) that carry its descriptors over.
 #
 # **Exercise 13.9** (about 8 and about 7 lines). First the kernel's middle:
-# `Steps(k_tiles, full, empty, loads_too, a, b, tiled_mma, tCrA, tCrB, tCrC)` of your `boxes` and `wgmma_fragments`; the
-# loop; the epilogue, whose sums `make_sums(tCrC, tiled_mma, thread, tma_c, sC, gC)` makes. `k_tiles` is
+# `Steps(k_tiles, full, empty, loads_too, a, b, tiled_mma, tCrA, tCrB, tCrC)`, where a and b are
+# `BoxCopy(tma, tXsX, tXgX)` of your `boxes`, and the last three come from your `wgmma_fragments`; the loop; the
+# epilogue, whose sums `make_sums(tCrC, tiled_mma, thread, tma_c, sC, gC)` makes. `k_tiles` is
 # `cute.size(gA, mode=[2])`. Warp 0 loads too. A warpgroup's first thread is `group * 128`.
 #
 # Then the host function. `cpasync.make_tiled_tma_atom(op, matrix, layout, box)` returns (atom, coordinates): for A
 # `load`, `described(a)`, the layout of *one* stage, which is `cute.select(layout_a, [0, 1])`, and (bM, bK); B likewise;
-# for C `store`, `described(c)`, `out_layout(*BOX)`, `BOX`. One block for each tile, THREADS threads.
+# for C `store`, `described(c)`, `out_layout(*BOX)`, `BOX`. `make_wgmma()` is the TiledMma, and `tiles` is the pair
+# (tiles down, tiles across) of C. One block for each of them, THREADS threads.
 #
 # It is checked at sizes that nothing divides, and timed at 4096³ beside cuBLAS.
 
@@ -524,7 +540,8 @@ check("13.9", gemm)
 # %% [markdown]
 # ## What the compiler made of it
 #
-# The same with the course's parts. Find the five orders of a K tile, and what stands between two groups of wgmmas.
+# The same with the course's parts. Find the numbers 1, 4, 5 and 6 of this page's first picture (2 and 3 are the
+# hardware's own), and what stands between two groups of wgmmas. `wait` is an mbarrier's.
 
 # %%
 compiled = compile_cute(course.make_first_gemm(), [TensorSpec((4096, 4096), "bf16")] * 3, "sm_90a")
@@ -547,23 +564,28 @@ show_ladder("09", "12", "13")
 show_figure("gemm_ladder_13")
 
 # %% [markdown]
+# Where the WGMMA curve dips, count tiles of 128×256 as notebook 11 did, with one block on each of 132 SMs: 288 at
+# 3072 are 2.2 waves, so the third one is nearly empty. At 1024 there are 32, for a quarter of the SMs.
+#
 # NVIDIA presented its Python DSL with two curves over K: a Hopper GEMM of 128×256×64 tiles at M = N = 8192 and at
 # M = N = 2048, as a percentage of the arithmetic peak, beside the same in C++. Here they are, in fp16 as theirs, with a
-# kernel that does what yours does (the plain one among notebook 14's), cuBLAS, and NVIDIA's example (`tutor sweep
-# hopper_k`, `tutor plots hopper_k`).
+# kernel that does what yours does (the plain one among notebook 14's), cuBLAS, NVIDIA's example, and the kernel with
+# which notebook 14 will end (`tutor sweep hopper_k`, `tutor plots hopper_k`).
 #
-# **Predict** before you look: what happens at small K, and why should it be worse at 8192 than at 2048, or better?
+# **Predict** before you look: what happens at small K, and is it worse at 8192 or at 2048?
 
 # %%
 show_figure("hopper_k")
 
 # %% [markdown]
-# Two things cost time at small K. Each block begins with an empty ring and ends with an epilogue, and meanwhile its
-# tensor cores do nothing; nobody else is on the SM, since one block takes all of its shared memory. At 8192 there are
-# 2,048 tiles for 132 SMs, and that price is paid sixteen times in a row. At 2048 there are 128 tiles: once, but with
-# four SMs idle from the start.
+# Each block begins with an empty ring and ends with an epilogue, and meanwhile its tensor cores do nothing; nobody
+# else is on the SM, since one block takes all of its shared memory. At 2048 there are 128 tiles, one for each SM, and
+# each is a kernel's whole life: launch, first load, multiplication, store. With small K that is mostly the rest and
+# hardly any multiplication, so the curve begins low, and all four kernels lie on one line: a single tile has no
+# neighbour that could fill its gaps. At 8192 there are 2,048 tiles, sixteen for each SM. The launch is shared by all
+# of them; filling and emptying is paid sixteen times in a row, and there the kernels differ.
 #
-# Both are matters of *who* does things and *when*, and no longer of instructions. A warp that does nothing but load
+# So it is a matter of *who* does things and *when*, and no longer of instructions. A warp that does nothing but load
 # could be ahead of the tile, and a block that stays could start the next tile before it has stored this one. That is
 # notebook 14.
 #
@@ -577,11 +599,11 @@ show_figure("hopper_k")
 #
 # ## Test yourself
 #
-# <details><summary>1. A ring has four stages. In which phase is its second barrier when the loop comes
-# to K tile 9?</summary>
+# <details><summary>1. A ring has four stages. Which phase of which <code>full</code> barrier does the loop wait for at
+# K tile 9?</summary>
 #
-# Tile 9 is in stage 1, and it is the third tile there, after 1 and 5: two rounds are over, so the round has number 2,
-# and its phase is 2 mod 2 = 0.
+# Tile 9 is in stage 1, so <code>full[1]</code>, and it is the third tile there, after 1 and 5: two rounds are over, so
+# the round has number 2, and the parity to wait for is 2 mod 2 = 0.
 #
 # </details>
 #
