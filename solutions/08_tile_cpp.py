@@ -13,13 +13,13 @@
 # CUDA kernels, and the compiler behind it is the one that cuTile uses.
 #
 # One thing is different, and this page is about it. When Python launches a cuTile kernel, it looks at your tensors
-# first and tells the compiler what it saw: this pointer is a multiple of 16, so is that stride. A C++ kernel is
+# first and tells the compiler what it saw: this pointer is a multiple of 16 bytes, so is that stride. A C++ kernel is
 # compiled before there is any tensor. Whatever the compiler shall know, **you** say in the source; and a GEMM that
 # says nothing runs at a small fraction of cuBLAS's speed, though every line of it is right.
 #
-# You write C++ as a string. `check` compiles it with the `nvcc` that came with this course, looks at what became of
-# it, and runs it; where there is no GPU it simulates it. No CUDA installation is needed, only a C++ compiler for
-# nvcc's preprocessor.
+# You write C++ as a string: each answer is a Python function that returns the source. `check` compiles it with the
+# `nvcc` that came with this course, looks at what became of it, and runs it; where there is no GPU it simulates it. No
+# CUDA installation is needed, only a C++ compiler for nvcc's preprocessor.
 #
 # > **After this page you can** write a tile kernel in C++, tell the compiler what it cannot know, read its remarks,
 # > and put a kernel and the code that launches it into a program of your own.
@@ -103,7 +103,7 @@ except CompileFailed as error:
 #
 #     __tile_global__ void vector_add(const float* a, const float* b, float* c, int n)
 #
-# with c = a + b, for any n. It is launched with one block for every 1,024 elements.
+# with c = a + b, for any n. It is launched with one block for every 1,024 elements: (n + 1023) / 1024 of them.
 
 
 # %%
@@ -127,9 +127,9 @@ check("08.1", vector_add)
 # %% [markdown]
 # NVIDIA's own first example of Tile C++ adds vectors in tiles of 8 elements, and then advises far larger ones
 # (*Develop High-Performance GPU Kernels in C++ with NVIDIA CUDA Tile*, NVIDIA Developer Blog, 2026). **Predict** what
-# that is worth. The number of threads in a block is a hint: how many elements of its tile has each? The left part of
-# the table is what the compiler says, for Hopper. The right part was measured with 2²⁷ elements, in turns with torch's
-# addition; `tutor sweep cpp_vectors` measures it on your GPU.
+# that is worth. For all four tiles below the compiler chose blocks of 128 threads: how many elements has each? The
+# left part of the table is what the compiler says, for Hopper. The right part was measured with 2²⁷ elements, in turns
+# with torch's addition; `tutor sweep cpp_vectors` measures it on your GPU.
 
 # %%
 race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_vectors")
@@ -137,7 +137,8 @@ race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_
 # %% [markdown]
 # ## A GEMM
 #
-# Three more pieces, and you can write one:
+# Matrices are as vectors, with two of everything: `ct::extents{m, k}`, `ct::shape{128_ic, 64_ic}`,
+# `A.load_masked(i, step)`, `C.store_masked(tile, i, j)`. Three more pieces, and you can write one:
 #
 # - `ct::zeros<ct::tile<float, ct::shape<128, 128>>>()` is a tile of zeros; its type says element and shape.
 # - `acc = ct::mma(x, y, acc)` adds the product of an (M, K) tile and a (K, N) tile to an (M, N) tile. Our B is (N, K),
@@ -198,8 +199,8 @@ print(compile_cpp(SILENT.source).remarked)
 #
 #     a = ct::assume_aligned(a, 16_ic);
 #
-# It costs no instruction. It gives back the same pointer, and the compiler believes that it is a multiple of 16. If
-# you lie, the kernel reads something else or crashes. With this promise for a, b and c the remarks change:
+# It costs no instruction. It gives back the same pointer, and the compiler believes that its address is a multiple of
+# 16. If you lie, the kernel reads something else or crashes. With this promise for a, b and c the remarks change:
 
 # %%
 aligned = Variant(restrict=False, divisible=0)
@@ -284,8 +285,8 @@ check("08.4", gemm)
 # when it knows the sizes as constants?
 #
 # Three columns come from Nsight Compute. *threads* is the size of a block, which the compiler chose. *tensor* is the
-# percentage of an SM's cycles in which its tensor cores work. *stalled* is how many warps, on average, wait for memory
-# when another one issues an instruction.
+# percentage of an SM's cycles in which its tensor cores work. *stalled* adds up the cycles in which warps wait for
+# memory, each warp for itself, and divides by the number of instructions that were issued.
 
 # %%
 race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY, stalled=STALLED)
@@ -320,7 +321,8 @@ for title in ("+ __restrict__", "+ multiples of 8"):
 #
 # - **The order of the tiles.** Blocks that run together should share rows of A and columns of B, so that L2 has them.
 # - **Persistence.** Start as many blocks as there are multiprocessors, and let each go through many tiles: while one
-#   tile is stored, the loads of the next can begin. `ct::num_blocks().x` is the number of blocks.
+#   tile is stored, the loads of the next can begin. `ct::num_blocks().x` is the number of blocks, and
+#   `ct::irange(first, end, step)` has steps, too. It wants three numbers of one type, `int(ct::bid().x)` for example.
 # - **Hints**, an attribute in front of the kernel. The first number is the architecture that it is for, as in
 #   `__CUDA_ARCH__` (900 is Hopper), and 0 is all of them:
 #
@@ -339,8 +341,8 @@ show_block_order((16, 16), {"a plain 2-D grid": raster, "in strips of 8 rows": g
 # far slower all the same? Look at the stack: where do the numbers go that a thread's 255 registers cannot hold?
 #
 # The columns on the right are fractions of cuBLAS's speed at 4096³ and at 8192³ (`tutor sweep cpp_ways`). The last
-# three rows are what was tried to get past it: two CTAs on two SMs share a tile of 256×256, in strips of 8 rows, then
-# of 4, then with steps of 128 along K.
+# three rows are what was tried to get past cuBLAS: two CTAs on two SMs share a tile of 256×256, in strips of 8 rows,
+# then of 4, then with steps of 128 along K.
 
 # %%
 race(WAYS, "cpp_ways")
@@ -482,7 +484,7 @@ show_ladder("08")
 # ## Test yourself
 #
 # <details><summary>1. Your GEMM promises aligned pointers and multiples of 8, and the remarks show TMA everywhere. It
-# runs at half of cuBLAS's speed. What do you look at?</summary>
+# runs far below cuBLAS's speed. What do you look at?</summary>
 #
 # At `__restrict__`: the remarks do not mention it. Without it the compiler must suppose that storing C changes A or B,
 # so it waits for each load before it starts the next.
