@@ -217,7 +217,7 @@ check("06.3", scale_rows)
 # To add up what it meets on the way, a block needs functions that make a small tile of a large one. `ct.sum(tile, 1)`
 # and `ct.max(tile, 1)` run along axis 1 and leave it out; without an axis they take the whole tile. Others work on each
 # element: `ct.exp`, `ct.sqrt`, arithmetic, and `tile.astype(dtype)`, which converts. `x` below is bf16. Before you run
-# the cell: 1 + 256 + 1 + 1 is 259. What will bf16, with its 8 bits, make of it?
+# the cell: 1 + 256 + 1 + 1 is 259. What will bf16 make of it, with 8 significant bits?
 
 
 # %%
@@ -262,8 +262,8 @@ check("06.4", row_sums)
 # A warning from the checker's guard bands. On Hopper the compiler stores a one-dimensional tile by TMA, the copy
 # engine of notebook 05, and that writes whole 16 bytes. With cuda-tile 1.7.0 on an H200, a `sums` whose length is not a
 # multiple of four fp32 was overrun by the rest of those 16 bytes. Nobody notices as long as nothing lives there, since
-# allocations are padded; in a view into a larger tensor something does. The checker asks for rows in fours here, and
-# you should keep outputs in multiples of 16 bytes.
+# allocations are padded; in a view into a larger tensor something does. The checker's `sums` are multiples of four
+# long, and you should keep outputs in multiples of 16 bytes.
 #
 # ## A softmax
 #
@@ -351,7 +351,8 @@ print(compiled)
 print(*sorted(compiled.instructions))
 
 # %% [markdown]
-# `ld.global.v4` and `st.global.v4` are the 128-bit accesses that you arranged by hand in notebook 05.
+# `ld.global.v4` and `st.global.v4` are the 128-bit accesses that you arranged by hand in notebook 05: four words of 32
+# bits. (`ld.global` and `st.global` are the names that they begin with. All of them here go on with v4.)
 #
 # ## What to remember
 #

@@ -120,13 +120,17 @@ fragments()
 # 2. sends for tile *k* + 1, into the other buffer, and commits;
 # 3. multiplies tile *k*.
 #
+# The words are those of notebook 09: `steps.load(k_tile, buffer)`, `steps.fetch(k_block, buffer)`,
+# `steps.multiply(k_block)`, `steps.k_tiles` and `steps.k_blocks`; `cp_async_commit_group()`, `cp_async_wait_group(0)`
+# and `sync_threads()` of `cute.arch`; `range` for K tiles and `cutlass.range_constexpr` for K blocks.
+#
 # **Think first**, then write: in notebook 09 a step needed two barriers, *it is there* and *it is free*. How many does
 # this one need? What does everybody know who has passed the barrier of step 1? (A barrier too many is safe, and it
 # costs half the points.)
 #
-# **Exercise 10.2** (about 12 lines). The main loop for two buffers. Tile *k* + 1 may not exist; `if` with a condition
-# that is only known at run time works inside a `@cute.jit` function. The rehearsal counts what is under way while you
-# compute, so a loop that is right and waits too early is told so.
+# **Exercise 10.2** (about 12 lines). The main loop for two buffers, `double_buffer(steps)`. Tile *k* + 1 may not exist;
+# `if` with a condition that is only known at run time works inside a `@cute.jit` function. The rehearsal counts what is
+# under way while you compute, so a loop that is right and waits too early is told so.
 
 
 # %%
@@ -193,10 +197,12 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 # | block 2 | block 3 of tile k | block 2 |
 # | block 3: wait, barrier | block 0 of tile k + 1 | block 3 |
 #
-# **Exercise 10.3** (about 21 lines). Write that. The prologue ends with the first fetch. In the last step there is no
-# tile k + 1; fetching what is left in its buffer does no harm if nobody multiplies it. This time keep the number of the
-# buffer that is read in a variable, which turns over in every step. It is the same number as k % 2, but the assembler,
-# which is free to move the copies among the arithmetic, made a better schedule of it when this page was written.
+# **Exercise 10.3** (about 21 lines). Write that, as `register_pipeline(steps)`. The prologue ends with the first fetch.
+# Which K block is a tile's last is known while compiling, so ask with `if cutlass.const_expr(…)`. In the last step there
+# is no tile k + 1; fetching what is left in its buffer does no harm if nobody multiplies it. This time keep the number
+# of the buffer that is read in a variable, which turns over in every step. It is the same number as k % 2, but the
+# assembler, which is free to move the copies among the arithmetic, made a better schedule of it when this page was
+# written.
 
 
 # %%
@@ -268,7 +274,8 @@ show_figure("gemm_ladder_10")
 # %% [markdown]
 # As published, on an A100, the second buffer brought the ladder from 101 % to 111 % of cuBLAS at 2048³ (Schreiber,
 # [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper read it against
-# the rung below, since cuBLAS has other instructions there.
+# the rung below, since cuBLAS has other instructions there. (The dip at 3072 has nothing to do with buffers: notebook 11
+# counts it out.)
 #
 # ## What to remember
 #
