@@ -198,10 +198,10 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 # | block 3: wait, barrier | block 0 of tile k + 1 | block 3 |
 #
 # **Exercise 10.3** (about 21 lines). Write that, as `register_pipeline(steps)`. The prologue ends with the first fetch.
-# Which K block is a tile's last is known while compiling, so ask with `if cutlass.const_expr(…)`. In the last step there
-# is no tile k + 1; fetching what is left in its buffer does no harm if nobody multiplies it. This time keep the number
-# of the buffer that is read in a variable, which turns over in every step. It is the same number as k % 2, but the
-# assembler, which is free to move the copies among the arithmetic, made a better schedule of it when this page was
+# Which K block is a tile's last is known while compiling, so ask with `if cutlass.const_expr(…)`. In the last step
+# there is no tile k + 1; fetching what is left in its buffer does no harm if nobody multiplies it. This time keep the
+# number of the buffer that is read in a variable, which turns over in every step. It is the same number as k % 2, but
+# the assembler, which is free to move the copies among the arithmetic, made a better schedule of it when this page was
 # written.
 
 
@@ -274,8 +274,8 @@ show_figure("gemm_ladder_10")
 # %% [markdown]
 # As published, on an A100, the second buffer brought the ladder from 101 % to 111 % of cuBLAS at 2048³ (Schreiber,
 # [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)). On Hopper read it against
-# the rung below, since cuBLAS has other instructions there. (The dip at 3072 has nothing to do with buffers: notebook 11
-# counts it out.)
+# the rung below, since cuBLAS has other instructions there. (The dip at 3072 has nothing to do with buffers: notebook
+# 11 counts it out.)
 #
 # ## What to remember
 #
