@@ -292,8 +292,9 @@ except Exception as error:
 # end as `Constexpr`, loops over them with `range_constexpr`, and all of that is gone before the first thread starts.
 #
 # **Exercise 04.2** (about 5 lines). Write `polynomial(coefficients, x, y)`: for every element,
-# y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients known while compiling. Do it by Horner's rule, from the
-# last coefficient down: one multiplication and one addition for each. Which loop is of which kind?
+# y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known while compiling. Do it by
+# Horner's rule, from the last coefficient down: one multiplication and one addition for each. Which loop is of which
+# kind?
 
 
 # %%
@@ -438,7 +439,7 @@ if run_on_gpu(square, x, y):
 
 # %% [markdown]
 # What has the compiler made of it? Below is all that one thread does, in PTX, the assembly language of NVIDIA's GPUs.
-# Look for the three steps: where am I (`%tid` is the thread, `%ctaid` the block), load, multiply, store.
+# Look for the four steps: where am I (`%tid` is the thread, `%ctaid` the block), load, multiply, store.
 
 # %%
 vector = TensorSpec((1024,))
@@ -533,7 +534,7 @@ print(compile_cute(half_a_barrier, [TensorSpec((128,))]).body)
 # these down in notebook 18.
 #
 # **Exercise 04.5** (about 4 lines). A vector addition for any size, compiled once: the checker passes dynamic
-# layouts.
+# layouts. `cute.ceil_div(a, b)` divides and rounds up.
 
 
 # %%
@@ -684,7 +685,8 @@ check("04.7", add_bias)
 # ## Threads that work together
 #
 # So far every thread minded its own element. A **reduction** makes one number of many: a sum, a maximum. One thread per
-# row would be easy, and slow, with 31 of 32 threads of a warp in rows far apart. Let a whole block have a row:
+# row would be easy, and slow: at each step the 32 threads of a warp would read from 32 places far apart. Let a whole
+# block have a row:
 #
 # 1. thread t goes through elements t, t + 128, t + 256, … and keeps the largest in a register. Neighbours in the row
 #    are neighbouring threads, as in every kernel of this page;
@@ -728,8 +730,9 @@ _ = run_on_gpu(every_third)
 
 # %% [markdown]
 # **Exercise 04.8** (about 12 lines). Write `row_max`: maxima[m] = the largest number of row m, for x of any M×N. Block
-# m has row m and 128 threads. Rows may be shorter than that: what should a thread start from that has no element? The
-# steps of the tree are known while compiling, `range_constexpr`; `max(a, b)` compares two numbers of the run.
+# m has row m and 128 threads. Rows may be shorter than that: what should a thread start from that has no element? (Any
+# float of Python's becomes one of the kernel's by `cutlass.Float32(…)`.) The steps of the tree are known while
+# compiling, `range_constexpr`; `max(a, b)` compares two numbers of the run.
 
 
 # %%
@@ -765,9 +768,9 @@ check("04.8", row_max)
 # %% [markdown]
 # Where did you put the barrier of the loop? Inside the `if`, a part of the threads would wait for the others forever.
 #
-# `explain` simulates a kernel on any machine: what each line's accesses cost, and what the warps of the first block
-# did, step by step. In the first step of the tree two warps read and write, after that warp 0 alone. All warps come to
-# every barrier.
+# `explain` simulates a kernel on any machine: what each line's accesses cost, device memory in *sectors* of 32 bytes,
+# shared memory in notebook 03's wavefronts; and what the warps of the first block did, step by step. In the first step
+# of the tree two warps read and write, after that warp 0 alone. All warps come to every barrier.
 
 # %%
 explain("04.8", row_max, shape=(2, 320))
