@@ -104,7 +104,7 @@ hint("00.1")
 # |---|---|---|
 # | layouts (00–03) | on any machine | – |
 # | kernels (04–12) | on any machine, simulated where there is no GPU | on a GPU, beside cuBLAS or torch's copy |
-# | Hopper's TMA and WGMMA | on a GPU that has them | there too |
+# | Hopper's TMA and WGMMA | on any machine, simulated where there is no Hopper GPU | on a Hopper GPU |
 #
 # What your machine cannot run is reported as *not run*: never as passed, never as failed.
 #

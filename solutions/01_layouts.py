@@ -311,9 +311,9 @@ last = big(69999, 69999)
 print(f"{last:,} against {2**31 - 1:,}; squeezed into 32 bits: {np.int64(last).astype(np.int32):,}")
 
 # %% [markdown]
-# That is a wild address, and the kernel that computes it fails or silently reads another matrix. The real CuTe does
-# the same. Below, the same layout is made three times on your CPU: with everything known at compile time, with a
-# 32-bit stride that arrives at run time, and with a 64-bit one. (The import takes a few seconds.)
+# That is a wild address, and the kernel that computes it fails or silently reads another matrix. The real CuTe is no
+# safer. Below, the same layout is made three times on your CPU: with everything known at compile time, with a 32-bit
+# stride that arrives at run time, and with a 64-bit one. (The import takes a few seconds.) Which of them go wrong?
 
 # %%
 import cutlass
@@ -386,7 +386,7 @@ show_layout("(4,5):(5,1)", title="A[2, _]: five cells, 1 apart, from 10 on", hig
 # **Exercise 01.9** (about 5 lines). Write `sliced(layout, coord)`: the pair (offset, Layout) of the slice. `coord` has
 # an entry for each mode of the layout, a number where it is fixed and `None` where it is free; a mode may be nested. At
 # least one is free. `mode(layout, n)` is mode n as a layout; of a single one the slice is that mode itself, of several
-# `Layout(first, second)` bundles them.
+# `Layout(first, second, …)` bundles them.
 
 
 # %%

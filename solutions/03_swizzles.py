@@ -246,16 +246,18 @@ def transposing(row_stride, bits):
 
 # %% [markdown]
 # `explain` runs it in a simulator, on any machine, and prints for each line of the source what its accesses cost and
-# what they would cost without a conflict. (The compiler joins four reads of a row that follow each other into one of 16
-# bytes, where the tile lets it.) Which line is marked, and by what factor is it too slow?
+# what they would cost without a conflict: shared memory in wavefronts, global memory in *sectors* of 32 bytes. (The
+# compiler joins four reads of a row that follow each other into one of 16 bytes, where the tile lets it.) Which line is
+# marked, and by what factor is it too slow?
 
 # %%
 src, dst = torch.randn(32, 32), torch.zeros(32, 32)
 explain(transposing(row_stride=32, bits=0), src, dst)
 
 # %% [markdown]
-# The lower picture shows the banks: for each the number of different words that the lanes served together want from it.
-# The line that is marked is the transposed read. Now the two cures; the kernel is the same but for the layout:
+# The line that is marked is the transposed read, and the lower picture is one access of it. The numbers are threads, a
+# column is a bank, and a row is 128 bytes of shared memory. A thread reads 16 bytes here, so it stands in four banks,
+# all 32 stand in the same four, and the dark ones wait. Now the two cures; the kernel is the same but for the layout:
 
 # %%
 explain(transposing(row_stride=33, bits=0), src, dst)

@@ -62,7 +62,7 @@ class WarpStep:
 
 @dataclass
 class Contents:
-    """What one group of copies, or a run of plain writes, puts into shared memory.
+    """What one group of copies, or the plain writes up to a barrier or a read, put into shared memory.
 
     first: the lowest byte. begun, arrived: the steps at which it is on its way, and there; replaced: at which other
     contents begin to come to its place. None: not in this trace.
@@ -95,14 +95,14 @@ class Story:
     def tell(self, event: BlockEvent) -> None:
         step = self.step_of(event)
         pieces = np.unique(event.addresses[event.addresses != NO_ACCESS] // PIECE)
-        if event.does != "write":
+        if event.does in ("read", "barrier"):
             self.writing = None
         match event.does:
             case "issue" if len(pieces):
                 self.issuing = self.fill(self.issuing, pieces)
             case "write" if len(pieces):
                 self.writing = self.fill(self.writing, pieces)
-                self.contents[self.writing].arrived = len(self.steps) - 1
+                self.contents[self.writing].arrived = self.contents[self.writing].begun
             case "commit":
                 self.groups.append(self.issuing)
                 self.issuing = None
