@@ -164,7 +164,9 @@ print(A100)
 print(H100)
 
 # %% [markdown]
-# **Exercise 12.2** (about 5 lines). Write `blocks_per_sm(sm, smem_bytes, registers, threads)`.
+# **Exercise 12.2** (about 5 lines). Write `blocks_per_sm(sm, smem_bytes, registers, threads)`: how many blocks one SM
+# holds, where a block has so many bytes of shared memory and so many threads, a multiple of 32, and each thread so many
+# registers.
 
 
 # %%
@@ -480,7 +482,8 @@ show_figure("gemm_ladder_12")
 # The red dotted line is what mma.sync reaches when it has nothing to wait for; cuBLAS, with other instructions, goes
 # beyond it. At small sizes *three stages* is ahead of *tuned*: that one was tuned at 4096, and its tiles are twice as
 # large, so there are half as many for all the multiprocessors. The rungs of this page are those of the course; yours
-# stands in the table above it, measured on your GPU. And under the roofs of the datasheet:
+# stands in the table above it, measured on your GPU. And under the roofs of the datasheet, with what is still to come
+# in notebooks 13 and 14:
 
 # %%
 show_figure("roofline")
