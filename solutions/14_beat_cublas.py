@@ -238,8 +238,9 @@ show_roles("cooperative", "deferred stores", "ping-pong")
 # In the cartoon ping-pong wins. **Predict** before you read on: what does it cost? One warpgroup alone holds a tile's
 # sums, so a tile cannot be as large.
 #
-# Here is what warps really did: stamps of the SM's clock, written by each role inside the kernel, at 4096³
-# (`tutor sweep hopper_timeline`). What the stamps themselves cost stands beside them.
+# Here is what warps really did: stamps of the SM's clock, written by each role inside the kernel, at 4096³, from the
+# last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`). What the stamps themselves
+# cost stands above each.
 
 # %%
 show_figure("hopper_timeline")
@@ -426,8 +427,9 @@ for block in (0, 1, 2, 131):
 # a cut goes through a tile, one cluster gives its sums to another, which adds them.
 #
 # **Exercise 14.8** (about 10 lines). Write `stream_k(cluster, clusters, tiles, k_tiles)`: the list of
-# `(tile, first K tile, end)` that this cluster works on. Together they must cover everything once, differ by one K tile
-# at most, and cut no tile without need.
+# `(tile, first K tile, end)` that this cluster works on; all are counted from 0, and `end` is one past the last.
+# Together the clusters must cover everything once, their shares differ by one K tile at most, and no tile is cut
+# without need.
 
 
 # %%
@@ -490,9 +492,11 @@ for parts in (1, 2, 4, 8):
 # %% [markdown]
 # ## The levers, measured
 #
-# Each lever on top of those in the row above, as speed relative to cuBLAS, timed in turns in one run. `cycles` are
-# stamps from inside: what a K tile took. The floor is 1,024 for a tile of 128×256, 768 for 128×192 and 1,536 for
-# 256×192. It is no speed: where results leave under a multiplication, K tiles may take longer, and the kernel less.
+# Each row with a + adds one lever to a row above it (which one, the picture below shows as a tree), and the per cent
+# are its gain over that row. The numbers are speeds relative to cuBLAS at 2048³, 4096³ and 8192³, timed in turns in one
+# run. `cycles` are stamps from inside: what a K tile took. The floor is 1,024 for a tile of 128×256, 768 for 128×192
+# and 1,536 for 256×192. It is no speed: where results leave under a multiplication, K tiles may take longer, and the
+# kernel less.
 
 # %%
 show_levers()
@@ -550,7 +554,8 @@ for at in [(128, 256), (64, 256), (160, 256), (160, 128)]:
 # Either needs a reference that one can believe. The simplest one undoes the quantisation, and multiplies in fp32.
 #
 # **Exercise 14.9** (about 3 lines). Write `dequantise(x, scales, block)`: `x` (rows, columns) in e4m3, of which every
-# `block` = (rows, columns) shares one of `scales`. Blocks at the edge may be cut off. In fp32.
+# `block` = (rows, columns) shares one of `scales`, a tensor with a place for each block down and across. Blocks at the
+# edge may be cut off. The result is in fp32.
 
 
 # %%
@@ -614,7 +619,8 @@ print(Sm())
 #
 # - Where `config.transposed`, A and B have changed places: M and N as well.
 # - A step's cycles: `2 · tile M · tile N · tile K` operations over `sm.flops`, or shared memory's bytes over
-#   `sm.smem_bytes` if that is more; and L2's bytes over `sm.l2_bytes` on top.
+#   `sm.smem_bytes` if that is more; and L2's bytes over `sm.l2_bytes` on top. Your `step_bytes` has both, for
+#   `config.tile` and `config.cluster`.
 # - `sm.at_once(blocks)` clusters of so many blocks run at a time; a cluster has `config.split_k` blocks for each tile,
 #   and each of them an equal part of its K, rounded up to whole K tiles.
 #   Tiles are counted as in 14.6, by clusters: *tiles* over *clusters* are groups of `cluster[0]` × `cluster[1]`.
@@ -769,6 +775,8 @@ with suppress(NotImplementedError):  # until you have written it
         print(f"1234×568×1000: largest error {(c.float() - a.float() @ b.float().T).abs().max():.3f}")
 
 # %% [markdown]
+# (An error of up to 0.5 is bf16's own: the largest of these sums lie beyond 128, where neighbours are 1 apart.)
+#
 # The course's own function of this kind has a finer model (`tutorlib/kernels/hopper/choose.py`). At squares, and at
 # twice forty random shapes up to 8192 (`tutor sweep gemm_any`):
 

@@ -38,7 +38,9 @@ def show_ladder(*numbers: str) -> "DataFrame | None":
         print(NOTHING.format(" ".join(numbers)))
         return None
     tables = {gpu: pandas.DataFrame.from_dict(rungs, orient="index") for gpu, rungs in ladders.items()}
-    return pandas.concat(tables, axis="columns")
+    fullest_first = sorted(ladders.values(), key=len, reverse=True)
+    rungs = dict.fromkeys(rung for ladder in fullest_first for rung in ladder)  # in the order of the notebooks
+    return pandas.concat(tables, axis="columns").reindex(list(rungs)).fillna("")
 
 
 def ladder_of(found: Results, *numbers: str) -> dict[str, dict[str, str]]:
