@@ -16,6 +16,7 @@ from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.models.banks import wavefronts
 from tutorlib.simulate.ptx.languages.cute import simulate_host
 from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
+from tutorlib.simulate.ptx.trace import BlockEvent, BlockTrace
 
 COPIES = load_answers("05_copy_kernels")
 SCALE = """
@@ -99,6 +100,15 @@ def test_what_the_warps_did_in_order(transpose):
     assert list(grid.labels[0]) == ["L", "W", "|", "R", "S"]
     assert list(grid.down) == ["warps 0-7", "buffer 0"]
     assert list(grid.labels[1]) == ["", "", "", "0", ""]
+
+
+def test_rows_that_are_written_one_by_one_up_to_a_barrier_are_one_buffer():
+    row, nowhere = np.arange(32) * 4, np.empty(0, np.int64)
+    doings = [("load", nowhere), ("write", row), ("load", nowhere), ("write", row + 128), ("barrier", nowhere)]
+    events = [BlockEvent(0, does, (0,), at, 4) for does, at in (*doings, ("read", row + 128), ("write", row))]
+    story = Story(BlockTrace(1, 256, events))
+    assert story.buffers == {0: [0, 1]}
+    assert story.steps[5].reads == {0}
 
 
 def test_a_buffer_for_each_stage_and_a_number_for_each_copy_into_it(three_stages):

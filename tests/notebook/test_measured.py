@@ -1,6 +1,7 @@
 """Measurements as a page shows them: one call each, and a line where there are none."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -8,10 +9,12 @@ from tests.stand_ins import MACHINE, multiplied, swept
 from tutorlib.measuring import results
 from tutorlib.measuring.measurement import Alone
 from tutorlib.measuring.results import Point, SweepResults
+from tutorlib.notebook import measured as page
 from tutorlib.notebook.measured import (
     show_any_shape,
     show_counts,
     show_gains,
+    show_ladder,
     show_levers,
     show_speeds,
     show_sustained,
@@ -70,6 +73,18 @@ def test_speeds_have_the_baseline_below_and_the_smallest_shape_first():
     table = show_speeds("gemm_waves")["NVIDIA H200, 2026-11-20, cool"]
     assert list(table.columns) == ["512", "2048"]
     assert table["2048"].to_dict() == {"slow": "100", "fast": "400", "cuBLAS": "800"}
+
+
+def test_a_gpu_that_ran_few_rungs_leaves_places_empty_and_the_order_as_it_is(monkeypatch):
+    def of_gpu(gpu, *ids):
+        timed = {id: multiplied(ONE, 100 + n) for n, id in enumerate(ids)}
+        return SimpleNamespace(gpu=gpu, date="2026-11-21", timed=lambda *numbers: timed)
+
+    monkeypatch.setattr(page, "all_results", lambda: [of_gpu("few", "12.3"), of_gpu("all", "09.9", "10.2", "12.3")])
+    table = show_ladder("09", "10", "12")
+    assert list(table.index) == ["your GEMM", "double buffer", "tuned"]
+    assert list(table["few, 2026-11-21, cool"]["gain"]) == ["", "", ""]
+    assert list(table["all, 2026-11-21, cool"]["gain"]) == ["", "×1.01", "×1.01"]
 
 
 class TestLevers:
