@@ -280,9 +280,10 @@ check("13.6", ring)
 # with phase 1. (CuTe's class `PipelineTmaAsync` is two such states and the barriers; `producer_acquire` is the wait for
 # empty and the announcement, `consumer_wait` the wait for full, `consumer_release` the arrival.)
 #
-# Play it. Click the producer's row, and it gives its next order; TMA's transfers arrive when *you* click them, in any
-# order; click the consumer's row for its side. First do two rounds that are right. Then break it with the menu, and
-# before each, predict: does it deadlock, or does it go on with wrong data? Which of the two would you rather debug?
+# Play it. One warp loads (*loads*) and one multiplies (*math*), so `empty` lacks one arrival here and not eight. Click
+# the producer's row, and it gives its next order; TMA's transfers arrive when *you* click them, in any order; click the
+# consumer's row for its side. First do two rounds that are right. Then break it with the menu, and before each,
+# predict: does it deadlock, or does it go on with wrong data? Which of the two would you rather debug?
 
 # %%
 explore_mbarriers(stages=2)
