@@ -155,9 +155,13 @@ def double_buffer(steps: Steps):
 check("10.2", double_buffer)
 
 # %% [markdown]
-# One barrier. Who has passed it knows two things: everybody's copies of tile *k* have arrived, and everybody has
-# finished step *k* − 1, so nobody reads the buffer that tile *k* + 1 goes to. Put the load *before* the wait and the
-# second half is gone: the rehearsal will tell you.
+# <details><summary>How many barriers, then?</summary>
+#
+# One. Who has passed it knows two things: everybody's copies of tile *k* have arrived, and everybody has finished step
+# *k* − 1, so nobody reads the buffer that tile *k* + 1 goes to. Put the load *before* the wait and the second half is
+# gone: the rehearsal will tell you.
+#
+# </details>
 #
 # Two pictures of one block with four K tiles, simulated: notebook 09's loop, and yours. C issues copies, w waits for
 # them, R is ldmatrix, M the arithmetic, | a barrier. Where do the C stand?
