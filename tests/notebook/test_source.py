@@ -14,10 +14,12 @@ def test_code_is_code_in_a_notebook_and_in_an_exported_page():
     with capture_output() as shown:
         show_source(bank, bank_group)
     (output,) = shown.outputs
-    assert output.data["text/markdown"].startswith("```python\ndef bank(offset: int")
+    assert "\n```python\ndef bank(offset: int" in output.data["text/markdown"]
     cell = v4.new_code_cell(
         "", outputs=[v4.new_output("display_data", {"text/markdown": output.data["text/markdown"]})]
     )
     page, _ = HTMLExporter().from_notebook_node(v4.new_notebook(cells=[cell]))
-    assert '<div class="highlight"><pre>' in page
+    monospaced, _, code = page.partition('<div class="highlight"><pre>')
+    assert code
+    assert monospaced.rstrip().endswith('monospace)">')  # of the element around it
     assert "bank_group" in page

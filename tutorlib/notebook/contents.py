@@ -63,8 +63,8 @@ def points(part: Course | Standing) -> str:
 
 
 def hours(minutes: int) -> str:
-    """90 → "90 min", 120 → "2 h", 860 → "14 h"; never broken over two lines."""
-    return f"{minutes}\N{NO-BREAK SPACE}min" if minutes < 120 else f"{minutes / 60:.0f}\N{NO-BREAK SPACE}h"
+    """90 → "90 min", 150 → "2.5 h", 860 → "14.5 h": to half an hour; never broken over two lines."""
+    return f"{minutes}\N{NO-BREAK SPACE}min" if minutes < 120 else f"{round(minutes / 30) / 2:g}\N{NO-BREAK SPACE}h"
 
 
 def table(course: Course) -> "Table":
