@@ -41,6 +41,8 @@ hypothesis.settings.load_profile("course")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # of processes that tests start
+    torch.set_num_threads(1)  # sizes are small, and pytest -n 2 has a process for each core
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
 
