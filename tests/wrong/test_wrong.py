@@ -17,6 +17,7 @@ MODULES = [
 ]
 WRONG = {id: answers for module in MODULES for id, answers in module.WRONG.items()}
 WHEN_RUN = {id: answers for module in MODULES for id, answers in getattr(module, "WRONG_WHEN_RUN", {}).items()}
+ALL = {id: (*WRONG.get(id, ()), *WHEN_RUN.get(id, ())) for id in {**WRONG, **WHEN_RUN}}
 
 
 @pytest.mark.parametrize(("id", "answer"), by_name(WRONG) + by_name(WHEN_RUN))
@@ -29,12 +30,12 @@ def test_a_wrong_answer_fails(id, answer):
         assert words in outcome.message
 
 
-@pytest.mark.parametrize("id", [id for id in WRONG if find(id).remedies])
+@pytest.mark.parametrize("id", [id for id in ALL if find(id).remedies])
 def test_each_remedy_is_shown_for_one_of_the_wrong_answers(id):
     """None waits for words that no message has."""
     waiting = {remedy.says for remedy in find(id).remedies}
     for grade in (in_brief, in_full):
-        for answer in WRONG[id]:
+        for answer in ALL[id]:
             if waiting:
                 waiting.discard(grade(id, answer).remedy)
     assert not waiting
