@@ -1,6 +1,7 @@
 """What a test may need of a machine, said by a marker: here alone is it decided what is skipped, and why."""
 
 import os
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -31,7 +32,11 @@ MARKERS = (
     "browser: needs Chromium",
     "long: takes minutes; TUTORLIB_LONG=1 runs it",
 )
-APART = ("tests/test_notebooks.py", "tests/wrong/test_wrong.py")  # long, and their tests share no fixture
+APART = {  # long, and tests of the same text here share what they made ready; None: each by itself
+    "tests/test_notebooks.py": None,
+    "tests/wrong/test_wrong.py": r"\[(\d+\.\d+)",
+    "tests/right/test_right.py": r"\[(\d+\.\d+)",
+}
 NEEDS = {"80": MMA_SYNC, "90": TMA, "90a": WGMMA, "100": TCGEN05}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -41,6 +46,8 @@ hypothesis.settings.load_profile("course")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # of processes that tests start
+    torch.set_num_threads(1)  # sizes are small, and pytest -n 2 has a process for each core
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
 
@@ -52,7 +59,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return nodeid if file in APART else file
+            if file not in APART:
+                return file
+            shared = APART[file] and re.search(APART[file], nodeid)
+            return f"{file}::{shared[1]}" if shared else nodeid
 
     return ByFile(config, log)
 

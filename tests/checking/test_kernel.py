@@ -108,7 +108,8 @@ def test_wrong_sizes_share_the_points_of_correctness():
 @pytest.mark.parametrize(
     ("wrong", "whole", "says"),
     [
-        ([1, 2], (), "right at 256×256, where all sizes agree"),
+        ([1, 2], (), "right at 256×256, where all sizes agree: is"),
+        ([1, 2], (0,), "right at 256×256, where all sizes agree and tiles fit without a rest"),
         ([2], (0, 1), "right at 256×256 and 192×320, where tiles fit without a rest"),
         ([1], (0, 1), ""),
         ([0, 1, 2], (0, 1), ""),

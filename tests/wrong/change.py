@@ -6,7 +6,8 @@ fit the source any more is an error, so a wrong answer cannot silently become a 
 
 import ast
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -77,10 +78,9 @@ def derive(right: Any, name: str, says: str, *changes: Change, within: str = "")
     Raises DoesNotApply.
     """
     code = code_of(right)
-    text = Path(code.co_filename).read_text(encoding="utf-8")
-    for change in changes:
-        text = edited(text, within or code.co_name, change)
-    text = edited(text, code.co_name, swap(f"def {code.co_name}(", f"def {name}("))
+    edits = {within or code.co_name: [*changes]}
+    edits.setdefault(code.co_name, []).append(swap(f"def {code.co_name}(", f"def {name}("))
+    text = edited(Path(code.co_filename).read_text(encoding="utf-8"), edits)
     folder = Path(tempfile.mkdtemp(prefix="tutor-wrong-"))  # stays: a kernel's source is read when it is compiled
     file = folder / f"{name}.py"
     file.write_text(text, encoding="utf-8")
@@ -98,9 +98,23 @@ def code_of(answer: Any) -> Any:
     return getattr(plain, "_original_code", plain.__code__)
 
 
-def edited(text: str, name: str, change: Change) -> str:
-    """The text of a file with a function of its top level changed, decorators included."""
-    (function,) = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef) and node.name == name]
-    first = min(node.lineno for node in (function, *function.decorator_list)) - 1
+def edited(text: str, edits: Mapping[str, Sequence[Change]]) -> str:
+    """The text of a file with these functions of its top level changed, decorators included."""
     lines = text.split("\n")
-    return "\n".join([*lines[:first], *change(lines[first : function.end_lineno]), *lines[function.end_lineno :]])
+    spans = {name: functions(text)[name] for name in edits}
+    for name in sorted(edits, key=spans.__getitem__, reverse=True):
+        first, end = spans[name]
+        part = lines[first:end]
+        for change in edits[name]:
+            part = change(part)
+        lines[first:end] = part
+    return "\n".join(lines)
+
+
+@cache
+def functions(text: str) -> dict[str, tuple[int, int]]:
+    """The functions of a file's top level: name → its first line, decorators included, and that behind its last."""
+    found = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    return {
+        node.name: (min(line.lineno for line in (node, *node.decorator_list)) - 1, node.end_lineno) for node in found
+    }

@@ -7,7 +7,7 @@ import pytest
 
 from tests.right.test_right import RIGHT
 from tests.wrong.test_wrong import WHEN_RUN, WRONG
-from tutorlib.exercises import find, of_notebook
+from tutorlib.exercises import of_notebook
 
 LEAST_RIGHT = 3
 # Page → the least number of wrong answers for each of its exercises, or one number for all.
@@ -54,11 +54,3 @@ def test_an_exercise_is_tried_with_many_wrong_and_some_unusual_right_answers(id,
     wrong = [*WRONG.get(id, ()), *WHEN_RUN.get(id, ())]
     assert len({answer.__name__ for answer in wrong}) >= least
     assert len({answer.__name__ for answer in RIGHT.get(id, ())}) >= LEAST_RIGHT
-
-
-@pytest.mark.parametrize(("id", "least"), held())
-def test_a_remedy_is_shown_for_one_of_the_wrong_answers(id, least):
-    """None waits for words that no message has."""
-    exercise = find(id)
-    shown = {exercise.grade(answer).remedy for answer in WRONG.get(id, ())} if exercise.remedies else set()
-    assert {remedy.says for remedy in exercise.remedies} <= shown

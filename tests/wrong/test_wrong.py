@@ -7,6 +7,7 @@ from pkgutil import iter_modules
 import pytest
 
 import tests.wrong
+from tests.wrong.brief import in_brief, in_full, refuted
 from tests.wrong.table import by_name
 from tutorlib.exercises import find, of_notebook
 from tutorlib.paths import notebook_names
@@ -16,16 +17,28 @@ MODULES = [
 ]
 WRONG = {id: answers for module in MODULES for id, answers in module.WRONG.items()}
 WHEN_RUN = {id: answers for module in MODULES for id, answers in getattr(module, "WRONG_WHEN_RUN", {}).items()}
+ALL = {id: (*WRONG.get(id, ()), *WHEN_RUN.get(id, ())) for id in {**WRONG, **WHEN_RUN}}
 
 
 @pytest.mark.parametrize(("id", "answer"), by_name(WRONG) + by_name(WHEN_RUN))
 def test_a_wrong_answer_fails(id, answer):
-    outcome = find(id).grade(answer)
+    outcome = refuted(id, answer, getattr(answer, "says", ()))
     assert answer.__doc__, "say what is wrong with it"
     assert outcome.status in ("failed", "partial", "timeout")  # a deadlock
     assert outcome.points < outcome.max_points
     for words in getattr(answer, "says", ()):
         assert words in outcome.message
+
+
+@pytest.mark.parametrize("id", [id for id in ALL if find(id).remedies])
+def test_each_remedy_is_shown_for_one_of_the_wrong_answers(id):
+    """None waits for words that no message has."""
+    waiting = {remedy.says for remedy in find(id).remedies}
+    for grade in (in_brief, in_full):
+        for answer in ALL[id]:
+            if waiting:
+                waiting.discard(grade(id, answer).remedy)
+    assert not waiting
 
 
 @pytest.mark.parametrize("name", notebook_names())

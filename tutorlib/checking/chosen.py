@@ -151,7 +151,6 @@ def compile_chosen(config: "HopperConfig") -> Compiled:
     """What the compiler makes of a configuration, for all shapes. Raises CompileFailed."""
     import tempfile
 
-    from tutorlib.compiling import ptxas
     from tutorlib.compiling.compiled import inspect_kernel
     from tutorlib.kernels.hopper.launch import compile_gemm
 
@@ -162,4 +161,4 @@ def compile_chosen(config: "HopperConfig") -> Compiled:
             raise CompileFailed(f"{shown(config)}: {type(error).__name__}: {str(error)[:300]}") from error
     ptx = built.artifacts.PTX
     target = cute_target(CAPABILITY)
-    return inspect_kernel(target, ptx, built.artifacts.CUBIN, config.smem_bytes, ptxas.spilled(ptx))
+    return inspect_kernel(target, ptx, built.artifacts.CUBIN, config.smem_bytes, by_ptxas=True)

@@ -19,7 +19,7 @@ from tutorlib.problems.wrong import Wrong
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.simulate.cutile import Report
+    from tutorlib.simulate.cutile import Accepted, Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 
@@ -71,8 +71,9 @@ class CutileExercise(KernelExercise):
         """
         from tutorlib.simulate.cutile import NotSimulated
 
+        accepted: Accepted = []
         try:
-            seen = {shape: self.interpret(kernel, shape) for shape in self.shapes}
+            seen = {shape: self.interpret(kernel, shape, accepted) for shape in self.shapes}
         except NotSimulated as error:
             return wrong(str(error)) if device.why_not(self.needs) else None
         if wrongs := {shape: one.wrong for shape, one in seen.items() if one.wrong}:
@@ -101,12 +102,12 @@ class CutileExercise(KernelExercise):
     def launcher(self, kernel: Any) -> Launcher:
         return CutileLauncher(kernel, self.grid, self.constants)
 
-    def interpret(self, kernel: Any, shape: Shape) -> Interpretation:
+    def interpret(self, kernel: Any, shape: Shape, accepted: "Accepted") -> Interpretation:
         """Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError."""
         from tutorlib.simulate.cutile import run
 
         def launches(*tensors: "Tensor", **options: Any) -> "list[Report]":
-            return [run(kernel, self.grid(shape), (*tensors, *self.constants(shape)), **options)]
+            return [run(kernel, self.grid(shape), (*tensors, *self.constants(shape)), accepted=accepted, **options)]
 
         found = interpret(self.problem, shape, launches, self.mistakes(shape))
         if not (found.wrong or found.repeated) and self.placed and (misplaced := self.misplaced(shape, found)):

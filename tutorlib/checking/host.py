@@ -16,7 +16,7 @@ from tutorlib.problems.wrong import Wrong
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.simulate.cutile import Report
+    from tutorlib.simulate.cutile import Accepted, Report
     from tutorlib.simulate.cutile.launching import Launched
 
 
@@ -48,10 +48,11 @@ class HostExercise(KernelExercise):
         return answer
 
     def examine(self, kernel: Answer) -> Verdict | None:
-        wrongs = {shape: found for shape in self.shapes if (found := self.interpret(kernel, shape))}
+        accepted: Accepted = []
+        wrongs = {shape: found for shape in self.shapes if (found := self.interpret(kernel, shape, accepted))}
         return self.wrong_at(wrongs, self.shapes) if wrongs else None
 
-    def interpret(self, host: Answer, shape: Shape) -> Wrong | None:
+    def interpret(self, host: Answer, shape: Shape, accepted: "Accepted") -> Wrong | None:
         """Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError."""
         from tutorlib.simulate.cutile.launching import interpreted, stores_to
 
@@ -60,7 +61,7 @@ class HostExercise(KernelExercise):
 
         def launches(*tensors: "Tensor", **options: Any) -> "list[Report]":
             nonlocal stored
-            with interpreted(**options) as launched:
+            with interpreted(accepted=accepted, **options) as launched:
                 host(*tensors)
             last[:] = launched
             stored = stores_to(launched, tensors[-1])

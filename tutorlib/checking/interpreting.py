@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.errors import CompileFailed, compile_failure
+from tutorlib.machine.threads import one_thread
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.output import Output
 from tutorlib.problems.problem import Problem, Shape
@@ -49,6 +50,7 @@ class Interpretation:
         return next((f"{noticed_as(finding)}." for report in self.reports for finding in report.repeats), "")
 
 
+@one_thread()
 def interpret(
     problem: Problem, shape: Shape, launches: Launches, mistakes: Sequence[WrongResult] = ()
 ) -> Interpretation:

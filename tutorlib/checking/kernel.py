@@ -215,12 +215,18 @@ class KernelExercise(Exercise):
     def suspicion(self, wrongs: Collection[Shape], sizes: tuple[Shape, ...]) -> str:
         """What the choice of sizes at which it is right suggests, or ""."""
         rights = [shape for shape in sizes if shape not in wrongs]
+        alike = len(rights) == 1 and len(set(rights[0])) == 1 < len(rights[0])
+        if alike and rights[0] in self.whole:
+            return (
+                f"It is right at {by(rights[0])}, where all sizes agree and tiles fit without a rest: is one size used "
+                "in another's place, or does a tile hang over the edge elsewhere?"
+            )
         if self.whole and set(rights) == set(self.whole):
             return (
                 f"It is right at {' and '.join(map(by, rights))}, where tiles fit without a rest: what becomes of the "
                 "last tile or step, which is only partly filled?"
             )
-        if len(rights) == 1 and len(set(rights[0])) == 1 < len(rights[0]):
+        if alike:
             return f"It is right at {by(rights[0])}, where all sizes agree: is one size used in another's place?"
         return ""
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tutorlib.machine.threads import one_thread
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.fault import KernelFault
 from tutorlib.problems.problem import Problem, Shape
@@ -38,6 +39,7 @@ ADVICE_IF: tuple[tuple[str, str, str], ...] = (  # where a finding of this kind 
 UNITS = {"shared": "wavefront", "global": "sector"}
 
 
+@one_thread()
 def find_simulated_fault(
     problem: Problem, launcher: "SimulatedLauncher", shape: Shape, patterned: bool = True
 ) -> Wrong | None:

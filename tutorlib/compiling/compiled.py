@@ -2,7 +2,9 @@
 
 import re
 from dataclasses import dataclass, field
+from functools import cached_property
 
+from tutorlib.compiling import ptxas
 from tutorlib.compiling.cubin import resources
 
 # What the course asks for, by name: a pattern of PTX opcodes. Vectors of 128 bits: 4 × 32, 2 × 64 or 1 × 128.
@@ -37,10 +39,10 @@ class Compiled:
 
     registers: for each thread.
     stack_bytes: local memory for each thread: arrays that cannot live in registers, and spilled registers.
-    spill_bytes: what each thread stores there for want of registers; None where the compiler does not say (cuTile).
     smem_bytes: shared memory for each block, static and dynamic.
     threads: of a block.
     instructions: names from INSTRUCTIONS that occur in the PTX.
+    by_ptxas: whether ptxas is asked what is spilled; cuTile's compilers do not say it.
     """
 
     arch: str
@@ -48,10 +50,18 @@ class Compiled:
     cubin: bytes = field(repr=False)
     registers: int
     stack_bytes: int
-    spill_bytes: int | None
     smem_bytes: int
     threads: int
     instructions: frozenset[str]
+    by_ptxas: bool = False
+
+    @cached_property
+    def spill_bytes(self) -> int | None:
+        """What each thread stores in local memory for want of registers; None where nobody says it.
+
+        Asked for, it takes a second: ptxas compiles the kernel once more.
+        """
+        return ptxas.spilled(self.ptx) if self.by_ptxas else None
 
     @property
     def body(self) -> str:
@@ -75,7 +85,7 @@ class Compiled:
         )
 
 
-def inspect_kernel(arch: str, ptx: str, cubin: bytes, dynamic_smem: int, spilled: int | None) -> Compiled:
+def inspect_kernel(arch: str, ptx: str, cubin: bytes, dynamic_smem: int, by_ptxas: bool) -> Compiled:
     """Read what else there is to know from the PTX and the cubin."""
     registers, stack, static_smem = resources(cubin)
     blocks = re.findall(r"\.(?:req|max)ntid (\d+)(?:, (\d+))?(?:, (\d+))?", ptx)
@@ -85,8 +95,8 @@ def inspect_kernel(arch: str, ptx: str, cubin: bytes, dynamic_smem: int, spilled
         cubin=cubin,
         registers=registers,
         stack_bytes=stack,
-        spill_bytes=spilled,
         smem_bytes=static_smem + dynamic_smem,
         threads=max((int(x) * int(y or 1) * int(z or 1) for x, y, z in blocks), default=0),
         instructions=frozenset(name for name, opcode in INSTRUCTIONS.items() if re.search(rf"(?m)\s{opcode}", ptx)),
+        by_ptxas=by_ptxas,
     )

@@ -103,7 +103,7 @@ def compile_cpp(source: str, arch: str = "sm_90") -> CompiledCpp:
         raise CompileFailed(f"the source has {len(entries)} __tile_global__ functions; one is launched")
     ((name, parameters),) = entries
     return CompiledCpp(
-        **vars(inspect_kernel(arch, ptx, cubin, dynamic_smem=0, spilled=None)),
+        **vars(inspect_kernel(arch, ptx, cubin, dynamic_smem=0, by_ptxas=False)),
         name=name,
         parameters=tuple(
             "ptr" if pointer else kind for kind, pointer in re.findall(r"(?m)^\.param \.(\w+)( \.ptr)?", parameters)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.compiling import ptxas
 from tutorlib.compiling.aborts import no_abort
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.errors import CompileFailed, compile_failure, name_of
@@ -39,7 +38,7 @@ def compile_cute(answer: Callable[..., None], specs: Sequence[TensorSpec], arch:
     ptx, cubin = built.artifacts.PTX, built.artifacts.CUBIN
     if not isinstance(cubin, bytes):
         raise CompileFailed(f"{name_of(answer)} launches no kernel")
-    compiled = inspect_kernel(arch, ptx, cubin, dynamic_smem(str(built.ir_module)), ptxas.spilled(ptx))
+    compiled = inspect_kernel(arch, ptx, cubin, dynamic_smem(str(built.ir_module)), by_ptxas=True)
     limit = cutlass.memory.get_smem_capacity_in_bytes(arch.rstrip("af"))
     if compiled.smem_bytes > limit:
         raise CompileFailed(

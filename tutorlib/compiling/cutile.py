@@ -29,7 +29,7 @@ def compile_cutile(kernel: Any, args: Sequence[Any], arch: str = "sm_90") -> Com
         raise compile_failure(error, error.message.strip()) from error
     cubin = file.getvalue()
     ptx = next(data for name, _, _, data in sections(cubin) if name == ".nv_debug_ptx_txt")
-    return inspect_kernel(arch, ptx.replace(b"\0", b"\n").decode(), cubin, dynamic_smem=0, spilled=None)
+    return inspect_kernel(arch, ptx.replace(b"\0", b"\n").decode(), cubin, dynamic_smem=0, by_ptxas=False)
 
 
 def compile_all(jobs: Iterable[tuple[Any, Sequence[Any], str]]) -> list[Compiled]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Unwritten, is_placeholder
 from tutorlib.checking.values import Case, Mistake, ValueExercise, equals
+from tutorlib.exercises.remedies.first_kernels import FIRST_KERNEL_REMEDIES
 from tutorlib.problems.bounds import one_rounding
 from tutorlib.problems.catalogue import vector_add
 from tutorlib.problems.problem import Operand, Problem
@@ -237,6 +238,7 @@ EXERCISES = (
             "How many elements are there? cute.size(x) says it, also where only the run knows.",
             "A loop over range(cute.size(x)), whose one line reads and writes y[i].",
         ),
+        remedies=FIRST_KERNEL_REMEDIES["04.1"],
     ),
     ValueExercise(
         id="04.2",
@@ -253,6 +255,7 @@ EXERCISES = (
             "A Python tuple has no element number ?: the loop over coefficients must be range_constexpr.",
             "Horner: start with the last coefficient, then for each one before it, multiply by x[i] and add.",
         ),
+        remedies=FIRST_KERNEL_REMEDIES["04.2"],
     ),
     ValueExercise(
         id="04.3",
@@ -277,6 +280,7 @@ EXERCISES = (
             "For a dynamic layout two things are left in the type: the rank, and where the stride 1 stands.",
             "len({…}) counts different things: put the layouts in it, or (rank, stride.index(1)).",
         ),
+        remedies=FIRST_KERNEL_REMEDIES["04.3"],
     ),
     CuteExercise(
         id="04.4",
@@ -288,6 +292,7 @@ EXERCISES = (
             "Which element is this thread's? Its block stands block · 128 elements in.",
             "grid is a number of blocks: as many as there are pieces of 128 elements.",
         ),
+        remedies=FIRST_KERNEL_REMEDIES["04.4"],
     ),
     CuteExercise(
         id="04.5",
@@ -301,6 +306,7 @@ EXERCISES = (
             "cute.ceil_div(n, 128) rounds up.",
             "if i < cute.size(c): around the line that computes. Nothing else goes inside.",
         ),
+        remedies=FIRST_KERNEL_REMEDIES["04.5"],
     ),
     CuteExercise(
         id="04.6",
@@ -316,6 +322,7 @@ EXERCISES = (
             "Only whole pieces exist: the guard asks whether piece i begins before the end.",
             "cute.where(v > 0, v, v * 0.125) picks for each element.",
         ),
+        remedies=FIRST_KERNEL_REMEDIES["04.6"],
     ),
     CuteExercise(
         id="04.7",
@@ -323,12 +330,14 @@ EXERCISES = (
         points=3,
         problem=add_bias(),
         shapes=((64, 64), (5, 100), (33, 7), (1, 2)),
+        whole=((64, 64),),
         dynamic=True,
         hints=(
             "Which row and which column? Each is block · (threads of a block in this direction) + thread.",
             "The grid counts columns first: (blocks across, blocks down, 1), each rounded up.",
             "if m < x.shape[0] and n < x.shape[1]: around the one line that computes.",
         ),
+        remedies=FIRST_KERNEL_REMEDIES["04.7"],
     ),
     CuteExercise(
         id="04.8",
@@ -345,5 +354,6 @@ EXERCISES = (
             "the `if thread < half`.",
             "Thread 0 writes partial[0] to maxima[row], after the loop.",
         ),
+        remedies=FIRST_KERNEL_REMEDIES["04.8"],
     ),
 )

@@ -10,6 +10,7 @@ from tensor_layouts import Layout
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.exercises.remedies.copies import COPY_REMEDIES
 from tutorlib.machine.features import TMA
 from tutorlib.problems.catalogue import copy, transpose
 
@@ -99,6 +100,7 @@ EXERCISES = (
             "Byte b lies in sector b // 32. Collect the sectors of all threads in a set.",
             "range(first // 32, (end - 1) // 32 + 1) are the sectors of the bytes from first to end - 1.",
         ),
+        remedies=COPY_REMEDIES["05.1"],
     ),
     CuteExercise(
         id="05.2",
@@ -107,11 +109,13 @@ EXERCISES = (
         problem=copy("bf16"),
         shapes=RAGGED,
         simulated_shapes=FEW_RAGGED,
+        whole=((256, 256), (128, 128)),
         bench_shape=BENCH_BF16,
         hints=(
             "The block's first row is down * TILE[0], its first column across * TILE[1].",
             "for n in cutlass.range(TILE[1], unroll_full=True): the column is across * TILE[1] + n; test both first.",
         ),
+        remedies=COPY_REMEDIES["05.2"],
     ),
     CuteExercise(
         id="05.3",
@@ -120,6 +124,7 @@ EXERCISES = (
         problem=copy("bf16"),
         shapes=RAGGED,
         simulated_shapes=FEW_RAGGED,
+        whole=((256, 256), (128, 128)),
         bench_shape=BENCH_BF16,
         tiers=(0.7,),
         lean=("ld.global", "st.global"),
@@ -127,6 +132,7 @@ EXERCISES = (
             "64 columns, 128 threads: thread % 64 is the column in the tile, thread // 64 one of two rows.",
             "Walk down in steps of 2 rows: cutlass.range(0, TILE[0], 2, unroll_full=True).",
         ),
+        remedies=COPY_REMEDIES["05.3"],
     ),
     CuteExercise(
         id="05.4",
@@ -135,6 +141,7 @@ EXERCISES = (
         problem=copy("bf16"),
         shapes=RAGGED_VECTORS,
         simulated_shapes=FEW_RAGGED_VECTORS,
+        whole=((256, 256), (128, 128)),
         bench_shape=BENCH_BF16,
         tiers=(0.7, 0.9),
         requires=("ld.global.v4", "st.global.v4"),
@@ -143,6 +150,7 @@ EXERCISES = (
             "cute.make_fragment_like(from_src) is a tensor in registers; copy into it, then out of it.",
             "threads is (16, 16):(16, 1) and values (1, 8), for bf16; write them with WIDE, WIDE_THREADS and vector.",
         ),
+        remedies=COPY_REMEDIES["05.4"],
     ),
     CuteExercise(
         id="05.5",
@@ -160,6 +168,7 @@ EXERCISES = (
             "Between issue and use: commit the group, wait for 0 groups, then the barrier.",
             "From shared memory to dst there is no direct way: a fragment, as in rung 3.",
         ),
+        remedies=COPY_REMEDIES["05.5"],
     ),
     CuteExercise(
         id="05.6",
@@ -177,6 +186,7 @@ EXERCISES = (
             "Row-major: the column has stride 1, the row stride TURN.",
             "turned_layout takes (column, row): exchange the strides, not the data.",
         ),
+        remedies=COPY_REMEDIES["05.6"],
     ),
     CuteExercise(
         id="05.7",
@@ -194,6 +204,7 @@ EXERCISES = (
             "The lowest 5 bits of the row stand 6 places higher than those of the column.",
             "Swizzle both layouts of exercise 05.6 with the same cute.make_swizzle(5, 0, 6).",
         ),
+        remedies=COPY_REMEDIES["05.7"],
     ),
     CuteExercise(
         id="05.8",
@@ -212,5 +223,6 @@ EXERCISES = (
             "The barrier must be ready before any thread waits for it: sync_warp() between the two.",
             "The way out: cute.copy(store, from_tile, to_dst), commit the bulk group, wait for 0 with read=True.",
         ),
+        remedies=COPY_REMEDIES["05.8"],
     ),
 )

@@ -20,6 +20,7 @@ from tutorlib.checking.part import LoopExercise, Part, PartExercise
 from tutorlib.checking.traced import CuteLayoutExercise, in_cute
 from tutorlib.checking.values import Mistake, ValueExercise, equals, law, shorten
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.exercises.remedies.gemm_baseline import BASELINE_REMEDIES
 from tutorlib.models import banks
 from tutorlib.problems.catalogue import gemm
 
@@ -249,6 +250,7 @@ EXERCISES = (
             "How many blocks are there, and what does one of them load in all its steps along K?",
             "A block loads (tile_m + tile_n) rows of k elements.",
         ),
+        remedies=BASELINE_REMEDIES["09.1"],
     ),
     SmemExercise(
         id="09.2",
@@ -263,6 +265,7 @@ EXERCISES = (
             "cute.make_swizzle(3, 3, 3) for 64; rows of 32 have two bits of vectors, so cute.make_swizzle(2, 3, 3).",
             "cute.make_composed_layout(swizzle, 0, cute.make_layout((8, width), stride=(width, 1))) is the atom.",
         ),
+        remedies=BASELINE_REMEDIES["09.2"],
     ),
     LoopExercise(
         id="09.3",
@@ -279,6 +282,7 @@ EXERCISES = (
             "Before the next tile may overwrite the buffer, every warp must have fetched from it.",
             "There are two barriers: one after the wait, one at the loop's end.",
         ),
+        remedies=BASELINE_REMEDIES["09.3"],
     ),
     GlobalCopyExercise(
         id="09.4",
@@ -293,6 +297,7 @@ EXERCISES = (
             "lanes = bK // VECTOR. The threads are a layout (threads // lanes, lanes) with the lanes running fastest.",
             "Threads: cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1)). Values: (1, VECTOR).",
         ),
+        remedies=BASELINE_REMEDIES["09.4"],
     ),
     TiledMmaExercise(
         id="09.5",
@@ -307,6 +312,7 @@ EXERCISES = (
             "cute.make_tiled_mma(op, layout of warps, permutation_mnk=what they cover together).",
             "Warps: cute.make_layout((m, n, 1)). They cover (16 * m, 16 * n, 16), two atoms of 8 columns each.",
         ),
+        remedies=BASELINE_REMEDIES["09.5"],
     ),
     OperandsExercise(
         id="09.6",
@@ -321,6 +327,7 @@ EXERCISES = (
             "cute.make_tiled_copy_A(ldmatrix, tiled_mma) knows the order in which the mma wants A. B has its own.",
             "Of the copy's slice: partition_S(sA) is what it reads, retile(tCrA) the registers as it fills them.",
         ),
+        remedies=BASELINE_REMEDIES["09.6"],
     ),
     CuteLayoutExercise(
         id="09.7",
@@ -336,6 +343,7 @@ EXERCISES = (
             "In memory a thread's value runs fastest, then its atom, then the lane, then the warp.",
             "Strides: value 1, lane 8, warp 32, atom 2, the rest 32 * warps.",
         ),
+        remedies=BASELINE_REMEDIES["09.7"],
     ),
     PartExercise(
         id="09.8",

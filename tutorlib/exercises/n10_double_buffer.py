@@ -9,6 +9,7 @@ from typing import Any
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.part import LoopExercise
 from tutorlib.checking.values import Case, Mistake, ValueExercise, law
+from tutorlib.exercises.remedies.double_buffer import DOUBLE_BUFFER_REMEDIES
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.pipeline import Timeline
 from tutorlib.problems.catalogue import gemm
@@ -107,6 +108,7 @@ EXERCISES = (
             "Three things can be the slowest. One is the arithmetic, one is the memory's transfer.",
             "The third is a buffer's round, wait, fill and use, of which `stages` run at a time.",
         ),
+        remedies=DOUBLE_BUFFER_REMEDIES["10.1"],
     ),
     LoopExercise(
         id="10.2",
@@ -126,6 +128,7 @@ EXERCISES = (
             "other buffer. So load tile k + 1 there, if it exists, and compute from buffer k % 2.",
             "One barrier is enough. Commit also where nothing was loaded: an empty group costs nothing.",
         ),
+        remedies=DOUBLE_BUFFER_REMEDIES["10.2"],
     ),
     LoopExercise(
         id="10.3",
@@ -148,5 +151,6 @@ EXERCISES = (
             "The load of tile k + 1 goes to the top of the loop; the barrier at the end of the step before freed its "
             "buffer.",
         ),
+        remedies=DOUBLE_BUFFER_REMEDIES["10.3"],
     ),
 )

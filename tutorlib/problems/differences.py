@@ -49,10 +49,11 @@ def element(name: str, where: "Tensor") -> str:
 
 def first(where: "Tensor") -> tuple[int, ...]:
     """Coordinates of the first True, found without a list of all of them, which can be larger than the result."""
+    import numpy as np
     import torch
 
-    place = where.reshape(-1).to(torch.uint8).argmax()
-    return tuple(int(n) for n in torch.unravel_index(place, where.shape))
+    place = int(where.reshape(-1).to(torch.uint8).argmax())
+    return tuple(int(n) for n in np.unravel_index(place, where.shape))  # torch's imports SymPy, which takes seconds
 
 
 def extent(where: "Tensor") -> str:

@@ -9,5 +9,6 @@ the interpreter notices what a GPU would not tell: see `Finding`.
 from tutorlib.simulate.cutile.errors import NotSimulated
 from tutorlib.simulate.cutile.findings import Finding
 from tutorlib.simulate.cutile.run import Report, run
+from tutorlib.simulate.cutile.signature import Accepted
 
-__all__ = ["Finding", "NotSimulated", "Report", "run"]
+__all__ = ["Accepted", "Finding", "NotSimulated", "Report", "run"]

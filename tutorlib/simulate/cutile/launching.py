@@ -12,7 +12,7 @@ import torch
 
 from tutorlib.simulate.cutile.dtypes import Number, poison
 from tutorlib.simulate.cutile.run import Report, run
-from tutorlib.simulate.cutile.signature import parameters
+from tutorlib.simulate.cutile.signature import Accepted, parameters
 
 SMS = 3  # multiprocessors of the GPU that host code is told of: few, so that small matrices have more tiles
 STREAM = SimpleNamespace(cuda_stream=0)
@@ -29,10 +29,12 @@ class Launched:
 
 
 @contextmanager
-def interpreted(undetermined: Callable[[ct.DType], Number] = poison) -> Iterator[list[Launched]]:
+def interpreted(
+    undetermined: Callable[[ct.DType], Number] = poison, accepted: Accepted | None = None
+) -> Iterator[list[Launched]]:
     """ct.launch interprets, torch.cuda has a stream and a GPU with SMS multiprocessors. Gives what was launched so far.
 
-    A launch raises TypeError and ValueError where the real one does, and what `run` raises.
+    accepted: as in `run`. A launch raises TypeError and ValueError where the real one does, and what `run` raises.
     """
     launched: list[Launched] = []
 
@@ -46,7 +48,8 @@ def interpreted(undetermined: Callable[[ct.DType], Number] = poison) -> Iterator
         programmatic_dependent_launch: bool = False,
     ) -> None:
         refuse_launch(stream, grid, kernel, args)
-        launched.append(Launched(kernel, grid, args, run(kernel, grid, args, undetermined=undetermined)))
+        report = run(kernel, grid, args, undetermined=undetermined, accepted=accepted)
+        launched.append(Launched(kernel, grid, args, report))
 
     gpu = SimpleNamespace(multi_processor_count=SMS, name="the interpreter", major=9, minor=0)
     with (

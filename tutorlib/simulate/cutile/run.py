@@ -1,7 +1,6 @@
 """Interpreting a launch."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,13 +8,14 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
+from tutorlib.machine.threads import one_thread
 from tutorlib.simulate.cutile.array import Array
 from tutorlib.simulate.cutile.dtypes import CARRIER, Number, poison
 from tutorlib.simulate.cutile.errors import NotSimulated
 from tutorlib.simulate.cutile.findings import Finding, Launch
 from tutorlib.simulate.cutile.language import Language, Rebinder
 from tutorlib.simulate.cutile.memory import never_stored
-from tutorlib.simulate.cutile.signature import Parameter, function_of, parameters, refuse
+from tutorlib.simulate.cutile.signature import Accepted, Parameter, function_of, parameters, refuse
 from tutorlib.simulate.cutile.tile import Tile
 
 
@@ -40,18 +40,20 @@ def run(
     args: Sequence[Any],
     arch: str = "sm_90",
     undetermined: Callable[[ct.DType], Number] = poison,
+    accepted: Accepted | None = None,
 ) -> Report:
     """Run a kernel over a grid of up to three sizes; tensors among the arguments are read and written in place.
 
     Blocks run one after another in the order of their index, x fastest. An operation gives what a GPU's gives up
     to rounding; values that cuTile leaves undetermined are NaN, or a number that nobody means.
 
+    accepted: what earlier runs compiled, where nobody changed a kernel since.
     Raises cuda.tile.TileError where cuTile's compiler refuses the kernel for `arch`, NotSimulated where the
     interpreter lacks an operation, and what the kernel itself raises.
     """
     if not isinstance(kernel, ct.kernel):
         raise TypeError(f"{getattr(kernel, '__name__', kernel)!s} is not a @ct.kernel")
-    refuse(kernel, args, arch)
+    refuse(kernel, args, arch, [] if accepted is None else accepted)
     x, y, z = *grid, *(1,) * (3 - len(grid))
     launch = Launch((x, y, z), undetermined)
     arrays: list[Array] = []
@@ -68,17 +70,6 @@ def run(
     unwritten = (Finding("unwritten", a.name, None, 0, text) for a in arrays if (text := never_stored(a)))
     writers = {a.name: a.writer for a in arrays}
     return Report((*launch.findings(), *unwritten), launch.number + 1, launch.repeats(), writers)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Tiles are small: torch's threads would cost ten times what they save."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def value(parameter: Parameter, arg: Any, launch: Launch, arrays: list[Array]) -> Any:

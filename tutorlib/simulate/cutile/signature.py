@@ -67,14 +67,20 @@ def described(name: str, hint: Any) -> Parameter:
     return Parameter(name, constant, array, integer, items)
 
 
-def refuse(kernel: ct.kernel, args: Sequence[Any], arch: str) -> None:
-    """Raise cuda.tile.TileError where cuTile's compiler refuses the kernel for these arguments.
+# What was compiled, and is not compiled again: a kernel, for arguments of these types, and for which GPU.
+Accepted = list[tuple[ct.kernel, KernelSignature, str]]
 
-    Types, shapes and syntax are judged on the way to Tile IR (6 ms); no machine code is made.
+
+def refuse(kernel: ct.kernel, args: Sequence[Any], arch: str, accepted: Accepted) -> None:
+    """Raise cuda.tile.TileError where cuTile's compiler refuses the kernel for these arguments; else note it.
+
+    Types, shapes and syntax are judged on the way to Tile IR; no machine code is made.
     """
     constraints = [constraint(p, arg) for p, arg in zip(parameters(kernel), args, strict=True)]
     signature = KernelSignature(constraints, CallingConvention.cutile_python_v2())
-    export_kernel(kernel, [signature], BytesIO(), gpu_code=arch, output_format="tileir_bytecode")
+    if (kernel, signature, arch) not in accepted:
+        export_kernel(kernel, [signature], BytesIO(), gpu_code=arch, output_format="tileir_bytecode")
+        accepted.append((kernel, signature, arch))
 
 
 def constraint(parameter: Parameter, arg: Any) -> Any:

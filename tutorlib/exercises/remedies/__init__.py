@@ -1,0 +1,1 @@
+"""Hints for what went wrong: a module for each page that has many, exercise → its remedies."""
