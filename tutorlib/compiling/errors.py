@@ -4,6 +4,7 @@ import linecache
 import re
 import sysconfig
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 
 from tutorlib.compiling.refusals import what_to_do
@@ -73,8 +74,13 @@ def frames(error: BaseException) -> Iterable[tuple[str, int]]:
 
 def is_readers(file: str) -> bool:
     """Whether a file is neither of this package, nor Python's or an installed one's."""
-    libraries = (sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
-    return not file.startswith(("<", str(Path(__file__).parents[1]), *libraries)) and Path(file).suffix == ".py"
+    return not file.startswith(("<", str(Path(__file__).parents[1]), *libraries())) and Path(file).suffix == ".py"
+
+
+@cache
+def libraries() -> tuple[str, ...]:
+    """Where Python's own modules and installed ones lie."""
+    return sysconfig.get_path("stdlib"), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")
 
 
 def name_of(answer: Callable[..., None]) -> str:
