@@ -151,6 +151,10 @@ class Kernel:
         name = register.name
         return self.registers.get(name) or self.registers[name.rstrip("0123456789")]
 
+    def declares(self, name: str) -> bool:
+        """Whether it is a register of the kernel's, and none of the machine's own."""
+        return name in self.registers or name.rstrip("0123456789") in self.registers
+
     @cached_property
     def parameter_bytes(self) -> int:
         return max((p.offset + p.size for p in self.parameters), default=0)
