@@ -10,9 +10,10 @@ import sys
 import tempfile
 import time
 import tracemalloc
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 import torch
@@ -22,6 +23,7 @@ from rich.text import Text
 
 from tests.explorers.clicks import EXPLORERS, click
 from tests.simulate.cutile.test_memory import gemm
+from tutorlib.checking.hopper_simulated import compile_config, simulate_config
 from tutorlib.checking.values import ValueExercise
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
@@ -29,6 +31,7 @@ from tutorlib.exercises import find, of_notebook
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
+from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.layouts.notation import layout
 from tutorlib.layouts.oracle import ask
 from tutorlib.machine import device
@@ -108,23 +111,20 @@ def interpret() -> None:
 
 
 @dataclass(frozen=True)
-class SimulatedGemm:
-    """Notebook 12's GEMM in three stages, of so many blocks and K tiles, simulated once to compile it."""
+class Simulated(ABC):
+    """A GEMM of so many blocks, each with a 128×128 tile of C, and K tiles; simulated once to compile it."""
 
     blocks: int
     k_tiles: int
 
+    @abstractmethod
+    def simulate(self, tensors: dict[str, torch.Tensor]) -> list[Report]: ...
+
     def call(self) -> Report:
         n, k = 128 * self.blocks, 64 * self.k_tiles
         a, b, c = torch.randn(128, k).bfloat16(), torch.randn(n, k).bfloat16(), torch.zeros(128, n).bfloat16()
-        (report,) = simulate_host(self.compiled, {"a": a, "b": b, "c": c})
+        (report,) = self.simulate({"a": a, "b": b, "c": c})
         return report
-
-    @cached_property
-    def compiled(self) -> Traced:
-        n, k = 128 * self.blocks, 64 * self.k_tiles
-        specs = [TensorSpec(shape, "bf16") for shape in ((128, k), (n, k), (128, n))]
-        return compile_with_lines(make_gemm(GemmConfig(stages=3), multistage), specs)
 
     def row(self) -> tuple[str, ...]:
         """Blocks, K tiles, instructions of warps, thousands of these a second, and the most memory, in MiB."""
@@ -138,13 +138,38 @@ class SimulatedGemm:
         return f"{self.blocks}", f"{self.k_tiles}", f"{count:,}", f"{count / seconds / 1000:.0f}", f"{peak / 2**20:.0f}"
 
 
-def simulator() -> Table:
+class SimulatedAmpere(Simulated):
+    """Notebook 12's, in three stages."""
+
+    def simulate(self, tensors: dict[str, torch.Tensor]) -> list[Report]:
+        return simulate_host(self.compiled, tensors)
+
+    @cached_property
+    def compiled(self) -> Traced:
+        n, k = 128 * self.blocks, 64 * self.k_tiles
+        specs = [TensorSpec(shape, "bf16") for shape in ((128, k), (n, k), (128, n))]
+        return compile_with_lines(make_gemm(GemmConfig(stages=3), multistage), specs)
+
+
+class SimulatedHopper(Simulated):
+    """Notebook 14's: a warpgroup that has TMA load, two that multiply by wgmma. Compiled once for all sizes."""
+
+    def simulate(self, tensors: dict[str, torch.Tensor]) -> list[Report]:
+        return simulate_config(self.compiled(), tensors, clusters=self.blocks)
+
+    @staticmethod
+    @cache
+    def compiled() -> Traced:
+        return compile_config(HopperConfig(tile=(128, 128, 64)))
+
+
+def simulator(title: str, kind: type[Simulated]) -> Table:
     """How the simulator's speed and memory grow with blocks and with K tiles."""
-    table = Table(title="The simulator: a bf16 GEMM of 128×128 tiles in three stages")
+    table = Table(title=f"The simulator: a bf16 GEMM of 128×128 tiles, {title}")
     for name in ("blocks", "K tiles", "instructions of warps", "thousands a second", "MiB at most"):
         table.add_column(name, justify="right")
     for blocks, k_tiles in ((1, 4), (4, 4), (16, 4), (32, 4), (4, 16), (4, 64)):
-        table.add_row(*SimulatedGemm(blocks, k_tiles).row())
+        table.add_row(*kind(blocks, k_tiles).row())
     return table
 
 
@@ -171,8 +196,8 @@ def rows() -> Iterator[Row]:
     questions = [("logical_divide", layout(f"({m},64):(64,1)"), (4, 8)) for m in range(8, 408, 8)]
     yield slowest("CuTe's layout algebra", 0.2, {"fifty questions": lambda: ask(questions)})
     yield slowest("the interpreter", 1, {"a GEMM of 25 tiles of C": interpret})
-    four = SimulatedGemm(4, 4)
-    yield slowest("the simulator", 1, {"a GEMM of 4 blocks and 4 K tiles": four.call})
+    for kind, what in ((SimulatedAmpere, "cp.async and mma.sync"), (SimulatedHopper, "TMA and wgmma")):
+        yield slowest("the simulator", 1, {f"a GEMM of 4 blocks and 4 K tiles by {what}": kind(4, 4).call})
     first = f"exec({FIRST_COMPILE!r})"
     yield Row("a first check that compiles a CuTe kernel", 10, timed_inside(first))
     exercise, answer = find("09.3"), load_answers("09_gemm_baseline")["09.3"]
@@ -188,7 +213,8 @@ def main() -> None:
         table.add_row(row.what, f"{row.limit:g}", f"{row.seconds:.3f}", row.verdict)
     console = Console()
     console.print(table)
-    console.print(simulator())
+    console.print(simulator("cp.async in three stages and mma.sync", SimulatedAmpere))
+    console.print(simulator("TMA and wgmma", SimulatedHopper))
     console.print(SETUP)
     if reason := device.why_not(MMA_SYNC):
         console.print(f"Kernels were simulated, and none was timed: {reason}.")

@@ -1,12 +1,16 @@
 """python -m tests.mutation EXERCISE …: writes tests/mutation/results.json"""
 
 import argparse
+import multiprocessing
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+import torch
 
 from tests.mutation import kinds, results
 from tests.mutation.answers import Answer, answers, value
@@ -76,10 +80,32 @@ def mutate(exercise: KernelExercise, answer: Answer) -> Iterator[Judged]:
         raise AssertionError(f"the solution itself is reported: {right.found[0]}")
     full = exercise.grade(solution).points
     for mutant, make in kinds.mutants(exercise, answer):
-        found = judged(exercise, mutant, make, right)
-        if found.outcome == "survived" and (says := checked(exercise, make, full)):
-            found = Judged(mutant, "checked", says)
-        yield found
+        yield in_a_process_of_its_own(mutant, partial(judged_and_checked, exercise, mutant, make, right, full))
+
+
+def judged_and_checked(
+    exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], right: Judgement, full: float
+) -> Judged:
+    found = judged(exercise, mutant, make, right)
+    if found.outcome == "survived" and (says := checked(exercise, make, full)):
+        return Judged(mutant, "checked", says)
+    return found
+
+
+def in_a_process_of_its_own(mutant: Mutant, work: Callable[[], Judged]) -> Judged:
+    """What the work gives: some mutants end the compiler, and with it the process, by an assertion of LLVM's."""
+    context = multiprocessing.get_context("fork")  # what is imported, and the solution's judgement, are there at once
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=lambda: sender.send(work()))
+    process.start()
+    sender.close()
+    try:
+        return receiver.recv()  # type: ignore[no-any-return]
+    except EOFError:
+        process.join()
+        return Judged(mutant, "refused", f"the compiler ends with its process, by {process.exitcode}")
+    finally:
+        process.join()
 
 
 def main() -> int:
@@ -87,6 +113,7 @@ def main() -> int:
     parser.add_argument("exercises", nargs="+", help='"05" or "05.3"')
     parser.add_argument("--quiet", action="store_true", help="only survivors and totals")
     options = parser.parse_args()
+    torch.set_num_threads(1)  # a process cannot be forked whose threads share a lock
     totals: Counter[Outcome] = Counter()
     for exercise, answer in chosen(options.exercises):
         found: list[Judged] = []

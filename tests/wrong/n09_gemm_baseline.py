@@ -637,6 +637,12 @@ GEMMS_WHEN_RUN = [
     kernels(
         "half_the_threads", "64 threads.", (), swap("block=(config.threads, 1, 1)", "block=(64, 1, 1)"), within="gemm"
     ),
+    kernels(
+        "sums_never_set",
+        "Adds to whatever the registers hold.",
+        ("mma add to registers that nobody has set", "fill(0.0)"),
+        without("tCrC.fill(0.0)"),
+    ),
     kernels("b_is_a", "B's way made of A.", (), swap("copies.partition_S(gB)", "copies.partition_S(gA)")),
     kernels(
         "first_threads_share",

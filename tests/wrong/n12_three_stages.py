@@ -318,6 +318,13 @@ KERNELS = [
         swap(EDGES, EDGES.replace("whole", "True")),
     ),
     kernel(
+        "sums_never_set",
+        "Adds to whatever the registers hold.",
+        "mma add to registers that nobody has set",
+        "my_kernel",
+        without("tCrC.fill(0.0)"),
+    ),
+    kernel(
         "one_buffer",
         "Room for one stage.",
         "no barrier lies between",

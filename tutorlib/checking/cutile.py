@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
@@ -9,11 +10,9 @@ from tutorlib.checking.interpreting import Interpretation, WrongResult, interpre
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.leaning import leaning, names_in
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.machine import device
-from tutorlib.measuring.launchers import CutileLauncher, tensor_specs
+from tutorlib.measuring.launchers import CutileLauncher
 from tutorlib.problems.problem import Shape
-from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class CutileExercise(KernelExercise):
     mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
     placed: "Callable[[Shape, Tensor], str | None] | None" = None
 
-    def accept(self, answer: Answer) -> Answer:
+    def accept(self, answer: Answer) -> CutileLauncher:
         import cuda.tile as ct
 
         if not isinstance(answer, ct.kernel):
@@ -62,9 +61,9 @@ class CutileExercise(KernelExercise):
             names_in(answer._pyfunc.__code__)
         ):  # cuTile has no public name for it
             raise leaning(f"calls {used.pop()}")
-        return answer
+        return CutileLauncher(answer, self.grid, self.constants)
 
-    def examine(self, kernel: Any) -> Verdict | None:
+    def examine(self, kernel: CutileLauncher) -> Verdict | None:
         """Interpret it on every shape; then look at the instructions, where the exercise asks for some.
 
         What the interpreter lacks is no fault where a GPU can run the kernel.
@@ -73,7 +72,7 @@ class CutileExercise(KernelExercise):
 
         accepted: Accepted = []
         try:
-            seen = {shape: self.interpret(kernel, shape, accepted) for shape in self.shapes}
+            seen = {shape: self.interpret(kernel.kernel, shape, accepted) for shape in self.shapes}
         except NotSimulated as error:
             return wrong(str(error)) if device.why_not(self.needs) else None
         if wrongs := {shape: one.wrong for shape, one in seen.items() if one.wrong}:
@@ -85,22 +84,21 @@ class CutileExercise(KernelExercise):
             return wrong(lacks) if lacks else None
         return None
 
-    def compile_for(self, kernel: Any, arch: str) -> Compiled:
-        shape = self.inspected or self.sizes[-1]
-        return compile_cutile(kernel, [*tensor_specs(self.problem, shape), *self.constants(shape)], f"sm_{arch}")
+    def compile_for(self, kernel: CutileLauncher, arch: str) -> Compiled:
+        return kernel.compiled(self.problem, self.inspected or self.sizes[-1], f"sm_{arch}")
 
     def unrun(self, why: str) -> Verdict:
         if not self.tiers:
             return Verdict(self.points)
         return not_run(f"right, interpreted block by block; speed not run: {why}", self.correctness_points)
 
-    def simulator(self, kernel: Any) -> "SimulatedLauncher":
+    def simulator(self, kernel: CutileLauncher) -> "SimulatedLauncher":
         from tutorlib.simulate.ptx.languages.cutile import SimulatedCutile
 
-        return SimulatedCutile(kernel, self.grid, self.constants)
+        return SimulatedCutile(kernel.kernel, self.grid, partial(kernel.compiled, self.problem))
 
-    def launcher(self, kernel: Any) -> Launcher:
-        return CutileLauncher(kernel, self.grid, self.constants)
+    def launcher(self, kernel: CutileLauncher) -> CutileLauncher:
+        return kernel
 
     def interpret(self, kernel: Any, shape: Shape, accepted: "Accepted") -> Interpretation:
         """Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError."""

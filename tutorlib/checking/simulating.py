@@ -20,6 +20,7 @@ ADVICE = {  # what mends it
     "unwaited": "Commit the copies to a group, wait for it, and let a barrier follow before other threads read.",
     "race": "A barrier of the whole block belongs between the two.",
     "unwritten": "Which thread was to write it, and when?",
+    "unset": "What sets it first? Sums that an mma adds to begin with fill(0.0).",
     "outside": "The last tile may hang over the edge: compare each index with the tensor's size.",
     "misaligned": "A vector's address must be a multiple of its size.",
     "overlap": "Each block needs a part of the output of its own.",

@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
 from tutorlib.compiling.cute import CompiledCute, compile_cute, cute_arguments
+from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.driver import LaunchGrid, load
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.hopper.config import HopperConfig
@@ -56,7 +58,7 @@ class CuteLauncher:
         return partial(compiled.function, *cute_arguments(work.tensors, self.dynamic))
 
 
-@dataclass(frozen=True)
+@dataclass
 class CutileLauncher:
     """A @ct.kernel; cuTile compiles it when it is first launched on tensors of a kind.
 
@@ -67,6 +69,15 @@ class CutileLauncher:
     kernel: Any
     grid: Callable[[Shape], LaunchGrid]
     constants: Callable[[Shape], tuple[Any, ...]]
+    _compiled: dict[tuple[Shape, str], Compiled] = field(default_factory=dict)
+
+    def compiled(self, problem: Problem, shape: Shape, arch: str) -> Compiled:
+        """For the problem's tensors at this shape and a target ("sm_90"). Raises CompileFailed."""
+        key = shape, arch
+        if key not in self._compiled:
+            specs = tensor_specs(problem, shape)
+            self._compiled[key] = compile_cutile(self.kernel, [*specs, *self.constants(shape)], arch)
+        return self._compiled[key]
 
     def on(self, work: Work) -> Call:
         import cuda.tile as ct

@@ -119,6 +119,7 @@ def describe(report: "Report") -> str:
     lines = [f"{report.blocks:,} blocks, {report.instructions:,} instructions of warps"]
     lines += report.printed
     lines += [f"✗ {finding}" for finding in report.findings] or ["✓ no hazard, nothing outside, all defined"]
+    lines += [f"! {repeat}" for repeat in report.repeats]
     return "\n".join(lines + costs(report))
 
 

@@ -293,3 +293,56 @@ def test_a_matrix_instruction_in_a_divergent_branch():
     ldmatrix.sync.aligned.m8n8.x1.shared.b16 {{%r9}}, [%r1]; $over: {OUT}"""
     report, _ = run(body, threads=32)
     assert "divergent" in kinds(report)
+
+
+# registers --------------------------------------------------------------------------------------------------------
+
+
+class TestRegisters:
+    def test_a_sum_that_begins_with_nothing(self):
+        wrong = f"add.u32 %r9, %r8, %tid_x; {OUT}"
+        report, _ = run(wrong)
+        (finding,) = report.findings
+        assert finding.kind == "unset"
+        assert "thread 0 of block 0 computes with a register (add.u32) that nobody has set" in finding.message
+        assert finding.count == 64
+        assert not run(f"mov.u32 %r8, 0; {wrong}")[0].findings
+
+    def test_one_that_a_loop_adds_to(self):
+        """Set in the loop, and read there before."""
+        loop = f"mov.u32 %r7, 0; again: add.u32 %r9, %r9, 1; add.u32 %r7, %r7, 1; setp.lt.u32 %p1, %r7, 4; {{}} {OUT}"
+        loop = loop.format("@%p1 bra again;")
+        assert kinds(run(loop)[0]) == ["unset"]
+        assert not run(f"mov.u32 %r9, 0; {loop}")[0].findings
+
+    def test_an_mma_adds_to_the_sums_of_a_whole_warp(self):
+        sums, zeros = "{%f0, %f1, %f2, %f3}", " ".join(f"mov.f32 %f{n}, 0f00000000;" for n in range(4))
+        mma = f"""mov.u32 %r1, 0; mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32
+        {sums}, {{%r1, %r1}}, {{%r1}}, {sums}; mov.b32 %r9, %f0; {OUT}"""
+        (finding,) = run(mma, threads=32)[0].findings
+        assert finding.kind == "unset"
+        assert "has mma add to registers that nobody has set" in finding.message
+        assert not run(f"{zeros} {mma}", threads=32)[0].findings
+
+    def test_what_decides_counts(self):
+        branch = f"setp.eq.u32 %p1, %r8, 5; mov.u32 %r9, 1; @%p1 bra on; mov.u32 %r9, 2; on: {OUT}"
+        assert kinds(run(branch)[0]) == ["unset"]
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            f"add.u32 %r8, %r8, 1; mov.u32 %r9, 0; {OUT}",  # nobody uses it
+            f"setp.lt.u32 %p1, %tid_x, 8; mov.u32 %r9, 0; @%p1 mov.u32 %r8, 5; @%p1 add.u32 %r9, %r8, 1; {OUT}",
+            f"""setp.lt.u32 %p1, %tid_x, 8; @%p1 mov.u32 %r8, 5; selp.u32 %r9, 1, 0, %p1;
+            @!%p1 bra on; add.u32 %r9, %r8, 1; on: {OUT}""",
+        ],
+    )
+    def test_what_does_not_count(self, body):
+        """A compiler computes with what it does not need, and sets under the predicate under which it reads."""
+        assert not run(body)[0].findings
+
+    def test_where_some_threads_have_set_it(self):
+        body = f"setp.lt.u32 %p1, %tid_x, 8; @%p1 mov.u32 %r8, 5; add.u32 %r9, %r8, 1; {OUT}"
+        (finding,) = run(body)[0].findings
+        assert "thread 8 of block 0" in finding.message
+        assert finding.count == 56

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-FindingKind = Literal["unwaited", "race", "unwritten", "barrier", "outside", "misaligned", "overlap", "divergent",
-                      "endless", "assertion", "repeat", "proxy", "mbarrier", "deadlock", "registers"]  # fmt: skip
+FindingKind = Literal["unwaited", "race", "unwritten", "unset", "barrier", "outside", "misaligned", "overlap",
+                      "divergent", "endless", "assertion", "repeat", "proxy", "mbarrier", "deadlock",
+                      "registers"]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Finding:
     kind: "unwaited": shared memory is read, or written anew, while a cp.async into it may still be under way;
         "race": two threads use the same shared memory, one of them to write, with no barrier between;
         "unwritten": shared memory is read that nobody wrote;
+        "unset": what is stored or decides something comes from a register that nobody set;
         "barrier": a barrier that not all threads of a block reach;
         "outside": an address in no tensor, or beyond the block's shared memory;
         "misaligned": an address that is no multiple of the access's size;

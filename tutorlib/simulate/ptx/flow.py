@@ -65,11 +65,13 @@ def is_arrival(instruction: Instruction) -> bool:
     return instruction.opcode.startswith(ARRIVALS)
 
 
+MAY_WAIT = ("bar", "barrier", "mbarrier", "wgmma", "setmaxnreg")
 WAITS = (is_barrier, is_arrival, waits_for_phase, waits_for_warpgroup, waits_for_cluster, takes_registers)
 
 
 def ends_block(instruction: Instruction) -> bool:
-    return instruction.parts[0] in ("bra", *LEAVES) or any(waits(instruction) for waits in WAITS)
+    first = instruction.parts[0]
+    return first in ("bra", *LEAVES) or (first in MAY_WAIT and any(waits(instruction) for waits in WAITS))
 
 
 def basic_blocks(kernel: Kernel) -> tuple[BasicBlock, ...]:

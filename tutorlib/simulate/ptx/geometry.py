@@ -58,6 +58,11 @@ class Geometry:
         """Each lane's block, counted in the batch."""
         return np.repeat(np.arange(self.batch), self.warps * WARP)
 
+    def show_thread(self, first: int, lane: int) -> str:
+        """A lane's thread, of a batch that begins with the block at a place."""
+        slot, thread = divmod(lane, self.warps * WARP)
+        return f"thread {thread} of block {self.show_block(first + slot)}"
+
     def number(self, place: np.ndarray) -> np.ndarray:
         """The number in the grid, x fastest, of the blocks at these places."""
         if self.cluster_size == 1:

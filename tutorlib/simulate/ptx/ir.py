@@ -1,7 +1,7 @@
 """Parsed PTX: a module's kernels, their instructions and operands (PTX ISA, chapters 4 to 8)."""
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +92,16 @@ class Instruction:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        return tuple(self.opcode.split("."))
+        return parts_of(self.opcode)
 
     def __str__(self) -> str:
         return self.opcode
+
+
+@cache
+def parts_of(opcode: str) -> tuple[str, ...]:
+    """ "add.s32" → ("add", "s32"): asked again and again of the same few."""
+    return tuple(opcode.split("."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +150,10 @@ class Kernel:
         """ "b32", "pred", …"""
         name = register.name
         return self.registers.get(name) or self.registers[name.rstrip("0123456789")]
+
+    def declares(self, name: str) -> bool:
+        """Whether it is a register of the kernel's, and none of the machine's own."""
+        return name in self.registers or name.rstrip("0123456789") in self.registers
 
     @cached_property
     def parameter_bytes(self) -> int:

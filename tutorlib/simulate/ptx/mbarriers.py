@@ -74,6 +74,7 @@ class Mbarriers:
 
     def __post_init__(self) -> None:
         self.made: dict[SharedPlace, MbarrierState] = {}
+        self.count = [0] * self.geometry.batch  # of each block
         self.ended = np.zeros(self.geometry.batch, bool)  # blocks all of whose threads have ended
         self.slot, self.thread = self.geometry.slot(), self.geometry.thread()
         self.changed = False
@@ -82,6 +83,7 @@ class Mbarriers:
     def restart(self, first: int) -> None:
         self.first = first
         self.made.clear()
+        self.count = [0] * self.geometry.batch
         self.waiting.clear()
         self.ended.fill(False)
         self.changed, self.gave_up = False, 0
@@ -91,9 +93,10 @@ class Mbarriers:
     def make(self, site: int, lane: int, place: SharedPlace, expected: int) -> None:
         """mbarrier.init"""
         old = self.made.get(place)
-        number = old.number if old else sum(slot == place[0] for slot, _ in self.made)
+        number = old.number if old else self.count[place[0]]
         if number >= MOST:
             raise NotSimulated(f"a block with more than {MOST} mbarriers")
+        self.count[place[0]] += old is None
         slot, thread = int(self.slot[lane]), int(self.thread[lane])
         nothing = np.zeros(self.clocks.width, np.int32)
         now = int(self.clocks.now[slot, thread // WARP])
@@ -114,7 +117,8 @@ class Mbarriers:
 
     def forget(self, place: SharedPlace) -> None:
         """mbarrier.inval"""
-        self.made.pop(place, None)
+        if self.made.pop(place, None):
+            self.count[place[0]] -= 1
 
     def at(self, site: int, lane: int, place: SharedPlace, does: str) -> MbarrierState | None:
         """The mbarrier that a thread uses; None, and a finding, where there is none that it can know of.
@@ -222,11 +226,11 @@ class Mbarriers:
         together: dict[tuple[SharedPlace, int], list[int]] = {}
         for at, key in enumerate(zip(places, parities.tolist(), strict=True)):
             together.setdefault(key, []).append(at)
-        for (place, parity), which in together.items():
-            mbarrier = None
-            for at in which:  # the first thread of them that cannot know of it is named
-                mbarrier = self.at(site, int(lanes[at]), place, "waits for")
-            yield mbarrier, parity, np.array(which)
+        for (place, parity), members in together.items():
+            which, mbarrier = np.array(members), None
+            for lane in ends_of_warps(lanes[which]):  # the first of them that cannot know of it is named
+                mbarrier = self.at(site, lane, place, "waits for")
+            yield mbarrier, parity, which
 
     def pass_by(self, mbarrier: MbarrierState | None, lanes: np.ndarray) -> None:
         """These lanes learn what a phase that is over tells."""
@@ -334,3 +338,10 @@ class Mbarriers:
         slot, address = place
         own = seen_from is None or seen_from == slot
         return f"byte {address:,}" + ("" if own else f" of block {self.geometry.show_block(self.first + slot)}")
+
+
+def ends_of_warps(lanes: np.ndarray) -> list[int]:
+    """The first and the last of these lanes in each warp: its threads know the same, but for the one that made it."""
+    first = np.flatnonzero(np.diff(lanes // WARP, prepend=-1))
+    last = np.append(first[1:], len(lanes)) - 1
+    return np.unique(lanes[np.concatenate([first, last])]).tolist()

@@ -141,33 +141,43 @@ class Scheduler:
         block = self.program.blocks[cohort.block]
         self.state.set_time(self.steps)
         where: Where = True if cohort.count == len(cohort.lanes) else cohort.lanes
-        undefined, instructions = self.state.watch.undefined, self.program.kernel.instructions
+        undefined, last = self.state.watch.undefined, block.end - 1
         for number, step in enumerate(self.program.steps[cohort.block], block.start):
             if undefined.held:
-                undefined.before(instructions[number], cohort.lanes)
+                self.look(number, cohort)
             step(where)
             if self.trace:
                 self.note(self.trace, number, cohort)
-        if undefined.held:
-            undefined.before(instructions[block.end - 1], cohort.lanes)
-        if self.trace and ends_block(instructions[block.end - 1]):
-            self.note(self.trace, block.end - 1, cohort)
+        if ends_block(self.program.kernel.instructions[last]):
+            if undefined.held:
+                self.look(last, cohort)
+            if self.trace:
+                self.note(self.trace, last, cohort)
         warps = len(cohort.lanes) // WARP if where is True else int(of_warps(cohort.lanes).any(1).sum())
         self.executed += (block.end - block.start) * warps
         self.steps += block.end - block.start
         if self.steps > self.limit:
             raise Endless(block.start)
 
+    def look(self, site: int, cohort: Cohort) -> None:
+        """See whether an instruction uses undefined values."""
+        instruction = self.program.kernel.instructions[site]
+        self.state.watch.undefined.before(site, instruction, cohort.lanes, self.active(site, cohort))
+
     def note(self, trace: BlockTrace, site: int, cohort: Cohort) -> None:
         """Write an instruction down that the first block has run."""
         log = self.state.watch.log
         if self.state.first == 0:
-            instruction, lanes = self.program.kernel.instructions[site], cohort.lanes
-            if instruction.guard is not None:
-                holds = self.state.storage(instruction.guard)
-                lanes = lanes & (~holds if instruction.negated else holds)
-            trace.note(site, instruction, lanes, log)
+            trace.note(site, self.program.kernel.instructions[site], self.active(site, cohort), log)
         log.latest.clear()
+
+    def active(self, site: int, cohort: Cohort) -> np.ndarray:
+        """The lanes for which an instruction's predicate holds."""
+        instruction = self.program.kernel.instructions[site]
+        if instruction.guard is None:
+            return cohort.lanes
+        holds = self.state.storage(instruction.guard)
+        return np.asarray(cohort.lanes & (~holds if instruction.negated else holds))
 
     def release(self, ready: list[Cohort]) -> None:
         """Who waited where all have arrived now is ready."""

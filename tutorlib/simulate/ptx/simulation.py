@@ -29,6 +29,7 @@ from tutorlib.simulate.ptx.trace import BlockTrace
 from tutorlib.simulate.ptx.types import bits_of, is_type
 from tutorlib.simulate.ptx.undefined import Undefined
 from tutorlib.simulate.ptx.units import make_units
+from tutorlib.simulate.ptx.uses import unset_at_first
 from tutorlib.simulate.ptx.watch import Watch
 
 LANES_AT_ONCE = 4096  # of the blocks that run together: enough that NumPy's own cost for a call is small
@@ -78,10 +79,11 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False) -> Report:
     symbols, static = addresses(launch, arena)
     smem = static + launch.dynamic_smem
     geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem), launch.cluster)
-    findings, places = Findings(), Places(kernel, launch.find)
+    findings, places, blocks = Findings(), Places(kernel, launch.find), basic_blocks(kernel)
     shared = SharedMemory(geometry.batch, smem)
     copies = AsyncCopies(geometry.lanes, shared)
-    watch = make_watch(launch, geometry, copies, arena, findings, places)
+    undefined = Undefined(geometry, findings, unset_at_first(kernel, blocks))
+    watch = make_watch(launch, geometry, copies, arena, findings, places, undefined)
     local_bytes = -(-sum(v.size or 0 for v in kernel.variables.values() if v.space == "local") // 16) * 16
     state = State(
         kernel=kernel,
@@ -98,7 +100,7 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False) -> Report:
     )
     trace = BlockTrace(geometry.warps, smem) if traced else None
     with np.errstate(all="ignore"):
-        scheduler = Scheduler(program_of(kernel, state), state, LIMIT, trace)
+        scheduler = Scheduler(program_of(kernel, blocks, state), state, LIMIT, trace)
         for first in range(0, geometry.blocks, geometry.batch):
             state.enter(first)
             try:
@@ -140,8 +142,7 @@ def addresses(launch: Launch, arena: Arena) -> tuple[dict[str, int], int]:
     return symbols, ends["shared"]
 
 
-def program_of(kernel: Kernel, state: State) -> Program:
-    blocks = basic_blocks(kernel)
+def program_of(kernel: Kernel, blocks: Sequence[BasicBlock], state: State) -> Program:
     wgmmas = (item for item in enumerate(kernel.instructions) if waits_for_warpgroup(item[1]))
     multiplications = {site: multiplication(instruction, site, state) for site, instruction in wgmmas}
     steps = [decode_block(kernel, block, state) for block in blocks]
@@ -158,7 +159,13 @@ def decode_block(kernel: Kernel, block: BasicBlock, state: State) -> list[Any]:
 
 
 def make_watch(
-    launch: Launch, geometry: Geometry, copies: AsyncCopies, arena: Arena, findings: Findings, places: Places
+    launch: Launch,
+    geometry: Geometry,
+    copies: AsyncCopies,
+    arena: Arena,
+    findings: Findings,
+    places: Places,
+    undefined: Undefined,
 ) -> Watch:
     instructions = launch.kernel.instructions
     clocks = WarpClocks(geometry.batch, agents_of(instructions, geometry), geometry.cluster_size)
@@ -174,7 +181,7 @@ def make_watch(
 
         piece = min(smallest(stores), TMA_ELEMENT) if clocks.agents.stores else smallest(stores)
         overlaps = Overlaps(geometry, len(arena.bytes), piece, findings, places.show, name)
-    return Watch(findings, AccessLog(), clocks, races, Undefined(findings), overlaps, places.show)
+    return Watch(findings, AccessLog(), clocks, races, undefined, overlaps, places.show)
 
 
 def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents:

@@ -67,8 +67,8 @@ class State:
         self.copies.restart()
         self.watch.clocks.restart()
         self.watch.races.restart(first)
-        self.watch.undefined.held.clear()
         self.alive[:] = (self.thread < self.geometry.threads) & (first + self.slot < self.geometry.blocks)
+        self.watch.undefined.restart(first, self.alive)
         for register in self.registers.values():
             register.fill(0)
         self.units.restart(first)

@@ -14,7 +14,8 @@ import numpy as np
 KEPT = 25  # binary places under the leading one's
 SIGNIFICANT = {"bf16": 8, "f16": 11, "tf32": 11}  # bits of a factor
 SUM_BITS = 24  # of fp32
-NOTHING = np.int16(-9999)  # the exponent of 0
+BIAS = np.int16(1023)  # of float64's exponents
+ZERO = np.int16(-9999)  # the exponent of 0
 
 
 def add_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str) -> np.ndarray:
@@ -23,28 +24,55 @@ def add_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str) -> np.n
     K: of one instruction. Where nothing is cut off, as most often, the exact sum serves.
     """
     sums: np.ndarray = a @ b + c
-    products = exponents(a)[:, :, None, :] + exponents(b).swapaxes(1, 2)[:, None, :, :]  # (batch, M, N, K)
-    there = products > NOTHING // 2
+    top, lowest = places(a, b)
+    lowest -= 2 * (SIGNIFICANT[kind] - 1)
     of_c = exponents(c)
-    top = np.maximum(products.max(-1), of_c)
-    lowest = np.where(there, products, -NOTHING).min(-1) - 2 * (SIGNIFICANT[kind] - 1)
-    lowest = np.minimum(lowest, np.where(c != 0, of_c - (SUM_BITS - 1), -NOTHING))
+    np.maximum(top, of_c, out=top)
+    of_c -= SUM_BITS - 1
+    np.minimum(lowest, of_c, out=lowest, where=c != 0)
     cut = np.nonzero((lowest < top - KEPT) & np.isfinite(sums))
-    batch, row, column = cut
-    unit = np.ldexp(1.0, (top[cut] - KEPT).astype(int))
-    whole = np.trunc(a[batch, row, :] * b[batch, :, column] / unit[:, None]).sum(-1) + np.trunc(c[cut] / unit)
-    sums[cut] = whole * unit
+    if len(cut[0]):
+        sums[cut] = add_cut_off(a, b, c, cut, KEPT - top[cut].astype(np.int32))
     return towards_zero(sums)
 
 
+def add_cut_off(
+    a: np.ndarray, b: np.ndarray, c: np.ndarray, at: tuple[np.ndarray, ...], binary_places: np.ndarray
+) -> np.ndarray:
+    """The sums at these places (batch, row, column), of products and c with so many binary places."""
+    batch, row, column = at
+    scale = np.ldexp(1.0, binary_places)
+    terms = a[batch, row]  # (sums, K); what follows is done in place: memory is what takes the time
+    terms *= b[batch, :, column]
+    terms *= scale[:, None]
+    np.trunc(terms, out=terms)
+    return (terms.sum(-1) + np.trunc(c[at] * scale)) / scale
+
+
+def places(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The largest exponent among the products of each sum, and the least of those that are not 0; (batch, M, N)."""
+    of_a, of_b = exponents(a), exponents(b)
+    no_a, no_b = (np.where(of == ZERO, -ZERO, of) for of in (of_a, of_b))  # so that a 0 is never the least
+    top = np.full((*a.shape[:2], b.shape[2]), 2 * ZERO)
+    lowest = np.full_like(top, -2 * ZERO)
+    product = np.empty_like(top)
+    for k in range(a.shape[2]):  # one after another: NumPy is slow at many small maxima
+        np.maximum(top, np.add(of_a[:, :, k, None], of_b[:, None, k], out=product), out=top)
+        np.minimum(lowest, np.add(no_a[:, :, k, None], no_b[:, None, k], out=product), out=lowest)
+    return top, lowest
+
+
 def exponents(values: np.ndarray) -> np.ndarray:
-    """floor(log2 |x|)."""
-    _, above = np.frexp(values)
-    return np.where(values != 0, above - 1, NOTHING).astype(np.int16)
+    """floor(log2 |x|) of 0 and of numbers that float64 has in full: as its bits 52 to 62 say."""
+    highest = np.ascontiguousarray(values).view(np.uint16)[..., 3::4]
+    found = (highest >> 4 & 0x7FF).astype(np.int16)
+    found -= BIAS
+    found[found == -BIAS] = ZERO
+    return found
 
 
 def towards_zero(values: np.ndarray) -> np.ndarray:
     """float64 → float32, cut off."""
     near = values.astype(np.float32)
     beyond = (np.abs(near) > np.abs(values)) & np.isfinite(values)
-    return np.where(beyond, np.nextafter(near, np.float32(0)), near)
+    return np.nextafter(near, np.float32(0), out=near, where=beyond)

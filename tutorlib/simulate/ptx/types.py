@@ -1,5 +1,7 @@
 """PTX's types (PTX ISA, 5.2) as NumPy's."""
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -10,16 +12,19 @@ PACKED = {"f16x2": 32, "bf16x2": 32, "u16x2": 32, "s16x2": 32, "bf16": 16, "tf32
           "e4m3": 8, "e5m2": 8, "pred": 1}  # fmt: skip
 
 
+@cache
 def bits_of(kind: str) -> int:
     """32 for "s32", "b32", "f32" and "f16x2"."""
     return PACKED[kind] if kind in PACKED else int(kind.lstrip("bsuf"))
 
 
+@cache
 def is_type(part: str) -> bool:
     """Whether a part of an opcode names a type that NumPy or bits_of knows."""
     return part in PACKED or (part[:1] in "bsuf" and part[1:].isdigit() and int(part[1:]) in (8, 16, 32, 64, 128))
 
 
+@cache
 def numpy_type(kind: str) -> DTypeLike:
     """What a register of this type is looked at as. bf16, tf32, fp8 and pairs are bits: unsigned."""
     if kind == "pred":

@@ -1,38 +1,32 @@
-"""Values that come from shared memory nobody wrote, followed until somebody computes with them.
+"""Values that nobody has determined, followed until they count.
 
-A pipeline may well fetch a buffer ahead that it never uses; only the use is a fault.
+What comes from shared memory that nobody wrote is a fault when somebody computes with it: a pipeline may well fetch a
+buffer ahead that it never uses. A register that nobody has set may be computed with, as compilers do where the result
+does not matter; it is a fault when what comes of it is stored or decides something.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tutorlib.simulate.ptx.findings import Findings
-from tutorlib.simulate.ptx.ir import Address, Group, Instruction, Not, Operand, Register, ResultPair, Vector
+from tutorlib.simulate.ptx.findings import FindingKind, Findings
+from tutorlib.simulate.ptx.geometry import WARP, Geometry
+from tutorlib.simulate.ptx.ir import Address, Instruction
+from tutorlib.simulate.ptx.uses import has_result, read, register_names, written
 
-WITHOUT_RESULT = (
-    "st",
-    "red",
-    "bra",
-    "ret",
-    "exit",
-    "trap",
-    "bar",
-    "barrier",
-    "cp",
-    "call",
-    "stmatrix",
-    "membar",
-    "fence",
-)
 COPIES = ("mov", "selp")  # give a value on and compute nothing
+OF_WARPS = ("mma", "wmma", "shfl", "movmatrix", "redux", "vote", "match")  # each lane's result is of all lanes' values
 
 
 @dataclass
 class Origin:
-    """Where undefined values were read: a finding, if they are used. lanes: in whose registers they are."""
+    """Where undefined values come from: a finding, if they are used. lanes: in whose registers they are.
 
+    site: where they were read or, of registers that nobody has set, first computed with; -1: not yet.
+    """
+
+    kind: FindingKind
     site: int
     message: Callable[[], str]
     lanes: np.ndarray
@@ -40,61 +34,96 @@ class Origin:
 
 @dataclass
 class Undefined:
-    """held: the undefined values in registers, by the register's name."""
+    """held: the undefined values in registers, by the register's name.
 
+    unset: registers that may be read before they are set. first: the place of the batch's first block.
+    """
+
+    geometry: Geometry
     findings: Findings
+    unset: frozenset[str] = frozenset()
     held: dict[str, Origin] = field(default_factory=dict)
+    first: int = 0
+
+    def restart(self, first: int, alive: np.ndarray) -> None:
+        """A batch begins, of these lanes."""
+        self.first = first
+        self.held = {name: Origin("unset", -1, str, alive.copy()) for name in self.unset}
 
     def note(self, site: int, instruction: Instruction, lanes: np.ndarray, message: Callable[[], str]) -> None:
-        """The instruction has read undefined values into its result, for these lanes (booleans)."""
+        """The instruction has read shared memory that nobody wrote into its result, for these lanes (booleans)."""
         for name in written(instruction):
-            self.held[name] = Origin(site, message, lanes)
+            self.held[name] = Origin("unwritten", site, message, lanes)
 
-    def before(self, instruction: Instruction, lanes: np.ndarray) -> None:
-        """Look at what an instruction is about to read and write. lanes: that run it."""
-        origins = [self.held[name] for name in read(instruction) if name in self.held]
-        used = [origin for origin in origins if (origin.lanes & lanes).any()]
-        if instruction.parts[0] in COPIES and used:
-            for name in written(instruction):
-                self.held[name] = Origin(used[0].site, used[0].message, used[0].lanes & lanes)
+    def before(self, site: int, instruction: Instruction, lanes: np.ndarray, active: np.ndarray) -> None:
+        """Look at what an instruction is about to read and write.
+
+        lanes: that come by; active: those of them for which its predicate holds.
+        """
+        used = [origin for origin in map(self.held.get, read(instruction)) if origin and (origin.lanes & active).any()]
+        results = written(instruction)
+        if instruction.guard and (decides := self.held.get(instruction.guard.name)):
+            self.report(site, instruction, decides, lanes)
+        if used and instruction.parts[0] in COPIES:
+            self.give_on(results, used[0], used[0].lanes & active)
             return
         for origin in used:
-            self.findings.notice("unwritten", origin.site, origin.message, int((origin.lanes & lanes).sum()))
-        for name in written(instruction):
-            if name in self.held and instruction.guard is None:
-                self.overwrite(name, lanes)
+            if origin.kind == "unwritten" or counts(instruction, self.held):
+                self.report(site, instruction, origin, active)
+        unset = [origin for origin in used if origin.kind == "unset"]
+        if unset and has_result(instruction):
+            self.give_on(results, self.met(site, instruction, unset[0], active), spread(instruction, unset, active))
+            return
+        for name in results:
+            if name in self.held:
+                self.overwrite(name, active)
+
+    def report(self, site: int, instruction: Instruction, origin: Origin, lanes: np.ndarray) -> None:
+        if (origin.lanes & lanes).any():
+            known = self.met(site, instruction, origin, lanes)
+            self.findings.notice(known.kind, known.site, known.message, int((origin.lanes & lanes).sum()))
+
+    def met(self, site: int, instruction: Instruction, origin: Origin, lanes: np.ndarray) -> Origin:
+        """The origin with the place where a register that nobody has set is used first."""
+        if origin.site >= 0:
+            return origin
+        lane = int((origin.lanes & lanes).argmax())
+        who = self.geometry.show_thread(self.first, lane)
+        return replace(origin, site=site, message=lambda: f"{who} {use_of(instruction)} that nobody has set")
+
+    def give_on(self, names: list[str], origin: Origin, lanes: np.ndarray) -> None:
+        for name in names:
+            self.held[name] = replace(origin, lanes=lanes)
 
     def overwrite(self, name: str, lanes: np.ndarray) -> None:
         left = self.held[name].lanes & ~lanes
         if left.any():
-            self.held[name] = Origin(self.held[name].site, self.held[name].message, left)
+            self.held[name] = replace(self.held[name], lanes=left)
         else:
             del self.held[name]
 
 
-def written(instruction: Instruction) -> list[str]:
-    """The registers that an instruction's results go to."""
-    if instruction.parts[0] in WITHOUT_RESULT or not instruction.operands:
-        return []
-    return register_names(instruction.operands[0], addresses=False)
+def counts(instruction: Instruction, held: dict[str, Origin]) -> bool:
+    """Whether an undefined value matters here: it is stored, or says where something lies."""
+    if not has_result(instruction):
+        return True
+    addresses = (operand for operand in instruction.operands if isinstance(operand, Address))
+    return any(name in held for operand in addresses for name in register_names(operand, addresses=True))
 
 
-def read(instruction: Instruction) -> list[str]:
-    """The registers that an instruction reads, those of addresses among them."""
-    operands = instruction.operands
-    given = operands if instruction.parts[0] in WITHOUT_RESULT else operands[1:]
-    found = [name for operand in given for name in register_names(operand, addresses=True)]
-    return found + ([instruction.guard.name] if instruction.guard else [])
+def spread(instruction: Instruction, origins: list[Origin], active: np.ndarray) -> np.ndarray:
+    """The lanes whose result is undefined."""
+    lanes = np.logical_or.reduce([origin.lanes & active for origin in origins])
+    if instruction.parts[0] in OF_WARPS:
+        return np.repeat(lanes.reshape(-1, WARP).any(1), WARP) & active
+    return lanes
 
 
-def register_names(operand: Operand, addresses: bool) -> list[str]:
-    match operand:
-        case Register(name) | Not(Register(name)):
-            return [name]
-        case Vector(items) | Group(items):
-            return [name for item in items for name in register_names(item, addresses)]
-        case ResultPair(first, second):
-            return register_names(first, addresses) + register_names(second, addresses)
-        case Address(base, _, coordinates) if addresses:
-            return [name for item in (base, *coordinates) for name in register_names(item, addresses)]
-    return []
+def use_of(instruction: Instruction) -> str:
+    """What it does with a register."""
+    first = instruction.parts[0]
+    if first in ("mma", "wmma"):
+        return f"has {first} add to registers"
+    if not has_result(instruction):
+        return f"uses a register ({instruction})"
+    return f"computes with a register ({instruction})"

@@ -59,26 +59,20 @@ def finder(kernel: Any, compiled: Compiled) -> Find:
 class SimulatedCutile:
     """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call.
 
-    grid: takes a shape, gives the number of blocks along x, y and z. constants: the arguments after the tensors.
+    grid: takes a shape, gives the number of blocks along x, y and z. compile: takes a shape and a target.
     """
 
     kernel: Any
     grid: Callable[[Shape], tuple[int, ...]]
-    constants: Callable[[Shape], tuple[Any, ...]]
+    compile: Callable[[Shape, str], Compiled]
     reports: list[Report] = field(default_factory=list)
     traced: bool = False
-    _compiled: dict[Shape, Compiled] = field(default_factory=dict)
 
     def ptx(self, shape: Shape) -> str:
-        """Of a shape that it was called `on`."""
-        return self._compiled[shape].ptx
+        return self.compile(shape, ARCH).ptx
 
     def on(self, work: Work) -> Call:
-        constants = self.constants(work.shape)
-        if work.shape not in self._compiled:
-            specs = map(TensorSpec.like, work.tensors)
-            self._compiled[work.shape] = compile_cutile(self.kernel, [*specs, *constants], ARCH)
-        compiled = self._compiled[work.shape]
+        compiled = self.compile(work.shape, ARCH)
         find = finder(self.kernel, compiled)
         names = [operand.name for operand in work.problem.operands]
 

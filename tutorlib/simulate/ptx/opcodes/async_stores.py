@@ -9,6 +9,7 @@ from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction
+from tutorlib.simulate.ptx.opcodes.bulk import show_thread
 from tutorlib.simulate.ptx.opcodes.elementwise import Decoder, Step
 from tutorlib.simulate.ptx.opcodes.loads import address_of, items_of, shape_of
 from tutorlib.simulate.ptx.opcodes.mbarriers import numbered, places_of
@@ -52,16 +53,15 @@ def store(instruction: Instruction, site: int, state: State) -> Step:
 def fits(state: State, site: int, lane: int, slot: int, start: int, owner: int) -> bool:
     """Whether a place is one to store to, and its mbarrier the same block's; a finding where not."""
     notice, size = state.watch.findings.notice, state.shared.size
-    thread, block = state.thread[lane], state.geometry.show_block(state.first + int(state.slot[lane]))
-    who = f"thread {thread} of block {block}"
+    who = partial(show_thread, state, lane)
     if start % UNIT:
-        notice("misaligned", site, lambda: f"{who} stores {UNIT} bytes at byte {start:,} of shared memory")
+        notice("misaligned", site, lambda: f"{who()} stores {UNIT} bytes at byte {start:,} of shared memory")
     elif start + UNIT > size:
         wrong = f"stores at byte {start:,} of shared memory, of which a block has {size:,}"
-        notice("outside", site, lambda: f"{who} {wrong}")
+        notice("outside", site, lambda: f"{who()} {wrong}")
     elif owner != slot:
         there, other = (state.geometry.show_block(state.first + n) for n in (slot, owner))
-        notice("mbarrier", site, lambda: f"{who} stores to block {there} and has block {other}'s mbarrier count it")
+        notice("mbarrier", site, lambda: f"{who()} stores to block {there} and has block {other}'s mbarrier count it")
     else:
         return True
     return False

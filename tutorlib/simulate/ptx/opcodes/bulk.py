@@ -104,15 +104,15 @@ def tensor_bytes(state: State, described: TensorMap) -> np.ndarray:
 def box_fits(state: State, site: int, lane: int, start: int, described: TensorMap) -> bool:
     """Whether the box's place in shared memory is one that TMA takes; a finding where it is not."""
     size, notice = state.shared.size, state.watch.findings.notice
-    who = show_thread(state, lane)
+    who = partial(show_thread, state, lane)
     if start % AT_SHARED:
         wrong = f"moves a box at byte {start:,} of shared memory, no multiple of {AT_SHARED}"
-        notice("misaligned", site, lambda: f"TMA, for {who}, {wrong}")
+        notice("misaligned", site, lambda: f"TMA, for {who()}, {wrong}")
         return False
     if start + described.bytes > size:
         last = start + described.bytes - 1
         wrong = f"reaches byte {last:,} of shared memory, of which the block has {size:,}"
-        notice("outside", site, lambda: f"TMA, for {who}, {wrong}")
+        notice("outside", site, lambda: f"TMA, for {who()}, {wrong}")
         return False
     return True
 

@@ -17,7 +17,7 @@ from tutorlib.simulate.ptx.opcodes.matrices import whole_warps
 from tutorlib.simulate.ptx.state import State, Where
 from tutorlib.simulate.ptx.tensor_cores import SIGNIFICANT, add_products
 from tutorlib.simulate.ptx.types import bits_of
-from tutorlib.simulate.ptx.undefined import read, written
+from tutorlib.simulate.ptx.uses import read, written
 from tutorlib.simulate.ptx.warpgroups import THREADS, Sums
 
 ROWS = 64  # of A and of the result
