@@ -68,12 +68,13 @@ STEP = 16  # along K
 COURSE_GEMMS = {
     name: InModule(f"tutorlib.kernels.cutile.{module}", name)
     for module, names in {
-        "gemm": ("tile_of_product", "plain", "persistent"),
+        "gemm": ("plain", "persistent"),
         "fp8": ("tiled", "slabs", "straight_slabs"),
         "split_k": ("partial_products", "add_parts", "added_at_once", "in_two_passes", "by_atomics"),
     }.items()
     for name in names
 }
+TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile.gemm", "tile_of_product")}
 
 
 def cut_short(shape: Shape) -> tuple[WrongResult, ...]:
@@ -289,6 +290,7 @@ REGISTERS = [(64, 64, 32, 2, 1, 4, 1), (128, 128, 64, 2, 1, 4, 1), (128, 256, 32
 REGISTERS += [(128, 256, 32, 2, 1, 8, 1), (256, 256, 32, 2, 2, 4, 1), (256, 256, 32, 2, 2, 8, 1)]
 SHARED = [(128, 128, 1024, 2, 1, 4, 1), (128, 128, 512, 1, 1, 4, 1), (64, 64, 256, 4, 1, 4, 1)]
 SHARED += [(128, 128, 128, 2, 1, 4, 1), (128, 256, 128, 2, 1, 8, 1), (128, 128, 256, 1, 1, 4, 1)]
+SHARED += [(64, 256, 128, 4, 1, 8, 1), (256, 64, 128, 4, 1, 8, 1)]  # one side for the other shows
 PAIRS = [(256, 256, 128, 2, 2, 8, 1), (128, 256, 128, 2, 2, 8, 1), (128, 128, 256, 2, 2, 4, 1)]
 PAIRS += [(256, 256, 128, 4, 2, 8, 1)]
 SHARING = [(128, 128, 64, 2, 1, 4, 2), (64, 128, 64, 2, 1, 4, 2), (64, 64, 128, 4, 1, 4, 2), (64, 128, 128, 2, 1, 4, 2)]
@@ -333,7 +335,7 @@ EXERCISES = (
         title="gemm",
         points=4,
         problem=gemm("bf16"),
-        library=COURSE_GEMMS,
+        library=COURSE_GEMMS | TILE_OF_PRODUCT,
         shapes=SMALL,
         whole=WHOLE,
         simulated_shapes=SMALL[2:3],
