@@ -32,7 +32,14 @@ class InModule:
         return getattr(sys.modules.get(self.module), self.name, None)
 
 
-Part = Callable | property | InModule | str
+@dataclass(frozen=True)
+class Itself:
+    """An object that is the answer, or is called for it, however it was come by."""
+
+    value: Any
+
+
+Part = Callable | property | InModule | Itself | str
 Library = Mapping[str, Part]  # as the reader writes it → the function, where it stands, or an attribute's name
 CHECKS = ("tutorlib.exercises", "tutorlib.course")  # whose functions know the answers
 PACKAGE = str(Path(__file__).parents[1])
@@ -46,14 +53,18 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
     the way to something else. Raises WrongKind at once where the answer's code names one of the attributes.
     """
     attributes, functions = sorted_out(library)
+    objects = {id(part.value): name for name, part in library.items() if isinstance(part, Itself)}
     if read := next((attributes[name] for name in names_in(answer) if name in attributes), ""):
         raise leaning(f"uses {read}")
 
     @wraps(answer)
     def watched(*args: Any, **kwargs: Any) -> Any:
-        with calls_of(functions) as called:
+        with calls_of(functions, objects) as called:
             try:
-                return answer(*args, **kwargs)
+                got = answer(*args, **kwargs)
+                if id(got) in objects:
+                    called.append(leaning(f"uses {objects[id(got)]}"))
+                return got
             finally:
                 if sys.getprofile() is None:
                     called.append(asking("sys.setprofile"))
@@ -80,7 +91,7 @@ def refuse_leaning(answer: Any, library: Library) -> None:
 def sorted_out(library: Library) -> tuple[dict[str, str], dict[str, Any]]:
     """The attributes, each → as the reader writes it, and the functions, as the reader writes them → themselves."""
     attributes = {part: name for name, part in library.items() if isinstance(part, str)}
-    functions = {name: part for name, part in library.items() if not isinstance(part, str)}
+    functions = {name: part for name, part in library.items() if not isinstance(part, str | Itself)}
     found = {name: part.found() if isinstance(part, InModule) else part for name, part in functions.items()}
     return attributes, {name: function for name, function in found.items() if function is not None}
 
@@ -97,8 +108,9 @@ def asking(name: str) -> WrongKind:
 
 
 @contextmanager
-def calls_of(functions: Mapping[str, Any]) -> Iterator[list[WrongKind]]:
-    """What is to be said of calls meanwhile, in a list that grows: of these functions, and of what knows the answers.
+def calls_of(functions: Mapping[str, Any], objects: Mapping[int, str]) -> Iterator[list[WrongKind]]:
+    """What is to be said of calls meanwhile, in a list that grows: of these functions and objects (by their
+    ids), and of what knows the answers.
 
     A call counts that comes from outside of the function's package, or from the caller of this function itself.
     """
@@ -109,7 +121,9 @@ def calls_of(functions: Mapping[str, Any]) -> Iterator[list[WrongKind]]:
 
     def look(frame: FrameType, event: str, arg: Any) -> None:
         if event == "call" and (package(frame) != package(frame.f_back) or frame.f_back is by):
-            if frame.f_code in written:
+            if frame.f_code.co_name == "__call__" and id(frame.f_locals.get("self")) in objects:
+                called.append(leaning(f"uses {objects[id(frame.f_locals['self'])]}"))
+            elif frame.f_code in written:
                 called.append(leaning(f"calls {written[frame.f_code]}"))
             elif is_of_the_checks(str(frame.f_globals.get("__name__")), frame.f_code.co_qualname):
                 called.append(asking(f"{frame.f_globals['__name__']}.{frame.f_code.co_name}"))
