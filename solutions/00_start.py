@@ -93,6 +93,7 @@ hint("00.1")
 #     ✗ 02.2 compose: it calls tl.compose, which does what you are asked to write.
 #       Page 00 says what an answer may lean on.
 #
+# The course's own kernels are such a library, too, and so are the checks: what knows the answers is no tool.
 # There are no points for that, from `check` as from `tutor grade`: the two always agree. In the *next* exercise
 # `tl.compose` is a tool like any other, whether or not you have solved this one.
 #

@@ -1,10 +1,24 @@
 """What an answer may not lean on: the library's function for the very thing that is asked."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from importlib import import_module
+
+import pytest
 import tensor_layouts as tl
+from cutlass import cute
 from tensor_layouts import Layout
 from tensor_layouts import compose as put_together
 
+from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.exercises import find, n11_grid_swizzle, of_notebook
+from tutorlib.kernels.ampere import main_loops
+from tutorlib.kernels.ampere.thread_share import Steps
+from tutorlib.models import banks
+from tutorlib.paths import notebook_names
 
 LIBRARY = {"tl.compose": tl.compose, "sum": sum, "mma.a_layout": "a_layout"}
 CALLS = [(Layout((4, 8), (8, 1)), Layout(4, 8)), (Layout(8, 3), Layout(4, 2))]
@@ -57,3 +71,89 @@ def test_the_answer_keeps_its_name_and_its_lines_in_messages():
 
     line = composed.__code__.co_firstlineno + 1
     assert f"composed((4,8):(8,1), 4:8) raised KeyError: 'no' (line {line} of your answer)" in told(composed)
+
+
+def test_a_function_of_the_librarys_own_package_is_told_where_it_is_the_answer_itself():
+    exercise = ValueExercise(
+        id="99.2",
+        title="ways",
+        points=1,
+        cases=(equals("any", [([0, 32], 4)], banks.ways),),
+        library={"banks.ways": banks.ways},
+    )
+    for answer in (banks.ways, partial(banks.ways), in_a_thread, without_a_witness):
+        assert exercise.grade(answer).status == "failed"
+    assert exercise.grade(lambda offsets, element_bytes: 2).status == "passed"
+
+
+def in_a_thread(*args):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(banks.ways, *args).result()
+
+
+def without_a_witness(*args):
+    sys.setprofile(None)
+    return banks.ways(*args)
+
+
+def test_an_attribute_is_told_by_any_spelling_and_in_helpers():
+    class Atom:
+        a_layout = Layout(4, 2)
+
+    def helper():
+        return Atom.a_layout
+
+    for answer in (lambda a, b: helper(), lambda a, b: getattr(Atom, "a_layout")):  # noqa: B009
+        assert "it uses mma.a_layout," in told(answer)
+
+
+def test_what_knows_the_answers_is_told():
+    def asks(order, rows, columns):
+        return n11_grid_swizzle.visits(order, rows, columns)
+
+    assert "it calls tutorlib.exercises.n11_grid_swizzle.visits, which belongs to the checks" in told_of("11.2", asks)
+
+
+def told_of(id, answer):
+    outcome = find(id).grade(answer)
+    assert (outcome.status, outcome.points) == ("failed", 0)
+    return outcome.message
+
+
+KERNELS = [
+    exercise for name in notebook_names() for exercise in of_notebook(name) if isinstance(exercise, KernelExercise)
+]
+
+
+@pytest.mark.parametrize(
+    ("id", "part"),
+    [
+        pytest.param(exercise.id, part, id=f"{exercise.id}-{name}")
+        for exercise in KERNELS
+        for name, part in exercise.library.items()
+        if isinstance(part, InModule)
+    ],
+)
+def test_the_courses_own_is_no_answer_to_a_kernel_exercise(id, part):
+    own = getattr(import_module(part.module), part.name)
+    assert "which does what you are asked to write" in told_of(id, own)
+    assert "which does what you are asked to write" in told_of(id, lambda *args: own(*args))
+
+
+@cute.jit
+def by_the_courses_loop(steps: Steps):
+    main_loops.multistage(steps)
+
+
+def table_of_loops():
+    return {"mine": main_loops.multistage}
+
+
+@cute.jit
+def by_a_table(steps: Steps):
+    table_of_loops()["mine"](steps)
+
+
+@pytest.mark.parametrize("answer", [by_the_courses_loop, by_a_table])
+def test_a_compiled_answer_that_names_the_courses_is_told(answer):
+    assert "it calls the course's multistage loop" in told_of("10.3", answer)

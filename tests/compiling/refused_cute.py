@@ -496,3 +496,25 @@ def exchanges_a_and_b(x, y):
     a, b = tiled_mma.make_fragment_A(math.partition_A(x)), tiled_mma.make_fragment_B(math.partition_B(x))
     sums = tiled_mma.make_fragment_C(math.partition_C(cute.local_tile(y, (128, 64), (0, 0))))
     cute.gemm(tiled_mma, sums, b, a, sums)
+
+
+@refused("`cute.where(v > 0, this, that)` chooses for each element")
+@cute.jit
+def asks_four_elements_at_once(x, y):
+    v = cute.local_tile(x, (4,), (0,)).load()
+    if v > 0:
+        cute.local_tile(y, (4,), (0,)).store(v)
+
+
+@refused("a value, and its elements cannot be assigned to")
+@cute.jit
+def assigns_to_what_it_loaded(x, y):
+    v = cute.local_tile(x, (4,), (0,)).load()
+    v[0] = v[1]
+    cute.local_tile(y, (4,), (0,)).store(v)
+
+
+@refused("store() takes a value with as many elements as the tensor")
+@cute.jit
+def stores_one_number(x, y):
+    cute.local_tile(y, (4,), (0,)).store(0.0)

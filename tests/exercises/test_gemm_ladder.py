@@ -1,7 +1,8 @@
-"""Notebooks 09 to 12: the course's own parts are right answers; wrong parts that only a GPU can tell."""
+"""Notebooks 09 to 12: the course's own parts are right, and no answers; wrong parts that only a GPU can tell."""
 
 import pytest
 
+from tests.wrong.change import derive
 from tests.wrong.n09_gemm_baseline import WRONG_WHEN_RUN
 from tests.wrong.table import by_name
 from tutorlib.checking.running import find_fault
@@ -25,18 +26,30 @@ OWN = [
 ]
 
 
+def copied(part):
+    """The same text in a file of its own, as somebody else would have written it."""
+    return derive(part, "copied", "The course's own.")
+
+
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize(("id", "answer"), OWN)
-def test_the_courses_own_parts_are_right_answers_where_there_is_no_gpu(id, answer):
-    outcome = find(id).grade(answer)
+@pytest.mark.parametrize(("id", "part"), OWN)
+def test_the_text_of_the_courses_own_parts_is_right_where_there_is_no_gpu(id, part):
+    outcome = find(id).grade(copied(part))
     assert outcome.status in ("passed", "not_run"), outcome.message
     assert outcome.points == find(id).correctness_points
 
 
 @pytest.mark.gpu("80")
-@pytest.mark.parametrize(("id", "answer"), OWN)
-def test_the_courses_own_parts_are_right_answers(id, answer):
-    assert find(id).grade(answer).status == "passed"
+@pytest.mark.parametrize(("id", "part"), OWN)
+def test_the_text_of_the_courses_own_parts_is_right(id, part):
+    assert find(id).grade(copied(part)).status == "passed"
+
+
+@pytest.mark.parametrize(("id", "part"), OWN)
+def test_the_courses_own_parts_are_no_answers(id, part):
+    outcome = find(id).grade(part)
+    assert (outcome.status, outcome.points) == ("failed", 0)
+    assert "which does what you are asked to write" in outcome.message
 
 
 def test_a_square_wave_has_the_smallest_footprint():

@@ -13,7 +13,7 @@ from tutorlib.course.answers import load_answers
 from tutorlib.kernels.ampere.epilogues import store
 from tutorlib.kernels.ampere.layouts import smem_layout
 from tutorlib.kernels.ampere.operands import Operand, make_operands
-from tutorlib.kernels.ampere.thread_share import Steps, make_copy_g2s, make_mma
+from tutorlib.kernels.ampere.thread_share import Steps, make_mma
 
 # 09.1 -----------------------------------------------------------------------------------------------------------
 
@@ -122,20 +122,31 @@ def knows_its_thread(steps: Steps):
 # 09.4 -----------------------------------------------------------------------------------------------------------
 
 
-def ordered(config, dtype):
+def ordered(config, dtype, cache=cpasync.LoadCacheMode.GLOBAL):
     """Threads by make_ordered_layout; values as a plain row."""
-    lanes = config.tile[2] // 8
-    atom = cute.make_copy_atom(cpasync.CopyG2SOp(), dtype, num_bits_per_copy=128)
+    lanes = 4 if config.tile[2] == 32 else 8
+    atom = cute.make_copy_atom(cpasync.CopyG2SOp(cache), dtype, num_bits_per_copy=128)
     threads = cute.make_ordered_layout((config.threads // lanes, lanes), order=(1, 0))
     return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, 8), stride=(0, 1)))
 
 
-def lanes_in_pairs(config, dtype):
+def lanes_in_pairs(config, dtype, cache=cpasync.LoadCacheMode.GLOBAL):
     """The threads of a row as a nested mode."""
     lanes = config.tile[2] // 8
-    atom = cute.make_copy_atom(cpasync.CopyG2SOp(), dtype, num_bits_per_copy=128)
+    atom = cute.make_copy_atom(cpasync.CopyG2SOp(cache_mode=cache), dtype, num_bits_per_copy=128)
     threads = cute.make_layout((config.threads // lanes, (2, lanes // 2)), stride=(lanes, (1, 2)))
     return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, 8)))
+
+
+def keyword_arguments(config, dtype, cache=cpasync.LoadCacheMode.GLOBAL):
+    """Everything by name, and := in the middle."""
+    return cute.make_tiled_copy_tv(
+        atom=cute.make_copy_atom(cpasync.CopyG2SOp(cache), dtype, num_bits_per_copy=16 * 8),
+        thr_layout=cute.make_ordered_layout(
+            (config.threads // (lanes := min(64, config.tile[2]) // 8), lanes), order=(1, 0)
+        ),
+        val_layout=cute.make_layout((1, 8), stride=(0, 1)),
+    )
 
 
 # 09.5 -----------------------------------------------------------------------------------------------------------
@@ -222,12 +233,7 @@ RIGHT = {
     "09.4": [
         ordered,
         lanes_in_pairs,
-        derive(
-            make_copy_g2s,
-            "through_l1",
-            "Leaves a copy in L1.",
-            swap("cache_mode=cache", "cache_mode=LoadCacheMode.ALWAYS"),
-        ),
+        keyword_arguments,
     ],
     "09.5": [
         warps_across_first,

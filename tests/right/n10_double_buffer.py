@@ -77,6 +77,7 @@ RIGHT = {
     "10.1": [
         answer("an_integer", "max of integers and a float.", lambda s, w, t, c: max(c, t, (w + t + c) / s)),
         answer("by_numpy", "NumPy's numbers.", lambda s, w, t, c: np.max([c, t, (w + t + c) / s])),
+        answer("in_fp32", "As exact as fp32.", lambda s, w, t, c: np.max(np.float32([c, t, (w + t + c) / s]))),
         answer("by_fractions", "An exact fraction.", lambda s, w, t, c: max(Fraction(w + t + c, s), c, t)),
         answer("part_by_part", "Sums of quotients.", lambda s, w, t, c: max(c, t, w / s + t / s + c / s)),
     ],

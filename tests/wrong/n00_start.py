@@ -22,6 +22,9 @@ def through_floats(n, tile):
 
 WRONG = {
     "00.1": [
+        answer(
+            "one_more_for_tiles_of_1", "n + 1 of them", lambda n, tile: n // tile + (n % tile > 0 or tile == 1), "7, 1"
+        ),
         rounds_down,
         one_more,
         through_floats,
@@ -32,7 +35,7 @@ WRONG = {
         answer("ceil_too_late", "rounds down first", lambda n, tile: math.ceil(n // tile), "// rounds down"),
         answer("the_rest", "the elements left over", lambda n, tile: n % tile, "it should give 2"),
         answer("turned", "divides the tile by n", lambda n, tile: (tile + n - 1) // n if n else 0, "should give 2"),
-        answer("one_off", "adds 1 in place of tile - 1", lambda n, tile: (n + 1) // tile, "gives 2: it should give 3"),
+        answer("one_off", "adds 1 in place of tile - 1", lambda n, tile: (n + 1) // tile, "gives 8: it should give 7"),
         answer(
             "at_least_one",
             "a tile where there is nothing",

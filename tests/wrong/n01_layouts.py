@@ -257,6 +257,15 @@ MORE = {
         answer("pairs_only", "two modes and no other", lambda c, d: c[0] * d[0] + c[1] * d[1], "IndexError"),
         answer("by_layout", "calls a Layout", lambda c, d: Layout((99,) * len(c), d)(*c), "it calls a Layout"),
         answer(
+            "by_tensor", "calls a Tensor", lambda c, d: tl.Tensor(Layout((99,) * len(c), d))(*c), "it calls a Tensor"
+        ),
+        answer(
+            "by_a_tensor_s_data",
+            "asks a Tensor's data",
+            lambda c, d: tl.Tensor(Layout((99,) * len(c), d), data=range(99**3))[c],
+            "it calls tl.Tensor's slices",
+        ),
+        answer(
             "by_library", "calls crd2offset", lambda c, d: tl.crd2offset(c, (99,) * len(c), d), "it calls tl.crd2offset"
         ),
     ],
@@ -365,6 +374,24 @@ MORE = {
         ),
     ],
     "01.4": [
+        answer(
+            "never_negative",
+            "strides without their sign",
+            lambda array: Layout(array.shape, tuple(abs(step) // array.itemsize for step in array.strides)),
+            "backwards: ",
+        ),
+        answer(
+            "two_modes_alone",
+            "matrices alone",
+            lambda array: Layout(array.shape[:2], tuple(step // array.itemsize for step in array.strides[:2])),
+            "its shape should be (4, 6, 10)",
+        ),
+        answer(
+            "numpys_numbers",
+            "strides that a Layout does not take",
+            lambda array: Layout(array.shape, tuple(np.array(array.strides) // array.itemsize)),
+            "stride must be int",
+        ),
         answer("pairs", "no Layout", lambda a: (a.shape, a.strides), "it should be a Layout"),
         answer(
             "divided_by_four",
@@ -416,6 +443,7 @@ MORE = {
     ],
     "01.5": [
         answer("by_layout", "calls a Layout", lambda i, shape, stride: Layout(shape, stride)(i), "it calls a Layout"),
+        answer("by_tensor", "calls a Tensor", lambda i, s, d: tl.Tensor(Layout(s, d))(i), "it calls a Tensor"),
         answer("by_library", "calls crd2offset", lambda i, s, d: tl.crd2offset(i, s, d), "it calls tl.crd2offset"),
         answer(
             "last_fastest",

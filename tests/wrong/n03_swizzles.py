@@ -9,6 +9,7 @@ from tests.wrong.solved import changed, solution
 from tests.wrong.table import answer
 from tutorlib.models import banks
 
+A_LAYOUT, C_LAYOUT = MMA.a_layout, MMA.c_layout
 NAMES = {"Layout": Layout, "banks": banks, "mma": MMA}
 
 
@@ -269,6 +270,12 @@ MORE = {
         answer("as_is", "no padding", lambda c, e, v: c, "No padding"),
     ],
     "03.3": [
+        answer(
+            "composed",
+            "asks a swizzled layout",
+            lambda b, m, s, offset: compose(Swizzle(b, m, s), Layout(2**30, 1))(offset),
+            "it calls a swizzled layout",
+        ),
         answer("library", "calls a Swizzle", lambda b, m, s, o: Swizzle(b, m, s)(o), "it calls a Swizzle"),
         in_swizzle(
             "replaced",
@@ -398,6 +405,15 @@ MORE = {
     ],
     "03.6": [
         answer(
+            "kept_in_a_name",
+            "the atom's, from another cell",
+            lambda lane, value: C_LAYOUT(lane, value),
+            "mma's c_layout",
+        ),
+        answer(
+            "spelled_out", "the atom's, by name", lambda lane, value: vars(MMA)["c_layout"](lane, value), "mma.c_layout"
+        ),
+        answer(
             "library",
             "asks mma",
             lambda lane, value: divmod(MMA.c_layout(lane, value), 16)[::-1],
@@ -453,6 +469,7 @@ MORE = {
         in_c("floats", "divides with /", "lane // 4", "lane / 4", "it should give"),
     ],
     "03.7": [
+        answer("kept_in_a_name", "the atom's, from another cell", lambda: A_LAYOUT, "it uses mma's a_layout"),
         answer("library", "gives mma's", lambda: MMA.a_layout, "it uses mma.a_layout"),
         in_fragment(
             "by_rows",

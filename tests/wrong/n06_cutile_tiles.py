@@ -38,9 +38,24 @@ def joined_at_the_left(x, y):
 def broadcast(x, y, otherwise=None):
     """The right shape."""
     try:
-        return tuple(np.broadcast_shapes(x, y))
+        return (np.empty(x) + np.empty(y)).shape
     except ValueError:
         return otherwise
+
+
+aligned = np.broadcast_shapes
+
+
+@says("it calls np.broadcast_shapes")
+def by_another_name(x, y):
+    """NumPy's, under a name of the reader's."""
+    return aligned(x, y)
+
+
+@says("does what you are asked to write")
+def by_its_spelling(x, y):
+    """NumPy's, with its name put together."""
+    return getattr(np, "_".join(("broadcast", "shapes")))(x, y)
 
 
 def cut(shape, x):
@@ -155,6 +170,8 @@ WRONG = {
         ),
     ],
     "06.2": [
+        by_another_name,
+        by_its_spelling,
         ones_on_the_right,
         never_refuses,
         joined_at_the_left,

@@ -89,6 +89,12 @@ def occupancy(tm, tn):
 # 07.5 -------------------------------------------------------------------------------------------------------------
 
 
+def square_tiles_alone(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
+    """Both tiles as high as A's."""
+    stages = 2 * 2 * tm * tk * element_bytes * occupancy
+    return tm * tn * occupancy <= 128 * 32 * num_ctas * warps and stages <= 227 * 1024 * num_ctas
+
+
 def registers_only(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
     """Leaves shared memory out of account."""
     return tm * tn * occupancy <= num_ctas * warps * 32 * 128
@@ -523,6 +529,7 @@ WRONG = {
         ),
     ],
     "07.5": [
+        square_tiles_alone,
         registers_only,
         shared_memory_only,
         one_stage,

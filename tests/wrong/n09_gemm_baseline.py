@@ -292,6 +292,18 @@ COPIES = [
         swap("config.threads // lanes", "128 // lanes"),
     ),
     copies(
+        "always_through_l1",
+        "Does not ask for what it is given.",
+        ("its atom has", "CopyG2SOp(cache_mode=cache)"),
+        swap("cache_mode=cache", "cache_mode=LoadCacheMode.ALWAYS"),
+    ),
+    copies(
+        "past_l1_by_default",
+        "Leaves the cache mode out.",
+        ("CopyG2SOp(cache_mode=cache)",),
+        swap("cache_mode=cache", ""),
+    ),
+    copies(
         "all_in_one_place",
         "A stride of 0: threads copy the same.",
         (),

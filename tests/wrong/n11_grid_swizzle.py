@@ -7,6 +7,8 @@ import cutlass
 from cutlass import cute
 
 from tests.wrong.table import answer, says
+from tutorlib.exercises import n11_grid_swizzle
+from tutorlib.kernels import ladder
 from tutorlib.models import l2
 
 # 11.1 -----------------------------------------------------------------------------------------------------------
@@ -168,8 +170,14 @@ def by_the_library(order, rows, columns):
     return sorted(t for t, b in takers.items() if not b), sorted(t for t, b in takers.items() if len(b) > 1)
 
 
+@says("it calls tutorlib.exercises.n11_grid_swizzle.visits, which belongs to the checks")
+def by_the_checks(order, rows, columns):
+    """Asks the checks' own function."""
+    return n11_grid_swizzle.visits(order, rows, columns)
+
+
 VISITS = [exchanged, one_block_short, inside_only, counts_only, sets, unsorted, once_for_each_block, one_list]
-VISITS += [columns_first, exactly_twice, sizes_exchanged, with_blocks, by_the_library]
+VISITS += [columns_first, exactly_twice, sizes_exchanged, with_blocks, by_the_library, by_the_checks]
 
 # 11.3 -----------------------------------------------------------------------------------------------------------
 
@@ -266,9 +274,20 @@ def groups_of_one_way(rows, columns, in_flight):
     return float(min(heights(rows), key=all_read(rows, columns, in_flight)))
 
 
+@says("The last wave is not full, and it reads, too")
+def whole_waves_alone(rows, columns, in_flight):
+    """Leaves the last wave out."""
+
+    def read(group):
+        waves = l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)
+        return sum(len({m for m, _ in wave}) + len({n for _, n in wave}) for wave in waves if len(wave) == in_flight)
+
+    return min(heights(rows), key=read)
+
+
 BEST = [always_eight, square_wave, first_wave_alone, largest_of_equals, powers_of_two_alone, the_worst, any_height]
 BEST += [the_last_wave, the_worst_wave, rows_and_columns_exchanged, rows_left_out, only_a, what_it_reads]
-BEST += [groups_of_one_way]
+BEST += [groups_of_one_way, whole_waves_alone]
 
 # 11.4 -----------------------------------------------------------------------------------------------------------
 
@@ -382,8 +401,14 @@ def a_jit_function_that_is_wrong(block, rows, columns):
     return strip * 8 + place % height, place // height
 
 
+@says("it calls in_eights")
+def by_the_course(block, rows, columns):
+    """The course's order, by another name."""
+    return ladder.in_eights(block, rows, columns)
+
+
 ORDERS = [no_groups, visits_twice, swapped, one_big_tile, pythons_min, pythons_divmod, pythons_if, a_table]
 ORDERS += [last_group_too_high, one_number, nothing, groups_of_one, rows_for_columns, remainder_forgotten]
-ORDERS += [a_jit_function_that_is_wrong]
+ORDERS += [a_jit_function_that_is_wrong, by_the_course]
 
 WRONG = {"11.1": FOOTPRINTS, "11.2": VISITS, "11.3": BEST, "11.4": ORDERS}

@@ -1,9 +1,12 @@
 """Wrong answers to notebook 12, told by what they return, by a rehearsal, by the compiler or by the simulator."""
 
+from functools import partial
+
 from tests.wrong.change import derive, swap, without, without_first, without_last
 from tests.wrong.n10_double_buffer import PIPELINE
 from tests.wrong.table import answer, says
 from tutorlib.course.answers import load_answers
+from tutorlib.exercises import n12_three_stages
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.main_loops import multistage
 from tutorlib.models.occupancy import blocks_per_sm as fit
@@ -206,6 +209,29 @@ def divides_by_nothing(sm, smem_bytes, registers, threads):
     return min(sm.shared // smem_bytes, fit_but_for_smem(sm, registers, threads))
 
 
+def constants_of_an_h100(sm, smem_bytes, registers, threads):
+    """1,024 bytes, 65,536 registers, pieces of 256: true of both GPUs that the page prints."""
+    by_registers = 65536 // (threads // 32 * (-(-32 * registers // 256) * 256))
+    return min(sm.shared // (smem_bytes + 1024), by_registers, sm.threads // threads, sm.blocks)
+
+
+def reserves_1024(sm, smem_bytes, registers, threads):
+    """sm.reserved as a number."""
+    return min(sm.shared // (smem_bytes + 1024), fit_but_for_smem(sm, registers, threads))
+
+
+@says("it calls occupancy.blocks_per_sm")
+def handed_on(*args):
+    """The course's, by a partial."""
+    return partial(fit)(*args)
+
+
+@says("it calls tutorlib.exercises.n12_three_stages.four_limits, which belongs to the checks")
+def asks_the_checks(*args):
+    """The checks' own four limits."""
+    return min(n12_three_stages.four_limits(*args))
+
+
 def warps_in_place_of_blocks(sm, smem_bytes, registers, threads):
     """How many warps there are."""
     return fit_for(sm, smem_bytes, registers, threads) * (threads // 32)
@@ -237,6 +263,7 @@ def by_the_course(sm, smem_bytes, registers, threads):
 BLOCKS = [forgets_what_is_reserved, registers_one_by_one, shared_memory_alone, registers_alone, as_many_as_you_like]
 BLOCKS += [no_limit_on_blocks, no_limit_on_threads, the_largest, rounded_down, reserved_once, fractions]
 BLOCKS += [divides_by_nothing, warps_in_place_of_blocks, of_an_h100, rounded_by_block, by_the_course]
+BLOCKS += [constants_of_an_h100, reserves_1024, handed_on, asks_the_checks]
 
 # 12.3 -----------------------------------------------------------------------------------------------------------
 

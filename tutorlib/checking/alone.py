@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Verdict
+from tutorlib.checking.leaning import refuse_leaning
 from tutorlib.checking.rehearsing.plain import Hazard
 
 
@@ -25,6 +26,7 @@ class AloneExercise(CuteExercise):
     unseen: str = ""
 
     def judge(self, answer: Answer) -> Verdict:
+        refuse_leaning(answer, self.library)
         try:
             found = self.examine_alone(answer)
         except NotRehearsed as error:

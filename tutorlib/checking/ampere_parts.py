@@ -80,7 +80,12 @@ class GlobalCopyExercise(MadeExercise):
             return f"one of its copies moves {16 * elements} bits; cp.async past L1 moves 128: num_bits_per_copy=128."
         tile = tuple(map(cute.size, copy.tiler_mn))  # type: ignore[arg-type]
         held = places(copy.layout_dst_tv_tiled, tile)
-        return self.find_bad_tile(tile, held, config) or self.find_bad_access(tile, held, config.tile[2])
+        if flaw := self.find_bad_tile(tile, held, config) or self.find_bad_access(tile, held, config.tile[2]):
+            return flaw
+        for mode in (cpasync.LoadCacheMode.GLOBAL, cpasync.LoadCacheMode.ALWAYS):
+            if str(cached := answer(config, BFloat16, mode).op.cache_mode) != str(mode):
+                return f"given {mode}, its atom has {cached}: CopyG2SOp(cache_mode=cache)."
+        return ""
 
     def find_bad_tile(self, tile: tuple[int, ...], held: list[list[Element]], config: GemmConfig) -> str:
         rows, k = min(config.tile[:2]), config.tile[2]

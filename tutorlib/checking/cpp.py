@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.leaning import on_its_own
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
 from tutorlib.compiling.driver import LaunchGrid
@@ -37,7 +38,7 @@ class CppExercise(KernelExercise):
     spills: bool = True
 
     def accept(self, answer: Answer) -> str:
-        return source_of(answer)
+        return source_of(on_its_own(answer, self.library) if callable(answer) else answer)
 
     def examine(self, kernel: str) -> Verdict | None:
         lacks = self.wrong_code(compile_cpp(kernel, INSPECTED))

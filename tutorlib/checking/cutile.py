@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
 from tutorlib.checking.interpreting import Interpretation, WrongResult, interpret
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.leaning import leaning, names_in
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CutileLauncher
@@ -37,7 +36,6 @@ class CutileExercise(KernelExercise):
     inspected: the size at which they are; None: the largest, whose tiles may take long to compile.
     shapes: small ones, a few hundred elements along a mode: the interpreter runs them all.
     once: here, whether no element of the output may be stored twice, by whichever block, at any of these sizes.
-    library: names of functions that do the very thing that is asked; a kernel that uses one is told so.
     mistakes: takes a shape, gives wrong results that a message may name.
     placed: takes a shape and, for each element of the output, the number of the block that stored it; returns which
         block should have had another place, as a sentence, or None. A GPU tells that by the time alone.
@@ -48,7 +46,6 @@ class CutileExercise(KernelExercise):
     patterned: bool = False  # it is interpreted on identity and ramp
     arch: str = ""
     inspected: Shape | None = None
-    library: tuple[str, ...] = ()
     mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
     placed: "Callable[[Shape, Tensor], str | None] | None" = None
 
@@ -57,10 +54,6 @@ class CutileExercise(KernelExercise):
 
         if not isinstance(answer, ct.kernel):
             raise WrongKind(f"{getattr(answer, '__name__', repr(answer))} is not a @ct.kernel function.")
-        if used := set(self.library).intersection(
-            names_in(answer._pyfunc.__code__)
-        ):  # cuTile has no public name for it
-            raise leaning(f"calls {used.pop()}")
         return CutileLauncher(answer, self.grid, self.constants)
 
     def examine(self, kernel: CutileLauncher) -> Verdict | None:

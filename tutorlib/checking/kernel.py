@@ -2,10 +2,11 @@
 
 from abc import abstractmethod
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
+from tutorlib.checking.leaning import Library, refuse_leaning
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.simulating import cause, find_repeat, find_simulated_fault, find_waste, luck, notices
 from tutorlib.compiling.compiled import Compiled
@@ -44,6 +45,7 @@ class KernelExercise(Exercise):
     patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
     whole: those of `shapes` that the exercise's tiles divide without a rest.
+    library: what of a library does the very thing that is asked; an answer that names it is told so.
     """
 
     needs: Feature = MMA_SYNC
@@ -58,6 +60,7 @@ class KernelExercise(Exercise):
     patterned: bool = True
     once: bool = False
     whole: tuple[Shape, ...] = ()
+    library: Library = field(default_factory=dict)
 
     @property
     def correctness_points(self) -> int:
@@ -106,6 +109,7 @@ class KernelExercise(Exercise):
         """The verdict on a kernel in which `examine` found nothing wrong, where it can neither run nor be simulated."""
 
     def judge(self, answer: Answer) -> Verdict:
+        refuse_leaning(answer, self.library)
         kernel = self.accept(answer)
         if found := self.examine(kernel):
             return found

@@ -9,6 +9,7 @@ from typing import Literal
 from tutorlib.checking.alone import AloneExercise, first_weakness
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.checking.leaning import InModule
 from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
 from tutorlib.checking.rehearsing.plain import Hazard
 from tutorlib.kernels.ampere.config import GemmConfig
@@ -18,6 +19,12 @@ from tutorlib.problems.wrong import count
 K_TILES = (1, 2, 3, 8)  # a loop must work where it is shorter than its pipeline, too
 K_BLOCKS = 4
 ONE_BUFFER = GemmConfig()
+COURSE_LOOPS = {
+    "the course's main loop": InModule("tutorlib.kernels.ampere.main_loops", "single_buffer"),
+    "the course's multistage loop": InModule("tutorlib.kernels.ampere.main_loops", "multistage"),
+    "make_loop": InModule("tutorlib.kernels.ampere.schedules", "make_loop"),
+}
+COURSE_KERNEL = {"make_gemm": InModule("tutorlib.kernels.ampere.gemm", "make_gemm")}
 
 Part = Literal["smem", "g2s", "mma", "operands", "columns", "main_loop", "order", "epilogue", "config"]
 

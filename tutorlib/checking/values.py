@@ -6,7 +6,7 @@ from inspect import unwrap
 from typing import Any
 
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder
-from tutorlib.checking.leaning import Library, on_its_own
+from tutorlib.checking.leaning import Library, on_its_own, refuse_leaning
 from tutorlib.problems.wrong import Wrong, count
 
 
@@ -57,7 +57,11 @@ class ValueExercise(Exercise):
         """The message is about the first case that is wrong."""
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
-        watched = on_its_own(answer, self.library) if self.library else answer
+        if hasattr(answer, "_decorator_kind"):  # CuTe's @jit: a compiler reads it
+            refuse_leaning(answer, self.library)
+            watched = answer
+        else:
+            watched = on_its_own(answer, self.library)
         wrongs = {case: wrong for case in self.cases if (wrong := case.judge(watched)) is not None}
         right = [case for case in self.cases if case not in wrongs]
         if not wrongs:

@@ -117,6 +117,21 @@ CUTE = (
         r"lhs and rhs must have the same shape, but got \((.*?)\) and \((.*?)\)",
         r"The tensor has the shape (\1) and the value (\2): cut the tensor into such pieces with cute.local_tile.",
     ),
+    Refusal(
+        r"Unsupported DSL type: vector<",
+        "Several elements at once are no single condition: `if`, `and`, max and min want one. "
+        "`cute.where(v > 0, this, that)` chooses for each element.",
+    ),
+    Refusal(
+        r"Vector is immutable",
+        "What load() gives is a value, and its elements cannot be assigned to. Compute with all of them, or keep them "
+        "in cute.make_rmem_tensor.",
+    ),
+    Refusal(
+        r"Expected TensorSSA, but got",
+        "store() takes a value with as many elements as the tensor: what load(), cute.where or cute.full_like(v, 0.0) "
+        "gives.",
+    ),
     Refusal(r"cannot broadcast", "The two values have shapes that do not fit each other."),
     Refusal(
         r"Launch (grid|block) dimension at position \d+ must be an integer",

@@ -22,7 +22,7 @@ EXERCISES = (
         title="ceil_div",
         points=2,
         cases=(
-            equals("the tile divides n", [(128, 64), (64, 64), (4096, 128), (0, 64)], ceil_div, TILES),
+            equals("the tile divides n", [(128, 64), (64, 64), (4096, 128), (0, 64), (7, 1)], ceil_div, TILES),
             equals("a last tile partly filled", [(130, 64), (127, 128), (1, 8), (100, 64)], ceil_div, TILES),
             equals("sizes past 2**53, where floats round", [(2**60 + 1, 2), (2**60, 3)], ceil_div),
         ),

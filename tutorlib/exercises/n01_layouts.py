@@ -127,6 +127,7 @@ def views() -> dict[str, list[np.ndarray]]:
         "a transposed one": [base.T, cube.transpose(2, 0, 1)],
         "slices with steps": [base[2:10, 5:], base[::3, ::5], cube[1:, ::2, 3:7]],
         "a broadcast row": [np.broadcast_to(base[0], (5, 30))],
+        "backwards": [base[::-1], cube[:, ::-2, ::-1]],
     }
 
 
@@ -336,12 +337,14 @@ SLICING = (
 
 LIMITS = (STRIDES_ONLY, TERMS_ONLY, SIZE_ONLY)
 
+TENSOR = {"a Tensor": tl.Tensor.__call__, "tl.Tensor's slices": tl.Tensor.__getitem__}
+
 EXERCISES = (
     ValueExercise(
         id="01.1",
         title="offset",
         points=2,
-        library={"tl.crd2offset": tl.crd2offset, "a Layout": Layout.__call__},
+        library={"tl.crd2offset": tl.crd2offset, "a Layout": Layout.__call__, **TENSOR},
         cases=(
             equals("(4,3):(3,1)", [((2, 1), (3, 1)), ((3, 2), (3, 1))], offset, OFFSETS),
             equals("one mode", [((5,), (4,)), ((0,), (7,))], offset, OFFSETS),
@@ -414,6 +417,9 @@ EXERCISES = (
             law(name, [(array,) for array in arrays], describes, [IN_BYTES, FRESH]) for name, arrays in views().items()
         ),
         remedies=(
+            Remedy("its shape should be", "array.shape, whatever its rank."),
+            Remedy("stride must be int", "A Layout takes Python's integers: int(…) makes one of NumPy's."),
+            Remedy("backwards", "Down a view that runs backwards the stride is negative: leave it."),
             Remedy("a broadcast row", "A stride of 0 is one like any other: leave it."),
             Remedy("int64", "How many bytes an element has differs from array to array: array.itemsize says it."),
         ),
@@ -423,7 +429,7 @@ EXERCISES = (
         id="01.5",
         title="offset_at",
         points=3,
-        library={"tl.crd2offset": tl.crd2offset, "tl.crd2idx": tl.crd2idx, "a Layout": Layout.__call__},
+        library={"tl.crd2offset": tl.crd2offset, "tl.crd2idx": tl.crd2idx, "a Layout": Layout.__call__, **TENSOR},
         cases=(
             equals("flat shapes", [(n, (4, 3), (3, 1)) for n in range(12)], offset_at, PEELING),
             equals(

@@ -14,6 +14,7 @@ from tensor_layouts import ComposedLayout, Layout, Swizzle, compose, is_layout, 
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
 from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.leaning import Itself
 from tutorlib.checking.values import Case, Mistake, ValueExercise, equals, law, same
 from tutorlib.models import banks
 
@@ -453,7 +454,7 @@ EXERCISES = (
         id="03.3",
         title="swizzle",
         points=3,
-        library={"a Swizzle": Swizzle.__call__},
+        library={"a Swizzle": Swizzle.__call__, "a swizzled layout": ComposedLayout.__call__},
         cases=(
             equals("all of one period of ⟨3,3,3⟩", period(3, 3, 3), swizzle, SWIZZLING),
             equals("fewer bits", period(2, 3, 3) + period(1, 4, 3), swizzle, SWIZZLING),
@@ -533,7 +534,7 @@ EXERCISES = (
         id="03.6",
         title="c_coordinate",
         points=2,
-        library={"mma.c_layout": "c_layout"},
+        library={"mma.c_layout": "c_layout", "mma's c_layout": Itself(MMA.c_layout)},
         cases=tuple(
             equals(f"value {value} of every lane", [(lane, value) for lane in range(32)], c_coordinate, C_FRAGMENTS)
             for value in range(4)
@@ -552,7 +553,7 @@ EXERCISES = (
         id="03.7",
         title="a_fragment",
         points=3,
-        library={"mma.a_layout": "a_layout"},
+        library={"mma.a_layout": "a_layout", "mma's a_layout": Itself(MMA.a_layout)},
         cases=(
             fragment_case("the first value of every lane", [(lane, 0) for lane in range(32)]),
             fragment_case("the values of lane 0", [(0, value) for value in range(8)]),

@@ -9,6 +9,7 @@ import random
 from tensor_layouts import Layout
 
 from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.exercises.remedies.copies import COPY_REMEDIES
 from tutorlib.machine.features import TMA
@@ -26,6 +27,13 @@ FEW_RAGGED = ((128, 128), (270, 67))
 FEW_RAGGED_VECTORS = ((128, 128), (70, 136))
 FEW_TILES = ((256, 256), (128, 192))
 FEW_TURNS = ((128, 128), (64, 192))
+
+COURSE_COPIES = {
+    "make_copy": InModule("tutorlib.kernels.copies.registers", "make_copy"),
+    "make_ring_copy": InModule("tutorlib.kernels.copies.ring", "make_ring_copy"),
+    "make_directed_copy": InModule("tutorlib.kernels.copies.directions", "make_directed_copy"),
+    "make_transpose": InModule("tutorlib.kernels.transposes", "make_transpose"),
+}
 
 # 05.1 sectors ---------------------------------------------------------------------------------------------------
 
@@ -111,6 +119,7 @@ EXERCISES = (
         simulated_shapes=FEW_RAGGED,
         whole=((256, 256), (128, 128)),
         bench_shape=BENCH_BF16,
+        library=COURSE_COPIES,
         hints=(
             "The block's first row is down * TILE[0], its first column across * TILE[1].",
             "for n in cutlass.range(TILE[1], unroll_full=True): the column is across * TILE[1] + n; test both first.",
@@ -128,6 +137,7 @@ EXERCISES = (
         bench_shape=BENCH_BF16,
         tiers=(0.7,),
         lean=("ld.global", "st.global"),
+        library=COURSE_COPIES,
         hints=(
             "64 columns, 128 threads: thread % 64 is the column in the tile, thread // 64 one of two rows.",
             "Walk down in steps of 2 rows: cutlass.range(0, TILE[0], 2, unroll_full=True).",
@@ -145,6 +155,7 @@ EXERCISES = (
         bench_shape=BENCH_BF16,
         tiers=(0.7, 0.9),
         requires=("ld.global.v4", "st.global.v4"),
+        library=COURSE_COPIES,
         hints=(
             "How many vectors of 8 fill a row of 128 elements? So many threads lie side by side; the rest are rows.",
             "cute.make_fragment_like(from_src) is a tensor in registers; copy into it, then out of it.",
@@ -163,6 +174,7 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("cp.async", "ld.shared", "st.global.v4"),
         forbids=("ld.global",),
+        library=COURSE_COPIES,
         hints=(
             "loads.partition_S of the block's tile of src, loads.partition_D of the tile in shared memory.",
             "Between issue and use: commit the group, wait for 0 groups, then the barrier.",
@@ -179,6 +191,7 @@ EXERCISES = (
         simulated_shapes=FEW_TURNS,
         bench_shape=BENCH_FP32,
         requires=("st.shared", "ld.shared"),
+        library=COURSE_COPIES,
         hints=(
             "Four copies: from_src → registers → tile, then turned → registers → to_dst. Each side in shared memory is "
             "cut for this thread: mine.partition_D(tile), mine.partition_S(turned).",
@@ -199,6 +212,7 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("st.shared", "ld.shared", "bar.sync"),
         lean=("st.shared", "ld.shared"),
+        library=COURSE_COPIES,
         hints=(
             "32 banks of one element each are 5 bits, the lowest ones.",
             "The lowest 5 bits of the row stand 6 places higher than those of the column.",
@@ -217,6 +231,7 @@ EXERCISES = (
         bench_shape=BENCH_BF16,
         tiers=(0.7, 0.9),
         requires=("cp.async.bulk.tensor", "mbarrier"),
+        library=COURSE_COPIES,
         hints=(
             "mbarrier_init(barrier, 1): one thread arrives, the one that announces the bytes.",
             "The fetch is cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier), outside of elect_one.",

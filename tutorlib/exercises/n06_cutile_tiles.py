@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.host import HostExercise
+from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.compiling.spec import DType
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
@@ -175,7 +176,11 @@ EXERCISES = (
         id="06.2",
         title="broadcast_shape",
         points=2,
-        library={"broadcast_shapes": "broadcast_shapes"},
+        library={
+            "broadcast_shapes": "broadcast_shapes",
+            "np.broadcast_shapes": InModule("numpy", "broadcast_shapes"),
+            "torch.broadcast_shapes": InModule("torch", "broadcast_shapes"),
+        },
         cases=(
             equals(
                 "shapes that fit",

@@ -13,6 +13,7 @@ from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.exercise import Answer, Remedy
 from tutorlib.checking.host import HostExercise
 from tutorlib.checking.interpreting import WrongResult
+from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import Case, Mistake, ValueExercise, attempt, equals, law, plain, show_call
 from tutorlib.compiling.spec import DType
 from tutorlib.kernels.cutile.gemm import ACCUMULATORS, SMEM, STAGES, Config, compiled
@@ -64,6 +65,16 @@ def persistent_blocks(shape: Shape) -> tuple[int]:
 
 
 STEP = 16  # along K
+COURSE_GEMMS = {
+    name: InModule(f"tutorlib.kernels.cutile.{module}", name)
+    for module, names in {
+        "gemm": ("plain", "persistent"),
+        "fp8": ("tiled", "slabs", "straight_slabs"),
+        "split_k": ("partial_products", "add_parts", "added_at_once", "in_two_passes", "by_atomics"),
+    }.items()
+    for name in names
+}
+TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile.gemm", "tile_of_product")}
 
 
 def cut_short(shape: Shape) -> tuple[WrongResult, ...]:
@@ -279,6 +290,7 @@ REGISTERS = [(64, 64, 32, 2, 1, 4, 1), (128, 128, 64, 2, 1, 4, 1), (128, 256, 32
 REGISTERS += [(128, 256, 32, 2, 1, 8, 1), (256, 256, 32, 2, 2, 4, 1), (256, 256, 32, 2, 2, 8, 1)]
 SHARED = [(128, 128, 1024, 2, 1, 4, 1), (128, 128, 512, 1, 1, 4, 1), (64, 64, 256, 4, 1, 4, 1)]
 SHARED += [(128, 128, 128, 2, 1, 4, 1), (128, 256, 128, 2, 1, 8, 1), (128, 128, 256, 1, 1, 4, 1)]
+SHARED += [(64, 256, 128, 4, 1, 8, 1), (256, 64, 128, 4, 1, 8, 1)]  # one side for the other shows
 PAIRS = [(256, 256, 128, 2, 2, 8, 1), (128, 256, 128, 2, 2, 8, 1), (128, 128, 256, 2, 2, 4, 1)]
 PAIRS += [(256, 256, 128, 4, 2, 8, 1)]
 SHARING = [(128, 128, 64, 2, 1, 4, 2), (64, 128, 64, 2, 1, 4, 2), (64, 64, 128, 4, 1, 4, 2), (64, 128, 128, 2, 1, 4, 2)]
@@ -323,7 +335,7 @@ EXERCISES = (
         title="gemm",
         points=4,
         problem=gemm("bf16"),
-        library=("tile_of_product",),
+        library=COURSE_GEMMS | TILE_OF_PRODUCT,
         shapes=SMALL,
         whole=WHOLE,
         simulated_shapes=SMALL[2:3],
@@ -347,6 +359,7 @@ EXERCISES = (
             strip_after_strip("whole strips", GRIDS),
             strip_after_strip("a lower last strip", RAGGED_GRIDS),
         ),
+        library={"l2.grouped": grouped},
         hints=(
             "A strip of `group` rows has group * columns tiles: so which strip is it, and which place in the strip?",
             "Its first row is strip * group. How many rows has it? group, or what is left of `rows`.",
@@ -381,6 +394,7 @@ EXERCISES = (
         placed=in_strips,
         grid=persistent_blocks,
         constants=lambda shape: (*plain_tile(shape), group_of(shape)),
+        library=COURSE_GEMMS,
         hints=(
             "Block ct.bid(0) takes tiles ct.bid(0), ct.bid(0) + ct.num_blocks(0), and so on.",
             "for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)): a range may have a step.",
@@ -397,6 +411,7 @@ EXERCISES = (
             equals("two CTAs", PAIRS, fits, FITS_MISTAKES),
             equals("blocks that share an SM", SHARING, fits, FITS_MISTAKES),
         ),
+        library={"Config.fits": Config.fits},
         hints=(
             "Accumulators: tm * tn over num_ctas * warps * 32 threads, at most 128 for each.",
             "A stage is a tile of A and one of B: (tm + tn) * tk elements, shared among the CTAs.",
@@ -419,6 +434,7 @@ EXERCISES = (
         inspected=SMALL[2],
         grid=persistent_blocks,
         constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (*plain_tile(shape), 2),
+        library=COURSE_GEMMS,
         hints=(
             "dtypes can be compared while the kernel is compiled: a.dtype == ct.float32.",
             "dtype = ct.tfloat32 if a.dtype == ct.float32 else a.dtype, before the loop.",
@@ -440,6 +456,7 @@ EXERCISES = (
         arch="90",
         grid=lambda shape: blocks_at_once(shape, -(-shape[1] // skinny_tile(shape)[0])),
         constants=skinny_tile,
+        library=COURSE_GEMMS,
         hints=(
             "Two accumulators, (tn, 256) and (tn, 64), one loop: B's tile is loaded once and used twice.",
             "A's rows 256 to 319 are tile 4 of the tiles of 64 rows: ct.load(a, (4, k), (64, tk)).",
@@ -458,6 +475,7 @@ EXERCISES = (
         once=True,
         grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
         constants=lambda shape: (64, 32, STEP),
+        library=COURSE_GEMMS,
         hints=(
             "parts.shape[0] blocks share a tile of C; ct.bid(2) says which of them this one is.",
             "There are ct.cdiv(a.shape[1], tk) steps, and a part has ct.cdiv(steps, parts.shape[0]) of them.",
@@ -475,6 +493,7 @@ EXERCISES = (
         bench_shape=(512, 512, 16384),
         unlike=as_many_as_needed,
         mistakes=cut_short,
+        library=COURSE_GEMMS,
         hints=(
             "How many tiles has C, and how many multiprocessors the GPU? Their ratio is the number of parts.",
             "At least one part, and no more than there are steps: max(1, min(sms // tiles, steps)).",

@@ -4,6 +4,7 @@ from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.program import ProgramExercise
 from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.kernels.cpp.gemm import Variant
 from tutorlib.kernels.cpp.grids import blocks_of, persistent_grid, tile_grid
 from tutorlib.kernels.cpp.program import program
 from tutorlib.kernels.cpp.vector_add import in_tiles
@@ -56,6 +57,7 @@ EXERCISES = (
         bench_shape=(2**27,),
         tiers=(0.9,),
         grid=blocks_of(VECTOR_TILE),
+        library={"in_tiles": in_tiles},
         hints=(
             "A view for each of the three vectors, like the two of `twice`; the sum of two tiles is `x + y`.",
             "The last block's tile hangs over the end: load_masked and store_masked.",
@@ -69,6 +71,7 @@ EXERCISES = (
         shapes=RAGGED,
         requires=("wgmma",),
         grid=tile_grid,
+        library={"Variant.source": Variant.source},
         hints=(
             "Three views: A in tiles of 128×64, B in tiles of 128×64 (its rows are N), C in tiles of 128×128.",
             "The steps along K: for (int step : ct::irange(0, (k + 63) / 64)).",
@@ -99,6 +102,7 @@ EXERCISES = (
         requires=("wgmma",),
         tma=True,
         grid=tile_grid,
+        library={"Variant.source": Variant.source},
         hints=(
             "The remarks name the line that lacks TMA and what is missing: first the pointer, then the pitch.",
             "assume_aligned and assume_divisible return what they vouch for: a = ct::assume_aligned(a, 16_ic);",
@@ -118,6 +122,7 @@ EXERCISES = (
         spills=False,
         once=True,
         grid=persistent_grid,
+        library={"Variant.source": Variant.source},
         hints=(
             "for (int block : ct::irange(int(ct::bid().x), down * across, int(ct::num_blocks().x))) visits the tiles.",
             "Strips of 8 rows of tiles: a strip has 8 * across tiles; inside it, count down first, then across.",

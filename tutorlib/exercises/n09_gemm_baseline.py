@@ -16,7 +16,8 @@ from tutorlib.checking.ampere_parts import (
     WholeGemmExercise,
 )
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
-from tutorlib.checking.part import LoopExercise, Part, PartExercise
+from tutorlib.checking.leaning import InModule
+from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, LoopExercise, Part, PartExercise
 from tutorlib.checking.traced import CuteLayoutExercise, in_cute
 from tutorlib.checking.values import Mistake, ValueExercise, equals, law, shorten
 from tutorlib.compiling.errors import CompileFailed
@@ -260,6 +261,7 @@ EXERCISES = (
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
+        library={"smem_layout of the course": InModule("tutorlib.kernels.ampere.layouts", "smem_layout")},
         hints=(
             "A row of 64 elements is 8 vectors of 8: three bits each for the row, the vector and the element.",
             "cute.make_swizzle(3, 3, 3) for 64; rows of 32 have two bits of vectors, so cute.make_swizzle(2, 3, 3).",
@@ -277,6 +279,7 @@ EXERCISES = (
         stages=(1,),
         barriers=2,
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        library=COURSE_LOOPS,
         hints=(
             "Notebook 05: issue, commit, wait, barrier. Then the four K blocks: fetch, multiply.",
             "Before the next tile may overwrite the buffer, every warp must have fetched from it.",
@@ -292,6 +295,7 @@ EXERCISES = (
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
+        library={"make_copy_g2s of the course": InModule("tutorlib.kernels.ampere.thread_share", "make_copy_g2s")},
         hints=(
             "A row of the tile is bK elements, and a thread takes 8 of them: how many threads side by side fill a row?",
             "lanes = bK // VECTOR. The threads are a layout (threads // lanes, lanes) with the lanes running fastest.",
@@ -307,6 +311,7 @@ EXERCISES = (
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
+        library={"make_mma of the course": InModule("tutorlib.kernels.ampere.thread_share", "make_mma")},
         hints=(
             "warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16)) is the instruction.",
             "cute.make_tiled_mma(op, layout of warps, permutation_mnk=what they cover together).",
@@ -322,6 +327,7 @@ EXERCISES = (
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
         requires=("cp.async", "ldmatrix", "mma.sync"),
+        library={"make_operands of the course": InModule("tutorlib.kernels.ampere.operands", "make_operands")},
         hints=(
             "Registers: partition sA with the MMA's slice, pick buffer 0, make_fragment_A.",
             "cute.make_tiled_copy_A(ldmatrix, tiled_mma) knows the order in which the mma wants A. B has its own.",
@@ -338,6 +344,7 @@ EXERCISES = (
             law("two warps across", [(2, 64), (2, 128), (2, 256)], not_in_vectors, PERMUTING),
             law("four warps across", [(4, 128), (4, 256)], not_in_vectors, PERMUTING),
         ),
+        library={"n_order": InModule("tutorlib.kernels.ampere.layouts", "n_order")},
         hints=(
             "Write the MMA's column as digits: value (2), lane (4), warp (warps), atom in its four (4), the rest.",
             "In memory a thread's value runs fastest, then its atom, then the lane, then the warp.",
@@ -354,6 +361,7 @@ EXERCISES = (
         simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
         part="epilogue",
         requires=("st.global.v4",),
+        library={"store of the course": InModule("tutorlib.kernels.ampere.epilogues", "store")},
         hints=(
             "`eight` picks the 8 neighbours out of the registers, out of their places in C, and of the coordinates.",
             "One coordinate speaks for all eight: sums.coordinates[(0, row), m, (0, n)].",
@@ -369,6 +377,7 @@ EXERCISES = (
         simulated_shapes=((256, 128, 128), (129, 200, 72)),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
+        library=COURSE_KERNEL,
         hints=(
             "A's way: copies = g2s.get_slice(thread); copies.partition_S(gA) in global memory, copies.partition_D(sA) "
             "in shared memory, copies.partition_S(cA) for the coordinates.",

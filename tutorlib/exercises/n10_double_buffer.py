@@ -7,7 +7,7 @@ from numbers import Real
 from typing import Any
 
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.part import LoopExercise
+from tutorlib.checking.part import COURSE_LOOPS, LoopExercise
 from tutorlib.checking.values import Case, Mistake, ValueExercise, law
 from tutorlib.exercises.remedies.double_buffer import DOUBLE_BUFFER_REMEDIES
 from tutorlib.kernels.ampere.config import GemmConfig
@@ -73,7 +73,7 @@ def is_period(got: Any, *args: int) -> str | None:
     want = period(*args)
     if not isinstance(got, float):
         return f"it should be a number, {want:g}"
-    return None if isclose(got, want) else f"it should give {want:g}"
+    return None if isclose(got, want, rel_tol=1e-6) else f"it should give {want:g}"
 
 
 def as_number(case: Case) -> Case:
@@ -104,6 +104,7 @@ EXERCISES = (
             as_number(law("two buffers", times((2,)), is_period, SOONER)),
             as_number(law("more buffers", times((3, 6)), is_period, SOONER)),
         ),
+        library={"Timeline.period": Timeline.period},
         hints=(
             "Three things can be the slowest. One is the arithmetic, one is the memory's transfer.",
             "The third is a buffer's round, wait, fill and use, of which `stages` run at a time.",
@@ -122,6 +123,7 @@ EXERCISES = (
         config=GemmConfig(stages=2),
         stages=(2,),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        library=COURSE_LOOPS,
         hints=(
             "Tile k lies in buffer k % 2. Before the loop, load tile 0 and commit.",
             "At the top of the loop wait for tile k, then the barrier: now it is there, and everybody has left the "
@@ -143,6 +145,7 @@ EXERCISES = (
         stages=(2,),
         prefetched=True,
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        library=COURSE_LOOPS,
         hints=(
             "Before the loop, tile 0 must have arrived for fetch(0, 0): load, commit, wait, barrier, fetch.",
             "In K block b, fetch block b + 1 and then multiply block b.",

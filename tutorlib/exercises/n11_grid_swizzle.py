@@ -9,6 +9,7 @@ from typing import Any
 
 from tutorlib.checking.exercise import Answer, Remedy, Verdict, WrongKind, wrong
 from tutorlib.checking.first_parts import first_cause
+from tutorlib.checking.leaning import InModule
 from tutorlib.checking.part import Part, PartExercise
 from tutorlib.checking.values import Mistake, ValueExercise, equals, law
 from tutorlib.compiling.errors import CompileFailed
@@ -165,6 +166,14 @@ def by_first_wave(rows: int, columns: int, in_flight: int) -> int:
     return min(heights(rows), key=first)
 
 
+def by_full_waves(rows: int, columns: int, in_flight: int) -> int:
+    def full(group: int) -> int:
+        waves = l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)
+        return sum(footprint(wave) for wave in waves if len(wave) == in_flight)
+
+    return min(heights(rows), key=full)
+
+
 def square_wave(rows: int, columns: int, in_flight: int) -> int:
     return min(heights(rows), key=lambda group: abs(group - in_flight**0.5))
 
@@ -179,6 +188,7 @@ BEST = (
         "That is best for the first wave. The others do not begin at a corner of C: add up all of them.",
         by_first_wave,
     ),
+    Mistake("The last wave is not full, and it reads, too: add it up.", by_full_waves),
     Mistake(
         "Of heights that read the same, take the smallest.",
         lambda rows, columns, in_flight: min(
@@ -193,7 +203,7 @@ BEST = (
     ),
 )
 SQUARES = [(16, 16, 32), (32, 32, 264), (12, 12, 12), (24, 24, 64), (8, 8, 32)]
-RAGGED = [(30, 17, 24), (7, 9, 8), (20, 20, 108), (5, 40, 32)]
+RAGGED = [(30, 17, 24), (7, 9, 8), (20, 20, 108), (5, 40, 32), (13, 20, 24), (20, 46, 132)]
 TALL_AND_WIDE = [(64, 16, 132), (16, 64, 132), (40, 5, 32), (3, 50, 24), (1, 40, 8)]
 
 # 11.4 order -----------------------------------------------------------------------------------------------------
@@ -354,6 +364,7 @@ EXERCISES = (
         tiers=(0.9,),
         config=GemmConfig(stages=2),
         requires=("cp.async", "ldmatrix", "mma.sync"),
+        library={"in_eights": InModule("tutorlib.kernels.ladder", "in_eights")},
         hints=(
             "return l2.grouped(block, rows, columns, 8) is nearly all. `rows` and `columns` are plain numbers, so the "
             "group may depend on them. The sweep below timed several.",

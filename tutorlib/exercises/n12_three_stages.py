@@ -6,7 +6,7 @@ from itertools import product
 
 from tutorlib.checking.ampere_parts import WholeGemmExercise
 from tutorlib.checking.exercise import Answer, Remedy, Verdict, WrongKind, wrong
-from tutorlib.checking.part import LoopExercise, Part, PartExercise
+from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, LoopExercise, Part, PartExercise
 from tutorlib.checking.values import Mistake, ValueExercise, attempt, equals
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.measuring.launchers import CuteLauncher
@@ -58,8 +58,11 @@ LIMITS = (
 )
 
 
+UNLIKE_THEM = SM(shared=100 * 1024, reserved=2048, registers=32768, piece=512, threads=1536, blocks=24)
+
+
 def kernels(*, smem: tuple[int, ...], registers: tuple[int, ...], threads: tuple[int, ...]) -> list[tuple]:
-    return list(product((A100, H100, SM(shared=100 * 1024, threads=1536, blocks=24)), smem, registers, threads))
+    return list(product((A100, H100, UNLIKE_THEM), smem, registers, threads))
 
 
 # 12.3 tuned -----------------------------------------------------------------------------------------------------
@@ -124,6 +127,7 @@ EXERCISES = (
         stages=(2, 3, 4, 5),
         prefetched=True,
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        library=COURSE_LOOPS,
         hints=(
             "Prologue: tiles 0 to stages - 2 (those that exist), a commit after each; then wait, barrier, fetch(0, 0).",
             "In step k, load tile k + stages - 1 into buffer (k + stages - 1) % stages.",
@@ -188,6 +192,7 @@ EXERCISES = (
         simulated_shapes=((128, 256, 64), (129, 264, 136)),  # whole; then edges, 2×2 tiles, more K tiles than stages
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
+        library=COURSE_KERNEL,
         hints=(
             "Each function is one that you have: 09.2, 09.4, 09.5, 09.7, 09.8 and 11.4. Copy them over.",
             "The kernel is 09.9's, with the tile from in_groups and with multistage as its loop.",

@@ -207,6 +207,13 @@ def test_named_barriers_order_those_who_meet_there():
     assert kinds(run(body.replace(OTHER.format(ANOTHER_WARP), OTHER.format(4 * 64)), threads=128)[0]) == ["race"]
 
 
+def test_a_barrier_for_half_of_the_threads_opens_twice():
+    """All four warps come to barrier 1, which two at a time may leave."""
+    body = f"""{PLACE}{OTHER} st.shared.b32 [%r3], %tid_x; bar.sync 1, 64; ld.shared.b32 %r9, [%r4]; {OUT}"""
+    assert not run(body.format(ANOTHER_WARP), threads=128)[0].findings
+    assert kinds(run(body.format(4 * 64), threads=128)[0]) == ["race"]
+
+
 def test_a_producer_arrives_and_a_consumer_waits():
     """bar.arrive orders what the arriving threads did before what the waiting ones do, and not the other way round."""
     body = f"""{PLACE}{OTHER.format(ANOTHER_WARP)} mov.u32 %r9, 0; setp.lt.u32 %p1, %tid_x, 32; @!%p1 bra $consumer;

@@ -129,16 +129,26 @@ class BlockBarriers:
     def open(self) -> list[Waiting]:
         """The lanes that may go on now, which wait no longer."""
         free: list[Waiting] = []
-        for slot, number in self.complete():
-            here, left = [], []
-            for group in self.waiting:
-                meets = (self.state.slot[group.lanes] == slot) & (group.number == number)
-                here += [part for part in [group.some(meets)] if part]
-                left += [part for part in [group.some(~meets)] if part]
-            self.waiting = left
-            self.pass_through(slot, number, here)
-            free += here
+        while ready := self.complete():
+            for slot, number in ready:
+                free += self.open_one(slot, number)
         return free
+
+    def open_one(self, slot: int, number: int) -> list[Waiting]:
+        """Those whom the barrier lets go on: as many as it expects, where it says how many, and who comes later waits
+        for the next."""
+        here, left = [], []
+        for group in self.waiting:
+            meets = (self.state.slot[group.lanes] == slot) & (group.number == number)
+            here += [part for part in [group.some(meets)] if part]
+            left += [part for part in [group.some(~meets)] if part]
+        room = max(int(group.expected.max()) for group in here) - int(self.passed_by[slot, number])
+        if room > 0:
+            here, later = first_lanes(here, room)
+            left += later
+        self.waiting = left
+        self.pass_through(slot, number, here)
+        return here
 
     def complete(self) -> list[tuple[int, int]]:
         """The barriers, (slot, number), at which all have arrived."""
@@ -206,6 +216,17 @@ class BlockBarriers:
         numbers, first = np.unique(lanes // WARP, return_index=True)
         warps = self.state.geometry.warps
         return numbers // warps, numbers % warps, first
+
+
+def first_lanes(groups: list[Waiting], number: int) -> tuple[list[Waiting], list[Waiting]]:
+    """So many lanes of these groups, one group after the other, and the rest."""
+    taken: list[Waiting] = []
+    rest: list[Waiting] = []
+    for group in groups:
+        first = np.arange(len(group.lanes)) < number - sum(len(part.lanes) for part in taken)
+        taken += [part for part in [group.some(first)] if part]
+        rest += [part for part in [group.some(~first)] if part]
+    return taken, rest
 
 
 def values_of(values: np.ndarray, lanes: np.ndarray) -> np.ndarray:
