@@ -73,7 +73,8 @@ class DiagnosisExercise(Exercise):
     Without an input at which the fault shows there are no points. With it: `points` less 3 for the input, and for line
     and cause 1 and 2; a wrong one takes away 1, one that is left out nothing. Which of the two is wrong is not told.
 
-    lines: those that count as the place, by their text, or by their number where several have it. cause: of CAUSES; others: that are true as well.
+    lines: those that count as the place, by their text or a part of it, or by number where several have it.
+    cause: of CAUSES. others: that are true as well.
     """
 
     bug: Bug
@@ -117,7 +118,7 @@ class DiagnosisExercise(Exercise):
                 raise WrongKind(f"the listing has no line {line} with anything in it.")
             return line
         wanted = " ".join(str(line).split())
-        exact = [n for n, text in enumerate(listing, 1) if " ".join(text.split()) == wanted]
+        exact = [n for n, text in enumerate(listing, 1) if wanted and " ".join(text.split()) == wanted]
         found = exact or [n for n, text in enumerate(listing, 1) if wanted and wanted in " ".join(text.split())]
         if len(found) != 1:
             numbers = f"lines {', '.join(map(str, found))} have it; give a number" if found else "no line has it"
@@ -145,7 +146,7 @@ class DiagnosisExercise(Exercise):
         generator.seed()
         work.refill(generator)
         if found.data is not None:
-            fill(work, found.data(found.shape))
+            put_inputs(work, found.data(found.shape))
         work.output.poison()
         try:
             simulator = simulator_of(self.bug, self.bug.source)
@@ -183,15 +184,14 @@ def diagnosis_of(answer: Answer) -> Diagnosis:
     return found
 
 
-def fill(work: Work, data: object) -> None:
+def put_inputs(work: Work, data: object) -> None:
     """Raises WrongKind where the data are not the problem's inputs."""
     import torch
 
     given = data if isinstance(data, tuple | list) else (data,)
     wanted = [f"{op.name} {tuple(x.shape)} {x.dtype}" for op, x in zip(work.problem.inputs, work.inputs, strict=True)]
     fits = len(given) == len(work.inputs) and all(
-        isinstance(new, torch.Tensor) and new.shape == old.shape
-        for new, old in zip(given, work.inputs, strict=False)
+        isinstance(new, torch.Tensor) and new.shape == old.shape for new, old in zip(given, work.inputs, strict=False)
     )
     if not fits:
         raise WrongKind(f"the data should be tensors: {', '.join(wanted)}.")

@@ -118,7 +118,7 @@ EXERCISES = (
     ),
     *pair(
         7,
-        "add_parts",
+        "sum_parts",
         lines=("if coming < count:", 33, "cute.arch.cp_async_wait_group(STAGES - 1)"),
         cause="copy not waited for",
         look=(
@@ -135,7 +135,6 @@ EXERCISES = (
         cause="read too early",
         look=("Which warp writes out[0][16], and which one stores c[0][16]?",),
         mend="Whose writes does __syncwarp() order, and whose must be ordered here?",
-        requires=("tensor cores",),
     ),
     *pair(
         9,
@@ -168,11 +167,11 @@ EXERCISES = (
     *pair(
         11,
         "scale_rows",
-        lines=("pitch = cutlass.Int64(x.stride[0])", "layout = cute.make_layout("),
+        lines=("pitch = cutlass.Int64(x.shape[1])", "layout = cute.make_layout("),
         cause="lost divisibility",
         look=(
-            "The compiler is sure of 4 bytes. What was it sure of before the stride became an Int64?",
-            "print(x.stride) inside the host function shows what is known when it is compiled.",
+            "The compiler is sure of 4 bytes. What was it sure of before the number became an Int64?",
+            "print(x.shape, pitch) in the host function shows what the compiler knows of each.",
         ),
         mend="cute.assume(value, divby=4) says what you know. Or do without the layout of your own.",
         requires=("ld.global.v4", "st.global.v4"),

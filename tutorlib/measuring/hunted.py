@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.text import module_of
+from tutorlib.compiling.text import module_from
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch, CutileLaunch
 from tutorlib.measuring.launchers import CudaLauncher, CuteLauncher, CutileLauncher
 from tutorlib.problems.work import Launcher
@@ -17,10 +17,10 @@ def launcher_of(bug: Bug, text: str) -> Launcher:
     match bug.launch:
         case CudaLaunch(grid, block):
             return CudaLauncher(text, grid, block)
-        case CuteLaunch(host, dynamic):
-            return CuteLauncher(named(bug, text, host), bug.problem, dynamic)
+        case CuteLaunch(host, dynamic, divisible):
+            return CuteLauncher(launched(bug, text, host), bug.problem, dynamic, divisible)
         case CutileLaunch(kernel, grid, constants):
-            return CutileLauncher(named(bug, text, kernel), grid, lambda shape: constants)
+            return CutileLauncher(launched(bug, text, kernel), grid, lambda shape: constants)
 
 
 def simulator_of(bug: Bug, text: str) -> "SimulatedLauncher":
@@ -30,19 +30,19 @@ def simulator_of(bug: Bug, text: str) -> "SimulatedLauncher":
             from tutorlib.simulate.ptx.languages.cpp import SimulatedCuda
 
             return SimulatedCuda(text, grid, block)
-        case CuteLaunch(host, dynamic):
+        case CuteLaunch(host, dynamic, divisible):
             from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 
-            return SimulatedCute(named(bug, text, host), bug.problem, dynamic, arch=bug.needs.target)
+            return SimulatedCute(launched(bug, text, host), bug.problem, dynamic, divisible, bug.needs.target)
         case CutileLaunch(kernel, grid, constants):
             from tutorlib.simulate.ptx.languages.cutile import SimulatedCutile
 
-            return SimulatedCutile(named(bug, text, kernel), grid, lambda shape: constants)
+            return SimulatedCutile(launched(bug, text, kernel), grid, lambda shape: constants)
 
 
-def named(bug: Bug, text: str, name: str) -> Any:
+def launched(bug: Bug, text: str, name: str) -> Any:
     """The text's host function or kernel of this name. Raises CompileFailed."""
-    found = getattr(module_of(text, bug.name), name, None)
+    found = getattr(module_from(text, bug.name), name, None)
     if found is None:
         raise CompileFailed(f"the source has no {name} any more, which is what is launched")
     return found

@@ -84,7 +84,7 @@ def find_program() -> str:
     return program
 
 
-def record(names: Sequence[str]) -> Path:
+def record_verdicts(names: Sequence[str]) -> Path:
     """Every tool on these bugs, into this GPU's file. Raises ToolMissing."""
     program = find_program()
     gpu = device.need_gpu()
@@ -110,7 +110,7 @@ def recorded_verdicts() -> list[dict[str, Any]]:
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(SWEEPS.glob(f"*_{NAME}.json"))]
 
 
-def main(arguments: Sequence[str]) -> None:
+def run_command(arguments: Sequence[str]) -> None:
     if arguments[:1] == ["--launch"]:
         try:
             launch_once(arguments[1])
@@ -121,10 +121,10 @@ def main(arguments: Sequence[str]) -> None:
     if unknown := [name for name in arguments if name not in BUGS]:
         sys.exit(f"no bug is called {unknown[0]}: {', '.join(BUGS)}")
     try:
-        print(record(arguments or list(BUGS)))
+        print(record_verdicts(arguments or list(BUGS)))
     except ToolMissing as error:
         sys.exit(str(error))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run_command(sys.argv[1:])

@@ -86,7 +86,7 @@ def in_words(verdict: dict[str, Any] | None) -> str:
     return f"{verdict['errors']}: {verdict['first']}" if verdict["errors"] else "nothing"
 
 
-def result_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") -> "Tensor":
+def output_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") -> "Tensor":
     """What a broken kernel computes, simulated: its output for these inputs, or for random ones.
 
     shape: by the dims of its problem. source: of a kernel in its place. Elements that it does not write are NaN. What
@@ -94,7 +94,7 @@ def result_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") ->
     """
     import torch
 
-    from tutorlib.checking.diagnosis import fill
+    from tutorlib.checking.diagnosis import put_inputs
     from tutorlib.measuring.hunted import simulator_of
     from tutorlib.problems.work import Work
 
@@ -102,7 +102,7 @@ def result_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") ->
     work = Work(bug.problem, shape, "cpu")
     work.refill(torch.Generator().manual_seed(0))
     if inputs:
-        fill(work, inputs)
+        put_inputs(work, inputs)
     work.output.poison()
     simulator = simulator_of(bug, source or bug.source)
     simulator.on(work)()

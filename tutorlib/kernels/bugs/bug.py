@@ -20,10 +20,14 @@ class CudaLaunch:
 
 @dataclass(frozen=True)
 class CuteLaunch:
-    """A @cute.jit host function of this name. dynamic: whether its sizes are known at run time only."""
+    """A @cute.jit host function of this name.
+
+    dynamic: whether its sizes are known at run time only. divisible: what then divides the contiguous mode's size.
+    """
 
     host: str
     dynamic: bool = False
+    divisible: int = 1
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch, CutileLaunch
+from tutorlib.kernels.cpp.grids import tiles
 from tutorlib.machine.features import TMA
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
 from tutorlib.problems.catalogue import gemm, transpose
@@ -20,14 +21,10 @@ if TYPE_CHECKING:
 Reference = Callable[..., "Tensor"]
 
 
-def tiles(length: int, tile: int) -> int:
-    return -(-length // tile)
-
-
 # What they should compute -----------------------------------------------------------------------------------------
 
 
-def by_rows(name: str, reference: Reference, baseline_name: str, roundings: int = 4) -> Problem:
+def each_row(name: str, reference: Reference, baseline_name: str, roundings: int = 4) -> Problem:
     """y (M, N) of x (M, N), both fp32, each row for itself: a sum or a maximum of the row, then `roundings` more."""
 
     def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: "DType") -> "Tensor":
@@ -81,6 +78,7 @@ HISTOGRAM = Histograms(
     baseline_name="torch scatter_add",
 )
 
+
 def sums_of(name: str, dims: str, inputs: tuple[Operand, ...], reference: Reference, kept: str) -> Problem:
     """Sums in fp32 of products, or of the only input's elements. kept: the output's mode."""
 
@@ -103,7 +101,7 @@ def sums_of(name: str, dims: str, inputs: tuple[Operand, ...], reference: Refere
 
 def doubled(name: str) -> Problem:
     """y = 2 x, both (M, N) in fp32: exact."""
-    return replace(by_rows(name, lambda x: 2 * x, "torch mul"), bound=None)
+    return replace(each_row(name, lambda x: 2 * x, "torch mul"), bound=None)
 
 
 def multiples(**of: int) -> Callable[[Shape], str]:
@@ -126,14 +124,14 @@ BUGS = {
         Bug(
             file="largest.py",
             launch=CuteLaunch("by_largest"),
-            problem=by_rows("by_largest", lambda x: x / x.abs().amax(-1, keepdim=True), "torch amax"),
+            problem=each_row("by_largest", lambda x: x / x.abs().amax(-1, keepdim=True), "torch amax"),
             wrong_at=(4, 300),
             mends=((4, 300), (3, 64)),
         ),
         Bug(
             file="rms_norm.cu",
             launch=CudaLaunch(grid=lambda shape: (min(shape[0], 4),), block=lambda shape: (128,)),
-            problem=by_rows(
+            problem=each_row(
                 "rms_norm", lambda x: x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt(), "torch rms_norm"
             ),
             right_at=(4, 512),
@@ -190,18 +188,16 @@ BUGS = {
             refuses=multiples(M=1, K=128),
         ),
         Bug(
-            file="add_parts.py",
-            launch=CuteLaunch("add_parts"),
-            problem=sums_of("add_parts", "SN", (Operand("parts", "SN", "fp32"),), lambda parts: parts.sum(0), "N"),
+            file="sum_parts.py",
+            launch=CuteLaunch("sum_parts"),
+            problem=sums_of("sum_parts", "SN", (Operand("parts", "SN", "fp32"),), lambda parts: parts.sum(0), "N"),
             wrong_at=(5, 512),
             mends=((5, 512), (1, 256), (2, 256)),
             refuses=multiples(S=1, N=256),
         ),
         Bug(
             file="tile_gemm.cu",
-            launch=CudaLaunch(
-                grid=lambda shape: (shape[1] // 32, shape[0] // 32), block=lambda shape: (128,)
-            ),
+            launch=CudaLaunch(grid=lambda shape: (shape[1] // 32, shape[0] // 32), block=lambda shape: (128,)),
             problem=replace(gemm("bf16"), name="tile_gemm"),
             wrong_at=(64, 32, 48),
             mends=((64, 32, 48), (32, 64, 16)),
@@ -212,20 +208,18 @@ BUGS = {
             launch=CutileLaunch("linear", lambda shape: (tiles(shape[0], 32), tiles(shape[1], 32)), (32,)),
             problem=replace(gemm("bf16"), name="linear"),
             wrong_at=(40, 70, 48),
-            mends=((40, 70, 48), (32, 32, 32)),
+            mends=((40, 70, 48),),
         ),
         Bug(
             file="matmul_fp32.py",
-            launch=CutileLaunch(
-                "matmul_fp32", lambda shape: (tiles(shape[0], 32), tiles(shape[1], 32)), (32, 32, 32)
-            ),
+            launch=CutileLaunch("matmul_fp32", lambda shape: (tiles(shape[0], 32), tiles(shape[1], 32)), (32, 32, 32)),
             problem=replace(gemm("fp32"), name="matmul_fp32"),
             wrong_at=(40, 48, 70),
-            mends=((40, 48, 70), (32, 32, 32)),
+            mends=((40, 48, 70),),
         ),
         Bug(
             file="scale_rows.py",
-            launch=CuteLaunch("scale_rows", dynamic=True),
+            launch=CuteLaunch("scale_rows", dynamic=True, divisible=4),
             problem=doubled("scale_rows"),
             wrong_at=(3, 260),
             mends=((3, 260), (2, 64)),

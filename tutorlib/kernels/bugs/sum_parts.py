@@ -9,7 +9,7 @@ THREADS, VECTOR, STAGES = 64, 4, 3
 
 
 @cute.kernel
-def add_parts_kernel(parts: cute.Tensor, sums: cute.Tensor) -> None:
+def sum_parts_kernel(parts: cute.Tensor, sums: cute.Tensor) -> None:
     t, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
     layout = cute.make_layout((VECTOR, THREADS, STAGES))
@@ -37,5 +37,5 @@ def add_parts_kernel(parts: cute.Tensor, sums: cute.Tensor) -> None:
 
 
 @cute.jit
-def add_parts(parts: cute.Tensor, sums: cute.Tensor) -> None:
-    add_parts_kernel(parts, sums).launch(grid=(sums.shape[0] // (THREADS * VECTOR), 1, 1), block=(THREADS, 1, 1))
+def sum_parts(parts: cute.Tensor, sums: cute.Tensor) -> None:
+    sum_parts_kernel(parts, sums).launch(grid=(sums.shape[0] // (THREADS * VECTOR), 1, 1), block=(THREADS, 1, 1))
