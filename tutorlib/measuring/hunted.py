@@ -1,5 +1,7 @@
 """A broken kernel of notebook 18, or what somebody made of its source, ready to be launched or simulated."""
 
+from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.errors import CompileFailed
@@ -24,7 +26,13 @@ def launcher_of(bug: Bug, text: str) -> Launcher:
 
 
 def simulator_of(bug: Bug, text: str) -> "SimulatedLauncher":
-    """As `launcher_of`, for any machine."""
+    """As `launcher_of`, for any machine; what was compiled of a text before is not compiled again."""
+    return replace(first_simulator_of(bug, text), reports=[])
+
+
+@cache
+def first_simulator_of(bug: Bug, text: str) -> Any:
+    """The dataclass, which keeps what it compiled; nobody calls it."""
     match bug.launch:
         case CudaLaunch(grid, block):
             from tutorlib.simulate.ptx.languages.cpp import SimulatedCuda
