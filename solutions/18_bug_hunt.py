@@ -102,8 +102,8 @@ for name, meaning in CAUSES.items():
 #
 # ### Bug 1: a linear layer
 #
-# > "The cuTile forward pass of our linear layer. I tested it with w = the identity, and y is x to the last bit. With
-# > the trained weights it is nonsense, always the same nonsense."
+# > "The cuTile forward pass of our linear layer. I tested it with w = the identity and no bias, and y is x to the last
+# > bit. With the trained weights it is nonsense, always the same nonsense."
 
 # %%
 show_bug("linear")
@@ -113,7 +113,7 @@ show_bug("linear")
 # mend that changes nothing.
 
 # %%
-explain("18.2", as_it_is, shape=(32, 32, 32))
+picture = explain("18.2", as_it_is, shape=(32, 32, 32))
 
 # %% [markdown]
 # Wrong, and no rule broken: the kernel does, without a flaw, something else. Then let the *input* speak. One 1 in a
@@ -124,7 +124,7 @@ explain("18.2", as_it_is, shape=(32, 32, 32))
 x = (torch.arange(32) + 1).repeat(32, 1).bfloat16()  # x[m, k] = k + 1
 w = torch.zeros(32, 32).bfloat16()
 w[0, 5] = 1  # so y[:, 0] should be x[:, 5], which is 6
-y = output_of("linear", (32, 32, 32), x, w)
+y = output_of("linear", (32, 32, 32), x, w, torch.zeros(32).bfloat16())
 print({(0, n): y[0, n].item() for n in range(32) if y[0, n] != 0})
 
 # %% [markdown]
@@ -401,6 +401,9 @@ def mend_gemv(source):
 check("18.12", mend_gemv)
 
 # %% [markdown]
+# An index that stands still is right for the first tile, and so is every test with a single tile. Test a ring with at
+# least one tile more than it has stages.
+#
 # ### Bug 7: the end of a split-K GEMM
 #
 # > "It adds S partial results, three stages, one cp.async for each. On my GPU it has never been wrong. In the nightly
@@ -446,6 +449,9 @@ def mend_sum_parts(source):
 check("18.14", mend_sum_parts)
 
 # %% [markdown]
+# It is notebook 12's rule: one group in every step, or "all but the newest two" names another tile where the ring
+# drains. Without the wait, the copy had landed by the time it was read, or it had not.
+#
 # ### Bug 8: an epilogue
 #
 # > "bf16 on the tensor cores through `nvcuda::wmma`. Stores were slow, so now the tile goes through shared memory and a
@@ -484,6 +490,9 @@ def mend_tile_gemm(source):
 check("18.16", mend_tile_gemm)
 
 # %% [markdown]
+# `__syncwarp()` orders what the threads of one warp do. Ask of each barrier: who wrote, who reads, and is it waiting for
+# both?
+#
 # ### Bug 9: RMS norm
 #
 # > "A persistent kernel: four blocks take all rows in turn. A thousand runs on my GPU, a thousand times the same bits.
@@ -683,7 +692,7 @@ check("18.24", mend_row_sums)
 #
 # ### Bug 13: channels last
 #
-# > "Right at every size, and four times slower than a copy of as many bytes. Reads and writes are coalesced, I made
+# > "Right at every size, and much slower than a copy of as many bytes. Reads and writes are coalesced, I made
 # > sure of that."
 
 # %%

@@ -19,15 +19,15 @@ def outcome(*fields, **named):
     [
         (LINE, CAUSE, 4, "✓"),
         ("mine[t]  =  0", CAUSE, 4, "✓"),
-        (9, CAUSE, 4, "✓"),
+        (11, CAUSE, 4, "✓"),
         (None, None, 1, "Neither line nor cause is named"),
         (LINE, None, 2, "The line is right."),
         (None, CAUSE, 3, "The cause is right."),
-        (12, None, 0, "The line is wrong, which costs a point."),
+        (14, None, 0, "The line is wrong, which costs a point."),
         (None, "lost updates", 0, "The cause is wrong, which costs a point."),
         (LINE, "lost updates", 1, "One of line and cause is right, the other costs a point."),
-        (12, CAUSE, 2, "One of line and cause is right, the other costs a point."),
-        (12, "lost updates", 0, "Line and cause are wrong."),
+        (14, CAUSE, 2, "One of line and cause is right, the other costs a point."),
+        (14, "lost updates", 0, "Line and cause are wrong."),
     ],
 )
 def test_points(line, cause, points, words):
@@ -46,7 +46,7 @@ def test_guessing_does_not_pay():
     assert of_cause < 0
 
 
-@pytest.mark.parametrize("shape", [(1, 40, 256), (3, 1, 1024)])
+@pytest.mark.parametrize("shape", [(1, 40, 256), (3, 4, 1024)])
 def test_without_evidence_nothing_counts(shape):
     found = outcome(LINE, CAUSE, shape)
     assert found.points == 0
@@ -55,9 +55,9 @@ def test_without_evidence_nothing_counts(shape):
 
 def test_data_of_ones_own():
     """Shared memory is read before it is written whatever is counted; the data only have to fit."""
-    assert outcome(LINE, CAUSE, (1, 3, 64), data=lambda shape: torch.zeros(1, 3, dtype=torch.int32)).points == 4
-    found = outcome(LINE, CAUSE, (1, 3, 64), data=lambda shape: torch.zeros(3))
-    assert "the data should be tensors: x (1, 3) torch.int32" in found.message
+    assert outcome(LINE, CAUSE, (1, 4, 64), data=lambda shape: torch.zeros(1, 4, dtype=torch.int32)).points == 4
+    found = outcome(LINE, CAUSE, (1, 4, 64), data=lambda shape: torch.zeros(4))
+    assert "the data should be tensors: x (1, 4) torch.int32" in found.message
 
 
 @pytest.mark.parametrize(
@@ -65,12 +65,12 @@ def test_data_of_ones_own():
     [
         ((LINE, "bad luck", SHAPE), "no cause is called 'bad luck'"),
         (("no such line", CAUSE, SHAPE), "no line has it"),
-        (("__syncthreads();", CAUSE, SHAPE), "lines 10, 13 have it; give a number"),
+        (("__syncthreads();", CAUSE, SHAPE), "lines 12, 21 have it; give a number"),
         ((99, CAUSE, SHAPE), "no line 99"),
         (("", CAUSE, SHAPE), "no line has it"),
         ((LINE, CAUSE, (1, 40)), "the shape is (M, N, T), positive integers"),
         ((LINE, CAUSE, (0, 40, 64)), "positive integers"),
-        ((LINE, CAUSE, (1, 40, 33)), "does not promise anything at 1×40×33: T is 32, 64"),
+        ((LINE, CAUSE, (1, 40, 33)), "does not promise anything at 1×40×33: T is a multiple of 32"),
         ((LINE, CAUSE, (1, 2**20, 64)), "make it small, 65,536 at most"),
     ],
 )

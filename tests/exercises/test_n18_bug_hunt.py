@@ -40,8 +40,8 @@ def test_lines_that_are_known_by_their_number(id, line, text):
 
 def test_symmetric_weights_hide_bug_1():
     """As the report says: the diagnosis is right, and an identity shows nothing."""
-    data = (torch.randn(32, 32), torch.eye(32))
-    found = find("18.1").grade(lambda: Diagnosis(17, "majors swapped", (32, 32, 32), lambda shape: data))
+    data = (torch.randn(32, 32), torch.eye(32), torch.randn(32))
+    found = find("18.1").grade(lambda: Diagnosis(22, "majors swapped", (32, 32, 32), lambda shape: data))
     assert "nothing goes wrong" in found.message
 
 
@@ -53,7 +53,7 @@ def test_small_integers_hide_bug_4():
 def test_patch_changes_one_place():
     source = show_bug("histogram").source
     assert patch(source, "mine[t] = 0", "mine[t] = 1").count("mine[t] = 1") == 1
-    with pytest.raises(ValueError, match=r"stands there 2 times, in lines 10, 13"):
+    with pytest.raises(ValueError, match=r"stands there 2 times, in lines 12, 21"):
         patch(source, "__syncthreads();", "")
     with pytest.raises(ValueError, match="is nowhere in it"):
         patch(source, "sync_threads()", "")
@@ -69,5 +69,5 @@ def test_a_mend_that_does_not_apply_is_told_in_one_line():
 
 def test_a_listing_has_numbers():
     listing = show_bug("histogram")
-    assert repr(listing).splitlines()[8] == "  9    if (t < BINS) mine[t] = 0;"
+    assert repr(listing).splitlines()[10] == " 11    if (t < BINS) mine[t] = 0;"
     assert "mine" in listing._repr_html_()

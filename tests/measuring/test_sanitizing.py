@@ -1,7 +1,7 @@
 """compute-sanitizer's verdicts: what is read from its output, how a run that hangs or is refused is told, the table."""
 
 import json
-import subprocess
+import sys
 
 import pytest
 
@@ -43,28 +43,26 @@ def test_no_summary_is_no_verdict():
     assert sanitizing.read_verdict("Killed\n")["ended"] == "it printed no summary"
 
 
-@pytest.fixture
-def run(monkeypatch):
-    """Makes every run of the tool end like this."""
-
-    def end(returncode=0, stdout="", hangs=False):
-        def fake(command, **options):
-            assert command[:3] == ["compute-sanitizer", "--tool", "synccheck"]
-            assert options["env"]["PYTORCH_NO_CUDA_MEMORY_CACHING"] == "1"
-            if hangs:
-                raise subprocess.TimeoutExpired(command, options["timeout"], output=stdout.encode())
-            return subprocess.CompletedProcess(command, returncode, stdout, "")
-
-        monkeypatch.setattr(subprocess, "run", fake)
-        return sanitizing.sanitize("compute-sanitizer", "synccheck", "largest")
-
-    return end
+TOOL = """\
+import sys, time
+print({output!r}, flush=True)
+time.sleep({seconds})
+"""
 
 
-def test_how_a_run_ends(run):
-    assert run(stdout=SILENT)["ended"] == "finished"
-    assert run(returncode=sanitizing.REFUSED)["ended"] == "it does not compile"
-    assert run(hangs=True, stdout=SILENT)["ended"].startswith("it hung")
+def sanitized(tmp_path, output, seconds=0.0):
+    """The verdict of a tool that prints this and goes on for so long."""
+    program = tmp_path / "compute-sanitizer"
+    program.write_text(f"#!{sys.executable}\n{TOOL.format(output=output, seconds=seconds)}")
+    program.chmod(0o755)
+    return sanitizing.sanitize(str(program), "synccheck", "largest")
+
+
+def test_how_a_run_ends(tmp_path, monkeypatch):
+    assert sanitized(tmp_path, SILENT)["ended"] == "finished"
+    assert sanitized(tmp_path, f"{sanitizing.REFUSED}: line 3")["ended"] == "it does not compile"
+    monkeypatch.setattr(sanitizing, "TIME_LIMIT_S", 1)
+    assert sanitized(tmp_path, MEMCHECK, seconds=60)["ended"] == "it hung: stopped after 1 s"
 
 
 def test_without_the_tool_it_says_where_it_comes_from(monkeypatch):

@@ -9,10 +9,10 @@ RIGHT = {
         diagnosis(
             "one_weight",
             "an input of its own, with a single weight that is not 0; the line by its number",
-            17,
+            22,
             "majors swapped",
             (32, 32, 32),
-            lambda shape: (torch.ones(32, 32).cumsum(1), torch.eye(32).roll(1, 0)),
+            lambda shape: (torch.ones(32, 32).cumsum(1), torch.eye(32).roll(1, 0), torch.zeros(32)),
         ),
     ),
     "18.2": (
@@ -31,8 +31,8 @@ RIGHT = {
             "a launch of one warp, and a part of the line",
             "mine[t] = 0",
             "never initialised",
-            (1, 1, 32),
-            lambda shape: torch.full((1, 1), 255),
+            (1, 4, 32),
+            lambda shape: torch.full((1, 4), 255),
         ),
     ),
     "18.14": (mend("wait_for_all", "right, and without overlap", ("wait_group(STAGES - 1)", "wait_group(0)")),),

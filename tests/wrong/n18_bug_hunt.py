@@ -39,10 +39,15 @@ def unproven(name: str, line: str | int, cause: str) -> Callable:
     return diagnosis(f"unproven_{name}", what, line, cause, BUGS[name].right_at, says=("nothing goes wrong",))
 
 
-def guess(name: str, line: str | int, cause: str) -> Callable:
+def guess(name: str, line: str | int, cause: str, says: str = "shows it") -> Callable:
     """The input shows it, the line is right, the cause is another."""
     return diagnosis(
-        f"guess_{name}", "a wrong cause", line, cause, BUGS[name].wrong_at, says=("One of line and cause is right",)
+        f"guess_{name}",
+        "a wrong cause",
+        line,
+        cause,
+        BUGS[name].wrong_at,
+        says=("One of line and cause is right", says),
     )
 
 
@@ -51,15 +56,17 @@ DIAGNOSES = {
     "sgemm": unproven("sgemm", "sA[y][x] = row < m ?", "unguarded tail"),
     "histogram": unproven("histogram", "if (t < BINS) mine[t] = 0;", "never initialised"),
     "matmul_fp32": guess("matmul_fp32", "tile_a = ct.load(", "sums rounded"),
-    "largest": guess("largest", 26, "read too early"),
+    "largest": guess("largest", 26, "read too early", "wait for each other"),
     "gemv": unproven("gemv", "int stage = 0;", "wrong stage"),
     "sum_parts": guess("sum_parts", "if coming < count:", "wrong stage"),
-    "tile_gemm": guess("tile_gemm", "__syncwarp();", "overwritten too early"),
+    "tile_gemm": guess("tile_gemm", "__syncwarp();", "overwritten too early", "the simulator objects"),
     "rms_norm": unproven("rms_norm", "total += partial[warp];", "overwritten too early"),
     "stream": unproven("stream", "cute.arch.mbarrier_wait(", "wrong phase"),
-    "scale_rows": guess("scale_rows", "pitch = cutlass.Int64(x.shape[1])", "index overflow"),
+    "scale_rows": guess("scale_rows", "pitch = cutlass.Int64(x.shape[1])", "index overflow", "does not compile"),
     "row_sums": unproven("row_sums", "constexpr int PITCH", "misaligned"),
-    "channels_last": guess("channels_last", "__shared__ float tile[T][T];", "uncoalesced"),
+    "channels_last": guess(
+        "channels_last", "__shared__ float tile[T][T];", "uncoalesced", "6,400 wavefronts where 400 would do"
+    ),
 }
 MENDS = {
     "linear": mend(

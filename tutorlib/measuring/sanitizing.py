@@ -1,7 +1,7 @@
 """What compute-sanitizer says of each broken kernel of notebook 18: python -m tutorlib.measuring.sanitizing [BUG …]
 
-It needs a GPU, and compute-sanitizer of the CUDA toolkit; a minute or two for all. Every tool runs every bug in a
-process of its own, at the shape that its report is about. The verdicts go to figures/data/sweeps/GPU_sanitizer.json;
+It needs a GPU, and compute-sanitizer of the CUDA toolkit. Every tool runs every bug in a process of its own, some
+minutes for all, at the shape that its report is about. The verdicts go to figures/data/sweeps/GPU_sanitizer.json;
 bugs that are not named keep theirs.
 """
 
@@ -9,9 +9,11 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -27,8 +29,9 @@ from tutorlib.problems.work import Work
 
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
 NAME = "sanitizer"
-TIME_LIMIT_S = 120
-REFUSED = 3  # exit status of a launch whose kernel does not compile
+TIME_LIMIT_S = 90
+REFUSED = "it is not launched, since it does not compile"
+TOGETHER = 4  # runs at a time: most of a run is imports
 LINE = re.compile(r"(?m)^========= ?(.*)$")
 COUNT = re.compile(r"(?:ERROR SUMMARY|RACECHECK SUMMARY): (\d+)")
 BESIDE = ("COMPUTE-SANITIZER", "ERROR SUMMARY", "RACECHECK SUMMARY", "LEAK SUMMARY", "Target application", "Error: No")
@@ -50,16 +53,19 @@ def sanitize(program: str, tool: str, name: str) -> dict[str, Any]:
     """One tool's verdict on one bug, as JSON has it: how the run ended, how many errors, the first of them."""
     command = [program, "--tool", tool, sys.executable, "-m", "tutorlib.measuring.sanitizing", "--launch", name]
     environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}  # else all tensors are one allocation
-    try:
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False
-        )
-    except subprocess.TimeoutExpired as error:
-        output = error.stdout.decode() if isinstance(error.stdout, bytes) else error.stdout or ""
-        return read_verdict(output) | {"ended": f"it hung: stopped after {TIME_LIMIT_S} s"}
-    if done.returncode == REFUSED:
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    ) as running:  # fmt: skip
+        try:
+            output, _ = running.communicate(timeout=TIME_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)  # the tool and, with its kernel that hangs, what it watches
+            output, _ = running.communicate()
+            return read_verdict(output) | {"ended": f"it hung: stopped after {TIME_LIMIT_S} s"}
+    if REFUSED in output:
         return {"ended": "it does not compile", "errors": 0, "first": ""}
-    return read_verdict(done.stdout + done.stderr)
+    return read_verdict(output)
 
 
 def read_verdict(output: str) -> dict[str, Any]:
@@ -90,11 +96,11 @@ def record_verdicts(names: Sequence[str]) -> Path:
     gpu = device.need_gpu()
     file = sweep_file(gpu.name, NAME)
     verdicts = json.loads(file.read_text(encoding="utf-8"))["verdicts"] if file.exists() else {}
-    for name in names:
-        if device.why_not(BUGS[name].needs):
-            continue
-        verdicts[name] = {tool: sanitize(program, tool, name) for tool in TOOLS}
-        print(name, *(f"{tool}: {verdict}" for tool, verdict in verdicts[name].items()), sep="\n  ", flush=True)
+    runs = [(tool, name) for name in names if not device.why_not(BUGS[name].needs) for tool in TOOLS]
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        for (tool, name), verdict in zip(runs, pool.map(lambda run: sanitize(program, *run), runs), strict=True):
+            verdicts.setdefault(name, {})[tool] = verdict
+            print(f"{name} {tool}: {verdict}", flush=True)
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
     data = {
         "machine": this_machine(),
@@ -115,8 +121,7 @@ def run_command(arguments: Sequence[str]) -> None:
         try:
             launch_once(arguments[1])
         except CompileFailed as error:
-            print(error)
-            sys.exit(REFUSED)
+            print(f"{REFUSED}: {error}")
         return
     if unknown := [name for name in arguments if name not in BUGS]:
         sys.exit(f"no bug is called {unknown[0]}: {', '.join(BUGS)}")

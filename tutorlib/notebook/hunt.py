@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from tutorlib.problems.problem import Shape
 
 
+MONOSPACE = "font-family: monospace !important; line-height: 1.35"  # exported pages give outputs another font
+
+
 class Listing:
     """A source with its line numbers: HTML in a notebook, text elsewhere."""
 
@@ -26,7 +29,7 @@ class Listing:
         from pygments.formatters import HtmlFormatter
         from pygments.lexers import get_lexer_by_name
 
-        shape = HtmlFormatter(linenos="inline", noclasses=True, nobackground=True)
+        shape = HtmlFormatter(linenos="inline", noclasses=True, nobackground=True, prestyles=MONOSPACE)
         return highlight(self.source, get_lexer_by_name(self.language), shape)
 
 

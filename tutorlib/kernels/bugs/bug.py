@@ -48,7 +48,7 @@ class Bug:
     wrong_at: the shape that the report is about, small enough to be simulated.
     mends: shapes at which a mended kernel is tried; the broken one fails at one of them.
     refuses: takes a shape, says what the kernel's contract has against it, or "".
-    lean: how opcodes begin whose accesses may not move more than they need, where that is the trouble.
+    lean: how opcodes of shared memory begin that may take no more wavefronts than they need, where that is the trouble.
     """
 
     file: str

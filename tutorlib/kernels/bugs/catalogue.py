@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch, CutileLaunch
 from tutorlib.kernels.cpp.grids import tiles
 from tutorlib.machine.features import TMA
-from tutorlib.problems.bounds import UNIT_ROUNDOFF
+from tutorlib.problems.bounds import UNIT_ROUNDOFF, accumulation
 from tutorlib.problems.catalogue import gemm, transpose
 from tutorlib.problems.problem import Operand, Problem, Shape
 
@@ -79,8 +79,36 @@ HISTOGRAM = Histograms(
 )
 
 
-def sums_of(name: str, dims: str, inputs: tuple[Operand, ...], reference: Reference, kept: str) -> Problem:
-    """Sums in fp32 of products, or of the only input's elements. kept: the output's mode."""
+def renamed(problem: Problem, name: str, *operands: str) -> Problem:
+    """The problem with names of the colleague's for itself and its tensors, the output last."""
+    *inputs, output = (replace(op, name=new) for op, new in zip(problem.operands, operands, strict=True))
+    return replace(problem, name=name, inputs=tuple(inputs), output=output)
+
+
+def linear_layer() -> Problem:
+    """y (M, N) = x (M, K) · wᵀ + bias, w (N, K), bias (N), all in bf16; sums in fp32."""
+
+    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: "DType") -> "Tensor":
+        return accumulation(result, inputs[:2], out) + UNIT_ROUNDOFF["fp32"] * result.abs()
+
+    plain = gemm("bf16")
+    x, w = plain.inputs
+    return replace(
+        plain,
+        name="linear",
+        inputs=(replace(x, name="x"), replace(w, name="w"), Operand("bias", "N", "bf16")),
+        output=replace(plain.output, name="y"),
+        reference=lambda x, w, bias: x @ w.mT + bias,
+        bound=bound,
+        baseline=lambda y, x, w, bias: y.copy_(x @ w.mT + bias),
+        baseline_name="torch linear",
+    )
+
+
+def sums_of(
+    name: str, dims: str, inputs: tuple[Operand, ...], reference: Reference, kept: str, output: str = "y"
+) -> Problem:
+    """Sums in fp32 of products, or of the only input's elements. kept: the output's mode; output: its name."""
 
     def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: "DType") -> "Tensor":
         magnitudes = reference(*(x.abs() for x in inputs))
@@ -91,7 +119,7 @@ def sums_of(name: str, dims: str, inputs: tuple[Operand, ...], reference: Refere
         name=name,
         dims=dims,
         inputs=inputs,
-        output=Operand("y", kept, "fp32"),
+        output=Operand(output, kept, "fp32"),
         reference=reference,
         bound=bound,
         baseline=lambda y, *inputs: y.copy_(reference(*inputs)),
@@ -145,7 +173,7 @@ BUGS = {
             right_at=(3, 1000, 256),
             wrong_at=(3, 1000, 128),
             mends=((3, 1000, 256), (3, 1000, 128), (2, 700, 64)),
-            refuses=lambda shape: "" if shape[2] % 32 == 0 and shape[2] <= 1024 else "T is 32, 64, … 1024",
+            refuses=lambda shape: multiples(M=1, N=4, T=32)(shape) or ("T is 1,024 at most" if shape[2] > 1024 else ""),
         ),
         Bug(
             file="sgemm.cu",
@@ -162,7 +190,7 @@ BUGS = {
             launch=CudaLaunch(
                 grid=lambda shape: (tiles(shape[1], 32), tiles(shape[0], 32)), block=lambda shape: (32, 8)
             ),
-            problem=replace(transpose("fp32"), name="channels_last"),
+            problem=renamed(transpose("fp32"), "channels_last", "x", "y"),
             wrong_at=(64, 100),
             mends=((64, 100), (3, 50)),
             lean=("ld.shared", "st.shared"),
@@ -190,7 +218,7 @@ BUGS = {
         Bug(
             file="sum_parts.py",
             launch=CuteLaunch("sum_parts"),
-            problem=sums_of("sum_parts", "SN", (Operand("parts", "SN", "fp32"),), lambda parts: parts.sum(0), "N"),
+            problem=sums_of("sum_parts", "SN", (Operand("parts", "SN", "fp32"),), lambda x: x.sum(0), "N", "sums"),
             wrong_at=(5, 512),
             mends=((5, 512), (1, 256), (2, 256)),
             refuses=multiples(S=1, N=256),
@@ -205,8 +233,8 @@ BUGS = {
         ),
         Bug(
             file="linear.py",
-            launch=CutileLaunch("linear", lambda shape: (tiles(shape[0], 32), tiles(shape[1], 32)), (32,)),
-            problem=replace(gemm("bf16"), name="linear"),
+            launch=CutileLaunch("linear", lambda shape: (tiles(shape[0], 32) * tiles(shape[1], 32),), (32, 2)),
+            problem=linear_layer(),
             wrong_at=(40, 70, 48),
             mends=((40, 70, 48),),
         ),
