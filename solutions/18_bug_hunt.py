@@ -490,8 +490,8 @@ def mend_tile_gemm(source):
 check("18.16", mend_tile_gemm)
 
 # %% [markdown]
-# `__syncwarp()` orders what the threads of one warp do. Ask of each barrier: who wrote, who reads, and is it waiting for
-# both?
+# `__syncwarp()` orders what the threads of one warp do. Ask of each barrier: who wrote, who reads, and does it wait
+# for both?
 #
 # ### Bug 9: RMS norm
 #
