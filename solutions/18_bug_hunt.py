@@ -129,7 +129,7 @@ print({(0, n): y[0, n].item() for n in range(32) if y[0, n] != 0})
 
 # %% [markdown]
 # **Exercises 18.1 and 18.2** (about 5 lines and 1). The shape is (M, N, K). A `Diagnosis` can also have
-# `data=`, a function that takes the shape and returns the inputs; without it they are random.
+# `data=`, the inputs as NumPy arrays; without it they are random.
 
 
 # %%

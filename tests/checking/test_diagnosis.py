@@ -1,5 +1,6 @@
 """A diagnosis is judged by evidence: what counts, what costs, what cannot be tried. On the histogram: it is quick."""
 
+import numpy as np
 import pytest
 import torch
 
@@ -10,8 +11,8 @@ HISTOGRAM = find("18.5")
 LINE, CAUSE, SHAPE = "if (t < BINS) mine[t] = 0;", "never initialised", (1, 40, 64)
 
 
-def outcome(*fields, **named):
-    return HISTOGRAM.grade(lambda: Diagnosis(*fields, **named))
+def outcome(line, cause, shape, **data):
+    return HISTOGRAM.grade(lambda: Diagnosis(line=line, cause=cause, shape=shape, **data))
 
 
 @pytest.mark.parametrize(
@@ -37,6 +38,10 @@ def test_points(line, cause, points, words):
     assert points == 4 or CAUSE not in found.message, "the message must not name the cause"
 
 
+def test_numpys_integers_are_integers():
+    assert outcome(LINE, CAUSE, (np.int64(1), np.int32(40), 64)).points == 4
+
+
 def test_guessing_does_not_pay():
     """In the mean, over all causes and lines: less than saying nothing."""
     lines = len(HISTOGRAM.bug.source.splitlines())
@@ -55,15 +60,17 @@ def test_without_evidence_nothing_counts(shape):
 
 def test_data_of_ones_own():
     """Shared memory is read before it is written whatever is counted; the data only have to fit."""
-    assert outcome(LINE, CAUSE, (1, 4, 64), data=lambda shape: torch.zeros(1, 4, dtype=torch.int32)).points == 4
-    found = outcome(LINE, CAUSE, (1, 4, 64), data=lambda shape: torch.zeros(4))
-    assert "the data should be tensors: x (1, 4) torch.int32" in found.message
+    assert outcome(LINE, CAUSE, (1, 4, 64), data=[np.zeros((1, 4), int)]).points == 4
+    assert "the inputs should be x (1, 4)." in outcome(LINE, CAUSE, (1, 4, 64), data=[np.zeros(4)]).message
+    assert "should be NumPy arrays" in outcome(LINE, CAUSE, (1, 4, 64), data=[torch.zeros(1, 4)]).message
 
 
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
         ((LINE, "bad luck", SHAPE), "no cause is called 'bad luck'"),
+        ((LINE, ["lost updates"], SHAPE), "no cause is called ['lost updates']"),
+        ((LINE, CAUSE, "1×40×64"), "yours is '1×40×64'"),
         (("no such line", CAUSE, SHAPE), "no line has it"),
         (("__syncthreads();", CAUSE, SHAPE), "lines 12, 21 have it; give a number"),
         ((99, CAUSE, SHAPE), "no line 99"),
@@ -83,6 +90,7 @@ def test_what_cannot_be_tried(fields, words):
 
 def test_answers_of_another_kind():
     assert "should return a Diagnosis" in HISTOGRAM.grade(lambda: ("line", "cause")).message
+    assert "should return a Diagnosis" in HISTOGRAM.grade(lambda: Diagnosis(line=LINE, cause=CAUSE)).message
     assert "is not a function" in HISTOGRAM.grade(3).message
     assert "raised ZeroDivisionError" in HISTOGRAM.grade(lambda: 1 / 0).message
 

@@ -29,8 +29,11 @@ def mend(name: str, what: str, *changes: tuple[str, str], says: tuple[str, ...] 
     return answer(name, what, mended, *says)
 
 
-def diagnosis(name: str, what: str, *fields: object, says: tuple[str, ...] = ()) -> Callable:
-    return answer(name, what, lambda: Diagnosis(*fields), *says)
+def diagnosis(
+    name: str, what: str, line: str | int, cause: str, shape: tuple, *data: object, says: tuple[str, ...] = ()
+) -> Callable:
+    given = {"data": data} if data else {}
+    return answer(name, what, lambda: Diagnosis(line=line, cause=cause, shape=shape, **given), *says)
 
 
 def unproven(name: str, line: str | int, cause: str) -> Callable:

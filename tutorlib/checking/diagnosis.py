@@ -1,9 +1,10 @@
 """Exercises whose answer is a diagnosis of a broken kernel: which line, which cause, and an input that shows it."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder, wrong
 from tutorlib.checking.simulating import BREAKS, find_fault_of_simulated_call
@@ -17,6 +18,7 @@ from tutorlib.problems.work import Work
 from tutorlib.problems.wrong import by
 
 if TYPE_CHECKING:
+    import numpy as np
     from torch import Tensor
 
 CAUSES = {
@@ -49,21 +51,20 @@ OBJECTS = "the simulator objects to what the kernel does, whatever its result."
 LARGEST = 2**16  # elements of all tensors: a hunt makes things small
 
 
-@dataclass(frozen=True)
-class Diagnosis:
-    """What is wrong with a kernel.
+class Diagnosis(TypedDict, total=False):
+    """What is wrong with a kernel; a dictionary, so that it can be judged outside of the notebook's process.
 
     line: its number in the listing, or its text or a part of it that no other line has. Where a statement is missing:
-        the line that ought to come right after it. None: not known.
+        a line beside the gap. None: not known.
     cause: of CAUSES. None: not known.
-    shape: at which it shows, by the dims of the problem. data: takes that shape and returns the inputs, as tensors;
-        None: random ones.
+    shape: at which it shows, by the dims of the problem.
+    data: the inputs, as NumPy arrays; where there are none, they are random.
     """
 
     line: int | str | None
     cause: str | None
-    shape: Shape
-    data: "Callable[[Shape], tuple[Tensor, ...]] | None" = None
+    shape: Required[Shape]
+    data: "Sequence[np.ndarray]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,33 +75,33 @@ class DiagnosisExercise(Exercise):
     and cause 1 and 2; a wrong one takes away 1, one that is left out nothing. Which of the two is wrong is not told.
 
     lines: those that count as the place, by their text or a part of it, or by number where several have it.
-    cause: of CAUSES. others: that are true as well.
+    cause: of CAUSES.
     """
 
     bug: Bug
     lines: tuple[str | int, ...]
     cause: str
-    others: tuple[str, ...] = ()
 
     def judge(self, answer: Answer) -> Verdict:
         found = diagnosis_of(answer)
-        place = self.line_number(found.line)
-        if found.cause is not None and found.cause not in CAUSES:
-            raise WrongKind(f"no cause is called {found.cause!r}; CAUSES has them.")
-        if objection := self.objection(found.shape):
+        shape, cause = found["shape"], found.get("cause")
+        place = self.line_number(found.get("line"))
+        if cause is not None and cause not in list(CAUSES):  # whatever it is, hashable or not
+            raise WrongKind(f"no cause is called {cause!r}; CAUSES has them.")
+        if objection := self.objection(shape):
             raise WrongKind(f"{objection}.")
         shown = self.shown(found)
-        size = by(found.shape)
+        size = by(shape)
         if not shown:
             return wrong(
                 f"at {size} nothing goes wrong: the result is right, and nothing else is noticed. "
                 "Which input shows what the colleague saw?"
             )
         at = place is not None and place in self.places
-        why = found.cause == self.cause or found.cause in self.others
-        costs = (place is not None and not at) + (found.cause is not None and not why)
+        why = cause == self.cause
+        costs = (place is not None and not at) + (cause is not None and not why)
         points = max(0, self.points - 3 + at + 2 * why - costs)
-        lines = (f"{size} shows it: {shown}", said(at, why, found))
+        lines = (f"{size} shows it: {shown}", said(at if place else None, why if cause else None))
         return Verdict(points, () if points == self.points else lines)
 
     @property
@@ -125,11 +126,13 @@ class DiagnosisExercise(Exercise):
             raise WrongKind(f"the line {line!r} cannot be told: {numbers}.")
         return found[0]
 
-    def objection(self, shape: Shape) -> str:
+    def objection(self, shape: Any) -> str:
         """Why the kernel cannot be tried at this shape, or ""."""
         problem = self.bug.problem
-        if len(shape) != len(problem.dims) or not all(isinstance(n, int) and n > 0 for n in shape):
+        integers = isinstance(shape, tuple | list) and all(isinstance(n, Integral) and n > 0 for n in shape)
+        if not integers or len(shape) != len(problem.dims):
             return f"the shape is ({', '.join(problem.dims)}), positive integers; yours is {shape!r}"
+        shape = tuple(map(int, shape))
         if refused := self.bug.refuses(shape):
             return f"the kernel does not promise anything at {by(shape)}: {refused}"
         elements = sum(math.prod(problem.shape_of(op, shape)) for op in problem.operands)
@@ -141,12 +144,12 @@ class DiagnosisExercise(Exercise):
         """What goes wrong on its input, without the cause; "" for nothing."""
         import torch
 
-        work = Work(self.bug.problem, found.shape, "cpu")
+        work = Work(self.bug.problem, tuple(map(int, found["shape"])), "cpu")
         generator = torch.Generator()
         generator.seed()
         work.refill(generator)
-        if found.data is not None:
-            put_inputs(work, found.data(found.shape))
+        if found.get("data") is not None:
+            put_inputs(work, arrays(found["data"]))
         work.output.poison()
         try:
             simulator = simulator_of(self.bug, self.bug.source)
@@ -181,32 +184,39 @@ def diagnosis_of(answer: Answer) -> Diagnosis:
         raise
     except Exception as error:
         raise WrongKind(f"{getattr(answer, '__name__', 'it')}() raised {type(error).__name__}: {error}") from error
-    if not isinstance(found, Diagnosis):
-        raise WrongKind(f"it should return a Diagnosis(line, cause, shape); it returns {found!r}.")
-    return found
+    known = Diagnosis.__annotations__.keys()
+    if not isinstance(found, dict) or not found.keys() <= known or "shape" not in found:
+        raise WrongKind(f"it should return a Diagnosis(line=…, cause=…, shape=…); it returns {found!r}.")
+    return cast(Diagnosis, found)
 
 
-def put_inputs(work: Work, data: object) -> None:
-    """Raises WrongKind where the data are not the problem's inputs."""
+def arrays(data: Any) -> "tuple[Tensor, ...]":
+    """NumPy's arrays as tensors. Raises WrongKind where they are something else."""
+    import numpy as np
     import torch
 
     given = data if isinstance(data, tuple | list) else (data,)
-    wanted = [f"{op.name} {tuple(x.shape)} {x.dtype}" for op, x in zip(work.problem.inputs, work.inputs, strict=True)]
-    fits = len(given) == len(work.inputs) and all(
-        isinstance(new, torch.Tensor) and new.shape == old.shape for new, old in zip(given, work.inputs, strict=False)
-    )
-    if not fits:
-        raise WrongKind(f"the data should be tensors: {', '.join(wanted)}.")
+    if not all(isinstance(x, np.ndarray) and x.dtype.kind in "fiub" for x in given):
+        raise WrongKind("the data should be NumPy arrays of numbers: of a tensor x they are x.float().numpy().")
+    return tuple(torch.from_numpy(np.ascontiguousarray(x)) for x in given)
+
+
+def put_inputs(work: Work, given: "Sequence[Tensor]") -> None:
+    """Raises WrongKind where they are not the problem's inputs."""
+    wanted = [f"{op.name} {tuple(x.shape)}" for op, x in zip(work.problem.inputs, work.inputs, strict=True)]
+    if [tuple(x.shape) for x in given] != [tuple(x.shape) for x in work.inputs]:
+        raise WrongKind(f"the inputs should be {', '.join(wanted)}.")
     for old, new in zip(work.inputs, given, strict=True):
         old.copy_(new)
 
 
-def said(at: bool, why: bool, found: Diagnosis) -> str:
-    """How many of line and cause are right, not which."""
-    claims = [right for claimed, right in ((found.line, at), (found.cause, why)) if claimed is not None]
-    if not claims:
-        return "Neither line nor cause is named yet: where does it go wrong, and why?"
-    if len(claims) == 1:
-        named = "line" if found.line is not None else "cause"
-        return f"The {named} is right." if claims[0] else f"The {named} is wrong, which costs a point."
-    return "One of line and cause is right, the other costs a point." if any(claims) else "Line and cause are wrong."
+def said(at: bool | None, why: bool | None) -> str:
+    """Whether line and cause are right, not which of the two is wrong. None: it is not claimed."""
+    match at, why:
+        case None, None:
+            return "Neither line nor cause is named yet: where does it go wrong, and why?"
+        case right, None:
+            return "The line is right." if right else "The line is wrong, which costs a point."
+        case None, right:
+            return "The cause is right." if right else "The cause is wrong, which costs a point."
+    return "One of line and cause is right, the other costs a point." if at or why else "Line and cause are wrong."
