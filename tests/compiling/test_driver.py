@@ -7,7 +7,9 @@ import torch
 
 from tests.wrong.n08_tile_cpp import ADD
 from tutorlib.compiling.cpp import compile_cpp
+from tutorlib.compiling.cuda import compile_cuda_kernel
 from tutorlib.compiling.driver import load
+from tutorlib.kernels.bugs.catalogue import BUGS
 
 
 def test_a_launch_hands_over_the_arguments(monkeypatch):
@@ -26,3 +28,23 @@ def test_a_launch_hands_over_the_arguments(monkeypatch):
     pointers = tuple(x.data_ptr() for x in (a, b, c))
     kinds = (ctypes.c_void_p,) * 3 + (ctypes.c_int32,)
     assert calls == [(b"_Z10vector_addPKfS0_Pfi", 3, 1, 1, 1, 1, 1, 0, 7, ((*pointers, 8), kinds), 0)]
+
+
+def test_a_plain_cuda_kernel_is_launched_with_its_threads(monkeypatch):
+    from cuda.bindings import driver
+
+    calls = []
+    good = driver.CUresult.CUDA_SUCCESS
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(cuda_stream=7))
+    monkeypatch.setattr(driver, "cuModuleLoadData", lambda cubin: (good, "module"))
+    monkeypatch.setattr(driver, "cuModuleGetFunction", lambda module, name: (good, name))
+    monkeypatch.setattr(driver, "cuLaunchKernel", lambda *args: calls.append(args) or (good,))
+    compiled = compile_cuda_kernel(BUGS["rms_norm"].source, "sm_90")
+    assert compiled.parameters == ("u64", "u64", "u32", "u32")  # a pointer of plain CUDA is a number
+    assert compiled.threads == 128
+    x, y = torch.zeros(8, 4), torch.zeros(8, 4)
+    load(compiled, (4,), (x, y, 8, 4), (128,))()
+    kinds = (ctypes.c_int64,) * 2 + (ctypes.c_int32,) * 2
+    values = (x.data_ptr(), y.data_ptr(), 8, 4)
+    assert calls == [(b"rms_norm", 4, 1, 1, 128, 1, 1, 0, 7, (values, kinds), 0)]

@@ -41,5 +41,5 @@ def test_exercises_are_numbered_in_order_and_have_hints(name):
     exercises = of_notebook(name)
     assert [exercise.id for exercise in exercises] == [f"{name[:2]}.{n}" for n in range(1, len(exercises) + 1)]
     assert all(exercise.hints and exercise.points > 0 for exercise in exercises)
-    tried_with = ("cases", "shapes", "numbers")
+    tried_with = ("cases", "shapes", "numbers", "bug")
     assert all(any(getattr(exercise, name, ()) for name in tried_with) for exercise in exercises)

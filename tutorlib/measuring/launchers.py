@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp
+from tutorlib.compiling.cuda import compile_cuda_kernel
 from tutorlib.compiling.cute import CompiledCute, compile_cute, cute_arguments
 from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.driver import LaunchGrid, load
@@ -115,6 +116,26 @@ class CppLauncher:
 
     def on(self, work: Work) -> Call:
         return load(self.compiled, self.grid(work.shape), (*work.tensors, *work.shape))
+
+
+@dataclass
+class CudaLauncher:
+    """A plain CUDA kernel that takes the problem's tensors, the output last, and then its sizes.
+
+    source: of one __global__ function. grid, block: as `simulate.ptx.languages.cpp.SimulatedCuda` has them.
+    """
+
+    source: str
+    grid: Callable[[Shape], LaunchGrid]
+    block: Callable[[Shape], LaunchGrid]
+
+    def compiled(self, arch: str) -> CompiledCpp:
+        """For a compute capability ("90"). Raises CompileFailed."""
+        return compile_cuda_kernel(self.source, f"sm_{arch}")
+
+    def on(self, work: Work) -> Call:
+        compiled = self.compiled(device.need_gpu().arch)
+        return load(compiled, self.grid(work.shape), (*work.tensors, *work.shape), self.block(work.shape))
 
 
 @dataclass

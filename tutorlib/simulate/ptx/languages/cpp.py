@@ -1,19 +1,12 @@
 """C++ kernels, simulated: CUDA Tile C++, which takes what `measuring.launchers.CppLauncher` takes, and plain CUDA."""
 
-import hashlib
-import subprocess
-import tempfile
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import metadata
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
-from tutorlib.compiling.cpp import FILE, CompiledCpp, compile_cpp, failure, nvcc_path
+from tutorlib.compiling.cpp import FILE, CompiledCpp, compile_cpp
+from tutorlib.compiling.cuda import ARCH, compile_cuda
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.simulate.ptx.languages.line_table import by_cubin
@@ -24,8 +17,6 @@ from tutorlib.simulate.ptx.report import Report
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-ARCH = "sm_80"
 
 
 def simulate_tile_cpp(
@@ -67,32 +58,6 @@ class SimulatedTileCpp:
         return call
 
 
-def compile_cuda(source: str, arch: str = ARCH) -> str:
-    """The PTX of plain CUDA C++, with line numbers; kept on disk for the next time.
-
-    Raises CompileFailed with the reader's line, ModuleNotFoundError and ToolMissing.
-    """
-    source = textwrap.dedent(source).strip("\n")
-    options = ["-std=c++20", "-arch", arch, "-ptx", "-lineinfo"]
-    text = f'#line 1 "{FILE}"\n{source}\n'
-    nvcc, version = nvcc_path(), metadata.version("nvidia-cuda-nvcc")
-    key = hashlib.sha256("\0".join([version, *options, text]).encode()).hexdigest()
-    kept = platformdirs.user_cache_path("tutorlib") / "cuda_cpp" / f"{key}.ptx"
-    if kept.exists():
-        return kept.read_text(encoding="utf-8")
-    with tempfile.TemporaryDirectory() as folder:
-        file, made = Path(folder) / "source.cu", Path(folder) / "source.ptx"
-        file.write_text(text, encoding="utf-8")
-        done = subprocess.run([nvcc, *options, "-o", made, file], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise failure(done.stdout + done.stderr, source)
-        ptx = made.read_text(encoding="utf-8")
-    with suppress(OSError):  # a home that cannot be written to
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(ptx, encoding="utf-8")
-    return ptx
-
-
 def simulate_cuda(
     source: str,
     grid: Sequence[int],
@@ -110,3 +75,32 @@ def simulate_cuda(
     name = next((name for name in module.kernels if kernel and kernel in name), "")
     find = by_loc(module, textwrap.dedent(source).strip("\n"))
     return run_kernel(module, pick_kernel(module, name), grid, block, arguments, dynamic_smem, find, traced)
+
+
+@dataclass
+class SimulatedCuda:
+    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call.
+
+    source: of one __global__ function that takes the problem's tensors, the output last, and then its sizes.
+    grid, block: take a shape, give the number of blocks, and of a block's threads, along x, y and z.
+    """
+
+    source: str
+    grid: Callable[[Shape], tuple[int, ...]]
+    block: Callable[[Shape], tuple[int, ...]]
+    reports: list[Report] = field(default_factory=list)
+    traced: bool = False
+
+    def ptx(self, shape: Shape) -> str:
+        return compile_cuda(self.source)
+
+    def on(self, work: Work) -> Call:
+        compile_cuda(self.source)
+        names = [operand.name for operand in work.problem.operands] + list(work.problem.dims)
+
+        def call() -> None:
+            arguments: dict[str, Tensor | int | float] = dict(zip(names, (*work.tensors, *work.shape), strict=True))
+            grid, block = self.grid(work.shape), self.block(work.shape)
+            self.reports = [simulate_cuda(self.source, grid, block, arguments, traced=self.traced)]
+
+        return call

@@ -1,0 +1,103 @@
+"""A diagnosis is judged by evidence: what counts, what costs, what cannot be tried. On the histogram: it is quick."""
+
+import numpy as np
+import pytest
+import torch
+
+from tutorlib.checking.diagnosis import CAUSES, Diagnosis
+from tutorlib.exercises import find
+
+HISTOGRAM = find("18.5")
+LINE, CAUSE, SHAPE = "if (t < BINS) mine[t] = 0;", "never initialised", (1, 40, 64)
+
+
+def outcome(line, cause, shape, **data):
+    return HISTOGRAM.grade(lambda: Diagnosis(line=line, cause=cause, shape=shape, **data))
+
+
+@pytest.mark.parametrize(
+    ("line", "cause", "points", "words"),
+    [
+        (LINE, CAUSE, 4, "✓"),
+        ("mine[t]  =  0", CAUSE, 4, "✓"),
+        (11, CAUSE, 4, "✓"),
+        (None, None, 1, "Neither line nor cause is named"),
+        (LINE, None, 2, "The line is right."),
+        (None, CAUSE, 3, "The cause is right."),
+        (14, None, 0, "The line is wrong, which costs a point."),
+        (None, "lost updates", 0, "The cause is wrong, which costs a point."),
+        (LINE, "lost updates", 1, "One of line and cause is right, the other costs a point."),
+        (14, CAUSE, 2, "One of line and cause is right, the other costs a point."),
+        (14, "lost updates", 0, "Line and cause are wrong."),
+    ],
+)
+def test_points(line, cause, points, words):
+    found = outcome(line, cause, SHAPE)
+    assert found.points == points
+    assert words in found.message
+    assert points == 4 or CAUSE not in found.message, "the message must not name the cause"
+
+
+def test_numpys_integers_are_integers():
+    assert outcome(LINE, CAUSE, (np.int64(1), np.int32(40), 64)).points == 4
+
+
+def test_guessing_does_not_pay():
+    """In the mean, over all causes and lines: less than saying nothing."""
+    lines = len(HISTOGRAM.bug.source.splitlines())
+    of_line = (1 - (lines - 1)) / lines
+    of_cause = (2 - (len(CAUSES) - 1)) / len(CAUSES)
+    assert of_line < 0
+    assert of_cause < 0
+
+
+@pytest.mark.parametrize("shape", [(1, 40, 256), (3, 4, 1024)])
+def test_without_evidence_nothing_counts(shape):
+    found = outcome(LINE, CAUSE, shape)
+    assert found.points == 0
+    assert "nothing goes wrong" in found.message
+
+
+def test_data_of_ones_own():
+    """Shared memory is read before it is written whatever is counted; the data only have to fit."""
+    assert outcome(LINE, CAUSE, (1, 4, 64), data=[np.zeros((1, 4), int)]).points == 4
+    assert "the inputs should be x (1, 4)." in outcome(LINE, CAUSE, (1, 4, 64), data=[np.zeros(4)]).message
+    assert "should be NumPy arrays" in outcome(LINE, CAUSE, (1, 4, 64), data=[torch.zeros(1, 4)]).message
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ((LINE, "bad luck", SHAPE), "no cause is called 'bad luck'"),
+        ((LINE, ["lost updates"], SHAPE), "no cause is called ['lost updates']"),
+        ((LINE, CAUSE, "1×40×64"), "yours is '1×40×64'"),
+        (("no such line", CAUSE, SHAPE), "no line has it"),
+        (("__syncthreads();", CAUSE, SHAPE), "lines 12, 21 have it; give a number"),
+        ((99, CAUSE, SHAPE), "no line 99"),
+        (("", CAUSE, SHAPE), "no line has it"),
+        ((LINE, CAUSE, (1, 40)), "the shape is (M, N, T), positive integers"),
+        ((LINE, CAUSE, (0, 40, 64)), "positive integers"),
+        ((LINE, CAUSE, (1, 40, 33)), "does not promise anything at 1×40×33: T is a multiple of 32"),
+        ((LINE, CAUSE, (1, 2**20, 64)), "make it small, 65,536 at most"),
+    ],
+)
+def test_what_cannot_be_tried(fields, words):
+    found = outcome(*fields)
+    assert found.points == 0
+    assert words in found.message
+    assert len(found.message.splitlines()) == 1
+
+
+def test_answers_of_another_kind():
+    assert "should return a Diagnosis" in HISTOGRAM.grade(lambda: ("line", "cause")).message
+    assert "should return a Diagnosis" in HISTOGRAM.grade(lambda: Diagnosis(line=LINE, cause=CAUSE)).message
+    assert "is not a function" in HISTOGRAM.grade(3).message
+    assert "raised ZeroDivisionError" in HISTOGRAM.grade(lambda: 1 / 0).message
+
+
+def test_a_placeholder_is_not_written_yet():
+    def unwritten():
+        raise NotImplementedError("Exercise 18.5")
+
+    assert "not written yet" in HISTOGRAM.grade(unwritten).message
+    assert "not written yet" in find("18.6").grade(lambda source: unwritten()).message

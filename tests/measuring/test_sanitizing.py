@@ -1,0 +1,91 @@
+"""compute-sanitizer's verdicts: what is read from its output, how a run that hangs or is refused is told, the table."""
+
+import json
+import sys
+
+import pytest
+
+from tutorlib.compiling.errors import ToolMissing
+from tutorlib.measuring import sanitizing
+from tutorlib.notebook import hunt
+
+MEMCHECK = """\
+========= COMPUTE-SANITIZER
+========= Invalid __global__ read of size 4 bytes
+=========     at sgemm+0x210 in kernel.cu:13
+=========     by thread (12,7,0) in block (0,2,0)
+=========
+========= ERROR SUMMARY: 8 errors
+"""
+RACECHECK = """\
+========= COMPUTE-SANITIZER
+========= Error: Race reported between Write access at rms_norm+0x3a0 in kernel.cu:21
+=========     and Read access at rms_norm+0x410 in kernel.cu:25 [16 hazards]
+=========
+========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)
+"""
+SILENT = "========= COMPUTE-SANITIZER\n42\n========= ERROR SUMMARY: 0 errors\n"
+
+
+@pytest.mark.parametrize(
+    ("output", "errors", "first"),
+    [
+        (MEMCHECK, 8, "Invalid __global__ read of size 4 bytes"),
+        (RACECHECK, 1, "Error: Race reported between Write access at rms_norm+0x3a0 in kernel.cu:21"),
+        (SILENT, 0, ""),
+    ],
+)
+def test_a_verdict_is_read(output, errors, first):
+    assert sanitizing.read_verdict(output) == {"ended": "finished", "errors": errors, "first": first}
+
+
+def test_no_summary_is_no_verdict():
+    assert sanitizing.read_verdict("Killed\n")["ended"] == "it printed no summary"
+
+
+TOOL = """\
+import sys, time
+print({output!r}, flush=True)
+time.sleep({seconds})
+"""
+
+
+def sanitized(tmp_path, output, seconds=0.0):
+    """The verdict of a tool that prints this and goes on for so long."""
+    program = tmp_path / "compute-sanitizer"
+    program.write_text(f"#!{sys.executable}\n{TOOL.format(output=output, seconds=seconds)}")
+    program.chmod(0o755)
+    return sanitizing.sanitize(str(program), "synccheck", "largest")
+
+
+def test_how_a_run_ends(tmp_path, monkeypatch):
+    assert sanitized(tmp_path, SILENT)["ended"] == "finished"
+    assert sanitized(tmp_path, f"{sanitizing.REFUSED}: line 3")["ended"] == "it does not compile"
+    monkeypatch.setattr(sanitizing, "TIME_LIMIT_S", 1)
+    assert sanitized(tmp_path, MEMCHECK, seconds=60)["ended"] == "it hung: stopped after 1 s"
+
+
+def test_without_the_tool_it_says_where_it_comes_from(monkeypatch):
+    monkeypatch.setattr(sanitizing.shutil, "which", lambda name, path: None)
+    with pytest.raises(ToolMissing, match="CUDA toolkit"):
+        sanitizing.find_program()
+
+
+def test_an_unknown_bug_is_refused():
+    with pytest.raises(SystemExit, match="no bug is called rms"):
+        sanitizing.run_command(["rms"])
+
+
+def test_the_table(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(sanitizing, "SWEEPS", tmp_path)
+    assert hunt.show_verdicts() is None
+    assert "Not recorded yet" in capsys.readouterr().out
+    heard = {"memcheck": sanitizing.read_verdict(MEMCHECK), "racecheck": sanitizing.read_verdict(SILENT)}
+    hung = {"synccheck": {"ended": "it hung: stopped after 120 s", "errors": 0, "first": ""}}
+    data = {"machine": {"gpu": "NVIDIA H200"}, "date": "2026-11-21", "verdicts": {"sgemm": heard | hung}}
+    (tmp_path / "h200_sanitizer.json").write_text(json.dumps(data))
+    table = hunt.show_verdicts()
+    assert list(table.index) == ["sgemm"]
+    assert list(table.loc["sgemm"]) == [
+        "8: Invalid __global__ read of size 4 bytes", "nothing", "it hung: stopped after 120 s", "not recorded",
+    ]  # fmt: skip

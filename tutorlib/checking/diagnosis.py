@@ -1,0 +1,222 @@
+"""Exercises whose answer is a diagnosis of a broken kernel: which line, which cause, and an input that shows it."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
+
+from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder, wrong
+from tutorlib.checking.simulating import BREAKS, find_fault_of_simulated_call
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.kernels.bugs.bug import Bug
+from tutorlib.measuring.hunted import simulator_of
+from tutorlib.problems.differences import find_difference
+from tutorlib.problems.fault import KernelFault
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.work import Work
+from tutorlib.problems.wrong import by
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import Tensor
+
+CAUSES = {
+    "barrier in a branch": "some threads of a block do not come by a barrier that the others wait at",
+    "read too early": "threads use what other threads write, and no barrier lies between",
+    "overwritten too early": "threads write anew what others may still be reading, and no barrier lies between",
+    "copy not committed": "an asynchronous copy belongs to no group or barrier that anybody waits for",
+    "copy not waited for": "an asynchronous copy is used before it is known to have arrived",
+    "wrong stage": "the index into the ring of buffers is not that of the tile at hand",
+    "wrong phase": "an mbarrier is waited for with the parity of another round",
+    "proxy not fenced": "TMA or wgmma reads what threads wrote to shared memory, with no proxy fence between",
+    "never initialised": "something is added to, or read, that nobody has set",
+    "not zeroed anew": "sums go on from what an earlier tile or row left in them",
+    "majors swapped": "rows are taken for columns, or columns for rows",
+    "wrong coordinate": "an index or a count is off: by one, or of another block, warp or lane",
+    "unguarded edge": "the last tile of M or N hangs over the edge, and nothing keeps it inside",
+    "unguarded tail": "the last step of K is only partly filled, and the rest of it is used",
+    "lost updates": "several blocks write to one place without atomics",
+    "bank conflicts": "threads of a warp want different rows of the same bank of shared memory",
+    "uncoalesced": "threads of a warp touch sectors of which they use a small part",
+    "misaligned": "an address is no multiple of what the access moves at once",
+    "out of shared memory": "more shared memory is addressed than was allocated",
+    "index overflow": "an index or offset does not fit into its integer type",
+    "lost divisibility": "a size or stride comes in a type that no longer tells what divides it",
+    "factors rounded": "the inputs are rounded to a narrower type before they are multiplied",
+    "sums rounded": "sums are kept in a type that is too narrow for them",
+    "shuffle in a branch": "some threads of a warp do not come by an instruction of the whole warp",
+}
+OBJECTS = "the simulator objects to what the kernel does, whatever its result."
+LARGEST = 2**16  # elements of all tensors: a hunt makes things small
+
+
+class Diagnosis(TypedDict, total=False):
+    """What is wrong with a kernel; a dictionary, so that it can be judged outside of the notebook's process.
+
+    line: its number in the listing, or its text or a part of it that no other line has. Where a statement is missing:
+        a line beside the gap. None: not known.
+    cause: of CAUSES. None: not known.
+    shape: at which it shows, by the dims of the problem.
+    data: the inputs, as NumPy arrays; where there are none, they are random.
+    """
+
+    line: int | str | None
+    cause: str | None
+    shape: Required[Shape]
+    data: "Sequence[np.ndarray]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiagnosisExercise(Exercise):
+    """The answer takes nothing and returns a Diagnosis. The broken kernel is simulated on its input.
+
+    Without an input at which the fault shows there are no points. With it: `points` less 3 for the input, and for line
+    and cause 1 and 2; a wrong one takes away 1, one that is left out nothing. Which of the two is wrong is not told.
+
+    lines: those that count as the place, by their text or a part of it, or by number where several have it.
+    cause: of CAUSES.
+    """
+
+    bug: Bug
+    lines: tuple[str | int, ...]
+    cause: str
+
+    def judge(self, answer: Answer) -> Verdict:
+        found = diagnosis_of(answer)
+        shape, cause = found["shape"], found.get("cause")
+        place = self.line_number(found.get("line"))
+        if cause is not None and cause not in list(CAUSES):  # whatever it is, hashable or not
+            raise WrongKind(f"no cause is called {cause!r}; CAUSES has them.")
+        if objection := self.objection(shape):
+            raise WrongKind(f"{objection}.")
+        shown = self.shown(found)
+        size = by(shape)
+        if not shown:
+            return wrong(
+                f"at {size} nothing goes wrong: the result is right, and nothing else is noticed. "
+                "Which input shows what the colleague saw?"
+            )
+        at = place is not None and place in self.places
+        why = cause == self.cause
+        costs = (place is not None and not at) + (cause is not None and not why)
+        points = max(0, self.points - 3 + at + 2 * why - costs)
+        lines = (f"{size} shows it: {shown}", said(at if place else None, why if cause else None))
+        return Verdict(points, () if points == self.points else lines)
+
+    @property
+    def places(self) -> set[int]:
+        """The numbers of the lines that count."""
+        return {self.line_number(line) or 0 for line in self.lines}
+
+    def line_number(self, line: int | str | None) -> int | None:
+        """Raises WrongKind where there is no such line, or several."""
+        listing = self.bug.source.splitlines()
+        if line is None:
+            return None
+        if isinstance(line, int):
+            if not 1 <= line <= len(listing) or not listing[line - 1].strip():
+                raise WrongKind(f"the listing has no line {line} with anything in it.")
+            return line
+        wanted = " ".join(str(line).split())
+        exact = [n for n, text in enumerate(listing, 1) if wanted and " ".join(text.split()) == wanted]
+        found = exact or [n for n, text in enumerate(listing, 1) if wanted and wanted in " ".join(text.split())]
+        if len(found) != 1:
+            numbers = f"lines {', '.join(map(str, found))} have it; give a number" if found else "no line has it"
+            raise WrongKind(f"the line {line!r} cannot be told: {numbers}.")
+        return found[0]
+
+    def objection(self, shape: Any) -> str:
+        """Why the kernel cannot be tried at this shape, or ""."""
+        problem = self.bug.problem
+        integers = isinstance(shape, tuple | list) and all(isinstance(n, Integral) and n > 0 for n in shape)
+        if not integers or len(shape) != len(problem.dims):
+            return f"the shape is ({', '.join(problem.dims)}), positive integers; yours is {shape!r}"
+        shape = tuple(map(int, shape))
+        if refused := self.bug.refuses(shape):
+            return f"the kernel does not promise anything at {by(shape)}: {refused}"
+        elements = sum(math.prod(problem.shape_of(op, shape)) for op in problem.operands)
+        if elements > LARGEST:
+            return f"{by(shape)} has {elements:,} elements in all: make it small, {LARGEST:,} at most"
+        return ""
+
+    def shown(self, found: Diagnosis) -> str:
+        """What goes wrong on its input, without the cause; "" for nothing."""
+        import torch
+
+        work = Work(self.bug.problem, tuple(map(int, found["shape"])), "cpu")
+        generator = torch.Generator()
+        generator.seed()
+        work.refill(generator)
+        if found.get("data") is not None:
+            put_inputs(work, arrays(found["data"]))
+        work.output.poison()
+        try:
+            simulator = simulator_of(self.bug, self.bug.source)
+            fault = find_fault_of_simulated_call(simulator, simulator.on(work), work)
+        except CompileFailed:
+            return "it does not compile."
+        except KernelFault:
+            return "its threads wait for each other, or for something that never comes."
+        output = work.problem.output.name
+        if not any(finding.kind in BREAKS for report in simulator.reports for finding in report.findings):
+            wrong_result = find_difference(output, *work.output.as_it_is().seen, *work.expected())
+            if wrong_result:
+                return wrong_result.what
+        if fault:
+            return OBJECTS
+        spent = [report.total("shared", opcode) for report in simulator.reports for opcode in self.bug.lean]
+        taken, needed = sum(taken for taken, _ in spent), sum(needed for _, needed in spent)
+        if taken > needed:
+            return f"the result is right; shared memory takes {taken:,} wavefronts where {needed:,} would do."
+        return ""
+
+
+def diagnosis_of(answer: Answer) -> Diagnosis:
+    """What the answer returns. Raises WrongKind and Unwritten."""
+    if not callable(answer):
+        raise WrongKind(f"{answer!r} is not a function that returns a Diagnosis.")
+    try:
+        found = answer()
+    except NotImplementedError as error:
+        if is_placeholder(error):
+            raise Unwritten from None
+        raise
+    except Exception as error:
+        raise WrongKind(f"{getattr(answer, '__name__', 'it')}() raised {type(error).__name__}: {error}") from error
+    known = Diagnosis.__annotations__.keys()
+    if not isinstance(found, dict) or not found.keys() <= known or "shape" not in found:
+        raise WrongKind(f"it should return a Diagnosis(line=…, cause=…, shape=…); it returns {found!r}.")
+    return cast(Diagnosis, found)
+
+
+def arrays(data: Any) -> "tuple[Tensor, ...]":
+    """NumPy's arrays as tensors. Raises WrongKind where they are something else."""
+    import numpy as np
+    import torch
+
+    given = data if isinstance(data, tuple | list) else (data,)
+    if not all(isinstance(x, np.ndarray) and x.dtype.kind in "fiub" for x in given):
+        raise WrongKind("the data should be NumPy arrays of numbers: of a tensor x they are x.float().numpy().")
+    return tuple(torch.from_numpy(np.ascontiguousarray(x)) for x in given)
+
+
+def put_inputs(work: Work, given: "Sequence[Tensor]") -> None:
+    """Raises WrongKind where they are not the problem's inputs."""
+    wanted = [f"{op.name} {tuple(x.shape)}" for op, x in zip(work.problem.inputs, work.inputs, strict=True)]
+    if [tuple(x.shape) for x in given] != [tuple(x.shape) for x in work.inputs]:
+        raise WrongKind(f"the inputs should be {', '.join(wanted)}.")
+    for old, new in zip(work.inputs, given, strict=True):
+        old.copy_(new)
+
+
+def said(at: bool | None, why: bool | None) -> str:
+    """Whether line and cause are right, not which of the two is wrong. None: it is not claimed."""
+    match at, why:
+        case None, None:
+            return "Neither line nor cause is named yet: where does it go wrong, and why?"
+        case right, None:
+            return "The line is right." if right else "The line is wrong, which costs a point."
+        case None, right:
+            return "The cause is right." if right else "The cause is wrong, which costs a point."
+    return "One of line and cause is right, the other costs a point." if at or why else "Line and cause are wrong."

@@ -1,0 +1,27 @@
+"""A Python module made of text: the DSLs read a kernel's source from its file, so it is written to one."""
+
+import tempfile
+from importlib import util
+from pathlib import Path
+from types import ModuleType
+
+from tutorlib.compiling.errors import CompileFailed
+
+
+def module_from(text: str, name: str) -> ModuleType:
+    """The module. Raises CompileFailed where the text is no Python, or raises as it is imported."""
+    folder = Path(tempfile.mkdtemp(prefix="tutor-text-"))  # stays: a kernel's source is read when it is compiled
+    file = folder / f"{name}.py"
+    file.write_text(text, encoding="utf-8")
+    spec = util.spec_from_file_location(name, file)
+    assert spec is not None  # a .py file has both
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        place = f"line {error.lineno}, `{(error.text or '').strip()}`"
+        raise CompileFailed(f"{place}: {error.msg}", error.lineno or 0) from error
+    except Exception as error:
+        raise CompileFailed(f"importing it raises {type(error).__name__}: {error}") from error
+    return module

@@ -1,0 +1,267 @@
+"""The broken kernels of notebook 18, by name."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch, CutileLaunch
+from tutorlib.kernels.cpp.grids import tiles
+from tutorlib.machine.features import TMA
+from tutorlib.problems.bounds import UNIT_ROUNDOFF, accumulation
+from tutorlib.problems.catalogue import gemm, transpose
+from tutorlib.problems.problem import Operand, Problem, Shape
+
+if TYPE_CHECKING:
+    from torch import Generator, Tensor
+
+    from tutorlib.compiling.spec import DType
+
+
+Reference = Callable[..., "Tensor"]
+
+
+# What they should compute -----------------------------------------------------------------------------------------
+
+
+def each_row(name: str, reference: Reference, baseline_name: str, roundings: int = 4) -> Problem:
+    """y (M, N) of x (M, N), both fp32, each row for itself: a sum or a maximum of the row, then `roundings` more."""
+
+    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: "DType") -> "Tensor":
+        return (6 * math.sqrt(result.shape[-1]) + roundings) * UNIT_ROUNDOFF[out] * result.abs()
+
+    return Problem(
+        name=name,
+        dims="MN",
+        inputs=(Operand("x", "MN", "fp32"),),
+        output=Operand("y", "MN", "fp32"),
+        reference=reference,
+        bound=bound,
+        baseline=lambda y, x: y.copy_(reference(x)),
+        baseline_name=baseline_name,
+    )
+
+
+BINS = 256
+
+
+@dataclass(frozen=True)
+class Histograms(Problem):
+    """counts (M, 256) of x (M, N), integers from 0 to 255; a block has T threads."""
+
+    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
+        import torch
+
+        size = self.shape_of(self.inputs[0], shape)
+        return (torch.randint(BINS, size, dtype=torch.int32, generator=generator, device=generator.device),)
+
+    def shape_of(self, operand: Operand, shape: Shape) -> Shape:
+        return (shape[0], BINS) if operand is self.output else shape[:2]
+
+
+def counted(x: "Tensor") -> "Tensor":
+    """How many elements of each row are 0, 1, … 255."""
+    import torch
+
+    counts = torch.zeros(len(x), BINS, dtype=torch.int32, device=x.device)
+    return counts.scatter_add_(1, x.long(), torch.ones_like(x))
+
+
+HISTOGRAM = Histograms(
+    name="histogram",
+    dims="MNT",
+    inputs=(Operand("x", "MN", "int32"),),
+    output=Operand("counts", "MB", "int32"),
+    reference=counted,
+    bound=None,
+    baseline=lambda counts, x: counts.copy_(counted(x)),
+    baseline_name="torch scatter_add",
+)
+
+
+def renamed(problem: Problem, name: str, *operands: str) -> Problem:
+    """The problem with names of the colleague's for itself and its tensors, the output last."""
+    *inputs, output = (replace(op, name=new) for op, new in zip(problem.operands, operands, strict=True))
+    return replace(problem, name=name, inputs=tuple(inputs), output=output)
+
+
+def linear_layer() -> Problem:
+    """y (M, N) = x (M, K) · wᵀ + bias, w (N, K), bias (N), all in bf16; sums in fp32."""
+
+    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: "DType") -> "Tensor":
+        return accumulation(result, inputs[:2], out) + UNIT_ROUNDOFF["fp32"] * result.abs()
+
+    plain = gemm("bf16")
+    x, w = plain.inputs
+    return replace(
+        plain,
+        name="linear",
+        inputs=(replace(x, name="x"), replace(w, name="w"), Operand("bias", "N", "bf16")),
+        output=replace(plain.output, name="y"),
+        reference=lambda x, w, bias: x @ w.mT + bias,
+        bound=bound,
+        baseline=lambda y, x, w, bias: y.copy_(x @ w.mT + bias),
+        baseline_name="torch linear",
+    )
+
+
+def sums_of(
+    name: str, dims: str, inputs: tuple[Operand, ...], reference: Reference, kept: str, output: str = "y"
+) -> Problem:
+    """Sums in fp32 of products, or of the only input's elements. kept: the output's mode; output: its name."""
+
+    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: "DType") -> "Tensor":
+        magnitudes = reference(*(x.abs() for x in inputs))
+        terms = max(x.numel() for x in inputs) / result.numel()
+        return UNIT_ROUNDOFF[out] * (result.abs() + 6 * math.sqrt(terms) * magnitudes)
+
+    return Problem(
+        name=name,
+        dims=dims,
+        inputs=inputs,
+        output=Operand(output, kept, "fp32"),
+        reference=reference,
+        bound=bound,
+        baseline=lambda y, *inputs: y.copy_(reference(*inputs)),
+        baseline_name="torch",
+    )
+
+
+def doubled(name: str) -> Problem:
+    """y = 2 x, both (M, N) in fp32: exact."""
+    return replace(each_row(name, lambda x: 2 * x, "torch mul"), bound=None)
+
+
+def multiples(**of: int) -> Callable[[Shape], str]:
+    """Refuses shapes whose dims are no multiples: multiples(M=32, K=16) for MNK, in this order of `of`."""
+
+    def refuse(shape: Shape) -> str:
+        missed = [
+            f"{dim} is a multiple of {step}" for (dim, step), n in zip(of.items(), shape, strict=True) if n % step
+        ]
+        return " and ".join(missed)
+
+    return refuse
+
+
+# The kernels ------------------------------------------------------------------------------------------------------
+
+BUGS = {
+    bug.name: bug
+    for bug in (
+        Bug(
+            file="largest.py",
+            launch=CuteLaunch("by_largest"),
+            problem=each_row("by_largest", lambda x: x / x.abs().amax(-1, keepdim=True), "torch amax"),
+            wrong_at=(4, 300),
+            mends=((4, 300), (3, 64)),
+        ),
+        Bug(
+            file="rms_norm.cu",
+            launch=CudaLaunch(grid=lambda shape: (min(shape[0], 4),), block=lambda shape: (128,)),
+            problem=each_row(
+                "rms_norm", lambda x: x / (x.square().mean(-1, keepdim=True) + 1e-5).sqrt(), "torch rms_norm"
+            ),
+            right_at=(4, 512),
+            wrong_at=(12, 200),
+            mends=((12, 200), (5, 128), (4, 512)),
+        ),
+        Bug(
+            file="histogram.cu",
+            launch=CudaLaunch(grid=lambda shape: shape[:1], block=lambda shape: shape[2:]),
+            problem=HISTOGRAM,
+            right_at=(3, 1000, 256),
+            wrong_at=(3, 1000, 128),
+            mends=((3, 1000, 256), (3, 1000, 128), (2, 700, 64)),
+            refuses=lambda shape: multiples(M=1, N=4, T=32)(shape) or ("T is 1,024 at most" if shape[2] > 1024 else ""),
+        ),
+        Bug(
+            file="sgemm.cu",
+            launch=CudaLaunch(
+                grid=lambda shape: (tiles(shape[1], 16), tiles(shape[0], 16)), block=lambda shape: (16, 16)
+            ),
+            problem=replace(gemm("fp32"), name="sgemm"),
+            right_at=(40, 50, 64),
+            wrong_at=(40, 50, 60),
+            mends=((40, 50, 60), (17, 33, 7), (16, 16, 16)),
+        ),
+        Bug(
+            file="channels_last.cu",
+            launch=CudaLaunch(
+                grid=lambda shape: (tiles(shape[1], 32), tiles(shape[0], 32)), block=lambda shape: (32, 8)
+            ),
+            problem=renamed(transpose("fp32"), "channels_last", "x", "y"),
+            wrong_at=(64, 100),
+            mends=((64, 100), (3, 50)),
+            lean=("ld.shared", "st.shared"),
+        ),
+        Bug(
+            file="row_sums.cu",
+            launch=CudaLaunch(grid=lambda shape: (tiles(shape[0], 64),), block=lambda shape: (64,)),
+            problem=sums_of("row_sums", "MN", (Operand("x", "MN", "fp32"),), lambda x: x.sum(-1), "M"),
+            right_at=(1, 64),
+            wrong_at=(70, 64),
+            mends=((70, 64), (2, 96)),
+            refuses=multiples(M=1, N=32),
+        ),
+        Bug(
+            file="gemv.cu",
+            launch=CudaLaunch(grid=lambda shape: (tiles(shape[0], 4),), block=lambda shape: (128,)),
+            problem=sums_of(
+                "gemv", "MK", (Operand("x", "MK", "fp32"), Operand("w", "K", "fp32")), lambda x, w: x @ w, "M"
+            ),
+            right_at=(10, 128),
+            wrong_at=(10, 384),
+            mends=((10, 384), (4, 128), (5, 256)),
+            refuses=multiples(M=1, K=128),
+        ),
+        Bug(
+            file="sum_parts.py",
+            launch=CuteLaunch("sum_parts"),
+            problem=sums_of("sum_parts", "SN", (Operand("parts", "SN", "fp32"),), lambda x: x.sum(0), "N", "sums"),
+            wrong_at=(5, 512),
+            mends=((5, 512), (1, 256), (2, 256)),
+            refuses=multiples(S=1, N=256),
+        ),
+        Bug(
+            file="tile_gemm.cu",
+            launch=CudaLaunch(grid=lambda shape: (shape[1] // 32, shape[0] // 32), block=lambda shape: (128,)),
+            problem=replace(gemm("bf16"), name="tile_gemm"),
+            wrong_at=(64, 32, 48),
+            mends=((64, 32, 48), (32, 64, 16)),
+            refuses=multiples(M=32, N=32, K=16),
+        ),
+        Bug(
+            file="linear.py",
+            launch=CutileLaunch("linear", lambda shape: (tiles(shape[0], 32) * tiles(shape[1], 32),), (32, 2)),
+            problem=linear_layer(),
+            wrong_at=(40, 70, 48),
+            mends=((40, 70, 48),),
+        ),
+        Bug(
+            file="matmul_fp32.py",
+            launch=CutileLaunch("matmul_fp32", lambda shape: (tiles(shape[0], 32), tiles(shape[1], 32)), (32, 32, 32)),
+            problem=replace(gemm("fp32"), name="matmul_fp32"),
+            wrong_at=(40, 48, 70),
+            mends=((40, 48, 70),),
+        ),
+        Bug(
+            file="scale_rows.py",
+            launch=CuteLaunch("scale_rows", dynamic=True, divisible=4),
+            problem=doubled("scale_rows"),
+            wrong_at=(3, 260),
+            mends=((3, 260), (2, 64)),
+            refuses=multiples(M=1, N=4),
+        ),
+        Bug(
+            file="stream.py",
+            launch=CuteLaunch("stream"),
+            problem=doubled("stream"),
+            right_at=(16, 128),
+            wrong_at=(80, 64),
+            mends=((80, 64), (16, 128), (32, 64)),
+            refuses=multiples(M=16, N=64),
+            needs=TMA,
+        ),
+    )
+}

@@ -1,0 +1,114 @@
+"""What notebook 18 calls: a broken kernel's listing, a change of its source, what compute-sanitizer said of it."""
+
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.kernels.bugs.catalogue import BUGS
+from tutorlib.measuring.sanitizing import TOOLS, recorded_verdicts
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from torch import Tensor
+
+    from tutorlib.problems.problem import Shape
+
+
+MONOSPACE = "font-family: monospace !important; line-height: 1.35"  # exported pages give outputs another font
+
+
+class Listing:
+    """A source with its line numbers: HTML in a notebook, text elsewhere."""
+
+    def __init__(self, source: str, language: str) -> None:
+        self.source, self.language = source, language
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{n:3}  {line}".rstrip() for n, line in enumerate(self.source.splitlines(), 1))
+
+    def _repr_html_(self) -> str:
+        from pygments import highlight
+        from pygments.formatters import HtmlFormatter
+        from pygments.lexers import get_lexer_by_name
+
+        shape = HtmlFormatter(linenos="inline", noclasses=True, nobackground=True, prestyles=MONOSPACE)
+        return highlight(self.source, get_lexer_by_name(self.language), shape)
+
+
+def show_bug(name: str) -> Listing:
+    """A broken kernel, as the colleague sent it."""
+    bug = BUGS[name]
+    return Listing(bug.source, bug.language)
+
+
+def as_it_is(source: str) -> str:
+    """A mend that changes nothing: `explain("18.2", as_it_is)` looks at the broken kernel."""
+    return source
+
+
+def patch(source: str, old: str, new: str) -> str:
+    """The source with `new` in the place of `old`, which may have several lines.
+
+    Raises ValueError where `old` does not stand there exactly once.
+    """
+    times = source.count(old)
+    if times != 1:
+        lines = [n for n, line in enumerate(source.splitlines(), 1) if old in line]
+        where = f"stands there {times} times, in lines {', '.join(map(str, lines))}" if times else "is nowhere in it"
+        raise ValueError(f"{old!r} {where}: take a text that the source has once")
+    return source.replace(old, new)
+
+
+def show_verdicts(*names: str) -> "DataFrame | None":
+    """What compute-sanitizer's tools said of these bugs, of all where none is named; a row each, a table for each GPU.
+
+    Where nothing was recorded, a line says so.
+    """
+    import pandas
+
+    names = names or tuple(BUGS)
+    tables = {
+        f"{found['machine']['gpu']}, {found['date']}": pandas.DataFrame.from_dict(
+            {name: {tool: in_words(found["verdicts"][name].get(tool)) for tool in TOOLS} for name in known},
+            orient="index",
+            columns=list(TOOLS),
+        )
+        for found in recorded_verdicts()
+        if (known := [name for name in names if name in found["verdicts"]])
+    }
+    if not tables:
+        print("Not recorded yet: `python -m tutorlib.measuring.sanitizing` on a machine with a GPU does it.")
+        return None
+    return pandas.concat(tables, axis="columns")
+
+
+def in_words(verdict: dict[str, Any] | None) -> str:
+    """A cell of that table."""
+    if verdict is None:
+        return "not recorded"
+    if verdict["ended"] != "finished":
+        return verdict["ended"]
+    return f"{verdict['errors']}: {verdict['first']}" if verdict["errors"] else "nothing"
+
+
+def output_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") -> "Tensor":
+    """What a broken kernel computes, simulated: its output for these inputs, or for random ones.
+
+    shape: by the dims of its problem. source: of a kernel in its place. Elements that it does not write are NaN. What
+    it prints is printed. Raises CompileFailed.
+    """
+    import torch
+
+    from tutorlib.checking.diagnosis import put_inputs
+    from tutorlib.measuring.hunted import simulator_of
+    from tutorlib.problems.work import Work
+
+    bug = BUGS[name]
+    work = Work(bug.problem, shape, "cpu")
+    work.refill(torch.Generator().manual_seed(0))
+    if inputs:
+        put_inputs(work, inputs)
+    work.output.poison()
+    simulator = simulator_of(bug, source or bug.source)
+    simulator.on(work)()
+    for report in simulator.reports:
+        print(*report.printed, sep="\n", end="\n" if report.printed else "")
+    return work.output.tensor.clone()
