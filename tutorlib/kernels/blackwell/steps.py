@@ -134,8 +134,9 @@ class TileSteps:
 
     @property
     def both(self) -> Int16:
-        """The mask of the pair's two blocks."""
-        return Int16(3 << self.walk.place * 2)
+        """The mask of the two blocks of a pair; of this one alone, where there is none."""
+        width = self.config.width
+        return Int16(((1 << width) - 1) << self.walk.place * width)
 
     @property
     def everyone(self) -> int:
