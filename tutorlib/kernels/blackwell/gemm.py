@@ -7,7 +7,7 @@ or pairs lie next to each other along N, each loads its share of A's tile for al
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cutlass
@@ -17,6 +17,7 @@ from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS, TMA_WARP, WARPS, BlackwellConfig
+from tutorlib.kernels.blackwell.holding import Holding, hold, meet
 from tutorlib.kernels.blackwell.loops import multiply_tiles, produce_tiles, store_tiles
 from tutorlib.kernels.blackwell.steps import Drain, Feed, TileSteps, TileWalk
 from tutorlib.kernels.hopper.first import boxes, described, out_layout
@@ -30,11 +31,12 @@ STORERS = 4  # warps of a block that store
 
 @dataclass(frozen=True)
 class TileLoops:
-    """One for each role."""
+    """One for each role, and what goes on around them."""
 
     produce: Callable[[TileSteps], None] = produce_tiles
     multiply: Callable[[TileSteps], None] = multiply_tiles
     store: Callable[[TileSteps], None] = store_tiles
+    hold: Callable[[Holding], None] = hold
 
 
 def make_umma(config: BlackwellConfig) -> cute.TiledMma:
@@ -60,16 +62,6 @@ def initialise(ring: cute.Pointer, config: cutlass.Constexpr) -> None:
     for number, arrivals in enumerate(counts):
         cute.arch.mbarrier_init(ring + number, arrivals)
     cute.arch.mbarrier_init_fence()
-
-
-@cute.jit
-def meet(config: cutlass.Constexpr) -> None:
-    """All threads of the cluster."""
-    if cutlass.const_expr(config.blocks > 1):
-        cute.arch.cluster_arrive()
-        cute.arch.cluster_wait()
-    else:
-        cute.arch.sync_threads()
 
 
 @cute.jit
@@ -142,47 +134,61 @@ def blackwell_kernel(
             cpasync.prefetch_descriptor(tma)
         with cute.arch.elect_one():
             initialise(full, config)
-    if warp == MMA_WARP:
-        cute.arch.alloc_tmem(config.columns, address, is_two_cta=config.pair)
-    meet(config)
-
     gA = cute.local_tile(mA, (ROWS, bK), (None, None))  # (128, bK, row tiles, K tiles)
     gB = cute.local_tile(mB, (config.b_rows, bK), (None, None))
     feed_a = share_of(tma_a, sA, gA, place, rank, config)
     sB_boxes, gB_boxes = boxes(tma_b, sB, gB)
     tCrA = tiled_mma.make_fragment_A(as_operand(sA, tiled_mma.partition_shape_A((bM, bK)), stages))
     tCrB = tiled_mma.make_fragment_B(as_operand(sB, tiled_mma.partition_shape_B((bN, bK)), stages))
-    sums = tiled_mma.make_fragment_C(cute.append(tiled_mma.partition_shape_C((bM, bN)), config.accumulators))
-    tCtC = cute.make_tensor(cute.arch.retrieve_tmem_ptr(Float32, 16, address), sums.layout)
+    walk = TileWalk(tiles_m, tiles_n, clusters, config.sharing, block // config.blocks, place)
     steps = TileSteps(
         config,
-        TileWalk(tiles_m, tiles_n, clusters, config.sharing, block // config.blocks, place),
+        walk,
         k_tiles,
         full,
-        full + config.stages,
-        full + 2 * config.stages,
-        full + 2 * config.stages + config.accumulators,
+        full + stages,
+        full + 2 * stages,
+        full + 2 * stages + config.accumulators,
         Boolean(rank == 0) if config.pair else True,
         rank,
         (feed_a, Feed(tma_b, gB_boxes, sB_boxes, None)),
         tiled_mma,
         tCrA,
         tCrB,
-        tCtC,
-        make_drain(tCtC, tma_c, mC, sC, warp % STORERS, thread % 128),
+        None,
+        None,
     )
-    if warp == TMA_WARP:
-        loops.produce(steps)
-        await_empty(steps)
-    if warp == MMA_WARP:
-        loops.multiply(steps)
-    if warp < STORERS:
-        loops.store(steps)
-        cute.arch.cp_async_bulk_wait_group(0, read=True)
-    meet(config)
-    if warp == MMA_WARP:
-        cute.arch.relinquish_tmem_alloc_permit(is_two_cta=config.pair)
-        cute.arch.dealloc_tmem(tCtC.iterator, config.columns, is_two_cta=config.pair)
+    loops.hold(Holding(config, warp, address, Crew(loops, steps, warp, thread, tma_c, mC, sC)))
+
+
+@dataclass(frozen=True)
+class Crew:
+    """A warp's work, as soon as there is tensor memory. steps: without it."""
+
+    loops: TileLoops
+    steps: TileSteps
+    warp: Int32
+    thread: Int32
+    tma_c: cute.CopyAtom
+    mC: cute.Tensor
+    sC: cute.Tensor
+
+    @cute.jit
+    def work(self, sums: cute.Pointer) -> None:
+        config, tiled_mma = self.steps.config, self.steps.tiled_mma
+        shape = tiled_mma.partition_shape_C(config.tile[:2])
+        layout = tiled_mma.make_fragment_C(cute.append(shape, config.accumulators)).layout
+        tCtC = cute.make_tensor(sums, layout)  # ((128, N), 1, 1, accumulators)
+        drain = make_drain(tCtC, self.tma_c, self.mC, self.sC, self.warp % STORERS, self.thread % 128)
+        steps = replace(self.steps, tCtC=tCtC, drain=drain)
+        if self.warp == TMA_WARP:
+            self.loops.produce(steps)
+            await_empty(steps)
+        if self.warp == MMA_WARP:
+            self.loops.multiply(steps)
+        if self.warp < STORERS:
+            self.loops.store(steps)
+            cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
 def share_of(tma: Any, s: Any, g: Any, place: Any, rank: Any, config: BlackwellConfig) -> Feed:

@@ -106,8 +106,8 @@ class TileSteps:
     tiled_mma: cute.TiledMma
     tCrA: cute.Tensor
     tCrB: cute.Tensor
-    tCtC: cute.Tensor
-    drain: Drain
+    tCtC: cute.Tensor | None
+    drain: Drain | None
 
     @property
     def tiles(self) -> Int32:
