@@ -11,7 +11,7 @@ from typing import Any
 from tutorlib.checking.rehearsing import tensor_why
 from tutorlib.checking.rehearsing.cast import LANES
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
-from tutorlib.checking.rehearsing.plain import CallSite, Hazard, calling_line
+from tutorlib.checking.rehearsing.plain import CallSite, Hazard
 from tutorlib.checking.rehearsing.playing import Landing, Order, Play
 from tutorlib.checking.rehearsing.tensor_cast import (
     Committed,
@@ -35,6 +35,8 @@ class TensorBlock(Scene, Play):
     """What the loops' orders do. The patched functions of the DSL and the steps' methods end here.
 
     last_first: whether, of what hardware has to do, commits go before loads that are older.
+    sent_first: loads of block 0 before the first multiplication. begun_first: accumulators in use before the first
+    sums were read. freed_late: whether an accumulator was freed after its last part was written.
     """
 
     choose: Order
@@ -43,7 +45,9 @@ class TensorBlock(Scene, Play):
     last_first: bool = False
     changes: int = 0
     fruitless: int = 0
-    overlapped: bool = False  # a tile was multiplied while another's sums were stored
+    sent_first: int = 0
+    begun_first: int = 0
+    freed_late: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -123,6 +127,7 @@ class TensorBlock(Scene, Play):
         loads = [self.newest(block, at, me, line) for block in range(self.blocks)]
         use = self.use_for(into, bool(first), loads[0], me, line)
         product = Product(loads[0].k_tile, use, line, loads)
+        self.sent_first = self.sent_first or sum(map(len, self.sent[0]))
         for load in loads:
             load.read_by = product
         use.products.append(product)
@@ -194,9 +199,8 @@ class TensorBlock(Scene, Play):
         if me.registers and (me.registers[0].number, me.registers[1]) not in me.stored:
             raise Hazard(f"{line}: the registers still hold {tensor_why.part_of(*me.registers)}, which is not written.")
         me.registers, me.awaited, me.read_at = (use, which), False, line
+        self.begun_first = self.begun_first or sum(map(len, self.uses))
         self.changes += 1
-        if any(len(other.products) % self.k_tiles for others in self.uses for other in others):
-            self.overlapped = True
 
     def await_read(self) -> None:
         me, _ = self.order()
@@ -238,7 +242,9 @@ class TensorBlock(Scene, Play):
             )
         if (kind := self.kind_of(barrier)) == "free":
             at = self.at(barrier)
-            me.freed[at] = (self.uses[at][-1] if self.uses[at] else None), line
+            use = self.uses[at][-1] if self.uses[at] else None
+            me.freed[at] = use, line
+            self.freed_late |= use is not None and (use.number, self.parts - 1) in me.stored
         elif kind == "full" and self.blocks > 1 and barrier not in self.full[0]:
             raise Hazard(
                 f"{line}: announces bytes at {barrier.name}, where none arrive: in a pair both blocks' bytes count "
@@ -284,6 +290,3 @@ class TensorBlock(Scene, Play):
                 for part in range(self.parts):
                     if (tile, part) not in warps.stored:
                         raise Hazard(f"part {part} of tile {tile} is never written by {warps.name}.")
-
-    def sync_warp(self) -> None:
-        calling_line()
