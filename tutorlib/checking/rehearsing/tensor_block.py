@@ -240,7 +240,10 @@ class TensorBlock(Scene, Play):
                 f"{line}: {barrier.name} awaits {count(barrier.awaited, 'arrival')} in a phase, and all {LANES} lanes "
                 "of a warp arrive: inside elect_one() it is one of each warp."
             )
-        if (kind := self.kind_of(barrier)) == "free":
+        kind = self.kind_of(barrier)
+        if kind in ("full", "free"):
+            self.demand("produce" if kind == "full" else "store", f"arrives at {barrier.name}", line)
+        if kind == "free":
             at = self.at(barrier)
             use = self.uses[at][-1] if self.uses[at] else None
             me.freed[at] = use, line
@@ -257,10 +260,18 @@ class TensorBlock(Scene, Play):
             )
         for _ in range(me.lanes):
             if int(times) > barrier.pending:
-                raise Hazard(f"{line}: {me.name} arrives too often at {barrier.name}.")
+                self.explain_arrival(barrier, me, line)
+                raise Hazard(f"{line}: {me.name} arrives too often at {barrier.name}, which lacks {barrier.lacks()}.")
             barrier.expect(int(expected or 0))
             barrier.arrive(me.name, int(times), me.knows, line)
         self.changes += 1
+
+    def explain_arrival(self, barrier: MBarrier, me: RoleWarps, line: CallSite) -> None:
+        """Raises Hazard where an announcement too many comes from a stage that is not free."""
+        if self.kind_of(barrier) == "full":
+            loads = self.sent[me.block][self.at(barrier)]
+            if loads and (loads[-1].read_by is None or over(loads[-1].read_by) not in me.knows):
+                raise Hazard(tensor_why.overwritten_stage(self, me, line, loads[-1], "the next load"))
 
     def expect(self, barrier: MBarrier, number: Any) -> None:
         me, _ = self.order()
