@@ -1,7 +1,7 @@
 """Exercises whose answer is a loop of the Blackwell kernel, or what holds its tensor memory."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,9 +18,24 @@ from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
     from tutorlib.kernels.blackwell.config import BlackwellConfig
+    from tutorlib.kernels.blackwell.gemm import TileLoops
+    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 ROLES = ("produce", "multiply", "store")
 EXTENTS = ((1, 1, 2, 1), (1, 5, 2, 1), (3, 1, 2, 2), (3, 3, 2, 2), (4, 4, 3, 2), (5, 2, 4, 1), (5, 3, 3, 2))
+
+
+@dataclass(frozen=True)
+class BlackwellLauncher(CuteLauncher):
+    """small: what is simulated in the kernel's place."""
+
+    small: Callable[..., None] = unmade
+
+
+def narrower(config: "BlackwellConfig") -> "BlackwellConfig":
+    """With half of the columns."""
+    bM, bN, bK = config.tile
+    return replace(config, tile=(bM, bN // 2, bK))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +53,24 @@ class BlackwellExercise(AloneExercise):
 
         return PAIR if self.pair else BlackwellConfig()
 
-    def host(self, answer: Answer) -> Callable[..., None]:
-        """The course's kernel with the answer inside."""
+    def host(self, answer: Answer, small: bool = False) -> Callable[..., None]:
+        """The course's kernel with the answer inside; small: its tiles half as wide, and on two SMs, so that a small C
+        is several tiles for each block."""
+        from tutorlib.kernels.blackwell.gemm import SMS, make_blackwell_gemm
+
+        config, sms = (narrower(self.config), 2) if small else (self.config, SMS)
+        return make_blackwell_gemm(config, self.parts(answer), sms)
+
+    def parts(self, answer: Answer) -> "TileLoops":
+        """The kernel's, the answer among them. Raises WrongKind."""
         raise NotImplementedError
 
-    def accept(self, answer: Answer) -> CuteLauncher:
-        return super().accept(self.host(answer))
+    def accept(self, answer: Answer) -> "BlackwellLauncher":
+        return BlackwellLauncher(self.host(answer), self.problem, small=self.host(answer, small=True))
+
+    def simulator(self, kernel: CuteLauncher) -> "SimulatedLauncher":
+        assert isinstance(kernel, BlackwellLauncher)
+        return super().simulator(replace(kernel, host=kernel.small))
 
     def examine(self, kernel: CuteLauncher) -> Verdict | None:
         if found := super().examine(kernel):
@@ -87,10 +114,10 @@ class TileLoopExercise(BlackwellExercise):
             require_jit(loops[role])
         return loops
 
-    def host(self, answer: Answer) -> Callable[..., None]:
-        from tutorlib.kernels.blackwell.gemm import TileLoops, make_blackwell_gemm
+    def parts(self, answer: Answer) -> "TileLoops":
+        from tutorlib.kernels.blackwell.gemm import TileLoops
 
-        return make_blackwell_gemm(self.config, TileLoops(**self.loops(answer)))
+        return TileLoops(**self.loops(answer))
 
     def examine_alone(self, answer: Answer) -> Verdict | None:
         loops, blocks = self.loops(answer), 1 + self.pair
@@ -130,11 +157,11 @@ class HoldExercise(BlackwellExercise):
 
     requires: tuple[str, ...] = ("tcgen05", "tcgen05.alloc", "tcgen05.dealloc")
 
-    def host(self, answer: Answer) -> Callable[..., None]:
-        from tutorlib.kernels.blackwell.gemm import TileLoops, make_blackwell_gemm
+    def parts(self, answer: Answer) -> "TileLoops":
+        from tutorlib.kernels.blackwell.gemm import TileLoops
 
         require_jit(answer)
-        return make_blackwell_gemm(self.config, TileLoops(hold=answer))
+        return TileLoops(hold=answer)
 
     def examine_alone(self, answer: Answer) -> Verdict | None:
         require_jit(answer)

@@ -204,9 +204,9 @@ def share_of(tma: Any, s: Any, g: Any, place: Any, rank: Any, config: BlackwellC
 
 
 def make_blackwell_gemm(
-    config: BlackwellConfig = BlackwellConfig(), loops: TileLoops = TileLoops()
+    config: BlackwellConfig = BlackwellConfig(), loops: TileLoops = TileLoops(), sms: int = SMS
 ) -> Callable[..., None]:
-    """The host function gemm(a, b, c) of these loops, for cute.Tensors of static shape."""
+    """The host function gemm(a, b, c) of these loops, for cute.Tensors of static shape, on so many SMs."""
 
     @cute.jit
     def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
@@ -225,7 +225,7 @@ def make_blackwell_gemm(
             cpasync.CopyBulkTensorTileS2GOp(), described(c), out_layout(*BOX), BOX
         )
         tiles_m, tiles_n = -(-c.shape[0] // bM), -(-c.shape[1] // (bN * config.sharing))
-        clusters = min(tiles_m * tiles_n, SMS // config.blocks)
+        clusters = min(tiles_m * tiles_n, sms // config.blocks)
         sizes = tiles_m, tiles_n, -(-a.shape[1] // bK), clusters
         blackwell_kernel(load_a, load_b, store_c, make_umma(config), sizes, config, loops).launch(
             grid=(clusters * config.blocks, 1, 1), block=(32 * WARPS, 1, 1), cluster=(config.blocks, 1, 1)
