@@ -2,7 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 120
-#     summary: Tensor memory, one thread that multiplies, pairs of blocks, four-bit numbers. Written and checked with no Blackwell at hand.
+#     summary: Tensor memory, one thread that multiplies, pairs of blocks, four-bit numbers. No Blackwell needed.
 # ---
 
 # %% [markdown]
@@ -13,9 +13,10 @@
 # are not in registers either, and a multiplication is an order that *one* thread gives?
 #
 # You write its three loops, for one block and then for two that multiply together. And you will do it without the GPU.
-# **Nobody has measured this notebook's kernel**: no Blackwell was at hand when it was made. Here it is compiled for two
-# of them, its loops are rehearsed, its instructions looked at. Where there is such a GPU, it is run and graded like
-# notebook 13's. Speeds on this page are published ones, and marked as such.
+# **Nobody has run or timed this notebook's kernel on a Blackwell**: none was at hand when it was made. Its loops are
+# rehearsed, it is compiled for two such GPUs, its instructions are looked at, and they are simulated with data, result
+# and all. Where there is such a GPU, it is run and graded like notebook 13's. Speeds on this page are published ones,
+# and marked as such.
 #
 # The problem is that of notebook 09: C = A · Bᵀ, `gemm(a, b, c)`, bf16, sums in fp32.
 #
@@ -27,6 +28,7 @@
 
 # %%
 import random
+from contextlib import suppress
 
 import cutlass
 import cutlass.cute as cute
@@ -115,8 +117,8 @@ def tmem_columns(n, accumulators):
 check("15.1", tmem_columns)
 
 # %% [markdown]
-# Where is a sum, and who can fetch it? In a pair of blocks, which comes later on this page, the tile has 256 rows: block
-# 0 has the first 128 in its tensor memory, block 1 the others in its own.
+# Where is a sum, and who can fetch it? In a pair of blocks, which comes later on this page, the tile has 256 rows:
+# block 0 has the first 128 in its tensor memory, block 1 the others in its own.
 #
 # **Exercise 15.2** (about 3 lines). Write `sum_place(m, n, accumulator, columns)` → (block, warp, lane, column) of the
 # sum at row m, column n. `columns` is how many an accumulator has; they follow each other. The warp is that of the
@@ -153,8 +155,8 @@ show_source(Holding)
 # `holding.columns`; everybody takes the pointer, `holding.pointer()`, and works, `holding.work(pointer)`; warp 4
 # frees. Where must all of them `holding.meet()`?
 #
-# It is rehearsed: on the CPU, without data, each warp as late or as early as it may be. Then it is compiled for both
-# GPUs, and the checker reads how many columns are asked for.
+# It is rehearsed: on the CPU, without data, each warp as late or as early as it may be. Then it is compiled for sm_100a
+# and sm_103a, the checker reads how many columns are asked for, and a small GEMM is simulated with it.
 
 
 # %%
@@ -196,6 +198,7 @@ show_source(Crew)
 #
 # CuTe's object for it is a TiledMma of one "thread". What does that one own?
 
+
 # %%
 @cute.jit
 def who_owns_what():
@@ -220,8 +223,8 @@ print(*(line.strip()[:120] for line in alone.ptx.splitlines() if "tcgen05.mma" i
 # ### Commit
 #
 # The instruction returns at once. `tcgen05.commit(barrier)` makes an mbarrier hear of the end: *one arrival, as soon as
-# everything that this thread has issued so far is over*. It costs the thread nothing. There is no wait for multiplications at
-# all; whoever wants to know waits for the mbarrier, in whatever warp.
+# everything that this thread has issued so far is over*. It costs the thread nothing. There is no wait for
+# multiplications at all; whoever wants to know waits for the mbarrier, in whatever warp.
 #
 # Two things want to know. The producer: has the stage been read? The epilogue: are the sums complete? So the kernel has
 # a ring of stages with two mbarriers each, and a ring of accumulators with two each:
@@ -310,8 +313,8 @@ check("15.5", multiply)
 # (What `steps.read` and `steps.multiply` begin with, a `tcgen05.fence::after_thread_sync`, says that the wait before
 # them came first; for tensor memory an mbarrier alone does not.)
 #
-# The order in which a part leaves you know from notebook 13: rounded, into a swizzled box, a proxy fence, TMA. Each warp
-# has boxes of its own. `steps.write(number, part)` does that.
+# The order in which a part leaves you know from notebook 13: rounded, into a swizzled box, a proxy fence, TMA. Each
+# warp has boxes of its own. `steps.write(number, part)` does that.
 #
 # When may the next tile have the accumulator? Look at one accumulator, and at two:
 
@@ -349,11 +352,12 @@ check("15.6", store)
 # Your four parts make a kernel. What stands in it, in the order of its text:
 
 # %%
-yours = make_blackwell_gemm(BlackwellConfig(), TileLoops(produce, multiply, store, hold))
-compiled = compile_cute(yours, [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
-print(compiled)
-print(f"tensor memory: {allocated_columns(compiled.ptx)} columns")
-print(story(compiled.ptx, BLACKWELL_OPCODES))
+with suppress(NotImplementedError):  # until you have written all four
+    yours = make_blackwell_gemm(BlackwellConfig(), TileLoops(produce, multiply, store, hold))
+    compiled = compile_cute(yours, [TensorSpec((4096, 4096), "bf16")] * 3, "sm_100a")
+    print(compiled)
+    print(f"tensor memory: {allocated_columns(compiled.ptx)} columns")
+    print(story(compiled.ptx, BLACKWELL_OPCODES))
 
 # %% [markdown]
 # Compare with notebook 13's story. No wgmma.fence, no wait_group; each thread has half of the registers, and there is
@@ -400,8 +404,8 @@ for pair in (False, True):
 # %% [markdown]
 # ### Who tells whom
 #
-# Four mbarriers and two blocks. The MMA warp of the block that leads is alone in needing to know that everything is there.
-# Both blocks' producers and both epilogues need to hear from it.
+# Four mbarriers and two blocks. Only the MMA warp of the block that leads must know that everything is there. Both
+# blocks' producers and both epilogues must hear from it.
 #
 # | | whose | what changes |
 # |---|---|---|
@@ -410,14 +414,14 @@ for pair in (False, True):
 # | `free` | the leader's | 8 arrivals: four warps of each block |
 #
 # In code these are three changes. `steps.leads` is True in the first block. A commit takes the mask and the kind,
-# `tcgen05.commit(barrier, steps.both, tcgen05.CtaGroup.TWO)`. And an arrival can name the block whose mbarrier it means:
-# `cute.arch.mbarrier_arrive(barrier, steps.leader)`.
+# `tcgen05.commit(barrier, steps.both, tcgen05.CtaGroup.TWO)`. And an arrival can name the block whose mbarrier it
+# means: `cute.arch.mbarrier_arrive(barrier, steps.leader)`.
 #
 # **Predict.** Block 1's producer must not overwrite its stage before the tensor cores of *both* SMs have read it.
 # Which line sees to that?
 #
-# **Exercise 15.8** (about 8, 15 and 11 lines). Write `pair_produce`, `pair_multiply` and `pair_store`. The rehearsal has
-# both blocks; a line that is wrong in one of them is found in the other.
+# **Exercise 15.8** (about 9, 15 and 10 lines). Write `pair_produce`, `pair_multiply` and `pair_store`. The rehearsal
+# has both blocks, and so has the simulator; a line that is wrong in one of them is often found in the other.
 
 
 # %%
@@ -496,9 +500,9 @@ for line in four_blocks.ptx.splitlines():
 # %% [markdown]
 # ## Numbers with a shared scale
 #
-# Notebook 14's FP8 had fp32 scales for blocks of 128, multiplied in by threads between two groups of wgmmas. Threads are
-# not there any more. So these tensor cores take the scales themselves, from tensor memory, and the formats are made for
-# that:
+# Notebook 14's FP8 had fp32 scales for blocks of 128, multiplied in by threads between two groups of wgmmas. Threads
+# are not there any more. So these tensor cores take the scales themselves, from tensor memory, and the formats are made
+# for that:
 #
 # | | element | scale | of how many | and |
 # |---|---|---|---|---|
@@ -549,8 +553,8 @@ check("15.9", quantise_mx)
 #
 # **Exercise 15.10** (about 8 lines). Write `quantise_nv(block, tensor_scale)` → (scale, elements) for 16 numbers. The
 # scale: the largest magnitude / 6 / tensor_scale, rounded to the nearest e4m3, 448 at most. The elements: each number
-# divided by *that* scale and by tensor_scale, rounded to the nearest e2m1, ties to the even code, 6 at most. The codes 0 to
-# 7 are the magnitudes in order. If the scale is 0, so are they.
+# divided by *that* scale and by tensor_scale, rounded to the nearest e2m1, ties to the even code, 6 at most. The codes
+# 0 to 7 are the magnitudes in order. If the scale is 0, so are they.
 
 
 # %%
@@ -585,8 +589,8 @@ check("15.10", quantise_nv)
 def scaled_dot(a, b):
     ### BEGIN SOLUTION (about 4 lines)
     total = 0.0
-    for (scale_a, left), (scale_b, right) in zip(a, b):
-        total += scale_a * scale_b * sum(x * y for x, y in zip(left, right))
+    for (scale_a, left), (scale_b, right) in zip(a, b, strict=True):
+        total += scale_a * scale_b * sum(x * y for x, y in zip(left, right, strict=True))
     return total
     ### END SOLUTION
 
@@ -595,8 +599,8 @@ def scaled_dot(a, b):
 check("15.11", scaled_dot)
 
 # %% [markdown]
-# **Predict.** Rows of 512 random numbers, multiplied: how far from the exact product does each format land, as a part of
-# the product's own spread? And if one number in 64 is twenty times larger than the others?
+# **Predict.** Rows of 512 random numbers, multiplied: how far from the exact product does each format land, as a part
+# of the product's own spread? And if one number in 64 is twenty times larger than the others?
 
 
 # %%
@@ -619,7 +623,10 @@ def error_of(form, outliers=1, factor=1.0, rows=64, k=512):
     a[:, ::64] *= outliers
     a *= factor
     exact = (a * b).sum(1)
-    got = [block_formats.scaled_dot(in_blocks(x, form), in_blocks(y, form)) for x, y in zip(a.tolist(), b.tolist())]
+    got = [
+        block_formats.scaled_dot(in_blocks(x, form), in_blocks(y, form))
+        for x, y in zip(a.tolist(), b.tolist(), strict=True)
+    ]
     return ((torch.tensor(got) - exact).square().mean() / exact.square().mean()).sqrt().item()
 
 
@@ -628,9 +635,9 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
     print(f"{form!s:20} {error_of(form):9.2%} {error_of(form, outliers=20):9.2%} {error_of(form, factor=2**-12):15.2%}")
 
 # %% [markdown]
-# The second line has no scales at all, and where the numbers are all of one size it need not fear the third: e4m3 reaches
-# from 2⁻⁹ to 448 by itself. In the last column it has lost everything, and the formats with scales have not noticed. What
-# a shared scale buys is not precision but *range*: a network's activations and gradients need not fit anywhere in
+# The second line has no scales at all, and where the numbers are all of one size it need not fear the third: e4m3
+# reaches from 2⁻⁹ to 448 by itself. In the last column it falls apart, and the formats with scales have not noticed.
+# What a shared scale buys is not precision but *range*: a network's activations and gradients need not fit anywhere in
 # particular.
 #
 # ## Speed
@@ -651,14 +658,14 @@ for kind in ("a block", "two pairs that share A"):
 #
 # | published | what | value |
 # |---|---|---|
-# | NVIDIA's talk on the CuTe DSL | FP16 GEMM at 8K on a B100: making the IR of a kernel, each time without a cache | 73,000 µs |
-# | the same | compiling it | 241,500 µs |
-# | a report on cuTile that asks for a Blackwell and does not say which | FP8 GEMM 320×32576×7168: the first version | 130 µs |
+# | NVIDIA's talk on the CuTe DSL | FP16 GEMM at 8K on a B100, no cache: a kernel's IR is made | 73,000 µs |
+# | the same | the IR is compiled | 241,500 µs |
+# | a report on cuTile, on a Blackwell that it does not name | FP8 GEMM 320×32576×7168, first version | 130 µs |
 # | the same | static persistent, and after trying all configurations | 87.5 µs, 80 µs |
 # | the same | DeepGEMM at that shape, beside it | 77 µs |
 #
-# The lever in the third and fourth line you know from notebook 07, and it is the one of this page's `tiles` loop: blocks
-# that stay. The first two are notebook 17's subject.
+# The lever between the third and the fourth line you know from notebook 07, and it is this page's loop over tiles:
+# blocks that stay. The first two are notebook 17's subject.
 #
 # ## What to remember
 #

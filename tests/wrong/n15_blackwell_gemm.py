@@ -378,7 +378,8 @@ HOLD = [
         "never_frees_memory",
         "The next block waits for ever.",
         swap(
-            "    if holding.warp == MMA_WARP:\n        cute.arch.dealloc_tmem(sums, holding.columns, holding.pair)", "    pass"
+            "    if holding.warp == MMA_WARP:\n        cute.arch.dealloc_tmem(sums, holding.columns, holding.pair)",
+            "    pass",
         ),
         "nobody frees it",
     ),
@@ -467,7 +468,11 @@ PAIRS = [
         "A commit that does not track a pair's multiplications.",
         "tcgen05.CtaGroup.TWO",
         multiply=derive(
-            multiply_tiles, "commit_of_one", "", swap("tcgen05.CtaGroup.TWO", "tcgen05.CtaGroup.ONE"), within="commit_to"
+            multiply_tiles,
+            "commit_of_one",
+            "",
+            swap("tcgen05.CtaGroup.TWO", "tcgen05.CtaGroup.ONE"),
+            within="commit_to",
         ),
     ),
     loops(

@@ -25,11 +25,11 @@ ROLES = ("produce", "multiply", "store")
 EXTENTS = ((1, 1, 2, 1), (1, 5, 2, 1), (3, 1, 2, 2), (3, 3, 2, 2), (4, 4, 3, 2), (5, 2, 4, 1), (5, 3, 3, 2))
 
 
-@dataclass(frozen=True)
+@dataclass(kw_only=True)
 class BlackwellLauncher(CuteLauncher):
     """small: what is simulated in the kernel's place."""
 
-    small: Callable[..., None] = unmade
+    small: Callable[..., None]
 
 
 def narrower(config: "BlackwellConfig") -> "BlackwellConfig":
@@ -66,11 +66,11 @@ class BlackwellExercise(AloneExercise):
         raise NotImplementedError
 
     def accept(self, answer: Answer) -> "BlackwellLauncher":
-        return BlackwellLauncher(self.host(answer), self.problem, small=self.host(answer, small=True))
+        return BlackwellLauncher(host=self.host(answer), problem=self.problem, small=self.host(answer, small=True))
 
     def simulator(self, kernel: CuteLauncher) -> "SimulatedLauncher":
         assert isinstance(kernel, BlackwellLauncher)
-        return super().simulator(replace(kernel, host=kernel.small))
+        return super().simulator(CuteLauncher(kernel.small, self.problem))
 
     def examine(self, kernel: CuteLauncher) -> Verdict | None:
         if found := super().examine(kernel):

@@ -8,6 +8,7 @@ from tutorlib.draw.palette import EMPTY, category
 from tutorlib.models.accumulators import Handover
 from tutorlib.models.block_formats import MX_BLOCK, NV_BLOCK, quantise_mx, quantise_nv
 from tutorlib.models.tensor_memory import LANES, TMEM_COLUMNS
+from tutorlib.problems.wrong import count
 
 QUARTER = LANES // 4
 COLUMNS_OF_CELL = 32
@@ -66,7 +67,9 @@ def show_tensor_memory(columns: int = 256, accumulators: int = 2) -> Picture:
     if columns * accumulators > TMEM_COLUMNS:
         raise ValueError(f"{accumulators} accumulators of {columns} columns: tensor memory has {TMEM_COLUMNS}")
     cells = range(TMEM_COLUMNS // COLUMNS_OF_CELL)
-    owner = [cell * COLUMNS_OF_CELL // columns if cell * COLUMNS_OF_CELL < columns * accumulators else -1 for cell in cells]
+    owner = [
+        cell * COLUMNS_OF_CELL // columns if cell * COLUMNS_OF_CELL < columns * accumulators else -1 for cell in cells
+    ]
     breaks = {at: 2.0 for at in cells if at and owner[at] != owner[at - 1]}
     grid = CellGrid(
         f"128 lanes × {TMEM_COLUMNS} columns: a number is the accumulator, a row of cells one warp's lanes",
@@ -101,7 +104,7 @@ def handover_grid(plan: Handover, ticks: int) -> CellGrid:
             colours[row][tick] = category(4 + 2 * span.accumulator)
             labels[row][tick] = str(span.tile) if tick == span.begin else ""
     title = (
-        f"{plan.accumulators} accumulator{'s' * (plan.accumulators > 1)}: {plan.total} ticks, the tensor cores busy for "
+        f"{count(plan.accumulators, 'accumulator')}: {plan.total} ticks, the tensor cores busy for "
         f"{plan.busy:.0%} of the time until they are done"
     )
     across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
@@ -149,7 +152,7 @@ def show_scaled(numbers: Sequence[float], tensor_scale: float) -> Picture:
         ("nvfp4", [f"{nv[at] * scale * tensor_scale:.2f}" for at in shown], ORANGE),
     )
     grid = CellGrid(
-        f"mxfp8: times 2^{exponent} for 32 of them · nvfp4: times {scale:g} for these 16, times {tensor_scale:g} for all",
+        f"mxfp8: times 2^{exponent} for 32 of them · nvfp4: times {scale:g} for 16, times {tensor_scale:g} for all",
         [row for _, row, _ in rows],
         [[colour] * NV_BLOCK for _, _, colour in rows],
         [name for name, _, _ in rows],

@@ -12,6 +12,7 @@ from tutorlib.problems.catalogue import gemm
 
 BENCH = (8192, 8192, 8192)
 SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
+SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
 REST = 33 * 1024  # bytes of shared memory beside the ring: boxes of C, mbarriers
 
 EXERCISES = (
@@ -36,8 +37,15 @@ EXERCISES = (
         title="sum_place",
         points=2,
         cases=(
-            equals("one block's rows", list(product((0, 1, 31, 32, 100, 127), (0, 5, 255), (0,), (256,))), sum_place, PLACES),
-            equals("the second accumulator", [(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], sum_place, PLACES),
+            equals(
+                "one block's rows",
+                list(product((0, 1, 31, 32, 100, 127), (0, 5, 255), (0,), (256,))),
+                sum_place,
+                PLACES,
+            ),
+            equals(
+                "the second accumulator", [(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], sum_place, PLACES
+            ),
             equals("the other block's", list(product((128, 160, 255), (0, 200), (0, 1), (256,))), sum_place, PLACES),
         ),
         hints=(
@@ -51,10 +59,11 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=SIMULATED,
         hints=(
             "One warp allocates, `if holding.warp == 4:`; the whole warp, without elect_one.",
             "Between the allocation and the pointer there is a meeting, and another one between the work and the end.",
-            "cute.arch.dealloc_tmem(sums, holding.columns), by one warp. Every warp works, the one that allocates, too.",
+            "cute.arch.dealloc_tmem(sums, holding.columns), by one warp. All warps work, the one that allocates, too.",
         ),
     ),
     TileLoopExercise(
@@ -63,6 +72,7 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=SIMULATED,
         loop="produce",
         hints=(
             "It is 14.1 with one more loop around it: for each tile, for each K tile.",
@@ -77,6 +87,7 @@ EXERCISES = (
         points=5,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=SIMULATED,
         loop="multiply",
         hints=(
             "Two states: a consumer's for the stages, a producer's for the accumulators.",
@@ -91,6 +102,7 @@ EXERCISES = (
         points=4,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=SIMULATED,
         loop="store",
         hints=(
             "For each tile: wait for ready; for each part: read, wait for the tcgen05.ld, write; then the next "
@@ -106,7 +118,12 @@ EXERCISES = (
         cases=(
             equals("a block alone", [(n, False, REST) for n in (256, 192, 128, 64)], ring_stages, RINGS),
             equals("a pair", [(n, True, REST) for n in (256, 192, 128, 64)], ring_stages, RINGS),
-            equals("more beside it", [(256, pair, 1024 * k) for pair in (False, True) for k in (0, 65, 100)], ring_stages, RINGS),
+            equals(
+                "more beside it",
+                [(256, pair, 1024 * k) for pair in (False, True) for k in (0, 65, 100)],
+                ring_stages,
+                RINGS,
+            ),
         ),
         hints=(
             "A block has 128 rows of A, whether it is alone or not, and of B all rows or half of them.",
@@ -119,6 +136,7 @@ EXERCISES = (
         points=7,
         problem=gemm("bf16"),
         shapes=SHAPES,
+        simulated_shapes=SIMULATED,
         bench_shape=BENCH,
         tiers=(0.9,),
         loop="all",
@@ -158,8 +176,8 @@ EXERCISES = (
             equals("zeros, and scales at the ends", nv_calls("ends"), quantise_nv, NV),
         ),
         hints=(
-            "The scale first, and rounded: the largest / 6 / tensor_scale, to the nearest e4m3. Elements are divided by "
-            "the *rounded* one.",
+            "The scale first, and rounded: the largest / 6 / tensor_scale, to the nearest e4m3. Elements are divided "
+            "by the *rounded* one.",
             "e2m1 has eight magnitudes: take the nearest, and of two that are equally near the one with the even code.",
             "A scale of 0 would divide by zero: its elements are 0.",
         ),

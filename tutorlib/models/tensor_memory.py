@@ -6,7 +6,7 @@ SMEM_ROOM = 227 * 1024  # bytes that a block can have
 
 
 def tmem_columns(n: int, accumulators: int) -> int:
-    """To allocate for so many accumulators of 128 × n in fp32: a power of two, 32 at least; 0 where they do not fit."""
+    """To allocate for so many accumulators of 128 × n in fp32: a power of two, 32 or more; 0 where they do not fit."""
     needed = n * accumulators
     if needed > TMEM_COLUMNS:
         return 0
@@ -14,7 +14,7 @@ def tmem_columns(n: int, accumulators: int) -> int:
 
 
 def sum_place(m: int, n: int, accumulator: int, columns: int) -> tuple[int, int, int, int]:
-    """(block of the pair, warp of its epilogue, lane, column) of the sum at row m, column n of a pair's 256 × `columns`.
+    """(block of the pair, warp of its epilogue, lane, column) of the sum at row m, column n of 256 × `columns`.
 
     PTX ISA, 9.7.16.10.5, data path layout of cta_group::2 with M = 256: each block has 128 rows, one in each lane. A
     warp may read the 32 lanes from 32 · (its number modulo 4) on.

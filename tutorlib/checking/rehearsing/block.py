@@ -25,6 +25,7 @@ from tutorlib.checking.rehearsing.plain import CallSite, Hazard, calling_line
 from tutorlib.checking.rehearsing.playing import Landing, Order, Play
 from tutorlib.problems.wrong import count
 
+
 @dataclass(eq=False)
 class Block(Situation, Play):
     """What the loops' orders do. The patched functions of the DSL and the steps' methods end here.

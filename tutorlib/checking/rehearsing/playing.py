@@ -1,4 +1,5 @@
-"""A rehearsal as such: actors give orders, others may go first; they wait for mbarriers and elect one of their lanes."""
+"""A rehearsal as such: actors give orders, others may go first; they wait for mbarriers and elect one of their
+lanes."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -15,11 +15,11 @@ from tutorlib.checking.rehearsing.plain import CallSite, Hazard
 from tutorlib.checking.rehearsing.playing import Landing, Order, Play
 from tutorlib.checking.rehearsing.tensor_cast import (
     Committed,
-    Product,
-    Role,
     RoleWarps,
-    Scene,
     TileLoad,
+    TileProduct,
+    TileRole,
+    TileScene,
     Use,
     arrived,
     over,
@@ -31,7 +31,7 @@ PARTS = 2  # a load's: of A and of B
 
 
 @dataclass(eq=False)
-class TensorBlock(Scene, Play):
+class TensorBlock(TileScene, Play):
     """What the loops' orders do. The patched functions of the DSL and the steps' methods end here.
 
     last_first: whether, of what hardware has to do, commits go before loads that are older.
@@ -53,7 +53,7 @@ class TensorBlock(Scene, Play):
         super().__post_init__()
         self.begin()
 
-    def demand(self, role: Role, what: str, line: CallSite) -> None:
+    def demand(self, role: TileRole, what: str, line: CallSite) -> None:
         if self.me.role != role:
             raise Hazard(f"{line}: {self.me.name} {what}, which is another role's.")
 
@@ -126,7 +126,7 @@ class TensorBlock(Scene, Play):
             raise Hazard(f"{line}: steps.multiply elects its thread itself; inside elect_one() it can wait for ever.")
         loads = [self.newest(block, at, me, line) for block in range(self.blocks)]
         use = self.use_for(into, bool(first), loads[0], me, line)
-        product = Product(loads[0].k_tile, use, line, loads)
+        product = TileProduct(loads[0].k_tile, use, line, loads)
         self.sent_first = self.sent_first or sum(map(len, self.sent[0]))
         for load in loads:
             load.read_by = product
@@ -287,7 +287,7 @@ class TensorBlock(Scene, Play):
     # The end ----------------------------------------------------------------------------------------------------
 
     def give_up(self) -> None:
-        raise Hazard(tensor_why.deadlock(self))
+        raise Hazard(tensor_why.stuck_tiles(self))
 
     def finish(self) -> None:
         """Raises Hazard where a part of the product is missing."""

@@ -1,4 +1,4 @@
-"""Who takes part in a rehearsal of the Blackwell kernel's loops: roles of one block or of a pair, and what they know."""
+"""Who takes part in a rehearsal of the Blackwell kernel's loops: the roles of a block or a pair, what they know."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -8,7 +8,7 @@ from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.plain import CallSite
 from tutorlib.checking.rehearsing.turns import Actor
 
-Role = Literal["produce", "multiply", "store"]
+TileRole = Literal["produce", "multiply", "store"]
 PARTS_OF_STAGE = (16_384, 32_768)  # bytes of A's and of B's tile: 128×64 and 256×64 of bf16
 PARTS_IN_PAIR = (16_384, 16_384)  # of each block: half of B
 STORERS = 4  # warps of a block that store
@@ -28,7 +28,7 @@ class TileLoad:
     stage: int
     turn: int
     landed: int = 0
-    read_by: "Product | None" = None
+    read_by: "TileProduct | None" = None
 
 
 @dataclass(eq=False)
@@ -38,11 +38,11 @@ class Use:
     number: int
     accumulator: int
     turn: int
-    products: list["Product"] = field(default_factory=list)
+    products: list["TileProduct"] = field(default_factory=list)
 
 
 @dataclass(eq=False)
-class Product:
+class TileProduct:
     """A stage's tcgen05.mma, as issued."""
 
     k_tile: int
@@ -55,23 +55,23 @@ class Product:
 class Committed:
     """A commit under way: the products before it, and the mbarriers that it arrives at when those are over."""
 
-    products: list[Product]
+    products: list[TileProduct]
     barriers: list[MBarrier]
     line: CallSite
 
 
-Event = tuple[Any, ...]
+TileEvent = tuple[Any, ...]
 
 
-def over(product: Product) -> Event:
+def over(product: TileProduct) -> TileEvent:
     return "over", product
 
 
-def arrived(load: TileLoad, part: int) -> Event:
+def arrived(load: TileLoad, part: int) -> TileEvent:
     return "arrived", load, part
 
 
-def taken(warps: "RoleWarps", use: Use, part: int) -> Event:
+def taken(warps: "RoleWarps", use: Use, part: int) -> TileEvent:
     """These warps have a part of the sums in their registers."""
     return "taken", warps, use, part
 
@@ -85,11 +85,11 @@ class RoleWarps(Actor):
     waits, passed, held_up: as in `cast.Warps`.
     """
 
-    role: Role = "produce"
+    role: TileRole = "produce"
     block: int = 0
     name: str = ""
     warps: int = 1
-    knows: set[Event] = field(default_factory=set)
+    knows: set[TileEvent] = field(default_factory=set)
     elected: bool = False
     registers: tuple[Use, int] | None = None
     awaited: bool = False
@@ -107,7 +107,7 @@ class RoleWarps(Actor):
 
 
 @dataclass(eq=False)
-class Scene:
+class TileScene:
     """One block, or a pair, and what has happened so far.
 
     Of each block: full, empty, of the stages; ready, free, of the accumulators. sent: loads into each stage, by block.
@@ -128,7 +128,7 @@ class Scene:
     sent: list[list[list[TileLoad]]] = field(init=False)
     uses: list[list[Use]] = field(init=False)
     flying: list[TileLoad | Committed] = field(default_factory=list, init=False)
-    issued: list[Product] = field(default_factory=list, init=False)
+    issued: list[TileProduct] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         def barriers(name: str, number: int, arrivals: int) -> list[list[MBarrier]]:

@@ -13,7 +13,7 @@ from tutorlib.checking.rehearsing.states import call_helper
 from tutorlib.checking.rehearsing.turns import Actor
 
 WARPS = 6
-ORDERS = tuple(permutations(range(WARPS)))[:: 97]  # a few, in which each warp is once the first and once the last
+ORDERS = tuple(permutations(range(WARPS)))[::97]  # a few, in which each warp is once the first and once the last
 
 
 @dataclass(eq=False)
@@ -30,7 +30,7 @@ class Holder(Actor):
 
 
 @dataclass(frozen=True)
-class Allocation:
+class HeldColumns:
     """A pointer to tensor memory."""
 
     columns: int
@@ -47,7 +47,7 @@ class MemoryBlock(Play):
     some: Callable[[], bool] = lambda: False
     changes: int = 0
     fruitless: int = 0
-    allocated: Allocation | None = None
+    allocated: HeldColumns | None = None
     allocated_at: CallSite | None = None
     freed_at: CallSite | None = None
     relinquished_at: CallSite | None = None
@@ -76,7 +76,7 @@ class MemoryBlock(Play):
                 f"{line}: warp {me.number} allocates, too, after {self.allocated_at} did: one warp of the block does. "
                 "With 512 columns the second one waits for ever."
             )
-        self.allocated, self.allocated_at = Allocation(wanted), line
+        self.allocated, self.allocated_at = HeldColumns(wanted), line
         me.knows.add("allocated")
         self.changes += 1
 
@@ -84,7 +84,7 @@ class MemoryBlock(Play):
         _, line = self.order()
         self.relinquished_at = line
 
-    def pointer(self) -> Allocation:
+    def pointer(self) -> HeldColumns:
         me, line = self.order()
         if "allocated" not in me.knows:
             raise Hazard(
@@ -96,7 +96,7 @@ class MemoryBlock(Play):
 
     def work(self, sums: Any) -> None:
         me, line = self.order()
-        if not isinstance(sums, Allocation):
+        if not isinstance(sums, HeldColumns):
             raise Hazard(f"{line}: work({sums!r}): it takes the pointer that holding.pointer() returns.")
         if self.freed_at:
             raise Hazard(f"{line}: warp {me.number} works in tensor memory that {self.freed_at} has freed.")
@@ -110,7 +110,7 @@ class MemoryBlock(Play):
         me, line = self.order()
         if me.elected:
             raise Hazard(f"{line}: dealloc_tmem is for a whole warp; inside elect_one() there is one lane.")
-        if not isinstance(sums, Allocation):
+        if not isinstance(sums, HeldColumns):
             raise Hazard(f"{line}: dealloc_tmem takes the pointer that holding.pointer() returns, and the columns.")
         if self.freed_at:
             raise Hazard(f"{line}: warp {me.number} frees, too, after {self.freed_at} did.")
@@ -170,7 +170,7 @@ class RehearsedHolding:
     def meet(self) -> None:
         self.block.meet()
 
-    def pointer(self) -> Allocation:
+    def pointer(self) -> HeldColumns:
         return self.block.pointer()
 
     def work(self, sums: Any) -> None:

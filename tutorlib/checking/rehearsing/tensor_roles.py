@@ -16,7 +16,7 @@ from tutorlib.checking.rehearsing.playing import Landing, Order
 from tutorlib.checking.rehearsing.roles import now_and_then
 from tutorlib.checking.rehearsing.states import PLAIN_STATE, call_helper
 from tutorlib.checking.rehearsing.tensor_block import TensorBlock
-from tutorlib.checking.rehearsing.tensor_cast import Role, RoleWarps
+from tutorlib.checking.rehearsing.tensor_cast import RoleWarps, TileRole
 
 PARTS = 2  # of an accumulator: fewer than in the kernel, and as good
 THROWS = range(3)
@@ -35,15 +35,15 @@ class Extent:
 
 
 @dataclass(frozen=True)
-class BlockBarriers:
+class RoleBarriers:
     """A pointer to one kind of mbarriers, here and in the other block. block: whose it points to."""
 
     everywhere: list[list[MBarrier]]
     block: int
     offset: int = 0
 
-    def __add__(self, at: Any) -> "BlockBarriers":
-        return BlockBarriers(self.everywhere, self.block, self.offset + int(at))
+    def __add__(self, at: Any) -> "RoleBarriers":
+        return RoleBarriers(self.everywhere, self.block, self.offset + int(at))
 
     def of(self, block: int) -> MBarrier:
         mine = self.everywhere[block]
@@ -122,20 +122,20 @@ class RehearsedTiles:
     everyone = both
 
     @property
-    def full(self) -> BlockBarriers:
-        return BlockBarriers(self.block.full, self.rank)
+    def full(self) -> RoleBarriers:
+        return RoleBarriers(self.block.full, self.rank)
 
     @property
-    def empty(self) -> BlockBarriers:
-        return BlockBarriers(self.block.empty, self.rank)
+    def empty(self) -> RoleBarriers:
+        return RoleBarriers(self.block.empty, self.rank)
 
     @property
-    def ready(self) -> BlockBarriers:
-        return BlockBarriers(self.block.ready, self.rank)
+    def ready(self) -> RoleBarriers:
+        return RoleBarriers(self.block.ready, self.rank)
 
     @property
-    def free(self) -> BlockBarriers:
-        return BlockBarriers(self.block.free, self.rank)
+    def free(self) -> RoleBarriers:
+        return RoleBarriers(self.block.free, self.rank)
 
     def load(self, number: Any, k_tile: Any, stage: Any) -> None:
         self.block.load(number, k_tile, stage)
@@ -158,24 +158,24 @@ def tensor_stand_ins(block: TensorBlock, notes: list[str]) -> list[tuple[Any, di
     from cutlass.cute.nvgpu import tcgen05
     from cutlass.pipeline import PipelineState
 
-    def at_home(barrier: BlockBarriers, peer: Any) -> MBarrier:
+    def at_home(barrier: RoleBarriers, peer: Any) -> MBarrier:
         return barrier.here if peer is None else barrier.of(int(peer))
 
-    def arrive(mbar_ptr: BlockBarriers, peer_cta_rank_in_cluster: Any = None, arrive_count: Any = 1, **_: Any) -> None:
+    def arrive(mbar_ptr: RoleBarriers, peer_cta_rank_in_cluster: Any = None, arrive_count: Any = 1, **_: Any) -> None:
         block.arrive(at_home(mbar_ptr, peer_cta_rank_in_cluster), arrive_count)
 
     def arrive_and_expect(
-        mbar_ptr: BlockBarriers, bytes: Any, peer_cta_rank_in_cluster: Any = None, *_: Any, **__: Any
+        mbar_ptr: RoleBarriers, bytes: Any, peer_cta_rank_in_cluster: Any = None, *_: Any, **__: Any
     ) -> None:
         block.arrive(at_home(mbar_ptr, peer_cta_rank_in_cluster), expected=bytes)
 
-    def expect(mbar_ptr: BlockBarriers, bytes: Any, peer_cta_rank_in_cluster: Any = None, **_: Any) -> None:
+    def expect(mbar_ptr: RoleBarriers, bytes: Any, peer_cta_rank_in_cluster: Any = None, **_: Any) -> None:
         block.expect(at_home(mbar_ptr, peer_cta_rank_in_cluster), bytes)
 
-    def try_wait(mbar_ptr: BlockBarriers, phase: Any) -> bool:
+    def try_wait(mbar_ptr: RoleBarriers, phase: Any) -> bool:
         return block.try_wait(mbar_ptr.here, phase)
 
-    def commit(mbar_ptr: BlockBarriers, mask: Any = None, cta_group: Any = tcgen05.CtaGroup.ONE) -> None:
+    def commit(mbar_ptr: RoleBarriers, mask: Any = None, cta_group: Any = tcgen05.CtaGroup.ONE) -> None:
         ranks = [mbar_ptr.block] if mask is None else [at for at in range(16) if int(mask) >> at & 1]
         if outside := [rank for rank in ranks if rank >= block.blocks]:
             raise Hazard(f"{calling_line()}: the mask names block {outside[0]}, and there is none.")
@@ -206,12 +206,12 @@ def tensor_stand_ins(block: TensorBlock, notes: list[str]) -> list[tuple[Any, di
     ]
 
 
-def company(loops: dict[Role, Loop], blocks: int) -> list[RoleWarps]:
+def company(loops: dict[TileRole, Loop], blocks: int) -> list[RoleWarps]:
     """Who runs what: in each block a warp that loads, one that multiplies, and four that store, in two groups."""
     cast = []
     for block in range(blocks):
         of = f" of block {block}" if blocks > 1 else ""
-        players: list[tuple[Role, str, int]] = [
+        players: list[tuple[TileRole, str, int]] = [
             ("produce", f"the TMA warp{of}", 1),
             ("multiply", f"the MMA warp{of}", 1),
             ("store", f"epilogue warp 0{of}", 1),
@@ -237,10 +237,11 @@ class TensorInterleaving:
 def tensor_interleavings() -> list[TensorInterleaving]:
     """The first one is the producers first."""
 
-    def by_rank(ranks: tuple[Role, ...], back: bool = False) -> Order:
+    def by_rank(ranks: tuple[TileRole, ...], back: bool = False) -> Order:
         return partial(min, key=lambda warps: (ranks.index(warps.role), -warps.block if back else warps.block))
 
-    roles = list(permutations(("produce", "multiply", "store")))
+    names: tuple[TileRole, ...] = ("produce", "multiply", "store")
+    roles = list(permutations(names))
     fixed = [TensorInterleaving(by_rank(rank), "late") for rank in roles]
     fixed += [TensorInterleaving(by_rank(rank, back=True), "late", last_first=True) for rank in (roles[0], roles[-1])]
     fixed += [TensorInterleaving(by_rank(rank), "early") for rank in (roles[0], roles[-1])]
@@ -250,7 +251,7 @@ def tensor_interleavings() -> list[TensorInterleaving]:
     return fixed
 
 
-def rehearse_tiles(loops: dict[Role, Loop], size: Extent) -> list[TensorBlock]:
+def rehearse_tiles(loops: dict[TileRole, Loop], size: Extent) -> list[TensorBlock]:
     """Run the loops side by side in many orders. Returns what they made of each.
 
     Raises Hazard, and what the loops themselves raise.
@@ -258,7 +259,7 @@ def rehearse_tiles(loops: dict[Role, Loop], size: Extent) -> list[TensorBlock]:
     return [rehearse_tiles_once(loops, size, order) for order in tensor_interleavings()]
 
 
-def rehearse_tiles_once(loops: dict[Role, Loop], size: Extent, order: TensorInterleaving) -> TensorBlock:
+def rehearse_tiles_once(loops: dict[TileRole, Loop], size: Extent, order: TensorInterleaving) -> TensorBlock:
     cast = company(loops, size.blocks)
     block = TensorBlock(
         size.tiles, size.k_tiles, size.stages, size.accumulators, PARTS, size.blocks, cast,

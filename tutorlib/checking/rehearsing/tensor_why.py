@@ -3,7 +3,7 @@
 from tutorlib.checking.rehearsing.explain import why_passed
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.plain import CallSite
-from tutorlib.checking.rehearsing.tensor_cast import RoleWarps, Scene, TileLoad, Use
+from tutorlib.checking.rehearsing.tensor_cast import RoleWarps, TileLoad, TileScene, Use
 
 
 def tile_of(load: TileLoad) -> str:
@@ -30,7 +30,7 @@ def about_wait(me: RoleWarps, barrier: MBarrier, turn: int) -> str:
     )
 
 
-def overwritten_stage(now: Scene, me: RoleWarps, line: CallSite, old: TileLoad, new: str) -> str:
+def overwritten_stage(now: TileScene, me: RoleWarps, line: CallSite, old: TileLoad, new: str) -> str:
     """A load into a stage that is still needed."""
     state = "has not been multiplied" if old.read_by is None else "may still be read by tcgen05.mma"
     barrier = now.empty[old.block][old.stage]
@@ -40,7 +40,7 @@ def overwritten_stage(now: Scene, me: RoleWarps, line: CallSite, old: TileLoad, 
     )
 
 
-def not_there(now: Scene, me: RoleWarps, line: CallSite, block: int, stage: int, load: TileLoad | None) -> str:
+def not_there(now: TileScene, me: RoleWarps, line: CallSite, block: int, stage: int, load: TileLoad | None) -> str:
     """A multiplication of what has not landed."""
     barrier = now.full[0][stage]
     if load is None:
@@ -52,18 +52,18 @@ def not_there(now: Scene, me: RoleWarps, line: CallSite, block: int, stage: int,
         expected = barrier.phases[load.turn].expected
         why = (
             f"phase {load.turn % 2} of {barrier.name} was complete too early, when {expected:,} bytes were expected at "
-            f"{barrier.phases[load.turn].line}; {now.stage_bytes:,} come, and an arrival without them must not come first"
+            f"{barrier.phases[load.turn].line}; {now.stage_bytes:,} come, and no arrival may come before them"
         )
     return f"{line}: multiplies stage {stage}{now.of_block(block)}, where {tile_of(load)} may not be yet: {why}."
 
 
-def multiplied_twice(now: Scene, me: RoleWarps, line: CallSite, load: TileLoad) -> str:
+def multiplied_twice(now: TileScene, me: RoleWarps, line: CallSite, load: TileLoad) -> str:
     barrier = now.full[0][load.stage]
     return f"{line}: {tile_of(load)} is multiplied twice: {about_wait(me, barrier, load.turn + 1)}."
 
 
 def overwritten_sums(
-    now: Scene, me: RoleWarps, line: CallSite, old: Use, warps: RoleWarps, part: int, number: int
+    now: TileScene, me: RoleWarps, line: CallSite, old: Use, warps: RoleWarps, part: int, number: int
 ) -> str:
     """`first` on an accumulator whose sums have not all been taken."""
     what = (
@@ -74,11 +74,13 @@ def overwritten_sums(
     wait = me.waits.get(barrier.name)
     freed, where = warps.freed.get(old.accumulator, (None, line))
     if wait and wait.complete > old.turn and freed is old:
-        return f"{where}: {warps.name} frees accumulator {old.accumulator} before it has all of tile {old.number}: {what}."
+        return (
+            f"{where}: {warps.name} frees accumulator {old.accumulator} before it has all of tile {old.number}: {what}."
+        )
     return f"{what}: {about_wait(me, barrier, old.turn)}."
 
 
-def not_summed(now: Scene, me: RoleWarps, line: CallSite, accumulator: int, use: Use | None) -> str:
+def not_summed(now: TileScene, me: RoleWarps, line: CallSite, accumulator: int, use: Use | None) -> str:
     """Sums that are read before they are there."""
     barrier = now.ready[me.block][accumulator]
     if use is None:
@@ -89,7 +91,7 @@ def not_summed(now: Scene, me: RoleWarps, line: CallSite, accumulator: int, use:
     return f"{what}: {about_wait(me, barrier, use.turn)}."
 
 
-def deadlock(now: Scene) -> str:
+def stuck_tiles(now: TileScene) -> str:
     """Who waits for what, and what would complete it: several lines."""
     waiting: dict[tuple[CallSite, str, str], list[RoleWarps]] = {}
     for warps in now.warps:

@@ -39,7 +39,12 @@ def scaling_blocks(kind: Literal["exact", "random", "edges", "ends"]) -> list[tu
             large = [511.0, 448.0, 449.0, 463.0, 464.0, 465.0, 480.0, -500.0, *(450.0 + i for i in range(24))]
             blocks = [ties, small, large, [x / 1024 for x in large]]
         case "ends":
-            blocks = [[0.0] * MX_BLOCK, [2.0**-125, *[2.0**-130] * 31], [1.5 * 2.0**127, *[-1.0] * 31], [1.0, *[0.0] * 31]]
+            blocks = [
+                [0.0] * MX_BLOCK,
+                [2.0**-125, *[2.0**-130] * 31],
+                [1.5 * 2.0**127, *[-1.0] * 31],
+                [1.0, *[0.0] * 31],
+            ]
     return [(block,) for block in blocks]
 
 
@@ -76,6 +81,11 @@ def of_powers(block: list[float]) -> tuple[int, list[float]]:
     return scaled_by(quantise_mx([largest])[0], block)
 
 
+def multiplied(block: list[float]) -> tuple[int, list[float]]:
+    exponent = quantise_mx(block)[0]
+    return exponent, scaled_by(-exponent, block)[1]
+
+
 SCALING = (
     Mistake(
         "The exponent is the largest number's, rounded down, less 8. Rounded up nothing saturates, and that is another "
@@ -89,7 +99,7 @@ SCALING = (
     Mistake("Elements go to the nearest value, not towards zero.", towards_zero),
     Mistake("Of two that are equally near, the one with the even code is right.", half_up),
     Mistake("The largest *magnitude* counts: a negative number may be it.", of_powers),
-    Mistake("The scale is to be divided by.", lambda block: (quantise_mx(block)[0], scaled_by(-quantise_mx(block)[0], block)[1])),
+    Mistake("The scale is to be divided by.", multiplied),
     Mistake("Elements are what is in e4m3, before the scale is multiplied back.",
             lambda block: (quantise_mx(block)[0], [x * 2.0 ** quantise_mx(block)[0] for x in quantise_mx(block)[1]])),
     Mistake("The order is (exponent, elements).", lambda block: quantise_mx(block)[::-1]),
@@ -106,12 +116,19 @@ def nv_calls(kind: Literal["values", "random", "ties", "ends"]) -> list[tuple[li
             return [([*E2M1, *(-x for x in E2M1)], 1.0), ([4 * x for x in (*E2M1, *reversed(E2M1))], 0.5)]
         case "random":
             blocks = [[single(dice.gauss(0, 1)) for _ in range(NV_BLOCK)] for _ in range(6)]
-            return [(block, scale) for block, scale in zip(blocks, (1.0, 0.25, 4 / 2688, 1 / 64, 0.003, 2.0), strict=True)]
+            return [
+                (block, scale) for block, scale in zip(blocks, (1.0, 0.25, 4 / 2688, 1 / 64, 0.003, 2.0), strict=True)
+            ]
         case "ties":
             ties = [6.0, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0]
             return [([*ties, *(-x for x in ties)], 1.0), ([x / 8 for x in (*ties, *ties)], 1.0)]
         case "ends":
-            return [([0.0] * NV_BLOCK, 1.0), ([1e-4] * NV_BLOCK, 1.0), ([3000.0, *[1.0] * 15], 1.0), ([6 * 2.0**-9] * NV_BLOCK, 1.0)]
+            return [
+                ([0.0] * NV_BLOCK, 1.0),
+                ([1e-4] * NV_BLOCK, 1.0),
+                ([3000.0, *[1.0] * 15], 1.0),
+                ([6 * 2.0**-9] * NV_BLOCK, 1.0),
+            ]
 
 
 def unrounded(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
@@ -139,6 +156,11 @@ def scale_alone(block: list[float], tensor_scale: float) -> tuple[float, list[fl
     return scale, [to_nearest(x / scale, E2M1) if scale else 0.0 for x in block]
 
 
+def scaled_back(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
+    scale, elements = quantise_nv(block, tensor_scale)
+    return scale, [x * scale * tensor_scale for x in elements]
+
+
 NV = (
     Mistake("Elements are divided by the scale as it is stored, rounded to e4m3, not by the exact one.", unrounded),
     Mistake("Of two that are equally near, the one with the even code is right.", nearest_half_up),
@@ -153,7 +175,7 @@ NV = (
     ),
     Mistake("The order is (scale, elements).", lambda block, t: quantise_nv(block, t)[::-1]),
     Mistake("Elements are what is in e2m1, before the scales are multiplied back.",
-            lambda block, t: (quantise_nv(block, t)[0], [x * quantise_nv(block, t)[0] * t for x in quantise_nv(block, t)[1]])),
+            scaled_back),
 )  # fmt: skip
 
 
@@ -163,11 +185,18 @@ def rows_of(blocks: int, size: int) -> list[tuple[list, list]]:
 
     def row() -> list[tuple[float, list[float]]]:
         return [
-            (2.0 ** dice.randint(-6, 6), [float(dice.choice((-6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6))) for _ in range(size)])
+            (
+                2.0 ** dice.randint(-6, 6),
+                [float(dice.choice((-6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6))) for _ in range(size)],
+            )
             for _ in range(blocks)
         ]
 
     return [(row(), row()) for _ in range(3)]
+
+
+def added(a: list, b: list) -> float:
+    return sum(scaled_dot([(s + t, x)], [(1.0, y)]) for (s, x), (t, y) in zip(a, b, strict=True))
 
 
 SUMMING = (
@@ -175,7 +204,7 @@ SUMMING = (
     Mistake("Each block has scales of its own: they cannot wait until all is summed up.",
             lambda a, b: a[0][0] * b[0][0] * scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b])),
     Mistake("The scales multiply each other; they are not added.",
-            lambda a, b: sum((s + t) * sum(x * y for x, y in zip(p, q, strict=True)) for (s, p), (t, q) in zip(a, b, strict=True))),
+            added),
     Mistake("The scales are missing.", lambda a, b: scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b])),
     Mistake("Scales are to be multiplied by: the elements were divided by them.",
             lambda a, b: scaled_dot([(1 / s, x) for s, x in a], [(1 / s, x) for s, x in b])),

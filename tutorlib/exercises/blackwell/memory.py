@@ -4,7 +4,7 @@ from tutorlib.checking.values import Mistake
 from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
 
 ALLOCATING = (
-    Mistake("An allocation is a power of two.", lambda n, accumulators: n * accumulators if n * accumulators <= 512 else 0),
+    Mistake("An allocation is a power of two.", lambda n, a: n * a if n * a <= 512 else 0),
     Mistake(
         "The least that can be allocated is 32 columns.",
         lambda n, a: 0 if n * a > 512 else 1 << (n * a - 1).bit_length(),
@@ -16,6 +16,23 @@ ALLOCATING = (
             lambda n, a: min(512, max(32, 1 << (n * a - 1).bit_length()))),
     Mistake("Columns of 32 bits: one for each fp32 sum of a row, not four.", lambda n, a: tmem_columns(4 * n, a)),
 )  # fmt: skip
+
+
+def exchanged(m: int, n: int, accumulator: int, columns: int) -> tuple[int, int, int, int]:
+    block, warp, lane, column = sum_place(m, n, accumulator, columns)
+    return block, warp, column, lane
+
+
+def rows_of_half(n: int, pair: bool, other: int) -> tuple[int, int]:
+    stage = (128 + n) // (1 + pair) * 128
+    return stage, (227 * 1024 - other) // stage
+
+
+def in_elements(n: int, pair: bool, other: int) -> tuple[int, int]:
+    stage = ring_stages(n, pair, 0)[0] // 2
+    return stage, (227 * 1024 - other) // stage
+
+
 PLACES = (
     Mistake(
         "Each block of the pair counts its own lanes, 0 to 127.",
@@ -37,20 +54,20 @@ PLACES = (
         "The pair's rows are halved, not dealt out: block 0 has rows 0 to 127.",
         lambda m, n, a, columns: (m % 2, m // 2 % 128 // 32, m // 2 % 128, a * columns + n),
     ),
-    Mistake("The order is (block, warp, lane, column).", lambda *args: (lambda b, w, l, c: (b, w, c, l))(*sum_place(*args))),
+    Mistake("The order is (block, warp, lane, column).", exchanged),
 )  # fmt: skip
 RINGS = (
     Mistake("In a pair each block loads half of B's rows.", lambda n, pair, other: ring_stages(n, False, other)),
     Mistake(
         "Each block has 128 rows of A of its own: a pair's tile has 256.",
-        lambda n, pair, other: (lambda stage: (stage, (227 * 1024 - other) // stage))((128 // (1 + pair) + n // (1 + pair)) * 128),
+        rows_of_half,
     ),
     Mistake(
         "What is for something else is not for stages.", lambda n, pair, other: ring_stages(n, pair, 0)
     ),
     Mistake(
         "bf16 has 2 bytes.",
-        lambda n, pair, other: (ring_stages(n, pair, 0)[0] // 2, (227 * 1024 - other) // (ring_stages(n, pair, 0)[0] // 2)),
+        in_elements,
     ),
     Mistake(
         "A block can have 227 KiB of shared memory; 228 is what the SM has.",

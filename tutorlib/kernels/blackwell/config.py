@@ -39,9 +39,7 @@ class BlackwellConfig:
         if bK != 64:
             raise BlackwellConfigError(f"tile K = {bK}: one swizzled row is 64 bf16")
         if bN * self.accumulators > COLUMNS:
-            raise BlackwellConfigError(
-                f"{self.accumulators} accumulators of {bN} columns: tensor memory has {COLUMNS}"
-            )
+            raise BlackwellConfigError(f"{self.accumulators} accumulators of {bN} columns: tensor memory has {COLUMNS}")
         if self.stages < 2 or self.accumulators < 1 or self.sharing not in (1, 2):
             raise BlackwellConfigError("at least 2 stages and 1 accumulator; 1 or 2 that share A")
         if self.smem_bytes > SMEM_LIMIT:
@@ -78,4 +76,5 @@ class BlackwellConfig:
         return max(32, 1 << (self.tile[1] * self.accumulators - 1).bit_length())
 
 
+SINGLE = BlackwellConfig()
 PAIR = BlackwellConfig((256, 256, 64), pair=True, stages=6)

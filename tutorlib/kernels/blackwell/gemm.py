@@ -16,8 +16,8 @@ from cutlass.cute.nvgpu import OperandMajorMode, cpasync, tcgen05
 from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS, TMA_WARP, WARPS, BlackwellConfig
-from tutorlib.kernels.blackwell.holding import Holding, hold, meet
+from tutorlib.kernels.blackwell.config import BOX, MMA_WARP, ROWS, SINGLE, TMA_WARP, WARPS, BlackwellConfig
+from tutorlib.kernels.blackwell.holding import Holding, hold
 from tutorlib.kernels.blackwell.loops import multiply_tiles, produce_tiles, store_tiles
 from tutorlib.kernels.blackwell.steps import Drain, Feed, TileSteps, TileWalk
 from tutorlib.kernels.hopper.first import boxes, described, out_layout
@@ -110,7 +110,7 @@ def blackwell_kernel(
     sizes: cutlass.Constexpr,
     config: cutlass.Constexpr,
     loops: cutlass.Constexpr,
-):
+) -> None:
     """sizes: tiles of C along M and, in units of `sharing`, along N; K tiles of each; clusters that share them."""
     (bM, bN, bK), width, stages = config.tile, config.width, config.stages
     (tma_a, mA), (tma_b, mB), (tma_c, mC) = a, b, c
@@ -204,13 +204,14 @@ def share_of(tma: Any, s: Any, g: Any, place: Any, rank: Any, config: BlackwellC
 
 
 def make_blackwell_gemm(
-    config: BlackwellConfig = BlackwellConfig(), loops: TileLoops = TileLoops(), sms: int = SMS
+    config: BlackwellConfig = SINGLE, loops: TileLoops = TileLoops(), sms: int = SMS
 ) -> Callable[..., None]:
     """The host function gemm(a, b, c) of these loops, for cute.Tensors of static shape, on so many SMs."""
 
     @cute.jit
     def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
-        (bM, bN, bK), stages = config.tile, config.stages
+        (bM, bN, bK), (m, n), k = config.tile, c.shape, a.shape[1]
+        stages = config.stages
         group = tcgen05.CtaGroup.TWO if config.pair else tcgen05.CtaGroup.ONE
         alone = cpasync.CopyBulkTensorTileG2SOp(group)
         shared = cpasync.CopyBulkTensorTileG2SMulticastOp(group) if config.sharing > 1 else alone
@@ -218,15 +219,11 @@ def make_blackwell_gemm(
         load_a = cpasync.make_tiled_tma_atom(
             shared, described(a), cute.select(ring_a, [0, 1]), (ROWS, bK), num_multicast=config.sharing
         )
-        load_b = cpasync.make_tiled_tma_atom(
-            alone, described(b), cute.select(ring_b, [0, 1]), (config.b_rows, bK)
-        )
-        store_c = cpasync.make_tiled_tma_atom(
-            cpasync.CopyBulkTensorTileS2GOp(), described(c), out_layout(*BOX), BOX
-        )
-        tiles_m, tiles_n = -(-c.shape[0] // bM), -(-c.shape[1] // (bN * config.sharing))
+        load_b = cpasync.make_tiled_tma_atom(alone, described(b), cute.select(ring_b, [0, 1]), (config.b_rows, bK))
+        store_c = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), described(c), out_layout(*BOX), BOX)
+        tiles_m, tiles_n = -(-m // bM), -(-n // (bN * config.sharing))
         clusters = min(tiles_m * tiles_n, sms // config.blocks)
-        sizes = tiles_m, tiles_n, -(-a.shape[1] // bK), clusters
+        sizes = tiles_m, tiles_n, -(-k // bK), clusters
         blackwell_kernel(load_a, load_b, store_c, make_umma(config), sizes, config, loops).launch(
             grid=(clusters * config.blocks, 1, 1), block=(32 * WARPS, 1, 1), cluster=(config.blocks, 1, 1)
         )

@@ -1,4 +1,4 @@
-"""What the three loops of the Blackwell kernel are made of: the loads, the multiplications and the stores of a block."""
+"""What the three loops of the Blackwell kernel are made of: a block's loads, multiplications and stores."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -37,7 +37,7 @@ class TileWalk:
     def count(self) -> Int32:
         return (self.tiles_m * self.tiles_n - self.cluster + self.clusters - 1) // self.clusters
 
-    def tile(self, number: Any) -> tuple[Int32, Int32]:
+    def tile(self, number: Any) -> tuple[Any, Any]:
         """(M, N) of the number-th."""
         m, n = grouped(self.cluster + number * self.clusters, self.tiles_m, self.tiles_n, GROUP)
         return m, n * self.sharing + self.place
@@ -106,8 +106,8 @@ class TileSteps:
     tiled_mma: cute.TiledMma
     tCrA: cute.Tensor
     tCrB: cute.Tensor
-    tCtC: cute.Tensor | None
-    drain: Drain | None
+    tCtC: Any  # a cute.Tensor and a Drain, as soon as there is tensor memory
+    drain: Any
 
     @property
     def tiles(self) -> Int32:

@@ -22,7 +22,7 @@ QUARTER = 32  # lanes that a warp may read
 POISON = np.float32(np.nan)  # what columns hold that nobody has written
 ON_ITS_WAY = 0x7FD00000  # a NaN; with a column's number added what a register holds until tcgen05.wait has come by
 UNAWAITED = np.int32(2**31 - 1)  # in place of a warp's clock: its tcgen05.ld may be under way
-Multiply = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
+SumProducts = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class TensorProduct:
     column: int
     columns: int
     adds: bool
-    multiply: Multiply
+    multiply: SumProducts
     number: int
 
 
@@ -83,7 +83,9 @@ class TensorMemory:
 
     def __post_init__(self) -> None:
         batch, warps = self.geometry.batch, self.geometry.warps
-        self.values = np.full((batch, LANES, COLUMNS), POISON, np.float32) if self.races.clocks.agents.warpgroups else None
+        self.values = (
+            np.full((batch, LANES, COLUMNS), POISON, np.float32) if self.races.clocks.agents.warpgroups else None
+        )
         self.issued = np.zeros(batch, np.int32)  # multiplications into each block's tensor memory
         self.by_lane: dict[int, dict[int, int]] = {}  # lane → slot → the number of its last
         self.written = np.zeros((batch, COLUMNS), np.int32)  # the number of the last multiplication into a column
@@ -113,7 +115,9 @@ class TensorMemory:
         mine = self.allocated.setdefault(slot, {})
         if columns not in (32, 64, 128, 256, 512):
             self.findings.notice(
-                "outside", site, lambda: f"{self.who(slot, warp)} allocates {columns} columns: a power of two, 32 to 512, can be"
+                "outside",
+                site,
+                lambda: f"{self.who(slot, warp)} allocates {columns} columns: a power of two, 32 to 512, can be",
             )
             return 0
         taken = np.zeros(COLUMNS, bool)
@@ -126,7 +130,7 @@ class TensorMemory:
         self.findings.notice(
             "deadlock",
             site,
-            lambda: f"{self.who(slot, warp)} waits for ever: of {columns} columns of tensor memory there are not as many left",
+            lambda: f"{self.who(slot, warp)} waits for ever: {columns} columns of tensor memory are not left",
         )
         return 0
 
@@ -136,20 +140,27 @@ class TensorMemory:
             self.findings.notice(
                 "outside",
                 site,
-                lambda: f"{self.who(slot, warp)} frees {columns} columns from {start} on, which are not what was allocated",
+                lambda: (
+                    f"{self.who(slot, warp)} frees {columns} columns from {start} on, which are not what was allocated"
+                ),
             )
             return
         clocks = self.races.clocks
         known = clocks.known[slot, warp]
-        late = self.read[slot, start : start + columns].max(0) > known[clocks.base[slot] : clocks.base[slot] + self.geometry.warps]
+        late = (
+            self.read[slot, start : start + columns].max(0)
+            > known[clocks.base[slot] : clocks.base[slot] + self.geometry.warps]
+        )
         late[warp] = False
         if late.any():
             other = int(late.argmax())
             self.findings.notice(
                 "race",
                 site,
-                lambda: f"{self.who(slot, warp)} frees tensor memory that {self.who(slot, other)} may still be reading: no "
-                "barrier lies between",
+                lambda: (
+                    f"{self.who(slot, warp)} frees tensor memory that {self.who(slot, other)} may still be reading: no "
+                    "barrier lies between"
+                ),
             )
         del mine[start]
 
@@ -169,7 +180,7 @@ class TensorMemory:
         column: int,
         columns: int,
         units: Sequence[np.ndarray],
-        multiply: Multiply,
+        multiply: SumProducts,
         adds: bool,
     ) -> None:
         """A thread tells the tensor cores of these blocks to multiply. units: of each block's shared memory, the
@@ -182,7 +193,7 @@ class TensorMemory:
                 self.notice_outside(site, own, warp, column, columns)
                 return
             known = clocks.known[own, warp, clocks.base[slot] : clocks.base[slot] + self.geometry.warps]
-            late = (self.read[slot, column : column + columns] > known).any(0)
+            late = np.asarray((self.read[slot, column : column + columns] > known).any(0))
             if slot == own:
                 late[warp] = False
             if late.any():
@@ -204,7 +215,10 @@ class TensorMemory:
         self.findings.notice(
             "outside",
             site,
-            lambda: f"{self.who(slot, warp)} uses columns {column} to {column + columns - 1} of tensor memory, which are not allocated",
+            lambda: (
+                f"{self.who(slot, warp)} uses columns {column} to {column + columns - 1} of tensor memory; nobody "
+                "has allocated"
+            ),
         )
 
     def notice_overwritten(self, site: int, slot: int, warp: int, of: int, reader: int) -> None:
@@ -212,8 +226,8 @@ class TensorMemory:
             "race",
             site,
             lambda: (
-                f"{self.who(slot, warp)} lets tcgen05.mma write over sums that {self.who(of, reader)} may still be reading: "
-                "no mbarrier lies between"
+                f"{self.who(slot, warp)} lets tcgen05.mma write over sums that {self.who(of, reader)} may still be "
+                "reading: no mbarrier lies between"
             ),
         )
 
@@ -266,7 +280,7 @@ class TensorMemory:
             self.findings.notice(
                 "outside",
                 site,
-                lambda: f"{self.who(slot, number)} reads lanes from {lane} on; it may read those from {number % 4 * QUARTER} on",
+                lambda: f"{self.who(slot, number)} reads lanes from {lane} on; its own begin at {number % 4 * QUARTER}",
             )
             return
         if not self.holds(slot, column, len(registers)):
@@ -282,8 +296,8 @@ class TensorMemory:
                 "unwaited",
                 site,
                 lambda: (
-                    f"{self.who(slot, number)} reads sums that the tcgen05.mma at {self.show(told)} may still be adding "
-                    "to: it has waited for no mbarrier to which that was committed"
+                    f"{self.who(slot, number)} reads sums that the tcgen05.mma at {self.show(told)} may still be "
+                    "adding to: it has waited for no mbarrier to which that was committed"
                 ),
                 apart=told,
             )
@@ -296,9 +310,7 @@ class TensorMemory:
         """These warps' loads are over. registers: all that the kernel has, since compilers move what a load is about to
         write before it has been waited for."""
         assert self.values is not None
-        waited, self.loads = (
-            [load for load in self.loads if (load.warp in warps) is over] for over in (True, False)
-        )
+        waited, self.loads = ([load for load in self.loads if (load.warp in warps) is over] for over in (True, False))
         for warp in {load.warp for load in waited}:
             slot, number = divmod(warp, self.geometry.warps)
             lanes = slice(warp * WARP, (warp + 1) * WARP)
@@ -312,7 +324,9 @@ class TensorMemory:
                     words[lane, word] = held[lane, column[lane, word]]
         for load in waited:
             number = load.warp % self.geometry.warps
-            self.read[load.slot, load.column : load.column + load.columns, number] = self.races.clocks.now[load.slot, number]
+            self.read[load.slot, load.column : load.column + load.columns, number] = self.races.clocks.now[
+                load.slot, number
+            ]
 
     def leave(self, slot: int) -> None:
         """All threads of a block have ended."""

@@ -52,6 +52,11 @@ def matrix_of(value: int) -> MatrixDescriptor:
     )
 
 
+def one_change() -> np.ndarray:
+    """Of one access: that its bytes are others than there were."""
+    return np.ones(1, bool)
+
+
 def allocate(instruction: Instruction, site: int, state: State) -> Step:
     """tcgen05.alloc [to], columns: writes where they begin to shared memory."""
     to = tensor_address(instruction, 0, state)
@@ -66,8 +71,7 @@ def allocate(instruction: Instruction, site: int, state: State) -> Step:
             )
             ((_, at),) = places_of(to(np.array([lane])), np.array([slot]), state.geometry.cluster_size)
             access = SharedAccess(site, np.array([slot]), np.array([number * WARP]), np.array([at]), 4)
-            changed = np.ones(1, bool)
-            state.watch.races.before_write(access, lambda: changed, lambda: changed)
+            state.watch.races.before_write(access, one_change, one_change)
             state.shared.rows(4, 1)[(slot * state.shared.stride + at) // 4] = start
 
     return step
@@ -148,8 +152,8 @@ def product_of(
     for units, slot, there in zip(units_a, slots, before, strict=True):
         left = numbers(a, units, slot)
         if a.kind == b.kind and a.kind in SIGNIFICANT:
-            wide = [x.astype(np.float64)[None] for x in (left, right.T, there)]
-            sums.append(add_products(*wide, a.kind)[0])
+            one, two, three = (x.astype(np.float64)[None] for x in (left, right.T, there))
+            sums.append(add_products(one, two, three, a.kind)[0])
         else:
             sums.append((left @ right.T + there).astype(np.float32))
     return sums
