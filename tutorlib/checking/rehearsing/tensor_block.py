@@ -247,7 +247,7 @@ class TensorBlock(TileScene, Play):
             at = self.at(barrier)
             use = self.uses[at][-1] if self.uses[at] else None
             me.freed[at] = use, line
-            self.freed_late |= use is not None and (use.number, self.parts - 1) in me.stored
+            self.freed_late |= use is not None and {(use.number, part) for part in range(self.parts)} <= me.stored
         elif kind == "full" and self.blocks > 1 and barrier not in self.full[0]:
             raise Hazard(
                 f"{line}: announces bytes at {barrier.name}, where none arrive: in a pair both blocks' bytes count "

@@ -172,7 +172,7 @@ class TileSteps:
     def write(self, number: Any, part: Any) -> None:
         """Round the registers, and let TMA store them as a part of the number-th tile."""
         drain, buffers = self.drain, self.config.store_buffers
-        buffer = part % buffers
+        buffer = (number * self.parts + part) % buffers  # not the one that was written last
         m, n = self.walk.tile(number)
         cute.arch.cp_async_bulk_wait_group(buffers - 1, read=True)
         cute.arch.sync_warp()

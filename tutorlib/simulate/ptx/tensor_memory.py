@@ -301,6 +301,12 @@ class TensorMemory:
                 ),
                 apart=told,
             )
+        if not self.written[slot, where].all():
+            self.findings.notice(
+                "unwritten",
+                site,
+                lambda: f"{self.who(slot, number)} reads tensor memory to which no tcgen05.mma has been issued yet",
+            )
         self.read[slot, where, number] = UNAWAITED
         for at, register in enumerate(registers, column):
             register[warp * WARP : (warp + 1) * WARP] = ON_ITS_WAY + at
