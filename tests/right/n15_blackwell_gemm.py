@@ -1,5 +1,6 @@
 """Unusual right answers to notebook 15's value exercises; its loops' stand in tests/exercises."""
 
+import itertools
 from fractions import Fraction
 from math import floor, log2
 
@@ -53,7 +54,7 @@ def by_thresholds(block, tensor_scale):
     elements = []
     for x in block:
         size = abs(x / scale / tensor_scale) if scale else 0.0
-        middles = [(low + high) / 2 for low, high in zip(E2M1, E2M1[1:], strict=False)]
+        middles = [(low + high) / 2 for low, high in itertools.pairwise(E2M1)]
         code = sum(size > middle or (size == middle and at % 2 == 1) for at, middle in enumerate(middles))
         elements.append(-E2M1[code] if x < 0 else E2M1[code])
     return scale, elements
