@@ -192,7 +192,8 @@ class TestWhatItShows:
         assert "<br><small>rest: sm_80, sm_90</small>" in shown()[0]
         monkeypatch.setattr(device, "gpu", lambda: H200)
         html, plain = shown()
-        assert "rest:" not in html
+        assert "rest: sm_80" not in html
+        assert "rest: sm_90" not in html
         assert "NVIDIA H200, sm_90. Kernels run here and are timed." in plain
         monkeypatch.setattr(targets, "load", dict)
         assert "timed, not graded by speed" in shown()[1]

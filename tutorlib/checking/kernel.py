@@ -12,7 +12,7 @@ from tutorlib.checking.simulating import cause, find_repeat, find_simulated_faul
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC, TMA, WGMMA, Feature
+from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA, Feature
 from tutorlib.measuring import targets
 from tutorlib.measuring.measure import WrongWhenTimed, measure
 from tutorlib.measuring.measurement import Measurement, impossible
@@ -25,7 +25,7 @@ from tutorlib.problems.wrong import Wrong, by, count
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
-SIMULATED = (MMA_SYNC, TMA, WGMMA)
+SIMULATED = (MMA_SYNC, TMA, WGMMA, TCGEN05)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,6 +29,12 @@ INSTRUCTIONS = {
     "mma.sync": r"mma\.sync\b",
     "wgmma": r"wgmma\.mma_async\b",
     "tcgen05": r"tcgen05\.mma\b",
+    "tcgen05 pairs": r"tcgen05\.mma\.cta_group::2\b",
+    "tcgen05.ld": r"tcgen05\.ld\b",
+    "tcgen05.commit": r"tcgen05\.commit\b",
+    "tcgen05.alloc": r"tcgen05\.alloc\b",
+    "tcgen05.dealloc": r"tcgen05\.dealloc\b",
+    "TMA multicast": r"cp\.async\.bulk\.tensor\.\S*multicast::cluster\b",
     "tensor cores": r"(mma\.sync|wgmma\.mma_async|tcgen05\.mma)\b",
 }
 

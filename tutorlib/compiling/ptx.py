@@ -32,6 +32,32 @@ HOPPER_OPCODES = {
     "bulk commit": r"cp\.async\.bulk\.commit_group\b",
     "bulk wait": r"cp\.async\.bulk\.wait_group\b",
 }
+BLACKWELL_OPCODES = {
+    "tcgen05.alloc": r"tcgen05\.alloc\b",
+    "expect": HOPPER_OPCODES["expect"],
+    "TMA load": HOPPER_OPCODES["TMA load"],
+    "wait": HOPPER_OPCODES["wait"],
+    "tcgen05.fence": r"tcgen05\.fence\b",
+    "tcgen05.mma": r"tcgen05\.mma\b",
+    "tcgen05.commit": r"tcgen05\.commit\b",
+    "tcgen05.ld": r"tcgen05\.ld\b",
+    "tcgen05.wait": r"tcgen05\.wait\b",
+    "arrive": HOPPER_OPCODES["arrive"],
+    "fence.proxy": HOPPER_OPCODES["fence.proxy"],
+    "TMA store": HOPPER_OPCODES["TMA store"],
+    "bulk commit": HOPPER_OPCODES["bulk commit"],
+    "bulk wait": HOPPER_OPCODES["bulk wait"],
+    "tcgen05.dealloc": r"tcgen05\.dealloc\b",
+}
+
+
+def allocated_columns(ptx: str) -> list[int]:
+    """Columns of tensor memory that each tcgen05.alloc of a text asks for; -1 where it is no constant."""
+    found = []
+    for place in re.finditer(r"tcgen05\.alloc\S*\s+\[[^]]+\], (\S+);", ptx):
+        constants = re.findall(rf"mov\.[bu]32\s+{re.escape(place[1])}, (\d+);", ptx[: place.start()])
+        found.append(int(constants[-1]) if constants else -1)
+    return found
 
 
 def opcodes(ptx: str, names: Mapping[str, str] = OPCODES) -> list[str]:

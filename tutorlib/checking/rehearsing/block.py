@@ -4,10 +4,9 @@ Every order is judged by what the warps that give it can know, not by what happe
 tile has landed, or that a warpgroup has read it, where they waited for a phase of an mbarrier that this had to precede.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from tutorlib.checking.rehearsing import explain
 from tutorlib.checking.rehearsing.cast import (
@@ -16,7 +15,6 @@ from tutorlib.checking.rehearsing.cast import (
     Multiplication,
     Release,
     Situation,
-    Wait,
     Warps,
     has_read,
     landed,
@@ -24,18 +22,12 @@ from tutorlib.checking.rehearsing.cast import (
 )
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.plain import CallSite, Hazard, calling_line
-from tutorlib.checking.rehearsing.turns import Turns
+from tutorlib.checking.rehearsing.playing import Landing, Order, Play
 from tutorlib.problems.wrong import count
-
-MOST_ORDERS = 20_000  # a loop that gives more does not end
-MOST_TRIES = 1_000  # of a try_wait, with nothing changed meanwhile
-
-Order = Callable[[list[Warps]], Warps]
-Landing = Literal["late", "early", "some"]
 
 
 @dataclass(eq=False)
-class Block(Situation):
+class Block(Situation, Play):
     """What the loops' orders do. The patched functions of the DSL and the steps' methods end here.
 
     landing: of loads: when nobody can go on without, as soon as they are sent, or now and then, as `some` says.
@@ -55,23 +47,7 @@ class Block(Situation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.turns = Turns(self.choose, self.let_land, self.give_up)
-
-    @property
-    def me(self) -> Warps:
-        """Who gives the order."""
-        me: Warps = self.turns.running
-        return me
-
-    def order(self, ready: Callable[[], bool] = lambda: True, patient: bool = False) -> tuple[Warps, CallSite]:
-        """Others may go first; then, when it is ready, the order is carried out of those who gave it, in that line."""
-        self.turns.wait(ready, patient)
-        if self.landing == "some" and self.some():
-            self.let_land()
-        line = calling_line()
-        if self.turns.orders > MOST_ORDERS:
-            raise Hazard(f"{line}: the loop does not end.")
-        return self.me, line
+        self.begin()
 
     def number(self, stage: Any, line: CallSite, order: str) -> int:
         if not 0 <= int(stage) < self.stages:
@@ -197,39 +173,9 @@ class Block(Situation):
 
     # Barriers ---------------------------------------------------------------------------------------------------
 
-    def wait(self, barrier: MBarrier, phase: Any) -> None:
-        at_once = self.begin_wait(barrier, phase)
-        self.order(lambda: barrier.passes(int(phase)))
-        self.end_wait(barrier, phase, at_once)
-
-    def try_wait(self, barrier: MBarrier, phase: Any) -> bool:
-        """The others go on first; it fails where the phase is not complete then."""
-        changes, at_once = self.changes, self.begin_wait(barrier, phase)
-        self.order(lambda: barrier.passes(int(phase)) or self.changes > changes, patient=True)
-        if barrier.passes(int(phase)):
-            self.end_wait(barrier, phase, at_once)
-            return True
-        self.fruitless = self.fruitless + 1 if self.changes == changes else 0
-        if self.fruitless > MOST_TRIES:
-            self.give_up()
-        return False
-
-    def begin_wait(self, barrier: MBarrier, phase: Any) -> bool:
-        """Whether nothing holds it up."""
-        me, line = self.me, calling_line()
-        if int(phase) not in (0, 1):
-            raise Hazard(f"{line}: phase {phase}: a wait is for a parity, 0 or 1.")
-        me.held_up = line, f"phase {phase} of {barrier.name}", barrier.name
+    def look_at_wait(self, barrier: MBarrier) -> None:
         if barrier in self.full:
-            me.overlapped = len(me.issued) > me.retired
-        return barrier.passes(int(phase))
-
-    def end_wait(self, barrier: MBarrier, phase: Any, at_once: bool) -> None:
-        me = self.me
-        me.waits[barrier.name] = Wait(calling_line(), int(phase), barrier.complete, at_once)
-        me.passed[barrier.name] = me.passed.get(barrier.name, 0) + 1
-        me.knows |= barrier.published
-        self.changes += 1
+            self.me.overlapped = len(self.me.issued) > self.me.retired
 
     def arrive(self, barrier: MBarrier, times: Any = 1, expected: Any = None) -> None:
         """One thread after the other. expected: bytes for each, or None."""
@@ -260,15 +206,6 @@ class Block(Situation):
         self.check_loader(line)
         barrier.expect(me.lanes * int(number))
         self.changes += 1
-
-    @contextmanager
-    def elect_one(self) -> Iterator[None]:
-        me = self.me
-        outer, me.elected = me.elected, True
-        try:
-            yield
-        finally:
-            me.elected = outer
 
     def sync_threads(self) -> None:
         """The block's barrier: everybody knows what anybody knew."""

@@ -7,10 +7,11 @@ from functools import partial
 from itertools import permutations
 from typing import Any
 
-from tutorlib.checking.rehearsing.block import Block, Landing, Order
+from tutorlib.checking.rehearsing.block import Block
 from tutorlib.checking.rehearsing.cast import STAGE_BYTES, Warps
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.plain import Hazard, as_written, calling_line, instead_of, plain_loops
+from tutorlib.checking.rehearsing.playing import Landing, Order
 from tutorlib.checking.rehearsing.states import PLAIN_STATE, call_helper
 
 SEEDS = range(3)

@@ -109,6 +109,7 @@ class BulkCopies:
             thread = np.full(len(copy.starts), self.thread[copy.lane])
             access = SharedAccess(copy.site, units, thread, copy.starts, UNIT, agent="TMA")
             if copy.mbarrier is not None:
+                copy.mbarrier.covers.add(copy.slot)
                 component = self.races.clocks.agents.readers + copy.mbarrier.number
                 self.races.on_tma_arrival(access, component, copy.mbarrier.phase + 1)
                 self.mbarriers.complete(copy.site, copy.mbarrier, len(copy.starts) * UNIT)

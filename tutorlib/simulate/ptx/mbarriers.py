@@ -26,6 +26,7 @@ class MbarrierState:
     number: among the block's mbarriers. site, by, made: where it was made, by which (slot, thread), at what clock.
     announced: the bytes of this phase, and where the last of them were announced.
     seen: what those know who have arrived; over: what they knew when the last phase was over.
+    covers: the blocks whose shared memory got the bytes that it counted.
     """
 
     place: SharedPlace
@@ -41,6 +42,7 @@ class MbarrierState:
     phase: int = 0
     announced: int = 0
     announced_at: int = -1
+    covers: set[int] = field(default_factory=set)
 
     def is_over(self, parity: int) -> bool:
         return self.phase & 1 != parity
@@ -161,6 +163,10 @@ class Mbarriers:
         seen = self.clocks.release(np.full(len(warps), slot), warps, whole=False).max(0)
         mbarrier.seen = np.maximum(mbarrier.seen, seen)
         mbarrier.pending -= count
+        self.check_count(site, mbarrier)
+        self.settle(mbarrier)
+
+    def check_count(self, site: int, mbarrier: MbarrierState) -> None:
         if mbarrier.pending < 0:
             self.findings.notice(
                 "mbarrier",
@@ -171,6 +177,12 @@ class Mbarriers:
                 ),
             )
             mbarrier.pending = 0
+
+    def arrive_later(self, site: int, mbarrier: MbarrierState, seen: np.ndarray) -> None:
+        """An arrival that no thread makes itself. seen: what those learn from it who wait."""
+        mbarrier.seen = np.maximum(mbarrier.seen, seen)
+        mbarrier.pending -= 1
+        self.check_count(site, mbarrier)
         self.settle(mbarrier)
 
     def settle(self, mbarrier: MbarrierState) -> None:
@@ -240,8 +252,9 @@ class Mbarriers:
         slots, warps = numbers // self.geometry.warps, numbers % self.geometry.warps
         self.clocks.acquire(slots, warps, np.broadcast_to(mbarrier.over, (len(slots), self.clocks.width)))
         component = self.clocks.agents.readers + mbarrier.number
-        of = np.full(len(slots), mbarrier.place[0])
-        self.clocks.learn(slots, warps, of, np.full(len(slots), component), np.full(len(slots), mbarrier.phase))
+        for slot in {mbarrier.place[0], *mbarrier.covers}:
+            of = np.full(len(slots), slot)
+            self.clocks.learn(slots, warps, of, np.full(len(slots), component), np.full(len(slots), mbarrier.phase))
 
     def open(self) -> list[WaitingForPhase]:
         """The lanes that may go on now, which wait no longer."""

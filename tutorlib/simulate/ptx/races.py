@@ -111,10 +111,10 @@ class SharedRaces:
     ) -> np.ndarray:
         """For each piece whether nobody wrote it."""
         in_flight = self.flight[pieces] != NOT_IN_FLIGHT
-        writers = self.writer[pieces]
+        writers, by = self.writer[pieces], self.acting(access, slots)
         unordered = (
-            (self.written[pieces] > self.clocks.over(slots, threads // WARP, slots, writers // WARP))
-            & (writers != threads)
+            (self.written[pieces] > self.clocks.over(by, threads // WARP, slots, writers // WARP))
+            & ((writers != threads) | (by != slots))
             & (writers != NOBODY)
             & ~in_flight
         )
@@ -404,6 +404,8 @@ class SharedRaces:
 
     def who(self, at: "Example") -> str:
         block = f"block {self.geometry.show_block(at.block)}"
+        if at.agent == "tcgen05":
+            return f"the tcgen05.mma of warp {at.thread // WARP} of {block}"
         if at.agent == "wgmma":
             return f"the wgmma of warpgroup {at.thread // (WARPGROUP * WARP)} of {block}"
         return f"thread {at.thread} of {block}" if at.agent == "thread" else f"TMA, for thread {at.thread} of {block},"

@@ -191,6 +191,8 @@ def agents_of(instructions: Sequence[Instruction], geometry: Geometry) -> Agents
     multiplies = any(name.startswith("wgmma.mma_async") for name in opcodes)
     has_mbarriers = any(name.startswith("mbarrier.init") for name in opcodes)
     warpgroups = -(-geometry.warps // WARPGROUP) if multiplies else 0
+    if any(name.startswith("tcgen05.mma") for name in opcodes):
+        warpgroups = 1  # one queue of multiplications for all threads
     return Agents(geometry.warps, stores, warpgroups, MOST if has_mbarriers else 0)
 
 

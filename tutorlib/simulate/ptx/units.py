@@ -10,6 +10,7 @@ from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.mbarriers import Mbarriers
 from tutorlib.simulate.ptx.memory.shared import SharedMemory
 from tutorlib.simulate.ptx.register_pool import RegisterPool
+from tutorlib.simulate.ptx.tensor_memory import TensorMemory
 from tutorlib.simulate.ptx.warpgroups import Warpgroups
 from tutorlib.simulate.ptx.watch import Watch
 
@@ -21,6 +22,7 @@ class Units:
     warpgroups: Warpgroups
     clusters: ClusterBarriers
     registers: RegisterPool
+    tensor: TensorMemory
 
     @property
     def meetings(self) -> "tuple[Mbarriers, Warpgroups, ClusterBarriers, RegisterPool]":
@@ -34,6 +36,7 @@ class Units:
         self.warpgroups.restart(first)
         self.clusters.restart(first)
         self.registers.restart(first)
+        self.tensor.restart(first)
 
     def leave(self, lanes: np.ndarray, alive: np.ndarray) -> None:
         """These lanes' threads have just ended. alive: (lanes,), those that have not."""
@@ -45,6 +48,7 @@ class Units:
             for slot in np.unique(lanes // of_block):
                 if not left[slot]:
                     self.mbarriers.leave(int(slot))
+                    self.tensor.leave(int(slot))
 
 
 def make_units(geometry: Geometry, shared: SharedMemory, watch: Watch, blocks_per_sm: int) -> Units:
@@ -57,4 +61,5 @@ def make_units(geometry: Geometry, shared: SharedMemory, watch: Watch, blocks_pe
         Warpgroups(geometry, watch.races, watch.findings, registers, watch.show),
         ClusterBarriers(geometry, watch.clocks, watch.findings),
         registers,
+        TensorMemory(geometry, watch.races, mbarriers, watch.findings, watch.show),
     )

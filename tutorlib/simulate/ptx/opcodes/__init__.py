@@ -17,6 +17,7 @@ from tutorlib.simulate.ptx.opcodes import (
     matrices,
     mbarriers,
     predicates,
+    tcgen05,
     warp,
     wgmma,
     wmma,
@@ -37,6 +38,7 @@ ANY_TYPE: dict[str, Decoder] = {
     **matrices.OPCODES,
     **wmma.OPCODES,
     **wgmma.OPCODES,
+    **tcgen05.OPCODES,
     **control.OPCODES,
 }
 FLOATS, INTEGERS = floats.OPCODES, integers.OPCODES

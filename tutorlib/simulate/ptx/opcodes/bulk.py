@@ -19,7 +19,7 @@ from tutorlib.simulate.ptx.state import State, Where
 
 AT_SHARED = 128  # bytes to whose multiples a box goes
 KNOWN = {"cp", "async", "bulk", "tensor", "tile", "mbarrier", "multicast", "L2", "bulk_group", "global", "shared",
-         "1d", "2d", "3d", "4d", "5d"}  # fmt: skip
+         "cta_group", "1d", "2d", "3d", "4d", "5d"}  # fmt: skip
 
 
 Values = Callable[[np.ndarray], np.ndarray]  # of these lanes
@@ -125,6 +125,8 @@ def tensor_load(instruction: Instruction, site: int, state: State) -> Step:
     boxes, cluster = operand.reader(), state.geometry.cluster_size
     multicast = any(part.startswith("multicast") for part in instruction.parts)
     blocks = number(operands[3], "u16", instruction, state) if multicast else None
+    # Of a pair's two blocks an mbarrier's address without the bit that tells them apart names the first one's.
+    pair = "cta_group::2" in instruction.parts
 
     def step(where: Where) -> None:
         lanes = numbered(where, state)
@@ -140,7 +142,8 @@ def tensor_load(instruction: Instruction, site: int, state: State) -> Step:
             units, fetch = units_of(described, start), fetcher(state, described, tuple(at))
             for rank in range(cluster):
                 if (mask or 1 << slot - first) >> rank & 1:
-                    mbarrier = state.units.mbarriers.at(site, lane, (first + rank, bar), "has TMA count on")
+                    counting = first + (rank - rank % 2 if pair else rank)
+                    mbarrier = state.units.mbarriers.at(site, lane, (counting, bar), "has TMA count on")
                     copies.append(BulkLoad(site, lane, first + rank, units, fetch, mbarrier))
         state.units.bulk.load(copies)
 

@@ -1,0 +1,93 @@
+"""tcgen05 on the simulator: the Blackwell kernel's result, and what is noticed where its loops are wrong."""
+
+import pytest
+import torch
+
+from tests.wrong.change import derive, swap
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.kernels.blackwell.config import BlackwellConfig
+from tutorlib.kernels.blackwell.gemm import TileLoops, make_blackwell_gemm
+from tutorlib.kernels.blackwell.holding import hold
+from tutorlib.kernels.blackwell.loops import multiply_tiles, produce_tiles, store_tiles
+from tutorlib.simulate.ptx.languages.cute import simulate_host
+from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines
+
+ALONE = BlackwellConfig((128, 64, 64), stages=2)
+PAIR = BlackwellConfig((256, 128, 64), pair=True, stages=2)
+SHARED = BlackwellConfig((256, 64, 64), pair=True, stages=2, sharing=2)
+
+
+def simulated(config, loops, shape, sms):
+    """(C, what the simulator noticed, exact C)"""
+    m, n, k = shape
+    generator = torch.Generator().manual_seed(15)
+    a, b = (torch.randn(rows, k, generator=generator).bfloat16() for rows in (m, n))
+    c = torch.full((m, n), torch.nan).bfloat16()
+    tensors = {"a": a, "b": b, "c": c}
+    specs = [TensorSpec(tuple(x.shape), "bf16") for x in tensors.values()]
+    compiled = compile_with_lines(make_blackwell_gemm(config, loops, sms), specs, "sm_100a")
+    (report,) = simulate_host(compiled, tensors)
+    return c, report.findings, a.double() @ b.double().T
+
+
+@pytest.mark.parametrize(
+    ("config", "shape", "sms"),
+    [(ALONE, (129, 136, 200), 2), (PAIR, (129, 264, 136), 2), (SHARED, (300, 136, 136), 4)],
+    ids=["a block", "a pair", "pairs that share A"],
+)
+def test_the_kernel_is_right_at_all_edges(config, shape, sms):
+    got, findings, exact = simulated(config, TileLoops(), shape, sms)
+    assert findings == ()
+    assert (got.double() - exact).abs().max() <= 2**-8 * exact.abs().max()
+
+
+WAIT = "            cute.arch.mbarrier_wait(steps.{} + sums.index, sums.phase)\n"
+FREES = "        cute.arch.dealloc_tmem(sums, holding.columns, holding.pair)"
+FAULTS = {
+    "reads_too_early": (
+        {"store": derive(store_tiles, "reads_too_early", "", swap(WAIT.format("ready")[4:], ""))},
+        "unwritten",
+        "to which no tcgen05.mma has been issued",
+    ),
+    "overwrites_sums": (
+        {"multiply": derive(multiply_tiles, "overwrites_sums", "", swap(WAIT.format("free"), ""))},
+        "race",
+        "lets tcgen05.mma write over sums",
+    ),
+    "multiplies_too_early": (
+        {
+            "multiply": derive(
+                multiply_tiles,
+                "multiplies_too_early",
+                "",
+                swap("                cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)\n", ""),
+            )
+        },
+        "unwaited",
+        "the tcgen05.mma of warp 4",
+    ),
+    "overwrites_a_stage": (
+        {
+            "produce": derive(
+                produce_tiles,
+                "overwrites_a_stage",
+                "",
+                swap("state.index, state.phase)", "state.index, 1)"),
+            )
+        },
+        "mbarrier",
+        "more threads arrive",
+    ),
+    "keeps_its_columns": (
+        {"hold": derive(hold, "keeps_its_columns", "", swap(FREES, "        pass"))},
+        "unwaited",
+        "that nobody frees",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_is_wrong_is_noticed(name):
+    loops, kind, words = FAULTS[name]
+    _, findings, _ = simulated(ALONE, TileLoops(**loops), (128, 192, 256), 1)
+    assert any(finding.kind == kind and words in finding.message for finding in findings), findings

@@ -1,0 +1,173 @@
+"""Exercises whose answer is a loop of the Blackwell kernel, or what holds its tensor memory."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+from tutorlib.checking.alone import AloneExercise, first_weakness
+from tutorlib.checking.cute import require_jit
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
+from tutorlib.checking.rehearsing.tensor_block import TensorBlock
+from tutorlib.checking.rehearsing.tensor_memory import rehearse_holding
+from tutorlib.checking.rehearsing.tensor_roles import Extent, Loop, in_words, rehearse_tiles
+from tutorlib.compiling.ptx import allocated_columns
+from tutorlib.machine.features import TCGEN05, Feature
+from tutorlib.measuring.launchers import CuteLauncher
+from tutorlib.problems.wrong import count
+
+if TYPE_CHECKING:
+    from tutorlib.kernels.blackwell.config import BlackwellConfig
+    from tutorlib.kernels.blackwell.gemm import TileLoops
+    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+
+ROLES = ("produce", "multiply", "store")
+EXTENTS = ((1, 1, 2, 1), (1, 5, 2, 1), (3, 1, 2, 2), (3, 3, 2, 2), (4, 4, 3, 2), (5, 2, 4, 1), (5, 3, 3, 2))
+
+
+@dataclass(kw_only=True)
+class BlackwellLauncher(CuteLauncher):
+    """small: what is simulated in the kernel's place."""
+
+    small: Callable[..., None]
+
+
+def narrower(config: "BlackwellConfig") -> "BlackwellConfig":
+    """With half of the columns."""
+    bM, bN, bK = config.tile
+    return replace(config, tile=(bM, bN // 2, bK))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlackwellExercise(AloneExercise):
+    """Of notebook 15's kernel: rehearsed, then compiled for both of Blackwell's data-centre GPUs and looked at."""
+
+    needs: Feature = TCGEN05
+    archs: tuple[str, ...] = ("100", "103")
+    requires: tuple[str, ...] = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
+    pair: bool = False
+
+    @property
+    def config(self) -> "BlackwellConfig":
+        from tutorlib.kernels.blackwell.config import PAIR, BlackwellConfig
+
+        return PAIR if self.pair else BlackwellConfig()
+
+    def host(self, answer: Answer, small: bool = False) -> Callable[..., None]:
+        """The course's kernel with the answer inside; small: its tiles half as wide, and on two SMs, so that a small C
+        is several tiles for each block."""
+        from tutorlib.kernels.blackwell.gemm import SMS, make_blackwell_gemm
+
+        config, sms = (narrower(self.config), 2) if small else (self.config, SMS)
+        return make_blackwell_gemm(config, self.parts(answer), sms)
+
+    def parts(self, answer: Answer) -> "TileLoops":
+        """The kernel's, the answer among them. Raises WrongKind."""
+        raise NotImplementedError
+
+    def accept(self, answer: Answer) -> "BlackwellLauncher":
+        return BlackwellLauncher(host=self.host(answer), problem=self.problem, small=self.host(answer, small=True))
+
+    def simulator(self, kernel: CuteLauncher) -> "SimulatedLauncher":
+        assert isinstance(kernel, BlackwellLauncher)
+        return super().simulator(CuteLauncher(kernel.small, self.problem))
+
+    def examine(self, kernel: CuteLauncher) -> Verdict | None:
+        if found := super().examine(kernel):
+            return found
+        compiled = self.compile_for(kernel, self.inspected[0])
+        if compiled.spill_bytes:
+            return wrong(f"it spills {compiled.spill_bytes} bytes of registers in each thread.")
+        if (got := allocated_columns(compiled.ptx)) != [self.config.columns]:
+            said = " and ".join(map(str, got)) or "no"
+            return wrong(f"it allocates {said} columns of tensor memory; {self.config.columns} is what its sums take.")
+        return None
+
+    def unrun(self, why: str) -> Verdict:
+        """What the rehearsal found nothing in has the points for right results: what it orders is a GEMM."""
+        if self.unseen:
+            return super().unrun(f"{why}{self.unseen}")
+        if not self.tiers:
+            return Verdict(self.points)
+        return not_run(f"right, rehearsed; speed not run: {why}", self.correctness_points)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TileLoopExercise(BlackwellExercise):
+    """One of the three roles' loops beside the course's other two; or all three, for a pair of blocks."""
+
+    loop: Literal["produce", "multiply", "store", "all"]
+
+    def loops(self, answer: Any) -> dict[str, Loop]:
+        """By role. Raises WrongKind."""
+        from tutorlib.kernels.blackwell.gemm import TileLoops
+
+        course = TileLoops()
+        loops: dict[str, Loop] = {role: getattr(course, role) for role in ROLES}
+        if self.loop != "all":
+            loops[self.loop] = answer
+        elif isinstance(answer, tuple | list) and len(answer) == len(ROLES):
+            loops = dict(zip(ROLES, answer, strict=True))
+        else:
+            raise WrongKind(f"{answer!r} is not three functions, (produce, multiply, store).")
+        for role in ROLES:
+            require_jit(loops[role])
+        return loops
+
+    def parts(self, answer: Answer) -> "TileLoops":
+        from tutorlib.kernels.blackwell.gemm import TileLoops
+
+        return TileLoops(**self.loops(answer))
+
+    def examine_alone(self, answer: Answer) -> Verdict | None:
+        loops, blocks = self.loops(answer), 1 + self.pair
+        extents = [Extent(*numbers, blocks) for numbers in EXTENTS]
+        return first_weakness(
+            ((in_words(extent, count), partial(self.rehearse, loops, extent)) for extent in extents),
+            safe=self.correctness_points / 2,
+        )
+
+    def rehearse(self, loops: dict[Any, Loop], extent: Extent) -> str:
+        played = rehearse_tiles(loops, extent)
+        return self.find_idleness(played, extent)
+
+    def find_idleness(self, played: Sequence[TensorBlock], extent: Extent) -> str:
+        """What right loops do not do well enough, or "": looked at where everything lands at once."""
+        eager = next(block for block in played if block.landing == "early")
+        ahead, most = eager.sent_first, min(extent.stages, extent.tiles * extent.k_tiles)
+        if self.loop in ("produce", "all") and ahead < most:
+            return f"it is safe, but only {ahead} of {most} stages are filled before the first has been read."
+        begun, could = eager.begun_first, min(extent.accumulators, extent.tiles)
+        if self.loop in ("multiply", "all") and begun < could:
+            return (
+                f"it is safe, but of {count(extent.accumulators, 'accumulator')} only {begun} is in use before the "
+                "epilogue has read: the tensor cores wait for it, and need not."
+            )
+        if self.loop in ("store", "all") and any(block.freed_late for block in played):
+            return (
+                "it is safe, but an accumulator is freed after its last part was written. Its sums are in registers "
+                "after the last wait, and the next tile could begin."
+            )
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldExercise(BlackwellExercise):
+    """Allocates, lets everybody work, frees."""
+
+    requires: tuple[str, ...] = ("tcgen05", "tcgen05.alloc", "tcgen05.dealloc")
+
+    def parts(self, answer: Answer) -> "TileLoops":
+        from tutorlib.kernels.blackwell.gemm import TileLoops
+
+        require_jit(answer)
+        return TileLoops(hold=answer)
+
+    def examine_alone(self, answer: Answer) -> Verdict | None:
+        require_jit(answer)
+
+        def rehearsal() -> str:
+            rehearse_holding(answer, self.config.columns)
+            return ""
+
+        return first_weakness([("the six warps of a block", rehearsal)])

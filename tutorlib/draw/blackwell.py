@@ -1,0 +1,162 @@
+"""Pictures of a Blackwell SM at work, of its tensor memory, of a pair of blocks, and of numbers with shared scales."""
+
+from collections.abc import Sequence
+
+from tutorlib.draw.grid import DPI, WIDTH, CellGrid, Picture, figure
+from tutorlib.draw.hopper import BLUE, GREEN, ORANGE, PALE, YELLOW, arrow, box
+from tutorlib.draw.palette import EMPTY, category
+from tutorlib.models.accumulators import Handover
+from tutorlib.models.block_formats import MX_BLOCK, NV_BLOCK, quantise_mx, quantise_nv
+from tutorlib.models.tensor_memory import LANES, TMEM_COLUMNS
+from tutorlib.problems.wrong import count
+
+QUARTER = LANES // 4
+COLUMNS_OF_CELL = 32
+TALL, PAIR_TALL = 500, 470
+GREY = category(7)
+PINK = category(5)
+
+
+def show_blackwell(stages: int = 4) -> Picture:
+    """A block's SM: numbers are the order in which a K tile, and then a tile's sums, pass through."""
+    picture = Picture(figsize=(WIDTH / DPI, TALL / DPI), dpi=DPI, facecolor="white")
+    axes = picture.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, WIDTH), ylim=(TALL, 0))
+    axes.set_axis_off()
+    box(axes, (10, 85, 110, 400), "global memory", EMPTY)
+    for number, (name, colour) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
+        box(axes, (26, 115 + 125 * number, 78, 90), name, colour, middle=True)
+    box(axes, (180, 10, 802, 480), "one SM, one block of 192 threads", EMPTY)
+    box(axes, (196, 130, 96, 170), "TMA unit", ORANGE, middle=True)
+    box(axes, (370, 85, 240, 255), "shared memory: a ring of stages", EMPTY)
+    for stage in range(stages):
+        y = 114 + 56 * stage
+        box(axes, (380, y, 66, 47), "A", BLUE, middle=True)
+        box(axes, (450, y, 88, 47), "B", PALE, middle=True)
+        box(axes, (544, y, 56, 22), "full", YELLOW, middle=True)
+        box(axes, (544, y + 25, 56, 22), "empty", YELLOW, middle=True)
+    box(axes, (720, 40, 110, 66), "warp 5\nTMA", GREY, middle=True)
+    box(axes, (850, 40, 110, 66), "warp 4\nMMA: one thread", GREY, middle=True)
+    box(axes, (720, 165, 240, 60), "tensor cores", PINK, middle=True)
+    box(axes, (720, 270, 240, 88), "tensor memory", EMPTY)
+    for at in range(2):
+        box(axes, (730 + 114 * at, 292, 106, 34), f"accumulator {at}", category(4 + 2 * at), middle=True)
+        box(axes, (730 + 114 * at, 331, 51, 21), "ready", YELLOW, middle=True)
+        box(axes, (785 + 114 * at, 331, 51, 21), "free", YELLOW, middle=True)
+    box(axes, (720, 410, 240, 66), "warps 0 to 3: the epilogue\n32 lanes each, into registers", GREY, middle=True)
+    box(axes, (370, 410, 240, 66), "boxes of C, 32 × 64\nfor each warp", GREEN, middle=True)
+
+    arrow(axes, [(720, 62), (244, 62), (244, 130)], (480, 58), "1  wait empty, announce bytes on full, send")
+    arrow(axes, [(120, 215), (196, 215)], (150, 211), "2  boxes")
+    arrow(axes, [(292, 215), (370, 215)], (331, 211), "3  tiles")
+    arrow(axes, [(905, 106), (905, 165)], (857, 150), "4  wait full,\nmultiply")
+    arrow(axes, [(610, 195), (720, 195)], (665, 191), "5  operands")
+    arrow(axes, [(720, 215), (610, 215)], (667, 248), "6  commit:\nempty")
+    arrow(axes, [(840, 225), (840, 270)], (900, 258), "7  sums, commit:\nready")
+    arrow(axes, [(840, 358), (840, 410)], (892, 398), "8  tcgen05.ld,\nthen free")
+    arrow(axes, [(720, 443), (610, 443)], (665, 439), "9  bf16")
+    arrow(axes, [(370, 443), (120, 443)], (245, 439), "10  TMA store")
+    return picture
+
+
+def show_tensor_memory(columns: int = 256, accumulators: int = 2) -> Picture:
+    """A block's 128 lanes × 512 columns of 32 bits: which accumulator is where, which warp may read it.
+
+    A cell is 32 lanes × 32 columns. Raises ValueError where they do not fit.
+    """
+    if columns * accumulators > TMEM_COLUMNS:
+        raise ValueError(f"{accumulators} accumulators of {columns} columns: tensor memory has {TMEM_COLUMNS}")
+    cells = range(TMEM_COLUMNS // COLUMNS_OF_CELL)
+    owner = [
+        cell * COLUMNS_OF_CELL // columns if cell * COLUMNS_OF_CELL < columns * accumulators else -1 for cell in cells
+    ]
+    breaks = {at: 2.0 for at in cells if at and owner[at] != owner[at - 1]}
+    grid = CellGrid(
+        f"128 lanes × {TMEM_COLUMNS} columns: a number is the accumulator, a row of cells one warp's lanes",
+        [[f"{at}" if at >= 0 else "" for at in owner] for _ in range(4)],
+        [[category(4 + 2 * at) if at >= 0 else EMPTY for at in owner] for _ in range(4)],
+        [f"warp {warp}: {QUARTER * warp} to {QUARTER * warp + QUARTER - 1}" for warp in range(4)],
+        [str(cell * COLUMNS_OF_CELL) for cell in cells],
+        {1: 1.0, 2: 1.0, 3: 1.0},
+        breaks,
+    )
+    return figure([grid])
+
+
+def show_handover(*accumulators: int) -> Picture:
+    """The tensor cores and the epilogue, time from left to right, with so many accumulators; below each other.
+
+    A colour is an accumulator, its number that of the tile. Hatched: the tensor cores wait.
+    """
+    plans = [Handover(number) for number in accumulators]
+    ticks = max(plan.total for plan in plans)
+    return figure([handover_grid(plan, ticks) for plan in plans], stacked=True)
+
+
+def handover_grid(plan: Handover, ticks: int) -> CellGrid:
+    rows = ("multiply", "read")
+    labels = [[""] * ticks for _ in rows]
+    last = max(span.end for span in plan.spans if span.row == "multiply")
+    colours: list[list[str | None]] = [[None] * last + [EMPTY] * (ticks - last), [EMPTY] * ticks]
+    for span in plan.spans:
+        row = rows.index(span.row)
+        for tick in range(span.begin, span.end):
+            colours[row][tick] = category(4 + 2 * span.accumulator)
+            labels[row][tick] = str(span.tile) if tick == span.begin else ""
+    title = (
+        f"{count(plan.accumulators, 'accumulator')}: {plan.total} ticks, the tensor cores busy for "
+        f"{plan.busy:.0%} of the time until they are done"
+    )
+    across = [str(tick) if tick % 5 == 0 else "" for tick in range(ticks)]
+    return CellGrid(title, labels, colours, rows, across, {1: 1.0})
+
+
+def show_pair() -> Picture:
+    """What each block of a pair loads of a tile of 256 × 256, and where the sums are."""
+    picture = Picture(figsize=(WIDTH / DPI, PAIR_TALL / DPI), dpi=DPI, facecolor="white")
+    axes = picture.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, WIDTH), ylim=(PAIR_TALL, 0))
+    axes.set_axis_off()
+    for block in range(2):
+        x = 20 + 490 * block
+        role = "leads: its MMA warp multiplies for both" if block == 0 else "its MMA warp has nothing to do"
+        box(axes, (x, 20, 460, 430), f"block {block}, one SM: {role}", EMPTY)
+        box(axes, (x + 20, 60, 420, 115), "shared memory, a stage", EMPTY)
+        rows = f"rows {128 * block} to {128 * block + 127}\n16 KiB"
+        a, b = (35, 240) if block == 0 else (240, 35)
+        box(axes, (x + a, 88, 180, 72), f"A: {rows}", BLUE, middle=True)
+        box(axes, (x + b, 88, 180, 72), f"B: {rows}", PALE, middle=True)
+        box(axes, (x + 150, 240, 160, 60), "tensor cores", PINK, middle=True)
+        box(axes, (x + 20, 350, 420, 85), "tensor memory", EMPTY)
+        says = f"C: rows {128 * block} to {128 * block + 127}, all 256 columns"
+        box(axes, (x + 35, 378, 390, 44), says, category(4), middle=True)
+        left, right = ("own A", "own half of B") if block == 0 else ("own half of B", "own A")
+        arrow(axes, [(x + 175, 160), (x + 175, 240)], (x + 120, 205), left)
+        arrow(axes, [(x + 285, 160), (x + 285, 240)], (x + 340, 205), right)
+        arrow(axes, [(x + 230, 300), (x + 230, 350)], (x + 282, 332), "own rows")
+    arrow(axes, [(440, 140), (472, 140), (472, 262), (660, 262)], (585, 257), "the other half of B")
+    arrow(axes, [(545, 140), (496, 140), (496, 285), (330, 285)], (415, 304), "the other half of B")
+    return picture
+
+
+def show_scaled(numbers: Sequence[float], tensor_scale: float) -> Picture:
+    """The first numbers of a block of 32, what mxfp8 and nvfp4 store of them, and what they then stand for."""
+    exponent, mx = quantise_mx(numbers[:MX_BLOCK])
+    scale, nv = quantise_nv(numbers[:NV_BLOCK], tensor_scale)
+    shown = range(NV_BLOCK)
+    rows = (
+        ("x", [f"{numbers[at]:.2f}" for at in shown], EMPTY),
+        ("e4m3", [f"{mx[at]:g}" for at in shown], BLUE),
+        ("mxfp8", [f"{mx[at] * 2.0**exponent:.2f}" for at in shown], PALE),
+        ("e2m1", [f"{nv[at]:g}" for at in shown], YELLOW),
+        ("nvfp4", [f"{nv[at] * scale * tensor_scale:.2f}" for at in shown], ORANGE),
+    )
+    grid = CellGrid(
+        f"mxfp8: times 2^{exponent} for 32 of them · nvfp4: times {scale:g} for 16, times {tensor_scale:g} for all",
+        [row for _, row, _ in rows],
+        [[colour] * NV_BLOCK for _, _, colour in rows],
+        [name for name, _, _ in rows],
+        [str(at) for at in shown],
+        {1: 2.0, 3: 2.0},
+    )
+    return figure([grid])

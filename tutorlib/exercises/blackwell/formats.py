@@ -1,0 +1,211 @@
+"""Blocks to be quantised, rows to be multiplied, and the mistakes that people make with them."""
+
+import random
+from math import ceil, log2
+from typing import Literal
+
+from tutorlib.checking.values import Mistake
+from tutorlib.models.block_formats import (
+    E2M1,
+    E4M3,
+    MX_BLOCK,
+    MX_LEAST,
+    MX_MOST,
+    NV_BLOCK,
+    quantise_mx,
+    quantise_nv,
+    scaled_dot,
+    to_nearest,
+)
+
+
+def single(x: float) -> float:
+    """The nearest number with 24 binary digits, as fp32 has them."""
+    exponent = 23 - (0 if x == 0 else int(log2(abs(x))))
+    return round(x * 2.0**exponent) / 2.0**exponent
+
+
+def scaling_blocks(kind: Literal["exact", "random", "edges", "ends"]) -> list[tuple[list[float]]]:
+    """Calls of quantise_mx."""
+    dice = random.Random(15)
+    match kind:
+        case "exact":
+            blocks = [[float(i - 16) for i in range(MX_BLOCK)], [0.25 * (i % 9) for i in range(MX_BLOCK)]]
+        case "random":
+            blocks = [[single(dice.gauss(0, 2.0**e)) for _ in range(MX_BLOCK)] for e in (0, 0, -5, 9, -30)]
+        case "edges":
+            ties = [256.0, *(17.0 + 2 * i for i in range(15)), *(-(34.0 + 4 * i) for i in range(16))]
+            small = [300.0, *(2.0**-e for e in range(6, 16)), *(-1.5 * 2.0**-e for e in range(6, 16)), *[0.0] * 11]
+            large = [511.0, 448.0, 449.0, 463.0, 464.0, 465.0, 480.0, -500.0, *(450.0 + i for i in range(24))]
+            blocks = [ties, small, large, [x / 1024 for x in large]]
+        case "ends":
+            blocks = [
+                [0.0] * MX_BLOCK,
+                [2.0**-125, *[2.0**-130] * 31],
+                [1.5 * 2.0**127, *[-1.0] * 31],
+                [1.0, *[0.0] * 31],
+            ]
+    return [(block,) for block in blocks]
+
+
+def scaled_by(exponent: int, block: list[float], values: list[float] = E4M3) -> tuple[int, list[float]]:
+    return exponent, [to_nearest(x / 2.0**exponent, values) for x in block]
+
+
+def rounded_up(block: list[float]) -> tuple[int, list[float]]:
+    largest = max(map(abs, block))
+    return scaled_by(max(MX_LEAST, min(MX_MOST, ceil(log2(largest / 448)))) if largest else MX_LEAST, block)
+
+
+def towards_zero(block: list[float]) -> tuple[int, list[float]]:
+    exponent = quantise_mx(block)[0]
+    found = []
+    for x in block:
+        size = max(value for value in E4M3 if value <= abs(x / 2.0**exponent))
+        found.append(-size if x < 0 else size)
+    return exponent, found
+
+
+def half_up(block: list[float]) -> tuple[int, list[float]]:
+    exponent = quantise_mx(block)[0]
+    found = []
+    for x in block:
+        size = abs(x / 2.0**exponent)
+        nearest = min(reversed(E4M3), key=lambda value: abs(value - size))
+        found.append(-nearest if x < 0 else nearest)
+    return exponent, found
+
+
+def of_powers(block: list[float]) -> tuple[int, list[float]]:
+    largest = max(block)
+    return scaled_by(quantise_mx([largest])[0], block)
+
+
+def multiplied(block: list[float]) -> tuple[int, list[float]]:
+    exponent = quantise_mx(block)[0]
+    return exponent, scaled_by(-exponent, block)[1]
+
+
+SCALING = (
+    Mistake(
+        "The exponent is the largest number's, rounded down, less 8. Rounded up nothing saturates, and that is another "
+        "recipe than the one asked for.",
+        rounded_up,
+    ),
+    Mistake(
+        "The largest of e4m3 is 448 = 1.75 · 2^8: its exponent is 8, to be taken from the block's.",
+        lambda block: scaled_by(max(MX_LEAST, min(MX_MOST, quantise_mx(block)[0] + 8)), block),
+    ),
+    Mistake("Elements go to the nearest value, not towards zero.", towards_zero),
+    Mistake("Of two that are equally near, the one with the even code is right.", half_up),
+    Mistake("The largest *magnitude* counts: a negative number may be it.", of_powers),
+    Mistake("The scale is to be divided by.", multiplied),
+    Mistake("Elements are what is in e4m3, before the scale is multiplied back.",
+            lambda block: (quantise_mx(block)[0], [x * 2.0 ** quantise_mx(block)[0] for x in quantise_mx(block)[1]])),
+    Mistake("The order is (exponent, elements).", lambda block: quantise_mx(block)[::-1]),
+    Mistake("The exponent is asked for; ue8m0 stores it with 127 added.",
+            lambda block: (quantise_mx(block)[0] + 127, quantise_mx(block)[1])),
+)  # fmt: skip
+
+
+def nv_calls(kind: Literal["values", "random", "ties", "ends"]) -> list[tuple[list[float], float]]:
+    """Calls of quantise_nv: blocks and the tensor's scale."""
+    dice = random.Random(16)
+    match kind:
+        case "values":
+            return [([*E2M1, *(-x for x in E2M1)], 1.0), ([4 * x for x in (*E2M1, *reversed(E2M1))], 0.5)]
+        case "random":
+            blocks = [[single(dice.gauss(0, 1)) for _ in range(NV_BLOCK)] for _ in range(6)]
+            return [
+                (block, scale) for block, scale in zip(blocks, (1.0, 0.25, 4 / 2688, 1 / 64, 0.003, 2.0), strict=True)
+            ]
+        case "ties":
+            ties = [6.0, 0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0]
+            return [([*ties, *(-x for x in ties)], 1.0), ([x / 8 for x in (*ties, *ties)], 1.0)]
+        case "ends":
+            return [
+                ([0.0] * NV_BLOCK, 1.0),
+                ([1e-4] * NV_BLOCK, 1.0),
+                ([3000.0, *[1.0] * 15], 1.0),
+                ([6 * 2.0**-9] * NV_BLOCK, 1.0),
+            ]
+
+
+def unrounded(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
+    scale, _ = quantise_nv(block, tensor_scale)
+    exact = max(map(abs, block)) / 6 / tensor_scale
+    return scale, [to_nearest(x / (exact * tensor_scale), E2M1) if exact else 0.0 for x in block]
+
+
+def nearest_half_up(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
+    scale, _ = quantise_nv(block, tensor_scale)
+    found = []
+    for x in block:
+        size = abs(x / (scale * tensor_scale)) if scale else 0.0
+        nearest = min(reversed(E2M1), key=lambda value: abs(value - size))
+        found.append(-nearest if x < 0 else nearest)
+    return scale, found
+
+
+def without_tensor(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
+    return quantise_nv(block, 1.0)
+
+
+def scale_alone(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
+    scale, _ = quantise_nv(block, tensor_scale)
+    return scale, [to_nearest(x / scale, E2M1) if scale else 0.0 for x in block]
+
+
+def scaled_back(block: list[float], tensor_scale: float) -> tuple[float, list[float]]:
+    scale, elements = quantise_nv(block, tensor_scale)
+    return scale, [x * scale * tensor_scale for x in elements]
+
+
+NV = (
+    Mistake("Elements are divided by the scale as it is stored, rounded to e4m3, not by the exact one.", unrounded),
+    Mistake("Of two that are equally near, the one with the even code is right.", nearest_half_up),
+    Mistake("The tensor's scale is taken out of the block's scale, too.", without_tensor),
+    Mistake("Elements are divided by both scales.", scale_alone),
+    Mistake(
+        "The scale sends the largest to 6, the largest of e2m1.",
+        lambda block, t: (
+            to_nearest(max(map(abs, block)) / t, E4M3),
+            [to_nearest(x / max(to_nearest(max(map(abs, block)) / t, E4M3) * t, 1e-30), E2M1) for x in block],
+        ),
+    ),
+    Mistake("The order is (scale, elements).", lambda block, t: quantise_nv(block, t)[::-1]),
+    Mistake("Elements are what is in e2m1, before the scales are multiplied back.",
+            scaled_back),
+)  # fmt: skip
+
+
+def rows_of(blocks: int, size: int) -> list[tuple[list, list]]:
+    """Calls of scaled_dot: small whole numbers and powers of two, so that every order of adding gives the same."""
+    dice = random.Random(blocks * size)
+
+    def row() -> list[tuple[float, list[float]]]:
+        return [
+            (
+                2.0 ** dice.randint(-6, 6),
+                [float(dice.choice((-6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6))) for _ in range(size)],
+            )
+            for _ in range(blocks)
+        ]
+
+    return [(row(), row()) for _ in range(3)]
+
+
+def added(a: list, b: list) -> float:
+    return sum(scaled_dot([(s + t, x)], [(1.0, y)]) for (s, x), (t, y) in zip(a, b, strict=True))
+
+
+SUMMING = (
+    Mistake("Both scales are factors of a block's sum.", lambda a, b: scaled_dot(a, [(1.0, block) for _, block in b])),
+    Mistake("Each block has scales of its own: they cannot wait until all is summed up.",
+            lambda a, b: a[0][0] * b[0][0] * scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b])),
+    Mistake("The scales multiply each other; they are not added.",
+            added),
+    Mistake("The scales are missing.", lambda a, b: scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b])),
+    Mistake("Scales are to be multiplied by: the elements were divided by them.",
+            lambda a, b: scaled_dot([(1 / s, x) for s, x in a], [(1 / s, x) for s, x in b])),
+)  # fmt: skip

@@ -1,0 +1,77 @@
+"""Mistakes about tensor memory and the ring."""
+
+from tutorlib.checking.values import Mistake
+from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
+
+ALLOCATING = (
+    Mistake("An allocation is a power of two.", lambda n, a: n * a if n * a <= 512 else 0),
+    Mistake(
+        "The least that can be allocated is 32 columns.",
+        lambda n, a: 0 if n * a > 512 else 1 << (n * a - 1).bit_length(),
+    ),
+    Mistake("More than 512 columns there are not: then it is 0.", lambda n, a: max(32, 1 << (n * a - 1).bit_length())),
+    Mistake("Accumulators follow each other without a gap: round up their sum, not each of them.",
+            lambda n, a: 0 if tmem_columns(n, 1) * a > 512 else tmem_columns(n, 1) * a),
+    Mistake("At most 512 is not enough: 0 says that they do not fit.",
+            lambda n, a: min(512, max(32, 1 << (n * a - 1).bit_length()))),
+    Mistake("Columns of 32 bits: one for each fp32 sum of a row, not four.", lambda n, a: tmem_columns(4 * n, a)),
+)  # fmt: skip
+
+
+def exchanged(m: int, n: int, accumulator: int, columns: int) -> tuple[int, int, int, int]:
+    block, warp, lane, column = sum_place(m, n, accumulator, columns)
+    return block, warp, column, lane
+
+
+def rows_of_half(n: int, pair: bool, other: int) -> tuple[int, int]:
+    stage = (128 + n) // (1 + pair) * 128
+    return stage, (227 * 1024 - other) // stage
+
+
+def in_elements(n: int, pair: bool, other: int) -> tuple[int, int]:
+    stage = ring_stages(n, pair, 0)[0] // 2
+    return stage, (227 * 1024 - other) // stage
+
+
+PLACES = (
+    Mistake(
+        "Each block of the pair counts its own lanes, 0 to 127.",
+        lambda m, n, a, columns: (m // 128, m % 128 // 32, m, a * columns + n),
+    ),
+    Mistake(
+        "The epilogue's warps are 0 to 3 in each block.",
+        lambda m, n, a, columns: (m // 128, m // 32, m % 128, a * columns + n),
+    ),
+    Mistake(
+        "The second accumulator begins behind the first one's columns.",
+        lambda m, n, a, columns: (*sum_place(m, n, 0, columns)[:3], n),
+    ),
+    Mistake(
+        "A warp may read 32 lanes in a row, not every fourth.",
+        lambda m, n, a, columns: (m // 128, m % 4, m % 128, a * columns + n),
+    ),
+    Mistake(
+        "The pair's rows are halved, not dealt out: block 0 has rows 0 to 127.",
+        lambda m, n, a, columns: (m % 2, m // 2 % 128 // 32, m // 2 % 128, a * columns + n),
+    ),
+    Mistake("The order is (block, warp, lane, column).", exchanged),
+)  # fmt: skip
+RINGS = (
+    Mistake("In a pair each block loads half of B's rows.", lambda n, pair, other: ring_stages(n, False, other)),
+    Mistake(
+        "Each block has 128 rows of A of its own: a pair's tile has 256.",
+        rows_of_half,
+    ),
+    Mistake(
+        "What is for something else is not for stages.", lambda n, pair, other: ring_stages(n, pair, 0)
+    ),
+    Mistake(
+        "bf16 has 2 bytes.",
+        in_elements,
+    ),
+    Mistake(
+        "A block can have 227 KiB of shared memory; 228 is what the SM has.",
+        lambda n, pair, other: (ring_stages(n, pair, 0)[0], (228 * 1024 - other) // ring_stages(n, pair, 0)[0]),
+    ),
+    Mistake("The order is (bytes of a stage, stages).", lambda *args: ring_stages(*args)[::-1]),
+)  # fmt: skip

@@ -1,0 +1,195 @@
+"""Exercises of notebook 15: tensor memory, three roles, pairs of blocks, block-scaled formats."""
+
+from itertools import product
+
+from tutorlib.checking.blackwell import HoldExercise, TileLoopExercise
+from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.exercises.blackwell.formats import NV, SCALING, SUMMING, nv_calls, rows_of, scaling_blocks
+from tutorlib.exercises.blackwell.memory import ALLOCATING, PLACES, RINGS
+from tutorlib.models.block_formats import quantise_mx, quantise_nv, scaled_dot
+from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
+from tutorlib.problems.catalogue import gemm
+
+BENCH = (8192, 8192, 8192)
+SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
+SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
+REST = 33 * 1024  # bytes of shared memory beside the ring: boxes of C, mbarriers
+
+EXERCISES = (
+    ValueExercise(
+        id="15.1",
+        title="tmem_columns",
+        points=2,
+        cases=(
+            equals("one accumulator", [(n, 1) for n in (256, 128, 96, 64, 32)], tmem_columns, ALLOCATING),
+            equals("few columns", [(n, 1) for n in (8, 16, 24)], tmem_columns, ALLOCATING),
+            equals("several", [(256, 2), (160, 2), (96, 5), (128, 3), (24, 3)], tmem_columns, ALLOCATING),
+            equals("too many", [(256, 3), (192, 3), (520, 1)], tmem_columns, ALLOCATING),
+        ),
+        hints=(
+            "An fp32 sum takes one column in its row's lane, so an accumulator takes as many columns as N has.",
+            "The next power of two: 1 << (needed - 1).bit_length().",
+            "First whether they fit into 512; then no less than 32.",
+        ),
+    ),
+    ValueExercise(
+        id="15.2",
+        title="sum_place",
+        points=2,
+        cases=(
+            equals(
+                "one block's rows",
+                list(product((0, 1, 31, 32, 100, 127), (0, 5, 255), (0,), (256,))),
+                sum_place,
+                PLACES,
+            ),
+            equals(
+                "the second accumulator", [(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], sum_place, PLACES
+            ),
+            equals("the other block's", list(product((128, 160, 255), (0, 200), (0, 1), (256,))), sum_place, PLACES),
+        ),
+        hints=(
+            "Row m is lane m of its block; the pair's second block has the rows from 128 on.",
+            "The warp is the one whose quarter of the lanes it is: 32 each.",
+        ),
+    ),
+    HoldExercise(
+        id="15.3",
+        title="hold",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        hints=(
+            "One warp allocates, `if holding.warp == 4:`; the whole warp, without elect_one.",
+            "Between the allocation and the pointer there is a meeting, and another one between the work and the end.",
+            "cute.arch.dealloc_tmem(sums, holding.columns), by one warp. All warps work, the one that allocates, too.",
+        ),
+    ),
+    TileLoopExercise(
+        id="15.4",
+        title="produce",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        loop="produce",
+        hints=(
+            "It is 14.1 with one more loop around it: for each tile, for each K tile.",
+            "The state is made once, before both loops: the ring does not know where a tile ends.",
+            "make_pipeline_state(PipelineUserType.Producer, steps.stages); wait for empty; announce; "
+            "steps.load(number, k_tile, state.index); advance.",
+        ),
+    ),
+    TileLoopExercise(
+        id="15.5",
+        title="multiply",
+        points=5,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        loop="multiply",
+        hints=(
+            "Two states: a consumer's for the stages, a producer's for the accumulators.",
+            "For each tile: wait until its accumulator is free; for each K tile: wait for full, multiply with "
+            "`k_tile == 0` as first, commit to empty, advance; then commit to ready, advance.",
+            "with cute.arch.elect_one(): tcgen05.commit(steps.empty + stage.index)",
+        ),
+    ),
+    TileLoopExercise(
+        id="15.6",
+        title="store",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        loop="store",
+        hints=(
+            "For each tile: wait for ready; for each part: read, wait for the tcgen05.ld, write; then the next "
+            "accumulator.",
+            "The wait for tcgen05.ld is cute.arch.fence_view_async_tmem_load().",
+            "After the wait of the last part, and before its write: one lane of each warp arrives at steps.free.",
+        ),
+    ),
+    ValueExercise(
+        id="15.7",
+        title="ring_stages",
+        points=2,
+        cases=(
+            equals("a block alone", [(n, False, REST) for n in (256, 192, 128, 64)], ring_stages, RINGS),
+            equals("a pair", [(n, True, REST) for n in (256, 192, 128, 64)], ring_stages, RINGS),
+            equals(
+                "more beside it",
+                [(256, pair, 1024 * k) for pair in (False, True) for k in (0, 65, 100)],
+                ring_stages,
+                RINGS,
+            ),
+        ),
+        hints=(
+            "A block has 128 rows of A, whether it is alone or not, and of B all rows or half of them.",
+            "A row of a K tile is 64 bf16. A block can have 227 KiB.",
+        ),
+    ),
+    TileLoopExercise(
+        id="15.8",
+        title="pair",
+        points=7,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        loop="all",
+        pair=True,
+        requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
+        hints=(
+            "produce: both blocks load, and only the one that leads announces the bytes, which are those of both.",
+            "multiply: only the block that leads does anything. Its commits tell both: tcgen05.commit(barrier, "
+            "steps.both, tcgen05.CtaGroup.TWO), at empty and at ready.",
+            "store: `free` is the leader's, so arrive there: cute.arch.mbarrier_arrive(steps.free + i, steps.leader).",
+        ),
+    ),
+    ValueExercise(
+        id="15.9",
+        title="quantise_mx",
+        points=3,
+        cases=(
+            equals("exact numbers", scaling_blocks("exact"), quantise_mx, SCALING),
+            equals("random numbers", scaling_blocks("random"), quantise_mx, SCALING),
+            equals("ties, small and large ones", scaling_blocks("edges"), quantise_mx, SCALING),
+            equals("zeros, and the ends of ue8m0", scaling_blocks("ends"), quantise_mx, SCALING),
+        ),
+        hints=(
+            "math.frexp(x) returns (m, e) with x = m · 2^e and 0.5 ≤ m < 1, so floor(log2 x) is e - 1.",
+            "Rounding: torch.tensor(x).clamp(-448, 448).to(torch.float8_e4m3fn) goes to the nearest, ties to even.",
+            "All zeros: the smallest exponent, -127. And never beyond -127 … 127.",
+        ),
+    ),
+    ValueExercise(
+        id="15.10",
+        title="quantise_nv",
+        points=3,
+        cases=(
+            equals("every value of e2m1", nv_calls("values"), quantise_nv, NV),
+            equals("random numbers", nv_calls("random"), quantise_nv, NV),
+            equals("ties", nv_calls("ties"), quantise_nv, NV),
+            equals("zeros, and scales at the ends", nv_calls("ends"), quantise_nv, NV),
+        ),
+        hints=(
+            "The scale first, and rounded: the largest / 6 / tensor_scale, to the nearest e4m3. Elements are divided "
+            "by the *rounded* one.",
+            "e2m1 has eight magnitudes: take the nearest, and of two that are equally near the one with the even code.",
+            "A scale of 0 would divide by zero: its elements are 0.",
+        ),
+    ),
+    ValueExercise(
+        id="15.11",
+        title="scaled_dot",
+        points=2,
+        cases=(
+            equals("one block", rows_of(1, 32), scaled_dot, SUMMING),
+            equals("several", rows_of(4, 32) + rows_of(8, 16), scaled_dot, SUMMING),
+        ),
+        hints=("In each block: the sum of products, times both scales. Then add up the blocks.",),
+    ),
+)

@@ -1,0 +1,80 @@
+"""What the Blackwell kernel can be told, what it takes of an SM, and the smallest shapes of its instruction."""
+
+from dataclasses import dataclass
+
+BOX = (32, 64)  # of C: the rows that a warp of the epilogue may read, and the 128 bytes that one swizzle reaches
+ROWS, COLUMNS = 128, 512  # of tensor memory: lanes, and columns of 32 bits
+BYTES = 2  # of a bf16
+SMEM_LIMIT = 227 * 1024  # bytes that a block can have
+SMEM_REST = 1280  # of it for mbarriers, tensor memory's address, and what aligning costs
+WARPS = 6  # four that store, one that multiplies, one that loads
+MMA_WARP, TMA_WARP = 4, 5
+
+
+class BlackwellConfigError(ValueError):
+    """No kernel has this configuration. The message says why."""
+
+
+@dataclass(frozen=True)
+class BlackwellConfig:
+    """tile: (M, N, K) that one instruction stream sums up: of one block, or with `pair` of two blocks of 128 rows each.
+
+    stages: buffers of A and B. accumulators: of tensor memory. sharing: blocks, or pairs, next to each other along N
+    that share the loads of A. store_buffers: of a BOX for each warp of the epilogue.
+    """
+
+    tile: tuple[int, int, int] = (128, 256, 64)
+    pair: bool = False
+    stages: int = 4
+    accumulators: int = 2
+    sharing: int = 1
+    store_buffers: int = 2
+
+    def __post_init__(self) -> None:
+        bM, bN, bK = self.tile
+        if bM != ROWS * self.width:
+            raise BlackwellConfigError(f"tile M = {bM}: it is {ROWS} for a block, {2 * ROWS} for a pair")
+        if bN % BOX[1] or not BOX[1] <= bN <= 256:
+            raise BlackwellConfigError(f"tile N = {bN}: C leaves in boxes of {BOX[1]} columns, and 256 is the most")
+        if bK != 64:
+            raise BlackwellConfigError(f"tile K = {bK}: one swizzled row is 64 bf16")
+        if bN * self.accumulators > COLUMNS:
+            raise BlackwellConfigError(f"{self.accumulators} accumulators of {bN} columns: tensor memory has {COLUMNS}")
+        if self.stages < 2 or self.accumulators < 1 or self.sharing not in (1, 2):
+            raise BlackwellConfigError("at least 2 stages and 1 accumulator; 1 or 2 that share A")
+        if self.smem_bytes > SMEM_LIMIT:
+            raise BlackwellConfigError(f"{self.smem_bytes:,} bytes of shared memory: a block can have {SMEM_LIMIT:,}")
+
+    @property
+    def width(self) -> int:
+        """Blocks that multiply together."""
+        return 1 + self.pair
+
+    @property
+    def blocks(self) -> int:
+        """Of a cluster."""
+        return self.width * self.sharing
+
+    @property
+    def b_rows(self) -> int:
+        """Rows of B's tile that a block loads: all of them, or half."""
+        return self.tile[1] // self.width
+
+    @property
+    def stage_bytes(self) -> int:
+        """What a stage takes of one block's shared memory."""
+        return (ROWS + self.b_rows) * self.tile[2] * BYTES
+
+    @property
+    def smem_bytes(self) -> int:
+        boxes = 4 * self.store_buffers * BOX[0] * BOX[1] * BYTES
+        return self.stages * self.stage_bytes + boxes + SMEM_REST
+
+    @property
+    def columns(self) -> int:
+        """Of tensor memory, to be allocated: a power of two, at least 32."""
+        return max(32, 1 << (self.tile[1] * self.accumulators - 1).bit_length())
+
+
+SINGLE = BlackwellConfig()
+PAIR = BlackwellConfig((256, 256, 64), pair=True, stages=6)

@@ -1,0 +1,70 @@
+"""A block's tensor memory, from its allocation to its end, around what the roles do."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import cutlass
+from cutlass import Float32, Int32, cute
+
+from tutorlib.kernels.blackwell.config import MMA_WARP, BlackwellConfig
+
+TMEM_ALIGNMENT = 16  # bytes; an allocation begins at a column
+
+
+@cute.jit
+def meet(config: cutlass.Constexpr) -> None:
+    """All threads of the block, or of the cluster: what any of them did before, all of them see."""
+    if cutlass.const_expr(config.blocks > 1):
+        cute.arch.cluster_arrive()
+        cute.arch.cluster_wait()
+    else:
+        cute.arch.sync_threads()
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What a warp needs in order to hold tensor memory.
+
+    warp: its number, 0 to 5. columns: to allocate. address: 4 bytes of shared memory, for what alloc_tmem writes.
+    crew: who does the work, for a pointer to the sums.
+    """
+
+    config: BlackwellConfig
+    warp: Int32
+    address: cute.Pointer
+    crew: Any
+
+    @property
+    def columns(self) -> int:
+        return self.config.columns
+
+    @property
+    def pair(self) -> bool:
+        """Whether two blocks allocate together, each in its own tensor memory."""
+        return self.config.pair
+
+    def meet(self) -> None:
+        """Wait for all warps of the block, of both blocks in a pair."""
+        meet(self.config)
+
+    def pointer(self) -> cute.Pointer:
+        """To the first column, read from `address`."""
+        return cute.arch.retrieve_tmem_ptr(Float32, TMEM_ALIGNMENT, self.address)
+
+    def work(self, sums: cute.Pointer) -> None:
+        """All tiles of this block, in the role that this warp has."""
+        self.crew.work(sums)
+
+
+@cute.jit
+def hold(holding: Holding) -> None:
+    """One warp allocates before anybody works, and frees when all have done their work."""
+    if holding.warp == MMA_WARP:
+        cute.arch.alloc_tmem(holding.columns, holding.address, holding.pair)
+        cute.arch.relinquish_tmem_alloc_permit(holding.pair)
+    holding.meet()
+    sums = holding.pointer()
+    holding.work(sums)
+    holding.meet()
+    if holding.warp == MMA_WARP:
+        cute.arch.dealloc_tmem(sums, holding.columns, holding.pair)
