@@ -36,7 +36,7 @@ def compile_cuda_kernel(source: str, arch: str) -> CompiledCpp:
     ((name, parameters),) = entries
     cubin = nvcc(source, arch, "cubin")
     return CompiledCpp(
-        **vars(inspect_kernel(arch, ptx, cubin, dynamic_smem=0, spilled=None)),
+        **vars(inspect_kernel(arch, ptx, cubin, dynamic_smem=0, by_ptxas=True)),
         name=name,
         parameters=tuple(
             "ptr" if pointer else kind for kind, pointer in re.findall(r"\.param \.(\w+)( \.ptr)?", parameters)

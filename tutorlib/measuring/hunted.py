@@ -1,7 +1,7 @@
 """A broken kernel of notebook 18, or what somebody made of its source, ready to be launched or simulated."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.errors import CompileFailed
@@ -45,7 +45,8 @@ def first_simulator_of(bug: Bug, text: str) -> Any:
         case CutileLaunch(kernel, grid, constants):
             from tutorlib.simulate.ptx.languages.cutile import SimulatedCutile
 
-            return SimulatedCutile(launched(bug, text, kernel), grid, lambda shape: constants)
+            launcher = CutileLauncher(launched(bug, text, kernel), grid, lambda shape: constants)
+            return SimulatedCutile(launcher.kernel, grid, partial(launcher.compiled, bug.problem))
 
 
 def launched(bug: Bug, text: str, name: str) -> Any:
