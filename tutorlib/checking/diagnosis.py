@@ -129,7 +129,7 @@ class DiagnosisExercise(Exercise):
     def objection(self, shape: Any) -> str:
         """Why the kernel cannot be tried at this shape, or ""."""
         problem = self.bug.problem
-        integers = isinstance(shape, tuple | list) and all(isinstance(n, Integral) and n > 0 for n in shape)
+        integers = isinstance(shape, tuple | list) and all(isinstance(n, Integral) and int(n) > 0 for n in shape)
         if not integers or len(shape) != len(problem.dims):
             return f"the shape is ({', '.join(problem.dims)}), positive integers; yours is {shape!r}"
         shape = tuple(map(int, shape))
