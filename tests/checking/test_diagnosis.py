@@ -88,6 +88,11 @@ def test_what_cannot_be_tried(fields, words):
     assert len(found.message.splitlines()) == 1
 
 
+def test_a_diagnosis_is_plain_data():
+    """`tutor grade` judges it outside of the notebook's process, and nothing else gets there."""
+    assert type(Diagnosis(line=LINE, cause=CAUSE, shape=SHAPE)) is dict
+
+
 def test_answers_of_another_kind():
     assert "should return a Diagnosis" in HISTOGRAM.grade(lambda: ("line", "cause")).message
     assert "should return a Diagnosis" in HISTOGRAM.grade(lambda: Diagnosis(line=LINE, cause=CAUSE)).message

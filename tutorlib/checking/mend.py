@@ -7,7 +7,7 @@ from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cutile import compile_cutile
-from tutorlib.kernels.bugs.bug import Bug, CudaLaunch
+from tutorlib.kernels.bugs.bug import Bug
 from tutorlib.machine.features import cute_target
 from tutorlib.measuring.hunted import launcher_of, simulator_of
 from tutorlib.measuring.launchers import CudaLauncher, CuteLauncher, CutileLauncher, tensor_specs
@@ -26,8 +26,6 @@ class MendExercise(KernelExercise):
     def accept(self, answer: Answer) -> str:
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function that takes the source and returns it mended.")
-        if not isinstance(self.bug.launch, CudaLaunch):
-            getattr(answer, "source", None)  # a judge outside of the notebook's process stops here: Python would be run
         try:
             text = answer(self.bug.source)
         except NotImplementedError:
