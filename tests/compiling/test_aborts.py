@@ -6,8 +6,9 @@ from cutlass import cute
 from cutlass.cute.atom import ThrCopy
 from cutlass.cute.nvgpu import warp
 
-from tutorlib.compiling.cute import call_host
+from tutorlib.compiling.cute import call_host, compile_cute
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.thread_share import make_mma
 
@@ -26,3 +27,37 @@ def test_a_retile_of_too_few_modes():
     with pytest.raises(CompileFailed, match="retile of a tensor with 2 modes"):
         call_host(retiles_one_k_block)
     assert ThrCopy.retile is retile
+
+
+@cute.jit
+def forgets_that_it_is_the_host(x: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    x[thread] = 0.0
+
+
+@cute.jit
+def doubles(x: cute.Tensor):  # a helper, of kernels or of host functions
+    thread, _, _ = cute.arch.thread_idx()
+    if thread < cute.size(x):
+        x[thread] = 2 * x[thread]
+
+
+@cute.kernel
+def doubling_kernel(x: cute.Tensor):
+    doubles(x)
+
+
+@cute.jit
+def launches_a_helper(x: cute.Tensor):
+    doubling_kernel(x).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+def test_a_host_function_that_asks_for_a_thread():
+    index = cute.arch.thread_idx
+    with pytest.raises(CompileFailed, match=r"cute.arch.thread_idx is for kernels: this function has @cute.jit"):
+        compile_cute(forgets_that_it_is_the_host, [TensorSpec((32,))])
+    assert cute.arch.thread_idx is index
+
+
+def test_a_helper_of_a_kernel_may_ask():
+    assert "%tid.x" in compile_cute(launches_a_helper, [TensorSpec((32,))]).ptx

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from inspect import signature
 
 NAMESPACES = ("cutlass.cute", "cutlass.cute.arch", "cutlass.cute.math", "cutlass", "cuda.tile")
 SHORT = {"cutlass.cute": "cute", "cutlass.cute.arch": "cute.arch", "cutlass.cute.math": "cute.math", "cuda.tile": "ct"}
@@ -57,6 +58,17 @@ def in_bytes(found: re.Match[str]) -> str:
     )
 
 
+def nearest_keyword(found: re.Match[str]) -> str:
+    """Which keyword a function has in place of one that it does not have."""
+    function, given = found.groups()
+    if function == "__init__" and "LaunchConfig" in found.string:
+        return f"launch takes grid=(x, y, z) and block=(x, y, z), and has no `{given}`."
+    places = [place for place in map(import_module, NAMESPACES) if callable(getattr(place, function, None))]
+    known = [name for place in places for name in signature(getattr(place, function)).parameters]
+    near = next(iter(get_close_matches(given, known, 1)), "")
+    return f"{function}() has no keyword `{given}`." + (f" Did you mean `{near}=`?" if near else "")
+
+
 CUTE = (
     # tensors
     Refusal(
@@ -73,7 +85,7 @@ CUTE = (
         "`cute.elem_less(coordinate, shape)` compares mode by mode.",
     ),
     Refusal(
-        r"expects coordinate to be weakly congruent",
+        r"expects (coordinate to be|`coord` and shape of view are) weakly congruent",
         "The index does not fit the tensor's modes: it takes one number for each, `a[row, column]`. If it comes from "
         "`cute.arch.thread_idx()`, that is a tuple of three: `thread, _, _ = cute.arch.thread_idx()`.",
     ),
@@ -87,7 +99,27 @@ CUTE = (
         "One coordinate is wanted here, and this is a tensor of them: give it all of its indices.",
     ),
     Refusal(
-        r"must be Tensor, not _Tensor",
+        r"whose leaves are integers or None, but got \?",
+        "An index is a whole number, and this one is not: `/` gives a fraction where `//` is meant.",
+    ),
+    Refusal(
+        r"Expected (Tile|Shape|Coord), whose leaves .*, but got \[",
+        "Shapes, tiles and coordinates are tuples, (4, 4), and no lists.",
+    ),
+    Refusal(
+        r"expects rank\(tiler\) <= rank\(input\)",
+        "The tile has more modes than the tensor: a size for each mode of the tensor, and no more.",
+    ),
+    Refusal(
+        r"local_tile\(\) missing 1 required positional argument: 'coord'",
+        "local_tile takes three: the tensor, the tile's shape, and which tile, `cute.local_tile(x, (4,), (i,))`.",
+    ),
+    Refusal(
+        r"`(src|dst)` must be a Tensor",
+        "cute.copy goes from a tensor to a tensor. A number is stored by `x[i] = …`, or by `x.fill(…)` in registers.",
+    ),
+    Refusal(
+        r"must be Tensor, not _Tensor|unsupported data type: <class 'torch",
         "torch computes with its own tensors, and not inside a jitted function: there, write the loop, or use cute.",
     ),
     Refusal(r"unsupported data type: .*_Tensor", "A whole tensor does not fit into one element: is an index missing?"),
@@ -99,7 +131,33 @@ CUTE = (
         r"expected a coordinate of rank (\d+) but got",
         r"Tiles are counted in \1 directions here: local_tile takes a coordinate of \1 numbers, (down, across).",
     ),
+    Refusal(
+        r"unsupported data type: <class 'NoneType'>",
+        "What is stored here is None, which a launch and a function without `return` give. A kernel hands its results "
+        "back in its tensors.",
+    ),
     # types
+    Refusal(
+        r"issubclass\(\) arg 1 must be a class",
+        "Where a dtype is wanted stands something else. It is one of cutlass, such as cutlass.Float32: no string, none "
+        "of torch. Are the arguments in order?",
+    ),
+    Refusal(
+        r"value_ty must be a type of Numeric",
+        "The dtype comes first, the layout second: `allocate_tensor(cutlass.Float32, layout)`.",
+    ),
+    Refusal(
+        r"unable to convert \w+ to torch\.(\w+)",
+        "In a kernel a dtype is one of cutlass, such as `.to(cutlass.Float32)`, and none of torch.",
+    ),
+    Refusal(
+        r"'((?:B?Float|U?Int)\d+|Boolean)' object has no attribute '(\w+)'",
+        r"A number of the kernel has no `\2`: it is a number already, and `.to(cutlass.Float32)` converts it.",
+    ),
+    Refusal(
+        r"loop of ufunc does not support argument \d of type \w+ which has no callable (\w+) method",
+        r"NumPy computes before the kernel runs, and this number only the run knows: cute.math has such functions.",
+    ),
     Refusal(r"`(\w+)` has type `(.*?)` on one path and `(.*?)` on another", keep_its_type),
     Refusal(
         r"two branches of this conditional expression",
@@ -148,7 +206,8 @@ CUTE = (
     ),
     Refusal(
         r"boolean is required \(e.g. in plain Python control flow\)",
-        "This function is plain Python, which must know the condition, and only the run does. Put @cute.jit above it.",
+        "This function is plain Python, which must know the condition, and only the run does. Put @cute.jit above it, "
+        "if it is yours; what NumPy and math do, cute.math does here.",
     ),
     Refusal(
         r"as a list index or for loop range in plain Python",
@@ -175,6 +234,11 @@ CUTE = (
         r"Kernel `(\w+)` was called but never launched",
         r"`\1` was called but never launched: `\1(…).launch(grid=(…, 1, 1), block=(…, 1, 1))`.",
     ),
+    Refusal(
+        r"'function' object is not subscriptable",
+        "A function takes parentheses, and a kernel is launched by `name(…).launch(grid=…, block=…)`.",
+    ),
+    Refusal(r"(\w+)\(\) got an unexpected keyword argument '(\w+)'", nearest_keyword),
     Refusal(r"arguments do not match the function signature", "The call has other arguments than the function takes."),
     Refusal(r"must be decorated with @cute.jit", "A host function needs @cute.jit above it."),
     Refusal(r"module '(cutlass[\w.]*)' has no attribute '(\w+)'", nearest_name),
@@ -218,6 +282,59 @@ CUTE = (
 )
 
 CUTILE = (
+    Refusal(
+        r"bid\(\): missing a required argument", "ct.bid takes a direction: ct.bid(0) counts along the grid's first."
+    ),
+    Refusal(
+        r"^(\w+)\(\) is not supported in device code",
+        r"`\1` is no function of a tile kernel: it computes with what cuda.tile has, ct.exp, ct.maximum, ct.where, …",
+    ),
+    Refusal(r"Tile kernels cannot return values", "A kernel returns nothing: ct.store puts its result into an array."),
+    Refusal(
+        r"load\(\): missing a required argument: '(index|shape)'",
+        "ct.load takes an array, the index of a tile, and the tile's shape: ct.load(x, (i, j), (16, 16)).",
+    ),
+    Refusal(
+        r"store\(\): missing a required argument",
+        "ct.store takes an array, the index of a tile, and the tile: ct.store(y, (i, j), tile).",
+    ),
+    Refusal(
+        r"Invalid argument #1 of (load|store)\(\): Expected an array",
+        r"The array comes first: ct.load(array, index, shape), ct.store(array, index, tile). This is no array.",
+    ),
+    Refusal(
+        r"No such attribute '(\w+)' for object of type Tile",
+        r"A tile has no `\1`: functions stand in ct, ct.sum(tile, 0), ct.exp(tile), ct.maximum(tile, 0).",
+    ),
+    Refusal(
+        r"Directly indexing a tile is not supported",
+        "A tile is not cut by an index: ct.load what you want in a tile of its own, or ct.extract it.",
+    ),
+    Refusal(
+        r"Tiles are immutable",
+        "A tile does not change. ct.where(condition, one, other) makes a new one, element by element.",
+    ),
+    Refusal(
+        r"Expected a scalar value, but given value has type Tile\[",
+        "One number is wanted here, and this is a whole tile. ct.where chooses for each element; ct.sum and ct.max "
+        "make one of many.",
+    ),
+    Refusal(
+        r"zeros\(\): missing a required argument: 'dtype'",
+        "ct.zeros takes a shape and a dtype: ct.zeros((16, 16), ct.float32).",
+    ),
+    Refusal(
+        r"mma\(\): missing a required argument: 'acc'",
+        "ct.mma takes three tiles and adds to the third: sums = ct.mma(a, b, sums). ct.matmul(a, b) takes two.",
+    ),
+    Refusal(
+        r"Expected a tuple of signed integers or a single signed integer scalar",
+        "An index counts tiles, in whole numbers: `//`, where `/` gives a fraction.",
+    ),
+    Refusal(
+        r"Expected PaddingMode", "A padding mode is one of ct.PaddingMode, such as ct.PaddingMode.ZERO, and no string."
+    ),
+    Refusal(r"^(\w+)\(\): got an unexpected keyword argument '(\w+)'", nearest_keyword),
     Refusal(
         r"Index size (\d+) does not match the array rank (\d+)",
         r"A tile is found by one index for each mode of its array: \2, and here are \1.",
@@ -264,9 +381,12 @@ CUTILE = (
     Refusal(r"Unsupported operand types for .*Array", "An array does not compute; ct.load a tile of it, which does."),
     Refusal(
         r"^Unsupported syntax",
-        "A tile kernel knows assignments, calls, if, while and for over a range; no comprehensions, no imports.",
+        "A tile kernel knows assignments, calls, if, while and for over a range; no lists, no comprehensions, no try, "
+        "no imports. Shapes and indices are tuples.",
     ),
-    Refusal(r"Expected a dtype constant", "A dtype is ct.float16 or torch.float16, no string."),
+    Refusal(
+        r"Expected a dtype constant", "A dtype is ct.float16 or torch.float16; a string is none, nor is Python's float."
+    ),
 )
 
 
