@@ -5,11 +5,13 @@ fit the source any more is an error, so a wrong answer cannot silently become a 
 """
 
 import ast
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import util
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 Change = Callable[[list[str]], list[str]]  # the lines of a function → as they are then
@@ -90,6 +92,15 @@ def derive(right: Any, name: str, says: str, *changes: Change, within: str = "")
     wrong = getattr(module, name)
     wrong.__name__, wrong.__doc__ = name, says
     return wrong
+
+
+def copy_of(module: ModuleType) -> ModuleType:
+    """The same text as a module of its own: what answers call of it does not belong to the checks."""
+    spec = util.spec_from_file_location(f"copy_of_{module.__name__.rpartition('.')[2]}", module.__file__)
+    copy = util.module_from_spec(spec)
+    sys.modules[spec.name] = copy  # dataclasses look for it there
+    spec.loader.exec_module(copy)
+    return copy
 
 
 def code_of(answer: Any) -> Any:

@@ -1,9 +1,11 @@
 """More wrong answers to notebook 05, each a change to the right one, with words that the message about it has."""
 
-from tests.wrong.change import Change, derive, swap, without
+from tests.wrong.change import Change, copy_of, derive, swap, without
 from tests.wrong.table import answer, says
 from tutorlib.course.answers import load_answers
-from tutorlib.exercises.n05_copy_kernels import sectors
+from tutorlib.exercises import n05_copy_kernels
+
+sectors = copy_of(n05_copy_kernels).sectors
 
 RIGHT = load_answers("05_copy_kernels")
 INSIDE = {  # the function of the page that an answer's changes are in

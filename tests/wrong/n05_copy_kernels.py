@@ -6,6 +6,7 @@ WRONG_WHEN_RUN: kernels that compile well and move the wrong bytes, or too many:
 
 from tests.wrong.change import derive, swap, without
 from tests.wrong.copies import MORE
+from tests.wrong.table import answer
 from tutorlib.course.answers import load_answers
 
 # 05.1 -----------------------------------------------------------------------------------------------------------
@@ -53,6 +54,12 @@ through_registers = derive(VECTORISED, "through_registers", "The vectorised copy
 
 WRONG = {
     "05.1": [
+        answer(
+            "always_asks_for_vector",
+            "drops the default of `vector`",
+            lambda offsets, size, vector: len({b // 32 for o in offsets for b in range(o * size, (o + vector) * size)}),
+            "missing 1 required positional argument: 'vector'",
+        ),
         one_sector_each,
         bytes_over_32,
         cache_lines,

@@ -8,13 +8,15 @@ from cutlass import BFloat16, cute
 from cutlass.cute.nvgpu import cpasync, warpgroup
 from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
 
-from tests.wrong.change import derive, swap, without, without_first, without_last
-from tutorlib.exercises.n13_hopper_gemm import holder as right_holder
-from tutorlib.exercises.n13_hopper_gemm import tma_bytes as right_bytes
+from tests.wrong.change import copy_of, derive, swap, without, without_first, without_last
+from tutorlib.exercises import n13_hopper_gemm
 from tutorlib.kernels.hopper.first import Parts, make_first_gemm
 from tutorlib.kernels.hopper.first_parts import boxes, main_loop, ring_layout, store_by_tma, wgmma_fragments
 from tutorlib.kernels.hopper.first_share import Sums
 from tutorlib.kernels.ladder import LADDER
+
+RIGHT_ONES = copy_of(n13_hopper_gemm)
+right_holder, right_bytes = RIGHT_ONES.holder, RIGHT_ONES.tma_bytes
 
 # 13.1 ring_layout -----------------------------------------------------------------------------------------------
 

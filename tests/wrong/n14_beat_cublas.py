@@ -3,11 +3,13 @@
 from dataclasses import replace
 from math import ceil
 
-from tests.wrong.change import derive, swap, without_first, without_last
+from tests.wrong.change import copy_of, derive, swap, without_first, without_last
 from tutorlib.exercises.hopper import costs, feeding, tiles
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.specialised import load_steps, multiply_steps
 from tutorlib.models import hopper_gemm, l2, work
+
+costs, feeding, tiles = map(copy_of, (costs, feeding, tiles))
 
 # 14.3 -----------------------------------------------------------------------------------------------------------
 

@@ -86,7 +86,7 @@ ALONG = [(warp(Layout(32, 1)), size, 1) for size in (1, 2, 4, 8)]
 DOWN = [(warp(Layout(32, pitch)), size, 1) for pitch in (16, 33, 4096) for size in (2, 4)]
 VECTORS = [(warp(Layout(32, 8)), 2, 8), (warp(Layout((8, 4), (8, 4096))), 2, 8), (warp(Layout(32, 5)), 4, 4)]
 SHARED = [([0] * 32, 4, 1), (warp(Layout((4, 8), (0, 1))), 2, 1), (warp(Layout((8, 4), (1, 4))), 4, 1)]
-SHIFTED = [([o + shift for o in warp(Layout(32, 1))], 4, 1) for shift in (1, 7, 8, 31)]
+SHIFTED = [([o + shift for o in warp(Layout(32, 1))], 4) for shift in (1, 7, 8, 31)]  # `vector` has a default
 
 # The ladder -----------------------------------------------------------------------------------------------------
 
