@@ -1,31 +1,24 @@
 """More wrong answers to notebook 05, each a change to the right one, with words that the message about it has."""
 
-from tests.wrong.change import Change, copy_of, derive, swap, without
-from tests.wrong.table import answer, says
-from tutorlib.course.answers import load_answers
+from tests.wrong.change import copy_of, swap, without
+from tests.wrong.pages import Changed
+from tests.wrong.table import answer
 from tutorlib.exercises import n05_copy_kernels
 
 sectors = copy_of(n05_copy_kernels).sectors
 
-RIGHT = load_answers("05_copy_kernels")
-INSIDE = {  # the function of the page that an answer's changes are in
-    "05.2": "naive_kernel",
-    "05.3": "coalesced_kernel",
-    "05.4": "vectorised_kernel",
-    "05.5": "staged_kernel",
-    "05.6": "transpose_kernel",
-    "05.8": "tma_kernel",
-}
-
-
-def host(id: str, name: str, what: str, *changes: Change, words: tuple[str, ...] = ()):
-    """A change to the host function."""
-    return says(*words)(derive(RIGHT[id], name, what, *changes))
-
-
-def kernel(id: str, name: str, what: str, *changes: Change, words: tuple[str, ...] = ()):
-    """A change to the kernel."""
-    return says(*words)(derive(RIGHT[id], name, what, *changes, within=INSIDE[id]))
+PAGE = Changed(
+    "05_copy_kernels",
+    {
+        "05.2": "naive_kernel",
+        "05.3": "coalesced_kernel",
+        "05.4": "vectorised_kernel",
+        "05.5": "staged_kernel",
+        "05.6": "transpose_kernel",
+        "05.8": "tma_kernel",
+    },
+)
+host, kernel = PAGE.host, PAGE.kernel
 
 
 def spans(offsets, element_bytes, vector, size):

@@ -2,28 +2,21 @@
 
 from itertools import groupby
 
-from tests.wrong.change import Change, derive, swap, without_first
-from tests.wrong.table import answer, says
-from tutorlib.course.answers import load_answers
+from tests.wrong.change import swap, without_first
+from tests.wrong.pages import Changed
+from tests.wrong.table import answer
 
-RIGHT = load_answers("04_first_kernels")
-INSIDE = {  # the function of the page that an answer's changes are in
-    "04.4": "add_kernel",
-    "04.5": "add_any_kernel",
-    "04.6": "leaky_relu_kernel",
-    "04.7": "add_bias_kernel",
-    "04.8": "row_max_kernel",
-}
-
-
-def host(id: str, name: str, what: str, *changes: Change, words: tuple[str, ...] = ()):
-    """A change to the host function."""
-    return says(*words)(derive(RIGHT[id], name, what, *changes))
-
-
-def kernel(id: str, name: str, what: str, *changes: Change, words: tuple[str, ...] = ()):
-    """A change to the kernel."""
-    return says(*words)(derive(RIGHT[id], name, what, *changes, within=INSIDE[id]))
+PAGE = Changed(
+    "04_first_kernels",
+    {
+        "04.4": "add_kernel",
+        "04.5": "add_any_kernel",
+        "04.6": "leaky_relu_kernel",
+        "04.7": "add_bias_kernel",
+        "04.8": "row_max_kernel",
+    },
+)
+host, kernel = PAGE.host, PAGE.kernel
 
 
 def per_key(key):

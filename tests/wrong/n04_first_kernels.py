@@ -9,7 +9,7 @@ from cutlass import cute
 
 from tests.wrong.change import derive, swap
 from tests.wrong.first_kernels import MORE
-from tutorlib.course.answers import load_answers
+from tests.wrong.pages import right_answers
 
 
 def not_jitted(alpha, x, y):
@@ -62,7 +62,7 @@ def launches_nothing(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 
 # Functions and kernels ------------------------------------------------------------------------------------------
 
-RIGHT = load_answers("04_first_kernels")
+RIGHT = right_answers("04_first_kernels")
 AXPY, POLYNOMIAL, ADD, ADD_ANY, LEAKY = (RIGHT[f"04.{n}"] for n in (1, 2, 4, 5, 6))
 LOOP = "cutlass.range_constexpr(len(coefficients) - 2, -1, -1)"
 GUARDED = "    if i < cute.size(c):\n        c[i]"

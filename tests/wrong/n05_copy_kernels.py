@@ -6,8 +6,8 @@ WRONG_WHEN_RUN: kernels that compile well and move the wrong bytes, or too many:
 
 from tests.wrong.change import derive, swap, without
 from tests.wrong.copies import MORE
+from tests.wrong.pages import right_answers
 from tests.wrong.table import answer
-from tutorlib.course.answers import load_answers
 
 # 05.1 -----------------------------------------------------------------------------------------------------------
 
@@ -46,7 +46,7 @@ def one_past_the_end(offsets, element_bytes, vector=1):
 
 # Kernels --------------------------------------------------------------------------------------------------------
 
-RIGHT = load_answers("05_copy_kernels")
+RIGHT = right_answers("05_copy_kernels")
 NAIVE, COALESCED, VECTORISED, STAGED, TURN, SWIZZLED, TMA = (RIGHT[f"05.{n}"] for n in range(2, 9))
 TURNED = "cute.make_layout((TURN, TURN), stride=(1, TURN))"
 
