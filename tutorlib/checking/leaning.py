@@ -39,8 +39,8 @@ class Itself:
     value: Any
 
 
-Part = Callable | property | InModule | Itself | str
-Library = Mapping[str, Part]  # as the reader writes it → the function, where it stands, or an attribute's name
+Tool = Callable | property | InModule | Itself | str
+Library = Mapping[str, Tool]  # as the reader writes it → the function, where it stands, or an attribute's name
 CHECKS = ("tutorlib.exercises", "tutorlib.course")  # whose functions know the answers
 PACKAGE = str(Path(__file__).parents[1])
 INSTALLED = (PACKAGE, *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")))
@@ -80,7 +80,7 @@ def refuse_leaning(answer: Any, library: Library) -> None:
     if read := next((attributes[name] for name in names_in(answer) if name in attributes), ""):
         raise leaning(f"uses {read}")
     codes = {id(code): name for name, function in functions.items() for code in codes_of(function)}
-    for value in reached(answer):
+    for value in within_reach(answer):
         for code in codes_of(value):
             if id(code) in codes:
                 raise leaning(f"calls {codes[id(code)]}")
@@ -155,14 +155,14 @@ def is_of_the_checks(module: str | None, qualname: str) -> bool:
 
 def names_in(answer: Any) -> Iterator[str]:
     """The names and the strings in the code of an answer and of the reader's own functions that it names."""
-    for value in reached(answer):
+    for value in within_reach(answer):
         for function in own_functions(value):
             for code in codes_of(function):
                 yield from code.co_names
                 yield from (text for text in code.co_consts if isinstance(text, str))
 
 
-def reached(answer: Any) -> Iterator[Any]:
+def within_reach(answer: Any) -> Iterator[Any]:
     """The answer, what its code names, and so on through the reader's own functions and what holds them."""
     seen: dict[int, Any] = {}
     left = [answer]
