@@ -252,9 +252,9 @@ _ = explain(make_gemm(small, multistage, l2.raster), a, b, c)
 _ = explain(make_gemm(small, multistage, partial(l2.grouped, group=4)), a, b, c)
 
 # %% [markdown]
-# Only the first: a few more instructions. Every copy, every wavefront and every sector is there as before, since a block
-# asks for the same things whichever tile it has. What changes is who asks at the same time. The simulator has no L2, so
-# it cannot see that; `l2.traffic` can.
+# Only the first: a few more instructions. Every copy, every wavefront and every sector is there as before: a block asks
+# for the same things whichever tile it has. What changes is who asks at the same time. The simulator has no L2, so it
+# cannot see that; `l2.traffic` can.
 #
 # The new instructions are those of the order. The grid is known when the kernel is compiled, so its divisions become
 # multiplications, once in a block's life. Compare the PTX up to the first copy, and the story after it. (`in_eights` is
