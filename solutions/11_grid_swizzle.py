@@ -167,8 +167,8 @@ def best_group(rows, columns, in_flight):
 check("11.3", best_group)
 
 # %% [markdown]
-# What does your function say of 64×64 tiles, of 16×64 and of 64×16, with 264 in flight? Ask it, in a cell of your own.
-# A tall, narrow C has a surprise. Here is a small one, 24 blocks at a time:
+# What does your function say of 64×64 tiles, of 16×64 and of 64×16? A tall, narrow C has a surprise. Here is a small
+# one, 24 blocks at a time:
 
 # %%
 show_block_order((16, 5), {f"groups of {n}": partial(l2.grouped, group=n) for n in (4, 1)}, 24)
@@ -252,9 +252,9 @@ _ = explain(make_gemm(small, multistage, l2.raster), a, b, c)
 _ = explain(make_gemm(small, multistage, partial(l2.grouped, group=4)), a, b, c)
 
 # %% [markdown]
-# Only the first: a few more instructions. Every copy, every wavefront and every sector is there as before, since a
-# block asks for the same things whichever tile it has. What changes is who asks at the same time. The simulator has no
-# L2, so it cannot see that; `l2.traffic` can.
+# Only the first: a few more instructions. Every copy, every wavefront and every sector is there as before: a block asks
+# for the same things whichever tile it has. What changes is who asks at the same time. The simulator has no L2, so it
+# cannot see that; `l2.traffic` can.
 #
 # The new instructions are those of the order. The grid is known when the kernel is compiled, so its divisions become
 # multiplications, once in a block's life. Compare the PTX up to the first copy, and the story after it. (`in_eights` is
@@ -303,10 +303,10 @@ for swept in all_sweep_results("gemm_orders"):
 
 # %% [markdown]
 # At 8192 the bytes alone take less time than the kernel, in both orders: the copies run beside the arithmetic, and as
-# long as they are in time, nobody asks where they came from. That is why a multiple of the traffic costs so little, and
-# not a multiple of the time. Why does it cost anything? Because "in time" holds in the mean. A tile that comes from
-# memory takes longer than one from L2, and now and then it comes too late; with two buffers nothing covers that. At the
-# smaller sizes L2 holds most of A in any order; there is little to save, and the groups are not faster.
+# long as they are in time, nobody asks where they came from. That is why a multiple of the traffic costs a few percent
+# and not a multiple of the time. Why does it cost anything? Because "in time" holds in the mean. A tile that comes
+# from memory takes longer than one from L2, and now and then it comes too late; with two buffers nothing covers that.
+# At the smaller sizes L2 holds most of A in any order; there is little to save, and the groups are not faster.
 #
 # So a hit rate is worth its time where memory is close to being the limit: on a GPU with a smaller L2 or less
 # bandwidth, and with faster arithmetic. Notebooks 13 and 14 bring the latter, and there the question is asked again.
@@ -328,10 +328,10 @@ for swept in all_sweep_results("gemm_orders"):
 show_speeds("gemm_pitch")
 
 # %% [markdown]
-# Look along each row for a dip at K = 8192, in the columns of the tall A and, for comparison, of a square C (M×N×K in
-# TFLOP/s; a single number is a cube). On the GPUs measured here there is none: they compute the channel from many bits
-# of the address, hashed, so that no stride you are likely to meet falls on one channel. An explanation that was right
-# once is still being repeated; a row of five numbers tells.
+# Look along each row for a dip at K = 8192, in the columns of the tall A and, for comparison, of a square C. On the
+# GPUs measured here there is none: they compute the channel from many bits of the address, hashed, so that no stride
+# you are likely to meet falls on one channel. An explanation that was right once is still being repeated; a row of
+# five numbers tells.
 #
 # What the order of blocks changes is what L2 has to fetch again, as you counted above.
 #

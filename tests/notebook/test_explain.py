@@ -57,6 +57,13 @@ def test_the_report_marks_what_costs_too_much(capsys):
     assert "mine.partition_S(turned)" in said
 
 
+def test_what_several_blocks_store_alike_is_said(capsys):
+    explain("__global__ void one(float* y) { y[threadIdx.x] = 1; }", torch.zeros(32), grid=(2,), block=(32,))
+    said = capsys.readouterr().out
+    assert "✓ no hazard" in said
+    assert "! block 0 stores argument 0[0], which" in said
+
+
 def test_a_swizzle_costs_what_it_must(capsys):
     explain(COPIES["05.7"], torch.randn(64, 64), torch.zeros(64, 64))
     assert "!" not in capsys.readouterr().out

@@ -353,3 +353,11 @@ class TestRegisters:
         (finding,) = run(body)[0].findings
         assert "thread 8 of block 0" in finding.message
         assert finding.count == 56
+
+    def test_a_local_variable_that_only_some_threads_set(self):
+        body = f""".local .align 16 .b8 own[16]; mov.u64 %rd5, own; setp.lt.u32 %p1, %tid_x, 8;
+        @%p1 st.local.b32 [own], %tid_x; ld.local.v2.b32 {{%r9, %r8}}, [own]; {OUT}"""
+        (finding,) = run(body)[0].findings
+        assert finding.kind == "unset"
+        assert "thread 8 of block 0 reads a variable that nobody has set" in finding.message
+        assert not run(body.replace("@%p1 ", ""))[0].findings  # nor what is read beside it and used by nobody

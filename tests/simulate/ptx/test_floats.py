@@ -63,6 +63,16 @@ def test_sums_products_and_fused_are_rounded_once(kind, data):
         check(f"fma.rn.{kind}", kind, [a, b, c], lambda x, y, z: rounded(x * y + z, kind))
 
 
+@given(data=st.data())
+def test_sums_and_products_towards_zero(data):
+    a, b = (data.draw(floats(32)) for _ in range(2))
+    for name, exact in {"add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y}.items():
+        small = [(x, y) for x, y in zip(a, b, strict=True) if abs(exact(Fraction(x), Fraction(y))) < 2**127]
+        if small:
+            check(f"{name}.rz.f32", "f32", list(zip(*small, strict=True)),
+                  lambda x, y, exact=exact: rounded(exact(x, y), "f32", towards_zero=True))  # fmt: skip
+
+
 @pytest.mark.parametrize(("direction", "choose"), [("rm", min), ("rp", max), ("rz", lambda *x: min(x, key=abs))])
 def test_a_fused_sum_rounded_in_one_direction(direction, choose):
     generator = np.random.default_rng(3)

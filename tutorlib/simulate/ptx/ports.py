@@ -6,6 +6,7 @@ for all lanes, or one for all of them.
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from tutorlib.simulate.ptx.ir import Instruction
 from tutorlib.simulate.ptx.memory.access import SharedAccess
 from tutorlib.simulate.ptx.memory.windows import PEER_BITS
 from tutorlib.simulate.ptx.state import State, Where, as_index, of_warps
+from tutorlib.simulate.ptx.uses import written
 
 Lanes = np.ndarray | slice
 
@@ -238,8 +240,9 @@ class SharedPort(Port):
             reaches = np.repeat(of_warps(reaches).any(1), WARP)
         start = int(starts[at])
         self.state.watch.undefined.note(
+            "unwritten",
             self.site,
-            self.instruction,
+            written(self.instruction),
             reaches,
             lambda: f"{who} reads shared memory that nobody wrote (byte {start:,})",
         )
@@ -269,7 +272,8 @@ class SharedPort(Port):
 
 @dataclass(frozen=True)
 class LocalPort(Port):
-    """A thread's own memory: what the compiler could not keep in registers."""
+    """A thread's own memory: what the compiler could not keep in registers. What is read of it that nobody has set is
+    followed, as it is in registers."""
 
     def places(self, lanes: Lanes, starts: np.ndarray) -> np.ndarray:
         stride = self.state.local.shape[1]
@@ -285,13 +289,32 @@ class LocalPort(Port):
     def rows(self) -> np.ndarray:
         return self.state.local.reshape(-1).view(f"u{self.element}").reshape(-1, self.count)
 
+    @property
+    def known(self) -> np.ndarray:
+        """Which of the bytes of each row somebody has set."""
+        return self.state.local_set.reshape(-1, self.width)
+
     def read(self, where: Where, addresses: np.ndarray) -> tuple[Lanes, np.ndarray]:
         lanes, starts = self.starts(where, addresses)
-        return lanes, self.rows[self.places(lanes, starts)]
+        at = self.places(lanes, starts)
+        if not (known := self.known[at]).all():
+            self.look(lanes, known.reshape(-1, self.count, self.element).all(2))
+        return lanes, self.rows[at]
+
+    def look(self, lanes: Lanes, known: np.ndarray) -> None:
+        """known: (lanes, count)."""
+        for name, good in zip(written(self.instruction), known.T, strict=True):
+            if not good.all():
+                reaches = np.zeros(self.state.geometry.lanes, bool)
+                reaches[self.numbered(lanes)[~good]] = True
+                message = f"{self.first_bad(lanes, good)[1]} reads a variable that nobody has set"
+                self.state.watch.undefined.note("unset", self.site, [name], reaches, partial(str, message))
 
     def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
         lanes, starts = self.starts(where, addresses)
-        self.rows[self.places(lanes, starts)] = data
+        at = self.places(lanes, starts)
+        self.rows[at] = data
+        self.known[at] = True
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,7 @@ class State:
         self.special: dict[str, np.ndarray] = {}
         self.time = 0
         self.thread, self.slot = self.geometry.thread(), self.geometry.slot()
+        self.local_set = np.zeros(self.local.shape, bool)
         self.shared_row = self.slot * self.shared.stride
         self.alive = np.ones(lanes, bool)
         self.call_space = {  # parameters of functions that are called, for each lane
@@ -69,6 +70,7 @@ class State:
         self.watch.races.restart(first)
         self.alive[:] = (self.thread < self.geometry.threads) & (first + self.slot < self.geometry.blocks)
         self.watch.undefined.restart(first, self.alive)
+        self.local_set.fill(False)
         for register in self.registers.values():
             register.fill(0)
         self.units.restart(first)

@@ -50,10 +50,17 @@ class Undefined:
         self.first = first
         self.held = {name: Origin("unset", -1, str, alive.copy()) for name in self.unset}
 
-    def note(self, site: int, instruction: Instruction, lanes: np.ndarray, message: Callable[[], str]) -> None:
-        """The instruction has read shared memory that nobody wrote into its result, for these lanes (booleans)."""
-        for name in written(instruction):
-            self.held[name] = Origin("unwritten", site, message, lanes)
+    def note(
+        self,
+        kind: FindingKind,
+        site: int,
+        names: list[str],
+        lanes: np.ndarray,
+        message: Callable[[], str],
+    ) -> None:
+        """An instruction has read memory that nobody wrote into these registers, for these lanes (booleans)."""
+        for name in names:
+            self.held[name] = Origin(kind, site, message, lanes)
 
     def before(self, site: int, instruction: Instruction, lanes: np.ndarray, active: np.ndarray) -> None:
         """Look at what an instruction is about to read and write.

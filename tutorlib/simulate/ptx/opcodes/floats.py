@@ -3,7 +3,9 @@
 Approximations (.approx, .full) are computed in float64 and rounded: a GPU's may differ in the last bits.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from tutorlib.simulate.ptx.opcodes.elementwise import (
 )
 from tutorlib.simulate.ptx.state import State, Where
 
-DIRECTED = {"rm", "rp", "rz"}  # roundings that fma alone has here
+DIRECTED = {"rm", "rp", "rz"}  # roundings that sums and products of fp32 have here
 KNOWN = {"rn", "ftz", "sat", "approx", "full", "NaN", "relu", "xorsign"}
 
 
@@ -57,6 +59,7 @@ class Format:
         return np.ascontiguousarray(values).view(register.dtype)
 
 
+ZERO, ONE = np.float32(0), np.float32(1)
 PLAIN = ("f32", "f64", "f16")  # what NumPy computes with itself, rounding once
 
 
@@ -118,6 +121,22 @@ def fused(instruction: Instruction, site: int, state: State) -> Step:
         return np.maximum(exact, 0) if "relu" in instruction.parts else exact
 
     return float_step(instruction, state, compute, 3, KNOWN | DIRECTED)
+
+
+def rounded(plain: np.ufunc, as_fma: Callable[..., tuple[Any, Any, Any]]) -> Decoder:
+    """add, sub and mul, also rounded down, up or towards zero. as_fma: takes a and b, gives the three operands."""
+
+    def decode(instruction: Instruction, site: int, state: State) -> Step:
+        direction = next((part for part in instruction.parts if part in DIRECTED), "")
+        if not direction:
+            return float_step(instruction, state, plain, 2)
+        if kind_of(instruction) != "f32":
+            raise NotSimulated(str(instruction), instruction.line)
+        return float_step(
+            instruction, state, lambda a, b: rounding.directed_fma(*as_fma(a, b), direction), 2, KNOWN | DIRECTED
+        )
+
+    return decode
 
 
 def extreme(smaller: bool) -> Decoder:
@@ -187,9 +206,9 @@ def test_property(instruction: Instruction, site: int, state: State) -> Step:
 
 
 OPCODES: dict[str, Decoder] = {
-    "add": float_op(np.add),
-    "sub": float_op(np.subtract),
-    "mul": float_op(np.multiply),
+    "add": rounded(np.add, lambda a, b: (a, ONE, b)),
+    "sub": rounded(np.subtract, lambda a, b: (b, -ONE, a)),
+    "mul": rounded(np.multiply, lambda a, b: (a, b, -ZERO)),
     "fma": fused,
     "mad": fused,
     "div": float_op(np.divide),
