@@ -15,7 +15,7 @@ from tests.wrong.gpu_kernels import (
     accumulates_in_fp16,
     launches_on_another_stream,
 )
-from tutorlib.machine.features import TCGEN05
+from tutorlib.machine.features import FP8_MMA
 from tutorlib.notebook.check import CheckFailed, check
 from tutorlib.simulate.ptx import simulation
 
@@ -54,9 +54,9 @@ def test_streams_are_what_the_simulator_does_not_see():
 
 @pytest.mark.usefixtures("copy_is_asked_for")
 def test_not_run_is_printed_and_not_raised(capsys, monkeypatch):
-    monkeypatch.setattr("tutorlib.notebook.check.find", lambda id: replace(COPY, needs=TCGEN05))
+    monkeypatch.setattr("tutorlib.notebook.check.find", lambda id: replace(COPY, needs=FP8_MMA))
     check("99.1", one_thread_per_element)
-    assert capsys.readouterr().out == "– 99.1 copy: compiled for sm_100a; not run: no GPU here\n"
+    assert capsys.readouterr().out == "– 99.1 copy: compiled for sm_90a; not run: no GPU here\n"
 
 
 def test_what_the_simulator_lacks_is_not_run():

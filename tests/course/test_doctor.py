@@ -50,7 +50,7 @@ class TestDoctor:
         assert "NVIDIA H200, sm_90, 132 multiprocessors, 140 GiB, driver 580.0" in text
         assert "by the datasheet: 4.8 TB/s, 989 TFLOP/s bf16" in text
         assert "Hopper kernels: results and speed" in text
-        assert "Blackwell kernels: compiled and inspected, not run: this GPU is sm_90" in text
+        assert "Blackwell kernels: results, simulated; speed not run: this GPU is sm_90" in text
         assert "sm_90: none, so speed is shown and not graded" in text
 
     def test_an_unknown_gpu(self, machine):

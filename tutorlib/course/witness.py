@@ -20,6 +20,7 @@ import numpy as np
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find, modules, of_notebook
+from tutorlib.machine import device
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.counters import NoCounters
 from tutorlib.measuring.results import sweep_file, write_json
@@ -144,7 +145,7 @@ def sizes_kept(exercise: KernelExercise) -> tuple[Shape, ...]:
 def take(known: Collection[tuple[str, Shape]] = ()) -> Iterator[Kept | str]:
     """Run each kernel on the GPU at hand, but for those that are known; a line about each that fails."""
     for exercise, answer, shape in witnessed():
-        if (exercise.id, shape) in known:
+        if (exercise.id, shape) in known or ((found := device.gpu()) and not exercise.needs.on(found.arch)):
             continue
         inputs = inputs_of(exercise.problem, shape)
         try:
