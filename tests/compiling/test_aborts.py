@@ -61,3 +61,27 @@ def test_a_host_function_that_asks_for_a_thread():
 
 def test_a_helper_of_a_kernel_may_ask():
     assert "%tid.x" in compile_cute(launches_a_helper, [TensorSpec((32,))]).ptx
+
+
+@cute.kernel
+def adds_up_kernel(x: cute.Tensor, loaded: cutlass.Constexpr):
+    total = cutlass.Float32(0.0)
+    for value in x.load() if cutlass.const_expr(loaded) else x:
+        total += value
+    x[0] = total
+
+
+@cute.jit
+def adds_up_what_is_loaded(x: cute.Tensor):
+    adds_up_kernel(x, True).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+
+@cute.jit
+def adds_up_a_tensor(x: cute.Tensor):
+    adds_up_kernel(x, False).launch(grid=(1, 1, 1), block=(1, 1, 1))
+
+
+@pytest.mark.parametrize("host", [adds_up_what_is_loaded, adds_up_a_tensor])
+def test_a_python_loop_over_elements(host):
+    with pytest.raises(CompileFailed, match=r"Python cannot go through the elements of Tensor\w*"):
+        compile_cute(host, [TensorSpec((32,))])

@@ -1,4 +1,4 @@
-"""What ends the process inside the DSL's C++, where no Python could catch it, refused with a sentence instead."""
+"""What ends the process inside the DSL's C++, or never ends, refused with a sentence instead."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -11,13 +11,15 @@ IN_KERNELS = ("thread_idx", "block_idx", "block_dim", "grid_dim", "lane_idx", "w
 
 @contextmanager
 def no_abort() -> Iterator[None]:
-    """Meanwhile ValueError is raised where CuTe 4.8 would end the process.
+    """Meanwhile ValueError is raised where CuTe 4.8 would end the process, and TypeError where it would trace for ever.
 
     It calls std::terminate where `retile` gets fewer than 3 modes, and LLVM aborts where a host function asks for what
-    only threads on a GPU have.
+    only threads on a GPU have. A Python loop over a tensor or over what load() gave takes one element after another
+    and never finds the last.
     """
     from cutlass import cute
     from cutlass.cute.atom import ThrCopy
+    from cutlass.cute.tensor import TensorSSA, _Tensor
 
     retile = ThrCopy.retile
 
@@ -33,7 +35,17 @@ def no_abort() -> Iterator[None]:
         stack.enter_context(mock.patch.object(ThrCopy, "retile", checked))
         for name in IN_KERNELS:
             stack.enter_context(mock.patch.object(cute.arch, name, on_a_gpu(name, getattr(cute.arch, name))))
+        for kind in (_Tensor, TensorSSA):
+            stack.enter_context(mock.patch.object(kind, "__iter__", endless, create=True))
         yield
+
+
+def endless(values: Any) -> Iterator[Any]:
+    """In the place of an iterator over a tensor's elements."""
+    raise TypeError(
+        f"Python cannot go through the elements of {type(values).__name__.lstrip('_')} {values.shape}: it does not "
+        "know where they end. Count them: for i in cutlass.range_constexpr(cute.size(x.shape)): … x[i] …"
+    )
 
 
 def on_a_gpu(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
