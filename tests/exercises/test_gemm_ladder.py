@@ -28,7 +28,7 @@ OWN = [
 
 def copied(part):
     """The same text in a file of its own, as somebody else would have written it."""
-    return derive(part, "copied", "The course's own.")
+    return derive(part, part.__name__, "The course's own.")
 
 
 @pytest.mark.usefixtures("no_gpu")

@@ -39,6 +39,10 @@ class Itself:
     value: Any
 
 
+class Elsewhere:
+    """An answer that lives in another process, and is watched there."""
+
+
 Tool = Callable | property | InModule | Itself | str
 Library = Mapping[str, Tool]  # as the reader writes it → the function, where it stands, or an attribute's name
 CHECKS = ("tutorlib.exercises", "tutorlib.course")  # whose functions know the answers
@@ -52,6 +56,8 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
     Only a call by the answer itself counts, under whatever name, and in helpers too; not one that the library makes on
     the way to something else. Raises WrongKind at once where the answer's code names one of the attributes.
     """
+    if isinstance(answer, Elsewhere):
+        return answer
     attributes, functions = sorted_out(library)
     objects = {id(part.value): name for name, part in library.items() if isinstance(part, Itself)}
     if read := next((attributes[name] for name in names_in(answer) if name in attributes), ""):
@@ -202,7 +208,9 @@ def plain_function(value: Any) -> FunctionType | None:
         value = value.fget
     if isinstance(value, staticmethod | classmethod):
         value = value.__func__
-    found = unwrap(getattr(value, "_pyfunc", value))  # cuTile has no public name for it
+    if any(kind.__module__.startswith("cuda.tile") for kind in type(value).__mro__):
+        value = getattr(value, "_pyfunc", value)  # cuTile has no public name for it
+    found = unwrap(value)
     return found if isinstance(found, FunctionType) else None
 
 

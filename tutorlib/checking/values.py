@@ -57,7 +57,7 @@ class ValueExercise(Exercise):
         """The message is about the first case that is wrong."""
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
-        if hasattr(answer, "_decorator_kind"):  # CuTe's @jit: a compiler reads it
+        if "_decorator_kind" in getattr(answer, "__dict__", ()):  # CuTe's @jit: a compiler reads it
             refuse_leaning(answer, self.library)
             watched = answer
         else:

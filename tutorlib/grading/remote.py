@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tutorlib.checking.exercise import Answer, Exercise, Outcome
+from tutorlib.checking.leaning import Elsewhere
 
 CONNECT_S = 10.0
 LARGEST_REPLY = 2**28  # bytes
@@ -47,7 +48,7 @@ class Opaque:
 OPAQUE = "opaque"  # its persistent id
 
 
-class Remote:
+class Remote(Elsewhere):
     """A function of the kernel, number `index` of those that it serves. A call raises Lost after the deadline."""
 
     def __init__(self, connection: Connection, deadline: float, index: int = 0) -> None:
