@@ -8,15 +8,14 @@ from cutlass import Float32, cute
 from cutlass.cute.nvgpu import cpasync, warp
 from tensor_layouts import Layout
 
-from tests.wrong.change import derive, swap, without, without_first, without_last
+from tests.wrong.change import copy_of, derive, swap, without, without_first, without_last
 from tests.wrong.table import answer, says
 from tutorlib.course.answers import load_answers
+from tutorlib.kernels.ampere import gemm, operands
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.epilogues import store, store_through_smem
-from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.layouts import smem_layout
 from tutorlib.kernels.ampere.main_loops import single_buffer
-from tutorlib.kernels.ampere.operands import Operand, make_operands
 from tutorlib.kernels.ampere.thread_share import Sums, make_copy_g2s, make_mma
 
 # 09.1 -----------------------------------------------------------------------------------------------------------
@@ -405,28 +404,29 @@ MMAS = [
 
 
 def fetched(name, what, words, *changes):
-    return says(*words)(derive(make_operands, name, what, *changes))
+    return says(*words)(derive(operands.make_operands, name, what, *changes))
 
 
+OWN = copy_of(operands)  # as if it were the reader's
 ONE_BUFFER = "math.partition_A(sA)[None, None, None, 0]"
 
 
 @says("two Operands are wanted")
 def a_alone(tiled_mma, thread, sA, sB):
     """One operand."""
-    return make_operands(tiled_mma, thread, sA, sB)[0]
+    return OWN.make_operands(tiled_mma, thread, sA, sB)[0]
 
 
 @says("should lie in registers")
 def views_exchanged(tiled_mma, thread, sA, sB):
     """Shared memory where registers are meant."""
-    return tuple(Operand(r.tXsX, r.s2r, r.tCrX, r.tXrX) for r in make_operands(tiled_mma, thread, sA, sB))
+    return tuple(OWN.Operand(r.tXsX, r.s2r, r.tCrX, r.tXrX) for r in OWN.make_operands(tiled_mma, thread, sA, sB))
 
 
 @says("2")
 def tuple_of_three(tiled_mma, thread, sA, sB):
     """Without what ldmatrix reads."""
-    return tuple((r.tCrX, r.s2r, r.tXrX) for r in make_operands(tiled_mma, thread, sA, sB))
+    return tuple((r.tCrX, r.s2r, r.tXrX) for r in OWN.make_operands(tiled_mma, thread, sA, sB))
 
 
 OPERANDS = [
@@ -617,7 +617,7 @@ def launches_nothing(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 
 
 def with_parts(name, what, words, **parts):
-    host = make_gemm(GemmConfig(), single_buffer, **parts)
+    host = copy_of(gemm).make_gemm(GemmConfig(), single_buffer, **parts)
     host.__name__, host.__doc__ = name, what
     return says(*words)(host)
 

@@ -67,7 +67,7 @@ def show_verdicts(*names: str) -> "DataFrame | None":
     names = names or tuple(BUGS)
     tables = {
         f"{found['machine']['gpu']}, {found['date']}": pandas.DataFrame.from_dict(
-            {name: {tool: in_words(found["verdicts"][name].get(tool)) for tool in TOOLS} for name in known},
+            {name: {tool: verdict_in_words(found["verdicts"][name].get(tool)) for tool in TOOLS} for name in known},
             orient="index",
             columns=list(TOOLS),
         )
@@ -80,7 +80,7 @@ def show_verdicts(*names: str) -> "DataFrame | None":
     return pandas.concat(tables, axis="columns")
 
 
-def in_words(verdict: dict[str, Any] | None) -> str:
+def verdict_in_words(verdict: dict[str, Any] | None) -> str:
     """A cell of that table."""
     if verdict is None:
         return "not recorded"

@@ -342,11 +342,20 @@ class TestRegisters:
             f"setp.lt.u32 %p1, %tid_x, 8; mov.u32 %r9, 0; @%p1 mov.u32 %r8, 5; @%p1 add.u32 %r9, %r8, 1; {OUT}",
             f"""setp.lt.u32 %p1, %tid_x, 8; @%p1 mov.u32 %r8, 5; selp.u32 %r9, 1, 0, %p1;
             @!%p1 bra on; add.u32 %r9, %r8, 1; on: {OUT}""",
+            f"setp.lt.u32 %p1, %tid_x, 8; @%p1 mov.u32 %r8, 5; add.u32 %r7, %r8, 1; selp.u32 %r9, %r7, 0, %p1; {OUT}",
         ],
     )
     def test_what_does_not_count(self, body):
         """A compiler computes with what it does not need, and sets under the predicate under which it reads."""
         assert not run(body)[0].findings
+
+    def test_what_a_selection_takes_counts(self):
+        """As masked loads are compiled, with the mask turned round."""
+        masked = (
+            f"setp.lt.u32 %p1, %tid_x, 8; @%p1 mov.u32 %r8, 5; add.u32 %r7, %r8, 1; selp.u32 %r9, 0, %r7, %p1; {OUT}"
+        )
+        (finding,) = run(masked)[0].findings
+        assert finding.count == 56
 
     def test_where_some_threads_have_set_it(self):
         body = f"setp.lt.u32 %p1, %tid_x, 8; @%p1 mov.u32 %r8, 5; add.u32 %r9, %r8, 1; {OUT}"

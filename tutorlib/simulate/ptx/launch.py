@@ -45,8 +45,9 @@ def run_kernel(
     dynamic_smem: int,
     find: Find,
     traced: bool = False,
+    follow_unset: bool = True,
 ) -> Report:
-    """As `run`. find: where an instruction stands in the source. traced: as `simulate`."""
+    """As `run`. find: where an instruction stands in the source. traced, follow_unset: as `simulate`."""
     import torch
 
     tensors = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor)}
@@ -59,7 +60,7 @@ def run_kernel(
     for parameter, value in zip(entry.parameters, values, strict=True):
         parameters[parameter.offset : parameter.offset + parameter.size] = encode(value, parameter)
     launch = Launch(module, entry, three(grid), three(block), dynamic_smem, bytes(parameters), find)
-    report = simulate(launch, arena, traced)
+    report = simulate(launch, arena, traced, follow_unset)
     for name, tensor in tensors.items():
         arena.write_back(placed[name], tensor)
     return report

@@ -25,7 +25,7 @@ from tutorlib.simulate.ptx.flow import (
     waits_for_warpgroup,
 )
 from tutorlib.simulate.ptx.geometry import WARP
-from tutorlib.simulate.ptx.ir import Instruction, Kernel
+from tutorlib.simulate.ptx.ir import Instruction, Kernel, Register
 from tutorlib.simulate.ptx.opcodes.mbarriers import phase_operands
 from tutorlib.simulate.ptx.opcodes.wgmma import Tell
 from tutorlib.simulate.ptx.state import State, Step, Where, of_warps
@@ -162,7 +162,9 @@ class Scheduler:
     def look(self, site: int, cohort: Cohort) -> None:
         """See whether an instruction uses undefined values."""
         instruction = self.program.kernel.instructions[site]
-        self.state.watch.undefined.before(site, instruction, cohort.lanes, self.active(site, cohort))
+        chooses = instruction.operands[-1] if instruction.parts[0] == "selp" else None
+        first = self.state.storage(chooses) if isinstance(chooses, Register) else None
+        self.state.watch.undefined.before(site, instruction, cohort.lanes, self.active(site, cohort), first)
 
     def note(self, trace: BlockTrace, site: int, cohort: Cohort) -> None:
         """Write an instruction down that the first block has run."""

@@ -61,10 +61,10 @@ def module_sizes(module: Module) -> list[int]:
     return [v.size or 0 for v in module.variables.values() if v.space in ("global", "const")]
 
 
-def simulate(launch: Launch, arena: Arena, traced: bool = False) -> Report:
+def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: bool = True) -> Report:
     """Run a launch on an arena that holds its tensors; the module's own variables are added.
 
-    traced: write down what the first block does, in order.
+    traced: write down what the first block does, in order. follow_unset: registers that nobody has set.
     Raises NotSimulated.
     """
     kernel = launch.kernel
@@ -82,7 +82,7 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False) -> Report:
     findings, places, blocks = Findings(), Places(kernel, launch.find), basic_blocks(kernel)
     shared = SharedMemory(geometry.batch, smem)
     copies = AsyncCopies(geometry.lanes, shared)
-    undefined = Undefined(geometry, findings, unset_at_first(kernel, blocks))
+    undefined = Undefined(geometry, findings, unset_at_first(kernel, blocks) if follow_unset else frozenset())
     watch = make_watch(launch, geometry, copies, arena, findings, places, undefined)
     local_bytes = -(-sum(v.size or 0 for v in kernel.variables.values() if v.space == "local") // 16) * 16
     state = State(

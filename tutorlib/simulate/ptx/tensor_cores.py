@@ -24,7 +24,7 @@ def add_products(a: np.ndarray, b: np.ndarray, c: np.ndarray, kind: str) -> np.n
     K: of one instruction. Where nothing is cut off, as most often, the exact sum serves.
     """
     sums: np.ndarray = a @ b + c
-    top, lowest = places(a, b)
+    top, lowest = binary_places(a, b)
     lowest -= 2 * (SIGNIFICANT[kind] - 1)
     of_c = exponents(c)
     np.maximum(top, of_c, out=top)
@@ -49,7 +49,7 @@ def add_cut_off(
     return (terms.sum(-1) + np.trunc(c[at] * scale)) / scale
 
 
-def places(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def binary_places(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The largest exponent among the products of each sum, and the least of those that are not 0; (batch, M, N)."""
     of_a, of_b = exponents(a), exponents(b)
     no_a, no_b = (np.where(of == ZERO, -ZERO, of) for of in (of_a, of_b))  # so that a 0 is never the least

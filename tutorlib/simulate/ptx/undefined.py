@@ -7,6 +7,7 @@ does not matter; it is a fault when what comes of it is stored or decides someth
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -15,8 +16,9 @@ from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.ir import Address, Instruction
 from tutorlib.simulate.ptx.uses import has_result, read, register_names, written
 
-COPIES = ("mov", "selp")  # give a value on and compute nothing
-OF_WARPS = ("mma", "wmma", "shfl", "movmatrix", "redux", "vote", "match")  # each lane's result is of all lanes' values
+MMA = ("mma", "wmma")
+OF_WARPS = (*MMA, "movmatrix", "redux", "vote", "match")  # each lane's result is of all lanes' values
+# shfl is not among them: who sums up a row asks lanes of that row, and what hangs over the edge stays by itself
 
 
 @dataclass
@@ -24,12 +26,14 @@ class Origin:
     """Where undefined values come from: a finding, if they are used. lanes: in whose registers they are.
 
     site: where they were read or, of registers that nobody has set, first computed with; -1: not yet.
+    sums: an mma has added to them.
     """
 
     kind: FindingKind
     site: int
     message: Callable[[], str]
     lanes: np.ndarray
+    sums: bool = False
 
 
 @dataclass
@@ -62,20 +66,26 @@ class Undefined:
         for name in names:
             self.held[name] = Origin(kind, site, message, lanes)
 
-    def before(self, site: int, instruction: Instruction, lanes: np.ndarray, active: np.ndarray) -> None:
+    def before(
+        self, site: int, instruction: Instruction, lanes: np.ndarray, active: np.ndarray, first: np.ndarray | None
+    ) -> None:
         """Look at what an instruction is about to read and write.
 
-        lanes: that come by; active: those of them for which its predicate holds.
+        lanes: that come by; active: those of them for which its predicate holds. first: of a selp, those that take the
+        first of its two values.
         """
         used = [origin for origin in map(self.held.get, read(instruction)) if origin and (origin.lanes & active).any()]
         results = written(instruction)
         if instruction.guard and (decides := self.held.get(instruction.guard.name)):
             self.report(site, instruction, decides, lanes)
-        if used and instruction.parts[0] in COPIES:
+        if used and instruction.parts[0] == "mov":
             self.give_on(results, used[0], used[0].lanes & active)
             return
+        if used and first is not None:
+            self.choose(results, instruction, active, first)
+            return
         for origin in used:
-            if origin.kind == "unwritten" or counts(instruction, self.held):
+            if origin.kind == "unwritten" or matters(instruction, origin, self.held):
                 self.report(site, instruction, origin, active)
         unset = [origin for origin in used if origin.kind == "unset"]
         if unset and has_result(instruction):
@@ -84,6 +94,21 @@ class Undefined:
         for name in results:
             if name in self.held:
                 self.overwrite(name, active)
+
+    def choose(self, results: list[str], instruction: Instruction, active: np.ndarray, first: np.ndarray) -> None:
+        """selp: what it does not take need not be determined; what decides must be."""
+        taken = zip(instruction.operands[1:], (active & first, active & ~first, active), strict=True)
+        undefined = [
+            (origin, origin.lanes & lanes)
+            for operand, lanes in taken
+            for origin in map(self.held.get, register_names(operand, addresses=False))
+            if origin and (origin.lanes & lanes).any()
+        ]
+        for name in results:
+            if name in self.held:
+                self.overwrite(name, active)
+        if undefined:
+            self.give_on(results, undefined[0][0], np.logical_or.reduce([lanes for _, lanes in undefined]))
 
     def report(self, site: int, instruction: Instruction, origin: Origin, lanes: np.ndarray) -> None:
         if (origin.lanes & lanes).any():
@@ -96,7 +121,8 @@ class Undefined:
             return origin
         lane = int((origin.lanes & lanes).argmax())
         who = self.geometry.show_thread(self.first, lane)
-        return replace(origin, site=site, message=lambda: f"{who} {use_of(instruction)} that nobody has set")
+        says = partial("{} {} that nobody has set".format, who, use_of(instruction))
+        return replace(origin, site=site, message=says, sums=instruction.parts[0] in MMA)
 
     def give_on(self, names: list[str], origin: Origin, lanes: np.ndarray) -> None:
         for name in names:
@@ -110,10 +136,13 @@ class Undefined:
             del self.held[name]
 
 
-def counts(instruction: Instruction, held: dict[str, Origin]) -> bool:
-    """Whether an undefined value matters here: it is stored, or says where something lies."""
+def matters(instruction: Instruction, origin: Origin, held: dict[str, Origin]) -> bool:
+    """Whether an undefined value matters here: it is stored, or says where something lies.
+
+    Sums of rows that hang over the edge may pass through shared memory and be left there; those of an mma are meant.
+    """
     if not has_result(instruction):
-        return True
+        return origin.sums or "shared" not in instruction.parts
     addresses = (operand for operand in instruction.operands if isinstance(operand, Address))
     return any(name in held for operand in addresses for name in register_names(operand, addresses=True))
 
@@ -129,7 +158,7 @@ def spread(instruction: Instruction, origins: list[Origin], active: np.ndarray) 
 def use_of(instruction: Instruction) -> str:
     """What it does with a register."""
     first = instruction.parts[0]
-    if first in ("mma", "wmma"):
+    if first in MMA:
         return f"has {first} add to registers"
     if not has_result(instruction):
         return f"uses a register ({instruction})"
