@@ -46,10 +46,13 @@ def test_every_exercise_has_an_answer(name):
     assert list(answers.load_answers(name)) == [exercise.id for exercise in of_notebook(name)]
 
 
+OFTEN = ("80", "90", "100")  # the others bring no instruction that a page uses
+
+
 def kernels():
     """Each kernel exercise with each generation of GPUs that it runs on."""
     return [
-        pytest.param(exercise.id, arch, id=f"{exercise.id}-sm_{arch}")
+        pytest.param(exercise.id, arch, id=f"{exercise.id}-sm_{arch}", marks=() if arch in OFTEN else pytest.mark.long)
         for name in notebook_names()
         for exercise in of_notebook(name)
         if isinstance(exercise, KernelExercise) and not isinstance(exercise, HostExercise)

@@ -10,6 +10,8 @@ import torch
 from tensor_layouts import Layout
 
 from tutorlib.checking.values import Case, ValueExercise, equals, law
+from tutorlib.course.answers import load_answers
+from tutorlib.exercises import find
 from tutorlib.grading import remote
 from tutorlib.problems.wrong import Wrong
 
@@ -111,6 +113,11 @@ def test_what_cannot_cross_is_said_so(tmp_path):
     for case in (looks_inside, takes_a_tensor, takes_a_lambda):
         with pytest.raises(remote.CannotCross):
             judge_in_a_thread(tmp_path, exercise_of(case), lambda value: value)
+
+
+def test_a_layout_of_cutes_cannot_cross(tmp_path):
+    with pytest.raises(remote.CannotCross):
+        judge_in_a_thread(tmp_path, find("09.7"), load_answers("09_gemm_baseline")["09.7"])
 
 
 @pytest.mark.parametrize("returned", [Stranger(), lambda: 3])

@@ -42,6 +42,10 @@ class Itself:
 class Elsewhere:
     """An answer that lives in another process, and is watched there."""
 
+    def decline(self, wanted: str) -> None:
+        """Raises what ends this judgement: the exercise wants something that cannot come from there."""
+        raise NotImplementedError(wanted)
+
 
 Tool = Callable | property | InModule | Itself | str
 Library = Mapping[str, Tool]  # as the reader writes it → the function, where it stands, or an attribute's name

@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.checking.leaning import Elsewhere
 from tutorlib.checking.values import ValueExercise
 from tutorlib.compiling.cute import call_host
 
@@ -33,6 +34,8 @@ class CuteLayoutExercise(ValueExercise):
     def judge(self, answer: Answer) -> Verdict:
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
+        if isinstance(answer, Elsewhere):
+            answer.decline("a layout of CuTe's")
         return super().judge(seen_as_layout(answer))
 
 

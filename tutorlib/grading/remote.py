@@ -79,6 +79,9 @@ class RemoteAnswer(Remote):
     What the answer returns never raises CannotCross: the student chooses it.
     """
 
+    def decline(self, wanted: str) -> None:
+        raise CannotCross(wanted)
+
     def __getattr__(self, name: str) -> Any:
         """Messages ask for `__code__` and can do without."""
         if name.startswith("__"):

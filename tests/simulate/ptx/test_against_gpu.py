@@ -11,7 +11,11 @@ from tutorlib.measuring.accesses import KERNELS, count_simulated
 
 RECORDS = gpu_records()
 KEPT = [
-    pytest.param(kept, id=f"{record.machine['gpu']}-{kept.exercise}-{'x'.join(map(str, kept.shape))}")
+    pytest.param(
+        kept,
+        id=f"{record.machine['gpu']}-{kept.exercise}-{'x'.join(map(str, kept.shape))}",
+        marks=pytest.mark.long if kept.exercise == "07.6" else (),  # 20 s
+    )
     for record in RECORDS
     for kept in record.outputs
 ]
