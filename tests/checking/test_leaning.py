@@ -1,5 +1,7 @@
 """What an answer may not lean on: the library's function for the very thing that is asked."""
 
+import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,7 +14,7 @@ from tensor_layouts import Layout
 from tensor_layouts import compose as put_together
 
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.leaning import InModule
+from tutorlib.checking.leaning import InModule, plain_function
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises import find, n11_grid_swizzle, of_notebook
 from tutorlib.kernels.ampere import main_loops
@@ -157,3 +159,24 @@ def by_a_table(steps: Steps):
 @pytest.mark.parametrize("answer", [by_the_courses_loop, by_a_table])
 def test_a_compiled_answer_that_names_the_courses_is_told(answer):
     assert "it calls the course's multistage loop" in told_of("10.3", answer)
+
+
+def test_what_pip_installed_anywhere_is_not_the_readers_own(tmp_path):
+    """`pip install --target` puts packages beside no interpreter."""
+    (tmp_path / "somebodys-1.0.dist-info").mkdir()
+    (tmp_path / "somebodys.py").write_text("def function(): ...")
+    asks = (
+        "import somebodys; from tutorlib.checking.leaning import own_functions as own; print(own(somebodys.function))"
+    )
+    path = os.pathsep.join((str(tmp_path), *sys.path))
+    asked = subprocess.run([sys.executable, "-c", asks], env=os.environ | {"PYTHONPATH": path}, capture_output=True)
+    assert asked.stdout.decode().strip() == "[]", asked.stderr.decode()
+
+
+class MakesUpAttributes:
+    def __getattr__(self, name):
+        raise RuntimeError(f"there is no {name}")
+
+
+def test_an_object_that_makes_up_its_attributes_is_looked_through():
+    assert plain_function(MakesUpAttributes()) is None

@@ -51,7 +51,8 @@ Tool = Callable | property | InModule | Itself | str
 Library = Mapping[str, Tool]  # as the reader writes it → the function, where it stands, or an attribute's name
 CHECKS = ("tutorlib.exercises", "tutorlib.course")  # whose functions know the answers
 PACKAGE = str(Path(__file__).parents[1])
-INSTALLED = (PACKAGE, *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")))
+SITES = (folder for folder in sys.path if folder and any(Path(folder).glob("*.dist-info")))  # wherever pip installed to
+INSTALLED = (PACKAGE, *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")), *SITES)
 
 
 def on_its_own(answer: Answer, library: Library) -> Answer:
@@ -214,7 +215,10 @@ def plain_function(value: Any) -> FunctionType | None:
         value = value.__func__
     if any(kind.__module__.startswith("cuda.tile") for kind in type(value).__mro__):
         value = getattr(value, "_pyfunc", value)  # cuTile has no public name for it
-    found = unwrap(value)
+    try:
+        found = unwrap(value)
+    except Exception:  # of what makes up its attributes, as torch.classes does
+        return None
     return found if isinstance(found, FunctionType) else None
 
 

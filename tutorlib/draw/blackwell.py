@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from tutorlib.draw.grid import DPI, WIDTH, CellGrid, Picture, figure
-from tutorlib.draw.hopper import BLUE, GREEN, ORANGE, PALE, YELLOW, arrow, box
+from tutorlib.draw.grid import CellGrid, Picture, figure
+from tutorlib.draw.hopper import BLUE, GREEN, ORANGE, PALE, YELLOW, arrow, box, canvas
 from tutorlib.draw.palette import EMPTY, category
 from tutorlib.models.accumulators import Handover
 from tutorlib.models.block_formats import MX_BLOCK, NV_BLOCK, quantise_mx, quantise_nv
@@ -19,10 +19,7 @@ PINK = category(5)
 
 def show_blackwell(stages: int = 4) -> Picture:
     """A block's SM: numbers are the order in which a K tile, and then a tile's sums, pass through."""
-    picture = Picture(figsize=(WIDTH / DPI, TALL / DPI), dpi=DPI, facecolor="white")
-    axes = picture.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, WIDTH), ylim=(TALL, 0))
-    axes.set_axis_off()
+    picture, axes = canvas(TALL)
     box(axes, (10, 85, 110, 400), "global memory", EMPTY)
     for number, (name, colour) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
         box(axes, (26, 115 + 125 * number, 78, 90), name, colour, middle=True)
@@ -113,10 +110,7 @@ def handover_grid(plan: Handover, ticks: int) -> CellGrid:
 
 def show_pair() -> Picture:
     """What each block of a pair loads of a tile of 256 × 256, and where the sums are."""
-    picture = Picture(figsize=(WIDTH / DPI, PAIR_TALL / DPI), dpi=DPI, facecolor="white")
-    axes = picture.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, WIDTH), ylim=(PAIR_TALL, 0))
-    axes.set_axis_off()
+    picture, axes = canvas(PAIR_TALL)
     for block in range(2):
         x = 20 + 490 * block
         role = "leads: its MMA warp multiplies for both" if block == 0 else "its MMA warp has nothing to do"

@@ -14,12 +14,18 @@ HEIGHT = 470
 BLUE, YELLOW, ORANGE, PALE, GREEN = (category(number) for number in (0, 1, 2, 3, 4))
 
 
+def canvas(height: int) -> tuple[Picture, Axes]:
+    """An empty picture, and axes over all of it that count its pixels from the top left."""
+    picture = Picture(figsize=(WIDTH / DPI, height / DPI), dpi=DPI, facecolor="white")
+    axes = picture.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, WIDTH), ylim=(height, 0))
+    axes.set_axis_off()
+    return picture, axes
+
+
 def show_sm(stages: int = 4) -> Picture:
     """A block's SM while a GEMM's main loop runs: numbers are the order in which a K tile passes through."""
-    picture = Picture(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI, facecolor="white")
-    axes = picture.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, WIDTH), ylim=(HEIGHT, 0))
-    axes.set_axis_off()
+    picture, axes = canvas(HEIGHT)
     box(axes, (10, 85, 130, 375), "global memory", EMPTY)
     for number, (name, colour) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
         box(axes, (30, 115 + 115 * number, 90, 80), name, colour, middle=True)

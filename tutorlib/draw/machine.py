@@ -3,8 +3,8 @@
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from tutorlib.draw.grid import DPI, WIDTH, Picture
-from tutorlib.draw.hopper import BLUE, GREEN, ORANGE, PALE, YELLOW, arrow, box
+from tutorlib.draw.grid import Picture
+from tutorlib.draw.hopper import BLUE, GREEN, ORANGE, PALE, YELLOW, arrow, box, canvas
 from tutorlib.draw.palette import EMPTY, INK, category
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.models.occupancy import A100, H100, SM
@@ -23,10 +23,7 @@ def show_machine(gpu: str = "NVIDIA H200") -> Picture:
     if hardware is None or hardware.arch not in SMS:
         raise LookupError(f"no numbers are known for {gpu!r}")
     sm = SMS[hardware.arch]
-    picture = Picture(figsize=(WIDTH / DPI, HEIGHT / DPI), dpi=DPI, facecolor="white")
-    axes = picture.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(0, WIDTH), ylim=(HEIGHT, 0))
-    axes.set_axis_off()
+    picture, axes = canvas(HEIGHT)
     box(axes, (10, 40, 110, 290), f"device memory\n(HBM)\n\n{hardware.bandwidth / 1e12:.2g} TB/s", YELLOW, middle=True)
     box(axes, (195, 40, 90, 290), f"L2 cache\n\n{hardware.l2 // 2**20} MiB\nfor all", GREEN, middle=True)
     right = small_sms(axes, 350, 62, hardware.sms)

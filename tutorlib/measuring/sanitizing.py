@@ -28,6 +28,7 @@ from tutorlib.paths import ROOT, SWEEPS
 from tutorlib.problems.work import Work
 
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
+OPTIONS = {"memcheck": ("--report-api-errors", "no")}  # drivers are asked for functions that they lack: no fault
 NAME = "sanitizer"
 TIME_LIMIT_S = 90
 REFUSED = "it is not launched, since it does not compile"
@@ -51,7 +52,8 @@ def launch_once(name: str) -> None:
 
 def sanitize(program: str, tool: str, name: str) -> dict[str, Any]:
     """One tool's verdict on one bug, as JSON has it: how the run ended, how many errors, the first of them."""
-    command = [program, "--tool", tool, sys.executable, "-m", "tutorlib.measuring.sanitizing", "--launch", name]
+    launch = [sys.executable, "-m", "tutorlib.measuring.sanitizing", "--launch", name]
+    command = [program, "--tool", tool, *OPTIONS.get(tool, ()), *launch]
     environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}  # else all tensors are one allocation
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import permutations
 from typing import Any
 
+from tutorlib.checking.rehearsing.barrier_calls import mbarrier_calls
 from tutorlib.checking.rehearsing.block import Block
 from tutorlib.checking.rehearsing.cast import STAGE_BYTES, Warps
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
@@ -117,36 +118,10 @@ def stand_ins(block: Block, notes: list[str]) -> list[tuple[Any, dict[str, Any]]
             raise ValueError("an arrival in another block of the cluster")
         return barrier.here
 
-    def arrive(mbar_ptr: Barriers, peer_cta_rank_in_cluster: Any = None, arrive_count: Any = 1, **hints: Any) -> None:
-        block.arrive(at_home(mbar_ptr, peer_cta_rank_in_cluster), arrive_count)
-
-    def arrive_and_expect(
-        mbar_ptr: Barriers, bytes: Any, peer_cta_rank_in_cluster: Any = None, *hints: Any, **more_hints: Any
-    ) -> None:
-        block.arrive(at_home(mbar_ptr, peer_cta_rank_in_cluster), expected=bytes)
-
-    def expect(mbar_ptr: Barriers, bytes: Any, peer_cta_rank_in_cluster: Any = None, **hints: Any) -> None:
-        block.expect(at_home(mbar_ptr, peer_cta_rank_in_cluster), bytes)
-
-    def try_wait(mbar_ptr: Barriers, phase: Any) -> bool:
-        return block.try_wait(mbar_ptr.here, phase)
-
-    def nothing(*args: Any, **hints: Any) -> None:
-        pass
-
-    arch: dict[str, Any] = {
-        "mbarrier_wait": lambda mbar_ptr, phase: block.wait(mbar_ptr.here, phase),
-        "mbarrier_try_wait": try_wait,
-        "mbarrier_test_wait": try_wait,
-        "mbarrier_conditional_try_wait": lambda cond, mbar_ptr, phase: not cond or try_wait(mbar_ptr, phase),
-        "mbarrier_arrive": arrive,
-        "mbarrier_arrive_and_expect_tx": arrive_and_expect,
-        "mbarrier_expect_tx": expect,
-        "elect_one": block.elect_one,
+    arch = {
+        **mbarrier_calls(block, at_home),
         "sync_threads": block.sync_threads,
         "barrier": block.sync_threads,
-        "sync_warp": nothing,
-        "make_warp_uniform": lambda value: value,
     }
     groups: dict[str, Any] = {
         "fence": block.fence,

@@ -10,6 +10,7 @@ from functools import partial
 from itertools import permutations
 from typing import Any
 
+from tutorlib.checking.rehearsing.barrier_calls import mbarrier_calls
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.plain import Hazard, as_written, calling_line, instead_of, plain_loops
 from tutorlib.checking.rehearsing.playing import Landing, Order
@@ -161,42 +162,13 @@ def tensor_stand_ins(block: TensorBlock, notes: list[str]) -> list[tuple[Any, di
     def at_home(barrier: RoleBarriers, peer: Any) -> MBarrier:
         return barrier.here if peer is None else barrier.of(int(peer))
 
-    def arrive(mbar_ptr: RoleBarriers, peer_cta_rank_in_cluster: Any = None, arrive_count: Any = 1, **_: Any) -> None:
-        block.arrive(at_home(mbar_ptr, peer_cta_rank_in_cluster), arrive_count)
-
-    def arrive_and_expect(
-        mbar_ptr: RoleBarriers, bytes: Any, peer_cta_rank_in_cluster: Any = None, *_: Any, **__: Any
-    ) -> None:
-        block.arrive(at_home(mbar_ptr, peer_cta_rank_in_cluster), expected=bytes)
-
-    def expect(mbar_ptr: RoleBarriers, bytes: Any, peer_cta_rank_in_cluster: Any = None, **_: Any) -> None:
-        block.expect(at_home(mbar_ptr, peer_cta_rank_in_cluster), bytes)
-
-    def try_wait(mbar_ptr: RoleBarriers, phase: Any) -> bool:
-        return block.try_wait(mbar_ptr.here, phase)
-
     def commit(mbar_ptr: RoleBarriers, mask: Any = None, cta_group: Any = tcgen05.CtaGroup.ONE) -> None:
         ranks = [mbar_ptr.block] if mask is None else [at for at in range(16) if int(mask) >> at & 1]
         if outside := [rank for rank in ranks if rank >= block.blocks]:
             raise Hazard(f"{calling_line()}: the mask names block {outside[0]}, and there is none.")
         block.commit([mbar_ptr.of(rank) for rank in ranks], 2 if cta_group == tcgen05.CtaGroup.TWO else 1)
 
-    def nothing(*_: Any, **__: Any) -> None:
-        pass
-
-    arch: dict[str, Any] = {
-        "mbarrier_wait": lambda mbar_ptr, phase: block.wait(mbar_ptr.here, phase),
-        "mbarrier_try_wait": try_wait,
-        "mbarrier_test_wait": try_wait,
-        "mbarrier_conditional_try_wait": lambda cond, mbar_ptr, phase: not cond or try_wait(mbar_ptr, phase),
-        "mbarrier_arrive": arrive,
-        "mbarrier_arrive_and_expect_tx": arrive_and_expect,
-        "mbarrier_expect_tx": expect,
-        "fence_view_async_tmem_load": block.await_read,
-        "elect_one": block.elect_one,
-        "sync_warp": nothing,
-        "make_warp_uniform": lambda value: value,
-    }
+    arch = {**mbarrier_calls(block, at_home), "fence_view_async_tmem_load": block.await_read}
     return [
         (cute.arch, arch),
         (tcgen05, {"commit": commit}),

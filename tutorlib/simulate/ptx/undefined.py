@@ -17,8 +17,7 @@ from tutorlib.simulate.ptx.ir import Address, Instruction
 from tutorlib.simulate.ptx.uses import has_result, read, register_names, written
 
 MMA = ("mma", "wmma")
-OF_WARPS = (*MMA, "movmatrix", "redux", "vote", "match")  # each lane's result is of all lanes' values
-# shfl is not among them: who sums up a row asks lanes of that row, and what hangs over the edge stays by itself
+OF_WARPS = (*MMA, "shfl", "movmatrix", "redux", "vote", "match")  # each lane's result is of all lanes' values
 
 
 @dataclass
@@ -26,14 +25,12 @@ class Origin:
     """Where undefined values come from: a finding, if they are used. lanes: in whose registers they are.
 
     site: where they were read or, of registers that nobody has set, first computed with; -1: not yet.
-    sums: an mma has added to them.
     """
 
     kind: FindingKind
     site: int
     message: Callable[[], str]
     lanes: np.ndarray
-    sums: bool = False
 
 
 @dataclass
@@ -85,7 +82,7 @@ class Undefined:
             self.choose(results, instruction, active, first)
             return
         for origin in used:
-            if origin.kind == "unwritten" or matters(instruction, origin, self.held):
+            if origin.kind == "unwritten" or matters(instruction, self.held):
                 self.report(site, instruction, origin, active)
         unset = [origin for origin in used if origin.kind == "unset"]
         if unset and has_result(instruction):
@@ -122,7 +119,7 @@ class Undefined:
         lane = int((origin.lanes & lanes).argmax())
         who = self.geometry.show_thread(self.first, lane)
         says = partial("{} {} that nobody has set".format, who, use_of(instruction))
-        return replace(origin, site=site, message=says, sums=instruction.parts[0] in MMA)
+        return replace(origin, site=site, message=says)
 
     def give_on(self, names: list[str], origin: Origin, lanes: np.ndarray) -> None:
         for name in names:
@@ -136,13 +133,10 @@ class Undefined:
             del self.held[name]
 
 
-def matters(instruction: Instruction, origin: Origin, held: dict[str, Origin]) -> bool:
-    """Whether an undefined value matters here: it is stored, or says where something lies.
-
-    Sums of rows that hang over the edge may pass through shared memory and be left there; those of an mma are meant.
-    """
+def matters(instruction: Instruction, held: dict[str, Origin]) -> bool:
+    """Whether an undefined value matters here: it is stored, or says where something lies."""
     if not has_result(instruction):
-        return origin.sums or "shared" not in instruction.parts
+        return True
     addresses = (operand for operand in instruction.operands if isinstance(operand, Address))
     return any(name in held for operand in addresses for name in register_names(operand, addresses=True))
 
