@@ -1,0 +1,321 @@
+"""What first calls and later calls cost: python -m tutorlib.measuring.launches
+
+First calls of three kernels, stage by stage, each in three processes of its own; on a machine without a GPU what comes
+before the loading. Where there is a GPU, also what a call costs the host in each way of keeping compiled kernels, and
+what it takes to have a saved one. A minute. The times go to figures/data/sweeps/GPU_launches.json.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.compiling.kept import CompiledKernels, cache_key, for_torch, load_or_compile
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.compiling.stages import compile_in_stages
+from tutorlib.machine import device
+from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
+from tutorlib.machine.versions import this_machine
+from tutorlib.measuring.bench import host_us
+from tutorlib.measuring.results import file_stem, write_json
+from tutorlib.paths import ROOT, SWEEPS
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+NAME = "launches"
+PROCESSES = 3
+SIZE = 1024  # elements of the vector: next to no work
+GEMM = 4096  # M = N = K
+ROUNDS = 5
+TORCH = "torch.add"
+NO_GPU = "no_gpu"
+KERNELS: dict[str, Feature] = {
+    "y = 2x": MMA_SYNC,
+    "GEMM of notebook 12": MMA_SYNC,
+    "GEMM of notebook 14": WGMMA,
+}
+Call = Callable[[], Any]
+
+
+# First calls -------------------------------------------------------------------------------------------------------
+
+
+def first_call(name: str) -> dict[str, float]:
+    """µs of each stage of a kernel's first call in this process. On a GPU `load` and a later call's `launch`, too."""
+    compile_in_stages(warm_up_function(), 1)  # what the compiler itself does once is not the kernel's
+    host, fakes, call = PARTS[name]()
+    arch = device.compile_target() if device.gpu() else ("sm_90a" if KERNELS[name] is WGMMA else "sm_80")
+    compiled, stages = compile_in_stages(host, *fakes, options=f"--gpu-arch {arch}")
+    found = asdict(stages)
+    if device.gpu():
+        start = time.perf_counter()
+        compiled.to()
+        found["load"] = 1e6 * (time.perf_counter() - start)
+        found["launch"] = host_us(call(compiled), 20)
+    return found
+
+
+def warm_up_function() -> Callable[..., None]:
+    import cutlass
+    from cutlass import cute
+
+    @cute.jit
+    def nothing(n: cutlass.Int32) -> None:
+        pass
+
+    return nothing
+
+
+Parts = tuple[Callable[..., None], Sequence[Any], Callable[[Any], Call]]
+
+
+def parts_of_double() -> Parts:
+    """The host function, what it is compiled for, and the compiled one → a call of it on the GPU."""
+    from cutlass.cute.runtime import make_fake_stream
+
+    from tutorlib.kernels.doubling import double
+
+    fake = TensorSpec((SIZE,), dynamic=True).fake
+    return (
+        double,
+        (fake(), fake(), make_fake_stream()),
+        lambda compiled: partial(compiled, *views(*vectors()), stream()),
+    )
+
+
+def parts_of_ampere() -> Parts:
+    from tutorlib.kernels.ladder import AMPERE_RUNGS
+
+    specs = [TensorSpec((GEMM, GEMM), "bf16")] * 3
+    rung = next(rung for rung in AMPERE_RUNGS if rung.name == "tuned")
+
+    def call(compiled: Any) -> Call:
+        from tutorlib.compiling.cute import cute_arguments
+
+        return partial(compiled, *cute_arguments(matrices(), dynamic=False))
+
+    return rung.host, [spec.fake() for spec in specs], call
+
+
+def parts_of_hopper() -> Parts:
+    from cutlass import Int32
+    from cutlass.cute.runtime import make_fake_stream
+
+    from tutorlib.kernels.hopper import launch
+    from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.kernels.hopper.gemm import make_gemm
+
+    config = HopperConfig()
+
+    def call(compiled: Any) -> Call:
+        clusters = launch.max_clusters(config.cluster_size)
+        sums, flags = launch.scratch(config, clusters)
+        return partial(launch.through_dlpack(compiled), *matrices(), None, None, sums, flags, None, clusters)
+
+    return make_gemm(config), (*launch.fakes(config), Int32(1), make_fake_stream()), call
+
+
+PARTS = {
+    "y = 2x": parts_of_double,
+    "GEMM of notebook 12": parts_of_ampere,
+    "GEMM of notebook 14": parts_of_hopper,
+}
+
+
+def vectors() -> "tuple[Tensor, Tensor]":
+    import torch
+
+    return torch.ones(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")
+
+
+def matrices() -> "list[Tensor]":
+    import torch
+
+    return [torch.zeros(GEMM, GEMM, dtype=torch.bfloat16, device="cuda") for _ in range(3)]
+
+
+def views(*tensors: "Tensor") -> list[Any]:
+    """As the compiled function takes them without TVM-FFI."""
+    from cutlass.cute.runtime import from_dlpack
+
+    return [from_dlpack(tensor, assumed_align=16).mark_layout_dynamic() for tensor in tensors]
+
+
+def stream() -> Any:
+    """torch's current stream, for the driver."""
+    import torch
+    from cuda.bindings.driver import CUstream
+
+    return CUstream(torch.cuda.current_stream().cuda_stream)
+
+
+# A saved kernel ----------------------------------------------------------------------------------------------------
+
+
+def ready_us(folder: Path) -> dict[str, float]:
+    """µs until this process has `double` ready, called once: from the folder, or compiled where it is not there."""
+    import torch
+    from cutlass.cute.runtime import make_fake_stream
+
+    from tutorlib.kernels.doubling import double
+
+    x, y = vectors()
+    torch.cuda.synchronize()
+    compile_in_stages(warm_up_function(), 1)
+    saved = (folder / "double.o").exists()
+    stand_in = make_fake_stream(use_tvm_ffi_env_stream=True)
+    start = time.perf_counter()
+    load_or_compile(folder, "double", lambda: for_torch(double, x, y, stand_in))(x, y)
+    torch.cuda.synchronize()
+    taken = 1e6 * (time.perf_counter() - start)
+    torch.testing.assert_close(y, 2 * x)
+    return {"loaded" if saved else "compiled and saved": taken}
+
+
+# Later calls -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to have y = 2x. calls: how often to call it in a round. launches: that each call makes."""
+
+    call: Call
+    calls: int = 200
+    launches: int = 1
+
+
+def ways_to_call(x: "Tensor", y: "Tensor") -> dict[str, Way]:
+    """Every way by name; the last is torch's own."""
+    import torch
+    from cutlass import cute
+    from cutlass.cute.runtime import make_fake_stream
+
+    from tutorlib.kernels.doubling import double
+
+    arch = device.compile_target()
+
+    def through_dlpack(*tensors: "Tensor") -> Callable[..., None]:
+        compiled = cute.compile(double, *views(*tensors), stream())
+        return lambda *given: compiled(*views(*given), stream())
+
+    def ffi(*tensors: "Tensor") -> Callable[..., None]:
+        return for_torch(double, *tensors, make_fake_stream(use_tvm_ffi_env_stream=True))
+
+    def key(*tensors: "Tensor") -> Any:
+        return cache_key(tensors, (), arch)
+
+    kept, kept_ffi = CompiledKernels(through_dlpack, key), CompiledKernels(ffi, key)
+    compiled, ready, now = cute.compile(double, *views(x, y), stream()), views(x, y), stream()
+    launch = ffi(x, y)
+    return {
+        "compiled at every call": Way(lambda: through_dlpack(x, y)(x, y), calls=3),
+        "called directly: traced at every call": Way(lambda: double(*views(x, y), stream()), calls=10),
+        "kept in a dictionary, through DLPack": Way(lambda: kept(x, y)),
+        "kept, and its views": Way(lambda: compiled(*ready, now)),
+        "kept in a dictionary, TVM-FFI": Way(lambda: kept_ffi(x, y)),
+        "kept, TVM-FFI": Way(lambda: launch(x, y)),
+        "CUDA graph of 1 launch": Way(graph_of(lambda: launch(x, y), 1)),
+        "CUDA graph of 20 launches": Way(graph_of(lambda: launch(x, y), 20), calls=50, launches=20),
+        TORCH: Way(lambda: torch.add(x, x, out=y)),
+    }
+
+
+def graph_of(call: Call, times: int) -> Call:
+    """The replay of a CUDA graph that holds so many of these calls."""
+    import torch
+
+    call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(times):
+            call()
+    return graph.replay
+
+
+def time_ways() -> dict[str, float]:
+    """What a launch costs the host in each way, in µs: the median of rounds in turn. Each result is checked."""
+    import torch
+
+    x, y = vectors()
+    ways = ways_to_call(x, y)
+    times: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name, way in ways.items():
+            y.zero_()
+            way.call()
+            torch.testing.assert_close(y, 2 * x, msg=name)
+            times[name].append(host_us(way.call, way.calls) / way.launches)
+    return {name: median(found) for name, found in times.items()}
+
+
+# All of it ---------------------------------------------------------------------------------------------------------
+
+
+def in_processes(*arguments: str, times: int = PROCESSES) -> list[dict[str, float]]:
+    """What this command prints with these arguments, each time in a process of its own."""
+    command = [sys.executable, "-m", "tutorlib.measuring.launches", *arguments]
+    found = []
+    for _ in range(times):
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        if done.returncode:
+            sys.exit(f"{' '.join(arguments)} failed:\n{done.stderr.strip()}")
+        found.append(json.loads(done.stdout.splitlines()[-1]))
+    return found
+
+
+def medians(found: Sequence[dict[str, float]]) -> dict[str, float]:
+    return {name: round(median(one[name] for one in found), 2) for name in found[0]}
+
+
+def record() -> Path:
+    """All that this machine can measure, into its file."""
+    gpu = device.gpu()
+    first = {
+        name: medians(in_processes("--first", name))
+        for name, needs in KERNELS.items()
+        if gpu is None or not device.why_not(needs)
+    }
+    data: dict[str, Any] = {"cpu": f"{platform.machine()}, {os.cpu_count()} cores", "first calls": first}
+    if gpu:
+        with tempfile.TemporaryDirectory() as folder:
+            made, *loaded = in_processes("--ready", folder, times=1 + PROCESSES)
+        data["a new process"] = made | medians(loaded)
+        (data["later calls"],) = in_processes("--ways", times=1)
+    data = {"machine": this_machine(), "date": date.today().isoformat(), **data}
+    return write_json(SWEEPS / f"{file_stem(gpu.name) if gpu else NO_GPU}_{NAME}.json", data)
+
+
+def recorded_launches() -> list[dict[str, Any]]:
+    """What was recorded, a dictionary for each machine, those with a GPU first."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(SWEEPS.glob(f"*_{NAME}.json"))]
+    return sorted(found, key=lambda one: one["machine"]["gpu"] is None)
+
+
+def run_command(arguments: Sequence[str]) -> None:
+    match arguments:
+        case ["--first", name]:
+            print(json.dumps(first_call(name)))
+        case ["--ready", folder]:
+            print(json.dumps(ready_us(Path(folder))))
+        case ["--ways"]:
+            print(json.dumps({name: round(us, 2) for name, us in time_ways().items()}))
+        case []:
+            print(record())
+        case _:
+            sys.exit("python -m tutorlib.measuring.launches takes no arguments")
+
+
+if __name__ == "__main__":
+    run_command(sys.argv[1:])
