@@ -1,7 +1,7 @@
 """The least of kernels, y = 2x for vectors of any size: what is left of a call is what a launch costs."""
 
 from cuda.bindings.driver import CUstream
-from cutlass import cute
+from cutlass import Int32, cute
 
 THREADS = 128
 
@@ -26,3 +26,18 @@ def double_on_cpu(x: cute.Tensor, y: cute.Tensor):
     """The same without a kernel, in one thread of the CPU's."""
     for i in range(cute.size(x)):
         y[i] = x[i] + x[i]
+
+
+@cute.jit
+def double_columns_on_cpu(x: cute.Tensor, y: cute.Tensor):
+    """The same for matrices."""
+    for n in range(x.shape[1]):
+        for m in range(x.shape[0]):
+            y[m, n] = x[m, n] + x[m, n]
+
+
+@cute.jit
+def double_n_on_cpu(n: Int32, x: cute.Tensor, y: cute.Tensor):
+    """y = n·x, for n = 2."""
+    for i in range(cute.size(x)):
+        y[i] = n * x[i]
