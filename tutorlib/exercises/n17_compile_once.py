@@ -142,7 +142,7 @@ EXERCISES = (
         ),
         library={"compilations_of": InModule("tutorlib.models.compiling", "compilations_of")},
         hints=(
-            "As many compilations_of as there are different types: put what is left in the type into a set.",
+            "As many compilations as there are different types: put what is left in the type into a set.",
             "With one dynamic mode the other sizes stay, and the order of the strides.",
             "(type(factor), factor) tells 2 from 2.0, and 1 from True.",
         ),
@@ -160,7 +160,7 @@ EXERCISES = (
         ),
         library={"cache_key": InModule(COURSE, "cache_key")},
         hints=(
-            "A tuple for each tensor: dtype, rank, which mode is contiguous, whether it can be read 16 bytes at a time.",
+            "A tuple for each tensor: dtype, rank, which mode is contiguous, whether 16 bytes can be read at a time.",
             "The last needs more than the address: every row has to begin at a multiple of 16 bytes.",
             "tensor.stride().index(1); all(… % 16 == 0 for … in (tensor.data_ptr(), and the strides that are not 1 in "
             "bytes)).",
