@@ -12,9 +12,10 @@
 # 09 to 14 were about the GPU's time; this one is about the host's. Where does the first call spend its time, which of
 # that is spent again in the second, and how little can a launch cost?
 #
-# > **After this page you can** measure a kernel's first call stage by stage, say which calls compile anew, keep compiled
-# > kernels under a key that is neither too coarse nor too fine, save them for the next process, launch as cheaply as
-# > PyTorch does, lay out shared memory as a struct, and use a PTX instruction that the DSL has no name for.
+# > **After this page you can** measure a kernel's first call stage by stage, say which calls compile anew, keep
+# > compiled kernels under a key that is neither too coarse nor too fine, save them for the next process, launch as
+# > cheaply as PyTorch does, lay out shared memory as a struct, and use a PTX instruction that the DSL has no name
+# > for.
 # >
 # > **It takes** about 95 minutes, on any machine. A GPU is needed only to time launches, two points.
 
@@ -101,8 +102,9 @@ matrix = TensorSpec((4096, 4096), "bf16")
 _ = show_stages("GEMM", gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
 
 # %% [markdown]
-# Below, the same as it was recorded, with loading and launch where there was a GPU; each number is the median of three
-# processes. The last row is not ours: NVIDIA published it for a GEMM on a B100, and said nothing about its other stages.
+# Below, the same as it was recorded, with loading and launch where there was a GPU; each number is the median of
+# three processes. The last row is not ours: NVIDIA published it for a GEMM on a B100, and said nothing about its
+# other stages.
 
 # %%
 show_first_calls()
@@ -163,27 +165,32 @@ def scale(x: cute.Tensor, factor: cutlass.Constexpr):
         x[i] = (x[i] * factor).to(x.element_type)
 
 
-def compiles(what, *calls):
+def compiles(what, calls):
     before = compilations()
-    for function, *arguments in calls:
-        function(*arguments)
-    print(f"{what:46}{compilations() - before} of {len(calls)}")
+    for view, factor in calls:
+        scale(view, factor)
+    print(f"{what:40}{compilations() - before} of {len(calls)}")
 
 
 def rows(m, n, dtype=torch.float32, align=None):
     return from_dlpack(torch.zeros(m, n, dtype=dtype), assumed_align=align)
 
 
-def one_mode(view, mode):
-    return view.mark_compact_shape_dynamic(mode=mode, stride_order=(0, 1))
+def free(m, n, **options):
+    return rows(m, n, **options).mark_layout_dynamic()
 
 
-compiles("static: 8×16, 12×16, 8×16", *[(scale, rows(m, 16), 2.0) for m in (8, 12, 8)])
-compiles("mark_layout_dynamic: 8×16, 12×16, 8×32", *[(scale, rows(m, n).mark_layout_dynamic(), 2.0) for m, n in ((8, 16), (12, 16), (8, 32))])  # fmt: skip
-compiles("mode 0 dynamic: 8×16, 12×16, 8×32", *[(scale, one_mode(rows(m, n), 0), 2.0) for m, n in ((8, 16), (12, 16), (8, 32))])  # fmt: skip
-compiles("dtypes: fp32, fp16, bf16", *[(scale, rows(8, 16, d).mark_layout_dynamic(), 2.0) for d in (torch.float32, torch.float16, torch.bfloat16)])  # fmt: skip
-compiles("alignments: 4, 16 bytes", *[(scale, rows(8, 16, align=a).mark_layout_dynamic(), 2.0) for a in (4, 16)])
-compiles("factors: 2.0, 3.0, 2, 2.0", *[(scale, rows(8, 16).mark_layout_dynamic(), f) for f in (2.0, 3.0, 2, 2.0)])
+def free_rows(m, n):
+    return rows(m, n).mark_compact_shape_dynamic(mode=0, stride_order=(0, 1))
+
+
+sizes = (8, 16), (12, 16), (8, 32), (8, 16)
+compiles("static, four sizes", [(rows(m, n), 2.0) for m, n in sizes])
+compiles("mark_layout_dynamic, the same sizes", [(free(m, n), 2.0) for m, n in sizes])
+compiles("mode 0 dynamic, the same sizes", [(free_rows(m, n), 2.0) for m, n in sizes])
+compiles("fp16, bf16", [(free(8, 16, dtype=dtype), 2.0) for dtype in (torch.float16, torch.bfloat16)])
+compiles("aligned to 8 bytes, to 16", [(free(8, 16, align=align), 2.0) for align in (8, 16)])
+compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 2, 3.0, 2.0)])
 
 # %% [markdown]
 # One by one:
@@ -193,10 +200,10 @@ compiles("factors: 2.0, 3.0, 2, 2.0", *[(scale, rows(8, 16).mark_layout_dynamic(
 # - **`mark_compact_shape_dynamic(mode=0)`** frees the size of one mode. The others stay: right for a GEMM whose N and K
 #   are those of a layer's weights, and whose M is the batch. (What `divisibility=` says about the free mode is in the
 #   type, too.)
-# - the **dtype**, of course. (fp32 with a dynamic layout was known by then: only two of the three were new.)
-# - the **alignment** that CuTe may assume. 4 is what a float has by itself; 16 allows vectors;
-# - a **Constexpr** is a constant of the code. 2 and 2.0 are different code, though to Python they are equal, and so
-#   would they be as keys of a dictionary. Keep that in mind.
+# - the **dtype**, of course;
+# - the **alignment** that CuTe may assume. A float has 4 bytes by itself; 16 allows vectors;
+# - a **Constexpr** is a constant of the code (2.0 was known from the second line). 2 and 2.0 are different code, though
+#   to Python they are equal, and so would they be as keys of a dictionary. Keep that in mind.
 #
 # **Exercise 17.2** (about 10 lines). Write `compilations_of(calls)`: how many compilations direct calls `f(x, factor)`
 # need, one after the other, `factor` being a Constexpr. A call is a tuple `(dtype, shape, stride, align, marked,
@@ -224,9 +231,9 @@ def compilations_of(calls):
 check("17.2", compilations_of)
 
 # %% [markdown]
-# What your function takes from around it is part of the IR just as well: a variable of the notebook, one of the function
-# around it (a *closure*). A direct call notices when it has changed, since it traces. What was compiled and kept cannot.
-# What do the two prints say?
+# What your function takes from around it is part of the IR just as well: a variable of the notebook, one of the
+# function around it (a *closure*). A direct call notices when it has changed, since it traces. What was compiled and
+# kept cannot. What do the two prints say?
 
 # %%
 SCALE = 2.0
@@ -333,8 +340,8 @@ for dtype in (torch.float32, torch.float16):
 # %% [markdown]
 # ## What is left of a call
 #
-# The dictionary takes tracing and compiling away. What is left? Here is one function, y = αx + y on four elements, called
-# in four ways, on your CPU, with PyTorch's own beside it. Guess the order of magnitude of each.
+# The dictionary takes tracing and compiling away. What is left? Here is one function, y = αx + y on four elements,
+# called in four ways, on your CPU, with PyTorch's own beside it. Guess the order of magnitude of each.
 
 
 # %%
@@ -412,10 +419,10 @@ def for_torch(host, *arguments):
 check("17.5", for_torch)
 
 # %% [markdown]
-# One thing makes a launch cheaper still: not to make it. A **CUDA graph** records launches, and replays them all with one
-# call of the driver's. A recorded launch is nobody's Python any more. It also keeps the addresses: a replay reads the
-# same memory, and new inputs are copied there. Here is all of that on a GPU, in µs of the host's time; the figure's axis
-# is logarithmic.
+# One thing makes a launch cheaper still: not to make it. A **CUDA graph** records launches, and replays them all with
+# one call of the driver's. A recorded launch is nobody's Python any more. It also keeps the addresses: a replay reads
+# the same memory, and new inputs are copied there. Here is all of that on a GPU, in µs of the host's time; the
+# figure's axis is logarithmic.
 
 # %%
 show_later_calls()
@@ -458,8 +465,8 @@ def load_or_compile(folder, name, compile):
 check("17.6", load_or_compile)
 
 # %% [markdown]
-# The name should say all that the key says, and the versions of the DSL and of your source: nobody else will notice that
-# a file is out of date. Now a process that has never seen `axpy`'s source:
+# The name should say all that the key says, and the versions of the DSL and of your source: nobody else will notice
+# that a file is out of date. Now a process that has never seen `axpy`'s source:
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -484,10 +491,10 @@ show_new_processes()
 # %% [markdown]
 # ## Structs
 #
-# A kernel with a pipeline keeps several things in shared memory: tiles in stages, a pair of mbarriers for each. Laid out
-# by hand, each begins at a sum of the sizes of those before it, and everyone who has done that has got it wrong once: TMA
-# with the 128-byte swizzle wants its tile at a multiple of 1,024 bytes, an mbarrier at a multiple of 8, and a stage more
-# moves everything. `cute.struct` does the sums:
+# A kernel with a pipeline keeps several things in shared memory: tiles in stages, a pair of mbarriers for each. Laid
+# out by hand, each begins at a sum of the sizes of those before it, and everyone who has done that has got it wrong
+# once: TMA with the 128-byte swizzle wants its tile at a multiple of 1,024 bytes, an mbarrier at a multiple of 8, and
+# a stage more moves everything. `cute.struct` does the sums:
 
 
 # %%
@@ -501,9 +508,10 @@ class Mixed:
 
 
 # %% [markdown]
-# The rules are C's. A member begins at the next multiple of its alignment: its own size for a number, an element's for a
-# `MemRange` (an array), and for `Align[…, n]` at least n. The struct's alignment is the strictest of its members', and
-# its size a multiple of that. Where do the five begin, and how large is it? The next cell looks into the struct.
+# The rules are C's. A member begins at the next multiple of its alignment: its own size for a number, an element's
+# for a `MemRange` (an array), and for `Align[…, n]` at least n. The struct's alignment is the strictest of its
+# members', and its size a multiple of that. Where do the five begin, and how large is it? The next cell looks into
+# the struct.
 
 # %%
 print(Mixed._offsets, "size", Mixed.__sizeof__(), "alignment", Mixed.__alignof__())
@@ -640,8 +648,9 @@ a, b, c = 0xF0, 0xCC, 0xAA
 print(hex(a ^ b ^ c))
 
 # %% [markdown]
-# **Exercise 17.9** (about 9 lines). Write `majority_of(a, b, c)` for three Int32: each bit of the result is what at least
-# two of the three have. One `lop3.b32`; its operands are the result, a, b, c and the table, a constant in the text.
+# **Exercise 17.9** (about 9 lines). Write `majority_of(a, b, c)` for three Int32: each bit of the result is what at
+# least two of the three have. One `lop3.b32`; its operands are the result, a, b, c and the table, a constant in the
+# text.
 
 
 # %%

@@ -1,7 +1,7 @@
 """What first calls and later calls cost: python -m tutorlib.measuring.launches
 
-First calls of three kernels, stage by stage, each in three processes of its own; on a machine without a GPU what comes
-before the loading. Where there is a GPU, also what a call costs the host in each way of keeping compiled kernels, and
+First calls of three kernels, stage by stage, in three processes; on a machine without a GPU what comes before the
+loading. Where there is a GPU, also what a call costs the host in each way of keeping compiled kernels, and
 what it takes to have a saved one. A minute. The times go to figures/data/sweeps/GPU_launches.json.
 """
 
@@ -24,7 +24,7 @@ from tutorlib.compiling.kept import CompiledKernels, cache_key, for_torch, load_
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.compiling.stages import compile_in_stages
 from tutorlib.machine import device
-from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
+from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature, cute_target
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.results import file_stem, write_json
@@ -51,30 +51,40 @@ Call = Callable[[], Any]
 # First calls -------------------------------------------------------------------------------------------------------
 
 
-def first_call(name: str) -> dict[str, float]:
-    """µs of each stage of a kernel's first call in this process. On a GPU `load` and a later call's `launch`, too."""
-    compile_in_stages(warm_up_function(), 1)  # what the compiler itself does once is not the kernel's
-    host, fakes, call = PARTS[name]()
-    arch = device.compile_target() if device.gpu() else ("sm_90a" if KERNELS[name] is WGMMA else "sm_80")
+def first_calls() -> dict[str, dict[str, float]]:
+    """Kernel → µs of each stage of its first call in this process; on a GPU `load` and a later `launch`, too."""
+    warm_up()
+    return {
+        name: first_call(*PARTS[name](), needs)
+        for name, needs in KERNELS.items()
+        if device.gpu() is None or not device.why_not(needs)
+    }
+
+
+def warm_up() -> None:
+    """What the compiler does once in a process, and the driver, is not the kernels'."""
+    from tutorlib.kernels.copies.config import CopyConfig
+    from tutorlib.kernels.copies.registers import make_copy
+
+    if device.gpu():
+        vectors()
+    spec = TensorSpec((256, 256), "bf16").fake
+    compile_in_stages(make_copy(CopyConfig()), spec(), spec(), options="--gpu-arch sm_80")
+
+
+def first_call(
+    host: Callable[..., None], fakes: Sequence[Any], call: Callable[[Any], Call], needs: Feature
+) -> dict[str, float]:
+    arch = device.compile_target() if device.gpu() else cute_target(str(needs.since))
     compiled, stages = compile_in_stages(host, *fakes, options=f"--gpu-arch {arch}")
     found = asdict(stages)
     if device.gpu():
+        ready = call(compiled)
         start = time.perf_counter()
         compiled.to()
         found["load"] = 1e6 * (time.perf_counter() - start)
-        found["launch"] = host_us(call(compiled), 20)
+        found["launch"] = host_us(ready, 20)
     return found
-
-
-def warm_up_function() -> Callable[..., None]:
-    import cutlass
-    from cutlass import cute
-
-    @cute.jit
-    def nothing(n: cutlass.Int32) -> None:
-        pass
-
-    return nothing
 
 
 Parts = tuple[Callable[..., None], Sequence[Any], Callable[[Any], Call]]
@@ -172,7 +182,7 @@ def ready_us(folder: Path) -> dict[str, float]:
 
     x, y = vectors()
     torch.cuda.synchronize()
-    compile_in_stages(warm_up_function(), 1)
+    warm_up()
     saved = (folder / "double.o").exists()
     stand_in = make_fake_stream(use_tvm_ffi_env_stream=True)
     start = time.perf_counter()
@@ -263,38 +273,53 @@ def time_ways() -> dict[str, float]:
 # All of it ---------------------------------------------------------------------------------------------------------
 
 
-def in_processes(*arguments: str, times: int = PROCESSES) -> list[dict[str, float]]:
-    """What this command prints with these arguments, each time in a process of its own."""
+class Failed(Exception):
+    """A process that measures ended with an error. Its last line."""
+
+
+def in_a_process(*arguments: str) -> Any:
+    """What this command prints with these arguments. Raises Failed."""
     command = [sys.executable, "-m", "tutorlib.measuring.launches", *arguments]
-    found = []
-    for _ in range(times):
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        if done.returncode:
-            sys.exit(f"{' '.join(arguments)} failed:\n{done.stderr.strip()}")
-        found.append(json.loads(done.stdout.splitlines()[-1]))
-    return found
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Failed(f"{' '.join(arguments)}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def medians(found: Sequence[dict[str, float]]) -> dict[str, float]:
     return {name: round(median(one[name] for one in found), 2) for name in found[0]}
 
 
+def measure_first_calls() -> dict[str, dict[str, float]]:
+    found = [in_a_process("--first") for _ in range(PROCESSES)]
+    return {kernel: medians([one[kernel] for one in found]) for kernel in found[0]}
+
+
+def measure_new_processes() -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        made, *loaded = [in_a_process("--ready", folder) for _ in range(PROCESSES)]
+    return made | medians(loaded)
+
+
 def record() -> Path:
-    """All that this machine can measure, into its file."""
+    """All that this machine can measure, into its file, part by part. Raises Failed after the rest is done."""
     gpu = device.gpu()
-    first = {
-        name: medians(in_processes("--first", name))
-        for name, needs in KERNELS.items()
-        if gpu is None or not device.why_not(needs)
-    }
-    data: dict[str, Any] = {"cpu": f"{platform.machine()}, {os.cpu_count()} cores", "first calls": first}
+    file = SWEEPS / f"{file_stem(gpu.name) if gpu else NO_GPU}_{NAME}.json"
+    data: dict[str, Any] = {"machine": this_machine(), "date": date.today().isoformat()}
+    data["cpu"] = f"{platform.machine()}, {os.cpu_count()} cores"
+    parts: dict[str, Callable[[], Any]] = {"first calls": measure_first_calls}
     if gpu:
-        with tempfile.TemporaryDirectory() as folder:
-            made, *loaded = in_processes("--ready", folder, times=1 + PROCESSES)
-        data["a new process"] = made | medians(loaded)
-        (data["later calls"],) = in_processes("--ways", times=1)
-    data = {"machine": this_machine(), "date": date.today().isoformat(), **data}
-    return write_json(SWEEPS / f"{file_stem(gpu.name) if gpu else NO_GPU}_{NAME}.json", data)
+        parts |= {"later calls": partial(in_a_process, "--ways"), "a new process": measure_new_processes}
+    failures = []
+    for part, measure in parts.items():
+        try:
+            data[part] = measure()
+            write_json(file, data)
+        except Failed as error:
+            failures.append(str(error))
+    if failures:
+        raise Failed("; ".join(failures))
+    return file
 
 
 def recorded_launches() -> list[dict[str, Any]]:
@@ -305,14 +330,17 @@ def recorded_launches() -> list[dict[str, Any]]:
 
 def run_command(arguments: Sequence[str]) -> None:
     match arguments:
-        case ["--first", name]:
-            print(json.dumps(first_call(name)))
+        case ["--first"]:
+            print(json.dumps(first_calls()))
         case ["--ready", folder]:
             print(json.dumps(ready_us(Path(folder))))
         case ["--ways"]:
             print(json.dumps({name: round(us, 2) for name, us in time_ways().items()}))
         case []:
-            print(record())
+            try:
+                print(record())
+            except Failed as error:
+                sys.exit(str(error))
         case _:
             sys.exit("python -m tutorlib.measuring.launches takes no arguments")
 

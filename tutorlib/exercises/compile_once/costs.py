@@ -1,6 +1,6 @@
 """Cases and mistakes of 17.1, 17.2 and 17.7: counting microseconds, compilations and bytes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from tutorlib.checking.values import Mistake
@@ -44,8 +44,8 @@ COST_MISTAKES = (
 
 def rows(*shapes: tuple[int, int], **changes: Any) -> list[DirectCall]:
     """Calls with row-major matrices of these shapes."""
-    plain = {"dtype": "fp32", "align": 16, "marked": "static", "factor": 2}
-    return [DirectCall(shape=s, stride=(s[1], 1), **plain | changes) for s in shapes]
+    usual: dict[str, Any] = {"dtype": "fp32", "align": 16, "marked": "static", "factor": 2}
+    return [DirectCall(shape=s, stride=(s[1], 1), **usual | changes) for s in shapes]
 
 
 def columns(*shapes: tuple[int, int], **changes: Any) -> list[DirectCall]:
@@ -85,7 +85,7 @@ def without(field: str, value: Any) -> Callable[[list[tuple]], int]:
     return counted(lambda call: compiled_for(call._replace(**{field: value})))
 
 
-def unmarked(call: DirectCall) -> tuple:
+def unmarked(call: DirectCall) -> Hashable:
     """As if a marked mode took all sizes and strides with it."""
     whole = call if call.marked == "static" else call._replace(marked="layout")
     return compiled_for(whole)
