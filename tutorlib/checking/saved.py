@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,18 +31,23 @@ class SavedExercise(KeptExercise):
         )
 
 
+@cache
+def double_for_torch() -> Callable[..., None]:
+    """y = 2x for the CPU, compiled once for all trials."""
+    from tutorlib.kernels.doubling import double_on_cpu
+
+    return for_torch(double_on_cpu, *vectors_of(4)[0])
+
+
 class Compiling:
-    """Compiles y = 2x for the CPU, and counts. torn: what it makes writes half a file when it is saved, and raises."""
+    """Stands for the compiler, gives y = 2x, and counts. torn: what it makes writes half a file when it is saved, and raises."""
 
     def __init__(self, torn: bool = False) -> None:
         self.calls, self.torn = 0, torn
 
     def __call__(self) -> Any:
-        from tutorlib.kernels.doubling import double_on_cpu
-
         self.calls += 1
-        compiled = for_torch(double_on_cpu, *vectors_of(4)[0])
-        return Torn(compiled) if self.torn else compiled
+        return Torn(double_for_torch()) if self.torn else double_for_torch()
 
 
 @dataclass(frozen=True)

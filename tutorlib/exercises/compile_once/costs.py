@@ -88,7 +88,7 @@ def without(field: str, value: Any) -> Callable[[list[tuple]], int]:
 def unmarked(call: DirectCall) -> Hashable:
     """As if a marked mode took all sizes and strides with it."""
     whole = call if call.marked == "static" else call._replace(marked="layout")
-    return compiled_for(whole)
+    return call.marked, compiled_for(whole)
 
 
 COUNT_MISTAKES = (
@@ -114,7 +114,9 @@ MEMBERS = {"scalars": SCALARS, "arrays and alignments": ARRAYS, "what comes afte
 
 
 def packed(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
-    return struct_layout([(size, 1) for size, _ in members])
+    offsets, end = struct_layout([(size, 1) for size, _ in members])
+    strictest = max(align for _, align in members)
+    return offsets, -(-end // strictest) * strictest
 
 
 def padded_behind(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
