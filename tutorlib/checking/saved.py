@@ -40,7 +40,10 @@ def double_for_torch() -> Callable[..., None]:
 
 
 class Compiling:
-    """Stands for the compiler, gives y = 2x, and counts. torn: what it makes writes half a file when it is saved, and raises."""
+    """Stands for the compiler, gives y = 2x, and counts.
+
+    torn: what it gives writes half a file when it is saved, and raises.
+    """
 
     def __init__(self, torn: bool = False) -> None:
         self.calls, self.torn = 0, torn

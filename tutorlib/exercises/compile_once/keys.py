@@ -200,7 +200,8 @@ def calls(answer: Answer) -> str:
         return f"After one call the compiler was called {count(len(compiler.made), 'time')}; once, with the tensors."
     if got != (0, id(x), id(y)):
         return "A call should return what the compiled function returns when it is called with the same tensors."
-    if kernels(y := y[:2], x) != (0, id(y), id(x)) and len(compiler.made) == 1:
+    other = [6.0, 7.0]
+    if kernels(other, y) != (0, id(other), id(y)):
         return "A second call with the same key should call the kept function with its own tensors."
     return ""
 
