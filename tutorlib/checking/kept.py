@@ -22,7 +22,7 @@ ROUNDS = 7
 
 
 @contextmanager
-def counted() -> Iterator[dict[str, int]]:
+def watched_compiler() -> Iterator[dict[str, int]]:
     """How often CuTe compiles meanwhile, and how often a tensor is wrapped by from_dlpack."""
     from cutlass.cute import runtime
     from cutlass.cutlass_dsl import CuTeDSL
@@ -140,7 +140,7 @@ def tried(host: str, like: "tuple[Tensor, ...]", calls: "list[tuple[Tensor, ...]
     def trial(answer: Answer) -> str:
         from tutorlib.kernels import doubling
 
-        with counted() as during:
+        with watched_compiler() as during:
             compiled = compiled_by(answer, getattr(doubling, host), *before, *like)
             first = during["compile"]
             wrapped = during["from_dlpack"]
@@ -149,9 +149,9 @@ def tried(host: str, like: "tuple[Tensor, ...]", calls: "list[tuple[Tensor, ...]
                 try:
                     compiled(*before, x, y)
                 except Exception as error:
-                    return f"a call with {shown(x)} raised {type(error).__name__}: {first_line(error)}"
+                    return f"a call with {as_layout(x)} raised {type(error).__name__}: {first_line(error)}"
                 if not y.equal(x + x):
-                    return f"after a call with {shown(x)} y is not what the function writes."
+                    return f"after a call with {as_layout(x)} y is not what the function writes."
             if not first and not during["compile"]:
                 return "nothing was compiled."
             if during["compile"] > 1:
@@ -167,7 +167,7 @@ def first_line(error: Exception) -> str:
     return next(iter(str(error).strip().splitlines()), "")
 
 
-def shown(x: "Tensor") -> str:
+def as_layout(x: "Tensor") -> str:
     return f"{tuple(x.shape)}:{x.stride()}"
 
 

@@ -29,6 +29,7 @@ from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.results import file_stem, write_json
 from tutorlib.paths import ROOT, SWEEPS
+from tutorlib.problems.work import Call
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,7 +46,6 @@ KERNELS: dict[str, Feature] = {
     "GEMM of notebook 12": MMA_SYNC,
     "GEMM of notebook 14": WGMMA,
 }
-Call = Callable[[], Any]
 
 
 # First calls -------------------------------------------------------------------------------------------------------
@@ -53,7 +53,7 @@ Call = Callable[[], Any]
 
 def first_calls() -> dict[str, dict[str, float]]:
     """Kernel → µs of each stage of its first call in this process; on a GPU `load` and a later `launch`, too."""
-    warm_up()
+    warm_up_compiler()
     return {
         name: first_call(*PARTS[name](), needs)
         for name, needs in KERNELS.items()
@@ -61,7 +61,7 @@ def first_calls() -> dict[str, dict[str, float]]:
     }
 
 
-def warm_up() -> None:
+def warm_up_compiler() -> None:
     """What the compiler does once in a process, and the driver, is not the kernels'."""
     from tutorlib.kernels.copies.config import CopyConfig
     from tutorlib.kernels.copies.registers import make_copy
@@ -87,10 +87,10 @@ def first_call(
     return found
 
 
-Parts = tuple[Callable[..., None], Sequence[Any], Callable[[Any], Call]]
+Compilable = tuple[Callable[..., None], Sequence[Any], Callable[[Any], Call]]
 
 
-def parts_of_double() -> Parts:
+def parts_of_double() -> Compilable:
     """The host function, what it is compiled for, and the compiled one → a call of it on the GPU."""
     from cutlass.cute.runtime import make_fake_stream
 
@@ -100,11 +100,11 @@ def parts_of_double() -> Parts:
     return (
         double,
         (fake(), fake(), make_fake_stream()),
-        lambda compiled: partial(compiled, *views(*vectors()), stream()),
+        lambda compiled: partial(compiled, *views(*vectors()), torch_stream()),
     )
 
 
-def parts_of_ampere() -> Parts:
+def parts_of_ampere() -> Compilable:
     from tutorlib.kernels.ladder import AMPERE_RUNGS
 
     specs = [TensorSpec((GEMM, GEMM), "bf16")] * 3
@@ -118,7 +118,7 @@ def parts_of_ampere() -> Parts:
     return rung.host, [spec.fake() for spec in specs], call
 
 
-def parts_of_hopper() -> Parts:
+def parts_of_hopper() -> Compilable:
     from cutlass import Int32
     from cutlass.cute.runtime import make_fake_stream
 
@@ -162,7 +162,7 @@ def views(*tensors: "Tensor") -> list[Any]:
     return [from_dlpack(tensor, assumed_align=16).mark_layout_dynamic() for tensor in tensors]
 
 
-def stream() -> Any:
+def torch_stream() -> Any:
     """torch's current stream, for the driver."""
     import torch
     from cuda.bindings.driver import CUstream
@@ -182,7 +182,7 @@ def ready_us(folder: Path) -> dict[str, float]:
 
     x, y = vectors()
     torch.cuda.synchronize()
-    warm_up()
+    warm_up_compiler()
     saved = (folder / "double.o").exists()
     stand_in = make_fake_stream(use_tvm_ffi_env_stream=True)
     start = time.perf_counter()
@@ -197,7 +197,7 @@ def ready_us(folder: Path) -> dict[str, float]:
 
 
 @dataclass(frozen=True)
-class Way:
+class WayToCall:
     """A way to have y = 2x. calls: how often to call it in a round. launches: that each call makes."""
 
     call: Call
@@ -205,7 +205,7 @@ class Way:
     launches: int = 1
 
 
-def ways_to_call(x: "Tensor", y: "Tensor") -> dict[str, Way]:
+def ways_to_call(x: "Tensor", y: "Tensor") -> dict[str, WayToCall]:
     """Every way by name; the last is torch's own."""
     import torch
     from cutlass import cute
@@ -216,8 +216,8 @@ def ways_to_call(x: "Tensor", y: "Tensor") -> dict[str, Way]:
     arch = device.compile_target()
 
     def through_dlpack(*tensors: "Tensor") -> Callable[..., None]:
-        compiled = cute.compile(double, *views(*tensors), stream())
-        return lambda *given: compiled(*views(*given), stream())
+        compiled = cute.compile(double, *views(*tensors), torch_stream())
+        return lambda *given: compiled(*views(*given), torch_stream())
 
     def ffi(*tensors: "Tensor") -> Callable[..., None]:
         return for_torch(double, *tensors, make_fake_stream(use_tvm_ffi_env_stream=True))
@@ -225,19 +225,22 @@ def ways_to_call(x: "Tensor", y: "Tensor") -> dict[str, Way]:
     def key(*tensors: "Tensor") -> Any:
         return cache_key(tensors, (), arch)
 
+    def torch_add() -> None:
+        torch.add(x, x, out=y)
+
     kept, kept_ffi = CompiledKernels(through_dlpack, key), CompiledKernels(ffi, key)
-    compiled, ready, now = cute.compile(double, *views(x, y), stream()), views(x, y), stream()
+    compiled, ready, now = cute.compile(double, *views(x, y), torch_stream()), views(x, y), torch_stream()
     launch = ffi(x, y)
     return {
-        "compiled at every call": Way(lambda: through_dlpack(x, y)(x, y), calls=3),
-        "called directly: traced at every call": Way(lambda: double(*views(x, y), stream()), calls=10),
-        "kept in a dictionary, through DLPack": Way(lambda: kept(x, y)),
-        "kept, and its views": Way(lambda: compiled(*ready, now)),
-        "kept in a dictionary, TVM-FFI": Way(lambda: kept_ffi(x, y)),
-        "kept, TVM-FFI": Way(lambda: launch(x, y)),
-        "CUDA graph of 1 launch": Way(graph_of(lambda: launch(x, y), 1)),
-        "CUDA graph of 20 launches": Way(graph_of(lambda: launch(x, y), 20), calls=50, launches=20),
-        TORCH: Way(lambda: torch.add(x, x, out=y)),
+        "compiled at every call": WayToCall(lambda: through_dlpack(x, y)(x, y), calls=3),
+        "called directly: traced at every call": WayToCall(lambda: double(*views(x, y), torch_stream()), calls=10),
+        "kept in a dictionary, through DLPack": WayToCall(lambda: kept(x, y)),
+        "kept, and its views": WayToCall(lambda: compiled(*ready, now)),
+        "kept in a dictionary, TVM-FFI": WayToCall(lambda: kept_ffi(x, y)),
+        "kept, TVM-FFI": WayToCall(lambda: launch(x, y)),
+        "CUDA graph of 1 launch": WayToCall(graph_of(lambda: launch(x, y), 1)),
+        "CUDA graph of 20 launches": WayToCall(graph_of(lambda: launch(x, y), 20), calls=50, launches=20),
+        TORCH: WayToCall(torch_add),
     }
 
 
@@ -301,7 +304,7 @@ def measure_new_processes() -> dict[str, float]:
     return made | medians(loaded)
 
 
-def record() -> Path:
+def record_costs() -> Path:
     """All that this machine can measure, into its file, part by part. Raises Failed after the rest is done."""
     gpu = device.gpu()
     file = SWEEPS / f"{file_stem(gpu.name) if gpu else NO_GPU}_{NAME}.json"
@@ -328,7 +331,7 @@ def recorded_launches() -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: one["machine"]["gpu"] is None)
 
 
-def run_command(arguments: Sequence[str]) -> None:
+def run_launches(arguments: Sequence[str]) -> None:
     match arguments:
         case ["--first"]:
             print(json.dumps(first_calls()))
@@ -338,7 +341,7 @@ def run_command(arguments: Sequence[str]) -> None:
             print(json.dumps({name: round(us, 2) for name, us in time_ways().items()}))
         case []:
             try:
-                print(record())
+                print(record_costs())
             except Failed as error:
                 sys.exit(str(error))
         case _:
@@ -346,4 +349,4 @@ def run_command(arguments: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    run_command(sys.argv[1:])
+    run_launches(sys.argv[1:])
