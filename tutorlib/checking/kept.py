@@ -118,12 +118,16 @@ class ForTorchExercise(KeptExercise):
 
         pairs = [(host_us(partial(launch, x, y)), host_us(torch_add)) for _ in range(ROUNDS)]
         ours, torchs = sorted(pairs, key=lambda pair: pair[1] / pair[0])[ROUNDS // 2]
+        return self.by_cost(ours, torchs)
+
+    def by_cost(self, ours: float, torchs: float) -> Verdict:
+        """The verdict on a right answer, by µs of the host's time for a launch."""
         missed = [tier for tier in self.tiers if torchs / ours < tier]
         measured = f"A launch costs the host {ours:.1f} µs, torch.add's {torchs:.1f} µs."
         if not missed:
             return Verdict(self.points, (measured,))
         more = f"The next point needs {torchs / min(missed):.1f} µs."
-        return Verdict(self.points - len(missed), ("right.", f"{measured} {more}"))
+        return Verdict(self.points - len(missed), (f"right. {measured}", more))
 
 
 def compiled_by(answer: Answer, host: Callable[..., None], *arguments: Any) -> Callable[..., None]:

@@ -41,6 +41,7 @@ GEMM = 4096  # M = N = K
 ROUNDS = 5
 TORCH = "torch.add"
 NO_GPU = "no_gpu"
+FIRST, LATER, DONE, READY = "first calls", "later calls", "later calls until done", "a new process"
 KERNELS: dict[str, Feature] = {
     "y = 2x": MMA_SYNC,
     "GEMM of notebook 12": MMA_SYNC,
@@ -131,7 +132,8 @@ def parts_of_hopper() -> Compilable:
     def call(compiled: Any) -> Call:
         clusters = launch.max_clusters(config.cluster_size)
         sums, flags = launch.scratch(config, clusters)
-        return partial(launch.through_dlpack(compiled), *matrices(), None, None, sums, flags, None, clusters)
+        a, b, c, *scratch = (None if t is None else launch.dlpack(t) for t in (*matrices(), sums, flags))
+        return partial(compiled, a, b, c, None, None, *scratch, None, clusters, torch_stream())
 
     return make_gemm(config), (*launch.fakes(config), Int32(1), make_fake_stream()), call
 
@@ -257,20 +259,36 @@ def graph_of(call: Call, times: int) -> Call:
     return graph.replay
 
 
-def time_ways() -> dict[str, float]:
-    """What a launch costs the host in each way, in µs: the median of rounds in turn. Each result is checked."""
+def time_ways() -> dict[str, dict[str, float]]:
+    """µs of a launch in each way, medians of rounds in turn: of the host's time, and until the GPU is done with it.
+
+    Each result is checked.
+    """
     import torch
 
     x, y = vectors()
     ways = ways_to_call(x, y)
-    times: dict[str, list[float]] = {name: [] for name in ways}
+    times: dict[str, dict[str, list[float]]] = {LATER: {name: [] for name in ways}, DONE: {name: [] for name in ways}}
     for _ in range(ROUNDS):
         for name, way in ways.items():
             y.zero_()
             way.call()
             torch.testing.assert_close(y, 2 * x, msg=name)
-            times[name].append(host_us(way.call, way.calls) / way.launches)
-    return {name: median(found) for name, found in times.items()}
+            times[LATER][name].append(host_us(way.call, way.calls) / way.launches)
+            times[DONE][name].append(done_us(way.call, way.calls) / way.launches)
+    return {what: {name: round(median(found), 2) for name, found in each.items()} for what, each in times.items()}
+
+
+def done_us(call: Call, calls: int) -> float:
+    """What a call takes until its kernels have run, where many follow each other, in µs."""
+    import torch
+
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / calls * 1e6
 
 
 # All of it ---------------------------------------------------------------------------------------------------------
@@ -310,13 +328,13 @@ def record_costs() -> Path:
     file = SWEEPS / f"{file_stem(gpu.name) if gpu else NO_GPU}_{NAME}.json"
     data: dict[str, Any] = {"machine": this_machine(), "date": date.today().isoformat()}
     data["cpu"] = f"{platform.machine()}, {os.cpu_count()} cores"
-    parts: dict[str, Callable[[], Any]] = {"first calls": measure_first_calls}
+    parts: list[Callable[[], dict[str, Any]]] = [lambda: {FIRST: measure_first_calls()}]
     if gpu:
-        parts |= {"later calls": partial(in_a_process, "--ways"), "a new process": measure_new_processes}
+        parts += [partial(in_a_process, "--ways"), lambda: {READY: measure_new_processes()}]
     failures = []
-    for part, measure in parts.items():
+    for measure_part in parts:
         try:
-            data[part] = measure()
+            data |= measure_part()
             write_json(file, data)
         except Failed as error:
             failures.append(str(error))
@@ -338,7 +356,7 @@ def run_launches(arguments: Sequence[str]) -> None:
         case ["--ready", folder]:
             print(json.dumps(ready_us(Path(folder))))
         case ["--ways"]:
-            print(json.dumps({name: round(us, 2) for name, us in time_ways().items()}))
+            print(json.dumps(time_ways()))
         case []:
             try:
                 print(record_costs())

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.stages import Stages, compile_in_stages
-from tutorlib.measuring.launches import TORCH, recorded_launches
+from tutorlib.measuring.launches import DONE, FIRST, LATER, READY, TORCH, recorded_launches
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -25,15 +25,18 @@ NOTHING = "Nothing was recorded yet: python -m tutorlib.measuring.launches on a 
 def show_stages(name: str, host: Callable[..., None], *args: Any, arch: str = "sm_90a") -> Stages:
     """Compile a @cute.jit function here and now, for a target, and print what each stage took."""
     _, stages = compile_in_stages(host, *args, options=f"--gpu-arch {arch}")
-    parts = [
-        f"{said} {milliseconds(getattr(stages, part))}" for part, said in STAGES.items() if getattr(stages, part, 0)
-    ]
+    parts = [f"{said} {readable(getattr(stages, part))}" for part, said in STAGES.items() if getattr(stages, part, 0)]
     print(f"{name}: {', '.join(parts)}")
     return stages
 
 
-def milliseconds(us: float) -> str:
-    return f"{us / 1000:,.0f} ms" if us >= 1e4 else f"{us / 1000:,.1f} ms" if us >= 100 else f"{us:,.1f} µs"
+def readable(us: float) -> str:
+    """µs as a reader takes them in: "242 ms", "7.4 ms", "8.9 µs", "0.12 µs"."""
+    if us >= 1e4:
+        return f"{us / 1000:,.0f} ms"
+    if us >= 100:
+        return f"{us / 1000:,.1f} ms"
+    return f"{us:.1f} µs" if us >= 1 else f"{us:.2f} µs"
 
 
 def show_first_calls() -> "DataFrame | None":
@@ -42,16 +45,14 @@ def show_first_calls() -> "DataFrame | None":
 
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for found in recorded_launches():
-        for kernel, stages in found["first calls"].items():
-            rows[machine_of(found), kernel] = {
-                STAGES[part]: milliseconds(us) if us else "" for part, us in stages.items()
-            }
+        for kernel, stages in found[FIRST].items():
+            rows[machine_of(found), kernel] = {STAGES[part]: readable(us) if us else "" for part, us in stages.items()}
     if not rows:
         print(NOTHING)
         return None
     rows["B100, published", "GEMM, M = N = K = 8K, fp16"] = {
-        STAGES["trace"]: milliseconds(PUBLISHED["trace"]),
-        STAGES["lower"]: f"{milliseconds(PUBLISHED['compile'])} with machine code",
+        STAGES["trace"]: readable(PUBLISHED["trace"]),
+        STAGES["lower"]: f"{readable(PUBLISHED['compile'])} with machine code",
     }
     return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
 
@@ -61,30 +62,36 @@ def machine_of(found: dict[str, Any]) -> str:
 
 
 def show_later_calls() -> "DataFrame | None":
-    """What a launch costs the host in each way of keeping the kernel, beside torch's own, for each GPU."""
+    """What a launch costs in each way of keeping the kernel, of the host's time and until the GPU is done, where many
+    follow each other; for each GPU, beside torch's own.
+    """
     import pandas
 
-    tables = {}
-    for found in recorded_launches():
-        if later := found.get("later calls"):
-            tables[machine_of(found)] = pandas.DataFrame.from_dict(
-                {
-                    way: {"a launch": milliseconds(us), f"of {TORCH}": f"×{us / later[TORCH]:,.2f}"}
-                    for way, us in later.items()
-                },
-                orient="index",
-            )
+    tables = {
+        machine_of(found): pandas.DataFrame.from_dict(later_rows(found), orient="index")
+        for found in recorded_launches()
+        if LATER in found
+    }
     if not tables:
         print(NOTHING)
         return None
     return pandas.concat(tables, axis="columns").fillna("")
 
 
+def later_rows(found: dict[str, Any]) -> dict[str, dict[str, str]]:
+    later, done = found[LATER], found.get(DONE, {})
+    return {
+        way: {"host": readable(us), f"of {TORCH}": f"×{us / later[TORCH]:,.2f}"}
+        | ({"until done": readable(done[way])} if way in done else {})
+        for way, us in later.items()
+    }
+
+
 def show_new_processes() -> None:
     """What it took a new process to have a kernel ready: compiled, and loaded."""
     shown = [
-        f"{machine_of(found)}: {', '.join(f'{how} {milliseconds(us)}' for how, us in found['a new process'].items())}"
+        f"{machine_of(found)}: {', '.join(f'{how} {readable(us)}' for how, us in found[READY].items())}"
         for found in recorded_launches()
-        if "a new process" in found
+        if READY in found
     ]
     print("\n".join(shown) or NOTHING)
