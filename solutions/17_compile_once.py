@@ -74,7 +74,7 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 # |---|---|---|
 # | tracing | your Python is executed, and recorded as IR (page 04: `print` happens here) | no |
 # | lowering | the compiler's passes turn layouts, copies and loops into LLVM's IR | no |
-# | machine code | LLVM writes PTX, `ptxas` assembles it: one pass, usually the longest | no |
+# | machine code | LLVM writes PTX, `ptxas` assembles it | no |
 # | host code | the host function, too, becomes machine code, of your CPU | yes, here |
 # | loading | the driver puts the kernel on the GPU | yes |
 # | launch | arguments are packed, and the driver is called | yes |
@@ -110,8 +110,12 @@ _ = show_stages("GEMM", gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
 show_first_calls()
 
 # %% [markdown]
-# Read one row from the left to the right. The launch is what you want. Everything before it should happen once, and the
-# question of this page is: once per call, per process, or ever?
+# Read one row from the left to the right. The launch is what you want; all the rest together is some thousand times as
+# long. For a GEMM the machine code takes the largest part of it. For the smallest kernel, on a GPU, it is the code for
+# your *CPU*: that part hardly depends on the kernel.
+#
+# So everything before the launch should happen once, and the question of this page is: once a call, once a process, or
+# once and for all?
 #
 # **Exercise 17.1** (about 6 lines). Write `per_call(way, calls, trace, compile, load, launch)`: µs of a call, on
 # average over the first so many `calls` of a process. `compile` is lowering, machine code and host code together. The
@@ -141,7 +145,8 @@ def per_call(way, calls, trace, compile, load, launch):
 check("17.1", per_call)
 
 # %% [markdown]
-# With the published numbers (and 1,000 µs for loading, 10 µs for a launch, both made up), after a thousand calls:
+# With the published numbers, and about what the table has for the two that were not published (1,000 µs for loading,
+# 10 µs for a launch), after a thousand calls:
 
 # %%
 for way in ("nothing kept", "traced each time", "kept", "loaded"):
@@ -420,15 +425,24 @@ check("17.5", for_torch)
 
 # %% [markdown]
 # One thing makes a launch cheaper still: not to make it. A **CUDA graph** records launches, and replays them all with
-# one call of the driver's. A recorded launch is nobody's Python any more. It also keeps the addresses: a replay reads
-# the same memory, and new inputs are copied there. Here is all of that on a GPU, in µs of the host's time; the
-# figure's axis is logarithmic.
+# one call of the driver's. A recorded launch is nobody's Python any more. It keeps the addresses, too: a replay reads
+# the same memory, and new inputs are copied there.
+#
+# Here is all of that on a GPU, in µs of the host's time for each launch of `double`. Which ways are cheaper than
+# PyTorch's own launch? (The figure's axis is logarithmic, the dashed line is `torch.add`.)
 
 # %%
 show_later_calls()
 
 # %%
 show_figure("launches")
+
+# %% [markdown]
+# From the top to the bottom each way keeps one thing more: what was compiled, what was traced, the wrapped tensors, the
+# recorded launch. The dictionary has a price, too: making the key is Python, and takes about as long as the launch by
+# TVM-FFI that follows. A loop that calls one kernel a thousand times takes it out of the dictionary once, before it
+# begins. And where a graph holds many launches, the host has next to nothing left to do: then a launch costs what the
+# GPU needs from one kernel to the next, which no host can hide.
 
 # %% [markdown]
 # ## Compiled once and for all

@@ -70,9 +70,14 @@ def test_first_calls_of_all_kernels_are_measured_here(monkeypatch):
 
 @pytest.mark.parametrize("found", launches.recorded_launches(), ids=lambda found: found["machine"]["gpu"] or "no GPU")
 def test_what_the_page_says_was_measured(found):
-    for stages in found[launches.FIRST].values():
-        assert stages["trace"] + stages["lower"] > 100 * stages.get("launch", 0)
+    for kernel, stages in found[launches.FIRST].items():
+        *before, launch = stages.values() if found["machine"]["gpu"] else (*stages.values(), 10)
+        assert sum(before) > 1000 * launch
+        if found["machine"]["gpu"] and kernel != "y = 2x":
+            assert stages["machine_code"] >= 0.9 * max(before)
     if found["machine"]["gpu"]:
+        tiny = found[launches.FIRST]["y = 2x"]
+        assert max(tiny, key=tiny.get) == "host_code"
         later = found[launches.LATER]
         ways = list(later)
         assert list(map(later.__getitem__, ways[:3])) == sorted(later.values(), reverse=True)[:3]

@@ -10,6 +10,7 @@ from tutorlib.checking.leaning import InModule
 from tutorlib.checking.saved import SavedExercise
 from tutorlib.checking.storage import Member, StructExercise
 from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.compiling.kept import CompiledKernels
 from tutorlib.exercises.compile_once.costs import (
     CONSTANTS,
     COST_MISTAKES,
@@ -178,7 +179,7 @@ EXERCISES = (
             keeping_case("two of them", two_of_them),
             keeping_case("a compilation that fails", after_a_failure),
         ),
-        library={"CompiledKernels": InModule(COURSE, "CompiledKernels")},
+        library={"CompiledKernels": CompiledKernels.__init__},
         hints=(
             "__init__ keeps compile, key and an empty dictionary; __call__ takes *tensors.",
             "if key not in self.kept: self.kept[key] = self.compile(*tensors)",
