@@ -20,6 +20,8 @@ INSTRUCTIONS = {
     "st.shared.v4": rf"st\.shared\b\S*\.{WIDE}",
     "bar.sync": r"(bar|barrier)(\.cta)?\.sync\b",
     "shfl.sync": r"shfl\.sync\b",
+    "redux.sync": r"redux\.sync\b",
+    "lop3": r"lop3\.b32\b",
     "cp.async": r"cp\.async\.c[ag]\b",
     "cp.async.bulk": r"cp\.async\.bulk\.(shared|global)\b",
     "cp.async.bulk.tensor": r"cp\.async\.bulk\.tensor\b",

@@ -16,6 +16,7 @@ from tutorlib.figures import (
     hopper_k,
     hopper_levers,
     hopper_timeline,
+    launches,
     roofline,
 )
 from tutorlib.paths import FIGURES as FOLDER
@@ -43,6 +44,7 @@ FIGURES: dict[str, Callable[[], "Figure"]] = {
     "hopper_k": hopper_k.hopper_k,
     "hopper_levers": hopper_levers.hopper_levers,
     "hopper_timeline": hopper_timeline.hopper_timeline,
+    "launches": launches.launches,
     "roofline": roofline.roofline,
     "swizzle": swizzle,
     "tile_heatmap": cutile_space.tile_heatmap,

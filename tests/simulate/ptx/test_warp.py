@@ -104,6 +104,20 @@ def test_a_mask_that_names_an_absent_lane_is_a_finding():
     assert "names lane 20, which took another branch" in report.findings[0].message
 
 
+def test_a_lane_that_its_own_mask_does_not_name_is_noticed():
+    """Undefined by PTX ISA, 9.7.13."""
+    _, report = run(f"redux.sync.add.u32 %r1, %tid_x, 65535; {STORE}", out=np.zeros(32, np.uint32))
+    assert [f.kind for f in report.findings] == ["divergent"]
+    assert "redux of lane 16, " in report.findings[0].message
+    assert "does not name the lane itself" in report.findings[0].message
+
+
+def test_a_small_block_need_not_name_lanes_that_it_lacks():
+    found, report = run(f"redux.sync.add.u32 %r1, 1, 1048575; {STORE}", 20, out=np.zeros(20, np.uint32))
+    assert found["out"].tolist() == [20] * 20
+    assert not report.findings
+
+
 def test_lanes_that_have_ended_need_not_come():
     body = f"""
     setp.ge.u32 %p0, %tid_x, 20;

@@ -18,7 +18,7 @@ def active(where: Where, state: State) -> np.ndarray:
 
 
 class Members:
-    """The lanes that an instruction's mask names must all be there (they may have ended)."""
+    """The lanes that an instruction's mask names must all be there (they may have ended), and no others."""
 
     def __init__(self, operand: Operand, instruction: Instruction, site: int, state: State) -> None:
         self.mask = state.source(operand, "b32", instruction)
@@ -34,18 +34,26 @@ class Members:
         absent = named & ~runs[:, None, :] & of_warps(self.state.alive)[:, None, :] & runs[:, :, None]
         if absent.any():
             warp, lane, other = (int(n[0]) for n in absent.nonzero())
-            block = self.state.first + warp // self.state.geometry.warps
-            show = self.state.geometry.show_block
-            self.state.watch.findings.notice(
-                "divergent",
-                self.site,
-                lambda: (
-                    f"{self.instruction.parts[0]} of lane {lane}, warp {warp % self.state.geometry.warps} of block "
-                    f"{show(block)}, names lane {other}, which took another branch"
-                ),
-                int(absent.any(2).sum()),
-            )
+            self.notice(warp, lane, f"names lane {other}, which took another branch", int(absent.any(2).sum()))
+        unnamed = runs & of_warps(self.state.alive) & ((masks & BIT) == 0)
+        if unnamed.any():
+            warp, lane = (int(n[0]) for n in unnamed.nonzero())
+            self.notice(warp, lane, "has a mask that does not name the lane itself", int(unnamed.sum()))
         return runs
+
+    def notice(self, warp: int, lane: int, what: str, times: int) -> None:
+        """warp: its number among those of all blocks at hand."""
+        block = self.state.first + warp // self.state.geometry.warps
+        show = self.state.geometry.show_block
+        self.state.watch.findings.notice(
+            "divergent",
+            self.site,
+            lambda: (
+                f"{self.instruction.parts[0]} of lane {lane}, warp {warp % self.state.geometry.warps} of block "
+                f"{show(block)}, {what}"
+            ),
+            times,
+        )
 
 
 def shuffle(instruction: Instruction, site: int, state: State) -> Step:

@@ -1,0 +1,17 @@
+"""Points for a launch's cost; structs that are none."""
+
+import pytest
+
+from tutorlib.exercises import find
+
+
+@pytest.mark.parametrize(("ours", "points"), [(4.0, 5), (5.0, 5), (8.2, 4), (20.0, 4), (45.0, 3)])
+def test_points_follow_what_a_launch_costs_beside_torchs(ours, points):
+    verdict = find("17.5").by_cost(ours, 5.0)
+    assert verdict.points == points
+    assert f"costs the host {ours:.1f} µs" in " ".join(verdict.lines)
+
+
+@pytest.mark.parametrize("id", ["17.5", "17.6", "17.8"])
+def test_what_is_no_function_is_told_so(id):
+    assert "is not a function" in find(id).grade(3).message

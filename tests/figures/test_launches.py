@@ -1,0 +1,22 @@
+"""The bars of what a launch costs."""
+
+import pytest
+
+from tutorlib.figures.launches import launches
+from tutorlib.measuring.launches import LATER, TORCH
+from tutorlib.measuring.results import NoData
+
+FOUND = {"machine": {"gpu": "NVIDIA X"}, LATER: {"slow": 2000.0, "kept": 4.2, "graph": 0.12, TORCH: 5.3}}
+
+
+def test_a_bar_for_each_way():
+    figure = launches([FOUND, {"machine": {"gpu": None}}])
+    (axes,) = figure.axes
+    assert [bar.get_width() for bar in axes.patches] == [2000.0, 4.2, 0.12, 5.3]
+    assert [text.get_text() for text in axes.texts] == ["2,000", "4.2", "0.12", "5.3"]
+    assert axes.get_title(loc="left") == "NVIDIA X"
+
+
+def test_without_data_it_says_what_to_run():
+    with pytest.raises(NoData, match=r"tutorlib\.measuring\.launches"):
+        launches([])

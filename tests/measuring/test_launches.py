@@ -1,0 +1,87 @@
+"""What launches cost: the command keeps what it could measure, and what the page says holds in what was recorded."""
+
+import json
+
+import pytest
+
+from tutorlib.machine import device
+from tutorlib.machine.device import GPU
+from tutorlib.measuring import launches
+
+STAGES = {"y = 2x": {"trace": 3.0, "lower": 2.0, "machine_code": 1.0, "host_code": 0.0}}
+H200 = GPU("NVIDIA H200", "90", 132, 50_000_000, 140_000_000_000, "580")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(launches, "SWEEPS", tmp_path)
+    return tmp_path
+
+
+def answers(**found):
+    """In place of processes: what each mode prints, or the exception that it ends with."""
+
+    def run(mode, *rest):
+        got = found[mode.strip("-")]
+        if isinstance(got, Exception):
+            raise got
+        return got
+
+    return run
+
+
+def test_without_a_gpu_first_calls_are_recorded(folder, monkeypatch):
+    monkeypatch.setattr(device, "gpu", lambda: None)
+    monkeypatch.setattr(launches, "in_a_process", answers(first=STAGES))
+    file = launches.record_costs()
+    assert file.name == "no_gpu_launches.json"
+    assert json.loads(file.read_text())[launches.FIRST] == STAGES
+
+
+def test_a_part_that_fails_leaves_the_others(folder, monkeypatch):
+    monkeypatch.setattr(device, "gpu", lambda: H200)
+    failed = launches.Failed("--ways: no TVM-FFI")
+    monkeypatch.setattr(launches, "in_a_process", answers(first=STAGES, ways=failed, ready={"loaded": 5.0}))
+    with pytest.raises(launches.Failed, match="no TVM-FFI"):
+        launches.record_costs()
+    (found,) = launches.recorded_launches()
+    assert found[launches.FIRST] == STAGES
+    assert found[launches.READY] == {"loaded": 5.0}
+    assert launches.LATER not in found
+
+
+def test_medians_are_of_each_stage():
+    found = [{"trace": 1.0, "load": 9.0}, {"trace": 5.0, "load": 7.0}, {"trace": 3.0, "load": 8.0}]
+    assert launches.medians(found) == {"trace": 3.0, "load": 8.0}
+
+
+def test_a_process_that_fails_is_told_by_its_last_line():
+    with pytest.raises(launches.Failed, match="takes no arguments"):
+        launches.in_a_process("--nonsense")
+
+
+def test_first_calls_of_all_kernels_are_measured_here(monkeypatch):
+    monkeypatch.setattr(device, "gpu", lambda: None)
+    monkeypatch.setattr(launches, "KERNELS", {"y = 2x": launches.KERNELS["y = 2x"]})
+    (stages,) = launches.first_calls().values()
+    assert stages["trace"] > 0
+    assert "load" not in stages
+
+
+@pytest.mark.parametrize("found", launches.recorded_launches(), ids=lambda found: found["machine"]["gpu"] or "no GPU")
+def test_what_the_page_says_was_measured(found):
+    for kernel, stages in found[launches.FIRST].items():
+        *before, launch = stages.values() if found["machine"]["gpu"] else (*stages.values(), 10)
+        assert sum(before) > 1000 * launch
+        if found["machine"]["gpu"] and kernel != "y = 2x":
+            assert stages["machine_code"] >= 0.9 * max(before)
+    if found["machine"]["gpu"]:
+        tiny = found[launches.FIRST]["y = 2x"]
+        assert max(tiny, key=tiny.get) == "host_code"
+        later = found[launches.LATER]
+        ways = list(later)
+        assert list(map(later.__getitem__, ways[:3])) == sorted(later.values(), reverse=True)[:3]
+        assert later["kept, and its views"] < 20
+        assert later["kept in a dictionary, TVM-FFI"] < 20
+        assert later["kept, TVM-FFI"] < later[launches.TORCH]
+        assert found[launches.READY]["loaded"] < found[launches.READY]["compiled and saved"]

@@ -1,0 +1,1 @@
+"""What notebook 17's exercises are judged by."""

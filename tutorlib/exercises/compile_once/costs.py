@@ -1,0 +1,150 @@
+"""Cases and mistakes of 17.1, 17.2 and 17.7: counting microseconds, compilations and bytes."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from tutorlib.checking.values import Mistake
+from tutorlib.models.compiling import DirectCall, compiled_for, per_call, struct_layout
+
+# 17.1 per_call --------------------------------------------------------------------------------------------------
+
+TIMES = (73_000.0, 241_500.0, 1_000.0, 10.0)  # trace and compile: published for a GEMM on a B100
+CALLS = (1, 2, 1000)
+
+
+def cost_calls(way: str) -> list[tuple]:
+    return [(way, calls, *TIMES) for calls in CALLS]
+
+
+COST_MISTAKES = (
+    Mistake(
+        "That is the time of all the calls together; divide what happens once by the calls.",
+        lambda way, calls, *times: calls * per_call(way, calls, *times),
+    ),
+    Mistake(
+        "The function that the DSL keeps is found by its IR, so every direct call is traced.",
+        lambda way, *rest: per_call("kept" if way == "traced each time" else way, *rest),
+    ),
+    Mistake(
+        "What was loaded needs no tracing and no compiling, not even once.",
+        lambda way, *rest: per_call("kept" if way == "loaded" else way, *rest),
+    ),
+    Mistake(
+        "Loading the module takes time, too: once where the function is kept, each time where nothing is.",
+        lambda way, calls, trace, compile, load, launch: per_call(way, calls, trace, compile, 0.0, launch),
+    ),
+    Mistake(
+        "Each call launches.",
+        lambda way, calls, trace, compile, load, launch: per_call(way, calls, trace, compile, load, 0.0),
+    ),
+)
+
+# 17.2 compilations_of ----------------------------------------------------------------------------------------------
+
+
+def rows(*shapes: tuple[int, int], **changes: Any) -> list[DirectCall]:
+    """Calls with row-major matrices of these shapes."""
+    usual: dict[str, Any] = {"dtype": "fp32", "align": 16, "marked": "static", "factor": 2}
+    return [DirectCall(shape=s, stride=(s[1], 1), **usual | changes) for s in shapes]
+
+
+def columns(*shapes: tuple[int, int], **changes: Any) -> list[DirectCall]:
+    return [call._replace(stride=(1, call.shape[0])) for call in rows(*shapes, **changes)]
+
+
+def plain(calls: Sequence[DirectCall]) -> list[tuple]:
+    """As the reader sees them, and as they cross to another process."""
+    return [tuple(call) for call in calls]
+
+
+SIZES = ((8, 16), (12, 16), (8, 32), (8, 16))
+STATIC = plain(rows(*SIZES) + columns(*SIZES))
+LAYOUT = plain(rows(*SIZES, marked="layout") + columns(*SIZES, marked="layout"))
+ONE_MODE = [plain(rows(*SIZES, marked=mode) + columns(*SIZES, marked=mode)) for mode in (0, 1)]
+TYPES = plain(
+    [
+        call
+        for dtype in ("fp32", "fp16", "bf16")
+        for align in (4, 16)
+        for call in rows((8, 16), (12, 16), dtype=dtype, align=align, marked="layout")
+    ]
+)
+CONSTANTS = plain(
+    [*rows((8, 16), factor=2), *rows((8, 16), factor=3), *rows((12, 16), factor=2), *rows((8, 16), factor=3)]
+)
+EQUAL_NUMBERS = plain([call for factor in (1, 1.0, True, 1, 2, 2.0) for call in rows((8, 16), factor=factor)])
+MIXED = plain(rows(*SIZES) + rows(*SIZES, marked="layout") + rows(*SIZES, marked=0) + rows(*SIZES, marked=1))
+
+
+def counted(key: Callable[[DirectCall], Any]) -> Callable[[list[tuple]], int]:
+    """A count of other keys."""
+    return lambda calls: len({key(DirectCall(*call)) for call in calls})
+
+
+def without(field: str, value: Any) -> Callable[[list[tuple]], int]:
+    return counted(lambda call: compiled_for(call._replace(**{field: value})))
+
+
+def unmarked(call: DirectCall) -> Hashable:
+    """As if a marked mode took all sizes and strides with it."""
+    whole = call if call.marked == "static" else call._replace(marked="layout")
+    return call.marked, compiled_for(whole)
+
+
+COUNT_MISTAKES = (
+    Mistake("A call like one before is not compiled again.", len),
+    Mistake("The element type is part of the code.", without("dtype", "fp32")),
+    Mistake("The alignment that CuTe may assume is part of the type, too.", without("align", 16)),
+    Mistake("A Constexpr is part of the code: another value is other code.", without("factor", 0)),
+    Mistake(
+        "2 == 2.0 and 1 == True in Python, and so in a set; but n * 2 and n * 2.0 are not the same code.",
+        counted(lambda call: (*compiled_for(call)[:4], call.factor)),  # type: ignore[index]
+    ),
+    Mistake("mark_compact_shape_dynamic frees one mode; the others stay in the type.", counted(unmarked)),
+    Mistake("That is the count for static layouts.", without("marked", "static")),
+    Mistake("That is the count for mark_layout_dynamic.", without("marked", "layout")),
+)
+
+# 17.7 struct_layout ---------------------------------------------------------------------------------------------
+
+SCALARS = [((1, 1), (8, 8), (2, 2), (4, 4)), ((4, 4), (1, 1), (1, 1), (8, 8)), ((8, 8), (4, 4))]
+ARRAYS = [((6, 2), (16, 128), (4, 4)), ((24, 8), (24, 8), (32_768, 1024), (16_384, 1024))]
+LAST = [((1024, 1024), (8, 8)), ((8, 8), (1, 1)), ((5, 1),), ((12, 4), (0, 8))]
+MEMBERS = {"scalars": SCALARS, "arrays and alignments": ARRAYS, "what comes after the last": LAST}
+
+
+def packed(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
+    offsets, end = struct_layout([(size, 1) for size, _ in members])
+    strictest = max(align for _, align in members)
+    return offsets, -(-end // strictest) * strictest
+
+
+def padded_behind(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
+    """Each member's size rounded up to its own alignment, instead of its start."""
+    return struct_layout([(-(-size // align) * align, 1) for size, align in members])
+
+
+def open_ended(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
+    offsets, _ = struct_layout(members)
+    return offsets, offsets[-1] + members[-1][0]
+
+
+def as_wide_as_the_widest(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
+    widest = max(align for _, align in members)
+    return struct_layout([(size, widest) for size, _ in members])
+
+
+def by_the_last(members: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], int]:
+    offsets, end = open_ended(members)
+    return offsets, -(-end // members[-1][1]) * members[-1][1]
+
+
+STRUCT_MISTAKES = (
+    Mistake("Members do not follow each other at once: each begins at a multiple of its alignment.", packed),
+    Mistake("It is a member's start that is rounded up, not its size.", padded_behind),
+    Mistake(
+        "The size is a multiple of the strictest alignment: in an array the next struct is aligned, too.", open_ended
+    ),
+    Mistake("Each member has its own alignment, not the strictest one of all.", as_wide_as_the_widest),
+    Mistake("The size is a multiple of the strictest alignment, not of the last member's.", by_the_last),
+)

@@ -1,0 +1,97 @@
+"""What compiling and launching cost, in a notebook: measured on the reader's machine, and as recorded."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.compiling.stages import Stages, compile_in_stages
+from tutorlib.measuring.launches import DONE, FIRST, LATER, READY, TORCH, recorded_launches
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+STAGES = {
+    "trace": "tracing",
+    "lower": "lowering",
+    "machine_code": "machine code",
+    "host_code": "host code",
+    "load": "loading",
+    "launch": "launch",
+}
+# FP16 GEMM, M = N = K = 8K, B100: NVIDIA's talk on the CuTe DSL. IR and compilation; it says nothing of the rest.
+PUBLISHED = {"trace": 73_000.0, "compile": 241_500.0}
+NOTHING = "Nothing was recorded yet: python -m tutorlib.measuring.launches on a machine with a GPU does it."
+
+
+def show_stages(name: str, host: Callable[..., None], *args: Any, arch: str = "sm_90a") -> Stages:
+    """Compile a @cute.jit function here and now, for a target, and print what each stage took."""
+    _, stages = compile_in_stages(host, *args, options=f"--gpu-arch {arch}")
+    parts = [f"{said} {readable(getattr(stages, part))}" for part, said in STAGES.items() if getattr(stages, part, 0)]
+    print(f"{name}: {', '.join(parts)}")
+    return stages
+
+
+def readable(us: float) -> str:
+    """µs as a reader takes them in: "242 ms", "7.4 ms", "8.9 µs", "0.12 µs"."""
+    if us >= 1e4:
+        return f"{us / 1000:,.0f} ms"
+    if us >= 100:
+        return f"{us / 1000:,.1f} ms"
+    return f"{us:.1f} µs" if us >= 1 else f"{us:.2f} µs"
+
+
+def show_first_calls() -> "DataFrame | None":
+    """The stages of recorded first calls, a row for each kernel and machine; the published ones below."""
+    import pandas
+
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for found in recorded_launches():
+        for kernel, stages in found[FIRST].items():
+            rows[machine_of(found), kernel] = {STAGES[part]: readable(us) if us else "" for part, us in stages.items()}
+    if not rows:
+        print(NOTHING)
+        return None
+    rows["B100, published", "GEMM, M = N = K = 8K, fp16"] = {
+        STAGES["trace"]: readable(PUBLISHED["trace"]),
+        STAGES["lower"]: f"{readable(PUBLISHED['compile'])} with machine code",
+    }
+    return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
+
+
+def machine_of(found: dict[str, Any]) -> str:
+    return f"{found['machine']['gpu'] or found['cpu'] + ', no GPU'}, {found['date']}"
+
+
+def show_later_calls() -> "DataFrame | None":
+    """What a launch costs in each way of keeping the kernel, of the host's time and until the GPU is done, where many
+    follow each other; for each GPU, beside torch's own.
+    """
+    import pandas
+
+    tables = {
+        machine_of(found): pandas.DataFrame.from_dict(later_rows(found), orient="index")
+        for found in recorded_launches()
+        if LATER in found
+    }
+    if not tables:
+        print(NOTHING)
+        return None
+    return pandas.concat(tables, axis="columns").fillna("")
+
+
+def later_rows(found: dict[str, Any]) -> dict[str, dict[str, str]]:
+    later, done = found[LATER], found.get(DONE, {})
+    return {
+        way: {"host": readable(us), f"of {TORCH}": f"×{us / later[TORCH]:,.2f}"}
+        | ({"until done": readable(done[way])} if way in done else {})
+        for way, us in later.items()
+    }
+
+
+def show_new_processes() -> None:
+    """What it took a new process to have a kernel ready: compiled, and loaded."""
+    shown = [
+        f"{machine_of(found)}: {', '.join(f'{how} {readable(us)}' for how, us in found[READY].items())}"
+        for found in recorded_launches()
+        if READY in found
+    ]
+    print("\n".join(shown) or NOTHING)
