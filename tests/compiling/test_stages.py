@@ -27,8 +27,8 @@ def fakes():
     return fake(), fake(), make_fake_stream()
 
 
-def test_a_kernel_is_traced_lowered_and_assembled():
-    compiled, stages = compile_in_stages(double, *fakes(), options="--gpu-arch sm_80 --keep-ptx")
+def test_a_kernel_is_traced_lowered_and_assembled(tmp_path):
+    compiled, stages = compile_in_stages(double, *fakes(), options=f"--gpu-arch sm_80 --keep-ptx --dump-dir {tmp_path}")
     assert "st.global" in compiled.artifacts.PTX
     assert min(stages.trace, stages.lower, stages.machine_code) > 0
     assert stages.compile == stages.lower + stages.machine_code + stages.host_code
