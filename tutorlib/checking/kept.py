@@ -45,10 +45,17 @@ def watched_compiler() -> Iterator[dict[str, int]]:
         yield counts
 
 
+Trial = tuple[str, Callable[[Answer], str]]  # what is tried, and what is wrong with the answer then, or ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class KeptExercise(Exercise):
-    """An exercise whose answer deals with compiled functions; it is judged where it lives. The kinds say how."""
+    """An exercise whose answer deals with compiled functions; it is judged where it lives, on any machine.
 
+    cases: they share the points equally. library: as of a ValueExercise.
+    """
+
+    cases: tuple[Trial, ...]
     library: Library
 
     def judge(self, answer: Answer) -> Verdict:
@@ -57,20 +64,24 @@ class KeptExercise(Exercise):
         if isinstance(answer, Elsewhere):
             answer.decline("a compiled function")
         refuse_leaning(answer, self.library)
-        return self.judge_here(answer)
+        wrongs = [(what, said) for what, trial in self.cases if (said := trial(answer))]
+        if not wrongs:
+            return self.right(answer)
+        what, said = wrongs[0]
+        right = len(self.cases) - len(wrongs)
+        lines = (f"{right} of {count(len(self.cases), 'case')} right", f"{what}: {said}")
+        return Verdict(self.points_anywhere * right / len(self.cases), lines)
 
-    def judge_here(self, answer: Answer) -> Verdict:
-        raise NotImplementedError(self.id)
-
-
-Trial = tuple[str, Callable[[Answer], str]]  # what is tried, and what is wrong with the answer then, or ""
+    def right(self, answer: Answer) -> Verdict:
+        """The verdict on an answer that is right in all cases."""
+        return Verdict(self.points)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ForTorchExercise(KeptExercise):
     """The answer takes a @cute.jit function and arguments like those it will be called with, and compiles it.
 
-    On any machine: functions without a kernel. On a GPU also a kernel, in a CUDA graph, and what a call costs the host.
+    On a GPU also a kernel, in a CUDA graph, and what a launch costs the host.
 
     tiers: for a point each, torch's time for a launch over the answer's that must be reached.
     """
@@ -82,13 +93,7 @@ class ForTorchExercise(KeptExercise):
     def points_anywhere(self) -> float:
         return self.points - len(self.tiers)
 
-    def judge_here(self, answer: Answer) -> Verdict:
-        found = [(what, said) for what, trial in TRIALS if (said := trial(answer))]
-        right = len(TRIALS) - len(found)
-        if found:
-            what, said = found[0]
-            lines = (f"{right} of {count(len(TRIALS), 'case')} right", f"{what}: {said}")
-            return Verdict(self.points_anywhere * right / len(TRIALS), lines)
+    def right(self, answer: Answer) -> Verdict:
         if reason := device.why_not(self.needs):
             return not_run(f"right on the CPU; a kernel's launch not timed: {reason}", self.points_anywhere)
         return self.judge_on_gpu(answer)
@@ -204,7 +209,7 @@ def another_argument(answer: Answer) -> str:
     return tried("double_n_on_cpu", first, [first, *rest], Int32(2))(answer)
 
 
-TRIALS: tuple[Trial, ...] = (
+CALLS: tuple[Trial, ...] = (
     ("vectors of other lengths", other_vectors),
     ("matrices with contiguous columns", other_matrices),
     ("an argument that is no tensor", another_argument),

@@ -1,4 +1,4 @@
-"""Exercises about compiled functions that a folder keeps for the next process."""
+"""Trials of what saves a compiled function in a folder, for the next process, and loads it."""
 
 import tempfile
 from collections.abc import Callable
@@ -8,27 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind
-from tutorlib.checking.kept import KeptExercise, first_line, vectors_of
+from tutorlib.checking.exercise import Answer, WrongKind
+from tutorlib.checking.kept import Trial, first_line, vectors_of
 from tutorlib.compiling.kept import for_torch
 from tutorlib.problems.wrong import count
-
-
-@dataclass(frozen=True, kw_only=True)
-class SavedExercise(KeptExercise):
-    """The answer takes a folder, a name and a function that compiles; gives the compiled function, from the folder if
-    it is there.
-    """
-
-    def judge_here(self, answer: Answer) -> Verdict:
-        found = [(what, said) for what, trial in SAVING if (said := trial_in_a_folder(answer, trial))]
-        if not found:
-            return Verdict(self.points)
-        what, said = found[0]
-        right = len(SAVING) - len(found)
-        return Verdict(
-            self.points * right / len(SAVING), (f"{right} of {count(len(SAVING), 'case')} right", f"{what}: {said}")
-        )
 
 
 @cache
@@ -69,17 +52,19 @@ class Torn:
         raise OSError("No space left on device")
 
 
-SavingTrial = Callable[[Answer, Path], str]
+def in_a_folder(trial: Callable[[Answer, Path], str]) -> Callable[[Answer], str]:
+    """The trial in an empty folder of its own."""
 
+    def tried(answer: Answer) -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                return trial(answer, Path(folder))
+            except (NotImplementedError, WrongKind):
+                raise
+            except Exception as error:
+                return f"it raised {type(error).__name__}: {first_line(error)}"
 
-def trial_in_a_folder(answer: Answer, trial: SavingTrial) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            return trial(answer, Path(folder))
-        except (NotImplementedError, WrongKind):
-            raise
-        except Exception as error:
-            return f"it raised {type(error).__name__}: {first_line(error)}"
+    return tried
 
 
 def works(compiled: Any) -> str:
@@ -141,9 +126,9 @@ def torn(answer: Answer, folder: Path) -> str:
     return works(found)
 
 
-SAVING: tuple[tuple[str, SavingTrial], ...] = (
-    ("an empty folder", saved),
-    ("the second time", loaded),
-    ("a file of another process", from_the_file),
-    ("saving that is cut short", torn),
+SAVING: tuple[Trial, ...] = (
+    ("an empty folder", in_a_folder(saved)),
+    ("the second time", in_a_folder(loaded)),
+    ("a file of another process", in_a_folder(from_the_file)),
+    ("saving that is cut short", in_a_folder(torn)),
 )

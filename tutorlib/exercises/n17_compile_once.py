@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.kept import ForTorchExercise
+from tutorlib.checking.kept import CALLS, ForTorchExercise, KeptExercise
 from tutorlib.checking.leaning import InModule
-from tutorlib.checking.saved import SavedExercise
+from tutorlib.checking.saved import SAVING
 from tutorlib.checking.storage import Member, StructExercise
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.compiling.kept import CompiledKernels
@@ -189,6 +189,7 @@ EXERCISES = (
         id="17.5",
         title="for_torch",
         points=5,
+        cases=CALLS,
         tiers=(0.25, 1.0),
         library={"for_torch": InModule(COURSE, "for_torch")},
         hints=(
@@ -197,10 +198,11 @@ EXERCISES = (
             'cute.compile(host, *views, options="--enable-tvm-ffi")',
         ),
     ),
-    SavedExercise(
+    KeptExercise(
         id="17.6",
         title="load_or_compile",
         points=3,
+        cases=SAVING,
         library={"load_or_compile": InModule(COURSE, "load_or_compile")},
         hints=(
             "If folder / f'{name}.o' exists, load it. If not, compile, save, load.",
