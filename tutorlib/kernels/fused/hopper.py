@@ -62,19 +62,12 @@ def make_fused(config: HopperConfig, fusion: Fusion) -> Callable[..., None]:
         load_b = make_load(b, stage_layout(config.tile[1], config), cluster_m)
         whole = cute.make_tensor(c.iterator, cute.make_layout((m, n)))  # all of the sums, of which C may be half
         plan, clusters = plan_for(whole, k, max_clusters, config)
-        beside = Beside(None, None, sums, flags, None, as_matrix(operand, m))
+        beside = Beside(None, None, sums, flags, None, operand)
         store_c = make_store(c, fusion.out(config))
         kernel = gemm_kernel(load_a, load_b, store_c, beside, plan, config, fusion)
         kernel.launch(**geometry(clusters, config), stream=stream)
 
     return gemm
-
-
-def as_matrix(operand: cute.Tensor | None, rows: Int32) -> cute.Tensor | None:
-    """What has a number for each column, as a matrix whose rows are all the same."""
-    if operand is None or cute.rank(operand) == 2:
-        return operand
-    return cute.make_tensor(operand.iterator, cute.make_layout((rows, *operand.shape), stride=(0, 1)))
 
 
 def fused_fakes(config: HopperConfig, fusion: Fusion, rank: int) -> tuple[Any, ...]:

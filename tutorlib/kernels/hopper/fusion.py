@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import cutlass
-from cutlass import Float32, Int32, cute
+from cutlass import Float32, Int32, Int64, cute
 
 from tutorlib.kernels.hopper.config import MMA_M, STORE_ROWS, HopperConfig
 from tutorlib.kernels.hopper.epilogue import Stores
@@ -45,37 +45,48 @@ UNFUSED = Fusion()
 
 @dataclass(frozen=True)
 class FusedStores(Stores):
-    """operand: (M, N), in the layout that it has in memory; a bias is the same in every row, with stride 0."""
+    """operand: (N,), the same for every row of C, or (M, N)."""
 
     op: Callable[[Any, Any], Any]
     operand: cute.Tensor
 
     def values(self, tCrC: cute.Tensor, scale: Float32 | None, first: int, tile: tuple[Int32, Int32]) -> Any:
-        plain = super().values(tCrC, scale, first, tile)
-        return self.op(plain, self.beside(first, tile).load())
-
-    def beside(self, first: int, tile: tuple[Int32, Int32]) -> cute.Tensor:
-        """What lies where the 8 results from this one on will; at a place that is outside, the edge's."""
         (bM, bN, _), lane = self.config.tile, self.me.thread % 32
         m_atom, register = divmod(first, bN // 2)
         block = m_atom * self.config.tile_warpgroups + self.me.in_tile
         row = tile[0] * bM + block * MMA_M + self.me.warp * STORE_ROWS + lane // 4
-        column = tile[1] * bN + 2 * register + 2 * (lane % 4)
-        registers = cute.make_rmem_tensor(cute.make_layout((2, 2, 2)), Float32)  # neighbours, rows, pieces
-        rows, columns = self.operand.shape
+        column = tile[1] * bN + 2 * (lane % 4) + 2 * register
+        beside = self.of_row(column) if cute.rank(self.operand) == 1 else self.of_rows(row, column)
+        return self.op(super().values(tCrC, scale, first, tile), beside)
+
+    @property
+    def pairs(self) -> cute.Pointer:
+        """Columns are even, and a pair of them is one load of 4 bytes."""
+        return cute.recast_ptr(self.operand.iterator, dtype=Int32)
+
+    def of_row(self, column: Int32) -> Any:
+        """What is beside 8 results; both rows have the same, so their mode has the stride 0."""
+        registers = cute.make_rmem_tensor(cute.make_layout((2, 2)), Float32)  # (neighbours, pieces)
         for piece in range(2):
-            for half in range(2):
-                place = (
-                    cutlass.min(row + PIECE * half, rows - 1),
-                    cutlass.min(column + PIECE * piece, columns - 2),
-                )
-                pair = cute.make_tensor(
-                    self.operand.iterator + cute.crd2idx(place, self.operand.layout), cute.make_layout(2)
-                )
-                in_registers = cute.make_fragment_like(pair)
-                cute.autovec_copy(pair, in_registers)
-                registers[None, half, piece].store(in_registers.load().to(Float32))
-        return cute.make_tensor(registers.iterator, cute.make_layout(8))
+            registers[None, piece].store(self.pair(self.pairs, column + PIECE * piece))
+        return cute.make_tensor(registers.iterator, cute.make_layout((2, 2, 2), stride=(1, 0, 2))).load().reshape((8,))
+
+    def of_rows(self, row: Int32, column: Int32) -> Any:
+        """What is beside 8 results: (neighbours, rows, pieces)."""
+        registers = cute.make_rmem_tensor(cute.make_layout((2, 2, 2)), Float32)
+        rows, columns = self.operand.shape
+        for half in range(2):
+            start = self.pairs + Int64(cutlass.min(row + PIECE * half, rows - 1)) * (columns // 2)
+            for piece in range(2):
+                registers[None, half, piece].store(self.pair(start, column + PIECE * piece))
+        return registers.load().reshape((8,))
+
+    def pair(self, start: cute.Pointer, column: Int32) -> Any:
+        """Two neighbours of a row; beyond its end its last ones, beside which nothing is stored."""
+        pair = cutlass.min(column, self.operand.shape[-1] - 2) // 2
+        registers = cute.make_rmem_tensor(cute.make_layout(2), self.operand.element_type)
+        cute.recast_tensor(registers, Int32)[0] = cute.make_tensor(start + pair, cute.make_layout(1))[0]
+        return registers.load().to(Float32)
 
 
 @dataclass(frozen=True)
@@ -89,5 +100,4 @@ class GatedStores(Stores):
         gate, up = (cute.make_rmem_tensor(cute.make_layout((4, 2)), Float32) for _ in range(2))
         gate.store(pieces[None, 0, None].load())
         up.store(pieces[None, 1, None].load())
-        flat = cute.make_layout(8)
-        return self.op(cute.make_tensor(gate.iterator, flat).load(), cute.make_tensor(up.iterator, flat).load())
+        return self.op(gate.load().reshape((8,)), up.load().reshape((8,)))
