@@ -1,6 +1,5 @@
 """GEMMs whose epilogue does more than round: what notebook 16's kernels compute."""
 
-import math
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any

@@ -138,12 +138,24 @@ def make_amax(reduce: Callable[[Values, cute.Tensor, Any], Any], config: GemmCon
     thread 0 at least must know.
     """
 
+    rows, columns, _ = config.tile
+
     @cute.jit
     def epilogue(sums: Sums) -> None:
         thread, _, _ = cute.arch.thread_idx()
-        partial = SmemAllocator().allocate_tensor(Float32, cute.make_layout(config.threads // WARP), byte_alignment=16)
-        found = reduce(sums.tCrC.load(), partial, thread)
+        warps = cute.make_layout(config.threads // WARP)
+        partial = SmemAllocator().allocate_tensor(Float32, warps, byte_alignment=16)
+        found, gC = reduce(sums.tCrC.load(), partial, thread), sums.gC
         if thread == 0:
-            sums.gC[0] = found
+            gC[0] = found
 
-    return epilogue  # type: ignore[return-value]
+    parts = GemmParts(single_buffer, epilogue=epilogue)
+
+    @cute.jit
+    def gemm(a: cute.Tensor, b: cute.Tensor, amax: cute.Tensor) -> None:
+        grid_m, grid_n = amax.shape
+        spread = cute.make_layout(((rows, grid_m), (columns, grid_n)), stride=((0, grid_n), (0, 1)))
+        c = cute.make_tensor(amax.iterator, spread)  # of C's shape, and every element of a tile is the same one
+        gemm_kernel(a, b, c, None, config, parts).launch(grid=(grid_m * grid_n, 1, 1), block=(config.threads, 1, 1))
+
+    return gemm

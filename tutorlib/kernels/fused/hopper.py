@@ -11,7 +11,7 @@ from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream
 
 from tutorlib.kernels.fused.ops import add, bias_gelu, swiglu
 from tutorlib.kernels.hopper.choose import ShapeError, candidates, cost, shape_problem
-from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 from tutorlib.kernels.hopper.fusion import Fusion
 from tutorlib.kernels.hopper.gemm import Beside, gemm_kernel, geometry, plan_for
 from tutorlib.kernels.hopper.launch import ARCH, TVM_FFI, fakes, max_clusters, scratch, through_dlpack
@@ -27,8 +27,17 @@ def fusable(gated: bool) -> tuple[HopperConfig, ...]:
     return tuple(
         config
         for config in candidates()
-        if not config.transposed and config.split_k == 1 and not (gated and config.tile[1] % 32)
+        if not config.transposed and config.split_k == 1 and (not gated or keeps_rules(config))
     )
+
+
+def keeps_rules(config: HopperConfig) -> bool:
+    """Whether a tile half as wide is one that can be stored."""
+    try:
+        SWIGLU.out(config)
+    except ConfigError:
+        return False
+    return True
 
 
 @cache

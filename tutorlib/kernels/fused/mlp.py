@@ -1,5 +1,7 @@
 """The MLP of a Llama layer: plain, and with gate and up as one GEMM whose epilogue is gated."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import silu
@@ -13,11 +15,11 @@ LLAMA_8B = (4096, 14336)  # hidden, features of Llama 3 8B
 class LlamaMLP(nn.Module):
     """y = down(silu(gate(x)) · up(x)); x (…, hidden), as the models of this family have it."""
 
-    def __init__(self, hidden: int, features: int, **kinds: object) -> None:
+    def __init__(self, hidden: int, features: int, **kinds: Any) -> None:
         super().__init__()
-        self.gate_proj = nn.Linear(hidden, features, bias=False, **kinds)  # type: ignore[arg-type]
-        self.up_proj = nn.Linear(hidden, features, bias=False, **kinds)  # type: ignore[arg-type]
-        self.down_proj = nn.Linear(features, hidden, bias=False, **kinds)  # type: ignore[arg-type]
+        self.gate_proj = nn.Linear(hidden, features, bias=False, **kinds)
+        self.up_proj = nn.Linear(hidden, features, bias=False, **kinds)
+        self.down_proj = nn.Linear(features, hidden, bias=False, **kinds)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.down_proj(silu(self.gate_proj(x)) * self.up_proj(x))

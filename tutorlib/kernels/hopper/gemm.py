@@ -224,7 +224,11 @@ def gemm_kernel(
     dtype, c_dtype = DTYPES[config.dtype], DTYPES[config.c_dtype]
     (tma_a, mA), (tma_b, mB), (tma_c, mC) = a, b, c
     me = locate(config)
-    layout_a, layout_b, layout_c = stage_layout(bM, config), stage_layout(bN, config), buffers_layout(fusion.out(config))
+    layout_a, layout_b, layout_c = (
+        stage_layout(bM, config),
+        stage_layout(bN, config),
+        buffers_layout(fusion.out(config)),
+    )
     memory = SmemAllocator()
     sA = memory.allocate_tensor(dtype, layout_a.outer, SMEM_ALIGNMENT, layout_a.inner)
     sB = memory.allocate_tensor(dtype, layout_b.outer, SMEM_ALIGNMENT, layout_b.inner)
@@ -244,7 +248,7 @@ def gemm_kernel(
     )
     loads = Loads(operands, config.stage_bytes, ring, trace)
     multiply = make_multiply(make_mma(config, bN, config.tile_warpgroups), sA, sB, ring, trace, me, config)
-    stores = fusion.stores(make_stores(tma_c, mC, sC, me, fusion.out(config)), beside.operand)
+    stores = fusion.stores(make_stores(tma_c, mC, sC, me, out), beside.operand)
     partials = Partials(beside.sums, beside.flags, me, config) if config.stream_k else None
     scale = beside.scale_a[0] * beside.scale_b[0] if config.scaled else None
     finish = Finish(stores, partials, exchange, scale, config)

@@ -18,12 +18,13 @@ from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.measuring.sweeps.sweep import Candidate, Sweep
-from tutorlib.problems.fused import compiled, linear_add, linear_gelu, linear_swiglu as swiglu_problem
+from tutorlib.problems.fused import compiled, linear_add, linear_gelu
+from tutorlib.problems.fused import linear_swiglu as swiglu_problem
 from tutorlib.problems.mlp import mlp, mlp_gradient, step
 from tutorlib.problems.problem import Problem, Shape
 
 HIDDEN, FEATURES = LLAMA_8B
-PAIRS_IF_LARGE = 16
+PAIRS = 12  # a reference takes twenty times as long as what it checks
 PINGPONG = HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1), zigzag=True, polls=True)
 NARROW = HopperConfig((128, 128, 64), "pingpong", cluster=(2, 1), zigzag=True, polls=True)
 
@@ -58,8 +59,8 @@ def fused_epilogues() -> Sweep:
         fused("residual beside cuBLAS with beta = 1", ADD, add),
         fused("SwiGLU beside torch", SWIGLU, gated),
     )
-    shapes = ((4096, FEATURES, HIDDEN), (8192, 8192, 8192), (4096, HIDDEN, FEATURES))
-    return Sweep(gelu, candidates, shapes, pairs=PAIRS_IF_LARGE, pairs_if_large=PAIRS_IF_LARGE, seconds=40)
+    shapes = ((4096, FEATURES, HIDDEN), (8192, 8192, 8192))
+    return Sweep(gelu, candidates, shapes, pairs=PAIRS, pairs_if_large=PAIRS, seconds=45)
 
 
 # The MLP --------------------------------------------------------------------------------------------------------
@@ -97,7 +98,7 @@ def mlp_forward() -> Sweep:
         Candidate("torch.compile", HostLauncher(by_compiler), needs=WGMMA, problem=separate),
     )
     return Sweep(
-        separate, candidates, tokens(4096, 8192, 2048), pairs=12, pairs_if_large=12, seconds=30, look=as_a_module
+        separate, candidates, tokens(4096, 8192, 2048), pairs=PAIRS, pairs_if_large=PAIRS, seconds=25, look=as_a_module
     )
 
 
@@ -109,7 +110,7 @@ def mlp_training() -> Sweep:
         step(linear, dx, *inputs)
 
     candidates = (Candidate("nn.Linear swapped", HostLauncher(host), needs=WGMMA),)
-    return Sweep(mlp_gradient(), candidates, tokens(4096, 8192), pairs=12, pairs_if_large=12, seconds=20)
+    return Sweep(mlp_gradient(), candidates, tokens(4096, 8192), pairs=PAIRS, pairs_if_large=PAIRS, seconds=15)
 
 
 def as_a_module() -> dict[str, Any]:
