@@ -224,11 +224,8 @@ def gemm_kernel(
     dtype, c_dtype = DTYPES[config.dtype], DTYPES[config.c_dtype]
     (tma_a, mA), (tma_b, mB), (tma_c, mC) = a, b, c
     me = locate(config)
-    layout_a, layout_b, layout_c = (
-        stage_layout(bM, config),
-        stage_layout(bN, config),
-        buffers_layout(fusion.out(config)),
-    )
+    out = fusion.out(config)
+    layout_a, layout_b, layout_c = stage_layout(bM, config), stage_layout(bN, config), buffers_layout(out)
     memory = SmemAllocator()
     sA = memory.allocate_tensor(dtype, layout_a.outer, SMEM_ALIGNMENT, layout_a.inner)
     sB = memory.allocate_tensor(dtype, layout_b.outer, SMEM_ALIGNMENT, layout_b.inner)
