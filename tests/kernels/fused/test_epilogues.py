@@ -12,7 +12,7 @@ from tutorlib.problems.fused import linear_add, linear_gelu, linear_swiglu, tile
 from tutorlib.simulate.ptx.languages.cute import SimulatedCute, simulate_call
 from tutorlib.simulate.ptx.languages.cute_lines import compile_for
 
-SHAPES = ((128, 128, 32), (129, 200, 72))
+SHAPES = ((64, 64, 64), (65, 104, 40))
 EDGES = (200, 528, 136)
 
 
@@ -26,15 +26,15 @@ def test_the_ladders_gemm_with_an_operand(problem, fusion, shape):
     assert find_simulated_fault(problem, SimulatedCute(ampere.make_fused(fusion), problem), shape) is None
 
 
-@pytest.mark.parametrize("shape", [(128, 128, 32), (129, 256, 72)], ids=str)
+@pytest.mark.parametrize("shape", [(64, 64, 64), (65, 128, 40)], ids=str)
 def test_the_ladders_gemm_gated(shape):
-    problem = linear_swiglu(64)
+    problem = linear_swiglu(32)
     assert find_simulated_fault(problem, SimulatedCute(ampere.make_gated(ampere.gated), problem), shape) is None
 
 
-@pytest.mark.parametrize("shape", [(128, 128, 32), (129, 200, 72)], ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_largest_of_a_tile(shape):
-    problem = tile_amax((128, 128))
+    problem = tile_amax((64, 64))
     assert find_simulated_fault(problem, SimulatedCute(ampere.make_amax(ampere.largest), problem), shape) is None
 
 

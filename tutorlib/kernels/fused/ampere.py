@@ -16,7 +16,7 @@ from tutorlib.kernels.ampere.parts import Epilogue, GemmParts
 from tutorlib.kernels.ampere.thread_share import Sums
 from tutorlib.kernels.fused.ops import Values, swiglu
 
-CONFIG = GemmConfig((128, 128, 32))  # a gated tile's halves are 64 columns, as many as the two warps across take
+CONFIG = GemmConfig((64, 64, 32), (2, 1))  # small, to be simulated; a gated tile's halves are 32 columns, a warp's step
 
 
 def every_row(bias: cute.Tensor, rows: int) -> cute.Tensor:
@@ -159,3 +159,26 @@ def make_amax(reduce: Callable[[Values, cute.Tensor, Any], Any], config: GemmCon
         gemm_kernel(a, b, c, None, config, parts).launch(grid=(grid_m * grid_n, 1, 1), block=(config.threads, 1, 1))
 
     return gemm
+
+
+# Element by element ---------------------------------------------------------------------------------------------
+
+
+def make_elementwise(op: Callable[[Values], Values]) -> Callable[..., None]:
+    """apply(x, y): y = op(x), both (N,), 4 elements a thread; 4 divides N."""
+    threads, vector = 128, 4
+
+    @cute.kernel
+    def kernel(x: cute.Tensor, y: cute.Tensor) -> None:
+        thread, _, _ = cute.arch.thread_idx()
+        block, _, _ = cute.arch.block_idx()
+        piece = block * threads + thread
+        if piece < cute.size(x) // vector:
+            values = cute.local_tile(x, (vector,), (piece,)).load()
+            cute.local_tile(y, (vector,), (piece,)).store(op(values))
+
+    @cute.jit
+    def apply(x: cute.Tensor, y: cute.Tensor) -> None:
+        kernel(x, y).launch(grid=(cute.ceil_div(cute.size(x), threads * vector), 1, 1), block=(threads, 1, 1))
+
+    return apply
