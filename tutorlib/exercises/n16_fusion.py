@@ -11,9 +11,9 @@ from tutorlib.exercises.fusion.operators import counted, faked, gradients, swapp
 from tutorlib.exercises.fusion.parts import INTERLEAVING, interleaves, refuses, splits
 from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
 
-SHAPES = ((64, 64, 64), (65, 104, 40), (130, 72, 96))  # a tile; edges everywhere; more than one tile, and edges
-WHOLE = SHAPES[:1]
-GATED = ((64, 64, 64), (65, 128, 40))
+SHAPES = ((65, 104, 40), (130, 72, 96), (64, 64, 64))  # 2×2 tiles with edges everywhere, 3×2, and one that fits
+WHOLE = SHAPES[2:]
+GATED = ((65, 128, 40), (64, 64, 64))
 OPS, FUSED = "tutorlib.kernels.fused.ops", "tutorlib.kernels.fused.ampere"
 LAYER = "tutorlib.kernels.fused.linear"
 
@@ -104,7 +104,7 @@ EXERCISES = (
         points=2,
         problem=linear_gelu(),
         shapes=SHAPES,
-        simulated_shapes=SHAPES[1:2],
+        simulated_shapes=SHAPES[:1],
         whole=WHOLE,
         build=with_bias_matrix,
         library=course(FUSED, "every_row"),
@@ -119,7 +119,7 @@ EXERCISES = (
         points=2,
         problem=linear_gelu(),
         shapes=SHAPES,
-        simulated_shapes=SHAPES[:2],
+        simulated_shapes=SHAPES[:1],
         whole=WHOLE,
         build=with_op,
         library=course(OPS, "bias_gelu", "gelu"),
@@ -134,7 +134,7 @@ EXERCISES = (
         points=4,
         problem=linear_add(),
         shapes=SHAPES,
-        simulated_shapes=SHAPES[:2],
+        simulated_shapes=SHAPES[:1],
         whole=WHOLE,
         build=with_fetch,
         library=course(FUSED, "fetch"),
@@ -151,7 +151,7 @@ EXERCISES = (
         points=4,
         problem=tile_amax((64, 64)),
         shapes=SHAPES,
-        simulated_shapes=SHAPES[1:],
+        simulated_shapes=SHAPES[:2],
         whole=WHOLE,
         build=with_reduction,
         requires=("bar.sync",),
@@ -183,7 +183,7 @@ EXERCISES = (
         points=3,
         problem=linear_swiglu(32),
         shapes=GATED,
-        whole=GATED[:1],
+        whole=GATED[1:],
         build=with_gate,
         library=course(FUSED, "gated", "halves") | course(OPS, "swiglu", "silu"),
         hints=(

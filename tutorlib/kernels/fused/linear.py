@@ -7,11 +7,14 @@ from torch import Tensor, nn
 
 
 def multiply(a: Tensor, b: Tensor) -> Tensor:
-    """A (M, K) · Bᵀ with B (N, K), both with contiguous rows: sums in fp32 or better, rounded once.
+    """A (M, K) · Bᵀ with B (N, K): sums in fp32 or better, rounded once.
 
-    On a GPU notebook 14's kernel, with what it says of other GPUs and dtypes. On the CPU torch's product in fp32 (of
-    fp64 in fp64), which has the same contract: the kernel's result differs by the order of its sums alone.
+    On a GPU notebook 14's kernel, with what it says of other GPUs and dtypes; where an operand is transposed, which
+    that does not take, cuBLAS. On the CPU torch's product in fp32 (of fp64 in fp64), which has the same contract: the
+    kernel's result differs by the order of its sums alone.
     """
+    if a.is_cuda and not (a.is_contiguous() and b.is_contiguous()):
+        return a @ b.mT
     if a.is_cuda:
         from tutorlib.kernels.hopper.launch import gemm
 
@@ -23,8 +26,7 @@ def multiply(a: Tensor, b: Tensor) -> Tensor:
 @torch.library.custom_op("tutorlib::linear", mutates_args=())
 def linear(x: Tensor, weight: Tensor) -> Tensor:
     """x (…, in) · weightᵀ, where weight is (out, in)."""
-    rows = x.reshape(-1, x.shape[-1]).contiguous()
-    return multiply(rows, weight.contiguous()).view(*x.shape[:-1], weight.shape[0])
+    return multiply(x.reshape(-1, x.shape[-1]), weight).view(*x.shape[:-1], weight.shape[0])
 
 
 @linear.register_fake

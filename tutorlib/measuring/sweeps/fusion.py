@@ -26,7 +26,7 @@ from tutorlib.problems.problem import Problem, Shape
 HIDDEN, FEATURES = LLAMA_8B
 PAIRS = 12  # a reference takes twenty times as long as what it checks
 PINGPONG = HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1), zigzag=True, polls=True)
-NARROW = HopperConfig((128, 128, 64), "pingpong", cluster=(2, 1), zigzag=True, polls=True)
+SHARED = replace(PINGPONG, stream_k=True)
 
 
 def beside_plain(problem: Problem) -> Problem:
@@ -52,7 +52,7 @@ def fused_epilogues() -> Sweep:
     candidates = (
         fused("bias + GELU", BIAS_GELU, beside_plain(gelu)),
         fused("bias + GELU, ping-pong", BIAS_GELU, beside_plain(gelu), PINGPONG),
-        fused("bias + GELU, ping-pong, narrow", BIAS_GELU, beside_plain(gelu), NARROW),
+        fused("bias + GELU, ping-pong, stream-K", BIAS_GELU, beside_plain(gelu), SHARED),
         fused("residual", ADD, beside_plain(add)),
         fused("SwiGLU", SWIGLU, beside_plain(gated)),
         fused("bias + GELU beside torch.compile", BIAS_GELU, gelu),
@@ -102,15 +102,36 @@ def mlp_forward() -> Sweep:
     )
 
 
+class Copying(torch.autograd.Function):
+    """The linear layer whose backward, too, is notebook 14's kernel: transposed operands are copied first."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+        ctx.save_for_backward(x, weight)
+        return gemm(x.detach(), weight.detach())
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
+        (grad,), (x, weight) = grads, ctx.saved_tensors
+        dx = gemm(grad.contiguous(), weight.detach().mT.contiguous())
+        return dx, gemm(grad.mT.contiguous(), x.detach().mT.contiguous())
+
+
 def mlp_training() -> Sweep:
     """Forward and backward, all gradients, with nn.Linear swapped."""
 
-    def host(*tensors: Tensor) -> None:
-        *inputs, dx = tensors
-        step(linear, dx, *inputs)
+    def with_layer(layer: Callable[[Tensor, Tensor], Tensor]) -> HostLauncher:
+        def host(*tensors: Tensor) -> None:
+            *inputs, dx = tensors
+            step(layer, dx, *inputs)
 
-    candidates = (Candidate("nn.Linear swapped", HostLauncher(host), needs=WGMMA),)
-    return Sweep(mlp_gradient(), candidates, tokens(4096, 8192), pairs=PAIRS, pairs_if_large=PAIRS, seconds=15)
+        return HostLauncher(host)
+
+    candidates = (
+        Candidate("nn.Linear swapped", with_layer(linear), needs=WGMMA),
+        Candidate("the same, transposed by copies", with_layer(Copying.apply), needs=WGMMA),
+    )
+    return Sweep(mlp_gradient(), candidates, tokens(4096, 8192), pairs=PAIRS, pairs_if_large=PAIRS, seconds=20)
 
 
 def as_a_module() -> dict[str, Any]:
