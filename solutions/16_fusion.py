@@ -475,8 +475,8 @@ show_as_a_module()
 # %% [markdown]
 # Forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed. The operator leaves
 # those to cuBLAS, which has kernels for it. The second row has them done by notebook 14's kernel, after copies that
-# transpose. Predict what the copies cost: they move 1.6 GB at 4,096 tokens. (The optimiser's step is the same kernels on
-# both sides, so it stands on neither.)
+# transpose. Predict what the copies cost: they move 1.6 GB at 4,096 tokens. (The optimiser's step is the same kernels
+# on both sides, so it stands on neither.)
 
 # %%
 show_beside("mlp_training")

@@ -129,7 +129,8 @@ def larger_of_both_ends(values, partial: cute.Tensor, thread):
     if thread % 32 == 0:
         partial[thread // 32] = mine
     cute.arch.sync_threads()
-    return cute.arch.fmax(partial[0], partial[1])
+    left, right = cute.arch.fmax(partial[0], partial[1]), cute.arch.fmax(partial[2], partial[3])
+    return cute.arch.fmax(left, right)
 
 
 @cute.jit
@@ -152,7 +153,9 @@ def downwards(values, partial: cute.Tensor, thread):
     if thread % 32 == 0:
         partial[thread // 32] = mine
     cute.arch.sync_threads()
-    return cute.arch.fmax(partial[0], partial[cute.size(partial) - 1])
+    for warp in cutlass.range_constexpr(1, cute.size(partial)):
+        partial[0] = cute.arch.fmax(partial[0], partial[warp])
+    return partial[0]
 
 
 # 16.7 -----------------------------------------------------------------------------------------------------------

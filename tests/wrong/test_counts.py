@@ -38,6 +38,7 @@ HELD: dict[str, int | dict[str, int]] = {
     "10_double_buffer": {"10.1": 12, "10.2": 17, "10.3": 17},
     "11_grid_swizzle": 13,
     "12_three_stages": 12,
+    "16_fusion": 8,
 }
 
 

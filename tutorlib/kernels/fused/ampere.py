@@ -16,7 +16,7 @@ from tutorlib.kernels.ampere.parts import Epilogue, GemmParts
 from tutorlib.kernels.ampere.thread_share import Sums
 from tutorlib.kernels.fused.ops import Values, swiglu
 
-CONFIG = GemmConfig((64, 64, 32), (2, 1))  # small, to be simulated; a gated tile's halves are 32 columns, a warp's step
+CONFIG = GemmConfig((64, 64, 32), (4, 1))  # small, to be simulated; a gated tile's halves are 32 columns, a warp's step
 
 
 def every_row(bias: cute.Tensor, rows: int) -> cute.Tensor:
