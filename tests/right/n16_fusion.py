@@ -153,9 +153,10 @@ def downwards(values, partial: cute.Tensor, thread):
     if thread % 32 == 0:
         partial[thread // 32] = mine
     cute.arch.sync_threads()
-    for warp in cutlass.range_constexpr(1, cute.size(partial)):
-        partial[0] = cute.arch.fmax(partial[0], partial[warp])
-    return partial[0]
+    found = Float32(0.0)
+    for warp in cutlass.range_constexpr(cute.size(partial)):
+        found = cute.arch.fmax(found, partial[warp])
+    return found
 
 
 # 16.7 -----------------------------------------------------------------------------------------------------------
