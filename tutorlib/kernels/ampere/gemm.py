@@ -24,23 +24,26 @@ def gemm_kernel(
     mA: cute.Tensor,
     mB: cute.Tensor,
     mC: cute.Tensor,
+    mD: cute.Tensor | None,
     config: cutlass.Constexpr,
     parts: cutlass.Constexpr,
 ) -> None:
+    """mD: what the epilogue reads beside the sums, as a matrix of C's shape; None where it reads nothing."""
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
     bM, bN, bK = config.tile
     dtype = mA.element_type
-    m, n = parts.order(block, *config.grid(*mC.shape))
+    m, n = parts.order(block, *config.grid(mA.shape[0], mB.shape[0]))
 
     columns = parts.columns(config)
     gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, k_tiles)
     gB = cute.composition(cute.local_tile(mB, (bN, bK), (n, None)), (columns, None, None))  # (bN, bK, k_tiles)
-    gC = cute.local_tile(mC, (bM, bN), (m, n))  # (bM, bN)
+    out = parts.out(config)
+    gC = cute.local_tile(mC, out.tile[:2], (m, n))  # (bM, bN), half as wide where gated
     cA = cute.local_tile(cute.make_identity_tensor(mA.shape), (bM, bK), (m, None))
     cB = cute.local_tile(cute.make_identity_tensor(mB.shape), (bN, bK), (n, None))
     cB = cute.composition(cB, (columns, None, None))
-    cC = cute.local_tile(cute.make_identity_tensor(mC.shape), (bM, bN), (m, n))
+    cC = cute.local_tile(cute.make_identity_tensor(mC.shape), out.tile[:2], (m, n))
 
     memory = SmemAllocator()
     sA = memory.allocate_tensor(dtype, parts.smem(bM, bK, config.stages), byte_alignment=128)
@@ -58,14 +61,19 @@ def gemm_kernel(
 
     tiled_mma = parts.mma(config, dtype)
     math = tiled_mma.get_slice(thread)
-    tCgC = with_rest(math.partition_C(cute.composition(gC, (None, columns))))
-    tCrC = tiled_mma.make_fragment_C(tCgC)
+
+    def mine(tile: cute.Tensor) -> cute.Tensor:
+        """A thread's share of a tile as large as C's."""
+        return with_rest(math.partition_C(cute.composition(tile, (None, parts.columns(out)))))
+
+    tCgC = mine(gC)
+    tCrC = parts.sums(tiled_mma, tCgC)
     tCrC.fill(0.0)
     a, b = global_to_shared(mA, gA, sA, cA, bM), global_to_shared(mB, gB, sB, cB, bN)
     rA, rB = parts.operands(tiled_mma, thread, sA, sB)
     parts.main_loop(Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
-    coordinates = with_rest(math.partition_C(cute.composition(cC, (None, columns))))
-    parts.epilogue(Sums(tCrC, tCgC, coordinates, gC, mC.shape, config, math))
+    tCgD = None if mD is None else mine(cute.local_tile(mD, out.tile[:2], (m, n)))
+    parts.epilogue(Sums(tCrC, tCgC, mine(cC), gC, mC.shape, out, math, tCgD))
 
 
 def make_gemm(config: GemmConfig, main_loop: MainLoop, order: Order = raster, **others: Any) -> Callable[..., None]:
@@ -81,6 +89,6 @@ def make_gemm(config: GemmConfig, main_loop: MainLoop, order: Order = raster, **
         if cutlass.const_expr(k % VECTOR != 0):
             raise ValueError(f"K = {k}: rows must start at multiples of 16 bytes, so K must be a multiple of {VECTOR}")
         grid_m, grid_n = config.grid(*c.shape)
-        gemm_kernel(a, b, c, config, parts).launch(grid=(grid_m * grid_n, 1, 1), block=(config.threads, 1, 1))
+        gemm_kernel(a, b, c, None, config, parts).launch(grid=(grid_m * grid_n, 1, 1), block=(config.threads, 1, 1))
 
     return gemm

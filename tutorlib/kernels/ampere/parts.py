@@ -1,7 +1,7 @@
 """What a GEMM of notebooks 09 to 12 is put together from: each part may be the reader's."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import cutlass
@@ -28,6 +28,7 @@ class GemmParts:
     smem: rows, K, stages → the layout of a tile's buffers. g2s, mma: who copies and who multiplies.
     operands: how registers are filled. columns: the order in which the MMA takes the columns of C.
     order: a block's number, rows and columns of tiles → its tile.
+    gated: the epilogue makes one column of C of two columns of sums; see notebook 16.
     """
 
     main_loop: MainLoop
@@ -38,3 +39,16 @@ class GemmParts:
     mma: Callable[[GemmConfig, Dtype], cute.TiledMma] = make_mma
     operands: Callable[..., tuple[Operand, Operand]] = make_operands
     columns: Callable[[GemmConfig], cute.Layout] = n_order
+    gated: bool = False
+
+    def out(self, config: GemmConfig) -> GemmConfig:
+        """How a block's tile of C is cut."""
+        m, n, k = config.tile
+        return replace(config, tile=(m, n // 2, k)) if self.gated else config
+
+    def sums(self, tiled_mma: cute.TiledMma, tCgC: cute.Tensor) -> cute.Tensor:
+        """Registers for a thread's sums. Gated: those of the tile's left half, and then those of its right half."""
+        if not self.gated:
+            return tiled_mma.make_fragment_C(tCgC)
+        pairs, atoms, (neighbours, rest) = tCgC.shape
+        return cute.make_rmem_tensor((pairs, atoms, (neighbours, 2 * rest)), cutlass.Float32)

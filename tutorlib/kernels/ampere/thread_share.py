@@ -113,6 +113,7 @@ class Sums:
         All three have the shape ((2 columns, 2 rows), M atoms, (4 N atoms, the rest)).
     gC: the block's tile of C, (M, N), columns as they lie in memory.
     shape: of C. config, math: how the tile is cut; `math` is this thread's slice of the TiledMMA.
+    tCgD: what notebook 16 reads beside the sums, at the places of tCgC in a matrix of C's shape; None elsewhere.
     """
 
     tCrC: cute.Tensor
@@ -122,6 +123,7 @@ class Sums:
     shape: tuple[int, int]
     config: GemmConfig
     math: cute.ThrMma
+    tCgD: cute.Tensor | None = None
 
     @property
     def whole(self) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import gcd
+from typing import Any
 
 import cutlass
 from cutlass import Boolean, Float32, Int32, Int64, cute
@@ -41,14 +42,18 @@ class Stores:
         """All of a tile's."""
         return range(self.config.store_steps)
 
-    def round(self, tCrC: cute.Tensor, scale: Float32 | None, steps: range) -> None:
-        """The sums of these steps, times the scale; their registers are free from now on."""
+    def round(self, tCrC: cute.Tensor, scale: Float32 | None, steps: range, tile: tuple[Int32, Int32]) -> None:
+        """The sums of these steps of the tile, times the scale; their registers are free from now on."""
         values, n = self.config.store_columns // 2, self.config.tile[1] // 2
         firsts = {n * m_atom + column // 2 for m_atom, column in (self.config.store_places[step] for step in steps)}
         for first in sorted({8 * (eight // 8) for one in firsts for eight in range(one, one + values)}):
-            part = cute.make_tensor(tCrC.iterator + first, cute.make_layout(8)).load()
             to = cute.make_tensor(self.rounded.iterator + first, cute.make_layout(8))
-            to.store((part if scale is None else part * scale).to(self.rounded.element_type))
+            to.store(self.values(tCrC, scale, first, tile).to(self.rounded.element_type))
+
+    def values(self, tCrC: cute.Tensor, scale: Float32 | None, first: int, tile: tuple[Int32, Int32]) -> Any:
+        """The 8 results from this one on, in fp32: (2 neighbours, 2 rows, 2 pieces of 8 columns) of the tile."""
+        part = cute.make_tensor(tCrC.iterator + first, cute.make_layout(8)).load()
+        return part if scale is None else part * scale
 
     @cute.jit
     def send(self, tile: tuple[Int32, Int32], steps: cutlass.Constexpr) -> None:
@@ -255,7 +260,7 @@ class Finish:
     @cute.jit
     def tile(self, tCrC: cute.Tensor, tile: tuple[Int32, Int32]) -> None:
         """Scale and round a tile's sums, and start storing them if that is not left for later."""
-        self.stores.round(tCrC, self.scale, self.stores.steps)
+        self.stores.round(tCrC, self.scale, self.stores.steps, tile)
         if cutlass.const_expr(not self.config.defer_stores):
             self.stores.send(tile, self.stores.steps)
 
@@ -268,7 +273,7 @@ class Finish:
             if part == mine:
                 steps = range(part * count, (part + 1) * count)
                 self.exchange.add(tCrC, part)
-                self.stores.round(tCrC, self.scale, steps)
+                self.stores.round(tCrC, self.scale, steps, tile)
                 self.stores.send(tile, steps)
 
     @cute.jit

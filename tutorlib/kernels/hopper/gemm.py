@@ -20,6 +20,7 @@ from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_stat
 
 from tutorlib.kernels.hopper.config import SMEM_ALIGNMENT, WARPGROUP, HopperConfig
 from tutorlib.kernels.hopper.epilogue import Finish, Partials, make_exchange, make_stores
+from tutorlib.kernels.hopper.fusion import UNFUSED
 from tutorlib.kernels.hopper.layouts import DTYPES, Tma, buffers_layout, make_load, make_mma, make_store, stage_layout
 from tutorlib.kernels.hopper.pipeline import Here, Loads, Ring, locate, make_operand, make_ring, start
 from tutorlib.kernels.hopper.scheduler import Plan, Schedule, make_plan
@@ -198,6 +199,7 @@ class Beside(NamedTuple):
     scale_a, scale_b: fp32 by which C is multiplied, one each, or as in block_scaled.py.
     sums, flags: fp32 for a tile of every block, and zeroed int32 for its warps, where blocks share tiles.
     events: int32 for what every block did, where it is traced.
+    operand: what a fused epilogue reads, of C's shape.
     """
 
     scale_a: cute.Tensor | None
@@ -205,15 +207,25 @@ class Beside(NamedTuple):
     sums: cute.Tensor | None
     flags: cute.Tensor | None
     events: cute.Tensor | None
+    operand: cute.Tensor | None = None
 
 
 @cute.kernel
-def gemm_kernel(a: Tma, b: Tma, c: Tma, beside: Beside, plan: Plan, config: cutlass.Constexpr):
+def gemm_kernel(
+    a: Tma,
+    b: Tma,
+    c: Tma,
+    beside: Beside,
+    plan: Plan,
+    config: cutlass.Constexpr,
+    fusion: cutlass.Constexpr = UNFUSED,
+):
     bM, bN, bK = config.tile
     dtype, c_dtype = DTYPES[config.dtype], DTYPES[config.c_dtype]
     (tma_a, mA), (tma_b, mB), (tma_c, mC) = a, b, c
     me = locate(config)
-    layout_a, layout_b, layout_c = stage_layout(bM, config), stage_layout(bN, config), buffers_layout(config)
+    out = fusion.out(config)
+    layout_a, layout_b, layout_c = stage_layout(bM, config), stage_layout(bN, config), buffers_layout(out)
     memory = SmemAllocator()
     sA = memory.allocate_tensor(dtype, layout_a.outer, SMEM_ALIGNMENT, layout_a.inner)
     sB = memory.allocate_tensor(dtype, layout_b.outer, SMEM_ALIGNMENT, layout_b.inner)
@@ -233,7 +245,7 @@ def gemm_kernel(a: Tma, b: Tma, c: Tma, beside: Beside, plan: Plan, config: cutl
     )
     loads = Loads(operands, config.stage_bytes, ring, trace)
     multiply = make_multiply(make_mma(config, bN, config.tile_warpgroups), sA, sB, ring, trace, me, config)
-    stores = make_stores(tma_c, mC, sC, me, config)
+    stores = fusion.stores(make_stores(tma_c, mC, sC, me, out), beside.operand)
     partials = Partials(beside.sums, beside.flags, me, config) if config.stream_k else None
     scale = beside.scale_a[0] * beside.scale_b[0] if config.scaled else None
     finish = Finish(stores, partials, exchange, scale, config)

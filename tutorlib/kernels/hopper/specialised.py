@@ -187,7 +187,7 @@ def specialised_kernel(
             steps = sizes.steps_of(number, me.cluster, first)
             consume(steps)
             cute.arch.barrier_arrive(barrier_id=STAGES_READ, number_of_threads=threads)
-            stores.round(tCrC, None, stores.steps)
+            stores.round(tCrC, None, stores.steps, steps.tile)
             stores.send(steps.tile, stores.steps)
         stores.finish()
 

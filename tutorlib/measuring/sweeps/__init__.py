@@ -31,6 +31,9 @@ SWEEPS = {
     "gemm_quack": "quack",
     "hopper_fp8": "hopper",
     "hopper_timeline": "hopper",
+    "fused_epilogues": "fusion",
+    "mlp_forward": "fusion",
+    "mlp_training": "fusion",
 }
 
 

@@ -1,0 +1,57 @@
+"""Notebook 16's kernels on a Hopper GPU: right at all kinds of edges, and taken by torch as its own."""
+
+import pytest
+import torch
+
+from tutorlib.checking.running import find_fault
+from tutorlib.measuring.launchers import HostLauncher
+from tutorlib.problems.fused import linear_add, linear_gelu, linear_swiglu
+
+pytestmark = pytest.mark.gpu("90a")
+SHAPES = ((512, 512, 512), (129, 208, 72), (1, 64, 1000), (2048, 4096, 256))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", ["BIAS_GELU", "ADD", "SWIGLU"])
+def test_a_fused_epilogue_is_right(name, shape):
+    from tutorlib.kernels.fused import hopper
+
+    problem = {"BIAS_GELU": linear_gelu(), "ADD": linear_add(), "SWIGLU": linear_swiglu(hopper.PIECE)}[name]
+
+    def host(a, b, *others):
+        *operand, c = others
+        hopper.launch(getattr(hopper, name), a, b, operand[0] if operand else None, c)
+
+    assert find_fault(problem, HostLauncher(host), shape) is None
+
+
+def test_the_backward_is_torchs():
+    from tutorlib.kernels.fused.linear import linear
+
+    torch.manual_seed(0)
+    x = torch.randn(256, 512, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+    weight = (torch.randn(768, 512, device="cuda") * 512**-0.5).bfloat16().requires_grad_()
+    grad = torch.randn(256, 768, device="cuda", dtype=torch.bfloat16)
+    ours = torch.autograd.grad(linear(x, weight), (x, weight), grad)
+    theirs = torch.autograd.grad(torch.nn.functional.linear(x, weight), (x, weight), grad)
+    for got, wanted in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(got, wanted, rtol=2**-7, atol=2**-7 * float(wanted.abs().max()))
+
+
+def test_torch_takes_the_swapped_module_compiled_cast_and_captured():
+    from tutorlib.measuring.sweeps.fusion import as_a_module
+
+    found = as_a_module()
+    for way in ("compiled", "autocast", "graph"):
+        assert found[f"{way}_off_by"] <= 2**-5 * found["largest"]
+
+
+def test_opcheck():
+    from tutorlib.kernels.fused.linear import linear
+    from tutorlib.kernels.fused.mlp import swiglu_linear
+
+    def draw(*shape):
+        return torch.randn(*shape, device="cuda", dtype=torch.bfloat16)
+
+    torch.library.opcheck(linear, (draw(2, 64, 64).requires_grad_(), draw(128, 64).requires_grad_()))
+    torch.library.opcheck(swiglu_linear, (draw(64, 64), draw(128, 64)))

@@ -1,0 +1,553 @@
+"""Wrong answers to notebook 16.
+
+WRONG: those that any machine tells by what they return. WRONG_WHEN_RUN: epilogues that the simulator tells, or a GPU.
+"""
+
+import cutlass
+import torch
+from cutlass import BFloat16, Float32, cute
+from torch import nn
+
+from tests.wrong.solved import solution
+from tests.wrong.table import answer, says
+from tutorlib.kernels.ampere.thread_share import Sums
+from tutorlib.kernels.fused.linear import KernelLinear
+
+# 16.1 gelu ------------------------------------------------------------------------------------------------------
+
+
+def inner(x):
+    return 0.7978845608 * (x + 0.044715 * x * x * x)
+
+
+def tanh(x):
+    return cute.math.tanh(x, fastmath=True)
+
+
+@says("nan")
+def overflows(x):
+    """tanh by exponentials: inf / inf where x is large."""
+    large = cute.math.exp(2.0 * inner(x))
+    return 0.5 * x * (1.0 + (large - 1.0) / (large + 1.0))
+
+
+GELUS = [
+    overflows,
+    answer("no_cube", "Forgets the cubic term.", lambda x: 0.5 * x * (1.0 + tanh(0.7978845608 * x))),
+    answer("square", "x² for x³.", lambda x: 0.5 * x * (1.0 + tanh(0.7978845608 * (x + 0.044715 * x * x)))),
+    answer("sigmoid", "The quick approximation, wrong by 0.02.", lambda x: x / (1.0 + cute.math.exp(-1.702 * x))),
+    answer("silu", "SiLU.", lambda x: x / (1.0 + cute.math.exp(-x))),
+    answer("relu", "ReLU.", lambda x: cute.where(x > 0.0, x, 0.0)),
+    answer("no_half", "Twice as large.", lambda x: x * (1.0 + tanh(inner(x)))),
+    answer(
+        "pi_over_two", "√(π/2) for √(2/π).", lambda x: 0.5 * x * (1.0 + tanh(1.2533141373 * (x + 0.044715 * x * x * x)))
+    ),
+    answer("minus", "1 - tanh.", lambda x: 0.5 * x * (1.0 - tanh(inner(x)))),
+    answer("rounded", "bf16 in between.", lambda x: (0.5 * x * (1.0 + tanh(inner(x)))).to(BFloat16).to(Float32)),
+]
+
+# 16.2 every_row -------------------------------------------------------------------------------------------------
+
+
+def bias_matrix(name, what, stride, *words):
+    def view(bias, rows):
+        return cute.make_tensor(bias.iterator, cute.make_layout((rows, cute.size(bias)), stride=stride))
+
+    return answer(name, what, view, *words)
+
+
+def columns_first(bias, rows):
+    """(N, rows)."""
+    return cute.make_tensor(bias.iterator, cute.make_layout((cute.size(bias), rows), stride=(1, 0)))
+
+
+def one_further(bias, rows):
+    """Begins with the second number."""
+    return cute.make_tensor(bias.iterator + 1, cute.make_layout((rows, cute.size(bias)), stride=(0, 1)))
+
+
+def row_major(bias, rows):
+    """As if there were M rows of them in memory."""
+    columns = cute.size(bias)
+    return cute.make_tensor(bias.iterator, cute.make_layout((rows, columns), stride=(columns, 1)))
+
+
+ROWS = [
+    row_major,
+    columns_first,
+    one_further,
+    bias_matrix("every_column", "The row's number picks.", (1, 0)),
+    bias_matrix("one_number", "The first for all.", (0, 0)),
+    bias_matrix("diagonals", "Both move it.", (1, 1)),
+    bias_matrix("every_other", "Two apart.", (0, 2)),
+    answer("as_it_was", "No matrix at all.", lambda bias, rows: bias),
+]
+
+# 16.3 bias_gelu -------------------------------------------------------------------------------------------------
+
+
+def gelu(x):
+    return 0.5 * x * (1.0 + tanh(inner(x)))
+
+
+def rounds(x):
+    return x.to(BFloat16).to(Float32)
+
+
+BIASED = [
+    answer("no_bias", "GELU alone.", lambda sums, bias: gelu(sums)),
+    answer("bias_afterwards", "The bias after GELU.", lambda sums, bias: gelu(sums) + bias),
+    answer("no_gelu", "The bias alone.", lambda sums, bias: sums + bias),
+    answer("minus_the_bias", "Takes it away.", lambda sums, bias: gelu(sums - bias)),
+    answer("times_the_bias", "A scale.", lambda sums, bias: gelu(sums * bias)),
+    answer("rounds_first", "As three operators do.", lambda sums, bias: gelu(rounds(rounds(sums) + bias))),
+    answer("rounds_the_sums", "bf16 before the bias.", lambda sums, bias: gelu(rounds(sums) + bias)),
+    answer("relu_in_its_place", "ReLU.", lambda sums, bias: cute.where(sums + bias > 0.0, sums + bias, 0.0)),
+]
+
+# 16.4 fetch -----------------------------------------------------------------------------------------------------
+
+
+@cute.jit
+def no_edges(sums: Sums):
+    """Reads beyond the matrix."""
+    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+    for n in cutlass.range_constexpr(cute.size(registers)):
+        registers[n] = sums.tCgD[n].to(Float32)
+    return registers
+
+
+@cute.jit
+def rows_alone(sums: Sums):
+    """Looks at the row, and not at the column."""
+    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+    registers.fill(0.0)
+    for n in cutlass.range_constexpr(cute.size(registers)):
+        if sums.coordinates[n][0] < sums.shape[0]:
+            registers[n] = sums.tCgD[n].to(Float32)
+    return registers
+
+
+@cute.jit
+def columns_alone(sums: Sums):
+    """Looks at the column, and not at the row."""
+    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+    registers.fill(0.0)
+    for n in cutlass.range_constexpr(cute.size(registers)):
+        if sums.coordinates[n][1] < sums.shape[1]:
+            registers[n] = sums.tCgD[n].to(Float32)
+    return registers
+
+
+@cute.jit
+def one_row_short(sums: Sums):
+    """Leaves the last row out."""
+    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+    registers.fill(0.0)
+    for n in cutlass.range_constexpr(cute.size(registers)):
+        if cute.elem_less(sums.coordinates[n], (sums.shape[0] - 1, sums.shape[1])):
+            registers[n] = sums.tCgD[n].to(Float32)
+    return registers
+
+
+@cute.jit
+def first_of_all(sums: Sums):
+    """Asks whether the first is inside, and takes all."""
+    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+    registers.fill(0.0)
+    for n in cutlass.range_constexpr(cute.size(registers)):
+        if cute.elem_less(sums.coordinates[0], sums.shape):
+            registers[n] = sums.tCgD[n].to(Float32)
+    return registers
+
+
+@cute.jit
+def the_sums_again(sums: Sums):
+    """Fetches the sums."""
+    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+    registers.store(sums.tCrC.load())
+    return registers
+
+
+@cute.jit
+def only_zeros(sums: Sums):
+    """Fetches nothing."""
+    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+    registers.fill(0.0)
+    return registers
+
+
+@cute.jit
+def out_of_c(sums: Sums):
+    """Reads C, which is not written yet."""
+    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+    registers.fill(0.0)
+    for n in cutlass.range_constexpr(cute.size(registers)):
+        if cute.elem_less(sums.coordinates[n], sums.shape):
+            registers[n] = sums.tCgC[n].to(Float32)
+    return registers
+
+
+# 16.5 largest ---------------------------------------------------------------------------------------------------
+
+
+def of_a_thread(values):
+    return cute.where(values < 0.0, -values, values).reduce(cute.ReductionOp.MAX, 0.0, 0)
+
+
+def of_a_warp(mine):
+    for step in (16, 8, 4, 2, 1):
+        mine = cute.arch.fmax(mine, cute.arch.shuffle_sync_bfly(mine, offset=step))
+    return mine
+
+
+def of_all(partial):
+    return partial.load().reduce(cute.ReductionOp.MAX, 0.0, 0)
+
+
+@says("no barrier")
+def without_a_barrier(values, partial, thread):
+    """Reads what another warp may not have written."""
+    partial[thread // 32] = of_a_warp(of_a_thread(values))
+    return of_all(partial)
+
+
+@cute.jit
+def signed(values, partial: cute.Tensor, thread):
+    """The largest, and not the largest |value|."""
+    partial[thread // 32] = of_a_warp(values.reduce(cute.ReductionOp.MAX, 0.0, 0))
+    cute.arch.sync_threads()
+    return of_all(partial)
+
+
+@cute.jit
+def its_own_warp(values, partial: cute.Tensor, thread):
+    """Warp 0's."""
+    mine = of_a_warp(of_a_thread(values))
+    partial[thread // 32] = mine
+    cute.arch.sync_threads()
+    return mine
+
+
+@cute.jit
+def no_shuffles(values, partial: cute.Tensor, thread):
+    """One thread of each warp, whichever writes last."""
+    partial[thread // 32] = of_a_thread(values)
+    cute.arch.sync_threads()
+    return of_all(partial)
+
+
+@cute.jit
+def four_steps(values, partial: cute.Tensor, thread):
+    """Half a warp."""
+    mine = of_a_thread(values)
+    for step in cutlass.range_constexpr(4):
+        mine = cute.arch.fmax(mine, cute.arch.shuffle_sync_bfly(mine, offset=1 << step))
+    partial[thread // 32] = mine
+    cute.arch.sync_threads()
+    return of_all(partial)
+
+
+@cute.jit
+def added(values, partial: cute.Tensor, thread):
+    """The sum of all."""
+    mine = cute.where(values < 0.0, -values, values).reduce(cute.ReductionOp.ADD, 0.0, 0)
+    for step in cutlass.range_constexpr(5):
+        mine = mine + cute.arch.shuffle_sync_bfly(mine, offset=1 << step)
+    partial[thread // 32] = mine
+    cute.arch.sync_threads()
+    return partial.load().reduce(cute.ReductionOp.ADD, 0.0, 0)
+
+
+@cute.jit
+def one_place(values, partial: cute.Tensor, thread):
+    """All warps write to the first place."""
+    partial[0] = of_a_warp(of_a_thread(values))
+    cute.arch.sync_threads()
+    return partial[0]
+
+
+@cute.jit
+def begins_with_one(values, partial: cute.Tensor, thread):
+    """Never below 10."""
+    partial[thread // 32] = of_a_warp(cute.where(values < 0.0, -values, values).reduce(cute.ReductionOp.MAX, 1000.0, 0))
+    cute.arch.sync_threads()
+    return of_all(partial)
+
+
+# 16.7 gated -----------------------------------------------------------------------------------------------------
+
+
+def silu(g):
+    return 0.5 * g * (1.0 + tanh(0.5 * g))
+
+
+def gating(name, what, op, *words):
+    """op: of the two halves' values."""
+
+    def gated(tCrC):
+        pairs, atoms, (neighbours, rest) = tCrC.shape
+        half = cute.make_layout((pairs, atoms, (neighbours, rest // 2)))
+        first, second = (cute.make_tensor(tCrC.iterator + n * cute.size(half), half).load() for n in range(2))
+        result = cute.make_rmem_tensor(half.shape, Float32)
+        result.store(op(first, second))
+        return result
+
+    return answer(name, what, gated, *words)
+
+
+def neighbours_in_turn(tCrC):
+    """As if gate and up were neighbours."""
+    pairs, atoms, (neighbours, rest) = tCrC.shape
+    result = cute.make_rmem_tensor((pairs, atoms, (neighbours, rest // 2)), Float32)
+    for n in range(cute.size(result)):
+        g = tCrC[2 * n]
+        result[n] = g / (Float32(1.0) + cute.math.exp(-g)) * tCrC[2 * n + 1]
+    return result
+
+
+GATES = [
+    neighbours_in_turn,
+    gating("exchanged", "Up gates.", lambda gate, up: silu(up) * gate),
+    gating("sigmoid_alone", "GLU: no factor gate.", lambda gate, up: up * (0.5 + 0.5 * tanh(0.5 * gate))),
+    gating("gelu_gate", "GeGLU.", lambda gate, up: gelu(gate) * up),
+    gating("no_up", "Forgets up.", lambda gate, up: silu(gate)),
+    gating("summed", "Adds.", lambda gate, up: silu(gate) + up),
+    gating("product_inside", "silu of the product.", lambda gate, up: silu(gate * up)),
+    gating("rounds_gate", "Rounds in between.", lambda gate, up: rounds(silu(gate)) * up),
+    gating(
+        "large_overflows",
+        "e^g / (1 + e^g).",
+        lambda gate, up: gate * (cute.math.exp(gate) / (1.0 + cute.math.exp(gate))) * up,
+        "nan",
+    ),
+]
+
+# On the CPU -----------------------------------------------------------------------------------------------------
+
+NAMES = {"torch": torch, "nn": nn, "KernelLinear": KernelLinear}
+
+
+def changed(id, name, what, *pairs, words=()):
+    """The solution with each first text of a pair replaced by the second."""
+    return answer(name, what, solution(id, NAMES, *pairs), *words)
+
+
+INTERLEAVINGS = [
+    answer("pieces_first", "Slowest first.", lambda f, w: ((f // w, 2, w), (w, f, 1)), "first mode runs fastest"),
+    answer("one_after_the_other", "Gate, then up.", lambda f, w: ((2 * f,), (1,)), "as it was"),
+    answer("single_rows", "Width 1.", lambda f, w: ((2, f), (f, 1)), "pieces have `width` rows"),
+    answer(
+        "pieces_too_far", "2·width between pieces.", lambda f, w: ((w, 2, f // w), (1, f, 2 * w)), "from one another"
+    ),
+    answer("where_it_goes", "The inverse's strides.", lambda f, w: ((w, f // w, 2), (1, 2 * w, w))),
+    answer("no_up", "Width rows on.", lambda f, w: ((w, 2, f // w), (1, w, 2 * w))),
+    answer("too_few", "Gate alone.", lambda f, w: ((w, f // w), (1, w)), "together have"),
+    answer("a_layout_short", "One stride is missing.", lambda f, w: ((w, 2, f // w), (1, f)), "as long as one another"),
+    answer("no_pair", "A number.", lambda f, w: f // w, "a pair (shape, stride)"),
+]
+
+BACKWARDS = [
+    changed("16.8", "exchanged", "The other order.", ("return dx.view(x.shape), dw", "return dw, dx.view(x.shape)")),
+    changed(
+        "16.8",
+        "in_out",
+        "weight's gradient transposed.",
+        ("dx.view(x.shape), dw", "dx.view(x.shape), dw.mT.contiguous()"),
+    ),
+    changed("16.8", "flat", "x's gradient as a matrix.", ("dx.view(x.shape), dw", "dx, dw")),
+    changed(
+        "16.8",
+        "as_a_view",
+        "A transposed view.",
+        ("weight.mT.contiguous()", "weight.mT"),
+        words=("is a transposed view",),
+    ),
+    changed("16.8", "as_forward", "weight as it is.", ("weight.mT.contiguous()", "weight"), words=("raised",)),
+    changed(
+        "16.8",
+        "sums_over_columns",
+        "dw from rows.",
+        ("grads.mT.contiguous(), rows.mT.contiguous()", "grads.contiguous(), rows.contiguous()"),
+        words=("raised",),
+    ),
+    answer(
+        "by_torch",
+        "No gemm.",
+        lambda grad, x, weight, gemm: (grad @ weight, grad.flatten(0, -2).mT @ x.flatten(0, -2)),
+        "gemm was called 0 times",
+    ),
+    answer(
+        "x_alone",
+        "One gradient.",
+        lambda grad, x, weight, gemm: gemm(grad.flatten(0, -2).contiguous(), weight.mT.contiguous()).view(x.shape),
+        "two tensors are wanted",
+    ),
+    changed(
+        "16.8",
+        "row_by_row",
+        "Many small GEMMs.",
+        (
+            "gemm(grads.contiguous(), weight.mT.contiguous())",
+            "torch.cat([gemm(g[None].contiguous(), weight.mT.contiguous()) for g in grads])",
+        ),
+        words=("gemm was called",),
+    ),
+]
+
+FAKES = [
+    answer(
+        "on_the_cpu",
+        "torch.empty where the default is.",
+        lambda x, w: torch.empty(*x.shape[:-1], w.shape[0], dtype=x.dtype),
+        "on cpu",
+    ),
+    answer(
+        "in_fp32",
+        "The default dtype.",
+        lambda x, w: torch.empty(*x.shape[:-1], w.shape[0], device=x.device),
+        "bfloat16",
+    ),
+    answer("in_features", "The wrong side of weight.", lambda x, w: x.new_empty(*x.shape[:-1], w.shape[1])),
+    answer("a_matrix", "Rows flattened.", lambda x, w: x.new_empty(x.flatten(0, -2).shape[0], w.shape[0])),
+    answer("like_x", "As large as x.", lambda x, w: torch.empty_like(x)),
+    answer("a_size", "A shape, no tensor.", lambda x, w: (*x.shape[:-1], w.shape[0]), "no tensor"),
+    answer(
+        "by_length",
+        "len() asks for a number.",
+        lambda x, w: x.new_empty(*x.shape[:-1], len(w)),
+        "asks for a size's value",
+    ),
+    answer(
+        "by_int",
+        "int() does, too.",
+        lambda x, w: x.new_empty(*map(int, x.shape[:-1]), w.shape[0]),
+        "asks for a size's value",
+    ),
+    answer(
+        "transposed",
+        "Strides of another result.",
+        lambda x, w: x.new_empty(w.shape[0], *x.shape[:-1]).movedim(0, -1),
+        "strides",
+    ),
+]
+
+
+def new_layers(module):
+    """Parameters of their own."""
+    for name, child in module.named_children():
+        if type(child) is nn.Linear:
+            setattr(module, name, KernelLinear(child.in_features, child.out_features, child.bias is not None))
+        else:
+            new_layers(child)
+    return module
+
+
+def copied_weights(module):
+    """The same numbers in other tensors."""
+    for name, child in module.named_children():
+        if type(child) is nn.Linear:
+            new = KernelLinear(child.in_features, child.out_features, child.bias is not None, dtype=child.weight.dtype)
+            new.load_state_dict(child.state_dict())
+            setattr(module, name, new.train(child.training))
+        else:
+            copied_weights(child)
+    return module
+
+
+SWAPS = [
+    new_layers,
+    says("is another tensor now")(copied_weights),
+    changed("16.10", "top_level", "Not below.", ("        else:\n            use_kernels(child)\n", "")),
+    changed("16.10", "subclasses_too", "isinstance.", ("type(child) is nn.Linear", "isinstance(child, nn.Linear)")),
+    changed(
+        "16.10",
+        "forgets_the_bias",
+        "No bias.",
+        ("new.weight, new.bias = child.weight, child.bias", "new.weight, new.bias = child.weight, None"),
+    ),
+    changed("16.10", "in_training", "Always in training.", ("new.train(child.training)", "new"), words=("eval mode",)),
+    changed("16.10", "returns_nothing", "None.", ("\n    return module", "")),
+    changed(
+        "16.10",
+        "left_on_meta",
+        "Keeps the meta weight.",
+        ("new.weight, new.bias = child.weight, child.bias", "new.bias = child.bias"),
+    ),
+    answer("untouched", "Does nothing.", lambda module: module, "is a Linear"),
+]
+
+SHARDS = [
+    changed(
+        "16.11",
+        "views",
+        "Views.",
+        ("gate[mine].clone(), up[mine].clone()", "gate[mine], up[mine]"),
+        words=("is a view",),
+    ),
+    changed(
+        "16.11",
+        "rows_of_down",
+        "down's rows.",
+        ("down[:, mine].clone(memory_format=torch.contiguous_format)", "down[mine].clone()"),
+    ),
+    changed(
+        "16.11",
+        "down_a_view",
+        "down with strides.",
+        ("down[:, mine].clone(memory_format=torch.contiguous_format)", "down[:, mine]"),
+    ),
+    changed(
+        "16.11",
+        "columns_of_gate",
+        "hidden cut.",
+        ("gate[mine].clone(), up[mine].clone()", "gate[:, mine].clone(), up[:, mine].clone()"),
+    ),
+    changed(
+        "16.11", "always_the_first", "Rank 0's for all.", ("slice(rank * part, (rank + 1) * part)", "slice(0, part)")
+    ),
+    changed(
+        "16.11",
+        "no_refusal",
+        "Cuts what does not divide.",
+        ("if features % world:", "if False:"),
+        words=("some would be lost",),
+    ),
+    changed(
+        "16.11",
+        "another_rank_of_down",
+        "down's next part.",
+        ("down[:, mine]", "down.roll(part, 1)[:, mine]"),
+        words=("belong to the same features",),
+    ),
+    changed(
+        "16.11",
+        "whole_down",
+        "All of down.",
+        ("down[:, mine].clone(memory_format=torch.contiguous_format)", "down.clone()"),
+        words=("its share is",),
+    ),
+    changed(
+        "16.11",
+        "asserts",
+        "AssertionError.",
+        ('raise ValueError(f"{features} features do not divide among {world} ranks")', "raise AssertionError"),
+        words=("a ValueError says",),
+    ),
+]
+
+WRONG = {
+    "16.6": INTERLEAVINGS,
+    "16.8": BACKWARDS,
+    "16.9": FAKES,
+    "16.10": SWAPS,
+    "16.11": SHARDS,
+}
+WRONG_WHEN_RUN = {
+    "16.1": GELUS,
+    "16.2": ROWS,
+    "16.3": BIASED,
+    "16.4": [no_edges, rows_alone, columns_alone, one_row_short, first_of_all, the_sums_again, only_zeros, out_of_c],
+    "16.5": [without_a_barrier, signed, its_own_warp, no_shuffles, four_steps, added, one_place, begins_with_one],
+    "16.7": GATES,
+}

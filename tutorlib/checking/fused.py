@@ -1,0 +1,23 @@
+"""Exercises whose answer becomes part of an epilogue, or computes what one would."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.exercise import Answer, WrongKind
+from tutorlib.measuring.launchers import CuteLauncher
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpilogueExercise(CuteExercise):
+    """A function that the course's kernel calls; it is traced with it.
+
+    build: takes the answer, returns the @cute.jit host function that has it inside.
+    """
+
+    build: Callable[[Answer], Callable[..., None]]
+
+    def accept(self, answer: Answer) -> CuteLauncher:
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        return super().accept(self.build(answer))

@@ -1,0 +1,139 @@
+"""16.6 and 16.11: weights in another order, and in parts."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.exercise import Unwritten, is_placeholder
+from tutorlib.checking.values import Case, Mistake, attempt, law
+from tutorlib.problems.wrong import Wrong
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# 16.6 interleaving ----------------------------------------------------------------------------------------------
+
+
+def interleaving(features: int, width: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """(shape, stride) of the layout: row of the interleaved matrix → row of gate over up."""
+    return (width, 2, features // width), (1, features, width)
+
+
+def rows_of(layout: Any) -> list[int] | str:
+    """Where each row comes from, the first mode fastest; or what is wrong with the pair."""
+    try:
+        shape, stride = layout
+        sizes = [(int(size), int(step)) for size, step in zip(shape, stride, strict=True)]
+    except (TypeError, ValueError):
+        return "it should be a pair (shape, stride) of tuples of whole numbers, as long as one another"
+    rows = [0]
+    for size, step in sizes:
+        rows = [row + step * n for n in range(size) for row in rows]
+    return rows
+
+
+def sources(features: int, width: int) -> list[int]:
+    return [
+        half * features + piece * width + row
+        for piece in range(features // width)
+        for half in (0, 1)
+        for row in range(width)
+    ]
+
+
+def interleaves(name: str, calls: Iterable[tuple[int, int]], mistakes: Iterable[Mistake] = ()) -> Case:
+    def holds(got: Any, features: int, width: int) -> str | None:
+        rows, wanted = rows_of(got), sources(features, width)
+        if isinstance(rows, str):
+            return rows
+        if len(rows) != 2 * features:
+            return f"it has {len(rows)} rows, and gate and up together have {2 * features}"
+        if rows == wanted:
+            return None
+        at = next(n for n, (row, want) in enumerate(zip(rows, wanted, strict=True)) if row != want)
+        which = f"{'up' if wanted[at] >= features else 'gate'}'s row {wanted[at] % features}"
+        return f"row {at} should be {which}, which is {wanted[at]} of gate over up; it is {rows[at]}"
+
+    return law(name, calls, holds, mistakes)
+
+
+INTERLEAVING = (
+    Mistake("Gate's rows come first, then up's.", lambda f, w: ((w, 2, f // w), (1, w, 2 * w))),
+    Mistake("The first mode runs fastest: rows in a piece, then gate or up, then the pieces.",
+            lambda f, w: ((f // w, 2, w), (w, f, 1))),
+    Mistake("That is gate over up as it was.", lambda f, w: ((2 * f,), (1,))),
+    Mistake("That puts single rows of gate and up in turn; pieces have `width` rows.", lambda f, w: ((2, f), (f, 1))),
+    Mistake("Pieces are `width` rows from one another in gate, and in up.",
+            lambda f, w: ((w, 2, f // w), (1, f, 2 * w))),
+    Mistake("There are features / width pieces.", lambda f, w: ((w, 2, w), (1, f, w))),
+)  # fmt: skip
+
+# 16.11 shard ----------------------------------------------------------------------------------------------------
+
+
+def weights(hidden: int, features: int) -> "tuple[Tensor, Tensor, Tensor]":
+    import torch
+
+    generator = torch.Generator().manual_seed(hidden)
+    shapes = ((features, hidden), (features, hidden), (hidden, features))
+    gate, up, down = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes)
+    return gate, up, down
+
+
+def splits(name: str, hidden: int, features: int, world: int) -> Case:
+    """A case that is right when the ranks' results add up to the whole, and each has its share of every matrix."""
+
+    def judge(answer: Any) -> Wrong | None:
+        import torch
+        from torch.nn.functional import silu
+
+        whole = weights(hidden, features)
+        gate, up, down = whole
+        x = torch.linspace(-2, 2, 3 * hidden, dtype=torch.float64).view(3, hidden)
+        wanted = (silu(x @ gate.mT) * (x @ up.mT)) @ down.mT
+        kept = [weight.clone() for weight in whole]
+        total = torch.zeros_like(wanted)
+        part = features // world
+        shapes = [(part, hidden), (part, hidden), (hidden, part)]
+        for rank in range(world):
+            got, wrong = attempt(answer, (*whole, rank, world))
+            if wrong is not None:
+                return wrong
+            if not (isinstance(got, tuple | list) and len(got) == 3 and all(isinstance(g, torch.Tensor) for g in got)):
+                return Wrong(f"{name}: three tensors are wanted, the rank's gate, up and down.")
+            for label, mine, shape in zip(("gate", "up", "down"), got, shapes, strict=True):
+                if tuple(mine.shape) != shape:
+                    return Wrong(f"{name}: rank {rank}'s {label} is {tuple(mine.shape)}; its share is {shape}.")
+                if not mine.is_contiguous():
+                    return Wrong(f"{name}: rank {rank}'s {label} has strides {mine.stride()}: the kernel wants rows.")
+                if any(mine.untyped_storage().data_ptr() == w.untyped_storage().data_ptr() for w in whole):
+                    return Wrong(f"{name}: rank {rank}'s {label} is a view, which keeps the whole matrix in memory.")
+            total += (silu(x @ got[0].mT) * (x @ got[1].mT)) @ got[2].mT
+        if any(not torch.equal(now, before) for now, before in zip(whole, kept, strict=True)):
+            return Wrong(f"{name}: it has changed the weights that it was given.")
+        if not torch.allclose(total, wanted):
+            off = float((total - wanted).abs().max())
+            why = "Do a rank's gate, up and down belong to the same features, and does each feature have one rank?"
+            return Wrong(f"{name}: the ranks' results add up to something else, off by {off:.3g}.", why)
+        return None
+
+    return Case(name, judge)
+
+
+def refuses(name: str) -> Case:
+    """A case that is right when features that do not divide raise ValueError."""
+
+    def judge(answer: Any) -> Wrong | None:
+        try:
+            answer(*weights(4, 10), 0, 4)
+        except ValueError:
+            return None
+        except NotImplementedError as error:
+            if is_placeholder(error):
+                raise Unwritten from None
+        except Exception as error:
+            return Wrong(
+                f"{name}: 10 features over 4 ranks raise {type(error).__name__}; a ValueError says what is wrong."
+            )
+        return Wrong(f"{name}: 10 features over 4 ranks are cut all the same; some would be lost. Raise a ValueError.")
+
+    return Case(name, judge)

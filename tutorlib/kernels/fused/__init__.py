@@ -1,0 +1,1 @@
+"""GEMMs whose epilogue does more than round: notebook 16."""

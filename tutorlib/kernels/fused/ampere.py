@@ -1,0 +1,184 @@
+"""Notebook 09's GEMM with epilogues that do more than round; simulated where there is no GPU."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import cutlass
+from cutlass import Float32, cute
+from cutlass.memory import SmemAllocator
+
+from tutorlib.kernels.ampere.config import WARP, GemmConfig
+from tutorlib.kernels.ampere.epilogues import store
+from tutorlib.kernels.ampere.gemm import gemm_kernel
+from tutorlib.kernels.ampere.main_loops import single_buffer
+from tutorlib.kernels.ampere.parts import Epilogue, GemmParts
+from tutorlib.kernels.ampere.thread_share import Sums
+from tutorlib.kernels.fused.ops import Values, swiglu
+
+CONFIG = GemmConfig((64, 64, 32), (4, 1))  # small, to be simulated; a gated tile's halves are 32 columns, a warp's step
+
+
+def every_row(bias: cute.Tensor, rows: int) -> cute.Tensor:
+    """(N,) as a matrix (rows, N) whose rows are all the same: the row's number moves nothing."""
+    return cute.make_tensor(bias.iterator, cute.make_layout((rows, cute.size(bias)), stride=(0, 1)))
+
+
+def as_it_is(matrix: cute.Tensor, rows: int) -> cute.Tensor:
+    return matrix
+
+
+@cute.jit
+def fetch(sums: Sums) -> cute.Tensor:
+    """What lies at the places of tCgD that are inside C, in fp32 registers of the sums' shape; elsewhere 0."""
+    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+    if cutlass.const_expr(sums.whole):
+        as_stored = cute.make_fragment_like(sums.tCgD)
+        cute.autovec_copy(sums.tCgD, as_stored)
+        registers.store(as_stored.load().to(Float32))
+    else:
+        registers.fill(0.0)
+        for n in cutlass.range_constexpr(cute.size(registers)):
+            if cute.elem_less(sums.coordinates[n], sums.shape):
+                registers[n] = sums.tCgD[n].to(Float32)
+    return registers
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """What a fused GEMM is put together from: each part may be the reader's.
+
+    op: a thread's sums, and what is fetched beside them, both fp32 → values of the same shape.
+    as_matrix: the operand beside A and B, and M → a matrix of C's shape. fetch: a thread's share of it.
+    """
+
+    op: Callable[[Values, Values], Values]
+    as_matrix: Callable[[cute.Tensor, int], cute.Tensor] = every_row
+    fetch: Callable[[Sums], cute.Tensor] = fetch
+
+    @property
+    def epilogue(self) -> Epilogue:
+        @cute.jit
+        def epilogue(sums: Sums) -> None:
+            beside = self.fetch(sums)
+            sums.tCrC.store(self.op(sums.tCrC.load(), beside.load()))
+            store(sums)
+
+        return epilogue
+
+
+def make_fused(fusion: Fusion, config: GemmConfig = CONFIG) -> Callable[..., None]:
+    """gemm(a, b, d, c): C (M, N) = op(A·Bᵀ, D), where D is what fusion.as_matrix takes."""
+    parts = GemmParts(single_buffer, epilogue=fusion.epilogue)
+
+    @cute.jit
+    def gemm(a: cute.Tensor, b: cute.Tensor, d: cute.Tensor, c: cute.Tensor) -> None:
+        grid_m, grid_n = config.grid(*c.shape)
+        gemm_kernel(a, b, c, fusion.as_matrix(d, c.shape[0]), config, parts).launch(
+            grid=(grid_m * grid_n, 1, 1), block=(config.threads, 1, 1)
+        )
+
+    return gemm
+
+
+# Gated ----------------------------------------------------------------------------------------------------------
+
+
+def halves(tCrC: cute.Tensor) -> tuple[cute.Tensor, cute.Tensor]:
+    """A thread's sums of a tile's left half, and those of its right half: the rest of N is the slowest mode."""
+    pairs, atoms, (neighbours, rest) = tCrC.shape
+    half = cute.make_layout((pairs, atoms, (neighbours, rest // 2)))
+    return cute.make_tensor(tCrC.iterator, half), cute.make_tensor(tCrC.iterator + cute.size(half), half)
+
+
+def gated(tCrC: cute.Tensor) -> cute.Tensor:
+    """silu(gate) · up, where the left half of the tile is gate's columns and the right half up's."""
+    gate, up = halves(tCrC)
+    values = cute.make_rmem_tensor(gate.shape, Float32)
+    values.store(swiglu(gate.load(), up.load()))
+    return values
+
+
+def make_gated(activate: Callable[[cute.Tensor], cute.Tensor], config: GemmConfig = CONFIG) -> Callable[..., None]:
+    """gemm(a, b, c): of every tile of A·Bᵀ (M, N), `activate` makes one of C (M, N / 2), half as wide."""
+
+    @cute.jit
+    def epilogue(sums: Sums) -> None:
+        store(replace(sums, tCrC=activate(sums.tCrC)))
+
+    parts = GemmParts(single_buffer, epilogue=epilogue, gated=True)
+
+    @cute.jit
+    def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor) -> None:
+        grid_m, grid_n = config.grid(a.shape[0], b.shape[0])
+        gemm_kernel(a, b, c, None, config, parts).launch(grid=(grid_m * grid_n, 1, 1), block=(config.threads, 1, 1))
+
+    return gemm
+
+
+# The largest of a tile ------------------------------------------------------------------------------------------
+
+
+def largest(values: Values, partial: cute.Tensor, thread: Any) -> Any:
+    """The largest |value| of a block: of a thread, of its warp by shuffles, of all warps through `partial`, fp32."""
+    mine = cute.where(values < 0.0, -values, values).reduce(cute.ReductionOp.MAX, 0.0, 0)
+    for step in (16, 8, 4, 2, 1):
+        mine = cute.arch.fmax(mine, cute.arch.shuffle_sync_bfly(mine, offset=step))
+    partial[thread // WARP] = mine
+    cute.arch.sync_threads()
+    for warp in range(cute.size(partial)):
+        mine = cute.arch.fmax(mine, partial[warp])
+    return mine
+
+
+def make_amax(reduce: Callable[[Values, cute.Tensor, Any], Any], config: GemmConfig = CONFIG) -> Callable[..., None]:
+    """gemm(a, b, amax): the largest |sum| of every tile of A·Bᵀ, fp32 (M tiles, N tiles). C itself is not stored.
+
+    reduce: a thread's values, fp32 in shared memory for every warp, the thread's number → the block's largest, which
+    thread 0 at least must know.
+    """
+
+    rows, columns, _ = config.tile
+
+    @cute.jit
+    def epilogue(sums: Sums) -> None:
+        thread, _, _ = cute.arch.thread_idx()
+        warps = cute.make_layout(config.threads // WARP)
+        partial = SmemAllocator().allocate_tensor(Float32, warps, byte_alignment=16)
+        found, gC = reduce(sums.tCrC.load(), partial, thread), sums.gC
+        if thread == 0:
+            gC[0] = found
+
+    parts = GemmParts(single_buffer, epilogue=epilogue)
+
+    @cute.jit
+    def gemm(a: cute.Tensor, b: cute.Tensor, amax: cute.Tensor) -> None:
+        grid_m, grid_n = amax.shape
+        spread = cute.make_layout(((rows, grid_m), (columns, grid_n)), stride=((0, grid_n), (0, 1)))
+        c = cute.make_tensor(amax.iterator, spread)  # of C's shape, and every element of a tile is the same one
+        gemm_kernel(a, b, c, None, config, parts).launch(grid=(grid_m * grid_n, 1, 1), block=(config.threads, 1, 1))
+
+    return gemm
+
+
+# Element by element ---------------------------------------------------------------------------------------------
+
+
+def make_elementwise(op: Callable[[Values], Values]) -> Callable[..., None]:
+    """apply(x, y): y = op(x), both (N,), 4 elements a thread; 4 divides N."""
+    threads, vector = 128, 4
+
+    @cute.kernel
+    def kernel(x: cute.Tensor, y: cute.Tensor) -> None:
+        thread, _, _ = cute.arch.thread_idx()
+        block, _, _ = cute.arch.block_idx()
+        piece = block * threads + thread
+        if piece < cute.size(x) // vector:
+            values = cute.local_tile(x, (vector,), (piece,)).load()
+            cute.local_tile(y, (vector,), (piece,)).store(op(values))
+
+    @cute.jit
+    def apply(x: cute.Tensor, y: cute.Tensor) -> None:
+        kernel(x, y).launch(grid=(cute.ceil_div(cute.size(x), threads * vector), 1, 1), block=(threads, 1, 1))
+
+    return apply

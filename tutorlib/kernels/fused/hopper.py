@@ -1,0 +1,135 @@
+"""Notebook 14's GEMM with epilogues that do more than round, on torch tensors."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import torch
+from cuda.bindings.driver import CUstream
+from cutlass import Int32, cute
+from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream
+
+from tutorlib.kernels.fused.ops import add, bias_gelu, swiglu
+from tutorlib.kernels.hopper.choose import ShapeError, candidates, cost, shape_problem
+from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
+from tutorlib.kernels.hopper.fusion import Fusion
+from tutorlib.kernels.hopper.gemm import Beside, gemm_kernel, geometry, plan_for
+from tutorlib.kernels.hopper.launch import ARCH, TVM_FFI, fakes, max_clusters, scratch, through_dlpack
+from tutorlib.kernels.hopper.layouts import make_load, make_store, stage_layout
+
+PIECE = 8  # rows of gate's and of up's weights in turn, where both are one matrix
+BIAS_GELU, ADD, SWIGLU = Fusion(bias_gelu), Fusion(add), Fusion(swiglu, gated=True)
+
+
+@cache
+def fusable(gated: bool) -> tuple[HopperConfig, ...]:
+    """The candidates that a fused epilogue can be put on: rows of C stay rows, and a block has all of a tile's K."""
+    return tuple(
+        config
+        for config in candidates()
+        if not config.transposed and config.split_k == 1 and (not gated or keeps_rules(config))
+    )
+
+
+def keeps_rules(config: HopperConfig) -> bool:
+    """Whether a tile half as wide is one that can be stored."""
+    try:
+        SWIGLU.out(config)
+    except ConfigError:
+        return False
+    return True
+
+
+@cache
+def choose(m: int, n: int, k: int, sms: int, gated: bool = False) -> HopperConfig:
+    """The one of them that should be fastest, by notebook 14's model. Raises ShapeError."""
+    if problem := shape_problem(m, n, k):
+        raise ShapeError(problem)
+    return min(fusable(gated), key=lambda config: cost(config, m, n, k, sms))
+
+
+def make_fused(config: HopperConfig, fusion: Fusion) -> Callable[..., None]:
+    """The host function gemm(a, b, operand, c, sums, flags, max_clusters, stream).
+
+    operand: (N,), the same for every row, or (M, N); None where gated. c: (M, N), or (M, N / 2) where gated.
+    """
+
+    @cute.jit
+    def gemm(
+        a: cute.Tensor,
+        b: cute.Tensor,
+        operand: cute.Tensor | None,
+        c: cute.Tensor,
+        sums: cute.Tensor | None,
+        flags: cute.Tensor | None,
+        max_clusters: Int32,
+        stream: CUstream,
+    ):
+        m, (n, k) = a.shape[0], b.shape
+        cluster_m, cluster_n = config.cluster
+        load_a = make_load(a, stage_layout(config.tile[0], config), cluster_n)
+        load_b = make_load(b, stage_layout(config.tile[1], config), cluster_m)
+        whole = cute.make_tensor(c.iterator, cute.make_layout((m, n)))  # all of the sums, of which C may be half
+        plan, clusters = plan_for(whole, k, max_clusters, config)
+        beside = Beside(None, None, sums, flags, None, operand)
+        store_c = make_store(c, fusion.out(config))
+        kernel = gemm_kernel(load_a, load_b, store_c, beside, plan, config, fusion)
+        kernel.launch(**geometry(clusters, config), stream=stream)
+
+    return gemm
+
+
+def fused_fakes(config: HopperConfig, fusion: Fusion, rank: int) -> tuple[Any, ...]:
+    """Stand-ins for a, b, the operand of this rank, c, sums and flags, of any size."""
+    a, b, c, _, _, sums, flags, _ = fakes(config)
+    if fusion.gated:
+        return a, b, None, fakes(config)[2], sums, flags  # C has a width of its own
+    if rank == 2:
+        return a, b, c, c, sums, flags
+    row = make_fake_compact_tensor(
+        c.element_type, (cute.sym_int(divisibility=8),), memspace=cute.AddressSpace.gmem, assumed_align=16
+    )
+    return a, b, row, c, sums, flags
+
+
+@cache
+def compile_fused(config: HopperConfig, fusion: Fusion, rank: int = 1) -> Any:
+    """make_fused's host function, compiled for all shapes. rank: of the operand."""
+    stream = make_fake_stream(use_tvm_ffi_env_stream=True) if TVM_FFI else make_fake_stream()
+    options = f"--gpu-arch {ARCH} {'--enable-tvm-ffi' if TVM_FFI else ''}"
+    gemm = make_fused(config, fusion)
+    compiled = cute.compile(gemm, *fused_fakes(config, fusion, rank), Int32(1), stream, options=options)
+    return compiled if TVM_FFI else through_dlpack(compiled)
+
+
+def launch(
+    fusion: Fusion,
+    a: torch.Tensor,
+    b: torch.Tensor,
+    operand: torch.Tensor | None,
+    c: torch.Tensor,
+    config: HopperConfig | None = None,
+) -> None:
+    """C = op(A·Bᵀ, operand), all bf16 with contiguous rows, on a Hopper GPU. config: chosen where it is None.
+
+    Raises ShapeError.
+    """
+    (m, k), n = a.shape, b.shape[0]
+    config = config or choose(m, n, k, max_clusters(1), fusion.gated)
+    clusters = max_clusters(config.cluster_size) * config.blocks_per_sm
+    compiled = compile_fused(config, fusion, 1 if operand is None else operand.ndim)
+    compiled(a, b, operand, c, *scratch(config, clusters), clusters)
+
+
+def linear_bias_gelu(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """gelu(A·Bᵀ + bias), (M, N), where A is (M, K), B (N, K) and bias (N,)."""
+    c = a.new_empty(a.shape[0], b.shape[0])
+    launch(BIAS_GELU, a, b, bias, c)
+    return c
+
+
+def linear_swiglu(a: torch.Tensor, gate_up: torch.Tensor) -> torch.Tensor:
+    """silu(A·gateᵀ) · (A·upᵀ), (M, F), where gate_up (2F, K) has PIECE rows of gate and of up in turn."""
+    c = a.new_empty(a.shape[0], gate_up.shape[0] // 2)
+    launch(SWIGLU, a, gate_up, None, c)
+    return c

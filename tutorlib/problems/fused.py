@@ -1,0 +1,174 @@
+"""GEMMs whose epilogue does more than round: what notebook 16's kernels compute."""
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.problems.bounds import UNIT_ROUNDOFF, accumulation
+from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.problem import Operand, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from torch import Tensor
+
+TANH = 2.0**-11  # how far tanh.approx.f32 is off, at most (PTX ISA)
+STEEPEST = 1.13  # slope of GELU and of SiLU, whose largest are 1.13 and 1.10
+
+
+def gelu_of(x: "Tensor") -> "Tensor":
+    from torch.nn.functional import gelu
+
+    return gelu(x, approximate="tanh")
+
+
+@cache
+def compiled(function: "Callable[..., Any]") -> "Callable[..., Any]":
+    """What torch.compile makes of it, for each shape anew."""
+    import torch
+
+    return torch.compile(function, dynamic=False)
+
+
+# Element by element ---------------------------------------------------------------------------------------------
+
+
+def gelu() -> Problem:
+    """y = GELU(x), by tanh, both (N,) in fp32; x is so large here and there that e^x is not."""
+
+    def baseline(y: "Tensor", x: "Tensor") -> None:
+        import torch
+
+        torch.ops.aten.gelu.out(x, approximate="tanh", out=y)
+
+    return Problem(
+        name="gelu",
+        dims="N",
+        inputs=(Operand("x", "N", "fp32", scale=30.0),),
+        output=Operand("y", "N", "fp32"),
+        reference=gelu_of,
+        bound=lambda result, inputs, out: TANH * inputs[0].abs(),  # tanh's share is half of it
+        baseline=baseline,
+        baseline_name="torch gelu",
+    )
+
+
+# GEMMs ----------------------------------------------------------------------------------------------------------
+
+
+def sums_error(a: "Tensor", b: "Tensor", beside: "Tensor | float" = 0.0) -> "Tensor":
+    """Of A·Bᵀ in fp32, and of one more addition: see `accumulation`."""
+    sums = a @ b.mT + beside
+    return accumulation(sums, (a, b), "fp32") + UNIT_ROUNDOFF["fp32"] * sums.abs()
+
+
+def linear_gelu() -> Problem:
+    """C (M, N) = GELU(A·Bᵀ + bias), where bias is (N,); bf16, all but the last rounding in fp32.
+
+    |error| ≤ u·|c| + 1.13·(that of the sums) + |sum|/2·2^-11. The baseline is what torch.compile makes of it.
+    """
+    plain = gemm("bf16")
+
+    def expression(a: "Tensor", b: "Tensor", bias: "Tensor") -> "Tensor":
+        return gelu_of(a @ b.mT + bias)
+
+    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: Any) -> "Tensor":
+        a, b, bias = inputs
+        sums = a @ b.mT + bias
+        return UNIT_ROUNDOFF[out] * result.abs() + STEEPEST * sums_error(a, b, bias) + TANH / 2 * sums.abs()
+
+    return replace(
+        plain,
+        name="linear_gelu",
+        inputs=(*plain.inputs, Operand("bias", "N", "bf16")),
+        reference=expression,
+        bound=bound,
+        baseline=lambda c, *inputs: compiled(expression)(*inputs),
+        baseline_name="torch.compile",
+    )
+
+
+def linear_add() -> Problem:
+    """C (M, N) = A·Bᵀ + D, where D is (M, N); bf16, rounded once. The baseline is cuBLAS with beta = 1."""
+    plain = gemm("bf16")
+
+    def baseline(c: "Tensor", a: "Tensor", b: "Tensor", d: "Tensor") -> None:
+        import torch
+
+        torch.addmm(d, a, b.mT, out=c)
+
+    return replace(
+        plain,
+        name="linear_add",
+        inputs=(*plain.inputs, Operand("d", "MN", "bf16")),
+        reference=lambda a, b, d: a @ b.mT + d,
+        bound=lambda result, inputs, out: UNIT_ROUNDOFF[out] * result.abs() + sums_error(*inputs),
+        baseline=baseline,
+        baseline_name="cuBLAS",
+    )
+
+
+def linear_swiglu(width: int) -> Problem:
+    """C (M, N / 2) = silu(gate) · up, where `width` columns of gate and of up stand in turn in A·Bᵀ (M, N); bf16.
+
+    N is a multiple of 2·width. The baseline is torch's, on the two halves of B: the same work, in another order.
+    """
+    plain = gemm("bf16")
+
+    def gate_and_up(sums: "Tensor") -> "tuple[Tensor, Tensor]":
+        gate, up = sums.unflatten(1, (-1, 2, width)).unbind(2)
+        return gate.flatten(1), up.flatten(1)
+
+    def reference(a: "Tensor", b: "Tensor") -> "Tensor":
+        from torch.nn.functional import silu
+
+        gate, up = gate_and_up(a @ b.mT)
+        return silu(gate) * up
+
+    def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: Any) -> "Tensor":
+        a, b = inputs
+        gate, up = gate_and_up(a @ b.mT)
+        of_gate, of_up = gate_and_up(sums_error(a, b))
+        activated = STEEPEST * of_gate + TANH / 2 * gate.abs()
+        return UNIT_ROUNDOFF[out] * result.abs() + up.abs() * activated + gate.abs() * of_up
+
+    def baseline(c: "Tensor", a: "Tensor", b: "Tensor") -> None:
+        import torch
+        from torch.nn.functional import silu
+
+        gate, up = (a @ half.mT for half in b.chunk(2))
+        torch.mul(silu(gate), up, out=c)
+
+    return replace(
+        plain,
+        name=f"linear_swiglu_{width}",
+        output=Operand("c", "MN", "bf16", blocks=(1, 2)),
+        reference=reference,
+        bound=bound,
+        baseline=baseline,
+        baseline_name="torch",
+    )
+
+
+def tile_amax(tile: tuple[int, int]) -> Problem:
+    """amax (M tiles, N tiles), fp32: the largest |A·Bᵀ| of every tile. The baseline is torch's two steps."""
+    plain = gemm("bf16")
+
+    def largest(matrix: "Tensor") -> "Tensor":
+        """Of each tile, those at the edges cut off."""
+        from torch.nn.functional import pad
+
+        (m, n), (rows, columns) = matrix.shape, tile
+        whole = pad(matrix.abs(), (0, -n % columns, 0, -m % rows))
+        return whole.unflatten(1, (-1, columns)).unflatten(0, (-1, rows)).amax((1, 3))
+
+    return replace(
+        plain,
+        name="tile_amax",
+        output=Operand("amax", "MN", "fp32", blocks=tile),
+        reference=lambda a, b: largest(a @ b.mT),
+        bound=lambda result, inputs, out: largest(sums_error(*inputs)),
+        baseline=lambda amax, a, b: amax.copy_(largest(a @ b.mT)),
+        baseline_name="torch",
+    )
