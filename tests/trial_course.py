@@ -81,7 +81,7 @@ class Course:
 
     def tutor(self, *args: object, **env: str) -> subprocess.CompletedProcess:
         """`tutor` of this course, as a command."""
-        if args[0] == "grade" and sandbox.why_not():
+        if args[0] == "grade" and sandbox.why_open():
             args = (*args, "--no-sandbox")
         env = {**os.environ, "PYTHONPATH": str(self.root), **env}
         command = [sys.executable, "-m", "tutorlib", *map(str, args)]

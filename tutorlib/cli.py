@@ -107,7 +107,7 @@ def grade(
 
     try:
         submission = grading.read_submission(paths or [])
-        if not paths and sandboxed and (why := grading.sandbox.why_not()):
+        if not paths and sandboxed and (why := grading.sandbox.why_open()):
             err.print(f"{why}. The course's own solutions are graded without a wall.", markup=False)
             sandboxed = False
         if folder:

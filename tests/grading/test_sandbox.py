@@ -17,7 +17,7 @@ from tutorlib.cli import app
 from tutorlib.grading import sandbox, scratch
 from tutorlib.paths import NOTEBOOKS, ROOT
 
-needs_bubblewrap = pytest.mark.skipif(bool(sandbox.why_not()), reason="needs bubblewrap")
+needs_bubblewrap = pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_the_scratch_folder_is_of_limited_size_and_leaves_nothing(tmp_path, monk
 
 
 def test_without_bubblewrap_the_command_says_what_to_do(monkeypatch):
-    monkeypatch.setattr(sandbox, "why_not", lambda: sandbox.INSTALL)
+    monkeypatch.setattr(sandbox, "why_open", lambda: sandbox.INSTALL)
     result = CliRunner().invoke(app, ["grade", str(NOTEBOOKS / "00_start.ipynb")])
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert "apt-get install bubblewrap" in result.stderr
@@ -128,7 +128,7 @@ def test_a_killed_grader_leaves_no_process_and_its_folder_goes_with_the_next_run
     temporary = tmp_path_factory.mktemp("t")
     path = course.submit(tmp_path, 90, {1: "import time\n\ntime.sleep(600)"})
     env = {**os.environ, "PYTHONPATH": str(course.root), "TMPDIR": str(temporary)}
-    command = [sys.executable, "-m", "tutorlib", "grade", path, *(["--no-sandbox"] if sandbox.why_not() else [])]
+    command = [sys.executable, "-m", "tutorlib", "grade", path, *(["--no-sandbox"] if sandbox.why_open() else [])]
     grader = subprocess.Popen(command, cwd=course.root, env=env)
     wait_for(lambda: list(temporary.glob("*/door/kernel.json")))
     below = psutil.Process(grader.pid).children(recursive=True)

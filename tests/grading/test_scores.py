@@ -13,7 +13,7 @@ from tutorlib.grading import sandbox
 from tutorlib.grading.scores import Scores
 from tutorlib.paths import NOTEBOOKS, ROOT
 
-GRADE = ["grade", "--no-sandbox"] if sandbox.why_not() else ["grade"]
+GRADE = ["grade", "--no-sandbox"] if sandbox.why_open() else ["grade"]
 
 
 def test_unsolved_notebooks_have_no_points():

@@ -43,7 +43,7 @@ def grade(
     sandboxed: whether students' processes are walled in.
     Raises GradingFailed, and BuildError where the course itself is broken.
     """
-    if sandboxed and (why := sandbox.why_not()):
+    if sandboxed and (why := sandbox.why_open()):
         raise GradingFailed(f"{why}, or grade without a wall around students' code: --no-sandbox.")
     return asyncio.run(grade_all(list(submission), limits, out, graded, sandboxed))
 

@@ -26,7 +26,7 @@ INSTALL = "bubblewrap is missing: install it (apt-get install bubblewrap)"
 
 
 @cache
-def why_not() -> str:
+def why_open() -> str:
     """Why no process can be walled in on this machine, in one line; "" where one can."""
     if not shutil.which("bwrap"):
         return INSTALL
