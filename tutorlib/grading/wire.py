@@ -2,7 +2,7 @@
 
 A message is JSON and, behind it, the bytes of its arrays. None, truth values, numbers and texts stand as they are;
 lists, too. Everything else is an object with one key that names its kind. Reading a message calls no code but this
-module's and the constructors of NumPy's and torch's arrays, of tensor_layouts' layouts and of RECORDS, on values checked before.
+module's and the constructors of NumPy's and torch's arrays, of tensor_layouts' layouts and of RECORDS, on plain values.
 """
 
 import ctypes
