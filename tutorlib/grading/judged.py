@@ -1,0 +1,46 @@
+"""Which exercises are judged outside of the student's process, and what that process may then not see."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tutorlib import exercises
+from tutorlib.checking.chosen import ChosenExercise
+from tutorlib.checking.cpp import CppExercise
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.cutile import CutileExercise
+from tutorlib.checking.exercise import Exercise
+from tutorlib.checking.traced import CuteLayoutExercise
+from tutorlib.checking.values import ValueExercise
+from tutorlib.exercises import modules, of_notebook
+from tutorlib.machine import device
+
+CALLED = (ValueExercise, CuteLayoutExercise)  # for these the process needs nothing of the exercise
+COMPILED = (CuteExercise, CutileExercise, CppExercise, ChosenExercise)
+ALGEBRA = "algebra"  # references of page 02 have a folder of their own
+
+# Exercises whose points rest on `check` in the student's process. HostExercise: what launches is the student's Python.
+# ProgramExercise: what runs is the student's program. 07.7: FP8, which the simulator lacks: it is interpreted. 13.1
+# looks at CuTe's layouts by themselves, not in a kernel. 18: what is handed in is source that is imported.
+INSIDE = frozenset(("06.6", "07.7", "07.9", "08.6", "13.1", *(f"18.{k}" for k in range(1, 27))))
+
+
+def judged_outside(exercise: Exercise) -> bool:
+    """Where this machine can run a kernel, it runs, and is timed, in the student's process."""
+    if exercise.id in INSIDE:
+        return False
+    if isinstance(exercise, COMPILED):
+        return bool(exercise.needs and device.why_not(exercise.needs))
+    return isinstance(exercise, CALLED)
+
+
+def hidden_from(notebook: str) -> Iterator[Path]:
+    """References that a notebook's process does not need: those of the pages whose answers are only called.
+
+    A page of that kind needs none at all.
+    """
+    (folder,) = map(Path, exercises.__path__)
+    inside = [name for name in modules() if not all(isinstance(one, CALLED) for one in of_notebook(name))]
+    for name, module in modules().items():
+        if notebook not in inside or name not in inside:
+            yield folder / f"{module}.py"
+    yield from (path for path in folder.iterdir() if path.is_dir() and (notebook not in inside or path.name == ALGEBRA))
