@@ -97,8 +97,11 @@ class Course:
         return path
 
 
-def make_course(root: Path, sizes: dict[int, int]) -> Course:
-    """A course with a notebook for each of `sizes`: number → how many exercises."""
+def make_course(root: Path, sizes: dict[int, int], exercises: str = EXERCISES, exercise: str = EXERCISE) -> Course:
+    """A course with a notebook for each of `sizes`: number → how many exercises.
+
+    exercises, exercise: the texts of a module of exercises, and of an answer's cell and its check.
+    """
     package = root / "tutorlib"
     shutil.copytree(ROOT / "tutorlib", package, ignore=shutil.ignore_patterns("__pycache__", "n[0-9][0-9]_*"))
     (root / "solutions").mkdir()
@@ -106,8 +109,8 @@ def make_course(root: Path, sizes: dict[int, int]) -> Course:
     (root / "README.md").write_text("<!-- begin table -->\n<!-- end table -->\n")
     shutil.copy(ROOT / "pyproject.toml", root)
     for number, count in sizes.items():
-        (package / "exercises" / f"n{number}_trial.py").write_text(EXERCISES.format(number=number, count=count))
-        cells = [EXERCISE.format(number=number, k=k) for k in range(1, count + 1)]
+        (package / "exercises" / f"n{number}_trial.py").write_text(exercises.format(number=number, count=count))
+        cells = [exercise.format(number=number, k=k) for k in range(1, count + 1)]
         (root / "solutions" / f"{number}_trial.py").write_text(START + "".join(cells))
     course = Course(root)
     built = course.tutor("build")
