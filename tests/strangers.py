@@ -1,4 +1,4 @@
-"""What strangers hand in, and the points that it deserves: tests/cheats/ and tests/honest/, for any command that grades.
+"""What strangers hand in, and the points that it deserves: tests/cheats/ and tests/honest/, for any grader.
 
 They are for a course with one page, 60, of two exercises with 2 points each; both ask for answer(n) = (n + 1, 2 * n).
 A cheat says in its first comment what it tries and what it deserves: the points of its answer, or those of both.
@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 
 from tests.honest import files, pages
 from tests.honest.answers import ANSWERS, PLAIN
-from tests.trial_course import Course, cell, make_course
+from tests.trial_course import Course, make_course
 
 CHEATS = Path(__file__).with_name("cheats")
 WRONG = "def answer(n):\n    return -1, -1"
@@ -83,9 +83,9 @@ class Cheat:
         return self.path.read_text(encoding="utf-8").replace("60.1", exercise)
 
 
-def strangers_course(root: Path, more: Mapping[int, int] = {}) -> Course:  # noqa: B006  # nobody changes it
+def strangers_course(root: Path, more: Mapping[int, int] | None = None) -> Course:
     """The course that they hand in for; more: other pages of it, number → how many exercises of the same kind."""
-    return make_course(root, {60: 2, **more}, EXERCISES, EXERCISE)
+    return make_course(root, {60: 2, **(more or {})}, EXERCISES, EXERCISE)
 
 
 def cheats(kind: str) -> list[Cheat]:

@@ -1,1 +1,1 @@
-"""Oddities of honest hand-ins: each has full points. answers.py: what stands in an answer's cell; pages.py: around it."""
+"""Oddities of honest hand-ins: each has full points. In an answer's cell, around it, and in the file."""

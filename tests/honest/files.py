@@ -1,4 +1,4 @@
-"""Right pages in files as people have them. Each function takes the page and a folder, writes the file, and returns it."""
+"""Right pages in files as people have them. Each function writes a page into a folder, and returns the file."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-# Memory, until there is none: allocated, mapped, and in files that live in memory.
+# Memory, until there is none: allocated, and mapped. It is never written to, so that this machine survives without a limit.
 # deserves: 0
 import mmap
 
@@ -9,7 +9,5 @@ def answer(n):
     for _ in range(64):
         kept.append(bytearray(2**30))
     for _ in range(64):
-        block = mmap.mmap(-1, 2**30)
-        block.write(b"x" * 2**30)
-        kept.append(block)
+        kept.append(mmap.mmap(-1, 2**30))
     return 0

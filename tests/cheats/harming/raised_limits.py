@@ -12,5 +12,5 @@ kept = []
 
 def answer(n):
     for _ in range(64):
-        kept.append(b"\1" * 2**30)
+        kept.append(bytearray(2**30))
     return 0
