@@ -41,7 +41,7 @@ EXERCISE = """
 # %%
 def answer(n):
     ### BEGIN SOLUTION (about 1 line)
-    return (n + 1, 2 * n)
+    return n+1, 2*n
     ### END SOLUTION
 
 

@@ -1,4 +1,4 @@
-# Memory, until there is none: allocated, and mapped. It is never written to, so that this machine survives without a limit.
+# Memory, until there is none: allocated, and mapped. It is not written to, so a machine without limits survives.
 # deserves: 0
 import mmap
 
