@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tutorlib.checking.exercise import Outcome
+from tutorlib.grading import sandbox
 from tutorlib.grading.graft import graft
 from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
 from tutorlib.grading.scores import Scores
@@ -33,23 +34,28 @@ def grade(
     limits: Limits,
     out: Path | None = None,
     graded: Callable[[str], None] = lambda name: None,
+    *,
+    sandboxed: bool = True,
 ) -> Scores:
     """Grade the notebooks of a submission side by side, one on each core; with a GPU one by one, as they take times.
 
     out: a folder that keeps pytest's JUnit files. graded: called with each notebook's name when it is done.
+    sandboxed: whether students' processes are walled in.
     Raises GradingFailed, and BuildError where the course itself is broken.
     """
-    return asyncio.run(grade_all(list(submission), limits, out, graded))
+    if sandboxed and (why := sandbox.why_open()):
+        raise GradingFailed(f"{why}, or grade without a wall around students' code: --no-sandbox.")
+    return asyncio.run(grade_all(list(submission), limits, out, graded, sandboxed))
 
 
 async def grade_all(
-    submission: list[Submitted], limits: Limits, out: Path | None, graded: Callable[[str], None]
+    submission: list[Submitted], limits: Limits, out: Path | None, graded: Callable[[str], None], sandboxed: bool
 ) -> Scores:
     workers = asyncio.Semaphore(1 if gpu() else os.cpu_count() or 1)
 
     async def grade_one(submitted: Submitted) -> list[Outcome]:
         async with workers:
-            outcomes = await grade_notebook(graft(submitted), limits, out)
+            outcomes = await grade_notebook(graft(submitted), limits, out, () if sandboxed else None)
         graded(submitted.name)
         return outcomes
 
