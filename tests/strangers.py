@@ -7,7 +7,7 @@ A cheat says in its first comment what it tries and what it deserves: the points
 import inspect
 import re
 import runpy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,9 +78,9 @@ class Cheat:
     def name(self) -> str:
         return f"{self.path.parent.name}/{self.path.stem}"
 
-    def answer(self, exercise: str = "60.1") -> str:
-        """The answer's text, for this exercise in place of 60.1."""
-        return self.path.read_text(encoding="utf-8").replace("60.1", exercise)
+    @property
+    def text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
 
 
 def strangers_course(root: Path, more: Mapping[int, int] | None = None) -> Course:
@@ -117,6 +117,14 @@ def saved(page: NotebookNode, folder: Path) -> Path:
     return path
 
 
+def together(number: int, page: NotebookNode, answers: Sequence[str], folder: Path) -> Path:
+    """Several answers as those of one page, which has as many exercises: one kernel runs them all."""
+    texts = [text.replace("60.1", f"{number}.{k}") for k, text in enumerate(answers, 1)]
+    path = folder / f"{number}_trial.ipynb"
+    nbformat.write(answered(page, *texts), path)
+    return path
+
+
 def of_cheats() -> list[HandIn]:
     """Every cheat but those with real kernels: an answer that cheats and, beside it, a plainly wrong one."""
     return [
@@ -127,7 +135,7 @@ def of_cheats() -> list[HandIn]:
 
 def cheating_answer(cheat: Cheat) -> HandIn:
     def write(page: NotebookNode, folder: Path) -> Path:
-        return saved(answered(page, cheat.answer(), WRONG), folder)
+        return saved(answered(page, cheat.text, WRONG), folder)
 
     return HandIn(f"cheats/{cheat.name}", (*cheat.deserves, 0), write)
 

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,13 +79,13 @@ class Course:
 
     root: Path
 
-    def tutor(self, *args: object, **env: str) -> subprocess.CompletedProcess:
-        """`tutor` of this course, as a command."""
+    def tutor(self, *args: object, around: Callable = list, **env: str) -> subprocess.CompletedProcess:
+        """`tutor` of this course, as a command. around: takes the command, gives another one that runs it."""
         if args[0] == "grade" and sandbox.why_open():
             args = (*args, "--no-sandbox")
         env = {**os.environ, "PYTHONPATH": str(self.root), **env}
         command = [sys.executable, "-m", "tutorlib", *map(str, args)]
-        return subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True, timeout=300)
+        return subprocess.run(around(command), cwd=self.root, env=env, capture_output=True, text=True, timeout=300)
 
     def student(self, number: int) -> NotebookNode:
         return nbformat.read(self.root / "notebooks" / f"{number}_trial.ipynb", as_version=4)
