@@ -101,7 +101,7 @@ MAGICS = {
     "a shell's line": above("!ls\nfiles = !ls /"),
     "pip": above("%pip install --quiet --no-index a-package-that-nobody-has\n!pip --version"),
 }
-HABITS = {
+HABITS = {  # what leaves its folder comes last: others write to it
     "tests of its own": below("assert answer(1) == (2, 2)\nfor n in range(5):\n    assert answer(n)[1] == 2 * n"),
     "unittest": below(
         "import unittest\n\n\nclass Test(unittest.TestCase):\n    def test_one(self):\n"
@@ -115,10 +115,6 @@ HABITS = {
     "warnings are errors": above("import warnings\n\nwarnings.simplefilter('error')"),
     "floating point is strict": above("import numpy as np\n\nnp.seterr(all='raise')\nnp.set_printoptions(precision=2)"),
     "another locale": above("import locale\n\nlocale.setlocale(locale.LC_ALL, 'C')"),
-    "another folder": above("import os\n\nos.chdir('/')"),
-    "a folder that is gone": above(
-        "import os\nimport tempfile\n\nwith tempfile.TemporaryDirectory() as gone:\n    os.chdir(gone)"
-    ),
     "files": inside("with open('scratch.txt', 'a') as file:\n    file.write(str(n))"),
     "temporary files": inside("import tempfile\n\nwith tempfile.NamedTemporaryFile() as file:\n    file.write(b'n')"),
     "threads": (
@@ -151,5 +147,9 @@ HABITS = {
     "everything imported": above("from math import *\nfrom os.path import *"),
     "an exception handled": inside("try:\n    1 / 0\nexcept ZeroDivisionError:\n    pass"),
     "a handler of interrupts": above("import signal\n\nsignal.signal(signal.SIGINT, signal.default_int_handler)"),
+    "another folder": above("import os\n\nos.chdir('/')"),
+    "a folder that is gone": above(
+        "import os\nimport tempfile\n\nwith tempfile.TemporaryDirectory() as gone:\n    os.chdir(gone)"
+    ),
 }
 ANSWERS = FORMS | NUMBERS | SHOWS | MAGICS | HABITS
