@@ -1,4 +1,4 @@
-"""A second wall, around a command that grades attacks: should the grader's own fall, a test falls and not this machine."""
+"""A second wall, around a command that grades attacks: should the grader's own fall, this machine does not."""
 
 import os
 import subprocess

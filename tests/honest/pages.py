@@ -225,7 +225,7 @@ def executed(notebook):
         one.outputs = [
             v4.new_output("stream", text="✗ 60.1 answer: 0 of 2 cases right\n"),
             v4.new_output("error", ename="CheckFailed", evalue="wrong", traceback=["\x1b[31mCheckFailed"]),
-            v4.new_output("execute_result", data={"text/plain": "3", "application/x-unheard-of": {"a": []}}),
+            v4.new_output("execute_result", data={"text/plain": "3", "application/x-unheard-of+json": {"a": []}}),
         ]
 
 
