@@ -9,16 +9,19 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from tests import second_wall
 from tests.honest.answers import PLAIN
-from tests.strangers import FULL, HandIn, cheats, of_cheats, strangers_course, together
-from tests.trial_course import Course
+from tests.strangers import FULL, Cheat, HandIn, cheats, of_cheats, strangers_course, together
+from tests.trial_course import Course, cell
+from tutorlib.paths import NOTEBOOKS, ROOT
 
 TIMEOUT = 10  # seconds for a cell
 VICTIM = 61
 GROUPS = {62: "values", 63: "reading", 64: "forging"}
+KEPT = {"__pycache__", ".git", ".venv"}
 ENDS_ITS_RUN = ("exit_zero", "killed_grader")  # of forging, and costs a run of its own
 
 pytestmark = pytest.mark.skipif(bool(second_wall.why_not()), reason="needs the right to build a second wall")
@@ -55,8 +58,8 @@ def graded(course: Course, submission: Path, folder: Path) -> tuple[dict[str, di
 
 
 def contents(folder: Path) -> dict[Path, str]:
-    """File → what it holds, in a word; without what Python keeps of it."""
-    files = [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    """File → what it holds, in a word; without what Python and git keep there."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not KEPT & {*path.parts}]
     return {path: sha256(path.read_bytes()).hexdigest() for path in files}
 
 
@@ -77,8 +80,8 @@ def all_together(course, tmp_path_factory) -> dict[str, dict]:
     hand_in_victim(course, submission)
     for number, kind in GROUPS.items():
         page = course.student(number)
-        for cell in page.cells:
-            cell.metadata["tags"] = ["nbval-skip", "raises-exception"]
+        for one in page.cells:
+            one.metadata["tags"] = ["nbval-skip", "raises-exception"]
         together(number, page, [*(cheat.text for cheat in grouped(kind)), PLAIN], submission)
     outcomes, most = graded(course, submission, folder)
     assert most == 2 * len(outcomes)
@@ -128,3 +131,17 @@ def test_whoever_is_graded_after_all_of_them_loses_nothing(course, tmp_path):
     hand_in_victim(course, submission)
     outcomes, _ = graded(course, submission, tmp_path)
     assert points_of(outcomes, VICTIM) == [*FULL]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cheat", cheats("kernels"), ids=lambda cheat: cheat.name)
+def test_a_cheat_on_a_page_of_the_course_gets_what_it_deserves(cheat: Cheat, tmp_path):
+    (page,) = NOTEBOOKS.glob(f"{cheat.exercise[:2]}_*.ipynb")
+    notebook = nbformat.read(page, as_version=4)
+    cell(notebook, f"answer-{cheat.exercise.replace('.', '-')}").source = cheat.text
+    submission = tmp_path / "submission"
+    submission.mkdir()
+    nbformat.write(notebook, submission / page.name)
+    outcomes, _ = graded(Course(ROOT), submission, tmp_path)
+    assert (outcomes[cheat.exercise]["points"],) == cheat.deserves, outcomes[cheat.exercise]["message"]
+    assert outcomes[cheat.exercise]["status"] != "not_run"
