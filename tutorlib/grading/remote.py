@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.checking.exercise import Exercise, Outcome
-from tutorlib.checking.leaning import Elsewhere, Library, in_words
+from tutorlib.checking.leaning import Elsewhere, Library, as_told
 from tutorlib.grading.line import End, Far, Lost
 
 CONNECT_S = 10.0
@@ -25,7 +25,7 @@ class RemoteAnswer(Far, Elsewhere):
         super().__init__(line, 0)
 
     def watch(self, library: Library) -> None:
-        self.ask("watch", in_words(library))
+        self.ask("watch", as_told(library))
 
     def ask(self, service: str, *args: Any) -> Any:
         return self.line.call(service, args, {})
