@@ -24,13 +24,18 @@ WRONG = "def answer(n):\n    return -1, -1"
 FULL = (2, 2)
 
 EXERCISES = """
-from tutorlib.checking.values import ValueExercise, equals
+from random import Random
 
-CALLS = {{"small": range(3), "large": (2**40, 10**9)}}
+from tutorlib.checking.values import Drawn, ValueExercise, equals
+
+CALLS = {{
+    "small": Drawn(lambda seed: [(0,), (1,), (2,), (Random(seed).randrange(3, 10**6),)], 0),
+    "large": Drawn(lambda seed: [(2**40,), (10**9,), (Random(seed).randrange(2**32, 2**45),)], 0),
+}}
 
 
 def exercise(k):
-    cases = tuple(equals(name, [(n,) for n in calls], lambda n: (n + 1, 2 * n)) for name, calls in CALLS.items())
+    cases = tuple(equals(name, calls, lambda n: (n + 1, 2 * n)) for name, calls in CALLS.items())
     hints = ("Two numbers.", "(n + 1, 2 * n)")
     return ValueExercise(id=f"{number}.{{k}}", title="answer", points=2, cases=cases, hints=hints)
 
