@@ -85,7 +85,7 @@ class Course:
             args = (*args, "--no-sandbox")
         env = {**os.environ, "PYTHONPATH": str(self.root), **env}
         command = [sys.executable, "-m", "tutorlib", *map(str, args)]
-        return subprocess.run(around(command), cwd=self.root, env=env, capture_output=True, text=True, timeout=300)
+        return subprocess.run(around(command), cwd=self.root, env=env, capture_output=True, text=True, timeout=1200)
 
     def student(self, number: int) -> NotebookNode:
         return nbformat.read(self.root / "notebooks" / f"{number}_trial.ipynb", as_version=4)
