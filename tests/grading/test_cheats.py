@@ -1,46 +1,147 @@
-"""Cheats get no points: tests/cheats/*.py, each as the first answer of a notebook of its own, graded in one run."""
+"""Cheats get what they deserve and harm nobody: tests/cheats/, against `tutor grade`.
+
+Answers that leave their process as it is stand together on one page; with TUTORLIB_LONG=1 each cheat is handed in by
+itself, and a page of somebody honest is graded before, beside and after it.
+"""
 
 import json
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import nbformat
 import pytest
 
-from tests.trial_course import Course, make_course
+from tests import second_wall
+from tests.honest.answers import PLAIN
+from tests.strangers import FULL, Cheat, HandIn, cheats, of_cheats, strangers_course, together
+from tests.trial_course import Course, cell
+from tutorlib.paths import NOTEBOOKS, ROOT
 
-CHEATS = sorted((Path(__file__).parents[1] / "cheats").glob("*.py"))
 TIMEOUT = 10  # seconds for a cell
+VICTIM = 61
+GROUPS = {62: "values", 63: "reading", 64: "forging"}
+KEPT = {"__pycache__", ".git", ".venv"}
+ENDS_ITS_RUN = ("exit_zero", "killed_grader")  # of forging, and costs a run of its own
+
+pytestmark = pytest.mark.skipif(bool(second_wall.why_not()), reason="needs the right to build a second wall")
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory) -> Course:
-    return make_course(tmp_path_factory.mktemp("course"), {60 + n: 2 for n in range(len(CHEATS))})
+    sizes = {number: len(grouped(kind)) + 1 for number, kind in GROUPS.items()}
+    return strangers_course(tmp_path_factory.mktemp("course"), {VICTIM: 2, **sizes})
+
+
+def grouped(kind: str) -> list:
+    return [cheat for cheat in cheats(kind) if cheat.path.stem not in ENDS_ITS_RUN]
+
+
+def graded(course: Course, submission: Path, folder: Path) -> tuple[dict[str, dict], float]:
+    """Exercise → its outcome, and the most points to be had, of a submission that is graded behind a second wall.
+
+    Neither the course nor the submission is changed, no file is left, and no process.
+    """
+    temporary, left = folder / "tmp", folder / "left"
+    temporary.mkdir()
+    before = contents(course.root), contents(submission)
+    wall = partial(second_wall.within, left=left)
+    done = course.tutor(
+        "grade", submission, "--timeout", TIMEOUT, "--format", "json", around=wall, TMPDIR=str(temporary)
+    )
+    assert done.stdout, done.stderr
+    assert not left.read_text().split()
+    assert not list(temporary.iterdir())
+    assert (contents(course.root), contents(submission)) == before
+    scores = json.loads(done.stdout)
+    return {outcome["id"]: outcome for outcome in scores["exercises"]}, scores["max_points"]
+
+
+def contents(folder: Path) -> dict[Path, str]:
+    """File → what it holds, in a word; without what Python and git keep there."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not KEPT & {*path.parts}]
+    return {path: sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def hand_in_victim(course: Course, folder: Path) -> None:
+    course.submit(folder, VICTIM, {1: PLAIN, 2: PLAIN})
+
+
+def points_of(outcomes: dict[str, dict], number: int) -> list[float]:
+    return [outcome["points"] for id, outcome in outcomes.items() if id.startswith(f"{number}.")]
 
 
 @pytest.fixture(scope="module")
-def cheated(course, tmp_path_factory):
-    """Cheat → its outcomes: the cheat as answer 1, a plainly wrong answer after it as answer 2."""
-    folder = tmp_path_factory.mktemp("cheats")
-    for n, cheat in enumerate(CHEATS):
-        course.submit(folder, 60 + n, {1: cheat.read_text(), 2: "def answer(n):\n    return -1"})
-        path = folder / f"{60 + n}_trial.ipynb"
-        notebook = nbformat.read(path, as_version=4)
-        for one in notebook.cells:
+def all_together(course, tmp_path_factory) -> dict[str, dict]:
+    """Exercise → its outcome: a page for each group, with tags that tell nbval to skip, and the victim's."""
+    folder = tmp_path_factory.mktemp("together")
+    submission = folder / "submission"
+    submission.mkdir()
+    hand_in_victim(course, submission)
+    for number, kind in GROUPS.items():
+        page = course.student(number)
+        for one in page.cells:
             one.metadata["tags"] = ["nbval-skip", "raises-exception"]
-        nbformat.write(notebook, path)
-    temporary = tmp_path_factory.mktemp("tmp")
-    graded = course.tutor("grade", folder, "--timeout", TIMEOUT, "--format", "json", TMPDIR=str(temporary))
-    assert graded.returncode == 1, graded.stderr
-    assert not list(temporary.iterdir())
-    scores = json.loads(graded.stdout)
-    assert scores["max_points"] == 4 * len(CHEATS)
-    found = {cheat.stem: [] for cheat in CHEATS}
-    for outcome in scores["exercises"]:
-        found[CHEATS[int(outcome["id"][:2]) - 60].stem].append(outcome)
-    return found
+        together(number, page, [*(cheat.text for cheat in grouped(kind)), PLAIN], submission)
+    outcomes, most = graded(course, submission, folder)
+    assert most == 2 * len(outcomes)
+    return outcomes
 
 
-@pytest.mark.parametrize("cheat", [cheat.stem for cheat in CHEATS])
-def test_a_cheat_gets_no_points(cheated, cheat):
-    assert [outcome["points"] for outcome in cheated[cheat]] == [0, 0], cheated[cheat]
-    assert {outcome["status"] for outcome in cheated[cheat]} <= {"failed", "error"}
+@pytest.mark.parametrize(
+    ("id", "cheat"),
+    [
+        pytest.param(f"{number}.{k}", cheat, id=cheat.name)
+        for number, kind in GROUPS.items()
+        for k, cheat in enumerate(grouped(kind), 1)
+    ],
+)
+def test_a_cheat_among_others_gets_what_it_deserves(all_together, id, cheat):
+    assert (all_together[id]["points"],) == cheat.deserves, all_together[id]["message"]
+
+
+@pytest.mark.parametrize("kind", ["values", "reading"])
+def test_who_answers_right_on_the_same_page_loses_nothing(all_together, kind):
+    (number,) = (number for number in GROUPS if GROUPS[number] == kind)
+    last = all_together[f"{number}.{len(grouped(kind)) + 1}"]
+    assert last["points"] == 2, last["message"]
+
+
+def test_the_page_beside_them_loses_nothing(all_together):
+    assert points_of(all_together, VICTIM) == [*FULL]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cheat", of_cheats(), ids=lambda cheat: cheat.name)
+def test_a_cheat_by_itself_gets_what_it_deserves_and_harms_nobody(course, cheat: HandIn, tmp_path):
+    submission = tmp_path / "submission"
+    submission.mkdir()
+    cheat.write(course.student(60), submission)
+    hand_in_victim(course, submission)
+    outcomes, most = graded(course, submission, tmp_path)
+    assert points_of(outcomes, 60) == [*cheat.deserves], [outcome["message"] for outcome in outcomes.values()]
+    assert points_of(outcomes, VICTIM) == [*FULL]
+    assert most == 8
+
+
+@pytest.mark.long
+def test_whoever_is_graded_after_all_of_them_loses_nothing(course, tmp_path):
+    submission = tmp_path / "submission"
+    submission.mkdir()
+    hand_in_victim(course, submission)
+    outcomes, _ = graded(course, submission, tmp_path)
+    assert points_of(outcomes, VICTIM) == [*FULL]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cheat", cheats("kernels"), ids=lambda cheat: cheat.name)
+def test_a_cheat_on_a_page_of_the_course_gets_what_it_deserves(cheat: Cheat, tmp_path):
+    (page,) = NOTEBOOKS.glob(f"{cheat.exercise[:2]}_*.ipynb")
+    notebook = nbformat.read(page, as_version=4)
+    cell(notebook, f"answer-{cheat.exercise.replace('.', '-')}").source = cheat.text
+    submission = tmp_path / "submission"
+    submission.mkdir()
+    nbformat.write(notebook, submission / page.name)
+    outcomes, _ = graded(Course(ROOT), submission, tmp_path)
+    assert (outcomes[cheat.exercise]["points"],) == cheat.deserves, outcomes[cheat.exercise]["message"]
+    assert outcomes[cheat.exercise]["status"] != "not_run"

@@ -89,7 +89,7 @@ def whole(exercise: str, parts: Sequence[tuple[int, str]], behind: str | None, s
         return "", "not written yet", False
     placeholder = re.compile(rf'^\s*raise\b.*NotImplementedError\("Exercise {re.escape(exercise)}"\)', re.MULTILINE)
     done = [(n, text) for n, text in written if not placeholder.search(text)] or written[:1]
-    solved = {text.strip(): (n, text) for n, text in reversed(done)}
+    solved = {meaning(text): (n, text) for n, text in reversed(done)}
     numbers, texts = zip(*sorted(solved.values()), strict=True)
     together = "\n".join(texts)
     if len(texts) > 1 and not all(map(readable, texts)) and readable(together):
@@ -107,6 +107,14 @@ def is_unwritten(text: str, stub: str) -> bool:
         return text.strip() == stub.strip() or not ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
+
+
+def meaning(text: str) -> str:
+    """What two copies have in common that differ in comments and white space. What is not plain Python: itself."""
+    try:
+        return ast.dump(ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text.strip()
 
 
 def readable(text: str) -> bool:

@@ -26,7 +26,7 @@ from tutorlib.measuring.recorded import RECORDED
 from tutorlib.notebook.check import JUDGED_OUTSIDE, RESULTS
 from tutorlib.paths import ROOT
 
-SLACK_S = 60.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
+SLACK_S = 300.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
 LARGEST_LINE = 2**20  # bytes of one report
 KERNEL = "tutorlib"
 PROCESSES = 512  # threads counted, that a kernel may have behind its wall

@@ -1,3 +1,0 @@
-# NBVAL_SKIP
-def answer(n):
-    return 0

@@ -1,0 +1,4 @@
+# A list where a tuple is asked for.
+# deserves: 0
+def answer(n):
+    return [n + 1, 2 * n]

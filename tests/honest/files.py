@@ -1,0 +1,147 @@
+"""Right pages in files as people have them. Each function writes a page into a folder, and returns the file."""
+
+import json
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+NAME = "60_trial.ipynb"
+
+
+def written(folder: Path, content: bytes, name: str = NAME) -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def in_format(notebook: NotebookNode, major: int, minor: int, folder: Path) -> Path:
+    """The notebook in an older format, as a tool of that time would have written it."""
+    notebook = nbformat.from_dict(json.loads(json.dumps(notebook)))
+    if (major, minor) < (4, 5):
+        for cell in notebook.cells:
+            cell.pop("id", None)
+    if major == 3:
+        notebook = nbformat.convert(notebook, 3)
+    else:
+        notebook.nbformat_minor = minor
+    return written(folder, json.dumps(notebook).encode())
+
+
+def byte_order_mark(notebook, folder):
+    """Windows' mark in front."""
+    return written(folder, b"\xef\xbb\xbf" + nbformat.writes(notebook).encode())
+
+
+def windows_lines(notebook, folder):
+    """Lines that end as Windows' do."""
+    return written(folder, nbformat.writes(notebook).replace("\n", "\r\n").encode())
+
+
+def two_bytes_a_letter(notebook, folder):
+    """UTF-16, as PowerShell redirects."""
+    return written(folder, nbformat.writes(notebook).encode("utf-16"))
+
+
+def one_line(notebook, folder):
+    """Everything in one line, keys sorted, no letter beyond ASCII, no line's end."""
+    return written(folder, json.dumps(notebook, sort_keys=True, ensure_ascii=True).encode())
+
+
+def sources_as_text(notebook, folder):
+    """A cell's source as one text in place of a list of lines."""
+    return written(folder, json.dumps(notebook, indent=4).encode())
+
+
+def keys_of_others(notebook, folder):
+    """Keys that the format does not know, at every level."""
+    notebook["saved_by"] = {"tool": "mine"}
+    for cell in notebook.cells:
+        cell["extra"] = [1, 2, None]
+    return written(folder, json.dumps(notebook).encode())
+
+
+def twice_the_same_id(notebook, folder):
+    """One id for all cells, as tools write it that copy one cell."""
+    for cell in notebook.cells:
+        cell.id = "same"
+    return written(folder, json.dumps(notebook).encode())
+
+
+def invalid_ids(notebook, folder):
+    """Ids that the format refuses: too long, and with blanks."""
+    for n, cell in enumerate(notebook.cells):
+        cell.id = f"{n} " + "x" * 80
+    return written(folder, json.dumps(notebook).encode())
+
+
+def upper_case_name(notebook, folder):
+    """A name in capitals."""
+    return written(folder, nbformat.writes(notebook).encode(), "60_TRIAL.IPYNB")
+
+
+def name_of_a_download(notebook, folder):
+    """A name as a browser gives it to a second download."""
+    return written(folder, nbformat.writes(notebook).encode(), "60_trial (1).ipynb")
+
+
+def name_of_a_person(notebook, folder):
+    """A name with blanks, quotes, dots and letters of many alphabets."""
+    return written(folder, nbformat.writes(notebook).encode(), "Übung 60 – O'Brien, 王 v1.2 (final).ipynb")
+
+
+def read_only(notebook, folder):
+    """A file that nobody may write."""
+    path = written(folder, nbformat.writes(notebook).encode())
+    path.chmod(0o444)
+    return path
+
+
+def linked(notebook, folder):
+    """A link to the file."""
+    (folder / "kept").mkdir()
+    target = written(folder / "kept", nbformat.writes(notebook).encode(), "notebook.ipynb")
+    (folder / NAME).symlink_to(target)
+    return folder / NAME
+
+
+def format_3(notebook, folder):
+    """The format of IPython 1 and 2, with worksheets."""
+    return in_format(notebook, 3, 0, folder)
+
+
+def format_4_0(notebook, folder):
+    """The first format of Jupyter's."""
+    return in_format(notebook, 4, 0, folder)
+
+
+def format_4_1(notebook, folder):
+    """The second."""
+    return in_format(notebook, 4, 1, folder)
+
+
+def format_4_2(notebook, folder):
+    """The third."""
+    return in_format(notebook, 4, 2, folder)
+
+
+def format_4_3(notebook, folder):
+    """The fourth."""
+    return in_format(notebook, 4, 3, folder)
+
+
+def format_4_4(notebook, folder):
+    """The last one without ids."""
+    return in_format(notebook, 4, 4, folder)
+
+
+def format_4_5_with_ids_missing(notebook, folder):
+    """The format that asks for ids, without them."""
+    for cell in notebook.cells:
+        cell.pop("id", None)
+    return written(folder, json.dumps(notebook).encode())
+
+
+def format_of_tomorrow(notebook, folder):
+    """A minor version that does not exist yet."""
+    return in_format(notebook, 4, 9, folder)
