@@ -1,5 +1,6 @@
 """The `tutor` command."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -103,7 +104,7 @@ def grade(
     from tutorlib.course.source import BuildError
 
     try:
-        submission = grading.read_submission(paths or [])
+        submission = grading.read_submission(paths or [], lambda line: err.print(line, style="yellow", markup=False))
         if folder:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -123,6 +124,46 @@ def grade(
     else:
         out.print(scores.table(), soft_wrap=False)
     raise typer.Exit(0 if scores.full else 1)
+
+
+@app.command("class")
+def grade_class(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What was handed in: a folder or file per student.")],
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NOTEBOOK]...", help="As --notebooks.")] = None,
+    to: Annotated[Path, typer.Option("--out", help="Gradebook, CSV files and reports go here.")] = Path("graded"),
+    asked: Annotated[
+        list[str] | None, typer.Option("--notebooks", help="What was asked for: 00 01 02; default: what anybody has.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Submissions at a time; default: one for each core.", show_default=False)
+    ] = os.cpu_count() or 1,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help='Grade on this Ray cluster; "local": here.')
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a cell may take.")] = 60,
+    sandboxed: Annotated[
+        bool, typer.Option("--sandbox/--no-sandbox", help="Whether students' code runs behind bubblewrap's wall.")
+    ] = True,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of all drawn inputs; default: a secret for each.")] = None,
+    again: Annotated[list[str] | None, typer.Option("--regrade", help="Grade this student anew.")] = None,
+) -> None:
+    """Grade every submission below a folder into OUT/gradebook.sqlite; run again, it goes on where it stopped.
+
+    What is there already and has not changed stays as it is. Then OUT/grades.csv and the other files are written anew.
+    """
+    from tutorlib.classroom import command
+    from tutorlib.classroom.task import Settings
+
+    wanted = tuple(sorted(set(chosen([*(asked or ()), *(names or ())])))) if asked or names else None
+    settings = Settings(timeout, sandboxed, seed)
+    try:
+        summary = command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err)
+    except command.ENDINGS as error:
+        raise fail(str(error)) from None
+    for line in summary.lines:
+        err.print(line, style="yellow", markup=False)
+    out.print(summary.table, soft_wrap=False)
+    raise typer.Exit(1 if summary.failed else 0)
 
 
 @app.command()

@@ -33,22 +33,27 @@ def grade(
     limits: Limits,
     out: Path | None = None,
     graded: Callable[[str], None] = lambda name: None,
+    *,
+    workers: int | None = None,
 ) -> Scores:
     """Grade the notebooks of a submission side by side, one on each core; with a GPU one by one, as they take times.
 
     out: a folder that keeps pytest's JUnit files. graded: called with each notebook's name when it is done.
+    workers: how many notebooks at a time, where that is not to be as many.
     Raises GradingFailed, and BuildError where the course itself is broken.
     """
-    return asyncio.run(grade_all(list(submission), limits, out, graded))
+    return asyncio.run(
+        grade_all(list(submission), limits, out, graded, workers or (1 if gpu() else os.cpu_count() or 1))
+    )
 
 
 async def grade_all(
-    submission: list[Submitted], limits: Limits, out: Path | None, graded: Callable[[str], None]
+    submission: list[Submitted], limits: Limits, out: Path | None, graded: Callable[[str], None], workers: int
 ) -> Scores:
-    workers = asyncio.Semaphore(1 if gpu() else os.cpu_count() or 1)
+    free = asyncio.Semaphore(workers)
 
     async def grade_one(submitted: Submitted) -> list[Outcome]:
-        async with workers:
+        async with free:
             outcomes = await grade_notebook(graft(submitted), limits, out)
         graded(submitted.name)
         return outcomes
