@@ -17,6 +17,7 @@ import pytest
 from nbformat import NotebookNode
 
 from tutorlib import exercises
+from tutorlib.grading import sandbox
 from tutorlib.paths import ROOT
 
 EXERCISES = """
@@ -80,6 +81,8 @@ class Course:
 
     def tutor(self, *args: object, **env: str) -> subprocess.CompletedProcess:
         """`tutor` of this course, as a command."""
+        if args[0] == "grade" and sandbox.why_open():
+            args = (*args, "--no-sandbox")
         env = {**os.environ, "PYTHONPATH": str(self.root), **env}
         command = [sys.executable, "-m", "tutorlib", *map(str, args)]
         return subprocess.run(command, cwd=self.root, env=env, capture_output=True, text=True, timeout=300)

@@ -94,6 +94,9 @@ def grade(
     format: Annotated[Literal["table", "json"], typer.Option(help="How to print the scores.")] = "table",
     folder: Annotated[Path | None, typer.Option("--out", help="Keep scores.json and JUnit files here.")] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a cell may take.")] = 60,
+    sandboxed: Annotated[
+        bool, typer.Option("--sandbox/--no-sandbox", help="Whether students' code runs behind bubblewrap's wall.")
+    ] = True,
 ) -> None:
     """Grade notebooks as one submission. Exits 0 when every exercise that ran has full points, else 1."""
     import json
@@ -105,6 +108,9 @@ def grade(
 
     try:
         submission = grading.read_submission(paths or [], lambda line: err.print(line, style="yellow", markup=False))
+        if not paths and sandboxed and (why := grading.sandbox.why_open()):
+            err.print(f"{why}. The course's own solutions are graded without a wall.", markup=False)
+            sandboxed = False
         if folder:
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -113,7 +119,13 @@ def grade(
         with Progress(console=err, transient=True, disable=not err.is_terminal) as progress:
             bar = progress.add_task("grading", total=len(submission))
             limits = grading.Limits(seconds=timeout)
-            scores = grading.grade(submission, limits, folder and folder.resolve(), lambda name: progress.advance(bar))
+            scores = grading.grade(
+                submission,
+                limits,
+                folder and folder.resolve(),
+                lambda name: progress.advance(bar),
+                sandboxed=sandboxed,
+            )
     except (grading.BadSubmission, grading.GradingFailed, BuildError) as error:
         raise fail(str(error)) from None
     text = json.dumps(scores.as_json(), ensure_ascii=False, indent=1)

@@ -19,6 +19,7 @@ from tutorlib.classroom.handed_in import NobodyHandedIn, handed_in
 from tutorlib.classroom.pool import MachineFailed
 from tutorlib.classroom.run import AtWork, Run, alone_in, grade_new
 from tutorlib.classroom.task import Settings
+from tutorlib.grading import sandbox
 from tutorlib.problems.wrong import count
 
 
@@ -26,11 +27,11 @@ class NotWritten(Exception):
     """A file of the results cannot be written. One line."""
 
 
-class Unknown(Exception):
-    """A student to grade anew is none. One line."""
+class Refused(Exception):
+    """What was asked for cannot be done. One line."""
 
 
-ENDINGS = (AtWork, GradebookFailed, MachineFailed, NobodyHandedIn, NotWritten, Unknown)
+ENDINGS = (AtWork, GradebookFailed, MachineFailed, NobodyHandedIn, NotWritten, Refused)
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,13 @@ def grade_folder(
 
     Raises one of ENDINGS; what the gradebook has then stays, and the next run goes on from there.
     """
+    if settings.sandboxed and (why := sandbox.why_open()):
+        raise Refused(f"{why}, or grade without a wall around students' code: --no-sandbox.")
     with ended_by_sigterm(), alone_in(out):
         students, stray = handed_in(folder.resolve(), without=out.resolve())
         for name in again:
             if name not in {student.student for student in students}:
-                raise Unknown(f"--regrade {name}: no student has this name.")
+                raise Refused(f"--regrade {name}: no student has this name.")
         run = Run(students, settings, wanted, again, workers, ray)
         with open_gradebook(out / "gradebook.sqlite") as book, progress_bar(console) as bar:
             task = bar.add_task("grading", total=None)

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tutorlib.classroom.pool import MachineFailed
-from tutorlib.classroom.task import ENDED, Graded, Part, Task, grade_task
+from tutorlib.classroom.task import ENDED, Graded, Share, Task, grade_task
 
 LOCAL = "local"
 MISSING = "--ray needs Ray: pip install '.[ray]'"
 AHEAD = 2  # tasks that Ray has for each CPU or GPU, so that none waits for this process
 
 
-def graded_on_ray(address: str, tasks: Mapping[Part, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
+def graded_on_ray(address: str, tasks: Mapping[Share, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
     """Each task with what came of it, as they are done. A worker that dies gives its task back, once.
 
     address: of a cluster, or "local" for one of this machine alone. On each of its machines the course is installed.
@@ -31,7 +31,7 @@ def graded_on_ray(address: str, tasks: Mapping[Part, Iterator[Task]]) -> Iterato
         ray.shutdown()
 
 
-def gathered(ray: Any, tasks: Mapping[Part, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
+def gathered(ray: Any, tasks: Mapping[Share, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
     """Hands the tasks to Ray, a few ahead of what it can do at a time, and takes back what is done."""
     there = ray.cluster_resources()
     cpus, gpus = int(there.get("CPU", 1)), int(there.get("GPU", 0))
@@ -43,9 +43,9 @@ def gathered(ray: Any, tasks: Mapping[Part, Iterator[Task]]) -> Iterator[tuple[T
     running: dict[Any, Task] = {}
     died: set[tuple[str, str]] = set()
     while True:
-        for part, left in tasks.items():
-            while sum(task.part == part for task in running.values()) < room[part] and (task := next(left, None)):
-                running[remote[part].remote(task)] = task
+        for share, left in tasks.items():
+            while sum(task.share == share for task in running.values()) < room[share] and (task := next(left, None)):
+                running[remote[share].remote(task)] = task
         if not running:
             return
         for done in ray.wait(list(running))[0]:
@@ -55,11 +55,11 @@ def gathered(ray: Any, tasks: Mapping[Part, Iterator[Task]]) -> Iterator[tuple[T
             except ray.exceptions.RayTaskError as error:
                 raise MachineFailed(str(error.cause)) from None
             except ray.exceptions.RayError as error:
-                if (task.student, task.part) in died:
+                if (task.student, task.share) in died:
                     yield task, Graded(failed=f"{ENDED}: its worker died, twice: {type(error).__name__}")
                 else:
-                    died.add((task.student, task.part))
-                    running[remote[task.part].remote(task)] = task
+                    died.add((task.student, task.share))
+                    running[remote[task.share].remote(task)] = task
 
 
 def graded_bytes(task: Task) -> bytes:

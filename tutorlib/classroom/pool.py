@@ -42,7 +42,7 @@ class Lane:
 
 
 @dataclass
-class Worker:
+class AtTask:
     """A process at work on a task."""
 
     process: ForkServerProcess
@@ -58,7 +58,7 @@ def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     idle = deque((lane, environment) for lane in lanes for environment in lane.workers)
-    running: dict[Connection, Worker] = {}
+    running: dict[Connection, AtTask] = {}
     died: set[tuple[str, str]] = set()
     helpers: set[int] = set()  # the forkserver and its kind: children that are no orphans
     try:
@@ -70,7 +70,7 @@ def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
                     process = context.Process(target=serve_task, args=(task, theirs, environment), daemon=False)
                     process.start()
                     theirs.close()
-                    running[ours] = Worker(process, task, lane, environment)
+                    running[ours] = AtTask(process, task, lane, environment)
                 else:
                     idle.append((lane, environment))
             helpers = helpers or {child.pid for child in psutil.Process().children()}
@@ -87,10 +87,10 @@ def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
                     yield task, graded
                     continue
                 kill_orphans(helpers)
-                if (task.student, task.part) in died:
+                if (task.student, task.share) in died:
                     yield task, Graded(failed=f"{ENDED}: its process was killed, twice")
                 else:
-                    died.add((task.student, task.part))
+                    died.add((task.student, task.share))
                     worker.lane.again.append(task)
     finally:
         for worker in running.values():

@@ -14,7 +14,7 @@ from tutorlib.classroom.entries import Unreadable
 from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
 from tutorlib.classroom.handed_in import HandedIn
 from tutorlib.classroom.pool import Lane, graded_here
-from tutorlib.classroom.task import Graded, Part, Settings, Task
+from tutorlib.classroom.task import Graded, Settings, Share, Task
 from tutorlib.machine import device
 from tutorlib.paths import ROOT, SOLUTIONS
 
@@ -72,20 +72,20 @@ def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: C
     settings = {student: replace(run.settings, seed=seeds[student]) for student in todo}
     contents: dict[str, Files] = {}
 
-    def tasks(part: Part) -> Iterator[Task]:
+    def tasks(share: Share) -> Iterator[Task]:
         for name, student in todo.items():
             files = files_of(student, version)
             contents[name] = replace(files, read=())
-            yield Task(name, files.read, run.wanted, settings[name], part)
+            yield Task(name, files.read, run.wanted, settings[name], share)
 
     waiting: dict[str, dict[str, Graded]] = {}
-    parts: tuple[Part, ...] = ("cpu", "gpu") if device.gpu() or run.ray else ("all",)
-    for task, graded in graded_by(run, {part: tasks(part) for part in parts}):
+    shares: tuple[Share, ...] = ("cpu", "gpu") if device.gpu() or run.ray else ("all",)
+    for task, graded in graded_by(run, {share: tasks(share) for share in shares}):
         name = task.student
-        waiting.setdefault(name, {})[task.part] = graded
-        if len(waiting[name]) < len(parts):
+        waiting.setdefault(name, {})[task.share] = graded
+        if len(waiting[name]) < len(shares):
             continue
-        first, *rest = (waiting[name][part] for part in parts)
+        first, *rest = (waiting[name][share] for share in shares)
         graded = sum(rest, first)
         files = contents[name]
         graded = replace(graded, notes=tuple(dict.fromkeys((*todo[name].notes, *files.notes, *graded.notes))))
@@ -95,7 +95,7 @@ def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: C
         done(name)
 
 
-def graded_by(run: Run, tasks: dict[Part, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
+def graded_by(run: Run, tasks: dict[Share, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
     """The tasks as they are done: by processes here, or by Ray's. What needs a GPU has one to itself."""
     if run.ray:
         from tutorlib.classroom.on_ray import graded_on_ray

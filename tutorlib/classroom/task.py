@@ -14,7 +14,7 @@ from tutorlib.grading import BadSubmission, GradingFailed, Limits, Submitted, gr
 from tutorlib.grading.submission import newest, read_notebook
 
 ENDED = "ended the grader"
-Part = Literal["all", "cpu", "gpu"]
+Share = Literal["all", "cpu", "gpu"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Task:
     files: tuple[tuple[str, bytes], ...]
     wanted: tuple[str, ...] | None
     settings: Settings
-    part: Part = "all"
+    share: Share = "all"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def grade_task(task: Task) -> Graded:
     start = time.monotonic()
     notes: list[str] = []
     judged: list[Judged] = []
-    chosen = [one for one in read_files(task, notes.append) if in_part(one.name, task.part)]
+    chosen = [one for one in read_files(task, notes.append) if in_share(one.name, task.share)]
     failed = ""
     for submitted in chosen:
         outcomes, why = grade_one(submitted, task.settings)
@@ -125,7 +125,8 @@ def grade_one(submitted: Submitted, settings: Settings) -> tuple[list[Outcome], 
     for last in (False, True):
         try:
             limits = Limits(seconds=settings.seconds)
-            return list(grade([submitted], limits, workers=1).outcomes), ""
+            scores = grade([submitted], limits, sandboxed=settings.sandboxed, workers=1)
+            return list(scores.outcomes), ""
         except GradingFailed as error:
             if last:
                 why = f"{ENDED}: {error}"
@@ -133,8 +134,8 @@ def grade_one(submitted: Submitted, settings: Settings) -> tuple[list[Outcome], 
     raise AssertionError
 
 
-def in_part(notebook: str, part: Part) -> bool:
-    return part == "all" or (part == "gpu") == any(exercise.needs for exercise in of_notebook(notebook))
+def in_share(notebook: str, share: Share) -> bool:
+    return share == "all" or (share == "gpu") == any(exercise.needs for exercise in of_notebook(notebook))
 
 
 def most_here(outcome: Outcome) -> float:

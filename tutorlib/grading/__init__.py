@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tutorlib.checking.exercise import Outcome
+from tutorlib.grading import sandbox
 from tutorlib.grading.graft import graft
 from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
 from tutorlib.grading.scores import Scores
@@ -34,27 +35,34 @@ def grade(
     out: Path | None = None,
     graded: Callable[[str], None] = lambda name: None,
     *,
+    sandboxed: bool = True,
     workers: int | None = None,
 ) -> Scores:
     """Grade the notebooks of a submission side by side, one on each core; with a GPU one by one, as they take times.
 
     out: a folder that keeps pytest's JUnit files. graded: called with each notebook's name when it is done.
-    workers: how many notebooks at a time, where that is not to be as many.
+    sandboxed: whether students' processes are walled in. workers: how many notebooks at a time, where not so many.
     Raises GradingFailed, and BuildError where the course itself is broken.
     """
-    return asyncio.run(
-        grade_all(list(submission), limits, out, graded, workers or (1 if gpu() else os.cpu_count() or 1))
-    )
+    if sandboxed and (why := sandbox.why_open()):
+        raise GradingFailed(f"{why}, or grade without a wall around students' code: --no-sandbox.")
+    workers = workers or (1 if gpu() else os.cpu_count() or 1)
+    return asyncio.run(grade_all(list(submission), limits, out, graded, sandboxed, workers))
 
 
 async def grade_all(
-    submission: list[Submitted], limits: Limits, out: Path | None, graded: Callable[[str], None], workers: int
+    submission: list[Submitted],
+    limits: Limits,
+    out: Path | None,
+    graded: Callable[[str], None],
+    sandboxed: bool,
+    workers: int,
 ) -> Scores:
     free = asyncio.Semaphore(workers)
 
     async def grade_one(submitted: Submitted) -> list[Outcome]:
         async with free:
-            outcomes = await grade_notebook(graft(submitted), limits, out)
+            outcomes = await grade_notebook(graft(submitted), limits, out, () if sandboxed else None)
         graded(submitted.name)
         return outcomes
 

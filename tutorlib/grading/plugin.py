@@ -11,6 +11,7 @@ import json
 import os
 import resource
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -22,6 +23,7 @@ from typing import Any
 import nbval.plugin
 import psutil
 import pytest
+from jupyter_client.manager import KernelManager
 from nbval.kernel import RunningKernel
 from nbval.plugin import IPyNbCell
 
@@ -35,7 +37,9 @@ from tutorlib.notebook.check import RESULTS
 LARGEST_FILE = 2**30  # bytes that a cell may write to one file
 LARGEST_RECORD = 2**16  # bytes of the results file that one check may write
 POLL_S = 0.25
-PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>: orphans of a descendant become children of this process
+LARGEST_DOOR = 2**24  # bytes in the folder that the kernel and this process share
+LARGEST_TEXT = 2**25  # characters of one text in a message
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>: die with the parent; adopt orphans from below
 
 
 class KernelDied(Exception):
@@ -43,34 +47,78 @@ class KernelDied(Exception):
 
 
 class WatchedKernel(RunningKernel):
-    """nbval's kernel. Its death is noticed at once, and it keeps the status of the last cell's reply."""
+    """nbval's kernel, spoken to through sockets that are files, in the folder of its connection file.
+
+    Its death is noticed at once, and it keeps the status of the last cell's reply.
+    """
 
     status = ""
 
+    def __init__(self, kernel_name: str, cwd: str | None = None, startup_timeout: float = 60) -> None:
+        self.door = Path(os.environ[RESULTS]).parent
+        self.km = KernelManager(
+            kernel_name=kernel_name, transport="ipc", connection_file=str(self.door / "kernel.json")
+        )
+        self.km.start_kernel(stderr=subprocess.DEVNULL, cwd=cwd)
+        self.kc = self.km.client()
+        self.kc.start_channels()
+        self.kc.wait_for_ready(timeout=startup_timeout)
+        self._ensure_iopub_up()
+
     def get_message(self, stream: str, timeout: float | None = None) -> dict:
-        """Raises queue.Empty after `timeout` seconds, KernelDied when there is nobody left to wait for."""
+        """Raises queue.Empty after `timeout` seconds, KernelDied when there is nobody left to wait for.
+
+        So does a kernel end that sends what is no message, or fills the folder that it shares with this process.
+        """
         end = time.monotonic() + (float("inf") if timeout is None else timeout)
         while True:
             alive = self.is_alive()
             try:
                 message = super().get_message(stream, timeout=max(0.0, min(POLL_S, end - time.monotonic())))
+                if message["msg_type"] == "execute_reply":
+                    self.status = str(message["content"]["status"])
+                return clean(message)
             except Empty:
                 if not alive:
                     raise KernelDied(self.ending()) from None
+                if size_of(self.door) > LARGEST_DOOR:
+                    raise KernelDied("(it fills a folder that is not its own)") from None
                 if time.monotonic() >= end:
                     raise
-                continue
-            if message["msg_type"] == "execute_reply":
-                self.status = message["content"]["status"]
-            return message
+            except Exception as error:
+                raise KernelDied(f"(it sends what is no message: {type(error).__name__})") from None
 
     def ending(self) -> str:
-        """How the process ended, "(exit code 0)" or "(SIGSEGV)"."""
-        process = self.km.provisioner.process
+        """How the process ended, "(exit code 0)" or "(SIGSEGV)". bubblewrap gives a signal as 128 and its number."""
+        process = getattr(self.km.provisioner, "process", None)
         code = process.poll() if process else None
         if code is None:
             return ""
-        return f"({signal.Signals(-code).name})" if code < 0 else f"(exit code {code})"
+        number = -code if code < 0 else code - 128
+        return f"({signal.Signals(number).name})" if number in set(signal.Signals) else f"(exit code {code})"
+
+
+def clean(content: Any) -> Any:
+    """A message's parts with what no file can hold taken out of their texts, and the longest of them cut."""
+    if isinstance(content, dict):
+        return {clean(name): clean(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return [clean(value) for value in content]
+    if isinstance(content, str):
+        return content[:LARGEST_TEXT].encode(errors="replace").decode()
+    return content
+
+
+def size_of(folder: Path) -> int:
+    """Bytes in the folder, and a block for each file."""
+    return sum(4096 + sum(4096 + bytes_of(Path(at, name)) for name in files) for at, _, files in os.walk(folder))
+
+
+def bytes_of(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except OSError:  # gone meanwhile
+        return 0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -83,7 +131,9 @@ def pytest_configure(config: pytest.Config) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
     resource.setrlimit(resource.RLIMIT_DATA, (config.option.tutor_memory, config.option.tutor_memory))
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        prctl = ctypes.CDLL(None).prctl
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     nbval.plugin.RunningKernel = WatchedKernel
     config.pluginmanager.register(Witness(config), "tutor-witness")
 

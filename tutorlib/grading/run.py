@@ -4,9 +4,8 @@ import asyncio
 import json
 import os
 import sys
-import tempfile
 from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,8 @@ from nbformat import NotebookNode
 from tutorlib.checking.exercise import Outcome, Status
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.graft import Graft
+from tutorlib.grading.sandbox import walled
+from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.verdict import verdict
 from tutorlib.measuring.recorded import RECORDED
 from tutorlib.notebook.check import RESULTS
@@ -27,6 +28,7 @@ from tutorlib.paths import ROOT
 SLACK_S = 60.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
 LARGEST_LINE = 2**20  # bytes of one report
 KERNEL = "tutorlib"
+PROCESSES = 512  # threads counted, that a kernel may have behind its wall
 
 
 class GradingFailed(Exception):
@@ -41,18 +43,20 @@ class Limits:
     memory: int = 8 * 2**30
 
 
-async def grade_notebook(graft: Graft, limits: Limits, out: Path | None = None) -> list[Outcome]:
+async def grade_notebook(
+    graft: Graft, limits: Limits, out: Path | None = None, hidden: Iterable[Path] | None = None
+) -> list[Outcome]:
     """The outcome of each exercise of the notebook, in order.
 
     An answer that hangs or ends its kernel is left out, and the others go on in a fresh one. `out` keeps pytest's
-    JUnit file of each run: NN_name.xml, NN_name-2.xml … Raises GradingFailed.
+    JUnit file of each run: NN_name.xml, NN_name-2.xml … hidden: as in `pytest_child`. Raises GradingFailed.
     """
     outcomes: dict[str, Outcome] = {}
     runs = 0
     while graft.answers.keys() - outcomes.keys():
         runs += 1
         junit = out / f"{graft.name}{f'-{runs}' if runs > 1 else ''}.xml" if out else None
-        ended = await run(graft, limits, junit, outcomes)
+        ended = await run(graft, limits, junit, outcomes, hidden)
         if ended is not None:
             outcomes[ended.id] = ended
             graft.leave_out(ended.id, ended.message)
@@ -61,7 +65,13 @@ async def grade_notebook(graft: Graft, limits: Limits, out: Path | None = None) 
     return [outcomes[exercise.id] for exercise in of_notebook(graft.name)]
 
 
-async def run(graft: Graft, limits: Limits, junit: Path | None, outcomes: dict[str, Outcome]) -> Outcome | None:
+async def run(
+    graft: Graft,
+    limits: Limits,
+    junit: Path | None,
+    outcomes: dict[str, Outcome],
+    hidden: Iterable[Path] | None = None,
+) -> Outcome | None:
     """One run; adds to `outcomes` each verdict it comes to, on exercises that have none yet.
 
     Returns the outcome of the answer that ended the run before its time, None where the notebook came to its end.
@@ -69,9 +79,9 @@ async def run(graft: Graft, limits: Limits, junit: Path | None, outcomes: dict[s
     running = ""  # the exercise whose answer ran last
     end: tuple[Status, str] | None = None
     answer: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory(prefix="tutor-", ignore_cleanup_errors=True) as folder:
+    with scratch_folder() as folder:
         try:
-            async with pytest_child(graft.notebook(), Path(folder), limits, junit) as pipe:
+            async with pytest_child(graft.notebook(), folder, limits, junit, hidden) as pipe:
                 while line := await asyncio.wait_for(pipe.readline(), 2 * limits.seconds + SLACK_S):
                     report = json.loads(line)
                     exercise = report["exercise"]
@@ -89,26 +99,29 @@ async def run(graft: Graft, limits: Limits, junit: Path | None, outcomes: dict[s
             return None
         status, what = end or ("error", "it ended the grading run")
         if not running:
-            log = (Path(folder) / "log").read_text(errors="replace").split("\n")
+            log = (folder / "log").read_text(errors="replace").split("\n")
             raise GradingFailed(f"{graft.name} could not be run: {what}. {' '.join(log[-3:])}")
     return find(running).outcome(status, 0, what)
 
 
 @asynccontextmanager
 async def pytest_child(
-    notebook: NotebookNode, folder: Path, limits: Limits, junit: Path | None
+    notebook: NotebookNode, folder: Path, limits: Limits, junit: Path | None, hidden: Iterable[Path] | None = None
 ) -> AsyncIterator[asyncio.StreamReader]:
     """pytest at work on the notebook: yields the pipe of its reports. At exit no process of it is left.
 
-    folder: where everything is written that the run writes.
+    folder: where everything is written that the run writes. hidden: what the wall around the kernel hides of the
+    course's package; None for no wall.
     """
-    path = folder / "notebook.ipynb"
+    path, door = folder / "notebook.ipynb", folder / "door"
+    door.mkdir()
     nbformat.write(notebook, path)
     (folder / "pytest.ini").touch()
-    write_kernelspec(folder)
+    write_kernelspec(folder, door, hidden)
     read, write = os.pipe()
-    command: list[str | Path] = [sys.executable, "-m", "pytest", "-c", folder / "pytest.ini", "-p", "no:cacheprovider"]
-    command += ["-p", "nbval.plugin", "-p", "tutorlib.grading.plugin", "--nbval-lax", "--nbval-kernel-name", KERNEL]
+    command: list[str | Path] = [sys.executable, "-P", "-m", "pytest", "-c", folder / "pytest.ini", "--noconftest"]
+    command += ["-p", "no:cacheprovider", "-p", "nbval.plugin", "-p", "tutorlib.grading.plugin"]
+    command += ["--nbval-lax", "--nbval-kernel-name", KERNEL]
     command += ["--nbval-cell-timeout", str(limits.seconds), "--tutor-memory", str(limits.memory)]
     command += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), path]
     with (folder / "log").open("wb") as log:
@@ -127,8 +140,8 @@ async def pytest_child(
         await process.wait()
 
 
-def write_kernelspec(folder: Path) -> None:
-    """A kernel of this Python whose output is capped and which writes no history.
+def write_kernelspec(folder: Path, door: Path, hidden: Iterable[Path] | None) -> None:
+    """A kernel of this Python whose output is capped and which writes no history; walled in, but where hidden is None.
 
     Its `exit` raises SystemExit at once: IPython's own ends the kernel a little later, while another answer runs.
     """
@@ -136,19 +149,34 @@ def write_kernelspec(folder: Path) -> None:
     argv += ["--IPKernelApp.outstream_class=tutorlib.grading.output.CappedStream"]
     cap = "__import__('tutorlib.grading.output', fromlist=['x']).cap_displays(get_ipython())"
     argv += [f"--IPKernelApp.exec_lines={cap}", "--IPKernelApp.exec_lines=from sys import exit; quit = exit"]
+    if hidden is not None:
+        argv = ["prlimit", f"--nproc={PROCESSES}", *argv]
+        argv = walled(argv, folder, door, inside(folder, door), hidden)
     spec = folder / "kernels" / KERNEL / "kernel.json"
     spec.parent.mkdir(parents=True)
-    spec.write_text(json.dumps({"argv": argv, "display_name": "Grading", "language": "python"}))
+    spec.write_text(
+        json.dumps({"argv": argv, "display_name": "Grading", "language": "python", "interrupt_mode": "message"})
+    )
+
+
+def inside(folder: Path, door: Path) -> dict[str, str]:
+    """The variables of the kernel's environment: it writes to its scratch folder, and what it records to the door."""
+    return {
+        **dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"), str(folder)),
+        RESULTS: str(door / "results.jsonl"),
+        "PYTHONPATH": str(ROOT),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
 
 
 def environment(folder: Path) -> dict[str, str]:
     """This process's environment, writing to `folder` alone, without what its own pytest and evidence are told."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", RECORDED))}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", RECORDED, "JPY_"))}
     path = os.pathsep.join(filter(None, (str(ROOT), kept.get("PYTHONPATH"))))
     here = dict.fromkeys(
         ("JUPYTER_PATH", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "TMPDIR"), str(folder)
     )
-    results = {RESULTS: str(folder / "results.jsonl")}
+    results = {RESULTS: str(folder / "door" / "results.jsonl")}
     return kept | here | results | {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 

@@ -1,0 +1,159 @@
+"""The wall around a student's process: what it sees, what it can write, and that nothing outlives the grader."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from typer.testing import CliRunner
+
+from tests.trial_course import Course, make_course
+from tutorlib.cli import app
+from tutorlib.grading import sandbox, scratch
+from tutorlib.paths import NOTEBOOKS, ROOT
+
+needs_bubblewrap = pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory) -> Course:
+    return make_course(tmp_path_factory.mktemp("course"), {90: 1})
+
+
+def behind_the_wall(folder: Path, code: str, hidden=()) -> str:
+    """What this Python code prints."""
+    (folder / "door").mkdir(exist_ok=True)
+    command = sandbox.walled([sys.executable, "-c", code], folder, folder / "door", {"PYTHONPATH": str(ROOT)}, hidden)
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@needs_bubblewrap
+def test_inside_there_are_the_course_and_its_figures_and_nothing_else_of_it(tmp_path):
+    seen = behind_the_wall(tmp_path, f"import os, tutorlib; print(sorted(os.listdir({str(ROOT)!r})))")
+    assert set(eval(seen)) <= {"tutorlib", "figures", ".venv"}
+
+
+@needs_bubblewrap
+def test_what_is_hidden_cannot_be_read(tmp_path):
+    hidden = [ROOT / "tutorlib" / "exercises" / "n02_layout_algebra.py", ROOT / "tutorlib" / "exercises" / "algebra"]
+    look = (
+        f"import os\nprint(os.listdir({str(hidden[1])!r}))\n"
+        f"try: print(len(open({str(hidden[0])!r}).read()))\nexcept OSError: print('no')"
+    )
+    assert behind_the_wall(tmp_path, look, hidden).split("\n") in (["[]", "no"], ["[]", "0"])
+
+
+@needs_bubblewrap
+def test_no_process_no_network_no_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("GITHUB_TOKEN", "secret")
+    look = (
+        "import os, socket, psutil\n"
+        "print(len(psutil.pids()) < 4, [*os.environ.values()].count('secret'), os.getppid() < 3)\n"
+        "try: socket.create_connection(('127.0.0.1', 22), 1)\n"
+        "except OSError as error: print(error.errno)\n"
+        "print([name for _, name in socket.if_nameindex()])"
+    )
+    said = behind_the_wall(tmp_path, look).splitlines()
+    assert said[0] == "True 0 True"
+    assert said[2] == "['lo']"
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize(
+    "place", ["/", "/dev", "/usr", "/etc", "/tmp", sys.prefix, str(ROOT / "tutorlib"), str(Path.home()), "{parent}"]
+)
+def test_nothing_can_be_written_outside_of_the_scratch_folder(tmp_path, place):
+    place = place.format(parent=tmp_path.parent)
+    write = f"try: open({place + '/left'!r}, 'w'); print('written')\nexcept OSError: print('no')"
+    assert behind_the_wall(tmp_path, write) == "no"
+
+
+@needs_bubblewrap
+def test_the_scratch_folder_is_of_limited_size_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(sandbox, "SCRATCH", 2**20)
+    fill = "try: open('file', 'wb').write(bytes(2**22))\nexcept OSError as error: print(error.strerror)"
+    assert behind_the_wall(tmp_path, fill) == "No space left on device"
+    assert [path.name for path in tmp_path.iterdir()] == ["door"]
+
+
+def test_without_bubblewrap_the_command_says_what_to_do(monkeypatch):
+    monkeypatch.setattr(sandbox, "why_open", lambda: sandbox.INSTALL)
+    result = CliRunner().invoke(app, ["grade", str(NOTEBOOKS / "00_start.ipynb")])
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert "apt-get install bubblewrap" in result.stderr
+    assert "--no-sandbox" in result.stderr
+
+
+HARM = """
+import os, subprocess
+from pathlib import Path
+
+subprocess.Popen(["sleep", "2718"], start_new_session=True)
+for place in (Path.cwd(), Path.cwd().parent, Path(os.__file__).parent, Path("{tutorlib}"), Path.home()):
+    try:
+        (place / "tensor_layouts.py").write_text("raise SystemExit")
+    except OSError:
+        pass
+for pid in filter(str.isdigit, os.listdir("/proc")):
+    if int(pid) != os.getpid():
+        try:
+            os.kill(int(pid), 19)
+        except OSError:
+            pass
+
+
+def answer(n):
+    return n + 1
+"""
+
+
+@needs_bubblewrap
+def test_code_that_harms_what_it_reaches_reaches_nothing(course, tmp_path):
+    path = course.submit(tmp_path, 90, {1: HARM.format(tutorlib=course.root / "tutorlib")})
+    before = {file: file.read_bytes() for file in course.root.rglob("*.py")}
+    graded = json.loads(course.tutor("grade", path, "--format", "json").stdout)
+    assert graded["points"] == 2
+    assert {file: file.read_bytes() for file in course.root.rglob("*.py")} == before
+    assert not [one for one in psutil.process_iter(["cmdline"]) if "2718" in (one.info["cmdline"] or ())]
+
+
+def test_a_killed_grader_leaves_no_process_and_its_folder_goes_with_the_next_run(
+    course, tmp_path, tmp_path_factory, monkeypatch
+):
+    temporary = tmp_path_factory.mktemp("t")
+    path = course.submit(tmp_path, 90, {1: "import time\n\ntime.sleep(600)"})
+    env = {**os.environ, "PYTHONPATH": str(course.root), "TMPDIR": str(temporary)}
+    command = [sys.executable, "-m", "tutorlib", "grade", path, *(["--no-sandbox"] if sandbox.why_open() else [])]
+    grader = subprocess.Popen(command, cwd=course.root, env=env)
+    wait_for(lambda: list(temporary.glob("*/door/kernel.json")))
+    below = psutil.Process(grader.pid).children(recursive=True)
+    grader.send_signal(signal.SIGKILL)
+    grader.wait()
+    wait_for(lambda: not [one for one in below if one.is_running() and one.status() != psutil.STATUS_ZOMBIE])
+    (left,) = temporary.iterdir()
+    os.utime(left, (0, 0))
+    monkeypatch.setattr(scratch, "YOUNG_S", 0.0)
+    scratch.remove_abandoned(temporary)
+    assert not list(temporary.iterdir())
+
+
+def test_a_folder_in_use_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(scratch, "LONGEST", 1000)
+    monkeypatch.setattr(scratch, "YOUNG_S", 0.0)
+    monkeypatch.setattr(scratch.tempfile, "gettempdir", lambda: str(tmp_path))
+    with scratch.scratch_folder() as folder:
+        scratch.remove_abandoned(tmp_path)
+        assert folder.is_dir()
+    assert not folder.exists()
+
+
+def wait_for(condition, seconds: float = 120.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -1,0 +1,46 @@
+"""Folders for what a run writes, which are gone after it; those of a run that was killed, the next one removes."""
+
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+PREFIX = "tutor-grade-"
+LONGEST = 64  # characters of a folder in which sockets can have their names: the system allows them 107 in all
+YOUNG_S = 60.0  # a folder of this age may be without its lock still
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A new folder, in TMPDIR or, where that has a long name, in /tmp. It is locked for as long as its owner lives."""
+    parent = Path(tempfile.gettempdir()).resolve()
+    if len(str(parent)) > LONGEST:
+        parent = Path("/tmp")
+    remove_abandoned(parent)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def remove_abandoned(parent: Path) -> None:
+    """Remove this user's folders whose owner was killed."""
+    for folder in parent.glob(f"{PREFIX}*"):
+        with suppress(OSError):  # gone meanwhile, locked, or another user's
+            seen = folder.lstat()
+            if seen.st_uid != os.getuid() or folder.is_symlink() or time.time() - seen.st_mtime < YOUNG_S:
+                continue
+            lock = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
