@@ -27,11 +27,11 @@ class NotWritten(Exception):
     """A file of the results cannot be written. One line."""
 
 
-class Refused(Exception):
+class CannotGrade(Exception):
     """What was asked for cannot be done. One line."""
 
 
-ENDINGS = (AtWork, GradebookFailed, MachineFailed, NobodyHandedIn, NotWritten, Refused)
+ENDINGS = (AtWork, GradebookFailed, MachineFailed, NobodyHandedIn, NotWritten, CannotGrade)
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ def grade_folder(
     Raises one of ENDINGS; what the gradebook has then stays, and the next run goes on from there.
     """
     if settings.sandboxed and (why := sandbox.why_open()):
-        raise Refused(f"{why}, or grade without a wall around students' code: --no-sandbox.")
+        raise CannotGrade(f"{why}, or grade without a wall around students' code: --no-sandbox.")
     with ended_by_sigterm(), alone_in(out):
         students, stray = handed_in(folder.resolve(), without=out.resolve())
         for name in again:
             if name not in {student.student for student in students}:
-                raise Refused(f"--regrade {name}: no student has this name.")
+                raise CannotGrade(f"--regrade {name}: no student has this name.")
         run = Run(students, settings, wanted, again, workers, ray)
         with open_gradebook(out / "gradebook.sqlite") as book, progress_bar(console) as bar:
             task = bar.add_task("grading", total=None)

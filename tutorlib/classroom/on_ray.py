@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tutorlib.classroom.pool import MachineFailed
-from tutorlib.classroom.task import ENDED, Graded, Share, Task, grade_task
+from tutorlib.classroom.task import ENDED, Graded, Needing, Task, grade_task
 
 LOCAL = "local"
 MISSING = "--ray needs Ray: pip install '.[ray]'"
 AHEAD = 2  # tasks that Ray has for each CPU or GPU, so that none waits for this process
 
 
-def graded_on_ray(address: str, tasks: Mapping[Share, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
+def graded_on_ray(address: str, tasks: Mapping[Needing, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
     """Each task with what came of it, as they are done. A worker that dies gives its task back, once.
 
     address: of a cluster, or "local" for one of this machine alone. On each of its machines the course is installed.
@@ -31,7 +31,7 @@ def graded_on_ray(address: str, tasks: Mapping[Share, Iterator[Task]]) -> Iterat
         ray.shutdown()
 
 
-def gathered(ray: Any, tasks: Mapping[Share, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
+def gathered(ray: Any, tasks: Mapping[Needing, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
     """Hands the tasks to Ray, a few ahead of what it can do at a time, and takes back what is done."""
     there = ray.cluster_resources()
     cpus, gpus = int(there.get("CPU", 1)), int(there.get("GPU", 0))

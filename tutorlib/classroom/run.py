@@ -14,7 +14,7 @@ from tutorlib.classroom.entries import Unreadable
 from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
 from tutorlib.classroom.handed_in import HandedIn
 from tutorlib.classroom.pool import Lane, graded_here
-from tutorlib.classroom.task import Graded, Settings, Share, Task
+from tutorlib.classroom.task import Graded, Needing, Settings, Task
 from tutorlib.machine import device
 from tutorlib.paths import ROOT, SOLUTIONS
 
@@ -72,14 +72,14 @@ def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: C
     settings = {student: replace(run.settings, seed=seeds[student]) for student in todo}
     contents: dict[str, Files] = {}
 
-    def tasks(share: Share) -> Iterator[Task]:
+    def tasks(share: Needing) -> Iterator[Task]:
         for name, student in todo.items():
             files = files_of(student, version)
             contents[name] = replace(files, read=())
             yield Task(name, files.read, run.wanted, settings[name], share)
 
     waiting: dict[str, dict[str, Graded]] = {}
-    shares: tuple[Share, ...] = ("cpu", "gpu") if device.gpu() or run.ray else ("all",)
+    shares: tuple[Needing, ...] = ("cpu", "gpu") if device.gpu() or run.ray else ("all",)
     for task, graded in graded_by(run, {share: tasks(share) for share in shares}):
         name = task.student
         waiting.setdefault(name, {})[task.share] = graded
@@ -95,7 +95,7 @@ def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: C
         done(name)
 
 
-def graded_by(run: Run, tasks: dict[Share, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
+def graded_by(run: Run, tasks: dict[Needing, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
     """The tasks as they are done: by processes here, or by Ray's. What needs a GPU has one to itself."""
     if run.ray:
         from tutorlib.classroom.on_ray import graded_on_ray

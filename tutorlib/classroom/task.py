@@ -14,7 +14,7 @@ from tutorlib.grading import BadSubmission, GradingFailed, Limits, Submitted, gr
 from tutorlib.grading.submission import newest, read_notebook
 
 ENDED = "ended the grader"
-Share = Literal["all", "cpu", "gpu"]
+Needing = Literal["all", "cpu", "gpu"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Task:
     files: tuple[tuple[str, bytes], ...]
     wanted: tuple[str, ...] | None
     settings: Settings
-    share: Share = "all"
+    share: Needing = "all"
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ def grade_one(submitted: Submitted, settings: Settings) -> tuple[list[Outcome], 
     raise AssertionError
 
 
-def in_share(notebook: str, share: Share) -> bool:
+def in_share(notebook: str, share: Needing) -> bool:
     return share == "all" or (share == "gpu") == any(exercise.needs for exercise in of_notebook(notebook))
 
 
