@@ -125,6 +125,7 @@ def grade(
                 folder and folder.resolve(),
                 lambda name: progress.advance(bar),
                 sandboxed=sandboxed,
+                demos=not paths,
             )
     except (grading.BadSubmission, grading.GradingFailed, BuildError) as error:
         raise fail(str(error)) from None

@@ -125,7 +125,7 @@ def grade_one(submitted: Submitted, settings: Settings) -> tuple[list[Outcome], 
     for last in (False, True):
         try:
             limits = Limits(seconds=settings.seconds)
-            scores = grade([submitted], limits, sandboxed=settings.sandboxed, workers=1)
+            scores = grade([submitted], limits, sandboxed=settings.sandboxed, workers=1, demos=False)
             return list(scores.outcomes), ""
         except GradingFailed as error:
             if last:

@@ -37,17 +37,19 @@ def grade(
     *,
     sandboxed: bool = True,
     workers: int | None = None,
+    demos: bool = True,
 ) -> Scores:
     """Grade the notebooks of a submission side by side, one on each core; with a GPU one by one, as they take times.
 
     out: a folder that keeps pytest's JUnit files. graded: called with each notebook's name when it is done.
     sandboxed: whether students' processes are walled in. workers: how many notebooks at a time, where not so many.
+    demos: whether the page's own cells run too that no answer needs.
     Raises GradingFailed, and BuildError where the course itself is broken.
     """
     if sandboxed and (why := sandbox.why_open()):
         raise GradingFailed(f"{why}, or grade without a wall around students' code: --no-sandbox.")
     workers = workers or (1 if gpu() else os.cpu_count() or 1)
-    return asyncio.run(grade_all(list(submission), limits, out, graded, sandboxed, workers))
+    return asyncio.run(grade_all(list(submission), limits, out, graded, sandboxed, workers, demos))
 
 
 async def grade_all(
@@ -57,12 +59,13 @@ async def grade_all(
     graded: Callable[[str], None],
     sandboxed: bool,
     workers: int,
+    demos: bool,
 ) -> Scores:
     free = asyncio.Semaphore(workers)
 
     async def grade_one(submitted: Submitted) -> list[Outcome]:
         async with free:
-            outcomes = await grade_notebook(graft(submitted), limits, out, () if sandboxed else None)
+            outcomes = await grade_notebook(graft(submitted, demos), limits, out, () if sandboxed else None)
         graded(submitted.name)
         return outcomes
 

@@ -11,6 +11,7 @@ from nbformat import NotebookNode
 
 from tutorlib.course.build import student_notebook
 from tutorlib.course.source import parse
+from tutorlib.grading.needed import needed_cells
 from tutorlib.grading.submission import Submitted
 from tutorlib.paths import SOLUTIONS
 from tutorlib.problems.wrong import count
@@ -23,12 +24,14 @@ class Graft:
     answers: exercise id → the text of its answer cell.
     left_out: exercise id → why its answer is not in the notebook. In its place stands code that fails and says so,
         because a later answer may call it.
+    demos: whether cells run that no answer needs.
     """
 
     name: str
     pristine: NotebookNode
     answers: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    demos: bool = True
 
     def leave_out(self, exercise: str, why: str) -> None:
         self.answers.pop(exercise, None)
@@ -37,6 +40,8 @@ class Graft:
     def notebook(self) -> NotebookNode:
         grafted = self.pristine.copy()
         grafted.cells = [self.planted(cell) for cell in self.pristine.cells]
+        if not self.demos:
+            grafted.cells = needed_cells(grafted.cells)
         return grafted
 
     def planted(self, cell: NotebookNode) -> NotebookNode:
@@ -55,9 +60,10 @@ class Graft:
         return planted
 
 
-def graft(submitted: Submitted) -> Graft:
+def graft(submitted: Submitted, demos: bool = True) -> Graft:
     """The pristine notebook with the answers that can run. Raises BuildError where the course itself is broken."""
-    grafted = Graft(submitted.name, student_notebook(parse(SOLUTIONS / f"{submitted.name}.py")))
+    pristine = student_notebook(parse(SOLUTIONS / f"{submitted.name}.py"))
+    grafted = Graft(submitted.name, pristine, demos=demos)
     for exercise, stub in stubs(grafted.pristine).items():
         texts = submitted.answers.get(exercise, ())
         if why := unusable(exercise, texts, stub):

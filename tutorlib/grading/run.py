@@ -28,6 +28,10 @@ from tutorlib.paths import ROOT
 SLACK_S = 60.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
 LARGEST_LINE = 2**20  # bytes of one report
 KERNEL = "tutorlib"
+# jsonschema, which nbformat imports, else compiles a grammar of URLs, for two seconds; no notebook has one to validate
+QUICK = "import sys; sys.modules['rfc3987_syntax'] = None; "
+PYTEST = QUICK + "import pytest; sys.exit(pytest.main())"
+LAUNCHER = QUICK + "from ipykernel import kernelapp; kernelapp.launch_new_instance()"
 PROCESSES = 512  # threads counted, that a kernel may have behind its wall
 
 
@@ -119,7 +123,7 @@ async def pytest_child(
     (folder / "pytest.ini").touch()
     write_kernelspec(folder, door, hidden)
     read, write = os.pipe()
-    command: list[str | Path] = [sys.executable, "-P", "-m", "pytest", "-c", folder / "pytest.ini", "--noconftest"]
+    command: list[str | Path] = [sys.executable, "-P", "-c", PYTEST, "-c", folder / "pytest.ini", "--noconftest"]
     command += ["-p", "no:cacheprovider", "-p", "nbval.plugin", "-p", "tutorlib.grading.plugin"]
     command += ["--nbval-lax", "--nbval-kernel-name", KERNEL]
     command += ["--nbval-cell-timeout", str(limits.seconds), "--tutor-memory", str(limits.memory)]
@@ -145,9 +149,9 @@ def write_kernelspec(folder: Path, door: Path, hidden: Iterable[Path] | None) ->
 
     Its `exit` raises SystemExit at once: IPython's own ends the kernel a little later, while another answer runs.
     """
-    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--HistoryManager.enabled=False"]
-    argv += ["--IPKernelApp.outstream_class=tutorlib.grading.output.CappedStream"]
-    cap = "__import__('tutorlib.grading.output', fromlist=['x']).cap_displays(get_ipython())"
+    argv = [sys.executable, "-P", "-c", LAUNCHER, "-f", "{connection_file}", "--HistoryManager.enabled=False"]
+    argv += ["--IPKernelApp.outstream_class=tutorlib.notebook.capped.CappedStream"]
+    cap = "__import__('tutorlib.notebook.capped', fromlist=['x']).cap_displays(get_ipython())"
     argv += [f"--IPKernelApp.exec_lines={cap}", "--IPKernelApp.exec_lines=from sys import exit; quit = exit"]
     if hidden is not None:
         argv = ["prlimit", f"--nproc={PROCESSES}", *argv]
