@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from tutorlib.classroom import exports
+from tutorlib.classroom import exports, report
 from tutorlib.classroom.gradebook import GradebookFailed, open_gradebook
 from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.handed_in import NobodyHandedIn, handed_in
@@ -76,7 +76,7 @@ def grade_folder(
             submissions = book.submissions()
         classroom = grades_of(students, submissions, wanted, stray)
         try:
-            written = exports.write_all(classroom, out)
+            written = [*exports.write_all(classroom, out), *report.write_reports(classroom, out)]
         except OSError as error:
             raise NotWritten(
                 f"{error.filename or out}: {error.strerror}. The gradebook is whole; run this again."

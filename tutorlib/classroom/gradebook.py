@@ -19,6 +19,7 @@ create table if not exists submissions (
     seed text,               -- of the drawn inputs
     seconds real not null,
     failed text not null,    -- why the grader itself ended, or empty
+    gpu text not null,       -- that timed the kernels, or empty
     utc text not null
 );
 create table if not exists notebooks (
@@ -96,7 +97,7 @@ class Gradebook:
         )
         with self.transaction() as db:
             db.execute("delete from submissions where student = ?", (student,))
-            db.execute("insert into submissions values (?, ?, ?, ?, ?, ?, ?)", head)
+            db.execute("insert into submissions values (?, ?, ?, ?, ?, ?, ?, ?)", head)
             db.executemany("insert into notebooks values (?, ?, ?)", [(student, *one) for one in graded.notebooks])
             db.executemany("insert into outcomes values (?, ?, ?, ?, ?, ?, ?, ?, ?)", outcomes)
             db.executemany("insert into notes values (?, ?)", [(student, line) for line in graded.notes])
@@ -109,10 +110,12 @@ class Gradebook:
     def submissions(self) -> dict[str, Submission]:
         """Student → submission, by name."""
         with self.transaction() as db:
-            heads = db.execute("select student, content, wanted, seed, seconds, failed, utc from submissions")
+            heads = db.execute("select student, content, wanted, seed, seconds, failed, gpu, utc from submissions")
             found = {}
-            for student, content, wanted, seed, seconds, failed, utc in heads.fetchall():
-                graded = Graded(self.judged(student), self.notebooks(student), self.notes(student), seconds, failed)
+            for student, content, wanted, seed, seconds, failed, gpu, utc in heads.fetchall():
+                graded = Graded(
+                    self.judged(student), self.notebooks(student), self.notes(student), seconds, failed, gpu
+                )
                 asked = json.loads(wanted)
                 seed = seed and int(seed)
                 found[student] = Submission(student, content, asked and tuple(asked), seed, utc, graded)

@@ -12,6 +12,7 @@ from tutorlib.checking.exercise import Outcome
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import BadSubmission, GradingFailed, Limits, Submitted, grade
 from tutorlib.grading.submission import newest, read_notebook
+from tutorlib.machine import device
 
 ENDED = "ended the grader"
 Needing = Literal["all", "cpu", "gpu"]
@@ -53,7 +54,7 @@ class Graded:
     """What came of a task.
 
     notebooks: name → the file that was graded. notes: lines about files that were not. failed: why the grader itself
-    ended, or "". seconds: it took.
+    ended, or "". seconds: it took. gpu: the driver's name of the GPU that timed its kernels, or "".
     """
 
     judged: tuple[Judged, ...] = ()
@@ -61,6 +62,7 @@ class Graded:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     failed: str = ""
+    gpu: str = ""
 
     def __add__(self, other: "Graded") -> "Graded":
         """Of a task's two parts, that of the CPU first, one."""
@@ -70,6 +72,7 @@ class Graded:
             tuple(dict.fromkeys(self.notes + other.notes)),
             self.seconds + other.seconds,
             self.failed or other.failed,
+            self.gpu or other.gpu,
         )
 
     def dumps(self) -> bytes:
@@ -80,7 +83,8 @@ class Graded:
     def loads(cls, text: bytes) -> "Graded":
         data: dict[str, Any] = json.loads(text)
         judged = tuple(Judged(Outcome(**one), counts) for one in data["judged"] for counts in [one.pop("counts")])
-        return cls(judged, tuple(map(tuple, data["notebooks"])), tuple(data["notes"]), data["seconds"], data["failed"])
+        notebooks = tuple((name, file) for name, file in data["notebooks"])
+        return cls(**data | {"judged": judged, "notebooks": notebooks, "notes": tuple(data["notes"])})
 
 
 def grade_task(task: Task) -> Graded:
@@ -96,7 +100,9 @@ def grade_task(task: Task) -> Graded:
         judged += (Judged(outcome, most_here(outcome)) for outcome in outcomes)
     labels = {f"{n:04}.ipynb": label for n, (label, _) in enumerate(task.files)}
     notebooks = tuple((one.name, labels[one.path.name]) for one in chosen)
-    return Graded(tuple(judged), notebooks, tuple(notes), time.monotonic() - start, failed)
+    found = device.gpu() if any(one.outcome.measurement for one in judged) else None
+    seconds = time.monotonic() - start
+    return Graded(tuple(judged), notebooks, tuple(notes), seconds, failed, found.name if found else "")
 
 
 def read_files(task: Task, say: Callable[[str], None]) -> list[Submitted]:

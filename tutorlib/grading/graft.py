@@ -11,7 +11,7 @@ from nbformat import NotebookNode
 
 from tutorlib.course.build import student_notebook
 from tutorlib.course.source import parse
-from tutorlib.grading.needed import needed_cells
+from tutorlib.grading.needed import without_demos
 from tutorlib.grading.submission import Submitted
 from tutorlib.paths import SOLUTIONS
 from tutorlib.problems.wrong import count
@@ -41,7 +41,7 @@ class Graft:
         grafted = self.pristine.copy()
         grafted.cells = [self.planted(cell) for cell in self.pristine.cells]
         if not self.demos:
-            grafted.cells = needed_cells(grafted.cells)
+            grafted.cells = without_demos(grafted.cells)
         return grafted
 
     def planted(self, cell: NotebookNode) -> NotebookNode:

@@ -30,7 +30,7 @@ class Names:
     later: frozenset[str]
 
 
-def needed_cells(page: Iterable[NotebookNode]) -> list[NotebookNode]:
+def without_demos(page: Iterable[NotebookNode]) -> list[NotebookNode]:
     """The code cells that must run, imports trimmed, for those that have a role; all where names cannot be followed.
 
     page: its cells; those with tutorlib's metadata are the answers, the checks and whatever else must run.

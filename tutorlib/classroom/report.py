@@ -1,0 +1,188 @@
+"""The reports: a page for each student and one for the class, each a file that needs no other."""
+
+import io
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tutorlib.checking.exercise import Exercise, Status
+from tutorlib.checking.kernel import KernelExercise
+from tutorlib.classroom.exports import file_stems, write_whole
+from tutorlib.classroom.grades import Classroom, Grade
+from tutorlib.classroom.task import Judged
+from tutorlib.exercises import find
+from tutorlib.machine.hardware import hardware_of
+from tutorlib.measuring.measurement import Measurement
+from tutorlib.notebook.contents import WORDS as STATES
+
+TEMPLATES = Path(__file__).with_name("templates")
+WORDS: dict[Status, str] = {
+    "passed": STATES["passed"],
+    "partial": STATES["partial"],
+    "failed": STATES["failed"],
+    "not_run": STATES["not_run"],
+    "error": "ended its notebook",
+    "timeout": "out of time",
+}
+NEXT = 3  # exercises to look at next
+COMMONEST = 20  # mistakes that the class page has
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A message that several answers to an exercise got, numbers aside. says: as the first of them has it."""
+
+    exercise: Exercise
+    says: str
+    students: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A kernel that was timed."""
+
+    student: str
+    exercise: Exercise
+    measured: Measurement
+
+
+def write_reports(classroom: Classroom, out: Path) -> list[Path]:
+    """Write OUT/index.html and OUT/students/NAME.html. Raises OSError."""
+    stems = file_stems(grade.name for grade in classroom.grades)
+    pages = {out / "index.html": class_page(classroom, stems)}
+    for grade in classroom.grades:
+        pages[out / "students" / f"{stems[grade.name]}.html"] = student_page(grade, classroom.notebooks)
+    for path, text in pages.items():
+        write_whole(path, text)
+    return list(pages)
+
+
+def class_page(classroom: Classroom, stems: dict[str, str]) -> str:
+    shares = [grade.points / grade.max_points for grade in classroom.grades if grade.max_points]
+    return render(
+        "class.html",
+        classroom=classroom,
+        stems=stems,
+        median=median(shares) if shares else 0,
+        rows=[row for id in classroom.exercises for row in exercise_rows(classroom, id)],
+        mistakes=mistakes(classroom)[:COMMONEST],
+        board=board(classroom),
+        titles={name: title(name) for name in classroom.notebooks},
+    )
+
+
+def student_page(grade: Grade, notebooks: Iterable[str]) -> str:
+    kernels = list(timed(grade))
+    return render(
+        "student.html",
+        grade=grade,
+        notebooks=notebooks,
+        titles={name: title(name) for name in notebooks},
+        following=following(grade),
+        kernels=kernels,
+        roofline=roofline_svg(grade, kernels),
+    )
+
+
+def render(template: str, **values: Any) -> str:
+    """A page. What it is told is escaped, all of it."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["points"] = lambda number: f"{number:g}"
+    environment.globals["WORDS"] = WORDS
+    return environment.get_template(template).render(values)
+
+
+def title(notebook: str) -> str:
+    """ "02 layout algebra"."""
+    return notebook.replace("_", " ")
+
+
+def exercise_rows(classroom: Classroom, id: str) -> Iterator[dict[str, Any]]:
+    """How an exercise went: the share of its points that the class got, how many students got which status."""
+    judged = [one for grade in classroom.grades for one in grade.judged if one.outcome.id == id]
+    most = sum(one.counts for one in judged)
+    statuses: dict[Status, int] = defaultdict(int)
+    for one in judged:
+        statuses[one.outcome.status] += 1
+    yield {
+        "exercise": find(id),
+        "share": sum(one.outcome.points for one in judged) / most if most else None,
+        "statuses": {status: statuses[status] for status in WORDS if statuses[status]},
+    }
+
+
+def mistakes(classroom: Classroom) -> list[Mistake]:
+    """What answers were told that lost points, the commonest first."""
+    groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for grade in classroom.grades:
+        for one in lost(grade):
+            if one.outcome.id[:2] not in {name[:2] for name in grade.missing}:
+                key = re.sub(r"-?\d+(\.\d+)?", "#", one.outcome.message.split("\n", 2)[-1][:400])
+                groups[one.outcome.id, key].append((grade.name, one.outcome.message))
+    found = [Mistake(find(id), told[0][1], tuple(student for student, _ in told)) for (id, _), told in groups.items()]
+    return sorted(found, key=lambda one: -len(one.students))
+
+
+def lost(grade: Grade) -> list[Judged]:
+    """The exercises that gave less than they could."""
+    return [one for one in grade.judged if one.outcome.points < one.counts]
+
+
+def following(grade: Grade) -> list[dict[str, str]]:
+    """What to look at next: the first exercises with points to gain, what went wrong there, and a remedy or hint."""
+    chosen = sorted(lost(grade), key=lambda one: one.outcome.message == "not written yet")[:NEXT]
+    steps = []
+    for one in chosen:
+        exercise, said = find(one.outcome.id), one.outcome.message
+        remedy = exercise.remedy_for(said) or (exercise.hints[0] if exercise.hints else "")
+        steps.append({"id": exercise.id, "title": exercise.title, "says": said, "remedy": remedy})
+    return steps
+
+
+def timed(grade: Grade) -> Iterator[Timed]:
+    """The student's kernels that were timed, in the course's order."""
+    for one in grade.judged:
+        if one.outcome.measurement:
+            yield Timed(grade.name, find(one.outcome.id), Measurement.from_json(one.outcome.measurement))
+
+
+def board(classroom: Classroom) -> list[tuple[Exercise, list[Timed]]]:
+    """For each exercise that was timed its kernels, the fastest beside its baseline first."""
+    by_exercise: dict[str, list[Timed]] = defaultdict(list)
+    for grade in classroom.grades:
+        for one in timed(grade):
+            by_exercise[one.exercise.id].append(one)
+    return [
+        (found[0].exercise, sorted(found, key=lambda one: -one.measured.ratio))
+        for id in classroom.exercises
+        if (found := by_exercise.get(id))
+    ]
+
+
+def roofline_svg(grade: Grade, kernels: Iterable[Timed]) -> str:
+    """The kernels that count FLOP under their GPU's roofs, as SVG; "" where nothing can be drawn."""
+    hardware = hardware_of(grade.submission.graded.gpu)
+    chosen = {
+        f"{one.exercise.id} {one.exercise.title}": (one.measured, one.exercise.problem)
+        for one in kernels
+        if isinstance(one.exercise, KernelExercise) and one.measured.tflops
+    }
+    if hardware is None or not chosen:
+        return ""
+    from tutorlib.figures.own_roofline import own_roofline
+
+    drawn = io.StringIO()
+    own_roofline(chosen, hardware).savefig(drawn, format="svg", metadata={"Date": None})
+    return drawn.getvalue().partition("<svg")[1] + drawn.getvalue().partition("<svg")[2]
