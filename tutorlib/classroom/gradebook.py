@@ -93,6 +93,7 @@ class Gradebook:
             seed,
             graded.seconds,
             graded.failed,
+            graded.gpu,
             submission.utc,
         )
         with self.transaction() as db:

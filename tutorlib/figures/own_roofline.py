@@ -37,7 +37,7 @@ def own_roofline(kernels: Mapping[str, tuple[Measurement, Problem]], hardware: H
             f"{dtype}: {top / 1e12:,.0f} TFLOP/s", (right, top / 1e12), (0, 5), ha="right", textcoords="offset points"
         )
     for n, (label, (measured, _)) in enumerate(kernels.items()):
-        look: dict[str, Any] = {"color": LINES[n % len(LINES)], "marker": MARKERS[n % len(MARKERS)], "markersize": 9, "linestyle": ""}
+        look: dict[str, Any] = {"color": LINES[n % len(LINES)], "marker": MARKERS[n % len(MARKERS)], "linestyle": ""}
         axes.plot(intensity[label], measured.tflops or 0, label=label, **look)
     lowest = min(measured.tflops or 1 for measured, _ in kernels.values())
     axes.set(xscale="log", yscale="log", ylim=(min(lowest, left * hardware.bandwidth / 1e12) / 1.5, 2 * peak / 1e12))
