@@ -88,7 +88,7 @@ def files(root: Path) -> set[Path]:
         (4, "error", 0, "it ended the notebook's process (exit code 0)"),
         (5, "failed", 0, "it prints more than 64 kB (line 3 of your answer)"),
         (6, "failed", 0, "IndentationError in line 3 of your answer"),
-        (7, "error", 0, "check came to no verdict: SystemExit"),
+        (7, "failed", 0, "it ends the notebook: SystemExit"),
         (8, "error", 0, "it ended the notebook's process (SIGSEGV)"),
         (9, "passed", 2, "2 points"),
         (10, "timeout", 0, f"no result after {TIMEOUT} seconds"),

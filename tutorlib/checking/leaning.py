@@ -9,11 +9,13 @@ import dis
 import sys
 import sysconfig
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial, wraps
 from inspect import unwrap
+from operator import attrgetter
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -23,28 +25,46 @@ from tutorlib.checking.exercise import Answer, WrongKind
 
 @dataclass(frozen=True)
 class InModule:
-    """A function of a module that takes long to import. An answer that did not import it cannot call it."""
+    """A function of a module that takes long to import. An answer that did not import it cannot call it.
+
+    name: in the module, or in a class of it: "Layout.__call__".
+    """
 
     module: str
     name: str
 
     def found(self) -> Any:
-        return getattr(sys.modules.get(self.module), self.name, None)
+        try:
+            return attrgetter(self.name)(sys.modules[self.module])
+        except (AttributeError, KeyError):
+            return None
 
 
 @dataclass(frozen=True)
 class Itself:
-    """An object that is the answer, or is called for it, however it was come by."""
+    """An object that is the answer, or is called for it, however it was come by.
+
+    place: where another process finds it.
+    """
 
     value: Any
+    place: InModule | None = None
 
 
-class Elsewhere:
-    """An answer that lives in another process, and is watched there."""
+class Elsewhere(ABC):
+    """An answer that lives in another process: it is called there, and watched there."""
 
-    def decline(self, wanted: str) -> None:
-        """Raises what ends this judgement: the exercise wants something that cannot come from there."""
-        raise NotImplementedError(wanted)
+    @abstractmethod
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the answer returns; it raises what the answer raises."""
+
+    @abstractmethod
+    def watch(self, library: "Library") -> None:
+        """From now on calls raise WrongKind that lean on one of these."""
+
+    @abstractmethod
+    def ask(self, service: str, *args: Any) -> Any:
+        """What else can be done with the answer there: see grading.inside."""
 
 
 Tool = Callable | property | InModule | Itself | str
@@ -61,6 +81,7 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
     the way to something else. Raises WrongKind at once where the answer's code names one of the attributes.
     """
     if isinstance(answer, Elsewhere):
+        answer.watch(library)
         return answer
     attributes, functions = sorted_out(library)
     objects = {id(part.value): name for name, part in library.items() if isinstance(part, Itself)}
@@ -82,6 +103,38 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
                     raise called[0]
 
     return watched
+
+
+def in_words(library: Library) -> list[tuple[str, ...]]:
+    """The library in words, for another process: its names, and under each what stands there or where it does."""
+    told: list[tuple[str, ...]] = []
+    for name, part in library.items():
+        match part:
+            case str():
+                told.append((name, "attribute", part))
+            case InModule(module, path):
+                told.append((name, "function", module, path))
+            case Itself(place=InModule(module, path)):
+                told.append((name, "itself", module, path))
+            case Itself():
+                continue
+            case _:
+                function = part.fget if isinstance(part, property) else part
+                told.append((name, "function", str(function.__module__), str(getattr(function, "__qualname__", ""))))
+    return told
+
+
+def from_words(told: Iterable[tuple[str, ...]]) -> Library:
+    """The library that `in_words` told of, as far as its modules are imported here."""
+    library: dict[str, Tool] = {}
+    for name, kind, *where in told:
+        if kind == "attribute":
+            (library[name],) = where
+        elif kind == "function":
+            library[name] = InModule(*where)
+        elif (value := InModule(*where).found()) is not None:
+            library[name] = Itself(value)
+    return library
 
 
 def refuse_leaning(answer: Any, library: Library) -> None:

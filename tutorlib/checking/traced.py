@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar
 
+import numpy as np
+
+from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.leaning import Elsewhere
 from tutorlib.checking.values import ValueExercise
@@ -35,7 +38,8 @@ class CuteLayoutExercise(ValueExercise):
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
         if isinstance(answer, Elsewhere):
-            answer.decline("a layout of CuTe's")
+            answer.watch(self.library)
+            return super().judge(partial(answer.ask, "layout"))
         return super().judge(seen_as_layout(answer))
 
 
@@ -63,3 +67,21 @@ def seen_as_layout(answer: Answer) -> Answer:
         return got
 
     return call
+
+
+def call_on_vectors(
+    answer: Answer, lead: Any, x: np.ndarray, memory: np.ndarray, margin: int, dynamic: bool
+) -> np.ndarray:
+    """Call the @cute.jit function answer(lead, x, y) where y is `memory` but for a margin at either end; the memory.
+
+    dynamic: whether the layouts are. Raises WrongKind, CompileFailed and what the answer raises.
+    """
+    if isinstance(answer, Elsewhere):
+        return np.asarray(answer.ask("vectors", lead, x, memory, margin, dynamic))
+    from cutlass.cute.runtime import from_dlpack
+
+    require_jit(answer)
+    after = memory.copy()
+    views = [from_dlpack(view) for view in (x.copy(), after[margin : len(after) - margin])]
+    call_host(answer, lead, *(view.mark_layout_dynamic() for view in views) if dynamic else views)
+    return after

@@ -6,7 +6,7 @@ from inspect import unwrap
 from typing import Any
 
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder
-from tutorlib.checking.leaning import Library, on_its_own, refuse_leaning
+from tutorlib.checking.leaning import Elsewhere, Library, on_its_own, refuse_leaning
 from tutorlib.problems.wrong import Wrong, count
 
 
@@ -122,7 +122,11 @@ def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
 
 
 def where(answer: Answer, error: BaseException) -> str:
-    """ " (line 4 of your answer)" where the traceback passes through the answer's own file."""
+    """ " (line 4 of your answer)" where the traceback passes through the answer's own file; of another process's error,
+    what stands in its notes.
+    """
+    if isinstance(answer, Elsewhere):
+        return "".join(getattr(error, "__notes__", ()))
     code = getattr(unwrap(answer), "__code__", None)
     line, step = None, error.__traceback__
     while step is not None:

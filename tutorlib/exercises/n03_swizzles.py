@@ -14,7 +14,7 @@ from tensor_layouts import ComposedLayout, Layout, Swizzle, compose, is_layout, 
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
 from tutorlib.checking.exercise import Remedy
-from tutorlib.checking.leaning import Itself
+from tutorlib.checking.leaning import InModule, Itself
 from tutorlib.checking.values import Case, Mistake, ValueExercise, equals, law, same
 from tutorlib.models import banks
 
@@ -298,6 +298,11 @@ def c_coordinate(lane: int, value: int) -> tuple[int, int]:
     return row, column
 
 
+def of_atom(layout: str) -> InModule:
+    """Where a layout of MMA stands."""
+    return InModule("tensor_layouts.atoms_nv", f"SM80_16x8x16_F32BF16BF16F32_TN.{layout}")
+
+
 C_FRAGMENTS = (
     Mistake("Row and column are exchanged.", lambda lane, value: c_coordinate(lane, value)[::-1]),
     Mistake(
@@ -534,7 +539,7 @@ EXERCISES = (
         id="03.6",
         title="c_coordinate",
         points=2,
-        library={"mma.c_layout": "c_layout", "mma's c_layout": Itself(MMA.c_layout)},
+        library={"mma.c_layout": "c_layout", "mma's c_layout": Itself(MMA.c_layout, of_atom("c_layout"))},
         cases=tuple(
             equals(f"value {value} of every lane", [(lane, value) for lane in range(32)], c_coordinate, C_FRAGMENTS)
             for value in range(4)
@@ -553,7 +558,7 @@ EXERCISES = (
         id="03.7",
         title="a_fragment",
         points=3,
-        library={"mma.a_layout": "a_layout", "mma's a_layout": Itself(MMA.a_layout)},
+        library={"mma.a_layout": "a_layout", "mma's a_layout": Itself(MMA.a_layout, of_atom("a_layout"))},
         cases=(
             fragment_case("the first value of every lane", [(lane, 0) for lane in range(32)]),
             fragment_case("the values of lane 0", [(0, value) for value in range(8)]),

@@ -21,6 +21,7 @@ from pathlib import Path
 from tutorlib.checking.exercise import Outcome
 from tutorlib.grading import sandbox
 from tutorlib.grading.graft import graft
+from tutorlib.grading.judged import hidden_from
 from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.submission import BadSubmission, Submitted, read_submission
@@ -64,8 +65,9 @@ async def grade_all(
     free = asyncio.Semaphore(workers)
 
     async def grade_one(submitted: Submitted) -> list[Outcome]:
+        hidden = tuple(hidden_from(submitted.name)) if sandboxed else None
         async with free:
-            outcomes = await grade_notebook(graft(submitted, demos), limits, out, () if sandboxed else None)
+            outcomes = await grade_notebook(graft(submitted, demos), limits, out, hidden)
         graded(submitted.name)
         return outcomes
 

@@ -2,7 +2,7 @@
 
 It runs in pytest's process, where no student's code runs. To nbval it adds: a kernel that is noticed when it dies, an
 end of the run when a cell hangs or kills (the grader goes on in a fresh kernel), a look at the reply's own status,
-a second judgement of each answer from out here, and limits.
+the judgement of each answer from out here, and limits.
 """
 
 import ast
@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from queue import Empty
@@ -27,16 +27,19 @@ from jupyter_client.manager import KernelManager
 from nbval.kernel import RunningKernel
 from nbval.plugin import IPyNbCell
 
-from tutorlib.checking.exercise import Exercise
+from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.exercises import find
-from tutorlib.grading.remote import CannotCross, Lost, judge
-from tutorlib.grading.verdict import without_head
+from tutorlib.grading.judged import judged_outside
+from tutorlib.grading.line import Late, Lost
+from tutorlib.grading.remote import judge
+from tutorlib.grading.verdict import tidy, without_head
 from tutorlib.machine import device, versions
 from tutorlib.notebook.check import RESULTS
 
 LARGEST_FILE = 2**30  # bytes that a cell may write to one file
 LARGEST_RECORD = 2**16  # bytes of the results file that one check may write
 POLL_S = 0.25
+PATIENCE_S = 5.0  # with a kernel whose connection broke, and which may be ending
 LARGEST_DOOR = 2**24  # bytes in the folder that the kernel and this process share
 LARGEST_TEXT = 2**25  # characters of one text in a message
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>: die with the parent; adopt orphans from below
@@ -88,6 +91,13 @@ class WatchedKernel(RunningKernel):
             except Exception as error:
                 raise KernelDied(f"(it sends what is no message: {type(error).__name__})") from None
 
+    def last_words(self) -> str:
+        """What is said of a kernel that has ended, or is about to; "" of one that has not."""
+        end = time.monotonic() + PATIENCE_S
+        while self.is_alive() and time.monotonic() < end:
+            time.sleep(POLL_S)
+        return "" if self.is_alive() else f"it ended the notebook's process {self.ending()}".rstrip()
+
     def ending(self) -> str:
         """How the process ended, "(exit code 0)" or "(SIGSEGV)". bubblewrap gives a signal as 128 and its number."""
         process = getattr(self.km.provisioner, "process", None)
@@ -123,6 +133,7 @@ def bytes_of(path: Path) -> int:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tutor-pipe", type=int, help="file descriptor to report to")
+    parser.addoption("--tutor-judge", default="", help="ids of the exercises that are to be judged")
     parser.addoption("--tutor-memory", type=int, help="bytes that a process of the run may allocate")
 
 
@@ -147,6 +158,8 @@ class Witness:
         self.timeout = config.option.nbval_cell_timeout
         self.results = Path(os.environ[RESULTS])
         self.read_to = 0
+        self.wanted = frozenset(config.option.tutor_judge.split(","))
+        self.ran: dict[str, bool] = {}  # exercise → whether its answer's cell ran to its end
 
     def report(self, event: str, item: IPyNbCell, **seen: Any) -> None:
         role = item.cell.metadata.get("tutorlib", {})
@@ -166,44 +179,61 @@ class Witness:
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: IPyNbCell, call: pytest.CallInfo) -> Iterator[None]:
+    def pytest_runtest_makereport(
+        self, item: IPyNbCell, call: pytest.CallInfo
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Of a check whose answer is judged out here, pytest's own report tells that verdict."""
+        outcome = None
         if call.when == "call" or (call.when == "setup" and call.excinfo):
-            self.look(item, call)
-        return (yield)
+            outcome = self.look(item, call)
+        report = yield
+        if outcome:
+            wrong = outcome.status not in ("passed", "not_run")
+            report.outcome, report.longrepr = ("failed", tidy(outcome.message)) if wrong else ("passed", None)
+        return report
 
-    def look(self, item: IPyNbCell, call: pytest.CallInfo) -> None:
-        """Report how a cell went; end the run where its kernel cannot go on."""
+    def look(self, item: IPyNbCell, call: pytest.CallInfo) -> Outcome | None:
+        """Report how a cell went, and end the run where its kernel cannot go on; what an answer judged out here got."""
         role = item.cell.metadata.get("tutorlib", {})
         end = ending(item, call)
         seen: dict[str, Any] = {
             "passed": not call.excinfo and item.parent.kernel.status == "ok",
             "raised": raised(item),
         }
-        if not end and role.get("role") == "check" and (record := self.record(role["exercise"])):
-            seen["record"] = record
-            exercise = find(role["exercise"])
-            try:
-                if exercise.needs:
-                    seen["excused"] = lacks(exercise)
-                    if record["status"] in ("error", "timeout"):  # after it nothing runs on this kernel's GPU
-                        end = record["status"], without_head(exercise, record["message"])
-                elif record["points"]:
-                    seen["judged"] = self.judge(item, exercise)
-            except CannotCross:
-                pass
-            except Lost as error:
-                end = ("error", f"judged from outside the notebook, {error}")
+        if role.get("role") == "answer":
+            self.ran[role["exercise"]] = seen["passed"]
+        elif role.get("role") == "check" and role["exercise"] in self.wanted and not end:
+            end = self.look_at_check(item, find(role["exercise"]), seen)
         if end:
             item.session.shouldstop = "the kernel cannot go on"
         self.report("end", item, end=end, **seen)
+        return Outcome(**seen["outcome"]) if "outcome" in seen else None
 
-    def judge(self, item: IPyNbCell, exercise: Exercise) -> float:
-        """The points that the answer in the kernel gets when it is judged out here."""
+    def look_at_check(self, item: IPyNbCell, exercise: Exercise, seen: dict[str, Any]) -> tuple[str, str] | None:
+        """Judge the answer, or take what `check` recorded, into `seen`; what ends the run, or None."""
+        if not self.ran.get(exercise.id):
+            return None
+        if judged_outside(exercise):
+            try:
+                seen["outcome"] = self.judge(item, exercise).as_json()
+            except Late:
+                return "timeout", f"no result after {self.timeout:g} seconds"
+            except Lost as error:
+                return "error", item.parent.kernel.last_words() or str(error)
+        elif record := self.record(exercise.id):
+            seen |= {"record": record, "excused": lacks(exercise)}
+            if exercise.needs and record["status"] in ("error", "timeout"):  # nothing runs on this GPU after it
+                return record["status"], without_head(exercise, record["message"])
+        return None
+
+    def judge(self, item: IPyNbCell, exercise: Exercise) -> Outcome:
+        """What the answer in the kernel gets when it is judged out here."""
         door = self.results.with_name("judge.sock")
         name = ast.parse(item.cell.source).body[0].value.args[1].id  # the cell is check("02.5", name)
-        serve = f"__import__('tutorlib.grading.remote', fromlist=['serve']).serve({str(door)!r}, {name})"
+        answer = f"globals().get({name!r})"
+        serve = f"__import__('tutorlib.grading.inside', fromlist=['serve']).serve({str(door)!r}, {answer})"
         kernel = item.parent.kernel
-        return judge(exercise, door, lambda: kernel.execute_cell_input(serve), self.timeout).points
+        return judge(exercise, door, lambda: kernel.execute_cell_input(serve), self.timeout)
 
     def new_records(self) -> list[str]:
         """The lines written to the results file since the last call."""

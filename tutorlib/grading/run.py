@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from asyncio.subprocess import DEVNULL
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +18,12 @@ from nbformat import NotebookNode
 from tutorlib.checking.exercise import Outcome, Status
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.graft import Graft
+from tutorlib.grading.judged import judged_outside
 from tutorlib.grading.sandbox import walled
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.verdict import verdict
 from tutorlib.measuring.recorded import RECORDED
-from tutorlib.notebook.check import RESULTS
+from tutorlib.notebook.check import JUDGED_OUTSIDE, RESULTS
 from tutorlib.paths import ROOT
 
 SLACK_S = 60.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
@@ -74,7 +75,7 @@ async def run(
     limits: Limits,
     junit: Path | None,
     outcomes: dict[str, Outcome],
-    hidden: Iterable[Path] | None = None,
+    hidden: Iterable[Path] | None,
 ) -> Outcome | None:
     """One run; adds to `outcomes` each verdict it comes to, on exercises that have none yet.
 
@@ -83,9 +84,10 @@ async def run(
     running = ""  # the exercise whose answer ran last
     end: tuple[Status, str] | None = None
     answer: dict[str, Any] = {}
+    wanted = graft.answers.keys() - outcomes.keys()
     with scratch_folder() as folder:
         try:
-            async with pytest_child(graft.notebook(), folder, limits, junit, hidden) as pipe:
+            async with pytest_child(graft.notebook(), folder, wanted, limits, junit, hidden) as pipe:
                 while line := await asyncio.wait_for(pipe.readline(), 2 * limits.seconds + SLACK_S):
                     report = json.loads(line)
                     exercise = report["exercise"]
@@ -95,7 +97,7 @@ async def run(
                         end = tuple(report["end"])
                     elif report["role"] == "answer":
                         answer = report
-                    elif report["role"] == "check" and exercise in graft.answers and exercise not in outcomes:
+                    elif report["role"] == "check" and exercise in wanted:
                         outcomes[exercise] = verdict(find(exercise), answer, report)
         except TimeoutError:
             end = "timeout", "no end of it, and it could not be interrupted"
@@ -110,27 +112,34 @@ async def run(
 
 @asynccontextmanager
 async def pytest_child(
-    notebook: NotebookNode, folder: Path, limits: Limits, junit: Path | None, hidden: Iterable[Path] | None = None
+    notebook: NotebookNode,
+    folder: Path,
+    wanted: Collection[str],
+    limits: Limits,
+    junit: Path | None,
+    hidden: Iterable[Path] | None,
 ) -> AsyncIterator[asyncio.StreamReader]:
     """pytest at work on the notebook: yields the pipe of its reports. At exit no process of it is left.
 
-    folder: where everything is written that the run writes. hidden: what the wall around the kernel hides of the
-    course's package; None for no wall.
+    folder: where everything is written that the run writes. wanted: the exercises that are to be judged. hidden: what
+    the wall around the kernel hides of the course's package; None for no wall.
     """
     path, door = folder / "notebook.ipynb", folder / "door"
     door.mkdir()
     nbformat.write(notebook, path)
     (folder / "pytest.ini").touch()
-    write_kernelspec(folder, door, hidden)
+    own = inside(folder, door, wanted)
+    write_kernelspec(folder, door, own, hidden)
     read, write = os.pipe()
     command: list[str | Path] = [sys.executable, "-P", "-c", PYTEST, "-c", folder / "pytest.ini", "--noconftest"]
     command += ["-p", "no:cacheprovider", "-p", "nbval.plugin", "-p", "tutorlib.grading.plugin"]
     command += ["--nbval-lax", "--nbval-kernel-name", KERNEL]
     command += ["--nbval-cell-timeout", str(limits.seconds), "--tutor-memory", str(limits.memory)]
+    command += ["--tutor-judge", ",".join(wanted)]
     command += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), path]
     with (folder / "log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            *command, cwd=folder, env=environment(folder), stdin=DEVNULL, stdout=log, stderr=log, pass_fds=[write]
+            *command, cwd=folder, env=environment(folder) | own, stdin=DEVNULL, stdout=log, stderr=log, pass_fds=[write]
         )
     os.close(write)
     pipe = asyncio.StreamReader(limit=LARGEST_LINE)
@@ -144,7 +153,7 @@ async def pytest_child(
         await process.wait()
 
 
-def write_kernelspec(folder: Path, door: Path, hidden: Iterable[Path] | None) -> None:
+def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iterable[Path] | None) -> None:
     """A kernel of this Python whose output is capped and which writes no history; walled in, but where hidden is None.
 
     Its `exit` raises SystemExit at once: IPython's own ends the kernel a little later, while another answer runs.
@@ -155,7 +164,7 @@ def write_kernelspec(folder: Path, door: Path, hidden: Iterable[Path] | None) ->
     argv += [f"--IPKernelApp.exec_lines={cap}", "--IPKernelApp.exec_lines=from sys import exit; quit = exit"]
     if hidden is not None:
         argv = ["prlimit", f"--nproc={PROCESSES}", *argv]
-        argv = walled(argv, folder, door, inside(folder, door), hidden)
+        argv = walled(argv, folder, door, own, hidden)
     spec = folder / "kernels" / KERNEL / "kernel.json"
     spec.parent.mkdir(parents=True)
     spec.write_text(
@@ -163,25 +172,22 @@ def write_kernelspec(folder: Path, door: Path, hidden: Iterable[Path] | None) ->
     )
 
 
-def inside(folder: Path, door: Path) -> dict[str, str]:
-    """The variables of the kernel's environment: it writes to its scratch folder, and what it records to the door."""
+def inside(folder: Path, door: Path, wanted: Iterable[str]) -> dict[str, str]:
+    """The kernel's own variables: it writes to its scratch folder, and what it records to the door."""
     return {
         **dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"), str(folder)),
         RESULTS: str(door / "results.jsonl"),
+        JUDGED_OUTSIDE: " ".join(exercise for exercise in wanted if judged_outside(find(exercise))),
         "PYTHONPATH": str(ROOT),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """This process's environment, writing to `folder` alone, without what its own pytest and evidence are told."""
+    """This process's environment without what its own pytest, kernel and evidence are told."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", RECORDED, "JPY_"))}
-    path = os.pathsep.join(filter(None, (str(ROOT), kept.get("PYTHONPATH"))))
-    here = dict.fromkeys(
-        ("JUPYTER_PATH", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR", "TMPDIR"), str(folder)
-    )
-    results = {RESULTS: str(folder / "door" / "results.jsonl")}
-    return kept | here | results | {"PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    here = dict.fromkeys(("JUPYTER_PATH", "JUPYTER_RUNTIME_DIR"), str(folder))
+    return kept | here | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 def kill_all(pid: int, folder: Path) -> None:

@@ -12,13 +12,20 @@ LONGEST_MESSAGE = 4000  # characters
 def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -> Outcome:
     """The outcome of an exercise whose two cells ran to their end.
 
-    answer, check: what the plugin saw: `passed`, `raised`, and for the check cell `record`, the outcome that `check`
-    wrote; `judged`, the points that the answer got from outside the kernel, where it can be judged there; `excused`,
-    whether this machine cannot run the exercise.
-    A record is the student's process speaking: points need nbval and the judge to have seen the same.
+    answer, check: what the plugin saw: `passed`, `raised`, and for the check cell `outcome`, what the judge outside the
+    kernel found; or, of an exercise that is not judged there, `record`, the outcome that `check` wrote, and
+    `excused`, whether this machine cannot run the exercise.
     """
     if not answer["passed"]:
         return exercise.outcome("failed", 0, f"your cell fails: {tidy(answer['raised'])}")
+    if "outcome" in check:
+        outcome = Outcome(**check["outcome"])
+        return replace(outcome, message=without_head(exercise, outcome.message))
+    return recorded_verdict(exercise, check)
+
+
+def recorded_verdict(exercise: Exercise, check: dict[str, Any]) -> Outcome:
+    """What `check` recorded in the kernel, as far as it agrees with what nbval saw: the student's process speaking."""
     record = check.get("record")
     if record is None:
         return exercise.outcome(
@@ -30,14 +37,9 @@ def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -
         return exercise.outcome("not_run", min(record["points"], exercise.points_anywhere) if right else 0, message)
     if status not in ("passed", "partial") or not record["points"] > 0:  # NaN is not
         return exercise.outcome("failed", 0, message)
-    points = min(record["points"], check.get("judged", record["points"]), exercise.points)
+    points = min(record["points"], exercise.points)
     if points < record["points"] or (status == "passed" and points < exercise.points):
-        wrong = f"not confirmed: called from outside the notebook, it gets {count(check.get('judged', 0), 'point')}"
-        return exercise.outcome("failed", 0, wrong)
-    if status == "passed" and not check["passed"]:
-        return exercise.outcome(
-            "failed", 0, "right, but it prints or warns: check's own line must be all that is shown"
-        )
+        return exercise.outcome("error", 0, f"check recorded {count(record['points'], 'point')}")
     if status == "partial" and not check["raised"].startswith("CheckFailed: "):
         return exercise.outcome(
             "error", 0, tidy(f"check did not end as it recorded: {check['raised'] or 'it raised nothing'}")

@@ -1,0 +1,155 @@
+"""A line between two processes, over which each calls functions that live in the other."""
+
+import builtins
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from tutorlib.checking.exercise import Unwritten, WrongKind
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.grading.wire import LARGEST, CannotCross, Opaque, Reader, Writer
+
+LONGEST_WORDS = 4000  # characters of an exception's text
+OURS: dict[str, type[Exception]] = {kind.__name__: kind for kind in (CompileFailed, Unwritten, WrongKind)}
+
+
+class Lost(BaseException):
+    """The other side gives no reply: it hangs or is gone. Not an Exception, or a case would take it for an answer's."""
+
+
+class Late(Lost):
+    """There was no reply before the deadline."""
+
+
+class Far:
+    """A function that lives at the other end."""
+
+    def __init__(self, line: "End", number: int | str) -> None:
+        self.line, self.number = line, number
+        self.__name__ = "answer"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.line.call(self.number, args, kwargs)
+
+
+class End:
+    """One end of a line.
+
+    kept: functions that the other end may call by their numbers. named: such that it may call by their names.
+    lenient: whether a result that cannot cross goes as Opaque; arguments that cannot are a TypeError at the caller's.
+    deadline: when the other end must have answered by, on time.monotonic's clock.
+    locate: says of an exception where it comes from, "" for nothing; it goes as a note of the exception's.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        named: dict[str, Callable[..., Any]] | None = None,
+        deadline: float | None = None,
+        locate: Callable[[Exception], str] = lambda error: "",
+    ) -> None:
+        self.connection, self.named, self.deadline, self.locate = connection, named or {}, deadline, locate
+        self.kept: list[Callable[..., Any]] = []
+        self.reader = Reader(lambda number: Far(self, int(number)), lambda number: self.kept[int(number)])
+
+    def handle(self, function: Any) -> dict[str, int]:
+        if isinstance(function, Far) and function.line is self and isinstance(function.number, int):
+            return {"yours": function.number}
+        if not any(function is one for one in self.kept):
+            self.kept.append(function)
+        return {"mine": next(n for n, one in enumerate(self.kept) if one is function)}
+
+    def call(self, number: int | str, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Raises what the function raises, by its name, and Lost."""
+        try:
+            message = Writer(self.handle).message(["call", number, args, kwargs])
+        except CannotCross as error:
+            raise TypeError(f"the answer cannot be called with {error}") from None
+        self.send(message)
+        while True:
+            match self.receive():
+                case ["call", asked, tuple() as asked_args, dict() as asked_kwargs]:
+                    self.answer(asked, asked_args, asked_kwargs)
+                case ["returned", value]:
+                    return value
+                case ["raised", str() as name, str() as text, str() as words, str() as note]:
+                    raised = exception(name, text, words)
+                    if note:
+                        raised.add_note(note)
+                    raise raised
+                case _:
+                    raise Lost("it broke the connection to the judge")
+
+    def serve(self) -> None:
+        """Answer calls until the other end hangs up."""
+        while True:
+            try:
+                match self.receive():
+                    case ["call", number, tuple() as args, dict() as kwargs]:
+                        self.answer(number, args, kwargs)
+            except Lost:
+                return
+
+    def answer(self, number: Any, args: tuple, kwargs: dict[str, Any]) -> None:
+        try:
+            function = self.named[number] if isinstance(number, str) else self.kept[int(number)]
+            result = ["returned", function(*args, **kwargs)]
+        except Exception as error:
+            words = error.original if isinstance(error, CompileFailed) else ""
+            texts = (words_of(error), words, self.locate(error))
+            result = ["raised", known_name(error), *(text[:LONGEST_WORDS] for text in texts)]
+        try:
+            self.send(Writer(self.handle, lenient=True).message(result))
+        except (CannotCross, ValueError, RuntimeError) as error:  # too large, or it changes while it is written
+            self.send(Writer(self.handle, lenient=True).message(["returned", Opaque(type(error).__name__)]))
+
+    def send(self, message: bytes) -> None:
+        try:
+            self.connection.send_bytes(message)
+        except OSError:
+            raise Lost("the kernel is gone") from None
+
+    def receive(self) -> Any:
+        try:
+            if self.deadline is not None and not self.connection.poll(max(0.0, self.deadline - time.monotonic())):
+                raise Late("it gave no result in time")
+            message = self.connection.recv_bytes(LARGEST)
+        except (OSError, EOFError):
+            raise Lost("the kernel is gone") from None
+        try:
+            return self.reader.value(message)
+        except CannotCross as error:
+            return ["returned", Opaque(str(error))]
+
+
+def words_of(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # the reader's own class
+        return ""
+
+
+def known_name(error: Exception) -> str:
+    """ "ValueError" of an exception of some library that is one: what the other end can raise in its place."""
+    return next(
+        kind.__name__
+        for kind in type(error).__mro__
+        if kind.__module__ == "builtins" or OURS.get(kind.__name__) is kind
+    )
+
+
+def exception(name: str, text: str, words: str) -> Exception:
+    """An exception that the other end raised; RuntimeError where its kind is not known here.
+
+    That a package is missing is for this end to say.
+    """
+    if name == CompileFailed.__name__:
+        return CompileFailed(text, original=words)
+    kind = OURS.get(name) or getattr(builtins, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, Exception)) or issubclass(kind, ModuleNotFoundError):
+        return RuntimeError(text)
+    try:
+        return kind(text)
+    except TypeError:  # UnicodeDecodeError wants more
+        return RuntimeError(text)

@@ -1,0 +1,225 @@
+"""What may cross the wall between the judge and the process that holds an answer: plain data, and nothing else.
+
+A message is JSON and, behind it, the bytes of its arrays. None, truth values, numbers and texts stand as they are;
+lists, too. Everything else is an object with one key that names its kind. Reading a message calls no code but this
+module's and the constructors of NumPy's arrays, of tensor_layouts' layouts and of RECORDS, on values checked before.
+"""
+
+import ctypes
+import json
+import struct
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, is_dataclass
+from importlib import import_module
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+from tensor_layouts import ComposedLayout, Layout, Swizzle
+
+DEEPEST = 60  # one within another
+LARGEST = 2**28  # bytes of a message
+LARGEST_JSON = 2**25  # bytes of it that are JSON
+MOST_ELEMENTS = 2**26  # of an array, counted as often as its strides repeat them
+KINDS = "biufcSU"  # of NumPy's dtypes: those without references
+HEAD = struct.Struct("<Q")
+RECORDS = ("tutorlib.models.", "tutorlib.kernels.")  # where dataclasses of plain fields live
+FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
+
+
+class Opaque:
+    """Stands for a value that is none of those which may cross. It equals nothing."""
+
+    def __init__(self, kind: str = "") -> None:
+        self._kind = kind
+
+    def __repr__(self) -> str:
+        return f"<{self._kind or 'something'} that cannot be sent>"
+
+
+class CannotCross(Exception):
+    """A value is none of those which may cross, or a message is none."""
+
+
+@dataclass
+class Writer:
+    """Turns values into messages.
+
+    handle: takes a function, gives what says who keeps it and under which number, {"mine": 3} or {"yours": 3}.
+    lenient: what cannot cross goes as Opaque; otherwise CannotCross is raised.
+    """
+
+    handle: Callable[[Any], dict[str, int]]
+    lenient: bool = False
+    buffers: list[bytes] = field(default_factory=list)
+
+    def message(self, value: Any) -> bytes:
+        self.buffers.clear()
+        text = json.dumps(self.plain(value), separators=(",", ":")).encode()
+        if len(text) > LARGEST_JSON or sum(map(len, self.buffers)) + len(text) > LARGEST // 2:
+            raise CannotCross("it is too large")
+        return b"".join((HEAD.pack(len(text)), text, *self.buffers))
+
+    def plain(self, value: Any, depth: int = 0) -> Any:
+        """The value as JSON has it."""
+        kind = type(value)
+        if depth > DEEPEST:
+            return self.unsent("a value nested so deep")
+        if value is None or kind in (bool, float, str):
+            return value
+        if kind is int:
+            return value if abs(value) < 2**62 else {"int": hex(value)}
+        if kind is list:
+            return [self.plain(part, depth + 1) for part in value]
+        if kind in (tuple, set, frozenset):
+            return {kind.__name__: [self.plain(part, depth + 1) for part in value]}
+        if kind is dict:
+            return {"dict": [[self.plain(k, depth + 1), self.plain(v, depth + 1)] for k, v in value.items()]}
+        if kind is range:
+            return {"range": [value.start, value.stop, value.step]}
+        if kind in (bytes, bytearray):
+            return {"bytes": self.buffer(bytes(value))}
+        return self.other(value, depth)
+
+    def other(self, value: Any, depth: int) -> Any:
+        kind = type(value)
+        if isinstance(value, np.generic) and kind.__module__ == "numpy" and value.dtype.kind in KINDS:
+            return {"scalar": [value.dtype.str, self.buffer(value.tobytes())]}
+        if kind is np.ndarray and value.dtype.kind in KINDS:
+            return {"array": self.array(value)}
+        if kind is Layout:
+            return {"layout": [self.plain(part, depth + 1) for part in (value.shape, value.stride)]}
+        if kind is Swizzle:
+            return {"swizzle": [value.bits, value.base, value.shift]}
+        if kind is ComposedLayout:
+            return {"composed": [self.plain(part, depth + 1) for part in (value.outer, value.inner, value.offset)]}
+        if is_dataclass(kind) and is_record(kind.__module__):
+            parts = {one.name: self.plain(getattr(value, one.name), depth + 1) for one in fields(kind) if one.init}
+            return {"record": [kind.__module__, kind.__qualname__, parts]}
+        if isinstance(value, FUNCTIONS) or (callable(value) and not isinstance(value, type | Opaque)):
+            return self.handle(value)
+        return self.unsent(kind.__name__)
+
+    def array(self, value: np.ndarray) -> list[Any]:
+        """dtype, shape, strides, where the first element stands in a buffer, and the buffer: gaps cross, too."""
+        if not value.size:
+            return [value.dtype.str, list(value.shape), list(value.strides), 0, self.buffer(b"")]
+        low, high = np.lib.array_utils.byte_bounds(value)
+        start = value.__array_interface__["data"][0] - low
+        raw = ctypes.string_at(low, high - low)
+        return [value.dtype.str, list(value.shape), list(value.strides), start, self.buffer(raw)]
+
+    def buffer(self, raw: bytes) -> int:
+        """Put bytes behind the JSON; their length."""
+        self.buffers.append(raw)
+        return len(raw)
+
+    def unsent(self, kind: str) -> Any:
+        if not self.lenient:
+            raise CannotCross(kind)
+        return {"opaque": kind}
+
+
+@dataclass
+class Reader:
+    """Turns a message into a value.
+
+    theirs: takes the number of a function that they keep, gives what stands for it here. mine: of one kept here.
+    """
+
+    theirs: Callable[[int], Any]
+    mine: Callable[[int], Any]
+    rest: memoryview = field(default_factory=lambda: memoryview(b""))
+
+    def value(self, message: bytes) -> Any:
+        """Raises CannotCross where the message is none."""
+        try:
+            (length,) = HEAD.unpack_from(message)
+            if length > LARGEST_JSON:
+                raise CannotCross("it is too large")
+            text = message[HEAD.size : HEAD.size + length]
+            self.rest = memoryview(message)[HEAD.size + length :]
+            return self.read(json.loads(text))
+        except CannotCross:
+            raise
+        except Exception as error:  # what was written by hand can fail in any way
+            raise CannotCross(f"{type(error).__name__} while it was read") from None
+
+    def read(self, value: Any, depth: int = 0) -> Any:
+        if depth > 2 * DEEPEST:
+            raise CannotCross("it is nested too deep")
+        if isinstance(value, list):
+            return [self.read(part, depth + 1) for part in value]
+        if not isinstance(value, dict):
+            return value
+        ((kind, content),) = value.items()
+        return READERS[kind](self, content, depth + 1)
+
+    def parts(self, content: Any, depth: int) -> list[Any]:
+        if not isinstance(content, list):
+            raise CannotCross("no list")
+        return [self.read(part, depth) for part in content]
+
+    def take(self, length: int) -> bytearray:
+        """The next bytes behind the JSON."""
+        if not 0 <= length <= len(self.rest):
+            raise CannotCross("it ends early")
+        taken, self.rest = bytearray(self.rest[:length]), self.rest[length:]
+        return taken
+
+    def array(self, content: Any) -> np.ndarray:
+        dtype, shape, strides, start, length = content
+        raw = self.take(length)
+        elements = 1
+        for extent in shape:
+            elements *= extent
+        if elements > MOST_ELEMENTS or len(shape) > 32:
+            raise CannotCross("an array too large")
+        return np.ndarray(tuple(shape), plain_dtype(dtype), raw, start, tuple(strides))
+
+    def record(self, content: Any, depth: int) -> Any:
+        module, name, parts = content
+        if not (isinstance(module, str) and is_record(module) and isinstance(name, str) and name.isidentifier()):
+            raise CannotCross("no record of the course's")
+        import_module(module)
+        kind = vars(sys.modules[module]).get(name)
+        if not (isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module):
+            raise CannotCross("no record of the course's")
+        return kind(**{part: self.read(value, depth) for part, value in parts.items()})
+
+
+def is_record(module: str) -> bool:
+    return module.startswith(RECORDS)
+
+
+def plain_dtype(text: Any) -> np.dtype:
+    """Raises CannotCross where it is none, or one with references."""
+    dtype = np.dtype(str(text)[:16])
+    if dtype.kind not in KINDS:
+        raise CannotCross("a dtype that is not plain")
+    return dtype
+
+
+READERS: dict[str, Callable[[Reader, Any, int], Any]] = {
+    "int": lambda reader, content, depth: int(content[:5000], 16),
+    "tuple": lambda reader, content, depth: tuple(reader.parts(content, depth)),
+    "set": lambda reader, content, depth: set(reader.parts(content, depth)),
+    "frozenset": lambda reader, content, depth: frozenset(reader.parts(content, depth)),
+    "dict": lambda reader, content, depth: {reader.read(k, depth): reader.read(v, depth) for k, v in content},
+    "range": lambda reader, content, depth: range(*content),
+    "bytes": lambda reader, content, depth: bytes(reader.take(content)),
+    "scalar": lambda reader, content, depth: np.frombuffer(reader.take(content[1]), plain_dtype(content[0]), 1)[0],
+    "array": lambda reader, content, depth: reader.array(content),
+    "layout": lambda reader, content, depth: Layout(*reader.parts(content, depth)),
+    "swizzle": lambda reader, content, depth: Swizzle(*content),
+    "composed": lambda reader, content, depth: composed(*reader.parts(content, depth)),
+    "record": lambda reader, content, depth: reader.record(content, depth),
+    "mine": lambda reader, content, depth: reader.theirs(content),
+    "yours": lambda reader, content, depth: reader.mine(content),
+    "opaque": lambda reader, content, depth: Opaque(str(content)[:80]),
+}
+
+
+def composed(outer: Any, inner: Any, offset: Any) -> ComposedLayout:
+    return ComposedLayout(outer, inner, offset=offset)
