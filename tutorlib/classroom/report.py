@@ -2,17 +2,17 @@
 
 import io
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 from tutorlib.checking.exercise import Exercise, Status
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.classroom.exports import file_stems, write_whole
-from tutorlib.classroom.grades import Classroom, Grade
+from tutorlib.classroom.grades import MISSING, Classroom, Grade
 from tutorlib.classroom.task import Judged
 from tutorlib.exercises import find
 from tutorlib.machine.hardware import hardware_of
@@ -20,14 +20,17 @@ from tutorlib.measuring.measurement import Measurement
 from tutorlib.notebook.contents import WORDS as STATES
 
 TEMPLATES = Path(__file__).with_name("templates")
-WORDS: dict[Status, str] = {
+Shown = Status | Literal["unwritten"]
+WORDS: dict[Shown, str] = {
     "passed": STATES["passed"],
+    "not_run": STATES["not_run"],
     "partial": STATES["partial"],
     "failed": STATES["failed"],
-    "not_run": STATES["not_run"],
     "error": "ended its notebook",
     "timeout": "out of time",
+    "unwritten": "not written",
 }
+NOT_WRITTEN = ("not written yet", MISSING)
 NEXT = 3  # exercises to look at next
 COMMONEST = 20  # mistakes that the class page has
 
@@ -100,7 +103,7 @@ def render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["points"] = lambda number: f"{number:g}"
-    environment.globals["WORDS"] = WORDS
+    environment.globals |= {"WORDS": WORDS, "shown": shown}
     return environment.get_template(template).render(values)
 
 
@@ -113,9 +116,7 @@ def exercise_rows(classroom: Classroom, id: str) -> Iterator[dict[str, Any]]:
     """How an exercise went: the share of its points that the class got, how many students got which status."""
     judged = [one for grade in classroom.grades for one in grade.judged if one.outcome.id == id]
     most = sum(one.counts for one in judged)
-    statuses: dict[Status, int] = defaultdict(int)
-    for one in judged:
-        statuses[one.outcome.status] += 1
+    statuses = Counter(map(shown, judged))
     yield {
         "exercise": find(id),
         "share": sum(one.outcome.points for one in judged) / most if most else None,
@@ -123,14 +124,19 @@ def exercise_rows(classroom: Classroom, id: str) -> Iterator[dict[str, Any]]:
     }
 
 
+def shown(one: Judged) -> Shown:
+    """How an outcome is shown: what nobody wrote is no mistake."""
+    return "unwritten" if one.outcome.message in NOT_WRITTEN else one.outcome.status
+
+
 def mistakes(classroom: Classroom) -> list[Mistake]:
     """What answers were told that lost points, the commonest first."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for grade in classroom.grades:
         for one in lost(grade):
-            if one.outcome.id[:2] not in {name[:2] for name in grade.missing}:
-                key = re.sub(r"-?\d+(\.\d+)?", "#", one.outcome.message.split("\n", 2)[-1][:400])
-                groups[one.outcome.id, key].append((grade.name, one.outcome.message))
+            if shown(one) != "unwritten":
+                first_lines = "\n".join(one.outcome.message.split("\n")[:2])
+                groups[one.outcome.id, re.sub(r"\d+", "#", first_lines)].append((grade.name, one.outcome.message))
     found = [Mistake(find(id), told[0][1], tuple(student for student, _ in told)) for (id, _), told in groups.items()]
     return sorted(found, key=lambda one: -len(one.students))
 
@@ -142,7 +148,7 @@ def lost(grade: Grade) -> list[Judged]:
 
 def following(grade: Grade) -> list[dict[str, str]]:
     """What to look at next: the first exercises with points to gain, what went wrong there, and a remedy or hint."""
-    chosen = sorted(lost(grade), key=lambda one: one.outcome.message == "not written yet")[:NEXT]
+    chosen = sorted(lost(grade), key=lambda one: shown(one) == "unwritten")[:NEXT]
     steps = []
     for one in chosen:
         exercise, said = find(one.outcome.id), one.outcome.message
@@ -158,17 +164,12 @@ def timed(grade: Grade) -> Iterator[Timed]:
             yield Timed(grade.name, find(one.outcome.id), Measurement.from_json(one.outcome.measurement))
 
 
-def board(classroom: Classroom) -> list[tuple[Exercise, list[Timed]]]:
-    """For each exercise that was timed its kernels, the fastest beside its baseline first."""
-    by_exercise: dict[str, list[Timed]] = defaultdict(list)
-    for grade in classroom.grades:
-        for one in timed(grade):
-            by_exercise[one.exercise.id].append(one)
-    return [
-        (found[0].exercise, sorted(found, key=lambda one: -one.measured.ratio))
-        for id in classroom.exercises
-        if (found := by_exercise.get(id))
-    ]
+def board(classroom: Classroom) -> tuple[list[Exercise], list[tuple[str, dict[str, Timed]]]]:
+    """The exercises that were timed, and each student's kernels by exercise, the fastest student first."""
+    kernels = {grade.name: {one.exercise.id: one for one in timed(grade)} for grade in classroom.grades}
+    exercises = [find(id) for id in classroom.exercises if any(id in found for found in kernels.values())]
+    rows = [(student, found) for student, found in kernels.items() if found]
+    return exercises, sorted(rows, key=lambda row: -sum(one.measured.ratio for one in row[1].values()))
 
 
 def roofline_svg(grade: Grade, kernels: Iterable[Timed]) -> str:

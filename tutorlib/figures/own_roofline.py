@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.draw.palette import INK, LINES
+from tutorlib.figures.roofline import SPEEDS
 from tutorlib.figures.style import MARKERS, tidy_axes
 from tutorlib.machine.hardware import Hardware
 from tutorlib.measuring.measurement import Measurement
@@ -39,8 +40,14 @@ def own_roofline(kernels: Mapping[str, tuple[Measurement, Problem]], hardware: H
     for n, (label, (measured, _)) in enumerate(kernels.items()):
         look: dict[str, Any] = {"color": LINES[n % len(LINES)], "marker": MARKERS[n % len(MARKERS)], "linestyle": ""}
         axes.plot(intensity[label], measured.tflops or 0, label=label, **look)
-    lowest = min(measured.tflops or 1 for measured, _ in kernels.values())
-    axes.set(xscale="log", yscale="log", ylim=(min(lowest, left * hardware.bandwidth / 1e12) / 1.5, 2 * peak / 1e12))
+    low = min(left * hardware.bandwidth / 1e12, *(measured.tflops or peak for measured, _ in kernels.values())) / 1.5
+    high = 2 * peak / 1e12
+    axes.set(xscale="log", yscale="log", ylim=(low, high))
+    speeds = [speed for speed in SPEEDS if low < speed < high]
+    axes.set_yticks(speeds, map(str, speeds))
+    intensities = [2**n for n in range(16) if left < 2**n < right]
+    axes.set_xticks(intensities, map(str, intensities))
+    axes.minorticks_off()
     axes.set_xlabel("FLOP for each byte that must cross memory")
     axes.set_ylabel("TFLOP/s")
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
