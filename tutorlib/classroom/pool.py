@@ -22,7 +22,7 @@ import psutil
 from tutorlib.classroom.task import ENDED, Graded, Task, grade_task
 
 PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>: orphans of a worker become children of this process
-IMPORTED = ["tutorlib.classroom.task", "nbval.plugin"]
+WARM = "tutorlib.classroom.warm"
 
 
 class MachineFailed(Exception):
@@ -54,7 +54,7 @@ class AtTask:
 def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
     """Each task with what came of it, as they are done. Raises MachineFailed."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(IMPORTED)
+    context.set_forkserver_preload([WARM])
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     idle = deque((lane, environment) for lane in lanes for environment in lane.workers)
