@@ -163,7 +163,7 @@ def test_only_notebooks_that_were_asked_for_count(graded, course):
         (("solutions", "--notebooks", "77"), "There is no notebook 77; there are 00_start, "),
         (("figures/data", "--regrade", "me"), "--regrade me: no student has this name."),
         (("figures/data", "--ray", "local"), "--ray needs Ray: pip install '.[ray]'"),
-        ((".lab",), "nobody handed in anything"),
+        (("README.md",), "README.md: neither a folder nor a zip"),
     ],
 )
 def test_what_cannot_be_graded_is_one_line(tmp_path, monkeypatch, args, says):

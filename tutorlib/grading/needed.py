@@ -6,9 +6,10 @@ name that is read below it, or inside a function that stays. Of an import the na
 
 import ast
 import symtable
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import TypeGuard
 
 from nbformat import NotebookNode
 
@@ -21,11 +22,12 @@ AT_ONCE = {"listcomp", "setcomp", "dictcomp", "genexpr"}  # scopes that run wher
 class Names:
     """What a cell does with names of the notebook.
 
-    binds: those that it gives a value to or changes. reads: those that it reads as it runs. later: those that its
-    functions read when they are called.
+    binds: those that it may give a value to, or change; sets: those that it gives a new value in any case.
+    reads: those that it reads as it runs. later: those that its functions read when they are called.
     """
 
     binds: frozenset[str]
+    sets: frozenset[str]
     reads: frozenset[str]
     later: frozenset[str]
 
@@ -64,7 +66,7 @@ def stays(
             if not role(cell):
                 names = names_of(trimmed(cell.source, wanted)) or names
             kept.append((cell, wanted))
-            live = live - names.binds | names.reads
+            live = (live if role(cell) else live - names.sets) | names.reads  # an answer may fail before it sets any
             found |= names.later
     return kept, found
 
@@ -99,9 +101,31 @@ def names_of(text: str) -> Names | None:
                 return None
             case ast.Attribute(value, ctx=ast.Store()) | ast.Subscript(value, ctx=ast.Store()):
                 binds |= root(value)
+            case ast.AugAssign(target):
+                reads |= root(target)
             case ast.Expr(ast.Call(ast.Attribute(value, method))) if method in MUTATORS or method.endswith("_"):
                 binds |= root(value)
-    return Names(frozenset(binds), frozenset(reads), frozenset(later))
+    return Names(frozenset(binds), frozenset(set_names(tree.body)), frozenset(reads), frozenset(later))
+
+
+def set_names(body: list[ast.stmt]) -> Iterator[str]:
+    """The names that these statements set, whatever happens."""
+    for node in body:
+        match node:
+            case ast.Assign(targets):
+                yield from (one.id for target in targets for one in ast.walk(target) if is_target(one))
+            case ast.FunctionDef(name) | ast.ClassDef(name):
+                yield name
+            case ast.Import(aliases) | ast.ImportFrom(names=aliases):
+                yield from map(bound, aliases)
+
+
+def is_target(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def bound(alias: ast.alias) -> str:
+    return alias.asname or alias.name.split(".")[0]
 
 
 def root(node: ast.expr) -> set[str]:
@@ -119,7 +143,7 @@ def trimmed(text: str, wanted: frozenset[str]) -> str:
     kept: list[ast.stmt] = []
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            node.names = [alias for alias in node.names if (alias.asname or alias.name.split(".")[0]) in used]
+            node.names = [alias for alias in node.names if bound(alias) in used]
             kept += [node] if node.names else []
         else:
             kept.append(node)
