@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Verdict
-from tutorlib.checking.leaning import refuse_leaning
+from tutorlib.checking.leaning import Elsewhere, refuse_leaning
 from tutorlib.checking.rehearsing.plain import Hazard
 
 
@@ -26,6 +26,8 @@ class AloneExercise(CuteExercise):
     unseen: str = ""
 
     def judge(self, answer: Answer) -> Verdict:
+        if isinstance(answer, Elsewhere):
+            return self.judge_far(answer)
         refuse_leaning(answer, self.library)
         try:
             found = self.examine_alone(answer)

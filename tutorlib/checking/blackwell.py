@@ -17,6 +17,7 @@ from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
+    from tutorlib.checking.far import FarCute
     from tutorlib.kernels.blackwell.config import BlackwellConfig
     from tutorlib.kernels.blackwell.gemm import TileLoops
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
@@ -68,9 +69,10 @@ class BlackwellExercise(AloneExercise):
     def accept(self, answer: Answer) -> "BlackwellLauncher":
         return BlackwellLauncher(host=self.host(answer), problem=self.problem, small=self.host(answer, small=True))
 
-    def simulator(self, kernel: CuteLauncher) -> "SimulatedLauncher":
-        assert isinstance(kernel, BlackwellLauncher)
-        return super().simulator(CuteLauncher(kernel.small, self.problem))
+    def simulator(self, kernel: "CuteLauncher | FarCute") -> "SimulatedLauncher":
+        """Of the narrower tiles; where the kernel is another process's, that one sees to them."""
+        small = CuteLauncher(kernel.small, self.problem) if isinstance(kernel, BlackwellLauncher) else kernel
+        return super().simulator(small)
 
     def examine(self, kernel: CuteLauncher) -> Verdict | None:
         if found := super().examine(kernel):

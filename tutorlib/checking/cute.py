@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.leaning import Elsewhere
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
 from tutorlib.measuring.launchers import CuteLauncher
 
 if TYPE_CHECKING:
+    from tutorlib.checking.far import FarCute
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 
@@ -52,13 +54,21 @@ class CuteExercise(KernelExercise):
     def unrun(self, why: str) -> Verdict:
         return compiled_not_run(tuple(map(cute_target, self.inspected)), why)
 
-    def simulator(self, kernel: CuteLauncher) -> "SimulatedLauncher":
+    def simulator(self, kernel: "CuteLauncher | FarCute") -> "SimulatedLauncher":
+        from tutorlib.checking.far import FarCute, SimulatedFarCute
         from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 
+        if isinstance(kernel, FarCute):
+            return SimulatedFarCute(kernel)
         return SimulatedCute(kernel.host, self.problem, self.dynamic, self.divisible, self.needs.target)
 
     def launcher(self, kernel: CuteLauncher) -> CuteLauncher:
         return kernel
+
+    def far(self, answer: Elsewhere) -> "FarCute":
+        from tutorlib.checking.far import FarCute
+
+        return FarCute(answer, self.id)
 
 
 def require_jit(answer: Answer) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
 from tutorlib.checking.interpreting import Interpretation, WrongResult, interpret
 from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.leaning import Elsewhere
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CutileLauncher
@@ -17,6 +18,7 @@ from tutorlib.problems.wrong import Wrong
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tutorlib.checking.far import FarCutile
     from tutorlib.simulate.cutile import Accepted, Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
@@ -72,12 +74,21 @@ class CutileExercise(KernelExercise):
             return self.wrong_at(wrongs, self.shapes)
         if wasted := next((one.repeated for one in seen.values() if self.once and one.repeated), ""):
             return self.more_than_it_must(wasted)
+        return self.examine_far(kernel)
+
+    def examine_far(self, kernel: "CutileLauncher | FarCutile") -> Verdict | None:
+        """Its instructions, where the exercise asks for some."""
         if self.requires or self.forbids:
             lacks = self.lacking(self.compile_for(kernel, self.arch or str(self.needs.since)).instructions)
             return wrong(lacks) if lacks else None
         return None
 
-    def compile_for(self, kernel: CutileLauncher, arch: str) -> Compiled:
+    def far(self, answer: Elsewhere) -> "FarCutile":
+        from tutorlib.checking.far import FarCutile
+
+        return FarCutile(answer, self.id)
+
+    def compile_for(self, kernel: "CutileLauncher | FarCutile", arch: str) -> Compiled:
         return kernel.compiled(self.problem, self.inspected or self.sizes[-1], f"sm_{arch}")
 
     def unrun(self, why: str) -> Verdict:
@@ -85,9 +96,12 @@ class CutileExercise(KernelExercise):
             return Verdict(self.points)
         return not_run(f"right, interpreted block by block; speed not run: {why}", self.correctness_points)
 
-    def simulator(self, kernel: CutileLauncher) -> "SimulatedLauncher":
+    def simulator(self, kernel: "CutileLauncher | FarCutile") -> "SimulatedLauncher":
+        from tutorlib.checking.far import FarCutile, SimulatedFarCutile
         from tutorlib.simulate.ptx.languages.cutile import SimulatedCutile
 
+        if isinstance(kernel, FarCutile):
+            return SimulatedFarCutile(kernel, self.grid)
         return SimulatedCutile(kernel.kernel, self.grid, partial(kernel.compiled, self.problem))
 
     def launcher(self, kernel: CutileLauncher) -> CutileLauncher:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
-from tutorlib.checking.leaning import Library, refuse_leaning
+from tutorlib.checking.leaning import Elsewhere, Library, refuse_leaning
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.simulating import cause, find_repeat, find_simulated_fault, find_waste, luck, notices
 from tutorlib.compiling.compiled import Compiled
@@ -46,6 +46,7 @@ class KernelExercise(Exercise):
     once: whether each element of the output, at that size, must be stored by one block only.
     whole: those of `shapes` that the exercise's tiles divide without a rest.
     library: what of a library does the very thing that is asked; an answer that names it is told so.
+    simulated_elsewhere: whether another process simulates it; here, what nothing speaks against is right.
     """
 
     needs: Feature = MMA_SYNC
@@ -61,6 +62,7 @@ class KernelExercise(Exercise):
     once: bool = False
     whole: tuple[Shape, ...] = ()
     library: Library = field(default_factory=dict)
+    simulated_elsewhere: bool = False
 
     @property
     def correctness_points(self) -> int:
@@ -109,6 +111,8 @@ class KernelExercise(Exercise):
         """The verdict on a kernel in which `examine` found nothing wrong, where it can neither run nor be simulated."""
 
     def judge(self, answer: Answer) -> Verdict:
+        if isinstance(answer, Elsewhere):
+            return self.judge_far(answer)
         refuse_leaning(answer, self.library)
         kernel = self.accept(answer)
         if found := self.examine(kernel):
@@ -117,10 +121,33 @@ class KernelExercise(Exercise):
             return self.simulate(kernel, reason)
         return self.run(kernel)
 
+    def judge_far(self, answer: Elsewhere) -> Verdict:
+        """The answer of another process, which looks at it as far as nothing is run; what that finds can only lower
+        the points. What it is compiled to is looked at and simulated here.
+        """
+        said = answer.ask("examined", self.id)
+        if not isinstance(said, list) or not (type(said[0]) is float and said[0] > 0):  # NaN is not
+            return wrong(*map(str, said[1:]) if isinstance(said, list) else ())
+        kernel = self.far(answer)
+        found = self.examine_far(kernel)
+        if found is None:
+            found = self.simulate(kernel, device.why_not(self.needs) or "")
+        return found if found.points <= said[0] else Verdict(said[0], tuple(map(str, said[1:])))
+
+    def far(self, answer: Elsewhere) -> Any:
+        """An answer of another process as `simulator` takes it."""
+        return self.accept(answer)
+
+    def examine_far(self, kernel: Any) -> Verdict | None:
+        """What can be found wrong, before it runs, with a kernel of another process."""
+        return self.examine(kernel)
+
     def simulate(self, kernel: Any, why: str) -> Verdict:
         """Every size on the simulator, for a machine that lacks the GPU; `why` it does. Raises CompileFailed."""
         from tutorlib.simulate.ptx import NotSimulated
 
+        if self.simulated_elsewhere:
+            return self.right_simulated(why)
         if not self.simulated:
             return self.unrun(why)
         launcher, shapes = self.simulator(kernel), self.sizes_simulated

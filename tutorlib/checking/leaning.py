@@ -105,7 +105,7 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
     return watched
 
 
-def in_words(library: Library) -> list[tuple[str, ...]]:
+def as_told(library: Library) -> list[tuple[str, ...]]:
     """The library in words, for another process: its names, and under each what stands there or where it does."""
     told: list[tuple[str, ...]] = []
     for name, part in library.items():
@@ -125,7 +125,7 @@ def in_words(library: Library) -> list[tuple[str, ...]]:
 
 
 def from_words(told: Iterable[tuple[str, ...]]) -> Library:
-    """The library that `in_words` told of, as far as its modules are imported here."""
+    """The library that `as_told` told of, as far as its modules are imported here."""
     library: dict[str, Tool] = {}
     for name, kind, *where in told:
         if kind == "attribute":

@@ -1,29 +1,33 @@
-"""Answers put into the pristine notebook.
+"""A student's code put into the pristine notebook.
 
-The pristine notebook is built from its source at this moment, so a student may work in notebooks/ itself.
+The pristine notebook is built from its source at this moment, so a student may work in notebooks/ itself. Its cells
+run as the course has them. Beside them stand the cells that the student added, each in its place, and before a course
+cell that was changed, the student's version of it: what they raise does not matter, and so they can only add names.
 """
 
-import ast
+import itertools
 from dataclasses import dataclass, field
 
-from IPython.core.inputtransformer2 import TransformerManager
-from nbformat import NotebookNode
+from nbformat import NotebookNode, v4
 
 from tutorlib.course.build import student_notebook
 from tutorlib.course.source import parse
+from tutorlib.grading.cells import START, sort_cells
 from tutorlib.grading.needed import without_demos
 from tutorlib.grading.submission import Submitted
 from tutorlib.paths import SOLUTIONS
-from tutorlib.problems.wrong import count
+
+MOST_HARMFUL = 3  # added cells that hang or end their kernel, before none is run any more
 
 
 @dataclass
 class Graft:
-    """A notebook of the course with a student's answers in it.
+    """A notebook of the course with a student's code in it.
 
     answers: exercise id → the text of its answer cell.
     left_out: exercise id → why its answer is not in the notebook. In its place stands code that fails and says so,
         because a later answer may call it.
+    before, behind: cell of the pristine notebook → cells that run before and behind it.
     demos: whether cells run that no answer needs.
     """
 
@@ -31,18 +35,32 @@ class Graft:
     pristine: NotebookNode
     answers: dict[str, str] = field(default_factory=dict)
     left_out: dict[str, str] = field(default_factory=dict)
+    before: dict[str, list[NotebookNode]] = field(default_factory=dict)
+    behind: dict[str, list[NotebookNode]] = field(default_factory=dict)
+    harmful: set[str] = field(default_factory=set)
     demos: bool = True
 
     def leave_out(self, exercise: str, why: str) -> None:
         self.answers.pop(exercise, None)
         self.left_out[exercise] = why
 
+    def leave_out_added(self, id: str) -> None:
+        """A cell that the student added, which hangs or ends its kernel; with the last of a few, all of them."""
+        self.harmful.add(id)
+
     def notebook(self) -> NotebookNode:
         grafted = self.pristine.copy()
-        grafted.cells = [self.planted(cell) for cell in self.pristine.cells]
+        grafted.cells = self.added(self.behind, START)
+        for cell in self.pristine.cells:
+            grafted.cells += [*self.added(self.before, cell.id), self.planted(cell), *self.added(self.behind, cell.id)]
         if not self.demos:
             grafted.cells = without_demos(grafted.cells)
         return grafted
+
+    def added(self, cells: dict[str, list[NotebookNode]], place: str) -> list[NotebookNode]:
+        if len(self.harmful) >= MOST_HARMFUL:
+            return []
+        return [cell for cell in cells.get(place, []) if cell.id not in self.harmful]
 
     def planted(self, cell: NotebookNode) -> NotebookNode:
         """The pristine cell, or a copy of it with the answer, or with a failing stand-in, as its text."""
@@ -61,41 +79,16 @@ class Graft:
 
 
 def graft(submitted: Submitted, demos: bool = True) -> Graft:
-    """The pristine notebook with the answers that can run. Raises BuildError where the course itself is broken."""
+    """The pristine notebook with what of a submission can run. Raises BuildError where the course itself is broken."""
     pristine = student_notebook(parse(SOLUTIONS / f"{submitted.name}.py"))
-    grafted = Graft(submitted.name, pristine, demos=demos)
-    for exercise, stub in stubs(grafted.pristine).items():
-        texts = submitted.answers.get(exercise, ())
-        if why := unusable(exercise, texts, stub):
-            grafted.left_out[exercise] = why
-        else:
-            grafted.answers[exercise] = texts[0]
-    return grafted
+    found = sort_cells(submitted.cells, pristine)
+    ids = (f"added-{n}" for n in itertools.count())
+    before = {place: [added_cell(next(ids), text)] for place, text in found.changed.items()}
+    behind = {place: [added_cell(next(ids), text) for text in texts] for place, texts in found.added.items()}
+    return Graft(submitted.name, pristine, found.answers, found.unusable, before, behind, demos=demos)
 
 
-def stubs(notebook: NotebookNode) -> dict[str, str]:
-    """Exercise id → the text of its answer cell as students get it, in the notebook's order."""
-    roles = ((cell.metadata.get("tutorlib", {}), cell.source) for cell in notebook.cells)
-    return {role["exercise"]: source for role, source in roles if role.get("role") == "answer"}
-
-
-def unusable(exercise: str, texts: tuple[str, ...], stub: str) -> str:
-    """Why these answer cells of one exercise cannot be run, or ""."""
-    if not texts:
-        return "answer cell deleted: copy it back from the notebook as you got it, and write your answer there"
-    if len(texts) > 1:
-        return f"there are {count(len(texts), 'answer cell')} for {exercise}: keep one and delete the other"
-    if texts[0].strip() == stub.strip():
-        return "not written yet"
-    return syntax_error(texts[0])
-
-
-def syntax_error(text: str) -> str:
-    """The first line that Python cannot read, or "". Cell magics are no errors."""
-    try:
-        ast.parse(TransformerManager().transform_cell(text))
-    except SyntaxError as error:
-        return f"{type(error).__name__} in line {error.lineno} of your answer: {error.msg}"
-    except ValueError as error:  # a null byte
-        return f"your cell is not Python: {error}"
-    return ""
+def added_cell(id: str, text: str) -> NotebookNode:
+    cell = v4.new_code_cell(text, metadata={"tutorlib": {"role": "added"}})
+    cell.id = id
+    return cell

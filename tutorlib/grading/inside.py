@@ -3,19 +3,35 @@
 This runs where the student's code can change it. Nothing that it says gives points by itself.
 """
 
+import ctypes
+import linecache
+import math
 import socket
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
+from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.exercise import Answer, WrongKind
+from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.leaning import from_words, on_its_own, refuse_leaning
 from tutorlib.checking.traced import call_on_vectors, seen_as_layout
 from tutorlib.checking.values import where
+from tutorlib.compiling.cute import cute_arguments
+from tutorlib.compiling.spec import DTYPES, DType
+from tutorlib.exercises import find
 from tutorlib.grading.line import End
+from tutorlib.grading.verdict import without_head
 from tutorlib.notebook.check import Printed
+from tutorlib.simulate.ptx.languages.cute_host import record_launches
+from tutorlib.simulate.ptx.languages.cute_lines import STACKS, place_of
+from tutorlib.simulate.ptx.parse import parse_ptx
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class Served:
@@ -23,6 +39,8 @@ class Served:
 
     def __init__(self, answer: Answer) -> None:
         self.answer = self.called = answer
+        self.kernels: dict[str, Any] = {}
+        self.simulators: dict[str, Any] = {}
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -46,8 +64,61 @@ class Served:
     def vectors(self, *args: Any) -> Any:
         return call_on_vectors(self.answer, *args)
 
+    def exercise(self, id: str) -> KernelExercise:
+        return cast(KernelExercise, replace(find(id), simulated_elsewhere=True))  # type: ignore[call-arg]
 
-SERVICES = ("watch", "layout", "vectors")
+    def examined(self, id: str) -> list[Any]:
+        """What is found of a kernel without running it: points, and then the lines of its message."""
+        outcome = self.exercise(id).grade(self.answer)
+        return [float(outcome.points), *without_head(self.exercise(id), outcome.message).split("\n  ")]
+
+    def kernel(self, id: str) -> Any:
+        """The answer as its exercise takes it."""
+        if id not in self.kernels:
+            self.kernels[id] = self.exercise(id).accept(self.answer)
+        return self.kernels[id]
+
+    def simulator(self, id: str) -> Any:
+        if id not in self.simulators:
+            self.simulators[id] = self.exercise(id).simulator(self.kernel(id))
+        return self.simulators[id]
+
+    def compiled(self, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
+        """PTX and machine code for the problem's tensors at this shape and a compute capability ("90")."""
+        kernel, exercise = self.kernel(id), self.exercise(id)
+        if isinstance(exercise, CutileExercise):
+            made = kernel.compiled(exercise.problem, shape, f"sm_{arch}")
+        else:
+            made = kernel.compiled(shape, arch)
+        return {"ptx": made.ptx, "cubin": made.cubin, "smem_bytes": made.smem_bytes}
+
+    def traced(self, id: str, shape: tuple[int, ...]) -> dict[str, Any]:
+        """PTX of a CuTe host function's kernels, and what the line numbers in it mean."""
+        made = self.simulator(id).compiled(shape)
+        places = {number: place_of(stack) for stack, number in made.stacks.stacks.items()}
+        lines = {n: [at.file, at.line, at.text, list(at.called_from)] for n, at in places.items() if at}
+        return {"ptx": made.ptx, "marks": STACKS, "lines": lines}
+
+    def launches(self, id: str, shape: tuple[int, ...], addresses: list[int]) -> dict[str, Any]:
+        """What a CuTe host function launches on tensors that stand at these addresses of another process."""
+        made, problem = self.simulator(id).compiled(shape), self.exercise(id).problem
+        specs = [(problem.shape_of(operand, shape), operand.dtype) for operand in problem.operands]
+        tensors = [tensor_at(address, *spec) for address, spec in zip(addresses, specs, strict=True)]
+        arguments = cute_arguments(tensors, self.simulator(id).dynamic)
+        found = record_launches(made.function, parse_ptx(made.ptx), arguments)
+        return {
+            "launches": [
+                (one.kernel, one.grid, one.block, one.dynamic_smem, one.parameters, one.cluster) for one in found
+            ]
+        }
+
+    def source(self, id: str) -> dict[str, Any]:
+        """The file in which a cuTile kernel stands, which may be a notebook's cell, and its lines."""
+        file = self.kernel(id).kernel._pyfunc.__code__.co_filename
+        return {"file": file, "lines": linecache.getlines(file)}
+
+
+SERVICES = ("examined", "compiled", "traced", "launches", "source", "watch", "layout", "vectors")
 
 
 def serve(address: str, answer: Answer) -> None:
@@ -60,6 +131,16 @@ def serve(address: str, answer: Answer) -> None:
     end = End(connection, services, locate=partial(where, answer))
     end.kept.append(quietly(served.call))
     end.serve()
+
+
+def tensor_at(address: int, shape: tuple[int, ...], dtype: DType) -> "Tensor":
+    """A row-major tensor at an address that is not this process's: nobody may read it."""
+    import torch
+
+    kind = getattr(torch, DTYPES[dtype].torch)
+    size = max(math.prod(shape) * DTYPES[dtype].bytes, 1)
+    memory = (ctypes.c_uint8 * size).from_address(address)
+    return torch.frombuffer(memory, dtype=kind, count=math.prod(shape)).view(shape)
 
 
 def quietly(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -38,7 +38,7 @@ class End:
 
     kept: functions that the other end may call by their numbers. named: such that it may call by their names.
     lenient: whether a result that cannot cross goes as Opaque; arguments that cannot are a TypeError at the caller's.
-    deadline: when the other end must have answered by, on time.monotonic's clock.
+    seconds: for which the other end may keep this one waiting, all its replies together.
     locate: says of an exception where it comes from, "" for nothing; it goes as a note of the exception's.
     """
 
@@ -46,10 +46,10 @@ class End:
         self,
         connection: Connection,
         named: dict[str, Callable[..., Any]] | None = None,
-        deadline: float | None = None,
+        seconds: float | None = None,
         locate: Callable[[Exception], str] = lambda error: "",
     ) -> None:
-        self.connection, self.named, self.deadline, self.locate = connection, named or {}, deadline, locate
+        self.connection, self.named, self.seconds, self.locate = connection, named or {}, seconds, locate
         self.kept: list[Callable[..., Any]] = []
         self.reader = Reader(lambda number: Far(self, int(number)), lambda number: self.kept[int(number)])
 
@@ -110,10 +110,19 @@ class End:
         except OSError:
             raise Lost("the kernel is gone") from None
 
+    def wait(self) -> None:
+        """Until there is a message. Only waiting counts against the limit, not what is done between."""
+        if self.seconds is None:
+            return
+        since = time.monotonic()
+        there = self.connection.poll(max(0.0, self.seconds))
+        self.seconds -= time.monotonic() - since
+        if not there:
+            raise Late("it gave no result in time")
+
     def receive(self) -> Any:
         try:
-            if self.deadline is not None and not self.connection.poll(max(0.0, self.deadline - time.monotonic())):
-                raise Late("it gave no result in time")
+            self.wait()
             message = self.connection.recv_bytes(LARGEST)
         except (OSError, EOFError):
             raise Lost("the kernel is gone") from None

@@ -163,14 +163,22 @@ class Witness:
 
     def report(self, event: str, item: IPyNbCell, **seen: Any) -> None:
         role = item.cell.metadata.get("tutorlib", {})
-        line = {"event": event, "role": role.get("role"), "exercise": role.get("exercise"), **seen}
+        line = {
+            "event": event,
+            "role": role.get("role"),
+            "exercise": role.get("exercise"),
+            "cell": item.cell.id,
+            **seen,
+        }
         self.pipe.write(json.dumps(line) + "\n")
         self.pipe.flush()
 
     def pytest_collection_modifyitems(self, items: list[IPyNbCell]) -> None:
         for item in items:
-            if item.cell.metadata.get("tutorlib", {}).get("role") == "answer":
-                item.options.clear()  # a comment such as NBVAL_SKIP in an answer is only a comment
+            role = item.cell.metadata.get("tutorlib", {}).get("role")
+            if role in ("answer", "added"):
+                item.options.clear()  # a comment such as NBVAL_SKIP in a student's cell is only a comment
+                item.options["check_exception"] = role == "added"  # it may raise
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: IPyNbCell) -> Iterator[None]:

@@ -5,14 +5,13 @@ its place. What crosses is plain data: see `wire`. A value that cannot cross equ
 """
 
 import socket
-import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from tutorlib.checking.exercise import Exercise, Outcome
-from tutorlib.checking.leaning import Elsewhere, Library, in_words
+from tutorlib.checking.leaning import Elsewhere, Library, as_told
 from tutorlib.grading.line import End, Far, Lost
 
 CONNECT_S = 10.0
@@ -25,7 +24,7 @@ class RemoteAnswer(Far, Elsewhere):
         super().__init__(line, 0)
 
     def watch(self, library: Library) -> None:
-        self.ask("watch", in_words(library))
+        self.ask("watch", as_told(library))
 
     def ask(self, service: str, *args: Any) -> Any:
         return self.line.call(service, args, {})
@@ -35,7 +34,7 @@ def judge(exercise: Exercise, address: Path, start: Callable[[], None], seconds:
     """Grade the answer that a kernel serves at a socket.
 
     start: makes the kernel call `inside.serve(address, answer)`.
-    seconds: for all the calls together. Raises Lost.
+    seconds: for which it may keep the judge waiting, all its replies together. Raises Lost.
     """
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(str(address))
@@ -50,6 +49,6 @@ def judge(exercise: Exercise, address: Path, start: Callable[[], None], seconds:
             address.unlink()
     with Connection(line.detach()) as connection:
         try:
-            return exercise.grade(RemoteAnswer(End(connection, deadline=time.monotonic() + seconds)))
+            return exercise.grade(RemoteAnswer(End(connection, seconds=seconds)))
         except Exception as error:  # a case that stumbles over what the answer returned
             return exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")

@@ -78,9 +78,11 @@ async def run(
 ) -> Outcome | None:
     """One run; adds to `outcomes` each verdict it comes to, on exercises that have none yet.
 
-    Returns the outcome of the answer that ended the run before its time, None where the notebook came to its end.
+    Returns the outcome of the answer that ended the run before its time; None where the notebook came to its end, or a
+    cell that the student added ended it, which the next run is without.
     """
     running = ""  # the exercise whose answer ran last
+    added = ""  # the student's own cell that runs
     end: tuple[Status, str] | None = None
     answer: dict[str, Any] = {}
     wanted = graft.answers.keys() - outcomes.keys()
@@ -91,6 +93,7 @@ async def run(
                     report = json.loads(line)
                     exercise = report["exercise"]
                     if report["event"] == "start":
+                        added = report["cell"] if report["role"] == "added" else ""
                         running = exercise if exercise in graft.answers else running
                     elif report["end"]:
                         end = tuple(report["end"])
@@ -101,6 +104,9 @@ async def run(
         except TimeoutError:
             end = "timeout", "no end of it, and it could not be interrupted"
         if end is None and graft.answers.keys() <= outcomes.keys():
+            return None
+        if added:
+            graft.leave_out_added(added)
             return None
         status, what = end or ("error", "it ended the grading run")
         if not running:

@@ -1,11 +1,10 @@
-"""Reading a submission: which notebook of the course each file answers, and the text of its answer cells.
+"""Reading a submission: which notebook of the course each file answers, and the text of its code cells.
 
-Nothing else of a submitted notebook is looked at: not its other cells, nor tags, outputs, metadata or file name.
+Nothing else of a submitted notebook is looked at: no tags, outputs, metadata or file name.
 """
 
 import json
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,16 +23,33 @@ class BadSubmission(Exception):
 
 
 @dataclass(frozen=True)
+class CodeCell:
+    """One code cell of a submission. exercise: whose answer it is marked as, or ""."""
+
+    id: str
+    exercise: str
+    source: str
+
+
+@dataclass(frozen=True)
 class Submitted:
     """One notebook of a submission.
 
-    name: the notebook of the course it answers, "02_layout_algebra".
-    answers: exercise id → the text of each answer cell found for it; a well-formed notebook has one for each.
+    name: the notebook of the course it answers, "02_layout_algebra". cells: its code cells, in order.
     """
 
     path: Path
     name: str
-    answers: dict[str, tuple[str, ...]]
+    cells: tuple[CodeCell, ...]
+
+    @property
+    def answers(self) -> dict[str, tuple[str, ...]]:
+        """Exercise id → the text of each answer cell found for it; a well-formed notebook has one for each."""
+        found: dict[str, tuple[str, ...]] = {}
+        for cell in self.cells:
+            if cell.exercise:
+                found[cell.exercise] = (*found.get(cell.exercise, ()), cell.source)
+        return found
 
     @property
     def written(self) -> bool:
@@ -127,13 +143,10 @@ def load(path: Path) -> NotebookNode:
         raise BadSubmission(f"{path}: not a notebook: there are no notebook cells in it.") from None
 
 
-def answer_cells(notebook: NotebookNode) -> dict[str, tuple[str, ...]]:
-    """Exercise id → the texts of its answer cells, found by their metadata or, where that is gone, by their ids."""
-    cells = defaultdict(list)
-    for cell in notebook.cells:
-        if cell.cell_type == "code" and (exercise := answered(cell)):
-            cells[exercise].append(cell.source)
-    return {exercise: tuple(texts) for exercise, texts in cells.items()}
+def code_cells(notebook: NotebookNode) -> tuple[CodeCell, ...]:
+    """Its code cells in order. Answers are known by their metadata or, where that is gone, by their ids."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return tuple(CodeCell(cell.get("id", ""), answered(cell) or "", cell.source) for cell in code)
 
 
 def answered(cell: NotebookNode) -> str | None:
@@ -149,13 +162,13 @@ def answered(cell: NotebookNode) -> str | None:
 
 def read_notebook(path: Path) -> Submitted:
     """A submitted notebook and the notebook of the course it answers. Raises BadSubmission."""
-    answers = answer_cells(load(path))
-    numbers = sorted({exercise[:2] for exercise in answers})
+    cells = code_cells(load(path))
+    numbers = sorted({cell.exercise[:2] for cell in cells if cell.exercise})
     if not numbers:
         raise BadSubmission(f"{path}: not a notebook of this course: it has no answer cells.")
     if len(numbers) > 1:
         raise BadSubmission(f"{path}: it holds answers to several notebooks, {' and '.join(numbers)}; hand in each.")
     for name in notebook_names():
         if name[:2] == numbers[0]:
-            return Submitted(path, name, answers)
+            return Submitted(path, name, cells)
     raise BadSubmission(f"{path}: it answers notebook {numbers[0]}, which this course does not have.")

@@ -8,10 +8,12 @@ from tutorlib.compiling.cute import cute_arguments
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
-from tutorlib.simulate.ptx.languages.cute_host import record_launches
+from tutorlib.simulate.ptx.ir import Module
+from tutorlib.simulate.ptx.languages.cute_host import Recorded, record_launches
 from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_with_lines
 from tutorlib.simulate.ptx.memory.arena import Allocation, Arena
 from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.places import Find
 from tutorlib.simulate.ptx.report import Report
 from tutorlib.simulate.ptx.simulation import Launch, module_sizes, simulate
 
@@ -37,11 +39,27 @@ def simulate_call(
 ) -> list[Report]:
     """As `simulate_host`, for any arguments, which are made from the copies that the kernels see."""
     module = parse_ptx(compiled.ptx)
+
+    def launched(views: "list[Tensor]") -> list[Recorded]:
+        return record_launches(compiled.function, module, arguments(views))
+
+    return simulate_launches(module, tensors, launched, compiled.stacks.finder(module), traced)
+
+
+def simulate_launches(
+    module: Module,
+    tensors: "dict[str, Tensor]",
+    launched: "Callable[[list[Tensor]], Sequence[Recorded]]",
+    find: Find,
+    traced: bool = False,
+) -> list[Report]:
+    """Simulate what a host function launches, in order.
+
+    launched: takes the tensors' copies that the kernels see, gives the launches. find, traced: as `simulate` has them.
+    """
     arena = Arena([t.numel() * t.element_size() for t in tensors.values()] + module_sizes(module))
     placed = {name: arena.place(name, tensor) for name, tensor in tensors.items()}
-    views = [view(arena, placed[name], tensor) for name, tensor in tensors.items()]
-    launches = record_launches(compiled.function, module, arguments(views))
-    find = compiled.stacks.finder(module)
+    launches = launched([view(arena, placed[name], tensor) for name, tensor in tensors.items()])
     reports = [
         simulate(
             Launch(

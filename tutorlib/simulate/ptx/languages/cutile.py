@@ -20,7 +20,8 @@ from tutorlib.simulate.ptx.report import Report
 if TYPE_CHECKING:
     from torch import Tensor
 
-ARCH = "sm_80"  # later targets use TMA and warp-group instructions
+CAPABILITY = "80"
+ARCH = f"sm_{CAPABILITY}"  # later targets use TMA and warp-group instructions
 
 
 def simulate_cutile(

@@ -1,0 +1,165 @@
+"""Kernels whose answers live in another process, which only traces and compiles them. Here they are simulated.
+
+What comes from there is plain data: PTX, the machine code, and for CuTe the launches of the host function. All that is
+read here as what a stranger wrote.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.leaning import Elsewhere
+from tutorlib.compiling.compiled import Compiled, inspect_kernel
+from tutorlib.compiling.cubin import resources
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.work import Call, Work
+from tutorlib.simulate.ptx.errors import NotSimulated
+from tutorlib.simulate.ptx.findings import SourceLine
+from tutorlib.simulate.ptx.ir import Instruction, Module
+from tutorlib.simulate.ptx.places import Find
+from tutorlib.simulate.ptx.report import Report
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tutorlib.simulate.ptx.languages.cute_host import Recorded
+
+MOST_LAUNCHES = 64  # of one call
+MOST_PTX = 2**24  # characters
+
+
+@dataclass
+class FarKernel:
+    """An answer as a kernel: what compilers and launchers make of it comes from where it lives.
+
+    exercise: its id there. by_ptxas: as `Compiled` has it.
+    """
+
+    answer: Elsewhere
+    exercise: str
+    by_ptxas: bool = True
+
+    def ask(self, service: str, *args: Any) -> dict[str, Any]:
+        """Raises CompileFailed, and NotSimulated where the reply is none."""
+        reply = self.answer.ask(service, self.exercise, *args)
+        if not isinstance(reply, dict) or len(reply.get("ptx", "")) > MOST_PTX:
+            raise NotSimulated("what was compiled cannot be read")
+        return reply
+
+    def compiled_for(self, shape: Shape, arch: str) -> Compiled:
+        reply = self.ask("compiled", shape, arch)
+        ptx, cubin, smem = reply["ptx"], reply["cubin"], reply["smem_bytes"]
+        static = resources(cubin)[2]
+        return inspect_kernel(arch, ptx, cubin, max(int(smem) - static, 0), self.by_ptxas)
+
+
+@dataclass
+class FarCute(FarKernel):
+    """A @cute.jit host function: `measuring.launchers.CuteLauncher`, as far as an exercise looks at it."""
+
+    def compiled(self, shape: Shape, arch: str) -> Compiled:
+        return self.compiled_for(shape, arch)
+
+
+@dataclass
+class FarCutile(FarKernel):
+    """A @ct.kernel: `measuring.launchers.CutileLauncher`, as far as an exercise looks at it."""
+
+    by_ptxas: bool = False
+
+    def compiled(self, problem: Any, shape: Shape, arch: str) -> Compiled:
+        return self.compiled_for(shape, arch)
+
+
+@dataclass
+class SimulatedFarCute:
+    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call's launches."""
+
+    kernel: FarCute
+    reports: list[Report] = field(default_factory=list)
+    traced: bool = False
+
+    def ptx(self, shape: Shape) -> str:
+        return str(self.kernel.ask("traced", shape)["ptx"])
+
+    def on(self, work: Work) -> Call:
+        from tutorlib.simulate.ptx.languages.cute import simulate_launches
+        from tutorlib.simulate.ptx.parse import parse_ptx
+
+        reply = self.kernel.ask("traced", work.shape)
+        module = parse_ptx(reply["ptx"])
+        find = finder(module, str(reply["marks"]), reply["lines"])
+        names = [operand.name for operand in work.problem.operands]
+
+        def launched(views: "list[Tensor]") -> "Sequence[Recorded]":
+            addresses = [view.data_ptr() for view in views]
+            return launches_of(module, self.kernel.ask("launches", work.shape, addresses)["launches"])
+
+        def call() -> None:
+            tensors = dict(zip(names, work.tensors, strict=True))
+            self.reports = simulate_launches(module, tensors, launched, find, self.traced)
+
+        return call
+
+
+@dataclass
+class SimulatedFarCutile:
+    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call."""
+
+    kernel: FarCutile
+    grid: Callable[[Shape], tuple[int, ...]]
+    reports: list[Report] = field(default_factory=list)
+    traced: bool = False
+
+    def ptx(self, shape: Shape) -> str:
+        from tutorlib.simulate.ptx.languages.cutile import CAPABILITY
+
+        return self.kernel.compiled_for(shape, CAPABILITY).ptx
+
+    def on(self, work: Work) -> Call:
+        from tutorlib.simulate.ptx.languages.cutile import CAPABILITY, launch
+        from tutorlib.simulate.ptx.languages.line_table import by_cubin
+
+        compiled = self.kernel.compiled_for(work.shape, CAPABILITY)
+        source = self.kernel.ask("source")
+        find = by_cubin(compiled.cubin, str(source["file"]), [str(line) for line in source["lines"]])
+        names = [operand.name for operand in work.problem.operands]
+
+        def call() -> None:
+            tensors = dict(zip(names, work.tensors, strict=True))
+            self.reports = [launch(compiled, find, self.grid(work.shape), tensors, self.traced)]
+
+        return call
+
+
+def finder(module: Module, marks: str, lines: dict[int, Any]) -> Find:
+    """Where an instruction stands in the reader's source. marks: the file whose line numbers are keys of `lines`."""
+    known = {
+        number: SourceLine(str(file), int(line), str(text), tuple((str(f), int(n)) for f, n in callers))
+        for number, (file, line, text, callers) in lines.items()
+    }
+
+    def find(instruction: Instruction) -> SourceLine | None:
+        at = instruction.location
+        return known.get(at.line) if at is not None and module.files.get(at.file) == marks else None
+
+    return find
+
+
+def launches_of(module: Module, told: Any) -> "list[Recorded]":
+    """The launches that the host function made. Raises NotSimulated where they are none."""
+    from tutorlib.simulate.ptx.languages.cute_host import Recorded
+
+    launches = []
+    for kernel, grid, block, smem, parameters, cluster in told[:MOST_LAUNCHES]:
+        sizes = [*grid, *block, *cluster, smem]
+        if (
+            kernel not in module.kernels
+            or len(sizes) != 10
+            or not all(type(n) is int and 0 <= n < 2**31 for n in sizes)
+        ):
+            raise NotSimulated("its launches cannot be read")
+        if type(parameters) is not bytes or len(parameters) != module.kernels[kernel].parameter_bytes:
+            raise NotSimulated("the parameters of its launches cannot be read")
+        launches.append(Recorded(kernel, tuple(grid), tuple(block), smem, parameters, tuple(cluster)))
+    return launches
