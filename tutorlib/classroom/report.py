@@ -20,8 +20,8 @@ from tutorlib.measuring.measurement import Measurement
 from tutorlib.notebook.contents import WORDS as STATES
 
 TEMPLATES = Path(__file__).with_name("templates")
-Shown = Status | Literal["unwritten"]
-WORDS: dict[Shown, str] = {
+StateShown = Status | Literal["unwritten"]
+WORDS: dict[StateShown, str] = {
     "passed": STATES["passed"],
     "not_run": STATES["not_run"],
     "partial": STATES["partial"],
@@ -36,7 +36,7 @@ COMMONEST = 20  # mistakes that the class page has
 
 
 @dataclass(frozen=True)
-class Mistake:
+class CommonMistake:
     """A message that several answers to an exercise got, numbers aside. says: as the first of them has it."""
 
     exercise: Exercise
@@ -45,7 +45,7 @@ class Mistake:
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedKernel:
     """A kernel that was timed."""
 
     student: str
@@ -103,7 +103,7 @@ def render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["points"] = lambda number: f"{number:g}"
-    environment.globals |= {"WORDS": WORDS, "shown": shown}
+    environment.globals |= {"WORDS": WORDS, "state_of": state_of}
     return environment.get_template(template).render(values)
 
 
@@ -116,7 +116,7 @@ def exercise_rows(classroom: Classroom, id: str) -> Iterator[dict[str, Any]]:
     """How an exercise went: the share of its points that the class got, how many students got which status."""
     judged = [one for grade in classroom.grades for one in grade.judged if one.outcome.id == id]
     most = sum(one.counts for one in judged)
-    statuses = Counter(map(shown, judged))
+    statuses = Counter(map(state_of, judged))
     yield {
         "exercise": find(id),
         "share": sum(one.outcome.points for one in judged) / most if most else None,
@@ -124,20 +124,22 @@ def exercise_rows(classroom: Classroom, id: str) -> Iterator[dict[str, Any]]:
     }
 
 
-def shown(one: Judged) -> Shown:
-    """How an outcome is shown: what nobody wrote is no mistake."""
+def state_of(one: Judged) -> StateShown:
+    """How an outcome is state_of: what nobody wrote is no mistake."""
     return "unwritten" if one.outcome.message in NOT_WRITTEN else one.outcome.status
 
 
-def mistakes(classroom: Classroom) -> list[Mistake]:
+def mistakes(classroom: Classroom) -> list[CommonMistake]:
     """What answers were told that lost points, the commonest first."""
     groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
     for grade in classroom.grades:
         for one in lost(grade):
-            if shown(one) != "unwritten":
+            if state_of(one) != "unwritten":
                 first_lines = "\n".join(one.outcome.message.split("\n")[:2])
                 groups[one.outcome.id, re.sub(r"\d+", "#", first_lines)].append((grade.name, one.outcome.message))
-    found = [Mistake(find(id), told[0][1], tuple(student for student, _ in told)) for (id, _), told in groups.items()]
+    found = [
+        CommonMistake(find(id), told[0][1], tuple(student for student, _ in told)) for (id, _), told in groups.items()
+    ]
     return sorted(found, key=lambda one: -len(one.students))
 
 
@@ -148,7 +150,7 @@ def lost(grade: Grade) -> list[Judged]:
 
 def following(grade: Grade) -> list[dict[str, str]]:
     """What to look at next: the first exercises with points to gain, what went wrong there, and a remedy or hint."""
-    chosen = sorted(lost(grade), key=lambda one: shown(one) == "unwritten")[:NEXT]
+    chosen = sorted(lost(grade), key=lambda one: state_of(one) == "unwritten")[:NEXT]
     steps = []
     for one in chosen:
         exercise, said = find(one.outcome.id), one.outcome.message
@@ -157,14 +159,14 @@ def following(grade: Grade) -> list[dict[str, str]]:
     return steps
 
 
-def timed(grade: Grade) -> Iterator[Timed]:
+def timed(grade: Grade) -> Iterator[TimedKernel]:
     """The student's kernels that were timed, in the course's order."""
     for one in grade.judged:
         if one.outcome.measurement:
-            yield Timed(grade.name, find(one.outcome.id), Measurement.from_json(one.outcome.measurement))
+            yield TimedKernel(grade.name, find(one.outcome.id), Measurement.from_json(one.outcome.measurement))
 
 
-def board(classroom: Classroom) -> tuple[list[Exercise], list[tuple[str, dict[str, Timed]]]]:
+def board(classroom: Classroom) -> tuple[list[Exercise], list[tuple[str, dict[str, TimedKernel]]]]:
     """The exercises that were timed, and each student's kernels by exercise, the fastest student first."""
     kernels = {grade.name: {one.exercise.id: one for one in timed(grade)} for grade in classroom.grades}
     exercises = [find(id) for id in classroom.exercises if any(id in found for found in kernels.values())]
@@ -172,7 +174,7 @@ def board(classroom: Classroom) -> tuple[list[Exercise], list[tuple[str, dict[st
     return exercises, sorted(rows, key=lambda row: -sum(one.measured.ratio for one in row[1].values()))
 
 
-def roofline_svg(grade: Grade, kernels: Iterable[Timed]) -> str:
+def roofline_svg(grade: Grade, kernels: Iterable[TimedKernel]) -> str:
     """The kernels that count FLOP under their GPU's roofs, as SVG; "" where nothing can be drawn."""
     hardware = hardware_of(grade.submission.graded.gpu)
     chosen = {
