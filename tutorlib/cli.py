@@ -97,6 +97,9 @@ def grade(
     format: Annotated[Literal["table", "json"], typer.Option(help="How to print the scores.")] = "table",
     folder: Annotated[Path | None, typer.Option("--out", help="Keep scores.json and JUnit files here.")] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a cell may take.")] = 60,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help="Draw the inputs that scores.json names by this seed: a verdict again.")
+    ] = None,
     sandboxed: Annotated[
         bool, typer.Option("--sandbox/--no-sandbox", help="Whether students' code runs behind bubblewrap's wall.")
     ] = True,
@@ -127,6 +130,7 @@ def grade(
                 limits,
                 folder and folder.resolve(),
                 lambda name: progress.advance(bar),
+                seed=seed,
                 sandboxed=sandboxed,
                 demos=not paths,
             )

@@ -68,7 +68,7 @@ class FarCutile(FarKernel):
     by_ptxas: bool = False
 
     def compiled(self, problem: Any, shape: Shape, arch: str) -> Compiled:
-        return self.compiled_for(shape, arch)
+        return self.compiled_for(shape, arch.removeprefix("sm_"))
 
 
 @dataclass

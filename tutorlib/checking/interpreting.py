@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.chance import fresh_generator
 from tutorlib.compiling.errors import CompileFailed, compile_failure
 from tutorlib.machine.threads import one_thread
 from tutorlib.problems.differences import find_difference
@@ -58,10 +59,8 @@ def interpret(
 
     Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError.
     """
-    import torch
 
-    generator = torch.Generator()
-    generator.seed()
+    generator = fresh_generator()
     first: Wrong | None = None
     likely = list(mistakes)
     reports: tuple[Report, ...] = ()

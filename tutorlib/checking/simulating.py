@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tutorlib.checking.chance import fresh_generator
 from tutorlib.machine.threads import one_thread
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.fault import KernelFault
@@ -48,10 +49,8 @@ def find_simulated_fault(
 
     patterned: False leaves out the first. Raises CompileFailed, NotSimulated and, where it hangs, KernelFault.
     """
-    import torch
 
-    generator = torch.Generator()
-    generator.seed()
+    generator = fresh_generator()
     work = Work(problem, shape, "cpu")
     call = launcher.on(work)
     for fresh in (None, generator) if patterned else (generator,):

@@ -1,10 +1,11 @@
 """Exercises about what a function returns: laws, equalities, and the mistakes that they recognise."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import unwrap
 from typing import Any
 
+from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder
 from tutorlib.checking.leaning import Elsewhere, Library, on_its_own, refuse_leaning
 from tutorlib.problems.wrong import Wrong, count
@@ -28,6 +29,21 @@ class Mistake:
 
     says: str
     answer: Answer
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Calls that dice draw: those of `seed` for everybody and, while an answer is graded, others besides.
+
+    draw: takes a seed, gives the argument tuples.
+    """
+
+    draw: Callable[[int], Iterable[tuple]]
+    seed: int
+
+    def __iter__(self) -> Iterator[tuple]:
+        """Those for everybody."""
+        return iter(self.draw(self.seed))
 
 
 @dataclass(frozen=True)
@@ -142,16 +158,20 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
     `holds` returns what the answer broke, as the end of a sentence: "its offset 3 is missing". It gets NumPy's numbers
     and arrays as plain ones.
     """
-    calls, mistakes = tuple(calls), tuple(mistakes)
+    known, mistakes = tuple(calls), tuple(mistakes)
 
     def judge(answer: Answer) -> Wrong | None:
-        for args in calls:
+        others: Iterable[tuple] = ()
+        if isinstance(calls, Drawn) and isinstance(answer, Elsewhere):
+            others = calls.draw(fresh_dice().getrandbits(32))
+        tried = (*known, *others)
+        for args in tried:
             got, wrong = attempt(answer, args)
             if wrong is not None:
                 return wrong
             if (broken := holds(plain(got), *args)) is not None:
                 what = f"{show_call(answer, args)} gives {shorten(got)}: {broken}."
-                return Broken(what, "", explanations(answer, calls, holds, mistakes), len(calls))
+                return Broken(what, "", explanations(answer, tried, holds, mistakes), len(tried))
         return None
 
     return Case(name, judge)

@@ -131,7 +131,9 @@ def grade_one(submitted: Submitted, settings: Settings) -> tuple[list[Outcome], 
     for last in (False, True):
         try:
             limits = Limits(seconds=settings.seconds)
-            scores = grade([submitted], limits, sandboxed=settings.sandboxed, workers=1, demos=False)
+            scores = grade(
+                [submitted], limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=1, demos=False
+            )
             return list(scores.outcomes), ""
         except GradingFailed as error:
             if last:

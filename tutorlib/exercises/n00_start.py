@@ -1,7 +1,9 @@
 """Exercises of notebook 00: how the course works."""
 
+from random import Random
+
 from tutorlib.checking.exercise import Remedy
-from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.values import Drawn, Mistake, ValueExercise, equals
 
 
 def ceil_div(n: int, tile: int) -> int:
@@ -16,6 +18,13 @@ NEAREST = Mistake(
 )
 TILES = (ONE_MORE, FLOOR, NEAREST)
 
+
+def partly_filled(seed: int) -> list[tuple[int, int]]:
+    dice = Random(seed)
+    drawn = ((dice.randrange(1, 5000), dice.choice((8, 48, 64, 128))) for _ in range(40))
+    return [(130, 64), (127, 128), (1, 8), (100, 64), *(call for call in drawn if call[0] % call[1])]
+
+
 EXERCISES = (
     ValueExercise(
         id="00.1",
@@ -23,7 +32,7 @@ EXERCISES = (
         points=2,
         cases=(
             equals("the tile divides n", [(128, 64), (64, 64), (4096, 128), (0, 64), (7, 1)], ceil_div, TILES),
-            equals("a last tile partly filled", [(130, 64), (127, 128), (1, 8), (100, 64)], ceil_div, TILES),
+            equals("a last tile partly filled", Drawn(partly_filled, 0), ceil_div, TILES),
             equals("sizes past 2**53, where floats round", [(2**60 + 1, 2), (2**60, 3)], ceil_div),
         ),
         hints=(

@@ -15,7 +15,7 @@ import tensor_layouts as tl
 from tensor_layouts import Layout, cosize, crd2offset, flatten, idx2crd, mode, rank, size
 
 from tutorlib.checking.exercise import Remedy
-from tutorlib.checking.values import Mistake, ValueExercise, equals, law
+from tutorlib.checking.values import Drawn, Mistake, ValueExercise, equals, law
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -348,7 +348,7 @@ EXERCISES = (
         cases=(
             equals("(4,3):(3,1)", [((2, 1), (3, 1)), ((3, 2), (3, 1))], offset, OFFSETS),
             equals("one mode", [((5,), (4,)), ((0,), (7,))], offset, OFFSETS),
-            equals("random coordinates", offset_calls(11), offset, OFFSETS),
+            equals("random coordinates", Drawn(offset_calls, 11), offset, OFFSETS),
         ),
         remedies=(Remedy("IndexError", "Tuples may have any length: go through coord and stride together."),),
         hints=(
@@ -371,13 +371,13 @@ EXERCISES = (
         cases=(
             equals(
                 "row-major, as NumPy stores it",
-                [((4, 3), "row"), *((shape, "row") for shape in random_shapes(21))],
+                Drawn(lambda seed: [((4, 3), "row"), *((shape, "row") for shape in random_shapes(seed))], 21),
                 compact,
                 [OTHER_ORDER, OWN_EXTENT],
             ),
             equals(
                 "column-major, as CuTe stores it",
-                [((4, 3), "column"), *((shape, "column") for shape in random_shapes(22))],
+                Drawn(lambda seed: [((4, 3), "column"), *((shape, "column") for shape in random_shapes(seed))], 22),
                 compact,
                 [OTHER_ORDER, OWN_EXTENT],
             ),
@@ -401,7 +401,7 @@ EXERCISES = (
         cases=(
             equals("(4,3)", [(n, (4, 3)) for n in range(12)], coordinate, [NUMPY_ORDER, UNDIVIDED]),
             equals("one mode", [(5, (8,)), (0, (3,))], coordinate),
-            equals("random shapes", coordinate_calls(31), coordinate, [NUMPY_ORDER, UNDIVIDED]),
+            equals("random shapes", Drawn(coordinate_calls, 31), coordinate, [NUMPY_ORDER, UNDIVIDED]),
         ),
         remedies=(Remedy("and is a list", "tuple(...) makes one of the list at the end."),),
         hints=(
@@ -438,7 +438,12 @@ EXERCISES = (
                 offset_at,
                 PEELING,
             ),
-            equals("random nested shapes", flat_calls(nested_cases(51), 52), offset_at, PEELING),
+            equals(
+                "random nested shapes",
+                Drawn(lambda seed: flat_calls(nested_cases(seed), seed + 1), 51),
+                offset_at,
+                PEELING,
+            ),
         ),
         remedies=(
             Remedy(
@@ -482,7 +487,7 @@ EXERCISES = (
             equals("no gaps", [((4, 3), (3, 1)), ((8,), (1,))], span, REACHES),
             equals("padding and holes", [((4, 3), (8, 1)), ((4, 3), (2, 10))], span, REACHES),
             equals("stride 0", [((4, 3), (0, 1)), ((5,), (0,))], span, REACHES),
-            equals("random nested shapes", nested_cases(71), span, REACHES),
+            equals("random nested shapes", Drawn(nested_cases, 71), span, REACHES),
         ),
         remedies=(Remedy("TypeError", "Shapes and strides may be nested: flatten both first."),),
         hints=(

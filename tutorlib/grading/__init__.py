@@ -16,8 +16,10 @@ So read the answers where grades matter, and grade strangers in a sandbox.
 import asyncio
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
+from tutorlib.checking.chance import new_seed
 from tutorlib.checking.exercise import Outcome
 from tutorlib.grading import sandbox
 from tutorlib.grading.graft import graft
@@ -36,6 +38,7 @@ def grade(
     out: Path | None = None,
     graded: Callable[[str], None] = lambda name: None,
     *,
+    seed: int | None = None,
     sandboxed: bool = True,
     workers: int | None = None,
     demos: bool = True,
@@ -43,12 +46,14 @@ def grade(
     """Grade the notebooks of a submission side by side, one on each core; with a GPU one by one, as they take times.
 
     out: a folder that keeps pytest's JUnit files. graded: called with each notebook's name when it is done.
+    seed: of the inputs that the judge draws; None for one that nobody knows. The scores name it.
     sandboxed: whether students' processes are walled in. workers: how many notebooks at a time, where not so many.
     demos: whether the page's own cells run too that no answer needs.
     Raises GradingFailed, and BuildError where the course itself is broken.
     """
     if sandboxed and (why := sandbox.why_open()):
         raise GradingFailed(f"{why}, or grade without a wall around students' code: --no-sandbox.")
+    limits = replace(limits, seed=new_seed() if seed is None else seed)
     workers = workers or (1 if gpu() else os.cpu_count() or 1)
     return asyncio.run(grade_all(list(submission), limits, out, graded, sandboxed, workers, demos))
 
@@ -72,4 +77,4 @@ async def grade_all(
         return outcomes
 
     graded_notebooks = await asyncio.gather(*map(grade_one, submission))
-    return Scores(tuple(outcome for outcomes in graded_notebooks for outcome in outcomes))
+    return Scores(tuple(outcome for outcomes in graded_notebooks for outcome in outcomes), limits.seed)

@@ -4,6 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tutorlib import exercises
+from tutorlib.checking.chosen import ChosenExercise
+from tutorlib.checking.cpp import CppExercise
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.traced import CuteLayoutExercise
 from tutorlib.checking.values import ValueExercise
@@ -11,15 +15,21 @@ from tutorlib.exercises import modules, of_notebook
 from tutorlib.machine import device
 
 CALLED = (ValueExercise, CuteLayoutExercise)  # for these the process needs nothing of the exercise
+COMPILED = (CuteExercise, CutileExercise, CppExercise, ChosenExercise)
 ALGEBRA = "algebra"  # references of page 02 have a folder of their own
-INSIDE: frozenset[str] = frozenset()  # exercises that cannot be judged so: their points rest on `check`
+
+# Exercises whose points rest on `check` in the student's process. HostExercise: what launches is the student's Python.
+# ProgramExercise: what runs is the student's program. 18: what is handed in is source that is imported.
+INSIDE: frozenset[str] = frozenset()
 
 
 def judged_outside(exercise: Exercise) -> bool:
-    """On a machine that can run a kernel, it is run, and timed, in the student's process."""
-    if isinstance(exercise, CALLED):
-        return True
-    return exercise.id not in INSIDE and bool(exercise.needs and device.why_not(exercise.needs))
+    """Where this machine can run a kernel, it runs, and is timed, in the student's process."""
+    if exercise.id in INSIDE:
+        return False
+    if isinstance(exercise, COMPILED):
+        return bool(exercise.needs and device.why_not(exercise.needs))
+    return isinstance(exercise, CALLED)
 
 
 def hidden_from(notebook: str) -> Iterator[Path]:

@@ -27,6 +27,7 @@ from jupyter_client.manager import KernelManager
 from nbval.kernel import RunningKernel
 from nbval.plugin import IPyNbCell
 
+from tutorlib.checking.chance import fix_seed
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.exercises import find
 from tutorlib.grading.judged import judged_outside
@@ -134,6 +135,7 @@ def bytes_of(path: Path) -> int:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tutor-pipe", type=int, help="file descriptor to report to")
     parser.addoption("--tutor-judge", default="", help="ids of the exercises that are to be judged")
+    parser.addoption("--tutor-seed", type=int, default=0, help="seed of what the judge draws")
     parser.addoption("--tutor-memory", type=int, help="bytes that a process of the run may allocate")
 
 
@@ -146,6 +148,7 @@ def pytest_configure(config: pytest.Config) -> None:
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     nbval.plugin.RunningKernel = WatchedKernel
+    fix_seed(config.option.tutor_seed)
     config.pluginmanager.register(Witness(config), "tutor-witness")
 
 

@@ -41,10 +41,14 @@ class GradingFailed(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """seconds: for a cell, and again for judging its answer. memory: bytes that one process may allocate."""
+    """seconds: for a cell, and again for judging its answer. memory: bytes that one process may allocate.
+
+    seed: of the inputs that the judge draws.
+    """
 
     seconds: float = 60.0
     memory: int = 8 * 2**30
+    seed: int = 0
 
 
 async def grade_notebook(
@@ -140,7 +144,7 @@ async def pytest_child(
     command += ["-p", "no:cacheprovider", "-p", "nbval.plugin", "-p", "tutorlib.grading.plugin"]
     command += ["--nbval-lax", "--nbval-kernel-name", KERNEL]
     command += ["--nbval-cell-timeout", str(limits.seconds), "--tutor-memory", str(limits.memory)]
-    command += ["--tutor-judge", ",".join(wanted)]
+    command += ["--tutor-judge", ",".join(wanted), "--tutor-seed", str(limits.seed)]
     command += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), path]
     with (folder / "log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(

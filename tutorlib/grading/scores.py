@@ -27,10 +27,11 @@ class Scores:
     """Outcomes in the course's order.
 
     Of exercises that this machine could not run, or not time, what they got all the same counts in both sums; the rest
-    in neither.
+    in neither. seed: of the inputs that were drawn.
     """
 
     outcomes: tuple[Outcome, ...]
+    seed: int | None = None
 
     @cached_property
     def ran(self) -> tuple[Outcome, ...]:
@@ -51,6 +52,7 @@ class Scores:
     def as_json(self) -> dict[str, Any]:
         return {
             "machine": machine(),
+            "seed": self.seed,
             "points": self.points,
             "max_points": self.max_points,
             "exercises": [outcome.as_json() for outcome in self.outcomes],

@@ -9,11 +9,17 @@ from random import Random
 
 from tensor_layouts import Layout, cosize, size, unwrap
 
+from tutorlib.checking.values import Drawn
 
-def drawn(seed: int, draw: Callable[[Random], tuple], n: int = 25) -> list[tuple]:
+
+def drawn(seed: int, draw: Callable[[Random], tuple], n: int = 25) -> Drawn:
     """n argument tuples, drawn one after the other with dice of this seed."""
-    dice = Random(seed)
-    return [draw(dice) for _ in range(n)]
+
+    def calls(seed: int) -> list[tuple]:
+        dice = Random(seed)
+        return [draw(dice) for _ in range(n)]
+
+    return Drawn(calls, seed)
 
 
 def random_layout(dice: Random, largest: int = 64, holes: bool = True) -> Layout:
