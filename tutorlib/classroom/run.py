@@ -3,13 +3,13 @@
 import fcntl
 import hashlib
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tutorlib.checking.chance import new_seed
 from tutorlib.classroom.entries import Unreadable
 from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
 from tutorlib.classroom.handed_in import HandedIn
@@ -68,7 +68,7 @@ def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: C
     started(len(todo))
     if not todo:
         return
-    seeds = {student: secrets.randbits(48) if seed is None else seed for student in todo}
+    seeds = {student: new_seed() if seed is None else seed for student in todo}
     settings = {student: replace(run.settings, seed=seeds[student]) for student in todo}
     contents: dict[str, Files] = {}
 
