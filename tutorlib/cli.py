@@ -1,10 +1,13 @@
 """The `tutor` command."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
+
+from tutorlib.machine.imports import skip_url_grammar
 
 if TYPE_CHECKING:
     from tutorlib.measuring.sweeps.sweep import Sweep
@@ -22,6 +25,7 @@ def fail(message: str, code: int = 2) -> typer.Exit:
 @app.callback()
 def tutor() -> None:
     """Build, grade and measure the course."""
+    skip_url_grammar()
 
 
 @app.command()
@@ -109,7 +113,7 @@ def grade(
     from tutorlib.course.source import BuildError
 
     try:
-        submission = grading.read_submission(paths or [])
+        submission = grading.read_submission(paths or [], lambda line: err.print(line, style="yellow", markup=False))
         if not paths and sandboxed and (why := grading.sandbox.why_open()):
             err.print(f"{why}. The course's own solutions are graded without a wall.", markup=False)
             sandboxed = False
@@ -128,6 +132,7 @@ def grade(
                 lambda name: progress.advance(bar),
                 seed=seed,
                 sandboxed=sandboxed,
+                demos=not paths,
             )
     except (grading.BadSubmission, grading.GradingFailed, BuildError) as error:
         raise fail(str(error)) from None
@@ -139,6 +144,46 @@ def grade(
     else:
         out.print(scores.table(), soft_wrap=False)
     raise typer.Exit(0 if scores.full else 1)
+
+
+@app.command("class")
+def grade_class(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What was handed in: a folder or file per student.")],
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NOTEBOOK]...", help="As --notebooks.")] = None,
+    to: Annotated[Path, typer.Option("--out", help="Gradebook, CSV files and reports go here.")] = Path("graded"),
+    asked: Annotated[
+        list[str] | None, typer.Option("--notebooks", help="What was asked for: 00 01 02; default: what anybody has.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Submissions at a time; default: one for each core.", show_default=False)
+    ] = os.cpu_count() or 1,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help='Grade on this Ray cluster; "local": here.')
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a cell may take.")] = 60,
+    sandboxed: Annotated[
+        bool, typer.Option("--sandbox/--no-sandbox", help="Whether students' code runs behind bubblewrap's wall.")
+    ] = True,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of all drawn inputs; default: a secret for each.")] = None,
+    again: Annotated[list[str] | None, typer.Option("--regrade", help="Grade this student anew.")] = None,
+) -> None:
+    """Grade every submission below a folder into OUT/gradebook.sqlite; run again, it goes on where it stopped.
+
+    What is there already and has not changed stays as it is. Then OUT/grades.csv and the other files are written anew.
+    """
+    from tutorlib.classroom import command
+    from tutorlib.classroom.task import Settings
+
+    wanted = tuple(sorted(set(chosen([*(asked or ()), *(names or ())])))) if asked or names else None
+    settings = Settings(timeout, sandboxed, seed)
+    try:
+        summary = command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err)
+    except command.ENDINGS as error:
+        raise fail(str(error)) from None
+    for line in summary.lines:
+        err.print(line, style="yellow", markup=False)
+    out.print(summary.table, soft_wrap=False)
+    raise typer.Exit(1 if summary.failed else 0)
 
 
 @app.command()

@@ -1,5 +1,7 @@
 """Bad submissions: one clear line for each, and what is forgiven."""
 
+import json
+import os
 from pathlib import Path
 
 import nbformat
@@ -47,7 +49,7 @@ START = (NOTEBOOKS / "00_start.ipynb").read_text()
         ("object.ipynb", '{"cells": 3, "nbformat": 4}', "there are no notebook cells in it"),
         ("cells.ipynb", '{"cells": [{}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}', "no notebook cells"),
         ("other.ipynb", notebook_of(v4.new_code_cell("1 + 1")), "it has no answer cells"),
-        ("no-ids.ipynb", without_marks(START).replace("check(", "verify("), "it has no answer cells"),
+        ("no-checks.ipynb", without_marks(START).replace("check(", "chuck("), "it has no answer cells"),
         ("later.ipynb", START.replace("00.", "77."), "answers notebook 77, which this course does not have"),
         ("two.ipynb", with_another_answer(START), "holds answers to several notebooks, 00 and 01"),
     ],
@@ -71,13 +73,90 @@ def test_a_missing_file_and_an_empty_folder(tmp_path, name, says):
     assert (result.exit_code, result.stderr) == (2, f"{tmp_path / name}: {says}\n")
 
 
-def test_a_notebook_handed_in_twice_is_refused_and_one_named_twice_is_not(tmp_path):
-    for name in ("a.ipynb", "b.ipynb"):
-        (tmp_path / name).write_text(START)
-    result = tutor_grade(tmp_path)
+def test_a_notebook_named_twice_is_one_and_two_that_answer_one_page_are_refused(tmp_path):
+    one, other = tmp_path / "a.ipynb", tmp_path / "b.ipynb"
+    for path in (one, other):
+        path.write_text(START)
+    result = tutor_grade(one, other)
     assert result.exit_code == 2
     assert "a.ipynb answers 00_start too; hand in one of them" in result.stderr
-    assert len(read_submission([tmp_path / "a.ipynb", tmp_path / "a.ipynb"])) == 1
+    assert len(read_submission([one, one])) == 1
+
+
+WRITTEN = START.replace('raise NotImplementedError(\\"Exercise 00.1\\")', "return 3")
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "says"),
+    [
+        (WRITTEN, WRITTEN, "older.ipynb: left out, because newer.ipynb answers 00_start too and is newer."),
+        (WRITTEN, START, "newer.ipynb: left out: it is newer than older.ipynb, and nothing is written in it."),
+    ],
+)
+def test_of_two_in_a_folder_the_newer_counts_where_anything_is_written_in_it(tmp_path, older, newer, says):
+    (tmp_path / "older.ipynb").write_text(older)
+    (tmp_path / "newer.ipynb").write_text(newer)
+    os.utime(tmp_path / "older.ipynb", (1, 1))
+    lines = []
+    (submitted,) = read_submission([tmp_path], lines.append)
+    assert lines == [f"{tmp_path}/{says}"]
+    assert submitted.path.stem not in says.split(":")[0]
+
+
+def beside_a_good_one(folder: Path) -> None:
+    """What folders hold that come back from students."""
+    (folder / "Untitled.ipynb").write_text(notebook_of(v4.new_code_cell("1 + 1")))
+    (folder / "cut.ipynb").write_text(START[:700])
+    (folder / "._00_start.ipynb").write_bytes(b"\0\5\26\7")
+    (folder / ".ipynb_checkpoints").mkdir()
+    (folder / ".ipynb_checkpoints" / "00_start-checkpoint.ipynb").write_text(START)
+    (folder / "folder.ipynb").mkdir()
+    (folder / "gone.ipynb").symlink_to("nowhere")
+    os.mkfifo(folder / "pipe.ipynb")
+
+
+def test_a_broken_file_costs_itself_and_has_a_line(tmp_path):
+    (tmp_path / "mine.IPYNB").write_text(WRITTEN)
+    beside_a_good_one(tmp_path)
+    lines = []
+    (submitted,) = read_submission([tmp_path], lines.append)
+    assert (submitted.path.name, submitted.name) == ("mine.IPYNB", "00_start")
+    assert sorted(Path(line.split(":")[0]).name for line in lines) == [
+        *("Untitled.ipynb", "cut.ipynb", "gone.ipynb", "pipe.ipynb")
+    ]
+
+
+def wayward(change) -> bytes:
+    data = json.loads(WRITTEN)
+    change(data)
+    return json.dumps(data).encode()
+
+
+def everywhere(**values):
+    return lambda data: [cell.update(values) for cell in data["cells"] if "tutorlib" not in cell["metadata"]]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbf" + WRITTEN.encode(),
+        WRITTEN.encode("utf-16"),
+        WRITTEN.replace("\n", "\r\n").encode(),
+        without_marks(WRITTEN).encode(),
+        wayward(everywhere(source=None)),
+        wayward(everywhere(source=3, id=7)),
+        wayward(everywhere(source=[None, "\ud800"], metadata=None)),
+        wayward(lambda data: [cell.pop("id") for cell in data["cells"]]),
+        wayward(lambda data: data["cells"].extend([None, 3, {}, {"cell_type": "code"}])),
+        wayward(lambda data: data.update(metadata=None, nbformat=None, nbformat_minor="x")),
+        nbformat.v3.writes_json(nbformat.v3.upgrade(nbformat.convert(nbformat.reads(WRITTEN, 4), 3))).encode(),
+    ],
+    ids=["bom", "utf-16", "crlf", "no-marks", "null", "numbers", "surrogate", "no-ids", "no-cells", "no-format", "v3"],
+)
+def test_wayward_json_is_read(tmp_path, content):
+    (tmp_path / "a.ipynb").write_bytes(content)
+    (submitted,) = read_submission([tmp_path / "a.ipynb"])
+    assert submitted.answers == {"00.1": ("def ceil_div(n, tile):\n    # YOUR CODE HERE (about 1 line)\n    return 3",)}
 
 
 def test_a_folder_may_hold_other_notebooks(tmp_path):

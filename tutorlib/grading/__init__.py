@@ -56,29 +56,39 @@ def grade(
     *,
     seed: int | None = None,
     sandboxed: bool = True,
+    workers: int | None = None,
+    demos: bool = True,
 ) -> Scores:
     """Grade the notebooks of a submission side by side, one on each core; with a GPU one by one, as they take times.
 
     out: a folder that keeps pytest's JUnit files. graded: called with each notebook's name when it is done.
     seed: of the inputs that the judge draws; None for one that nobody knows. The scores name it.
-    sandboxed: whether students' processes are walled in.
+    sandboxed: whether students' processes are walled in. workers: how many notebooks at a time, where not so many.
+    demos: whether the page's own cells run too that no answer needs.
     Raises GradingFailed, and BuildError where the course itself is broken.
     """
     if sandboxed and (why := sandbox.why_open()):
         raise GradingFailed(f"{why}, or grade without a wall around students' code: --no-sandbox.")
     limits = replace(limits, seed=new_seed() if seed is None else seed)
-    return asyncio.run(grade_all(list(submission), limits, out, graded, sandboxed))
+    workers = workers or (1 if gpu() else os.cpu_count() or 1)
+    return asyncio.run(grade_all(list(submission), limits, out, graded, sandboxed, workers, demos))
 
 
 async def grade_all(
-    submission: list[Submitted], limits: Limits, out: Path | None, graded: Callable[[str], None], sandboxed: bool
+    submission: list[Submitted],
+    limits: Limits,
+    out: Path | None,
+    graded: Callable[[str], None],
+    sandboxed: bool,
+    workers: int,
+    demos: bool,
 ) -> Scores:
-    workers = asyncio.Semaphore(1 if gpu() else os.cpu_count() or 1)
+    free = asyncio.Semaphore(workers)
 
     async def grade_one(submitted: Submitted) -> list[Outcome]:
         hidden = tuple(hidden_from(submitted.name)) if sandboxed else None
-        async with workers:
-            outcomes = await grade_notebook(graft(submitted), limits, out, hidden)
+        async with free:
+            outcomes = await grade_notebook(graft(submitted, demos), limits, out, hidden)
         graded(submitted.name)
         return outcomes
 

@@ -13,6 +13,7 @@ from nbformat import NotebookNode, v4
 from tutorlib.course.build import student_notebook
 from tutorlib.course.source import parse
 from tutorlib.grading.cells import START, sort_cells
+from tutorlib.grading.needed import without_demos
 from tutorlib.grading.submission import Submitted
 from tutorlib.paths import SOLUTIONS
 
@@ -27,6 +28,7 @@ class Graft:
     left_out: exercise id → why its answer is not in the notebook. In its place stands code that fails and says so,
         because a later answer may call it.
     before, behind: cell of the pristine notebook → cells that run before and behind it.
+    demos: whether cells run that no answer needs.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Graft:
     before: dict[str, list[NotebookNode]] = field(default_factory=dict)
     behind: dict[str, list[NotebookNode]] = field(default_factory=dict)
     harmful: set[str] = field(default_factory=set)
+    demos: bool = True
 
     def leave_out(self, exercise: str, why: str) -> None:
         self.answers.pop(exercise, None)
@@ -50,6 +53,8 @@ class Graft:
         grafted.cells = self.added(self.behind, START)
         for cell in self.pristine.cells:
             grafted.cells += [*self.added(self.before, cell.id), self.planted(cell), *self.added(self.behind, cell.id)]
+        if not self.demos:
+            grafted.cells = without_demos(grafted.cells)
         return grafted
 
     def added(self, cells: dict[str, list[NotebookNode]], place: str) -> list[NotebookNode]:
@@ -73,14 +78,14 @@ class Graft:
         return planted
 
 
-def graft(submitted: Submitted) -> Graft:
+def graft(submitted: Submitted, demos: bool = True) -> Graft:
     """The pristine notebook with what of a submission can run. Raises BuildError where the course itself is broken."""
     pristine = student_notebook(parse(SOLUTIONS / f"{submitted.name}.py"))
     found = sort_cells(submitted.cells, pristine)
     ids = (f"added-{n}" for n in itertools.count())
     before = {place: [added_cell(next(ids), text)] for place, text in found.changed.items()}
     behind = {place: [added_cell(next(ids), text) for text in texts] for place, texts in found.added.items()}
-    return Graft(submitted.name, pristine, found.answers, found.unusable, before, behind)
+    return Graft(submitted.name, pristine, found.answers, found.unusable, before, behind, demos=demos)
 
 
 def added_cell(id: str, text: str) -> NotebookNode:

@@ -29,6 +29,9 @@ from tutorlib.paths import ROOT
 SLACK_S = 300.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
 LARGEST_LINE = 2**20  # bytes of one report
 KERNEL = "tutorlib"
+QUICK = "import sys; from tutorlib.machine.imports import skip_url_grammar; skip_url_grammar(); "
+PYTEST = QUICK + "import pytest; sys.exit(pytest.main())"
+LAUNCHER = QUICK + "from ipykernel import kernelapp; kernelapp.launch_new_instance()"
 PROCESSES = 512  # threads counted, that a kernel may have behind its wall
 
 
@@ -137,7 +140,7 @@ async def pytest_child(
     own = inside(folder, door, wanted)
     write_kernelspec(folder, door, own, hidden)
     read, write = os.pipe()
-    command: list[str | Path] = [sys.executable, "-P", "-m", "pytest", "-c", folder / "pytest.ini", "--noconftest"]
+    command: list[str | Path] = [sys.executable, "-P", "-c", PYTEST, "-c", folder / "pytest.ini", "--noconftest"]
     command += ["-p", "no:cacheprovider", "-p", "nbval.plugin", "-p", "tutorlib.grading.plugin"]
     command += ["--nbval-lax", "--nbval-kernel-name", KERNEL]
     command += ["--nbval-cell-timeout", str(limits.seconds), "--tutor-memory", str(limits.memory)]
@@ -164,9 +167,9 @@ def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iter
 
     Its `exit` raises SystemExit at once: IPython's own ends the kernel a little later, while another answer runs.
     """
-    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}", "--HistoryManager.enabled=False"]
-    argv += ["--IPKernelApp.outstream_class=tutorlib.grading.output.CappedStream"]
-    cap = "__import__('tutorlib.grading.output', fromlist=['x']).cap_displays(get_ipython())"
+    argv = [sys.executable, "-P", "-c", LAUNCHER, "-f", "{connection_file}", "--HistoryManager.enabled=False"]
+    argv += ["--IPKernelApp.outstream_class=tutorlib.notebook.capped.CappedStream"]
+    cap = "__import__('tutorlib.notebook.capped', fromlist=['x']).cap_displays(get_ipython())"
     argv += [f"--IPKernelApp.exec_lines={cap}", "--IPKernelApp.exec_lines=from sys import exit; quit = exit"]
     if hidden is not None:
         argv = ["prlimit", f"--nproc={PROCESSES}", *argv]

@@ -1,0 +1,226 @@
+"""`tutor class` over a class of the trial course: points, broken files, what is graded again, and files for others."""
+
+import csv
+import fcntl
+import json
+import os
+import random
+import shutil
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from typer.testing import CliRunner
+
+from tests.classroom.a_class import RIGHT, hand_in, left_running, points_in, results_json, start
+from tests.trial_course import Course, make_course
+from tutorlib.cli import app
+from tutorlib.paths import ROOT
+
+SIZES = {90: 3, 91: 2}
+HOSTILE = "=cmd()|' C calc'!A0"
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory) -> Course:
+    return make_course(tmp_path_factory.mktemp("course"), SIZES)
+
+
+@pytest.fixture(scope="module")
+def graded(course, tmp_path_factory):
+    """A class with broken files among good ones: its folder, OUT, the points that are due, what was said."""
+    root = tmp_path_factory.mktemp("class")
+    folder, out, dice = root / "hand-ins", root / "out", random.Random(14)
+    due = {"Zoë, van\u00a0Dam": hand_in(course, folder, "Zoë, van\u00a0Dam", SIZES, dice)}
+    due[HOSTILE] = hand_in(course, folder, HOSTILE, {90: 3}, dice)
+    due["late"] = hand_in(course, folder, "late_7_assignsubmission_file_", {90: 3}, dice)
+    copy = folder / "late_7_assignsubmission_file_" / "90_trial-Copy1.ipynb"
+    shutil.copy(course.root / "notebooks" / "90_trial.ipynb", copy)
+    os.utime(copy, (2e9, 2e9))  # newer, and nothing is written in it
+    broken = folder / "broken"
+    broken.mkdir()
+    (broken / "90_trial.ipynb").write_text("{")
+    (broken / "91_trial.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "source": 3}]}))
+    os.mkfifo(broken / "92.ipynb")
+    (folder / "nobody").mkdir()
+    (folder / "stray.xlsx").touch()
+    done = course.tutor("class", folder, "--out", out, "--seed", 5)
+    assert done.returncode == 0, done.stderr
+    names = {"Zoë, van\u00a0Dam": "Zoë, van Dam"}
+    return folder, out, {names.get(student, student): points for student, points in due.items()}, done
+
+
+def test_points_are_those_that_are_due(graded):
+    _, out, due, _ = graded
+    assert points_in(out) == due
+
+
+def test_each_broken_file_has_a_line_and_costs_itself(graded):
+    done = graded[3]
+    lines = "\n".join(sorted(done.stderr.splitlines()))
+    for file, says in (
+        ("stray.xlsx", "neither a notebook nor a zip; left out."),
+        ("broken/90_trial.ipynb", "not a notebook; its JSON ends early or is damaged."),
+        ("broken/91_trial.ipynb", "not a notebook of this course: it has no answer cells."),
+        ("broken/92.ipynb", "neither a file nor a folder."),
+        ("late_7_assignsubmission_file_/90_trial-Copy1.ipynb", "newer than 90_trial.ipynb, and nothing is written"),
+    ):
+        assert any(file in line and says in line for line in lines.splitlines()), lines
+    assert "Traceback" not in lines
+
+
+def test_grades_csv(graded):
+    _, out, due, _ = graded
+    with (out / "grades.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    exercises = [f"{number}.{k}" for number, count in SIZES.items() for k in range(1, count + 1)]
+    assert list(rows[0]) == ["student", "points", "max_points", *exercises]
+    assert [row["student"] for row in rows] == sorted(
+        (f"'{HOSTILE}", "Zoë, van Dam", "broken", "late", "nobody"), key=lambda name: name.removeprefix("'")
+    )
+    for row in rows:
+        points = due.get(row["student"].removeprefix("'"), {})
+        assert {id: float(row[id]) for id in exercises} == dict.fromkeys(exercises, 0.0) | points
+        assert (float(row["points"]), float(row["max_points"])) == (sum(points.values()), 10)
+
+
+def test_no_table_has_a_formula(graded):
+    out = graded[1]
+    for name in ("grades", "moodle", "canvas", "nbgrader"):
+        with (out / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+            fields = [field for row in csv.reader(file) for field in row]
+        assert len(fields) > 20
+        assert not [field for field in fields if field.startswith(("=", "+", "@", "-"))]
+
+
+def test_other_systems_files(graded):
+    _, out, due, _ = graded
+    late = results_json(out, "late")
+    assert late["score"] == sum(due["late"].values())
+    assert {test["number"]: test["score"] for test in late["tests"] if test["number"][:2] == "90"} == due["late"]
+    assert sum(test["max_score"] for test in late["tests"]) == 10
+    with (out / "moodle.csv").open(newline="", encoding="utf-8") as file:
+        moodle = {row["Full name"]: row for row in csv.DictReader(file)}
+    assert (moodle["late"]["Identifier"], float(moodle["late"]["Grade"])) == ("Participant 7", late["score"])
+    with (out / "nbgrader.csv").open(newline="", encoding="utf-8") as file:
+        scores = {(row["assignment"], row["student_id"]): float(row["score"]) for row in csv.DictReader(file)}
+    assert scores["90_trial", "7"] == late["score"]
+    suites = ElementTree.parse(out / "junit.xml").getroot()
+    assert [suite.get("tests") for suite in suites] == ["5"] * 5
+
+
+def test_reports_name_everybody_and_run_nothing(graded):
+    out = graded[1]
+    index = (out / "index.html").read_text(encoding="utf-8")
+    assert len(list((out / "students").iterdir())) == 5
+    assert "Zoë, van Dam" in index
+    assert "&#39; C calc&#39;!A0" in index
+    for page in (out / "index.html", *(out / "students").iterdir()):
+        text = page.read_text(encoding="utf-8")
+        assert "<script" not in text
+        assert "http://" not in text.replace("http://www.w3.org", "")
+
+
+def test_run_again_it_grades_what_changed_alone(graded, course):
+    folder, out, due, _ = graded
+    before = utc(out)
+    course.submit(folder / HOSTILE, 90, {k: RIGHT.format(k=k) for k in (1, 2, 3)})
+    (folder / "new").mkdir()
+    course.submit(folder / "new", 91, {1: RIGHT.format(k=1)})
+    shutil.rmtree(folder / "nobody")
+    done = course.tutor("class", folder, "--out", out, "--seed", 5)
+    assert done.returncode == 0, done.stderr
+    assert points_in(out) == due | {
+        HOSTILE: {"90.1": 2, "90.2": 2, "90.3": 2},
+        "new": {"91.1": 2, "91.2": 0},
+    }
+    after = utc(out)
+    assert {student for student in before if before[student] != after[student]} == {HOSTILE}
+    assert "In the gradebook, and not in the folder any more: nobody." in done.stderr
+
+
+def utc(out: Path) -> dict[str, str]:
+    with closing(sqlite3.connect(out / "gradebook.sqlite")) as db:
+        return dict(db.execute("select student, utc || seconds from submissions"))
+
+
+def test_only_notebooks_that_were_asked_for_count(graded, course):
+    folder, out, *_ = graded
+    done = course.tutor("class", folder, "--out", out, "--seed", 5, "--notebooks", 91)
+    assert done.returncode == 0, done.stderr
+    header, *rows = (out / "grades.csv").read_text(encoding="utf-8").splitlines()
+    assert header == "student,points,max_points,91.1,91.2"
+    assert {row.split(",")[-3] for row in rows} == {"4"}
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("gone",), "gone: there is no such folder."),
+        (("solutions", "--notebooks", "77"), "There is no notebook 77; there are 00_start, "),
+        (("figures/data", "--regrade", "me"), "--regrade me: no student has this name."),
+        (("figures/data", "--ray", "local"), "--ray needs Ray: pip install '.[ray]'"),
+        (("README.md",), "README.md: neither a folder nor a zip"),
+    ],
+)
+def test_what_cannot_be_graded_is_one_line(tmp_path, monkeypatch, args, says):
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    done = CliRunner().invoke(app, ["class", *args, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_one_run_at_a_time(tmp_path):
+    with (tmp_path / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = CliRunner().invoke(app, ["class", str(ROOT / "notebooks"), "--out", str(tmp_path)])
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "another `tutor class` is at work there" in done.stderr
+
+
+# Undisturbed by anything -----------------------------------------------------------------------------------------
+
+
+def killed_at_random(course: Course, root: Path, students: int, kills: int, seed: int) -> None:
+    """Kill the grader at random moments; the end is an undisturbed run's, and nothing is left running."""
+    dice = random.Random(seed)
+    due = {f"s{n}": hand_in(course, root / "class", f"s{n}", {90: 3}, dice) for n in range(students)}
+    for _ in range(kills):
+        grader = start(course, root / "class", "--out", root / "out")
+        try:
+            grader.wait(dice.uniform(2, 12))
+        except Exception:
+            grader.kill()
+            grader.wait()
+        assert left_running(course) == []
+        if (root / "out" / "gradebook.sqlite").exists():
+            so_far = points_in(root / "out")
+            assert so_far == {student: due[student] for student in so_far}
+    done = course.tutor("class", root / "class", "--out", root / "out")
+    assert done.returncode == 0, done.stderr
+    assert points_in(root / "out") == due
+    assert left_running(course) == []
+
+
+def test_killed_it_goes_on_and_leaves_nothing_running(course, tmp_path):
+    killed_at_random(course, tmp_path, students=2, kills=2, seed=2)
+
+
+@pytest.mark.long
+def test_killed_twenty_times(course, tmp_path):
+    killed_at_random(course, tmp_path, students=12, kills=20, seed=20)
+
+
+@pytest.mark.long
+def test_a_hundred_students_get_what_is_due(course, tmp_path):
+    dice = random.Random(100)
+    due = {f"s{n:03}": hand_in(course, tmp_path / "class", f"s{n:03}", SIZES, dice) for n in range(100)}
+    for run in range(3):
+        done = course.tutor("class", tmp_path / "class", "--out", tmp_path / str(run), timeout=3600)
+        assert done.returncode == 0, done.stderr
+        assert points_in(tmp_path / str(run)) == due

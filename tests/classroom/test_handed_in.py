@@ -1,0 +1,207 @@
+"""Whose is what: names of Moodle's and Canvas's, zips, copies, and files that no one should open."""
+
+import io
+import os
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tutorlib.classroom import entries
+from tutorlib.classroom.entries import Unreadable
+from tutorlib.classroom.handed_in import NobodyHandedIn, handed_in, tidy_name
+
+
+def write(folder: Path, *names: str) -> None:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+
+
+def zip_of(members: dict[str, bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+def found(folder: Path) -> dict[str, list[str]]:
+    """Student → where each notebook is."""
+    return {one.student: [entry.label for entry in one.notebooks] for one in handed_in(folder)[0]}
+
+
+def notes(folder: Path) -> list[str]:
+    return [line for one in handed_in(folder)[0] for line in one.notes]
+
+
+@pytest.mark.parametrize(
+    ("name", "student", "system", "id"),
+    [
+        ("alice/00_start.ipynb", "alice", "", ""),
+        ("alice/week 1/deep/00_start.ipynb", "alice", "", ""),
+        ("alice.ipynb", "alice", "", ""),
+        ("alice_00_start.ipynb", "alice", "", ""),
+        ("Zoë van Dam_4711_assignsubmission_file_/00_start.ipynb", "Zoë van Dam", "moodle", "4711"),
+        ("Zoë van Dam_4711_assignsubmission_file_00_start.ipynb", "Zoë van Dam", "moodle", "4711"),
+        ("smithjohn_123_4567_00_start.ipynb", "smithjohn", "canvas", "123"),
+        ("smithjohn_LATE_123_4567_00_start-1.ipynb", "smithjohn", "canvas", "123"),
+        ("=cmd()/00_start.ipynb", "=cmd()", "", ""),
+        ("a\nb\x1b[2J/00_start.ipynb", "a b [2J", "", ""),
+    ],
+)
+def test_whose_it_is(tmp_path, name, student, system, id):
+    write(tmp_path, name)
+    ((one,), stray) = handed_in(tmp_path)
+    assert (one.student, one.system, one.id, stray) == (student, system, id, [])
+    assert [entry.parts[-1] for entry in one.notebooks] == [Path(name).name]
+
+
+def test_names_are_one_however_they_are_spelled():
+    assert tidy_name("Zoe\u0308  van\tDam ") == tidy_name("Zoë van Dam")
+    assert tidy_name("\x00") == "nameless"
+
+
+def test_two_students_of_one_name_stay_two(tmp_path):
+    write(tmp_path, "smithjohn_1_10_00_start.ipynb", "smithjohn_2_11_00_start.ipynb")
+    assert list(found(tmp_path)) == ["smithjohn (1)", "smithjohn (2)"]
+
+
+def test_canvas_counts_attempts_and_late_is_said(tmp_path):
+    write(tmp_path, "smith_LATE_1_20_00_start-1.ipynb", "smith_1_10_00_start.ipynb")
+    os.utime(tmp_path / "smith_1_10_00_start.ipynb", (9e9, 9e9))
+    assert found(tmp_path) == {"smith": ["smith_1_10_00_start.ipynb", "smith_LATE_1_20_00_start-1.ipynb"]}
+    assert notes(tmp_path) == ["smith_LATE_1_20_00_start-1.ipynb: handed in late."]
+
+
+def test_of_one_age_the_course_s_own_name_comes_last(tmp_path):
+    write(tmp_path, "alice/00_start.ipynb", "alice/00_start-Copy1.ipynb")
+    for path in (tmp_path / "alice").iterdir():
+        os.utime(path, (1e9, 1e9))
+    assert found(tmp_path) == {"alice": ["alice/00_start-Copy1.ipynb", "alice/00_start.ipynb"]}
+
+
+def test_what_nobody_wrote_is_ignored(tmp_path):
+    write(tmp_path, "alice/00_start.ipynb", "alice/.ipynb_checkpoints/00_start-checkpoint.ipynb")
+    write(tmp_path, "alice/._00_start.ipynb", "__MACOSX/alice/00_start.ipynb", ".git/x.ipynb", "out/report.ipynb")
+    students, stray = handed_in(tmp_path, without=tmp_path / "out")
+    assert [(one.student, len(one.notebooks)) for one in students] == [("alice", 1)]
+    assert stray == []
+
+
+def test_who_hands_in_no_notebook_is_there(tmp_path):
+    (tmp_path / "bob").mkdir()
+    write(tmp_path, "carol/answers.py", "dave/work.rar")
+    assert found(tmp_path) == {"bob": [], "carol": [], "dave": []}
+    assert notes(tmp_path) == ["dave/work.rar: not opened; ask for a .zip, or for the notebooks themselves."]
+
+
+def test_a_file_that_is_nobody_s_has_a_line(tmp_path):
+    write(tmp_path, "alice/00_start.ipynb", "00_start.ipynb", "grades.xlsx")
+    assert handed_in(tmp_path)[1] == [
+        "00_start.ipynb: whose is it? Put it into a folder that has its student's name.",
+        "grades.xlsx: neither a notebook nor a zip; left out.",
+    ]
+
+
+@pytest.mark.parametrize("name", ["", "gone", "file.txt"])
+def test_nothing_to_grade_is_one_line(tmp_path, name):
+    (tmp_path / "file.txt").touch()
+    with pytest.raises(NobodyHandedIn) as error:
+        handed_in(tmp_path / name)
+    assert "\n" not in str(error.value)
+
+
+# Zips -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_zip_is_a_folder(tmp_path):
+    (tmp_path / "alice.zip").write_bytes(zip_of({"work/00_start.ipynb": b"1", "work/.x.ipynb": b"2", "a.txt": b""}))
+    inner = zip_of({"01_layouts.ipynb": b"3"})
+    (tmp_path / "bob").mkdir()
+    (tmp_path / "bob" / "all.ZIP").write_bytes(zip_of({"inner.zip": inner}))
+    assert found(tmp_path) == {
+        "alice": ["alice.zip/work/00_start.ipynb"],
+        "bob": ["bob/all.ZIP/inner.zip/01_layouts.ipynb"],
+    }
+    assert [entry.read() for one in handed_in(tmp_path)[0] for entry in one.notebooks] == [b"1", b"3"]
+
+
+@pytest.mark.parametrize("inside", [True, False])
+def test_the_zip_of_a_class(tmp_path, inside):
+    members = {"Ann_1_assignsubmission_file_/00_start.ipynb": b"1", "Bob_2_assignsubmission_file_/w.zip": zip_of({})}
+    path = tmp_path / "CS101-Assignment 1-99.zip"
+    path.write_bytes(zip_of(members))
+    assert [one.student for one in handed_in(tmp_path if inside else path)[0]][:1] == ["Ann"]
+
+
+def test_no_zip_reaches_out_of_itself_or_fills_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(entries, "LARGEST_NOTEBOOK", 2**20)
+    bomb = zip_of({"../../slip.ipynb": b"", "/abs.ipynb": b"", "bomb.ipynb": bytes(2**24), "good.ipynb": b"{}"})
+    assert len(bomb) < 2**17
+    (tmp_path / "eve.zip").write_bytes(bomb)
+    ((eve,), _) = handed_in(tmp_path)
+    read = {}
+    for entry in eve.notebooks:
+        try:
+            read[entry.parts[-1]] = entry.read()
+        except Unreadable as error:
+            read[entry.parts[-1]] = str(error)
+    assert read == {"bomb.ipynb": "larger than 1 MB", "good.ipynb": b"{}"}
+    assert sorted(line.split(": ")[1] for line in eve.notes) == ["its name leads out of its zip."] * 2
+
+
+def deep_zip() -> bytes:
+    content = b"{}"
+    for _ in range(4):
+        content = zip_of({"00_start.ipynb": b"{}", "x.zip": content})
+    return content
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "not a zip: File is not a zip file."),
+        (zip_of({"00_start.ipynb": b"x" * 1000})[:100], "not a zip"),
+        (deep_zip(), "too many zips in zips."),
+        (zip_of({f"{n}.txt": b"" for n in range(entries.MOST_FILES + 1)}), "a zip of more than 5000 files."),
+    ],
+    ids=["empty", "cut", "deep", "many"],
+)
+def test_a_bad_zip_has_a_line(tmp_path, content, says):
+    (tmp_path / "alice.zip").write_bytes(content)
+    assert any(says in line for line in notes(tmp_path))
+
+
+def test_a_damaged_or_locked_member_cannot_be_read(tmp_path):
+    content = bytearray(zip_of({"00_start.ipynb": os.urandom(1000)}))
+    content[200:220] = bytes(20)
+    (tmp_path / "alice.zip").write_bytes(content)
+    ((alice,), _) = handed_in(tmp_path)
+    with pytest.raises(Unreadable, match="cannot be unpacked: "):
+        alice.notebooks[0].read()
+
+
+# What is no file ------------------------------------------------------------------------------------------------
+
+
+def test_no_link_is_followed_and_no_pipe_opened(tmp_path):
+    (tmp_path / "secret.txt").write_text("secret")
+    eve = tmp_path / "class" / "eve"
+    eve.mkdir(parents=True)
+    (eve / "00_start.ipynb").symlink_to(tmp_path / "secret.txt")
+    (eve / "folder").symlink_to(tmp_path)
+    os.mkfifo(eve / "01_layouts.ipynb")
+    assert found(tmp_path / "class") == {"eve": []}
+    assert sorted(notes(tmp_path / "class")) == [
+        "eve/00_start.ipynb: a link, which is not followed.",
+        "eve/01_layouts.ipynb: neither a file nor a folder.",
+        "eve/folder: a link, which is not followed.",
+    ]
+
+
+def test_folders_end_somewhere(tmp_path):
+    write(tmp_path, "eve/" + "d/" * 40 + "00_start.ipynb")
+    assert found(tmp_path) == {"eve": []}
+    assert notes(tmp_path)[0].endswith("too many folders in folders.")

@@ -1,0 +1,149 @@
+"""The reports: mistakes grouped, speeds in a board, names that attack, and how they look in a browser."""
+
+from dataclasses import replace
+
+import pytest
+
+from tutorlib.checking.exercise import Outcome
+from tutorlib.classroom.exports import file_stems, harmless, printable
+from tutorlib.classroom.gradebook import Submission
+from tutorlib.classroom.grades import Classroom, grades_of
+from tutorlib.classroom.handed_in import HandedIn
+from tutorlib.classroom.report import board, class_page, following, mistakes, student_page, write_reports
+from tutorlib.classroom.task import Graded, Judged
+from tutorlib.exercises import of_notebook
+from tutorlib.measuring.results import all_results
+
+ATTACK = "<img src=x onerror=alert(1)>&'\"</script><script>alert(2)</script>"
+HOPPER = "13_hopper_gemm"
+
+
+def submission(student: str, *outcomes: Outcome, **fields) -> Submission:
+    judged = tuple(Judged(one, float(one.max_points)) for one in outcomes)
+    names = {one.id[:2]: name for one in outcomes for name in ("00_start", HOPPER) if name[:2] == one.id[:2]}
+    graded = Graded(judged, tuple((name, "x.ipynb") for name in names.values()), (f"{ATTACK}: late",), 9.0, **fields)
+    return Submission(student, "", None, 7, "2026-01-01T00:00:00+00:00", graded)
+
+
+def start(message: str, points: float = 0) -> Outcome:
+    (exercise,) = of_notebook("00_start")
+    return exercise.outcome("passed" if points == exercise.points else "failed", points, message)
+
+
+def hopper(slower: float) -> list[Outcome]:
+    """Notebook 13 as it was measured, by this factor slower."""
+    measured = all_results()[0].exercises
+    outcomes = []
+    for exercise in of_notebook(HOPPER):
+        found = [one.as_json() for one in measured[exercise.id].measurements[:1]]
+        told = [one | {"ratio": one["ratio"] / slower, "tflops": one["tflops"] / slower} for one in found]
+        outcomes.append(exercise.outcome("passed", exercise.points, "", told[0] if told else None))
+    return outcomes
+
+
+@pytest.fixture
+def classroom() -> Classroom:
+    names = ("ann", "bob", "cy", "=cmd()", ATTACK)
+    messages = (
+        f"1 of 3 cases right\n{ATTACK} gives 4",
+        f"2 of 3 cases right\n{ATTACK} gives 5",
+        "not written yet",
+        "x",
+    )
+    gpu = all_results()[0].gpu
+    submissions = {
+        name: submission(name, start(message), *hopper(1 + n / 10), gpu=gpu)
+        for n, (name, message) in enumerate(zip(names, messages, strict=False))
+    }
+    submissions[ATTACK] = submission(ATTACK, failed=f"ended the grader: {ATTACK}")
+    students = [HandedIn(name, "", "") for name in names]
+    return grades_of(students, submissions, None, [f"{ATTACK}: whose is it?"])
+
+
+def test_what_nobody_handed_in_counts_as_for_the_others(classroom):
+    ann, *_, last = classroom.grades
+    assert (last.points, last.max_points) == (0, ann.max_points)
+    assert last.missing == classroom.notebooks == ("00_start", HOPPER)
+
+
+def test_mistakes_are_grouped_by_their_words(classroom):
+    assert [(one.exercise.id, one.students) for one in mistakes(classroom)] == [
+        ("00.1", ("ann", "bob")),
+        ("00.1", ("=cmd()",)),
+    ]
+
+
+def test_the_board_has_the_fastest_first(classroom):
+    exercises, rows = board(classroom)
+    assert [one.id for one in exercises] == list(all_results()[0].timed("13"))
+    assert [student for student, _ in rows] == ["ann", "bob", "cy", "=cmd()"]
+
+
+def test_what_to_look_at_next_is_what_lost_points(classroom):
+    (step,) = following(classroom.grades[0])
+    assert step["says"].startswith("1 of 3 cases right")
+    assert step["remedy"]
+
+
+def test_all_is_escaped_and_kernels_stand_under_a_roof(classroom):
+    pages = [class_page(classroom, file_stems(grade.name for grade in classroom.grades))]
+    pages += [student_page(grade, classroom.notebooks) for grade in classroom.grades]
+    for page in pages:
+        assert ATTACK not in page
+        assert "<script" not in page
+        assert "<img" not in page
+    assert "&lt;img src=x" in pages[0]
+    assert "<svg" in pages[1]
+    assert "<svg" not in pages[-1]
+
+
+def test_a_gpu_that_the_table_does_not_have_gives_no_roof(classroom):
+    grade = classroom.grades[0]
+    graded = replace(grade.submission.graded, gpu="NVIDIA Unknown")
+    page = student_page(replace(grade, submission=replace(grade.submission, graded=graded)), classroom.notebooks)
+    assert "<svg" not in page
+    assert "of cuBLAS" in page
+
+
+def test_names_of_files():
+    names = ["ann", "Ann", "=cmd()", "../../x", "ö" * 100, ".", "a/b", "a_b"]
+    stems = file_stems(names)
+    assert len({stem.casefold() for stem in stems.values()}) == len(names)
+    assert not [stem for stem in stems.values() if "/" in stem or stem.startswith(".") or len(stem.encode()) > 120]
+    assert file_stems(["Zoë van Dam"]) == {"Zoë van Dam": "Zoë van Dam"}
+
+
+@pytest.mark.parametrize(
+    ("value", "is_"),
+    [("=1", "'=1"), ("@x", "'@x"), ("\tx", "'\tx"), ("a=1", "a=1"), (2.0, "2"), (2.5, "2.5"), (-1, -1)],
+)
+def test_harmless(value, is_):
+    assert harmless(value) == is_
+
+
+def test_printable():
+    assert printable("a\x00b\ud800c\n") == "a?b?c\n"
+
+
+@pytest.mark.browser
+def test_in_a_browser_nothing_runs_and_nothing_is_wider_than_the_page(classroom, tmp_path, chromium):
+    from playwright.sync_api import sync_playwright
+
+    written = write_reports(classroom, tmp_path)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=120_000)
+        page = browser.new_page(viewport={"width": 420, "height": 800})
+        said = []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("dialog", lambda dialog: (said.append("a dialog"), dialog.dismiss()))
+        page.on("request", lambda request: said.append(request.url) if not request.url.startswith("file:") else None)
+        for path in written:
+            page.goto(path.as_uri())
+            assert page.evaluate("document.documentElement.scrollWidth") <= 420
+        page.goto(written[0].as_uri())
+        for n in range(len(classroom.grades)):
+            page.locator("a").nth(n).click()
+            assert page.locator("h1").inner_text() == classroom.grades[n].name
+            page.go_back()
+        browser.close()
+    assert said == []

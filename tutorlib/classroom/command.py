@@ -1,0 +1,136 @@
+"""What `tutor class` does, from a folder to a folder."""
+
+import signal
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from tutorlib.classroom import exports, report
+from tutorlib.classroom.gradebook import GradebookFailed, open_gradebook
+from tutorlib.classroom.grades import Classroom, grades_of
+from tutorlib.classroom.handed_in import NobodyHandedIn, handed_in
+from tutorlib.classroom.pool import MachineFailed
+from tutorlib.classroom.run import AtWork, Run, alone_in, grade_new
+from tutorlib.classroom.task import Settings
+from tutorlib.grading import sandbox
+from tutorlib.problems.wrong import count
+
+
+class NotWritten(Exception):
+    """A file of the results cannot be written. One line."""
+
+
+class CannotGrade(Exception):
+    """What was asked for cannot be done. One line."""
+
+
+ENDINGS = (AtWork, GradebookFailed, MachineFailed, NobodyHandedIn, NotWritten, CannotGrade)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What to tell: lines about files and failures, a table of all students, whether any grading came to no end."""
+
+    lines: list[str]
+    table: Table
+    failed: bool
+
+
+def grade_folder(
+    folder: Path,
+    out: Path,
+    settings: Settings,
+    wanted: tuple[str, ...] | None,
+    again: Iterable[str],
+    workers: int,
+    ray: str | None,
+    console: Console,
+) -> Summary:
+    """Grade what is new below `folder` into the gradebook in `out`, then write everything that is made of it.
+
+    Raises one of ENDINGS; what the gradebook has then stays, and the next run goes on from there.
+    """
+    if settings.sandboxed and (why := sandbox.why_open()):
+        raise CannotGrade(f"{why}, or grade without a wall around students' code: --no-sandbox.")
+    with ended_by_sigterm(), alone_in(out):
+        students, stray = handed_in(folder.resolve(), without=out.resolve())
+        for name in again:
+            if name not in {student.student for student in students}:
+                raise CannotGrade(f"--regrade {name}: no student has this name.")
+        run = Run(students, settings, wanted, again, workers, ray)
+        with open_gradebook(out / "gradebook.sqlite") as book, progress_bar(console) as bar:
+            task = bar.add_task("grading", total=None)
+            grade_new(
+                run,
+                book,
+                started=lambda total: bar.update(task, total=total),
+                done=lambda student: bar.advance(task),
+            )
+            submissions = book.submissions()
+        classroom = grades_of(students, submissions, wanted, stray)
+        try:
+            written = [*exports.write_all(classroom, out), *report.write_reports(classroom, out)]
+        except OSError as error:
+            raise NotWritten(
+                f"{error.filename or out}: {error.strerror}. The gradebook is whole; run this again."
+            ) from None
+        gone = sorted(submissions.keys() - {student.student for student in students})
+    return Summary([*lines_of(classroom, gone)], table_of(classroom, out, len(written)), bool(classroom.failed))
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends the command as Ctrl-C does, with its workers."""
+
+    def end(*_: object) -> None:
+        raise SystemExit(128 + signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def progress_bar(console: Console) -> Progress:
+    """With the time that the rest will take."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    estimate = (TextColumn("left:"), TimeRemainingColumn())
+    return Progress(*columns, *estimate, console=console, transient=True, disable=not console.is_terminal)
+
+
+def lines_of(classroom: Classroom, gone: list[str]) -> Iterator[str]:
+    """What an instructor must hear of."""
+    yield from classroom.stray
+    for grade in classroom.grades:
+        yield from (f"{grade.name}: {line}" for line in grade.notes)
+    for grade in classroom.failed:
+        yield f"{grade.name}: {grade.submission.graded.failed}. Run this again to grade it again."
+    if gone:
+        yield f"In the gradebook, and not in the folder any more: {', '.join(gone)}."
+
+
+def table_of(classroom: Classroom, out: Path, files: int) -> Table:
+    """A row for each student, the points by notebook."""
+    table = Table(show_footer=True, caption=f"{out}: gradebook.sqlite, grades.csv and {files - 1} more files")
+    table.add_column("Student", count(len(classroom.grades), "student"))
+    for name in classroom.notebooks:
+        table.add_column(name[:2], justify="right")
+    table.add_column("Points", justify="right", no_wrap=True)
+    table.add_column("Exercises not passed")
+    for grade in classroom.grades:
+        by_notebook = [
+            "–" if name in grade.missing else f"{sum(one.outcome.points for one in grade.of_notebook(name)):g}"
+            for name in classroom.notebooks
+        ]
+        statuses = Counter(one.outcome.status for one in grade.judged if one.outcome.status != "passed")
+        said = ", ".join(f"{n} {status.replace('_', ' ')}" for status, n in statuses.items())
+        table.add_row(Text(grade.name), *by_notebook, f"{grade.points:g} / {grade.max_points:g}", said)
+    return table

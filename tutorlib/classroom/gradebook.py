@@ -1,0 +1,175 @@
+"""The gradebook: one SQLite file, in which a submission is there as a whole or not at all."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tutorlib.checking.exercise import Outcome
+from tutorlib.classroom.task import Graded, Judged
+
+VERSION = 1
+SCHEMA = """
+create table if not exists submissions (
+    student text primary key,
+    content text not null,   -- a hash of the files, of the course and of what grades
+    wanted text not null,    -- the notebooks that were asked for, as JSON; null: whatever is there
+    seed text,               -- of the drawn inputs
+    seconds real not null,
+    failed text not null,    -- why the grader itself ended, or empty
+    gpu text not null,       -- that timed the kernels, or empty
+    utc text not null
+);
+create table if not exists notebooks (
+    student text not null references submissions on delete cascade,
+    name text not null,
+    file text not null,
+    primary key (student, name)
+);
+create table if not exists outcomes (
+    student text not null references submissions on delete cascade,
+    exercise text not null,
+    title text not null,
+    status text not null,
+    points real not null,
+    max_points integer not null,
+    counts real not null,    -- how many points the exercise could give where it was graded
+    message text not null,
+    measurement text,        -- as JSON
+    primary key (student, exercise)
+);
+create table if not exists notes (
+    student text not null references submissions on delete cascade,
+    line text not null
+);
+"""
+
+
+class GradebookFailed(Exception):
+    """The gradebook cannot be read or written. One line: the file, and why."""
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One student's submission, as the gradebook has it. utc: when it was graded."""
+
+    student: str
+    content: str
+    wanted: tuple[str, ...] | None
+    seed: int | None
+    utc: str
+    graded: Graded
+
+    def answers(self, content: str, wanted: tuple[str, ...] | None, seed: int | None) -> bool:
+        """Whether it need not be graded again: the same content, no more notebooks wanted, the seed that is set."""
+        enough = self.wanted is None or (wanted is not None and set(wanted) <= set(self.wanted))
+        return self.content == content and enough and not self.graded.failed and seed in (None, self.seed)
+
+
+class Gradebook:
+    """An open gradebook. Every method raises GradebookFailed; the file is then as it was before."""
+
+    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
+        self.path, self.db = path, db
+
+    def put(self, submission: Submission) -> None:
+        """A submission, in place of what the student had there: all of it or, should anything end it, nothing."""
+        graded, student = submission.graded, submission.student
+        outcomes = [
+            (
+                *(student, one.outcome.id, one.outcome.title, one.outcome.status, one.outcome.points),
+                *(one.outcome.max_points, one.counts, one.outcome.message),
+                None if one.outcome.measurement is None else json.dumps(one.outcome.measurement),
+            )
+            for one in graded.judged
+        ]
+        seed = None if submission.seed is None else str(submission.seed)
+        head = (
+            student,
+            submission.content,
+            json.dumps(submission.wanted),
+            seed,
+            graded.seconds,
+            graded.failed,
+            graded.gpu,
+            submission.utc,
+        )
+        with self.transaction() as db:
+            db.execute("delete from submissions where student = ?", (student,))
+            db.execute("insert into submissions values (?, ?, ?, ?, ?, ?, ?, ?)", head)
+            db.executemany("insert into notebooks values (?, ?, ?)", [(student, *one) for one in graded.notebooks])
+            db.executemany("insert into outcomes values (?, ?, ?, ?, ?, ?, ?, ?, ?)", outcomes)
+            db.executemany("insert into notes values (?, ?)", [(student, line) for line in graded.notes])
+
+    def forget(self, students: Iterable[str]) -> None:
+        """Drop the submissions of these students, so that they are graded anew."""
+        with self.transaction() as db:
+            db.executemany("delete from submissions where student = ?", [(one,) for one in students])
+
+    def submissions(self) -> dict[str, Submission]:
+        """Student → submission, by name."""
+        with self.transaction() as db:
+            heads = db.execute("select student, content, wanted, seed, seconds, failed, gpu, utc from submissions")
+            found = {}
+            for student, content, wanted, seed, seconds, failed, gpu, utc in heads.fetchall():
+                graded = Graded(
+                    self.judged(student), self.notebooks(student), self.notes(student), seconds, failed, gpu
+                )
+                asked = json.loads(wanted)
+                seed = seed and int(seed)
+                found[student] = Submission(student, content, asked and tuple(asked), seed, utc, graded)
+        return dict(sorted(found.items()))
+
+    def judged(self, student: str) -> tuple[Judged, ...]:
+        columns = "exercise, title, status, points, max_points, message, measurement, counts"
+        found = self.db.execute(f"select {columns} from outcomes where student = ? order by rowid", (student,))
+        return tuple(
+            Judged(Outcome(id, title, status, points, most, message, measured and json.loads(measured)), counts)
+            for id, title, status, points, most, message, measured, counts in found
+        )
+
+    def notebooks(self, student: str) -> tuple[tuple[str, str], ...]:
+        return tuple(self.db.execute("select name, file from notebooks where student = ? order by name", (student,)))
+
+    def notes(self, student: str) -> tuple[str, ...]:
+        return tuple(line for (line,) in self.db.execute("select line from notes where student = ?", (student,)))
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self.db.execute("begin immediate")
+            try:
+                yield self.db
+            except BaseException:
+                if self.db.in_transaction:  # a full disk has rolled it back already
+                    self.db.execute("rollback")
+                raise
+            self.db.execute("commit")
+        except sqlite3.Error as error:
+            raise GradebookFailed(
+                f"{self.path}: {error}. What it holds is whole; run the same command again."
+            ) from None
+
+
+@contextmanager
+def open_gradebook(path: Path) -> Iterator[Gradebook]:
+    """The gradebook in a file, made where there is none. Raises GradebookFailed."""
+    try:
+        db = sqlite3.connect(path, isolation_level=None)
+    except sqlite3.Error as error:
+        raise GradebookFailed(f"{path}: {error}.") from None
+    with closing(db):
+        try:
+            (version,) = db.execute("pragma user_version").fetchone()
+            if version > VERSION:
+                raise GradebookFailed(f"{path}: written by a newer version of the course.")
+            db.execute("pragma journal_mode = wal")
+            db.execute("pragma foreign_keys = on")
+            if version < VERSION:
+                db.executescript(SCHEMA)
+                db.execute(f"pragma user_version = {VERSION}")
+        except sqlite3.Error as error:
+            raise GradebookFailed(f"{path}: {error}.") from None
+        yield Gradebook(path, db)

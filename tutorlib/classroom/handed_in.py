@@ -1,0 +1,143 @@
+"""Who handed in what: a folder, a zip or a file of their own for each student, also as Moodle and Canvas name them."""
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tutorlib.classroom.entries import Entry, entries, hidden
+from tutorlib.paths import notebook_names
+
+MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL)
+CANVAS = re.compile(
+    r"(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<attempt>\d+)_(?P<file>.+)", re.DOTALL | re.IGNORECASE
+)
+ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
+STRAY = "whose is it? Put it into a folder that has its student's name."
+NO_NOTEBOOK = "neither a notebook nor a zip; left out."
+System = Literal["", "moodle", "canvas"]
+
+
+@dataclass(frozen=True)
+class Owner:
+    """Whose a file is. id: the student's in Moodle or Canvas. attempt: Canvas counts uploads upwards."""
+
+    name: str
+    system: System = ""
+    id: str = ""
+    late: bool = False
+    attempt: int = 0
+
+
+@dataclass
+class HandedIn:
+    """What one student handed in.
+
+    student: unique in the class. notebooks: files that may be notebooks, the oldest first. notes: lines for the report.
+    """
+
+    student: str
+    system: System
+    id: str
+    notebooks: list[Entry] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class NobodyHandedIn(Exception):
+    """There is nothing to grade. One line."""
+
+
+def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn], list[str]]:
+    """Each student's hand-in, by name, and a line for each file that is nobody's.
+
+    folder: or the one zip that Moodle or Canvas gives for a class. without: a folder that is none of it.
+    Raises NobodyHandedIn.
+    """
+    if not folder.exists():
+        raise NobodyHandedIn(f"{folder}: there is no such folder.")
+    if folder.is_file() and folder.suffix.lower() != ".zip":
+        raise NobodyHandedIn(f"{folder}: neither a folder nor a zip; name the folder of what was handed in.")
+    belongs: dict[tuple[str, System, str], list[tuple[Owner, Entry]]] = {}
+    stray = []
+    for name in folders(folder, without):
+        if own := owner((name, "")):
+            belongs[own.name, own.system, own.id] = []  # an empty one is a student's too
+    for entry in entries(folder, without):
+        if own := owner(entry.parts):
+            belongs.setdefault((own.name, own.system, own.id), []).append((own, entry))
+        else:
+            stray.append(f"{entry.label}: {STRAY if entry.parts[-1].lower().endswith('.ipynb') else NO_NOTEBOOK}")
+    if not belongs:
+        raise NobodyHandedIn(f"{folder}: nobody handed in anything: it holds no folder, zip or notebook of a student.")
+    names = [name for name, *_ in belongs]
+    students = []
+    for (name, system, id), files in sorted(belongs.items()):
+        student = name if names.count(name) == 1 else f"{name} ({id or 'no id'})"
+        students.append(one_students(HandedIn(student, system, id), files))
+    return students, stray
+
+
+def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
+    """A student's files put in order: what may be a notebook, and a line for each that is late or cannot be opened."""
+    for own, entry in sorted(files, key=age):
+        suffix = Path(entry.parts[-1]).suffix.lower()
+        if own.late:
+            found.notes.append(f"{entry.label}: handed in late.")
+        if entry.why_not:
+            found.notes.append(f"{entry.label}: {entry.why_not}.")
+        elif suffix == ".ipynb":
+            found.notebooks.append(entry)
+        elif suffix in ARCHIVES:
+            found.notes.append(f"{entry.label}: not opened; ask for a .zip, or for the notebooks themselves.")
+    return found
+
+
+def age(file: tuple[Owner, Entry]) -> tuple[int, float, bool, str]:
+    """Files sorted by it: the oldest first; of the same age a copy's name comes first, so that it loses."""
+    own, entry = file
+    return own.attempt, entry.modified, Path(entry.parts[-1]).stem in notebook_names(), entry.label
+
+
+def folders(folder: Path, without: Path | None) -> list[str]:
+    """The names of the folders right below."""
+    inside = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [one.name for one in inside if one.is_dir() and not (one.is_symlink() or hidden(one.name) or one == without)]
+
+
+def owner(parts: tuple[str, ...]) -> Owner | None:
+    """Whose the file with this path is; None where that does not say."""
+    if len(parts) > 1 and parts[0].lower().endswith(".zip") and not of_system(parts[0]) and of_system(parts[1]):
+        parts = parts[1:]  # the zip of a whole class
+    if not parts:
+        return None
+    first = parts[0]
+    if own := of_system(first):
+        return own
+    if len(parts) > 1 or first.lower().endswith(".zip"):
+        return Owner(tidy_name(first[:-4] if first.lower().endswith(".zip") else first))
+    return of_file(Path(first).stem) if first.lower().endswith(".ipynb") else None
+
+
+def of_system(part: str) -> Owner | None:
+    """The owner that a name of Moodle's or Canvas's tells."""
+    if found := MOODLE.fullmatch(part):
+        return Owner(tidy_name(found["name"]), "moodle", found["id"])
+    if found := CANVAS.fullmatch(part):
+        return Owner(tidy_name(found["name"]), "canvas", found["id"], bool(found["late"]), int(found["attempt"]))
+    return None
+
+
+def of_file(stem: str) -> Owner | None:
+    """ "alice" owns alice.ipynb and alice_00_start.ipynb; nobody owns 00_start.ipynb."""
+    for name in notebook_names():
+        if stem.startswith(name):
+            return None
+        stem = re.sub(rf"[ _-]+{re.escape(name)}.*", "", stem)
+    return Owner(tidy_name(stem))
+
+
+def tidy_name(name: str) -> str:
+    """A name in one spelling: composed letters, single spaces, nothing that does not print."""
+    letters = (c if c.isprintable() else " " for c in unicodedata.normalize("NFC", name))
+    return " ".join("".join(letters).split()) or "nameless"

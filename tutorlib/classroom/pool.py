@@ -1,0 +1,154 @@
+"""Worker processes of this machine: a new one for each task, forked from one that has imported what grading needs.
+
+A worker that dies gives its task back, once. None outlives this process, nor does anything that a worker started.
+"""
+
+import ctypes
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerProcess
+from typing import NoReturn
+
+import psutil
+
+from tutorlib.classroom.task import ENDED, Graded, Task, grade_task
+
+PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>: orphans of a worker become children of this process
+WARM = "tutorlib.classroom.warm"
+
+
+class MachineFailed(Exception):
+    """This machine cannot go on, as where its disk is full. One line."""
+
+
+@dataclass
+class Lane:
+    """Tasks that the same workers do. workers: each one's environment variables, set before it starts."""
+
+    tasks: Iterator[Task]
+    workers: Sequence[dict[str, str]]
+    again: deque[Task] = field(default_factory=deque)
+
+    def next_task(self) -> Task | None:
+        return self.again.popleft() if self.again else next(self.tasks, None)
+
+
+@dataclass
+class AtTask:
+    """A process at work on a task."""
+
+    process: ForkServerProcess
+    task: Task
+    lane: Lane
+    environment: dict[str, str]
+
+
+def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
+    """Each task with what came of it, as they are done. Raises MachineFailed."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([WARM])
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    idle = deque((lane, environment) for lane in lanes for environment in lane.workers)
+    running: dict[Connection, AtTask] = {}
+    died: set[tuple[str, str]] = set()
+    helpers: set[int] = set()  # the forkserver and its kind: children that are no orphans
+    try:
+        while True:
+            for _ in range(len(idle)):
+                lane, environment = idle.popleft()
+                if task := lane.next_task():
+                    ours, theirs = context.Pipe(duplex=False)
+                    process = context.Process(target=serve_task, args=(task, theirs, environment), daemon=False)
+                    process.start()
+                    theirs.close()
+                    running[ours] = AtTask(process, task, lane, environment)
+                else:
+                    idle.append((lane, environment))
+            helpers = helpers or {child.pid for child in psutil.Process().children()}
+            if not running:
+                return
+            for ready in wait(list(running)):
+                assert isinstance(ready, Connection)
+                worker = running.pop(ready)
+                task = worker.task
+                graded = result(ready)
+                worker.process.join()
+                idle.append((worker.lane, worker.environment))
+                if graded is not None:
+                    yield task, graded
+                    continue
+                kill_orphans(helpers)
+                if (task.student, task.share) in died:
+                    yield task, Graded(failed=f"{ENDED}: its process was killed, twice")
+                else:
+                    died.add((task.student, task.share))
+                    worker.lane.again.append(task)
+    finally:
+        for worker in running.values():
+            worker.process.terminate()
+        for worker in running.values():
+            worker.process.join()
+
+
+def result(connection: Connection) -> Graded | None:
+    """What a worker sends; None where it died before. Raises MachineFailed."""
+    try:
+        with connection:
+            kind, content = connection.recv()
+    except (EOFError, OSError):
+        return None
+    if kind == "machine":
+        raise MachineFailed(content)
+    return Graded.loads(content)
+
+
+def serve_task(task: Task, connection: Connection, environment: dict[str, str]) -> None:
+    """In the worker: do the task, send what came of it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it too, and says what to do
+    signal.signal(signal.SIGTERM, lambda *_: end_at_once())
+    threading.Thread(target=end_with_parent, daemon=True).start()
+    os.environ.update(environment)
+    with connection:
+        try:
+            connection.send(("graded", grade_task(task).dumps()))
+        except OSError as error:
+            connection.send(("machine", f"{error.filename or 'this machine'}: {error.strerror}"))
+
+
+def end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent
+    parent.join()
+    end_at_once()
+
+
+def end_at_once() -> NoReturn:
+    """End this process and all below it."""
+    kill_below(psutil.Process())
+    os._exit(1)
+
+
+def kill_orphans(helpers: set[int]) -> None:
+    """Kill what a dead worker left: it has become this process's."""
+    for child in psutil.Process().children():
+        if child.pid not in helpers:
+            kill_below(child)
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+                child.wait()
+
+
+def kill_below(process: psutil.Process) -> None:
+    with suppress(psutil.NoSuchProcess):
+        for child in process.children(recursive=True):
+            with suppress(psutil.NoSuchProcess):
+                child.kill()

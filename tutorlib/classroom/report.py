@@ -1,0 +1,191 @@
+"""The reports: a page for each student and one for the class, each a file that needs no other."""
+
+import io
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal
+
+from tutorlib.checking.exercise import Exercise, Status
+from tutorlib.checking.kernel import KernelExercise
+from tutorlib.classroom.exports import file_stems, write_whole
+from tutorlib.classroom.grades import MISSING, Classroom, Grade
+from tutorlib.classroom.task import Judged
+from tutorlib.exercises import find
+from tutorlib.machine.hardware import hardware_of
+from tutorlib.measuring.measurement import Measurement
+from tutorlib.notebook.contents import WORDS as STATES
+
+TEMPLATES = Path(__file__).with_name("templates")
+StateShown = Status | Literal["unwritten"]
+WORDS: dict[StateShown, str] = {
+    "passed": STATES["passed"],
+    "not_run": STATES["not_run"],
+    "partial": STATES["partial"],
+    "failed": STATES["failed"],
+    "error": "ended its notebook",
+    "timeout": "out of time",
+    "unwritten": "not written",
+}
+NOT_WRITTEN = ("not written yet", MISSING)
+NEXT = 3  # exercises to look at next
+COMMONEST = 20  # mistakes that the class page has
+
+
+@dataclass(frozen=True)
+class CommonMistake:
+    """A message that several answers to an exercise got, numbers aside. says: as the first of them has it."""
+
+    exercise: Exercise
+    says: str
+    students: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TimedKernel:
+    """A kernel that was timed."""
+
+    student: str
+    exercise: Exercise
+    measured: Measurement
+
+
+def write_reports(classroom: Classroom, out: Path) -> list[Path]:
+    """Write OUT/index.html and OUT/students/NAME.html. Raises OSError."""
+    stems = file_stems(grade.name for grade in classroom.grades)
+    pages = {out / "index.html": class_page(classroom, stems)}
+    for grade in classroom.grades:
+        pages[out / "students" / f"{stems[grade.name]}.html"] = student_page(grade, classroom.notebooks)
+    for path, text in pages.items():
+        write_whole(path, text)
+    return list(pages)
+
+
+def class_page(classroom: Classroom, stems: dict[str, str]) -> str:
+    shares = [grade.points / grade.max_points for grade in classroom.grades if grade.max_points]
+    return render(
+        "class.html",
+        classroom=classroom,
+        stems=stems,
+        median=median(shares) if shares else 0,
+        rows=[row for id in classroom.exercises for row in exercise_rows(classroom, id)],
+        mistakes=mistakes(classroom)[:COMMONEST],
+        board=board(classroom),
+        titles={name: title(name) for name in classroom.notebooks},
+    )
+
+
+def student_page(grade: Grade, notebooks: Iterable[str]) -> str:
+    kernels = list(timed(grade))
+    return render(
+        "student.html",
+        grade=grade,
+        notebooks=notebooks,
+        titles={name: title(name) for name in notebooks},
+        following=following(grade),
+        kernels=kernels,
+        roofline=roofline_svg(grade, kernels),
+    )
+
+
+def render(template: str, **values: Any) -> str:
+    """A page. What it is told is escaped, all of it."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["points"] = lambda number: f"{number:g}"
+    environment.globals |= {"WORDS": WORDS, "state_of": state_of}
+    return environment.get_template(template).render(values)
+
+
+def title(notebook: str) -> str:
+    """ "02 layout algebra"."""
+    return notebook.replace("_", " ")
+
+
+def exercise_rows(classroom: Classroom, id: str) -> Iterator[dict[str, Any]]:
+    """How an exercise went: the share of its points that the class got, how many students got which status."""
+    judged = [one for grade in classroom.grades for one in grade.judged if one.outcome.id == id]
+    most = sum(one.counts for one in judged)
+    statuses = Counter(map(state_of, judged))
+    yield {
+        "exercise": find(id),
+        "share": sum(one.outcome.points for one in judged) / most if most else None,
+        "statuses": {status: statuses[status] for status in WORDS if statuses[status]},
+    }
+
+
+def state_of(one: Judged) -> StateShown:
+    """How an outcome is state_of: what nobody wrote is no mistake."""
+    return "unwritten" if one.outcome.message in NOT_WRITTEN else one.outcome.status
+
+
+def mistakes(classroom: Classroom) -> list[CommonMistake]:
+    """What answers were told that lost points, the commonest first."""
+    groups: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for grade in classroom.grades:
+        for one in lost(grade):
+            if state_of(one) != "unwritten":
+                first_lines = "\n".join(one.outcome.message.split("\n")[:2])
+                groups[one.outcome.id, re.sub(r"\d+", "#", first_lines)].append((grade.name, one.outcome.message))
+    found = [
+        CommonMistake(find(id), told[0][1], tuple(student for student, _ in told)) for (id, _), told in groups.items()
+    ]
+    return sorted(found, key=lambda one: -len(one.students))
+
+
+def lost(grade: Grade) -> list[Judged]:
+    """The exercises that gave less than they could."""
+    return [one for one in grade.judged if one.outcome.points < one.counts]
+
+
+def following(grade: Grade) -> list[dict[str, str]]:
+    """What to look at next: the first exercises with points to gain, what went wrong there, and a remedy or hint."""
+    chosen = sorted(lost(grade), key=lambda one: state_of(one) == "unwritten")[:NEXT]
+    steps = []
+    for one in chosen:
+        exercise, said = find(one.outcome.id), one.outcome.message
+        remedy = exercise.remedy_for(said) or (exercise.hints[0] if exercise.hints else "")
+        steps.append({"id": exercise.id, "title": exercise.title, "says": said, "remedy": remedy})
+    return steps
+
+
+def timed(grade: Grade) -> Iterator[TimedKernel]:
+    """The student's kernels that were timed, in the course's order."""
+    for one in grade.judged:
+        if one.outcome.measurement:
+            yield TimedKernel(grade.name, find(one.outcome.id), Measurement.from_json(one.outcome.measurement))
+
+
+def board(classroom: Classroom) -> tuple[list[Exercise], list[tuple[str, dict[str, TimedKernel]]]]:
+    """The exercises that were timed, and each student's kernels by exercise, the fastest student first."""
+    kernels = {grade.name: {one.exercise.id: one for one in timed(grade)} for grade in classroom.grades}
+    exercises = [find(id) for id in classroom.exercises if any(id in found for found in kernels.values())]
+    rows = [(student, found) for student, found in kernels.items() if found]
+    return exercises, sorted(rows, key=lambda row: -sum(one.measured.ratio for one in row[1].values()))
+
+
+def roofline_svg(grade: Grade, kernels: Iterable[TimedKernel]) -> str:
+    """The kernels that count FLOP under their GPU's roofs, as SVG; "" where nothing can be drawn."""
+    hardware = hardware_of(grade.submission.graded.gpu)
+    chosen = {
+        f"{one.exercise.id} {one.exercise.title}": (one.measured, one.exercise.problem)
+        for one in kernels
+        if isinstance(one.exercise, KernelExercise) and one.measured.tflops
+    }
+    if hardware is None or not chosen:
+        return ""
+    from tutorlib.figures.own_roofline import own_roofline
+
+    drawn = io.StringIO()
+    own_roofline(chosen, hardware).savefig(drawn, format="svg", metadata={"Date": None})
+    return drawn.getvalue().partition("<svg")[1] + drawn.getvalue().partition("<svg")[2]

@@ -1,0 +1,158 @@
+"""Grading a class into its gradebook: what is new or changed is graded, what is there already stays."""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tutorlib.checking.chance import new_seed
+from tutorlib.classroom.entries import Unreadable
+from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
+from tutorlib.classroom.handed_in import HandedIn
+from tutorlib.classroom.pool import Lane, graded_here
+from tutorlib.classroom.task import Graded, Needing, Settings, Task
+from tutorlib.machine import device
+from tutorlib.paths import ROOT, SOLUTIONS
+
+NOT_GRADING = ("classroom", "draw", "explorers", "figures")  # folders of the package that decide no points
+
+
+class AtWork(Exception):
+    """Another `tutor class` writes to the same folder. One line."""
+
+
+@dataclass
+class Run:
+    """A class to grade.
+
+    wanted: the notebooks that were asked for; None: whatever anybody hands in. again: students to grade anew.
+    workers: processes of this machine.
+    """
+
+    students: list[HandedIn]
+    settings: Settings
+    wanted: tuple[str, ...] | None = None
+    again: Iterable[str] = ()
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    ray: str | None = None
+
+
+@dataclass(frozen=True)
+class Files:
+    """A student's files as they are now. content: their hash, with what grades them."""
+
+    content: str
+    read: tuple[tuple[str, bytes], ...]
+    notes: tuple[str, ...]
+
+
+def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: Callable[[str], None]) -> None:
+    """Grade every submission that the gradebook does not have as it is now, and write each as soon as it is done.
+
+    started: called with the number of submissions that are to be graded. done: with the student of each.
+    Raises GradebookFailed, MachineFailed.
+    """
+    book.forget(run.again)
+    version, seed = course_version(), run.settings.seed
+    known = book.submissions()
+    todo = {}
+    for student in run.students:
+        content = files_of(student, version).content
+        before = known.get(student.student)
+        if not (before and before.answers(content, run.wanted, seed)):
+            todo[student.student] = student
+    started(len(todo))
+    if not todo:
+        return
+    seeds = {student: new_seed() if seed is None else seed for student in todo}
+    settings = {student: replace(run.settings, seed=seeds[student]) for student in todo}
+    contents: dict[str, Files] = {}
+
+    def tasks(share: Needing) -> Iterator[Task]:
+        for name, student in todo.items():
+            files = files_of(student, version)
+            contents[name] = replace(files, read=())
+            yield Task(name, files.read, run.wanted, settings[name], share)
+
+    waiting: dict[str, dict[str, Graded]] = {}
+    shares: tuple[Needing, ...] = ("cpu", "gpu") if device.gpu() or run.ray else ("all",)
+    for task, graded in graded_by(run, {share: tasks(share) for share in shares}):
+        name = task.student
+        waiting.setdefault(name, {})[task.share] = graded
+        if len(waiting[name]) < len(shares):
+            continue
+        first, *rest = (waiting[name][share] for share in shares)
+        graded = sum(rest, first)
+        files = contents[name]
+        graded = replace(graded, notes=tuple(dict.fromkeys((*todo[name].notes, *files.notes, *graded.notes))))
+        utc = datetime.now(UTC).isoformat("T", "seconds")
+        book.put(Submission(name, files.content, run.wanted, seeds[name], utc, graded))
+        del waiting[name], contents[name]
+        done(name)
+
+
+def graded_by(run: Run, tasks: dict[Needing, Iterator[Task]]) -> Iterator[tuple[Task, Graded]]:
+    """The tasks as they are done: by processes here, or by Ray's. What needs a GPU has one to itself."""
+    if run.ray:
+        from tutorlib.classroom.on_ray import graded_on_ray
+
+        return graded_on_ray(run.ray, tasks)
+    if "all" in tasks:
+        return graded_here([Lane(tasks["all"], [{}] * run.workers)])
+    import torch
+
+    gpus = [{"CUDA_VISIBLE_DEVICES": name} for name in visible_gpus(torch.cuda.device_count())]
+    return graded_here([Lane(tasks["gpu"], gpus), Lane(tasks["cpu"], [{"CUDA_VISIBLE_DEVICES": ""}] * run.workers)])
+
+
+def visible_gpus(count: int) -> list[str]:
+    """How CUDA_VISIBLE_DEVICES names each of this process's GPUs."""
+    named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return named.split(",")[:count] if named else [str(n) for n in range(count)]
+
+
+def files_of(student: HandedIn, version: str) -> Files:
+    """A student's files, read."""
+    read, notes = [], []
+    for entry in student.notebooks:
+        try:
+            read.append((entry.label, entry.read()))
+        except Unreadable as error:
+            notes.append(f"{entry.label}: {error}.")
+    hashed = hashlib.sha256(version.encode())
+    for label, content in read:
+        hashed.update(f"{len(label)} {label} {len(content)} ".encode("utf-8", "surrogatepass") + content)
+    return Files(hashed.hexdigest(), tuple(read), tuple(notes))
+
+
+def course_version() -> str:
+    """A hash of the course, and the GPU that grades it: submissions are graded anew where it changes."""
+    package = ROOT / "tutorlib"
+    files = [path for path in package.rglob("*") if path.suffix in (".py", ".json", ".cu", ".cpp")]
+    files = [path for path in files if path.relative_to(package).parts[0] not in NOT_GRADING]
+    hashed = hashlib.sha256()
+    for path in sorted([*files, *SOLUTIONS.glob("[0-9][0-9]_*.py")]):
+        hashed.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+    found = device.gpu()
+    return f"{hashed.hexdigest()} {found.name if found else ''}"
+
+
+@contextmanager
+def alone_in(out: Path) -> Iterator[None]:
+    """Makes the folder, and keeps other runs out of it. Raises AtWork, GradebookFailed."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = os.open(out / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    except OSError as error:
+        raise GradebookFailed(f"{out}: cannot be made: {error.strerror}.") from None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError:
+        raise AtWork(f"{out}: another `tutor class` is at work there; wait for it, or end it.") from None
+    finally:
+        os.close(lock)

@@ -1,0 +1,151 @@
+"""Grading what one student handed in: what goes to a worker, what comes back. Both are plain data."""
+
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tutorlib.checking.exercise import Outcome
+from tutorlib.exercises import find, of_notebook
+from tutorlib.grading import BadSubmission, GradingFailed, Limits, Submitted, grade
+from tutorlib.grading.submission import newest, read_notebook
+from tutorlib.machine import device
+
+ENDED = "ended the grader"
+Needing = Literal["all", "cpu", "gpu"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a class is graded. seconds: for a cell. seed: of all drawn inputs; None for one of its own each time."""
+
+    seconds: float = 60.0
+    sandboxed: bool = True
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """A student's files, or those of them that need a GPU, or that need none.
+
+    files: where each is found and what it holds, the oldest first. wanted: the only notebooks to grade; None: all.
+    """
+
+    student: str
+    files: tuple[tuple[str, bytes], ...]
+    wanted: tuple[str, ...] | None
+    settings: Settings
+    share: Needing = "all"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One exercise's outcome. counts: how many points it could give on the machine that graded it."""
+
+    outcome: Outcome
+    counts: float
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What came of a task.
+
+    notebooks: name → the file that was graded. notes: lines about files that were not. failed: why the grader itself
+    ended, or "". seconds: it took. gpu: the driver's name of the GPU that timed its kernels, or "".
+    """
+
+    judged: tuple[Judged, ...] = ()
+    notebooks: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+    failed: str = ""
+    gpu: str = ""
+
+    def __add__(self, other: "Graded") -> "Graded":
+        """Of a task's two parts, that of the CPU first, one."""
+        return Graded(
+            self.judged + other.judged,
+            self.notebooks + other.notebooks,
+            tuple(dict.fromkeys(self.notes + other.notes)),
+            self.seconds + other.seconds,
+            self.failed or other.failed,
+            self.gpu or other.gpu,
+        )
+
+    def dumps(self) -> bytes:
+        judged = [{**asdict(one.outcome), "counts": one.counts} for one in self.judged]
+        return json.dumps({**asdict(self), "judged": judged}).encode()
+
+    @classmethod
+    def loads(cls, text: bytes) -> "Graded":
+        data: dict[str, Any] = json.loads(text)
+        judged = tuple(Judged(Outcome(**one), counts) for one in data["judged"] for counts in [one.pop("counts")])
+        notebooks = tuple((name, file) for name, file in data["notebooks"])
+        return cls(**data | {"judged": judged, "notebooks": notebooks, "notes": tuple(data["notes"])})
+
+
+def grade_task(task: Task) -> Graded:
+    """Grade a student's files, one notebook after the other. Raises OSError, as of a full disk."""
+    start = time.monotonic()
+    notes: list[str] = []
+    judged: list[Judged] = []
+    chosen = [one for one in read_files(task, notes.append) if in_share(one.name, task.share)]
+    failed = ""
+    for submitted in chosen:
+        outcomes, why = grade_one(submitted, task.settings)
+        failed = failed or why
+        judged += (Judged(outcome, most_here(outcome)) for outcome in outcomes)
+    labels = {f"{n:04}.ipynb": label for n, (label, _) in enumerate(task.files)}
+    notebooks = tuple((one.name, labels[one.path.name]) for one in chosen)
+    found = device.gpu() if any(one.outcome.measurement for one in judged) else None
+    seconds = time.monotonic() - start
+    return Graded(tuple(judged), notebooks, tuple(notes), seconds, failed, found.name if found else "")
+
+
+def read_files(task: Task, say: Callable[[str], None]) -> list[Submitted]:
+    """The notebooks that the files answer, one for each, in the course's order; lines about the others."""
+    read = []
+    with tempfile.TemporaryDirectory(prefix="tutor-") as folder:
+        places = {str(Path(folder) / f"{n:04}.ipynb"): label for n, (label, _) in enumerate(task.files)}
+
+        def named(line: str) -> None:
+            for place, label in places.items():
+                line = line.replace(place, label).replace(Path(place).name, Path(label).name)
+            say(line)
+
+        for place, (_, content) in zip(places, task.files, strict=True):
+            Path(place).write_bytes(content)
+            try:
+                read.append(read_notebook(Path(place)))
+            except BadSubmission as error:
+                named(str(error))
+    wanted = [one for one in newest(read, named) if task.wanted is None or one.name in task.wanted]
+    return sorted(wanted, key=lambda one: one.name)
+
+
+def grade_one(submitted: Submitted, settings: Settings) -> tuple[list[Outcome], str]:
+    """The outcomes of one notebook, and why it ended the grader where it did so twice, else ""."""
+    for last in (False, True):
+        try:
+            limits = Limits(seconds=settings.seconds)
+            scores = grade(
+                [submitted], limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=1, demos=False
+            )
+            return list(scores.outcomes), ""
+        except GradingFailed as error:
+            if last:
+                why = f"{ENDED}: {error}"
+                return [one.outcome("error", 0, why) for one in of_notebook(submitted.name)], why
+    raise AssertionError
+
+
+def in_share(notebook: str, share: Needing) -> bool:
+    return share == "all" or (share == "gpu") == any(exercise.needs for exercise in of_notebook(notebook))
+
+
+def most_here(outcome: Outcome) -> float:
+    """How many points the exercise could give here: of one that was not run, those that it gave all the same."""
+    return outcome.points if outcome.status == "not_run" else find(outcome.id).points_here
