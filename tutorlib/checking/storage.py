@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind
-from tutorlib.checking.leaning import Elsewhere
 from tutorlib.problems.wrong import count
 
 LIMIT = 227 * 1024  # bytes of shared memory that a block can have on sm_90
@@ -37,8 +36,6 @@ class StructExercise(Exercise):
     def judge(self, answer: Answer) -> Verdict:
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
-        if isinstance(answer, Elsewhere):
-            answer.decline("a struct of CuTe's")
         wrongs = {number: said for number in self.numbers if (said := self.fault(answer(number), number))}
         if not wrongs:
             return Verdict(self.points)
