@@ -295,24 +295,25 @@ check("17.3", cache_key)
 # Too coarse a key runs the wrong code: page 04's `total_of_6` believed its layout, and gave no error. Too fine a key
 # compiles too often, and in a service that meets a new sequence length every second that is a memory leak, too.
 #
-# **Exercise 17.4** (about 7 lines). Write the class that keeps them. `CompiledKernels(compile, key)` is called with
+# **Exercise 17.4** (about 5 lines). Write the class that keeps them. `CompiledKernels(compile, key)` is called with
 # tensors; both functions take the tensors of a call. `compile(*tensors)` gives a function to be called with tensors,
 # `key(*tensors)` what to keep it under. Each instance keeps its own.
 
 
 # %%
 class CompiledKernels:
-    ### BEGIN SOLUTION (about 7 lines)
     def __init__(self, compile, key):
+        ### BEGIN SOLUTION (about 1 line)
         self.compile, self.key, self.kept = compile, key, {}
+        ### END SOLUTION
 
     def __call__(self, *tensors):
+        ### BEGIN SOLUTION (about 4 lines)
         key = self.key(*tensors)
         if key not in self.kept:
             self.kept[key] = self.compile(*tensors)
         return self.kept[key](*tensors)
-
-    ### END SOLUTION
+        ### END SOLUTION
 
 
 # %%

@@ -201,6 +201,11 @@ def tiles_first(stages):
     return SharedStorage
 
 
+def sizes_of_text(stages):
+    """Raises."""
+    return cute.struct(type("Storage", (), {"__annotations__": {"full": "Int64"}}))
+
+
 def a_class(stages):
     """Forgets the decorator."""
 
@@ -500,6 +505,7 @@ WRONG = {
     ],
     "17.8": [
         tiles_first,
+        sizes_of_text,
         a_class,
         wrong("17.8", "unaligned_a", "Does not align A.", A_ALIGNED, A_ALIGNED[18:-7], "sA begins"),
         wrong("17.8", "unaligned_b", "Does not align B; A's size does.", "sA: " + A_ALIGNED, "sA: " + A_ALIGNED[18:-7]),

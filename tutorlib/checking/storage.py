@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind
+from tutorlib.checking.values import attempt
 from tutorlib.problems.wrong import count
 
 LIMIT = 227 * 1024  # bytes of shared memory that a block can have on sm_90
@@ -36,7 +37,7 @@ class StructExercise(Exercise):
     def judge(self, answer: Answer) -> Verdict:
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
-        wrongs = {number: said for number in self.numbers if (said := self.fault(answer(number), number))}
+        wrongs = {number: said for number in self.numbers if (said := self.fault(answer, number))}
         if not wrongs:
             return Verdict(self.points)
         right = len(self.numbers) - len(wrongs)
@@ -44,10 +45,13 @@ class StructExercise(Exercise):
         lines = (f"{right} of {count(len(self.numbers), 'number')} of stages right", f"with {number} stages {said}")
         return Verdict(self.points * right / len(self.numbers), lines)
 
-    def fault(self, struct: Any, number: int) -> str:
-        """What is wrong with the struct, as the end of a sentence; "" where nothing is."""
+    def fault(self, answer: Answer, number: int) -> str:
+        """What is wrong with the struct for a number, as the end of a sentence; "" where nothing is."""
         from cutlass import cute
 
+        struct, raised = attempt(answer, (number,))
+        if raised:
+            return raised.what
         if not isinstance(struct, cute.struct):
             raise WrongKind(f"it should return a class decorated with @cute.struct; it returns {struct!r}.")
         wanted = self.wanted(number)
