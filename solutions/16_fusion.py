@@ -41,7 +41,7 @@ from tutorlib.kernels.fused.ampere import Fusion, make_elementwise
 from tutorlib.kernels.fused.linear import KernelLinear, linear, multiply
 from tutorlib.kernels.fused.mlp import FusedMLP, LlamaMLP
 from tutorlib.kernels.hopper.fusion import FusedStores, GatedStores
-from tutorlib.notebook.fusion import show_as_a_module, show_beside, show_parallel
+from tutorlib.notebook.fusion import show_as_a_module, show_costs, show_parallel
 from tutorlib.notebook.source import show_source
 
 # %% [markdown]
@@ -319,7 +319,7 @@ show_source(GatedStores)
 # Then beside torch's way to the same result. Which of the three will cost most, at K = 4096 and at K = 8192?
 
 # %%
-show_beside("fused_epilogues")
+show_costs("fused_epilogues")
 
 # %% [markdown]
 # ## A layer that torch takes for its own
@@ -467,7 +467,7 @@ for name, module in {"swapped": swapped, "two GEMMs, the first gated": fused}.it
 # you expect the gain, and how large can it be? (Three GEMMs of 4,096 tokens are 1.44 · 10¹² operations, so 2 ms.)
 
 # %%
-show_beside("mlp_forward")
+show_costs("mlp_forward")
 
 # %%
 show_as_a_module()
@@ -479,7 +479,7 @@ show_as_a_module()
 # on both sides, so it stands on neither.)
 
 # %%
-show_beside("mlp_training")
+show_costs("mlp_training")
 
 # %% [markdown]
 # ## Two GPUs, one all-reduce

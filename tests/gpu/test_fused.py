@@ -20,7 +20,7 @@ def test_a_fused_epilogue_is_right(name, shape):
 
     def host(a, b, *others):
         *operand, c = others
-        hopper.launch(getattr(hopper, name), a, b, operand[0] if operand else None, c)
+        hopper.launch_fused(getattr(hopper, name), a, b, operand[0] if operand else None, c)
 
     assert find_fault(problem, HostLauncher(host), shape) is None
 

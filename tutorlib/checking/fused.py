@@ -9,7 +9,7 @@ from tutorlib.measuring.launchers import CuteLauncher
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpilogueExercise(CuteExercise):
+class EpilogueFunctionExercise(CuteExercise):
     """A function that the course's kernel calls; it is traced with it.
 
     build: takes the answer, returns the @cute.jit host function that has it inside.

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.fused import EpilogueExercise
+from tutorlib.checking.fused import EpilogueFunctionExercise
 from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises.fusion.operators import counted, faked, gradients, swapped, symbolic
@@ -46,10 +46,10 @@ def with_op(answer: Answer) -> Callable[..., None]:
 
 
 def with_fetch(answer: Answer) -> Callable[..., None]:
-    from tutorlib.kernels.fused.ampere import Fusion, as_it_is, make_fused
+    from tutorlib.kernels.fused.ampere import Fusion, make_fused, whole_matrix
     from tutorlib.kernels.fused.ops import add
 
-    return make_fused(Fusion(add, as_it_is, answer))
+    return make_fused(Fusion(add, whole_matrix, answer))
 
 
 def with_reduction(answer: Answer) -> Callable[..., None]:
@@ -67,7 +67,7 @@ def with_gate(answer: Answer) -> Callable[..., None]:
 # ----------------------------------------------------------------------------------------------------------------
 
 EXERCISES = (
-    EpilogueExercise(
+    EpilogueFunctionExercise(
         id="16.1",
         title="gelu",
         points=2,
@@ -81,7 +81,7 @@ EXERCISES = (
             "0.5 * x * (1.0 + cute.math.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))",
         ),
     ),
-    EpilogueExercise(
+    EpilogueFunctionExercise(
         id="16.2",
         title="every_row",
         points=2,
@@ -96,7 +96,7 @@ EXERCISES = (
             "cute.make_layout((rows, columns), stride=(0, 1)) over bias.iterator.",
         ),
     ),
-    EpilogueExercise(
+    EpilogueFunctionExercise(
         id="16.3",
         title="bias_gelu",
         points=2,
@@ -111,7 +111,7 @@ EXERCISES = (
             "Nothing is rounded here: the kernel rounds once, when it stores.",
         ),
     ),
-    EpilogueExercise(
+    EpilogueFunctionExercise(
         id="16.4",
         title="fetch",
         points=4,
@@ -120,7 +120,7 @@ EXERCISES = (
         simulated_shapes=SHAPES[:1],
         whole=WHOLE,
         build=with_fetch,
-        library=course(FUSED, "fetch"),
+        library=course(FUSED, "fetch_beside"),
         hints=(
             "Registers of the sums' shape, in fp32: cute.make_rmem_tensor(sums.tCrC.shape, Float32), filled with 0.",
             "Is coordinates[n] inside? cute.elem_less compares (row, column) with sums.shape, both of them.",
@@ -128,7 +128,7 @@ EXERCISES = (
             "sums.tCgD[n].to(Float32)",
         ),
     ),
-    EpilogueExercise(
+    EpilogueFunctionExercise(
         id="16.5",
         title="largest",
         points=4,
@@ -160,7 +160,7 @@ EXERCISES = (
             "One row on in a piece is one row on in its matrix. From gate to up it is `features` rows.",
         ),
     ),
-    EpilogueExercise(
+    EpilogueFunctionExercise(
         id="16.7",
         title="gated",
         points=3,
@@ -168,7 +168,7 @@ EXERCISES = (
         shapes=GATED,
         whole=GATED[1:],
         build=with_gate,
-        library=course(FUSED, "gated", "halves") | course(OPS, "swiglu", "silu"),
+        library=course(FUSED, "gated", "gate_and_up") | course(OPS, "swiglu", "silu"),
         hints=(
             "tCrC's shape is (pairs, atoms, (neighbours, rest)), and rest is the slowest mode: its first half is gate.",
             "half = cute.make_layout((pairs, atoms, (neighbours, rest // 2))); gate begins at tCrC.iterator, up "

@@ -29,10 +29,9 @@ NAME = "mlp_parallel"
 WORLD = 2
 TOKENS = (512, 2048, 4096, 8192)
 CALLS = 30
-Call = Callable[[], Any]
 
 
-def main() -> int:
+def split_over_gpus() -> int:
     """Exit status."""
     if torch.cuda.device_count() < WORLD:
         print(f"{torch.cuda.device_count()} GPUs here, and the MLP is split over {WORLD}")
@@ -94,7 +93,7 @@ def mlp_of(x: Tensor, gate: Tensor, up: Tensor, down: Tensor) -> Callable[[], Te
     return lambda: gemm(linear_swiglu(x, gate_up), down)
 
 
-def time_of(call: Call) -> float:
+def time_of(call: Callable[[], Any]) -> float:
     """µs of a call: the median of CALLS, of whichever rank is the slowest."""
     for _ in range(5):
         call()
@@ -116,4 +115,4 @@ def time_of(call: Call) -> float:
 
 if __name__ == "__main__":
     os.environ.setdefault("NCCL_NVLS_ENABLE", "0")  # without NVLink multicast, which not every host has
-    sys.exit(main())
+    sys.exit(split_over_gpus())

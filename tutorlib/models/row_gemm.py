@@ -7,25 +7,25 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Refused(ValueError):
+class NotRows(ValueError):
     """Matrices that the kernels do not take. One line."""
 
 
 @dataclass
 class RowGemm:
-    """gemm(a, b) = A (M, K) · Bᵀ with B (N, K), rows contiguous. Raises Refused. done: M·N·K of each call."""
+    """gemm(a, b) = A (M, K) · Bᵀ with B (N, K), rows contiguous. Raises NotRows. done: M·N·K of each call."""
 
     done: list[int] = field(default_factory=list)
 
     def __call__(self, a: "Tensor", b: "Tensor") -> "Tensor":
         for name, matrix in (("a", a), ("b", b)):
             if matrix.ndim != 2:
-                raise Refused(
+                raise NotRows(
                     f"{name} is {tuple(matrix.shape)}: gemm takes matrices, and all but the last mode are rows"
                 )
             if not matrix.is_contiguous():
-                raise Refused(f"{name} {tuple(matrix.shape)} is a transposed view; gemm wants contiguous rows")
+                raise NotRows(f"{name} {tuple(matrix.shape)} is a transposed view; gemm wants contiguous rows")
         if a.shape[1] != b.shape[1]:
-            raise Refused(f"a is {tuple(a.shape)} and b {tuple(b.shape)}: the last mode of both is what is summed over")
+            raise NotRows(f"a is {tuple(a.shape)} and b {tuple(b.shape)}: the last mode of both is what is summed over")
         self.done.append(a.shape[0] * b.shape[0] * a.shape[1])
         return a @ b.mT

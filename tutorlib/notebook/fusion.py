@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 
-def show_beside(name: str) -> "DataFrame | None":
+def show_costs(name: str) -> "DataFrame | None":
     """A sweep whose kernels have baselines of their own: µs at each shape, and the baseline's time over these."""
     return tables(name, beside_table)
 

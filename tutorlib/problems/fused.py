@@ -24,7 +24,7 @@ def gelu_of(x: "Tensor") -> "Tensor":
 
 
 @cache
-def compiled(function: "Callable[..., Any]") -> "Callable[..., Any]":
+def by_torch_compile(function: "Callable[..., Any]") -> "Callable[..., Any]":
     """What torch.compile makes of it, for each shape anew."""
     import torch
 
@@ -84,7 +84,7 @@ def linear_gelu() -> Problem:
         inputs=(*plain.inputs, Operand("bias", "N", "bf16")),
         reference=expression,
         bound=bound,
-        baseline=lambda c, *inputs: compiled(expression)(*inputs),
+        baseline=lambda c, *inputs: by_torch_compile(expression)(*inputs),
         baseline_name="torch.compile",
     )
 

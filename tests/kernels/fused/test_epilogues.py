@@ -19,7 +19,7 @@ EDGES = (200, 528, 136)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize(
     ("problem", "fusion"),
-    [(linear_gelu(), ampere.Fusion(ops.bias_gelu)), (linear_add(), ampere.Fusion(ops.add, ampere.as_it_is))],
+    [(linear_gelu(), ampere.Fusion(ops.bias_gelu)), (linear_add(), ampere.Fusion(ops.add, ampere.whole_matrix))],
     ids=["bias and GELU", "residual"],
 )
 def test_the_ladders_gemm_with_an_operand(problem, fusion, shape):
@@ -95,4 +95,4 @@ def test_hoppers_gemm(problem, fusion, rank, config):
 def test_every_configuration_that_may_be_chosen_is_accepted():
     """C is half as wide where gated, and must keep every rule."""
     assert len({hopper.SWIGLU.out(config) for config in hopper.fusable(True)}) > 100
-    assert hopper.choose(4096, 28672, 4096, sms=132, gated=True).tile[1] % 32 == 0
+    assert hopper.choose_fused(4096, 28672, 4096, sms=132, gated=True).tile[1] % 32 == 0

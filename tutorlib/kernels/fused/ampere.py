@@ -24,12 +24,12 @@ def every_row(bias: cute.Tensor, rows: int) -> cute.Tensor:
     return cute.make_tensor(bias.iterator, cute.make_layout((rows, cute.size(bias)), stride=(0, 1)))
 
 
-def as_it_is(matrix: cute.Tensor, rows: int) -> cute.Tensor:
+def whole_matrix(matrix: cute.Tensor, rows: int) -> cute.Tensor:
     return matrix
 
 
 @cute.jit
-def fetch(sums: Sums) -> cute.Tensor:
+def fetch_beside(sums: Sums) -> cute.Tensor:
     """What lies at the places of tCgD that are inside C, in fp32 registers of the sums' shape; elsewhere 0."""
     registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
     if cutlass.const_expr(sums.whole):
@@ -54,7 +54,7 @@ class Fusion:
 
     op: Callable[[Values, Values], Values]
     as_matrix: Callable[[cute.Tensor, int], cute.Tensor] = every_row
-    fetch: Callable[[Sums], cute.Tensor] = fetch
+    fetch: Callable[[Sums], cute.Tensor] = fetch_beside
 
     @property
     def epilogue(self) -> Epilogue:
@@ -84,7 +84,7 @@ def make_fused(fusion: Fusion, config: GemmConfig = CONFIG) -> Callable[..., Non
 # Gated ----------------------------------------------------------------------------------------------------------
 
 
-def halves(tCrC: cute.Tensor) -> tuple[cute.Tensor, cute.Tensor]:
+def gate_and_up(tCrC: cute.Tensor) -> tuple[cute.Tensor, cute.Tensor]:
     """A thread's sums of a tile's left half, and those of its right half: the rest of N is the slowest mode."""
     pairs, atoms, (neighbours, rest) = tCrC.shape
     half = cute.make_layout((pairs, atoms, (neighbours, rest // 2)))
@@ -93,7 +93,7 @@ def halves(tCrC: cute.Tensor) -> tuple[cute.Tensor, cute.Tensor]:
 
 def gated(tCrC: cute.Tensor) -> cute.Tensor:
     """silu(gate) · up, where the left half of the tile is gate's columns and the right half up's."""
-    gate, up = halves(tCrC)
+    gate, up = gate_and_up(tCrC)
     values = cute.make_rmem_tensor(gate.shape, Float32)
     values.store(swiglu(gate.load(), up.load()))
     return values

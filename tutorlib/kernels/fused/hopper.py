@@ -41,7 +41,7 @@ def keeps_rules(config: HopperConfig) -> bool:
 
 
 @cache
-def choose(m: int, n: int, k: int, sms: int, gated: bool = False) -> HopperConfig:
+def choose_fused(m: int, n: int, k: int, sms: int, gated: bool = False) -> HopperConfig:
     """The one of them that should be fastest, by notebook 14's model. Raises ShapeError."""
     if problem := shape_problem(m, n, k):
         raise ShapeError(problem)
@@ -102,7 +102,7 @@ def compile_fused(config: HopperConfig, fusion: Fusion, rank: int = 1) -> Any:
     return compiled if TVM_FFI else through_dlpack(compiled)
 
 
-def launch(
+def launch_fused(
     fusion: Fusion,
     a: torch.Tensor,
     b: torch.Tensor,
@@ -115,7 +115,7 @@ def launch(
     Raises ShapeError.
     """
     (m, k), n = a.shape, b.shape[0]
-    config = config or choose(m, n, k, max_clusters(1), fusion.gated)
+    config = config or choose_fused(m, n, k, max_clusters(1), fusion.gated)
     clusters = max_clusters(config.cluster_size) * config.blocks_per_sm
     compiled = compile_fused(config, fusion, 1 if operand is None else operand.ndim)
     compiled(a, b, operand, c, *scratch(config, clusters), clusters)
@@ -124,12 +124,12 @@ def launch(
 def linear_bias_gelu(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     """gelu(A·Bᵀ + bias), (M, N), where A is (M, K), B (N, K) and bias (N,)."""
     c = a.new_empty(a.shape[0], b.shape[0])
-    launch(BIAS_GELU, a, b, bias, c)
+    launch_fused(BIAS_GELU, a, b, bias, c)
     return c
 
 
 def linear_swiglu(a: torch.Tensor, gate_up: torch.Tensor) -> torch.Tensor:
     """silu(A·gateᵀ) · (A·upᵀ), (M, F), where gate_up (2F, K) has PIECE rows of gate and of up in turn."""
     c = a.new_empty(a.shape[0], gate_up.shape[0] // 2)
-    launch(SWIGLU, a, gate_up, None, c)
+    launch_fused(SWIGLU, a, gate_up, None, c)
     return c

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import silu
 
-from tutorlib.kernels.fused.hopper import ADD, BIAS_GELU, PIECE, SWIGLU, launch, linear_swiglu
+from tutorlib.kernels.fused.hopper import ADD, BIAS_GELU, PIECE, SWIGLU, launch_fused, linear_swiglu
 from tutorlib.kernels.fused.linear import linear, use_kernels
 from tutorlib.kernels.fused.mlp import LLAMA_8B, LlamaMLP
 from tutorlib.kernels.hopper.config import HopperConfig
@@ -18,7 +18,7 @@ from tutorlib.machine.features import WGMMA
 from tutorlib.measuring.bench import host_us
 from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.measuring.sweeps.sweep import Candidate, Sweep
-from tutorlib.problems.fused import compiled, linear_add, linear_gelu
+from tutorlib.problems.fused import by_torch_compile, linear_add, linear_gelu
 from tutorlib.problems.fused import linear_swiglu as swiglu_problem
 from tutorlib.problems.mlp import mlp, mlp_gradient, step
 from tutorlib.problems.problem import Problem, Shape
@@ -41,7 +41,7 @@ def beside_plain(problem: Problem) -> Problem:
 def fused(name: str, fusion: Fusion, problem: Problem, config: HopperConfig | None = None) -> Candidate:
     def host(a: Tensor, b: Tensor, *others: Tensor) -> None:
         *operand, c = others
-        launch(fusion, a, b, operand[0] if operand else None, c, config)
+        launch_fused(fusion, a, b, operand[0] if operand else None, c, config)
 
     return Candidate(name, HostLauncher(host), needs=WGMMA, problem=problem)
 
@@ -82,7 +82,7 @@ def gated_by_torch(x: Tensor, gate: Tensor, up: Tensor) -> Tensor:
 
 def by_compiler(x: Tensor, gate: Tensor, up: Tensor, down: Tensor, y: Tensor) -> None:
     """torch.compile, but for the last GEMM, which it would call as it is."""
-    torch.mm(compiled(gated_by_torch)(x, gate, up), down.mT, out=y)
+    torch.mm(by_torch_compile(gated_by_torch)(x, gate, up), down.mT, out=y)
 
 
 def tokens(*counts: int) -> tuple[Shape, ...]:
