@@ -29,6 +29,7 @@ from tutorlib.paths import ROOT
 SLACK_S = 60.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
 LARGEST_LINE = 2**20  # bytes of one report
 KERNEL = "tutorlib"
+HOME = {"HOME": str(Path.home())}  # the judge's compilers keep what they made there
 PROCESSES = 512  # threads counted, that a kernel may have behind its wall
 
 
@@ -145,7 +146,13 @@ async def pytest_child(
     command += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), path]
     with (folder / "log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            *command, cwd=folder, env=environment(folder) | own, stdin=DEVNULL, stdout=log, stderr=log, pass_fds=[write]
+            *command,
+            cwd=folder,
+            env=environment(folder) | own | HOME,
+            stdin=DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=[write],
         )
     os.close(write)
     pipe = asyncio.StreamReader(limit=LARGEST_LINE)
