@@ -5,7 +5,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
+from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind, not_run, wrong
 from tutorlib.checking.leaning import Elsewhere, Library, refuse_leaning
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.simulating import cause, find_repeat, find_simulated_fault, find_waste, luck, notices
@@ -141,7 +141,7 @@ class KernelExercise(Exercise):
 
     def far(self, answer: Elsewhere) -> Any:
         """An answer of another process as `simulator` takes it."""
-        return self.accept(answer)
+        raise WrongKind(f"{self.id} cannot be judged from another process.")
 
     def examine_far(self, kernel: Any) -> Verdict | None:
         """What can be found wrong, before it runs, with a kernel of another process."""
