@@ -22,7 +22,7 @@ needs_bubblewrap = pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bu
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory) -> Course:
-    return make_course(tmp_path_factory.mktemp("course"), {90: 1})
+    return make_course(tmp_path_factory.mktemp("course"), {90: 5})
 
 
 def behind_the_wall(folder: Path, code: str, hidden=()) -> str:
@@ -120,6 +120,22 @@ def test_code_that_harms_what_it_reaches_reaches_nothing(course, tmp_path):
     assert graded["points"] == 2
     assert {file: file.read_bytes() for file in course.root.rglob("*.py")} == before
     assert not [one for one in psutil.process_iter(["cmdline"]) if "2718" in (one.info["cmdline"] or ())]
+
+
+def test_words_without_end_are_harmless(course, tmp_path):
+    """An error of 2 MB, one that no file can hold, a value nested without end, and one that forges a packet."""
+    forge = "import socket\nsocket.socket.connect = None\n"
+    answers = {
+        1: "raise ValueError('x' * 2**21)",
+        2: "raise ValueError('\\udcff')",
+        3: "def answer(n):\n    nested = []\n    for _ in range(20000):\n        nested = [nested]\n    return nested",
+        4: f"{forge}\n\ndef answer(n):\n    return n + 4",
+        5: "def answer(n):\n    return n + 5",
+    }
+    path = course.submit(tmp_path, 90, answers)
+    graded = course.tutor("grade", path, "--format", "json", "--out", tmp_path / "out")
+    assert [one["points"] for one in json.loads(graded.stdout)["exercises"]] == [0, 0, 0, 0, 2], graded.stdout
+    assert (tmp_path / "out" / "90_trial.xml").stat().st_size < 2**24
 
 
 def test_a_killed_grader_leaves_no_process_and_its_folder_goes_with_the_next_run(

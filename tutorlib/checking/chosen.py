@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.leaning import Elsewhere
 from tutorlib.checking.values import attempt, shorten
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
@@ -67,6 +68,11 @@ class ChosenExercise(KernelExercise):
         if fault:
             raise WrongKind(fault.what)
         return AnswerLauncher(lambda m, n, k: config)
+
+    def judge_far(self, answer: Elsewhere) -> Verdict:
+        """What the other process returns is all that is needed of it."""
+        kernel = self.accept(answer)
+        return self.examine(kernel) or self.simulate(kernel, device.why_not(self.needs) or "")
 
     def examine(self, kernel: AnswerLauncher) -> Verdict | None:
         """Every shape has a configuration; where it is timed, one that compiles and is not far off by the model."""

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.leaning import on_its_own
+from tutorlib.checking.leaning import Elsewhere, on_its_own
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
 from tutorlib.compiling.driver import LaunchGrid
+from tutorlib.machine import device
 from tutorlib.measuring.launchers import CppLauncher
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
@@ -39,6 +40,11 @@ class CppExercise(KernelExercise):
 
     def accept(self, answer: Answer) -> str:
         return source_of(on_its_own(answer, self.library) if callable(answer) else answer)
+
+    def judge_far(self, answer: Elsewhere) -> Verdict:
+        """What the other process returns is all that is needed of it."""
+        kernel = self.accept(answer)
+        return self.examine(kernel) or self.simulate(kernel, device.why_not(self.needs) or "")
 
     def examine(self, kernel: str) -> Verdict | None:
         lacks = self.wrong_code(compile_cpp(kernel, INSPECTED))

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Generator, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -226,7 +227,8 @@ class Witness:
             return None
         if judged_outside(exercise):
             try:
-                seen["outcome"] = self.judge(item, exercise).as_json()
+                outcome = self.judge(item, exercise)
+                seen["outcome"] = replace(outcome, message=tidy(outcome.message)).as_json()
             except Late:
                 return "timeout", f"no result after {self.timeout:g} seconds"
             except Lost as error:
@@ -300,4 +302,4 @@ def ending(item: IPyNbCell, call: pytest.CallInfo) -> tuple[str, str] | None:
 def raised(item: IPyNbCell) -> str:
     """The exception that ended the cell, "NameError: name 'x' is not defined", or ""."""
     errors = [output for output in item.test_outputs or () if output.output_type == "error"]
-    return f"{errors[-1].ename}: {errors[-1].evalue}" if errors else ""
+    return tidy(f"{errors[-1].ename}: {errors[-1].evalue}") if errors else ""

@@ -32,6 +32,7 @@ KERNEL = "tutorlib"
 QUICK = "import sys; from tutorlib.machine.imports import skip_url_grammar; skip_url_grammar(); "
 PYTEST = QUICK + "import pytest; sys.exit(pytest.main())"
 LAUNCHER = QUICK + "from ipykernel import kernelapp; kernelapp.launch_new_instance()"
+HOME = {"HOME": str(Path.home())}  # the judge's compilers keep what they made there
 PROCESSES = 512  # threads counted, that a kernel may have behind its wall
 
 
@@ -148,7 +149,13 @@ async def pytest_child(
     command += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), path]
     with (folder / "log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(
-            *command, cwd=folder, env=environment(folder) | own, stdin=DEVNULL, stdout=log, stderr=log, pass_fds=[write]
+            *command,
+            cwd=folder,
+            env=environment(folder) | own | HOME,
+            stdin=DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=[write],
         )
     os.close(write)
     pipe = asyncio.StreamReader(limit=LARGEST_LINE)

@@ -18,8 +18,9 @@ from tutorlib.paths import FIGURES, ROOT
 
 SCRATCH = 2**30  # bytes that may be written to the scratch folder
 SHARED = 2**28  # bytes of shared memory
-SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt", "/nix/store")
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "fonts", "localtime", "ssl")  # of /etc
+UNSEEN = ("solutions", "tests", "notebooks")  # of the course
 DEVICES = ("/dev/nvidia*", "/dev/dxg")
 PASSED_ON = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "OMP_NUM_THREADS")
 INSTALL = "bubblewrap is missing: install it (apt-get install bubblewrap)"
@@ -83,6 +84,9 @@ def course(hidden: Iterable[Path]) -> Iterator[str]:
     """The course's package and the figures that its pages show: no solutions, no tests, no notebooks."""
     for folder in (ROOT / "tutorlib", FIGURES):
         yield from ("--ro-bind-try", str(folder), str(folder))
+    for name in UNSEEN:  # they would be seen where the course itself lies below a folder of the system's
+        if (ROOT / name).is_dir() and ROOT.is_relative_to("/usr"):
+            yield from ("--tmpfs", str(ROOT / name))
     for path in hidden:
         if path.is_dir():
             yield from ("--tmpfs", str(path), "--remount-ro", str(path))
