@@ -88,7 +88,7 @@ class SimulatedFarCute:
 
         reply = self.kernel.ask("traced", work.shape)
         module = parse_ptx(reply["ptx"])
-        find = finder(module, str(reply["marks"]), reply["lines"])
+        find = finder_in(module, str(reply["marks"]), reply["lines"])
         names = [operand.name for operand in work.problem.operands]
 
         def launched(views: "list[Tensor]") -> "Sequence[Recorded]":
@@ -136,7 +136,7 @@ def is_ptx(text: Any) -> bool:
     return isinstance(text, str) and len(text) <= MOST_PTX and ".entry" in text
 
 
-def finder(module: Module, marks: str, lines: dict[int, Any]) -> Find:
+def finder_in(module: Module, marks: str, lines: dict[int, Any]) -> Find:
     """Where an instruction stands in the reader's source. marks: the file whose line numbers are keys of `lines`."""
     known = {
         number: SourceLine(str(file), int(line), str(text), tuple((str(f), int(n)) for f, n in callers))

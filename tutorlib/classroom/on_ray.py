@@ -22,7 +22,9 @@ def graded_on_ray(address: str, tasks: Mapping[Needing, Iterator[Task]]) -> Iter
     except ModuleNotFoundError:
         raise MachineFailed(MISSING) from None
     try:
-        ray.init(None if address == LOCAL else address, include_dashboard=False, log_to_driver=False)
+        ray.init(
+            None if address == LOCAL else address, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+        )
     except Exception as error:  # Ray raises many kinds
         raise MachineFailed(f"--ray {address}: {error}") from None
     try:
