@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.leaning import Elsewhere
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.cubin import resources
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Call, Work
-from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.findings import SourceLine
 from tutorlib.simulate.ptx.ir import Instruction, Module
 from tutorlib.simulate.ptx.places import Find
@@ -40,10 +40,10 @@ class FarKernel:
     by_ptxas: bool = True
 
     def ask(self, service: str, *args: Any) -> dict[str, Any]:
-        """Raises CompileFailed, and NotSimulated where the reply is none."""
+        """Raises CompileFailed, also where the reply is none."""
         reply = self.answer.ask(service, self.exercise, *args)
-        if not isinstance(reply, dict) or len(reply.get("ptx", "")) > MOST_PTX:
-            raise NotSimulated("what was compiled cannot be read")
+        if not isinstance(reply, dict) or not is_ptx(reply.get("ptx", ".entry")):
+            raise CompileFailed("what was compiled cannot be read")
         return reply
 
     def compiled_for(self, shape: Shape, arch: str) -> Compiled:
@@ -132,6 +132,10 @@ class SimulatedFarCutile:
         return call
 
 
+def is_ptx(text: Any) -> bool:
+    return isinstance(text, str) and len(text) <= MOST_PTX and ".entry" in text
+
+
 def finder(module: Module, marks: str, lines: dict[int, Any]) -> Find:
     """Where an instruction stands in the reader's source. marks: the file whose line numbers are keys of `lines`."""
     known = {
@@ -147,7 +151,7 @@ def finder(module: Module, marks: str, lines: dict[int, Any]) -> Find:
 
 
 def launches_of(module: Module, told: Any) -> "list[Recorded]":
-    """The launches that the host function made. Raises NotSimulated where they are none."""
+    """The launches that the host function made. Raises CompileFailed where they are none."""
     from tutorlib.simulate.ptx.languages.cute_host import Recorded
 
     launches = []
@@ -158,8 +162,8 @@ def launches_of(module: Module, told: Any) -> "list[Recorded]":
             or len(sizes) != 10
             or not all(type(n) is int and 0 <= n < 2**31 for n in sizes)
         ):
-            raise NotSimulated("its launches cannot be read")
+            raise CompileFailed("its launches cannot be read")
         if type(parameters) is not bytes or len(parameters) != module.kernels[kernel].parameter_bytes:
-            raise NotSimulated("the parameters of its launches cannot be read")
+            raise CompileFailed("the parameters of its launches cannot be read")
         launches.append(Recorded(kernel, tuple(grid), tuple(block), smem, parameters, tuple(cluster)))
     return launches

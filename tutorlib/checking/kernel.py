@@ -128,10 +128,15 @@ class KernelExercise(Exercise):
         said = answer.ask("examined", self.id)
         if not isinstance(said, list) or not (type(said[0]) is float and said[0] > 0):  # NaN is not
             return wrong(*map(str, said[1:]) if isinstance(said, list) else ())
+        from tutorlib.simulate.ptx import NotSimulated
+
         kernel = self.far(answer)
         found = self.examine_far(kernel)
         if found is None:
-            found = self.simulate(kernel, device.why_not(self.needs) or "")
+            try:
+                found = self.simulate_all(kernel, device.why_not(self.needs) or "")
+            except NotSimulated as error:  # what its process says of it does not count
+                return not_run(f"not run: {error}")
         return found if found.points <= said[0] else Verdict(said[0], tuple(map(str, said[1:])))
 
     def far(self, answer: Elsewhere) -> Any:
@@ -150,19 +155,23 @@ class KernelExercise(Exercise):
             return self.right_simulated(why)
         if not self.simulated:
             return self.unrun(why)
+        try:
+            return self.simulate_all(kernel, why)
+        except NotSimulated as error:
+            return self.unrun(str(error))
+
+    def simulate_all(self, kernel: Any, why: str) -> Verdict:
+        """Raises CompileFailed and NotSimulated."""
         launcher, shapes = self.simulator(kernel), self.sizes_simulated
         wrongs: dict[Shape, Wrong] = {}
         waste = None
-        try:
-            for shape in shapes:
-                if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
-                    wrongs[shape] = found
-                if shape == shapes[0]:
-                    waste = find_waste(launcher.reports, self.lean) or (
-                        find_repeat(launcher.reports) if self.once else None
-                    )
-        except NotSimulated as error:
-            return self.unrun(str(error))
+        for shape in shapes:
+            if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
+                wrongs[shape] = found
+            if shape == shapes[0]:
+                waste = find_waste(launcher.reports, self.lean) or (
+                    find_repeat(launcher.reports) if self.once else None
+                )
         if wrongs:
             return self.wrong_at(wrongs, shapes)
         if waste:

@@ -19,10 +19,23 @@ NEAREST = Mistake(
 TILES = (ONE_MORE, FLOOR, NEAREST)
 
 
-def partly_filled(seed: int) -> list[tuple[int, int]]:
+def some(seed: int, most: int) -> list[tuple[int, int]]:
+    """Sizes up to `most`, and tiles."""
     dice = Random(seed)
-    drawn = ((dice.randrange(1, 5000), dice.choice((8, 48, 64, 128))) for _ in range(40))
-    return [(130, 64), (127, 128), (1, 8), (100, 64), *(call for call in drawn if call[0] % call[1])]
+    return [(dice.randrange(1, most), dice.choice((3, 8, 48, 64, 128))) for _ in range(20)]
+
+
+def divided(seed: int) -> list[tuple[int, int]]:
+    return [(128, 64), (64, 64), (4096, 128), (0, 64), (7, 1), *((n * tile, tile) for n, tile in some(seed, 99))]
+
+
+def partly_filled(seed: int) -> list[tuple[int, int]]:
+    known = [(130, 64), (127, 128), (1, 8), (100, 64)]
+    return [*known, *((n, tile) for n, tile in some(seed, 5000) if n % tile)]
+
+
+def past_floats(seed: int) -> list[tuple[int, int]]:
+    return [(2**60 + 1, 2), (2**60, 3), *((2**60 + n, tile) for n, tile in some(seed, 5000))]
 
 
 EXERCISES = (
@@ -31,9 +44,9 @@ EXERCISES = (
         title="ceil_div",
         points=2,
         cases=(
-            equals("the tile divides n", [(128, 64), (64, 64), (4096, 128), (0, 64), (7, 1)], ceil_div, TILES),
+            equals("the tile divides n", Drawn(divided, 0), ceil_div, TILES),
             equals("a last tile partly filled", Drawn(partly_filled, 0), ceil_div, TILES),
-            equals("sizes past 2**53, where floats round", [(2**60 + 1, 2), (2**60, 3)], ceil_div),
+            equals("sizes past 2**53, where floats round", Drawn(past_floats, 0), ceil_div),
         ),
         hints=(
             "How many tiles does n // tile count, and when is that one short?",

@@ -1,16 +1,32 @@
 """Grading: a submission → scores.
 
-The answer cells of a submission, and nothing else of it, are put into the notebook as the course has it, which runs
-under pytest and nbval in a child process with limits of time, memory and output. Three things must agree before an
-exercise gets points: the record that `check` writes, what nbval saw of the check cell, and, where the exercise is about
-values and not about kernels, a second judgement by pytest's process, which calls the answer in the kernel and compares
-what comes back with its own reference. So code that tampers with its own kernel (patches `check`, forges the record,
-rewrites later cells) gains nothing: it has to return right values.
+    the grader ── pytest and nbval, the judge ──│wall│── the kernel: the page, the student's cells, the answers
+                       calls and questions, as plain data →
+                       ← values, PTX, launches, as plain data
 
-What is left open. The kernel runs as the same user as the grader and holds the whole of tutorlib: an answer can call
-the course's own reference, look for the expected values, or attack the grader's process or files. A kernel, or a
-@cute.jit function, cannot be judged from outside: it rests on the record and on nbval, which are the kernel's word.
-So read the answers where grades matter, and grade strangers in a sandbox.
+What runs is the course's page with the student's answers in it and the cells that the student added; the course's own
+cells are pristine, and a changed one runs before the pristine one, so that it can only add names. It runs in a kernel
+behind bubblewrap's wall. The points are decided on this side of it. A function's values are called for, some with
+inputs that a secret seed draws, which the scores name. A kernel is compiled over there; its PTX is read and simulated
+here, on inputs of the judge's own. What the kernel's process says of an answer can only lower its points. nbval
+executes the page, and pytest's JUnit file tells the judge's verdicts.
+
+What the wall promises: no network, no process but its own, no file of the machine but the system's libraries, Python,
+its packages, `tutorlib` and the figures, all read-only; no solutions, tests, notebooks, home, or other submissions, and
+of the environment's variables a few that are known; a scratch folder of limited size in memory, which goes with it;
+limits on a process's memory, on the number of processes and on the size of a file; and that it ends when the grader
+does, however that ends. Code that harms what it reaches there harms its own submission alone.
+
+What it does not promise. It shares the machine's kernel and, where there is one, its GPU, whose memory other processes
+may use. Its processes together may use more memory than the limit of one. The folder of its sockets lies on disk; it is
+measured four times a second, and a kernel that puts more than some MB there is ended. It has the course's package,
+which can do much of what pages ask for: what an answer leans on is watched over there, and code that sets out to may
+evade that. The pages whose answers are only called (00 to 03) see no reference; others see those of kernels' pages. C++
+is compiled by nvcc on this side.
+
+What rests on the student's process still: the exercises of `judged.INSIDE`, and on a machine whose GPU can run it,
+every kernel, which is run and timed there. Their record counts as far as it is well formed; read those answers where
+grades matter. Without a wall (`--no-sandbox`) an answer can attack the grader's processes and files.
 """
 
 import asyncio

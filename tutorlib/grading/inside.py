@@ -121,9 +121,9 @@ class Served:
 SERVICES = ("examined", "compiled", "traced", "launches", "source", "watch", "layout", "vectors")
 
 
-def serve(address: str, answer: Answer) -> None:
+def serve(address: str, answer: Answer, kind: type[Served] = Served) -> None:
     """Carry out what the judge asks, until it hangs up. What the answer prints is not shown."""
-    served = Served(answer)
+    served = kind(answer)
     with socket.socket(socket.AF_UNIX) as line:
         line.connect(address)
         connection = Connection(line.detach())

@@ -19,8 +19,9 @@ COMPILED = (CuteExercise, CutileExercise, CppExercise, ChosenExercise)
 ALGEBRA = "algebra"  # references of page 02 have a folder of their own
 
 # Exercises whose points rest on `check` in the student's process. HostExercise: what launches is the student's Python.
-# ProgramExercise: what runs is the student's program. 18: what is handed in is source that is imported.
-INSIDE: frozenset[str] = frozenset()
+# ProgramExercise: what runs is the student's program. 07.7: FP8, which the simulator lacks: it is interpreted. 13.1
+# looks at CuTe's layouts by themselves, not in a kernel. 18: what is handed in is source that is imported.
+INSIDE = frozenset(("06.6", "07.7", "07.9", "08.6", "13.1", *(f"18.{k}" for k in range(1, 27))))
 
 
 def judged_outside(exercise: Exercise) -> bool:

@@ -2,7 +2,7 @@
 
 A message is JSON and, behind it, the bytes of its arrays. None, truth values, numbers and texts stand as they are;
 lists, too. Everything else is an object with one key that names its kind. Reading a message calls no code but this
-module's and the constructors of NumPy's arrays, of tensor_layouts' layouts and of RECORDS, on values checked before.
+module's and the constructors of NumPy's and torch's arrays, of tensor_layouts' layouts and of RECORDS, on plain values.
 """
 
 import ctypes
@@ -88,6 +88,9 @@ class Writer:
             return {"scalar": [value.dtype.str, self.buffer(value.tobytes())]}
         if kind is np.ndarray and value.dtype.kind in KINDS:
             return {"array": self.array(value)}
+        if is_tensor(value):
+            memory = value.detach().contiguous().view(-1).view(sys.modules["torch"].uint8).numpy().tobytes()
+            return {"tensor": [str(value.dtype).removeprefix("torch."), list(value.shape), self.buffer(memory)]}
         if kind is Layout:
             return {"layout": [self.plain(part, depth + 1) for part in (value.shape, value.stride)]}
         if kind is Swizzle:
@@ -178,6 +181,16 @@ class Reader:
             raise CannotCross("an array too large")
         return np.ndarray(tuple(shape), plain_dtype(dtype), raw, start, tuple(strides))
 
+    def tensor(self, content: Any) -> Any:
+        import torch
+
+        name, shape, length = content
+        dtype, raw = getattr(torch, str(name), None), self.take(length)
+        if not isinstance(dtype, torch.dtype):
+            raise CannotCross("no dtype of torch's")
+        flat = torch.frombuffer(raw, dtype=dtype) if raw else torch.empty(0, dtype=dtype)
+        return flat.view(tuple(shape))
+
     def record(self, content: Any, depth: int) -> Any:
         module, name, parts = content
         if not (isinstance(module, str) and is_record(module) and isinstance(name, str) and name.isidentifier()):
@@ -187,6 +200,12 @@ class Reader:
         if not (isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module):
             raise CannotCross("no record of the course's")
         return kind(**{part: self.read(value, depth) for part, value in parts.items()})
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether it is one of torch's, of several elements and in ordinary memory; torch takes long to import."""
+    torch = sys.modules.get("torch")
+    return torch is not None and type(value) is torch.Tensor and value.device.type == "cpu" and value.ndim > 0
 
 
 def is_record(module: str) -> bool:
@@ -211,6 +230,7 @@ READERS: dict[str, Callable[[Reader, Any, int], Any]] = {
     "bytes": lambda reader, content, depth: bytes(reader.take(content)),
     "scalar": lambda reader, content, depth: np.frombuffer(reader.take(content[1]), plain_dtype(content[0]), 1)[0],
     "array": lambda reader, content, depth: reader.array(content),
+    "tensor": lambda reader, content, depth: reader.tensor(content),
     "layout": lambda reader, content, depth: Layout(*reader.parts(content, depth)),
     "swizzle": lambda reader, content, depth: Swizzle(*content),
     "composed": lambda reader, content, depth: composed(*reader.parts(content, depth)),

@@ -1,0 +1,141 @@
+"""Kernels judged outside: the process that has the answer compiles it, and whatever it says, it has to be right."""
+
+import threading
+
+import pytest
+
+from tutorlib.checking import chance
+from tutorlib.course.answers import load_answers
+from tutorlib.exercises import find, of_notebook
+from tutorlib.grading import inside, remote
+from tutorlib.grading.judged import INSIDE, hidden_from, judged_outside
+from tutorlib.paths import notebook_names
+
+
+def answer_to(id):
+    return load_answers(next(name for name in notebook_names() if name.startswith(id[:2])))[id]
+
+
+def judged(tmp_path, id, answer, served=inside.Served):
+    door = tmp_path / "judge.sock"
+
+    def start():
+        threading.Thread(target=inside.serve, args=(str(door), answer, served), daemon=True).start()
+
+    return remote.judge(find(id), door, start, 300.0)
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("id", ["04.4", "05.7", "05.8", "06.1", "06.5", "08.1"])
+def test_a_right_kernel_has_the_points_that_it_has_inside(tmp_path, id):
+    answer = answer_to(id)
+    outcome, here = judged(tmp_path, id, answer), find(id).grade(answer)
+    assert (outcome.status, outcome.points, outcome.message) == (here.status, here.points, here.message)
+
+
+class Liar(inside.Served):
+    """Says that nothing speaks against the answer."""
+
+    def examined(self, id):
+        return [99.0, "right"]
+
+
+class Boaster(inside.Served):
+    def examined(self, id):
+        return [float("nan"), "right"]
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(("id", "other"), [("04.5", "04.4"), ("05.5", "05.4"), ("06.3", "06.1"), ("06.5", "06.4")])
+@pytest.mark.parametrize("served", [inside.Served, Liar, Boaster])
+def test_another_exercises_kernel_has_none_whatever_its_process_says(tmp_path, id, other, served):
+    """The vectorised copy is right as a copy, and lacks cp.async."""
+    assert judged(tmp_path, id, answer_to(other), served).points == 0
+
+
+class Forger(Liar):
+    """Sends what is asked for in a shape that nobody expects."""
+
+    sends: object = None
+
+    def traced(self, *args):
+        return self.sends
+
+    compiled = launches = traced
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    "sends",
+    [
+        None,
+        {},
+        {"ptx": 3},
+        {"ptx": "garbage", "cubin": b"", "smem_bytes": 0},
+        {"ptx": ".version 8.0\n.target sm_80\n", "marks": "", "lines": {}, "launches": [("k", 1, 2, 3, 4, 5)]},
+        {
+            "ptx": ".version 8.0\n" * 10**5,
+            "marks": {},
+            "lines": [],
+            "launches": 3,
+            "cubin": b"\x7fELF",
+            "smem_bytes": 0,
+        },
+    ],
+)
+def test_what_no_compiler_made_has_no_points(tmp_path, sends):
+    forger = type("Forged", (Forger,), {"sends": sends})
+    outcome = judged(tmp_path, "04.4", answer_to("04.4"), forger)
+    assert (outcome.points, outcome.status) == (0, "failed"), outcome.message
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_which_exercises_rest_on_the_students_process():
+    left = {one.id for name in notebook_names() for one in of_notebook(name) if not judged_outside(one)}
+    assert left == INSIDE
+    kernels = (
+        find(id) for name in notebook_names() for id in (one.id for one in of_notebook(name)) if id not in INSIDE
+    )
+    assert all(one.simulated for one in kernels if hasattr(one, "simulated"))
+
+
+def test_a_page_whose_answers_are_called_sees_no_reference():
+    hidden = {path.name for path in hidden_from("02_layout_algebra")}
+    assert {"n00_start.py", "n02_layout_algebra.py", "n04_first_kernels.py", "algebra"} <= hidden
+    hidden = {path.name for path in hidden_from("04_first_kernels")}
+    assert {"n00_start.py", "n02_layout_algebra.py", "algebra"} <= hidden
+    assert "n04_first_kernels.py" not in hidden
+
+
+def table_of(exercise):
+    """An answer that knows the calls of a live notebook, and no others."""
+    recorded = {}
+
+    def record(n, tile):
+        recorded[n, tile] = -(-n // tile)
+        return recorded[n, tile]
+
+    assert exercise.grade(record).status == "passed"
+    return lambda n, tile: recorded[n, tile]
+
+
+def test_a_table_of_recorded_calls_has_no_points(tmp_path):
+    table = table_of(find("00.1"))
+    assert find("00.1").grade(table).status == "passed"
+    assert judged(tmp_path, "00.1", table).points == 0
+
+
+def test_a_seed_repeats_what_is_drawn(tmp_path, monkeypatch):
+    seen = []
+
+    def noted(n, tile):
+        seen.append((n, tile))
+        return -(-n // tile)
+
+    runs = []
+    for seed in (1, 2, 1):
+        monkeypatch.setattr(chance, "_fixed", seed)
+        seen.clear()
+        judged(tmp_path, "00.1", noted)
+        runs.append(list(seen))
+    assert runs[0] == runs[2] != runs[1]
