@@ -246,7 +246,7 @@ class Witness:
         answer = f"globals().get({name!r})"
         serve = f"__import__('tutorlib.grading.inside', fromlist=['serve']).serve({str(door)!r}, {answer})"
         kernel = item.parent.kernel
-        return judge(exercise, door, lambda: kernel.execute_cell_input(serve), self.timeout)
+        return judge(exercise, door, lambda: kernel.execute_cell_input(serve, allow_stdin=False), self.timeout)
 
     def new_records(self) -> list[str]:
         """The lines written to the results file since the last call."""
