@@ -79,13 +79,15 @@ class Course:
 
     root: Path
 
-    def tutor(self, *args: object, around: Callable = list, **env: str) -> subprocess.CompletedProcess:
+    def tutor(
+        self, *args: object, around: Callable = list, limit_s: float = 1200, **env: str
+    ) -> subprocess.CompletedProcess:
         """`tutor` of this course, as a command. around: takes the command, gives another one that runs it."""
-        if args[0] == "grade" and sandbox.why_open():
+        if args[0] in ("grade", "class") and sandbox.why_open():
             args = (*args, "--no-sandbox")
         env = {**os.environ, "PYTHONPATH": str(self.root), **env}
         command = [sys.executable, "-m", "tutorlib", *map(str, args)]
-        return subprocess.run(around(command), cwd=self.root, env=env, capture_output=True, text=True, timeout=1200)
+        return subprocess.run(around(command), cwd=self.root, env=env, capture_output=True, text=True, timeout=limit_s)
 
     def student(self, number: int) -> NotebookNode:
         return nbformat.read(self.root / "notebooks" / f"{number}_trial.ipynb", as_version=4)
