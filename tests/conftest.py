@@ -3,7 +3,7 @@
 import os
 import re
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +19,7 @@ from tutorlib.checking import kernel as kernel_exercises
 from tutorlib.compiling import cpp
 from tutorlib.compiling.cpp import CompiledCpp
 from tutorlib.compiling.driver import LaunchGrid
+from tutorlib.exercises import find
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
 from tutorlib.measuring import launchers, targets
@@ -31,6 +32,8 @@ MARKERS = (
     "samples(variable): needs the checkout of NVIDIA's code that an environment variable names",
     "browser: needs Chromium",
     "long: takes minutes; TUTORLIB_LONG=1 runs it",
+    "sampled(n, of_kernels=False): n of its cases, evenly spread; the others are long. of_kernels: n for each exercise "
+    "whose answer is a kernel, and all of the others'",
 )
 APART = {  # long, and tests of the same text here share what they made ready; None: each by itself
     "tests/test_notebooks.py": None,
@@ -65,6 +68,23 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return f"{file}::{shared[1]}" if shared else nodeid
 
     return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    cases: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        marker = item.get_closest_marker("sampled")
+        if marker and marker.kwargs.get("of_kernels"):
+            id = re.search(r"\[(\d+\.\d+)", item.nodeid)[1]
+            if find(id).needs:
+                cases[item.nodeid.partition("[")[0], id].append(item)
+        elif marker:
+            cases[item.nodeid.partition("[")[0], ""].append(item)
+    for group in cases.values():
+        n = group[0].get_closest_marker("sampled").args[0]
+        run = {len(group) * k // n for k in range(n)}
+        for item in (one for number, one in enumerate(group) if number not in run):
+            item.add_marker("long")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -63,7 +63,7 @@ def checks(path):
     return {n for n, cell in enumerate(cells) if cell.metadata.get("tutorlib", {}).get("role") == "check"}, len(cells)
 
 
-@pytest.mark.parametrize("name", kinds("00", "01", "02", "03", "04", "06", "13"))
+@pytest.mark.parametrize("name", kinds("00", "03", "13"))
 def test_a_students_notebook_fails_at_every_check_and_nowhere_else(name):
     path = NOTEBOOKS / f"{name}.ipynb"
     expected, cells = checks(path)
@@ -72,7 +72,7 @@ def test_a_students_notebook_fails_at_every_check_and_nowhere_else(name):
     assert failed == expected
 
 
-@pytest.mark.parametrize("name", kinds("00", "01", "02", "03"))
+@pytest.mark.parametrize("name", kinds("00"))
 def test_a_solved_notebook_passes(name):
     """`make grade`, which CI runs too, executes all of them with nbval."""
     path = SOLUTIONS / f"{name}.ipynb"

@@ -185,6 +185,7 @@ def keeps_the_last_stage(steps):
     warpgroup.wait_group(0)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
     ("id", "answer"),
@@ -259,6 +260,7 @@ class ByRules:
         return HopperConfig(tile=tile, stream_k=small, transposed=m < 512 <= n)
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
     ("id", "answer"),

@@ -5,6 +5,7 @@ itself, and a page of somebody honest is graded before, beside and after it.
 """
 
 import json
+import os
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -21,6 +22,8 @@ from tutorlib.paths import NOTEBOOKS, ROOT
 TIMEOUT = 10  # seconds for a cell
 VICTIM = 61
 GROUPS = {62: "values", 63: "reading", 64: "forging"}
+if not os.environ.get("TUTORLIB_LONG"):
+    GROUPS = {63: "reading", 64: "forging"}
 KEPT = {"__pycache__", ".git", ".venv"}
 ENDS_ITS_RUN = ("exit_zero", "killed_grader")  # of forging, and costs a run of its own
 
@@ -100,7 +103,7 @@ def test_a_cheat_among_others_gets_what_it_deserves(all_together, id, cheat):
     assert (all_together[id]["points"],) == cheat.deserves, all_together[id]["message"]
 
 
-@pytest.mark.parametrize("kind", ["values", "reading"])
+@pytest.mark.parametrize("kind", [kind for kind in GROUPS.values() if kind != "forging"])
 def test_who_answers_right_on_the_same_page_loses_nothing(all_together, kind):
     (number,) = (number for number in GROUPS if GROUPS[number] == kind)
     last = all_together[f"{number}.{len(grouped(kind)) + 1}"]

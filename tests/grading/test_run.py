@@ -111,6 +111,7 @@ def test_no_process_is_left(batch):
     assert not [process for process in psutil.process_iter(["cmdline"]) if "3141" in (process.info["cmdline"] or ())]
 
 
+@pytest.mark.long
 def test_grading_agrees_with_plain_nbval(course, tmp_path):
     answers = {1: ANSWERS[1], 3: ANSWERS[3], 14: "def answer(n):\n    return nobody(n)", 18: ANSWERS[17] + " + 1"}
     path = course.submit(tmp_path, 90, answers)

@@ -122,6 +122,7 @@ def test_code_that_harms_what_it_reaches_reaches_nothing(course, tmp_path):
     assert not [one for one in psutil.process_iter(["cmdline"]) if "2718" in (one.info["cmdline"] or ())]
 
 
+@pytest.mark.long
 def test_words_without_end_are_harmless(course, tmp_path):
     """An error of 2 MB, one that no file can hold, a value nested without end, and one that forges a packet."""
     forge = "import socket\nsocket.socket.connect = None\n"

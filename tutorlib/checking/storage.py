@@ -75,7 +75,7 @@ class StructExercise(Exercise):
         size = struct.__sizeof__()
         if size > self.limit:
             return f"it has {size:,} bytes; a block can have {self.limit:,}."
-        needed = sum(bytes_of(struct._annotations[name]) for name in wanted)
+        needed = sum(annotated_bytes(struct._annotations[name]) for name in wanted)
         if size > needed + self.spare:
             return f"it has {size:,} bytes, {size - needed:,} more than its members."
         return ""
@@ -88,7 +88,7 @@ def unaligned(annotation: Any) -> Any:
     return annotation.dtype if isinstance(annotation, cute.struct._AlignMeta) else annotation
 
 
-def bytes_of(annotation: Any) -> int:
+def annotated_bytes(annotation: Any) -> int:
     return unaligned(annotation).size_in_bytes
 
 

@@ -79,7 +79,7 @@ def class_page(classroom: Classroom, stems: dict[str, str]) -> str:
 
 
 def student_page(grade: Grade, notebooks: Iterable[str]) -> str:
-    kernels = list(timed(grade))
+    kernels = list(timed_kernels(grade))
     return render(
         "student.html",
         grade=grade,
@@ -159,7 +159,7 @@ def following(grade: Grade) -> list[dict[str, str]]:
     return steps
 
 
-def timed(grade: Grade) -> Iterator[TimedKernel]:
+def timed_kernels(grade: Grade) -> Iterator[TimedKernel]:
     """The student's kernels that were timed, in the course's order."""
     for one in grade.judged:
         if one.outcome.measurement:
@@ -168,7 +168,7 @@ def timed(grade: Grade) -> Iterator[TimedKernel]:
 
 def board(classroom: Classroom) -> tuple[list[Exercise], list[tuple[str, dict[str, TimedKernel]]]]:
     """The exercises that were timed, and each student's kernels by exercise, the fastest student first."""
-    kernels = {grade.name: {one.exercise.id: one for one in timed(grade)} for grade in classroom.grades}
+    kernels = {grade.name: {one.exercise.id: one for one in timed_kernels(grade)} for grade in classroom.grades}
     exercises = [find(id) for id in classroom.exercises if any(id in found for found in kernels.values())]
     rows = [(student, found) for student, found in kernels.items() if found]
     return exercises, sorted(rows, key=lambda row: -sum(one.measured.ratio for one in row[1].values()))

@@ -123,10 +123,10 @@ def clean(content: Any) -> Any:
 
 def size_of(folder: Path) -> int:
     """Bytes in the folder, and a block for each file."""
-    return sum(4096 + sum(4096 + bytes_of(Path(at, name)) for name in files) for at, _, files in os.walk(folder))
+    return sum(4096 + sum(4096 + disk_bytes(Path(at, name)) for name in files) for at, _, files in os.walk(folder))
 
 
-def bytes_of(path: Path) -> int:
+def disk_bytes(path: Path) -> int:
     try:
         return path.lstat().st_size
     except OSError:  # gone meanwhile
