@@ -23,7 +23,7 @@ TIMEOUT = 10  # seconds for a cell
 VICTIM = 61
 GROUPS = {62: "values", 63: "reading", 64: "forging"}
 if not os.environ.get("TUTORLIB_LONG"):
-    GROUPS = {63: "reading", 64: "forging"}
+    GROUPS = {63: "reading"}
 KEPT = {"__pycache__", ".git", ".venv"}
 ENDS_ITS_RUN = ("exit_zero", "killed_grader")  # of forging, and costs a run of its own
 

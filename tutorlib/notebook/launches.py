@@ -25,12 +25,12 @@ NOTHING = "Nothing was recorded yet: python -m tutorlib.measuring.launches on a 
 def show_stages(name: str, host: Callable[..., None], *args: Any, arch: str = "sm_90a") -> Stages:
     """Compile a @cute.jit function here and now, for a target, and print what each stage took."""
     _, stages = compile_in_stages(host, *args, options=f"--gpu-arch {arch}")
-    parts = [f"{said} {duration(getattr(stages, part))}" for part, said in STAGES.items() if getattr(stages, part, 0)]
+    parts = [f"{said} {host_time(getattr(stages, part))}" for part, said in STAGES.items() if getattr(stages, part, 0)]
     print(f"{name}: {', '.join(parts)}")
     return stages
 
 
-def duration(us: float) -> str:
+def host_time(us: float) -> str:
     """µs as a reader takes them in: "242 ms", "7.4 ms", "8.9 µs", "0.12 µs"."""
     if us >= 1e4:
         return f"{us / 1000:,.0f} ms"
@@ -46,13 +46,13 @@ def show_first_calls() -> "DataFrame | None":
     rows: dict[tuple[str, str], dict[str, str]] = {}
     for found in recorded_launches():
         for kernel, stages in found[FIRST].items():
-            rows[machine_of(found), kernel] = {STAGES[part]: duration(us) if us else "" for part, us in stages.items()}
+            rows[machine_of(found), kernel] = {STAGES[part]: host_time(us) if us else "" for part, us in stages.items()}
     if not rows:
         print(NOTHING)
         return None
     rows["B100, published", "GEMM, M = N = K = 8K, fp16"] = {
-        STAGES["trace"]: duration(PUBLISHED["trace"]),
-        STAGES["lower"]: f"{duration(PUBLISHED['compile'])} with machine code",
+        STAGES["trace"]: host_time(PUBLISHED["trace"]),
+        STAGES["lower"]: f"{host_time(PUBLISHED['compile'])} with machine code",
     }
     return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
 
@@ -81,8 +81,8 @@ def show_later_calls() -> "DataFrame | None":
 def later_rows(found: dict[str, Any]) -> dict[str, dict[str, str]]:
     later, done = found[LATER], found.get(DONE, {})
     return {
-        way: {"host": duration(us), f"of {TORCH}": f"×{us / later[TORCH]:,.2f}"}
-        | ({"until done": duration(done[way])} if way in done else {})
+        way: {"host": host_time(us), f"of {TORCH}": f"×{us / later[TORCH]:,.2f}"}
+        | ({"until done": host_time(done[way])} if way in done else {})
         for way, us in later.items()
     }
 
@@ -90,7 +90,7 @@ def later_rows(found: dict[str, Any]) -> dict[str, dict[str, str]]:
 def show_new_processes() -> None:
     """What it took a new process to have a kernel ready: compiled, and loaded."""
     shown = [
-        f"{machine_of(found)}: {', '.join(f'{how} {duration(us)}' for how, us in found[READY].items())}"
+        f"{machine_of(found)}: {', '.join(f'{how} {host_time(us)}' for how, us in found[READY].items())}"
         for found in recorded_launches()
         if READY in found
     ]
