@@ -207,6 +207,7 @@ def killed_at_random(course: Course, root: Path, students: int, kills: int, seed
     assert left_running(course) == []
 
 
+@pytest.mark.long
 def test_killed_it_goes_on_and_leaves_nothing_running(course, tmp_path):
     killed_at_random(course, tmp_path, students=2, kills=2, seed=2)
 

@@ -43,6 +43,7 @@ class TestGradeSolutions:
         assert found == [(one.id, "passed", one.points) for one in of_notebook("00_start")]
 
     @pytest.mark.usefixtures("no_gpu")
+    @pytest.mark.long
     def test_a_kernel_that_cannot_run_is_not_run(self):
         by_id = {one.id: one for one in grade_solutions("10_double_buffer")}
         assert by_id["10.1"].status == "passed"

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.trial_course import make_course
 
 EXERCISES = """
@@ -26,6 +28,7 @@ EXERCISES = tuple(OnGpu(id=f"90.{k}", title="answer", points=2, needs=MMA_SYNC) 
 """
 
 
+@pytest.mark.long
 def test_a_broken_context_costs_its_exercise_alone(tmp_path):
     course = make_course(tmp_path / "course", {90: 4})
     (course.root / "tutorlib" / "exercises" / "n90_trial.py").write_text(EXERCISES)

@@ -37,7 +37,8 @@ def course(tmp_path_factory) -> Course:
 
 
 def grouped(kind: str) -> list:
-    return [cheat for cheat in cheats(kind) if cheat.path.stem not in ENDS_ITS_RUN]
+    found = [cheat for cheat in cheats(kind) if cheat.path.stem not in ENDS_ITS_RUN]
+    return found if os.environ.get("TUTORLIB_LONG") else found[::3]
 
 
 def graded(course: Course, submission: Path, folder: Path) -> tuple[dict[str, dict], float]:
