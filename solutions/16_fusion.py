@@ -306,8 +306,8 @@ check("16.7", gated)
 
 # %% [markdown]
 # Gate and up themselves are never written, and so never read again: at 4,096 tokens and 14,336 features 470 MB of
-# traffic are gone. On Hopper the epilogue reads
-# 16 sums and makes 8 of them; all after that, rounding, stmatrix, TMA, is notebook 14's, for a tile half as wide.
+# traffic are gone. On Hopper the epilogue reads 16 sums and makes 8 of them; all after that (rounding, stmatrix, TMA)
+# is notebook 14's, for a tile half as wide.
 
 # %%
 show_source(GatedStores)
@@ -322,6 +322,11 @@ show_source(GatedStores)
 show_costs("fused_epilogues")
 
 # %% [markdown]
+# The residual costs most: it alone reads a matrix as large as C. GELU's cost shrinks as K grows, since its work is the
+# same for each tile and the main loop's is not. Ping-pong hides it only as long as there is a next tile to multiply;
+# at the smaller size the last wave was what showed, and with stream-K, which shares that wave out, nearly all of the
+# cost is gone. SwiGLU costs nothing: it stores half of what the plain GEMM stores.
+#
 # ## A layer that torch takes for its own
 #
 # A kernel behind a Python function works until somebody calls `backward()`, `torch.compile` or `autocast`: each of them
@@ -473,6 +478,11 @@ show_costs("mlp_forward")
 show_as_a_module()
 
 # %% [markdown]
+# (A shape is tokens × hidden × gate's and up's features together.) Swapping nn.Linear gains what notebook 14's GEMM
+# gains on cuBLAS, and no more. The gate is worth more than that: gate and up are not written and read again, and
+# silu and the product are no kernels any more. A call costs the host more than torch's, as a custom op of Python does;
+# a graph takes that away.
+#
 # Forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed. The operator leaves
 # those to cuBLAS, which has kernels for it. The second row has them done by notebook 14's kernel, after copies that
 # transpose. Predict what the copies cost: they move 1.6 GB at 4,096 tokens. (The optimiser's step is the same kernels
@@ -482,6 +492,9 @@ show_as_a_module()
 show_costs("mlp_training")
 
 # %% [markdown]
+# Compare the difference of the two rows with what 1.6 GB take at notebook 05's bandwidth. It is many times more: a copy
+# that transposes is not a copy, as 05's transposes showed.
+#
 # ## Two GPUs, one all-reduce
 #
 # A model too large for a GPU, or too slow on one, is split. Cut the MLP so that as little as possible is said between
@@ -524,6 +537,9 @@ check("16.11", shard)
 show_parallel()
 
 # %% [markdown]
+# Half of the whole's time plus the all-reduce is nearly what the split takes. The all-reduce's part shrinks as tokens
+# grow: its bytes grow with them as the arithmetic does, but not the time to begin.
+#
 # ## What to remember
 #
 # - An epilogue is a function of values in registers, and rounding comes last. What a thread needs beside its sums is

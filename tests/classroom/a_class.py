@@ -59,10 +59,11 @@ def start(course: Course, *args: object, **env: str) -> subprocess.Popen:
     )
 
 
-def left_running(course: Course, seconds: float = 30) -> list[list[str]]:
-    """The processes that still work for this course, after as long as they may take to end."""
-    end = time.monotonic() + seconds
-    while (found := list(of_course(course))) and time.monotonic() < end:
+def left_running(course: Course, looks: int = 300) -> list[list[str]]:
+    """The processes that still work for this course each time one looks: they may take a while to end."""
+    for _ in range(looks):
+        if not (found := list(of_course(course))):
+            break
         time.sleep(0.1)
     return found
 

@@ -117,12 +117,12 @@ def test_nothing_to_grade_is_one_line(tmp_path, name):
 
 
 def test_a_zip_is_a_folder(tmp_path):
-    (tmp_path / "alice.zip").write_bytes(zip_of({"work/00_start.ipynb": b"1", "work/.x.ipynb": b"2", "a.txt": b""}))
+    (tmp_path / "alice.zip").write_bytes(zip_of({"mine/00_start.ipynb": b"1", "mine/.x.ipynb": b"2", "a.txt": b""}))
     inner = zip_of({"01_layouts.ipynb": b"3"})
     (tmp_path / "bob").mkdir()
     (tmp_path / "bob" / "all.ZIP").write_bytes(zip_of({"inner.zip": inner}))
     assert found(tmp_path) == {
-        "alice": ["alice.zip/work/00_start.ipynb"],
+        "alice": ["alice.zip/mine/00_start.ipynb"],
         "bob": ["bob/all.ZIP/inner.zip/01_layouts.ipynb"],
     }
     assert [entry.read() for one in handed_in(tmp_path)[0] for entry in one.notebooks] == [b"1", b"3"]

@@ -12,21 +12,22 @@ if TYPE_CHECKING:
 
 
 def show_costs(name: str) -> "DataFrame | None":
-    """A sweep whose kernels have baselines of their own: µs at each shape, and the baseline's time over these."""
+    """A sweep whose kernels have baselines of their own: µs, and the baseline's time over these."""
     return tables(name, beside_table)
 
 
 def beside_table(swept: SweepResults) -> "DataFrame":
     import pandas
 
-    rows: dict[tuple[str, str], dict[str, str]] = {}
-    for point in swept.points:
-        measured = point.measurement
-        row = rows.setdefault((point.name, measured.baseline), {})
-        row[f"{size(measured.shape)}, µs"] = f"{measured.median_us:,.1f}"
-        row[f"{size(measured.shape)}, speed"] = f"{measured.ratio:.3f}"
-    index = pandas.MultiIndex.from_tuples(rows, names=["kernel", "beside"])
-    return pandas.DataFrame(list(rows.values()), index=index).fillna("")
+    rows = {
+        (size(one.measurement.shape), one.name, one.measurement.baseline): {
+            "µs": f"{one.measurement.median_us:,.1f}",
+            "speed": f"{one.measurement.ratio:.3f}",
+        }
+        for one in swept.points
+    }
+    index = pandas.MultiIndex.from_tuples(rows, names=["shape", "kernel", "beside"])
+    return pandas.DataFrame(list(rows.values()), index=index)
 
 
 def show_as_a_module() -> None:
