@@ -70,9 +70,9 @@ class ChosenExercise(KernelExercise):
         return AnswerLauncher(lambda m, n, k: config)
 
     def judge_far(self, answer: Elsewhere) -> Verdict:
-        """What the other process returns is all that is needed of it."""
-        kernel = self.accept(answer)
-        return self.examine(kernel) or self.simulate(kernel, device.why_not(self.needs) or "")
+        """What the other process returns is all that is needed of it, asked for once for each shape."""
+        kernel = self.accept(cache(answer))
+        return self.examine(kernel) or self.run_or_simulate(kernel)
 
     def examine(self, kernel: AnswerLauncher) -> Verdict | None:
         """Every shape has a configuration; where it is timed, one that compiles and is not far off by the model."""

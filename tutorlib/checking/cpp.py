@@ -10,7 +10,6 @@ from tutorlib.checking.leaning import Elsewhere, on_its_own
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
 from tutorlib.compiling.driver import LaunchGrid
-from tutorlib.machine import device
 from tutorlib.measuring.launchers import CppLauncher
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
@@ -44,7 +43,7 @@ class CppExercise(KernelExercise):
     def judge_far(self, answer: Elsewhere) -> Verdict:
         """What the other process returns is all that is needed of it."""
         kernel = self.accept(answer)
-        return self.examine(kernel) or self.simulate(kernel, device.why_not(self.needs) or "")
+        return self.examine(kernel) or self.run_or_simulate(kernel)
 
     def examine(self, kernel: str) -> Verdict | None:
         lacks = self.wrong_code(compile_cpp(kernel, INSPECTED))

@@ -10,6 +10,7 @@ from tutorlib.compiling.compiled import Compiled
 from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
 from tutorlib.measuring.launchers import CuteLauncher
+from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
     from tutorlib.checking.far import FarCute
@@ -62,8 +63,11 @@ class CuteExercise(KernelExercise):
             return SimulatedFarCute(kernel)
         return SimulatedCute(kernel.host, self.problem, self.dynamic, self.divisible, self.needs.target)
 
-    def launcher(self, kernel: CuteLauncher) -> CuteLauncher:
-        return kernel
+    def launcher(self, kernel: "CuteLauncher | FarCute") -> Launcher:
+        from tutorlib.checking.far import FarCute
+        from tutorlib.checking.launched import LaunchedFarCute
+
+        return LaunchedFarCute(kernel) if isinstance(kernel, FarCute) else kernel
 
     def far(self, answer: Elsewhere) -> "FarCute":
         from tutorlib.checking.far import FarCute

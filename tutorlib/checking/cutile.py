@@ -13,6 +13,7 @@ from tutorlib.compiling.compiled import Compiled
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CutileLauncher
 from tutorlib.problems.problem import Shape
+from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
@@ -104,8 +105,11 @@ class CutileExercise(KernelExercise):
             return SimulatedFarCutile(kernel, self.grid)
         return SimulatedCutile(kernel.kernel, self.grid, partial(kernel.compiled, self.problem))
 
-    def launcher(self, kernel: CutileLauncher) -> CutileLauncher:
-        return kernel
+    def launcher(self, kernel: "CutileLauncher | FarCutile") -> Launcher:
+        from tutorlib.checking.far import FarCutile
+        from tutorlib.checking.launched import LaunchedFarCutile
+
+        return LaunchedFarCutile(kernel, self.grid) if isinstance(kernel, FarCutile) else kernel
 
     def interpret(self, kernel: Any, shape: Shape, accepted: "Accepted") -> Interpretation:
         """Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError."""

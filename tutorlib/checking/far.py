@@ -1,7 +1,8 @@
-"""Kernels whose answers live in another process, which only traces and compiles them. Here they are simulated.
+"""Kernels whose answers live in another process, which only traces them. Here they are simulated; `launched` runs them.
 
-What comes from there is plain data: PTX, the machine code, and for CuTe the launches of the host function. All that is
-read here as what a stranger wrote.
+What comes from there is plain data: PTX and the launches of a CuTe host function, Tile IR of a cuTile kernel. All that
+is read here as what a stranger wrote. What is looked at, simulated and launched is one and the same text: no machine
+code comes from there to be run. See `compiling.tile_ir` for what else a cubin may hold.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,6 +13,8 @@ from tutorlib.checking.leaning import Elsewhere
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.cubin import resources
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.tile_ir import compile_tile_ir
+from tutorlib.machine import device
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.simulate.ptx.findings import SourceLine
@@ -26,18 +29,18 @@ if TYPE_CHECKING:
 
 MOST_LAUNCHES = 64  # of one call
 MOST_PTX = 2**24  # characters
+MOST_TILE_IR = 2**22  # bytes
 
 
 @dataclass
 class FarKernel:
     """An answer as a kernel: what compilers and launchers make of it comes from where it lives.
 
-    exercise: its id there. by_ptxas: as `Compiled` has it.
+    exercise: its id there.
     """
 
     answer: Elsewhere
     exercise: str
-    by_ptxas: bool = True
 
     def ask(self, service: str, *args: Any) -> dict[str, Any]:
         """Raises CompileFailed, also where the reply is none."""
@@ -46,29 +49,35 @@ class FarKernel:
             raise CompileFailed("what was compiled cannot be read")
         return reply
 
-    def compiled_for(self, shape: Shape, arch: str) -> Compiled:
-        reply = self.ask("compiled", shape, arch)
-        ptx, cubin, smem = reply["ptx"], reply["cubin"], reply["smem_bytes"]
-        static = resources(cubin)[2]
-        return inspect_kernel(arch, ptx, cubin, max(int(smem) - static, 0), self.by_ptxas)
-
 
 @dataclass
 class FarCute(FarKernel):
     """A @cute.jit host function: `measuring.launchers.CuteLauncher`, as far as an exercise looks at it."""
 
     def compiled(self, shape: Shape, arch: str) -> Compiled:
-        return self.compiled_for(shape, arch)
+        reply = self.ask("compiled", shape, arch)
+        ptx, cubin, smem = reply["ptx"], reply["cubin"], reply["smem_bytes"]
+        return inspect_kernel(arch, ptx, cubin, max(int(smem) - resources(cubin)[2], 0), by_ptxas=True)
+
+    def launches(self, module: Module, shape: Shape, addresses: Sequence[int], here: bool = False) -> "list[Recorded]":
+        """What the host function launches on tensors at these addresses, which it does not touch.
+
+        module: its PTX. here: for the GPU at hand; otherwise for the simulator. Raises CompileFailed.
+        """
+        gpu = (device.need_gpu().arch, device.need_gpu().sms) if here else None
+        return launches_of(module, self.ask("launches", shape, list(addresses), gpu)["launches"])
 
 
 @dataclass
 class FarCutile(FarKernel):
     """A @ct.kernel: `measuring.launchers.CutileLauncher`, as far as an exercise looks at it."""
 
-    by_ptxas: bool = False
-
     def compiled(self, problem: Any, shape: Shape, arch: str) -> Compiled:
-        return self.compiled_for(shape, arch.removeprefix("sm_"))
+        reply = self.ask("tile_ir", shape, arch)
+        tile_ir, opt_level = reply["tile_ir"], reply["opt_level"]
+        if type(tile_ir) is not bytes or len(tile_ir) > MOST_TILE_IR or opt_level not in range(4):
+            raise CompileFailed("its Tile IR cannot be read")
+        return compile_tile_ir(tile_ir, arch, int(opt_level))
 
 
 @dataclass
@@ -92,8 +101,7 @@ class SimulatedFarCute:
         names = [operand.name for operand in work.problem.operands]
 
         def launched(views: "list[Tensor]") -> "Sequence[Recorded]":
-            addresses = [view.data_ptr() for view in views]
-            return launches_of(module, self.kernel.ask("launches", work.shape, addresses)["launches"])
+            return self.kernel.launches(module, work.shape, [view.data_ptr() for view in views])
 
         def call() -> None:
             tensors = dict(zip(names, work.tensors, strict=True))
@@ -112,15 +120,15 @@ class SimulatedFarCutile:
     traced: bool = False
 
     def ptx(self, shape: Shape) -> str:
-        from tutorlib.simulate.ptx.languages.cutile import CAPABILITY
+        from tutorlib.simulate.ptx.languages.cutile import ARCH
 
-        return self.kernel.compiled_for(shape, CAPABILITY).ptx
+        return self.kernel.compiled(None, shape, ARCH).ptx
 
     def on(self, work: Work) -> Call:
-        from tutorlib.simulate.ptx.languages.cutile import CAPABILITY, launch
+        from tutorlib.simulate.ptx.languages.cutile import ARCH, launch
         from tutorlib.simulate.ptx.languages.line_table import by_cubin
 
-        compiled = self.kernel.compiled_for(work.shape, CAPABILITY)
+        compiled = self.kernel.compiled(work.problem, work.shape, ARCH)
         source = self.kernel.ask("source")
         find = by_cubin(compiled.cubin, str(source["file"]), [str(line) for line in source["lines"]])
         names = [operand.name for operand in work.problem.operands]
@@ -155,15 +163,16 @@ def launches_of(module: Module, told: Any) -> "list[Recorded]":
     from tutorlib.simulate.ptx.languages.cute_host import Recorded
 
     launches = []
-    for kernel, grid, block, smem, parameters, cluster in told[:MOST_LAUNCHES]:
+    for kernel, grid, block, smem, parameters, cluster, *flags in told[:MOST_LAUNCHES]:
         sizes = [*grid, *block, *cluster, smem]
         if (
             kernel not in module.kernels
-            or len(sizes) != 10
+            or [len(dims) for dims in (grid, block, cluster, flags)] != [3, 3, 3, 2]
             or not all(type(n) is int and 0 <= n < 2**31 for n in sizes)
+            or not all(type(flag) is bool for flag in flags)
         ):
             raise CompileFailed("its launches cannot be read")
         if type(parameters) is not bytes or len(parameters) != module.kernels[kernel].parameter_bytes:
             raise CompileFailed("the parameters of its launches cannot be read")
-        launches.append(Recorded(kernel, tuple(grid), tuple(block), smem, parameters, tuple(cluster)))
+        launches.append(Recorded(kernel, tuple(grid), tuple(block), smem, parameters, tuple(cluster), *flags))
     return launches

@@ -46,7 +46,7 @@ class KernelExercise(Exercise):
     once: whether each element of the output, at that size, must be stored by one block only.
     whole: those of `shapes` that the exercise's tiles divide without a rest.
     library: what of a library does the very thing that is asked; an answer that names it is told so.
-    simulated_elsewhere: whether another process simulates it; here, what nothing speaks against is right.
+    run_elsewhere: whether another process runs or simulates it; here, what nothing speaks against is right.
     """
 
     needs: Feature = MMA_SYNC
@@ -62,7 +62,7 @@ class KernelExercise(Exercise):
     once: bool = False
     whole: tuple[Shape, ...] = ()
     library: Library = field(default_factory=dict)
-    simulated_elsewhere: bool = False
+    run_elsewhere: bool = False
 
     @property
     def correctness_points(self) -> int:
@@ -117,13 +117,17 @@ class KernelExercise(Exercise):
         kernel = self.accept(answer)
         if found := self.examine(kernel):
             return found
+        return Verdict(self.points) if self.run_elsewhere else self.run_or_simulate(kernel)
+
+    def run_or_simulate(self, kernel: Any) -> Verdict:
+        """On this machine's GPU, or without one. Raises CompileFailed and KernelFault."""
         if reason := device.why_not(self.needs):
             return self.simulate(kernel, reason)
         return self.run(kernel)
 
     def judge_far(self, answer: Elsewhere) -> Verdict:
         """The answer of another process, which looks at it as far as nothing is run; what that finds can only lower
-        the points. What it is compiled to is looked at and simulated here.
+        the points. What it makes of it is looked at here, compiled to machine code, and run or simulated.
         """
         said = answer.ask("examined", self.id)
         if not isinstance(said, list) or not (type(said[0]) is float and said[0] > 0):  # NaN is not
@@ -131,16 +135,16 @@ class KernelExercise(Exercise):
         from tutorlib.simulate.ptx import NotSimulated
 
         kernel = self.far(answer)
-        found = self.examine_far(kernel)
+        found, reason = self.examine_far(kernel), device.why_not(self.needs)
         if found is None:
             try:
-                found = self.simulate_all(kernel, device.why_not(self.needs) or "")
+                found = self.simulate_all(kernel, reason) if reason else self.run(kernel)
             except NotSimulated as error:  # what its process says of it does not count
                 return not_run(f"not run: {error}")
         return found if found.points <= said[0] else Verdict(said[0], tuple(map(str, said[1:])))
 
     def far(self, answer: Elsewhere) -> Any:
-        """An answer of another process as `simulator` takes it."""
+        """An answer of another process as `launcher` and `simulator` take it."""
         raise WrongKind(f"{self.id} cannot be judged from another process.")
 
     def examine_far(self, kernel: Any) -> Verdict | None:
@@ -151,8 +155,6 @@ class KernelExercise(Exercise):
         """Every size on the simulator, for a machine that lacks the GPU; `why` it does. Raises CompileFailed."""
         from tutorlib.simulate.ptx import NotSimulated
 
-        if self.simulated_elsewhere:
-            return self.right_simulated(why)
         if not self.simulated:
             return self.unrun(why)
         try:

@@ -26,9 +26,9 @@ from pathlib import Path
 
 import platformdirs
 
-from tutorlib.compiling.compiled import Compiled, inspect_kernel
-from tutorlib.compiling.cubin import sections
+from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
+from tutorlib.compiling.tile_ir import entries_of, inspect_tile_kernel, ptx_of
 
 HEADER = """\
 #include <cuda_bf16.h>
@@ -96,18 +96,14 @@ def compile_cpp(source: str, arch: str = "sm_90") -> CompiledCpp:
     """
     source = textwrap.dedent(source).strip("\n")
     cubin, output = build(source, arch)
-    text = next((data for name, _, _, data in sections(cubin) if name == ".nv_debug_ptx_txt"), b"") if cubin else b""
-    ptx = text.replace(b"\0", b"\n").decode()
-    entries = re.findall(r"\.entry (\w+)\((.*?)\)\s", ptx, re.DOTALL)
+    entries = entries_of(ptx_of(cubin)) if cubin else []
     if len(entries) != 1:
         raise CompileFailed(f"the source has {len(entries)} __tile_global__ functions; one is launched")
     ((name, parameters),) = entries
     return CompiledCpp(
-        **vars(inspect_kernel(arch, ptx, cubin, dynamic_smem=0, by_ptxas=False)),
+        **vars(inspect_tile_kernel(arch, cubin)),
         name=name,
-        parameters=tuple(
-            "ptr" if pointer else kind for kind, pointer in re.findall(r"(?m)^\.param \.(\w+)( \.ptr)?", parameters)
-        ),
+        parameters=parameters,
         source=source,
         remarks=read_remarks(output),
     )

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
-from typing import Any
+from typing import Any, Literal
 
-from tutorlib.compiling.compiled import Compiled, inspect_kernel
-from tutorlib.compiling.cubin import sections
+from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import compile_failure
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.compiling.tile_ir import inspect_tile_kernel
 
 
 def compile_cutile(kernel: Any, args: Sequence[Any], arch: str = "sm_90") -> Compiled:
@@ -17,6 +17,11 @@ def compile_cutile(kernel: Any, args: Sequence[Any], arch: str = "sm_90") -> Com
     arch: "sm_80", "sm_90", "sm_100", …
     Raises CompileFailed; an unwritten answer's NotImplementedError("Exercise …") passes through.
     """
+    return inspect_tile_kernel(arch, exported(kernel, args, arch, "cubin"))
+
+
+def exported(kernel: Any, args: Sequence[Any], arch: str, form: Literal["cubin", "tileir_bytecode"]) -> bytes:
+    """As `compile_cutile`; the bytes of the cubin, or of the Tile IR that `compile_tile_ir` takes."""
     from cuda.tile import TileError
     from cuda.tile.compilation import CallingConvention, KernelSignature, export_kernel
 
@@ -24,12 +29,10 @@ def compile_cutile(kernel: Any, args: Sequence[Any], arch: str = "sm_90") -> Com
     signature = KernelSignature(parameters, CallingConvention.cutile_python_v2())
     file = BytesIO()
     try:
-        export_kernel(kernel, [signature], file, gpu_code=arch, output_format="cubin")
+        export_kernel(kernel, [signature], file, gpu_code=arch, output_format=form)
     except TileError as error:
         raise compile_failure(error, error.message.strip()) from error
-    cubin = file.getvalue()
-    ptx = next(data for name, _, _, data in sections(cubin) if name == ".nv_debug_ptx_txt")
-    return inspect_kernel(arch, ptx.replace(b"\0", b"\n").decode(), cubin, dynamic_smem=0, by_ptxas=False)
+    return file.getvalue()
 
 
 def compile_all(jobs: Iterable[tuple[Any, Sequence[Any], str]]) -> list[Compiled]:

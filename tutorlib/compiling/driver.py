@@ -1,7 +1,8 @@
-"""A C++ kernel, tile or plain CUDA, loaded and launched through the CUDA driver."""
+"""Machine code, loaded and launched through the CUDA driver: a C++ kernel, or one whose launch was recorded."""
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.cpp import CompiledCpp
@@ -11,6 +12,47 @@ if TYPE_CHECKING:
 
 LaunchGrid = tuple[int, ...]  # how many blocks along x, y and z
 PARAMETER = {"ptr": ctypes.c_void_p, "u32": ctypes.c_int32, "u64": ctypes.c_int64}  # to PTX an int is a u32
+ALIGNMENT = 128  # of parameters: none of them asks for more
+SMEM_UNASKED = 48 * 2**10  # bytes of dynamic shared memory that a function may have without more ado
+CLUSTER_UNASKED = 8  # blocks of a cluster
+
+
+@dataclass(frozen=True)
+class LaunchConfig:
+    """What a launch says beside its kernel and the parameters. block: threads of a block; a tile block counts as one.
+
+    dynamic_smem: bytes. cluster: blocks of a cluster. cooperative: all blocks must run at once. overlapping: it may
+    begin before the launch ahead of it has ended.
+    """
+
+    grid: LaunchGrid
+    block: LaunchGrid = (1,)
+    dynamic_smem: int = 0
+    cluster: LaunchGrid = (1,)
+    cooperative: bool = False
+    overlapping: bool = False
+
+
+def done(result: tuple) -> Any:
+    """What a function of the driver returned. Raises RuntimeError where it was an error."""
+    from cuda.bindings import driver
+
+    if result[0] != driver.CUresult.CUDA_SUCCESS:
+        raise RuntimeError(driver.cuGetErrorString(result[0])[1].decode())
+    return result[1] if len(result) > 1 else None
+
+
+def load_function(cubin: bytes, name: str) -> Any:
+    """A kernel of a cubin, on the GPU at hand. It stays loaded. Raises RuntimeError where the driver refuses.
+
+    The driver runs what the cubin has for the host: load none that a stranger made.
+    """
+    import torch
+    from cuda.bindings import driver
+
+    torch.cuda.synchronize()  # makes the context that the module is loaded into, where this is the first use of the GPU
+    module = done(driver.cuModuleLoadData(cubin))
+    return done(driver.cuModuleGetFunction(module, name.encode()))
 
 
 def load(
@@ -24,14 +66,7 @@ def load(
     import torch
     from cuda.bindings import driver
 
-    def done(result: tuple) -> Any:
-        if result[0] != driver.CUresult.CUDA_SUCCESS:
-            raise RuntimeError(driver.cuGetErrorString(result[0])[1].decode())
-        return result[1] if len(result) > 1 else None
-
-    torch.cuda.synchronize()  # makes the context that the module is loaded into, where this is the first use of the GPU
-    module = done(driver.cuModuleLoadData(compiled.cubin))
-    function = done(driver.cuModuleGetFunction(module, compiled.name.encode()))
+    function = load_function(compiled.cubin, compiled.name)
     kinds = tuple(PARAMETER[kind] for kind in compiled.parameters)
     blocks, threads = (*grid, 1, 1)[:3], (*block, 1, 1)[:3]
 
@@ -41,3 +76,66 @@ def load(
         done(driver.cuLaunchKernel(function, *blocks, *threads, 0, stream, (values, kinds), 0))
 
     return launch
+
+
+def prepare(function: Any, config: LaunchConfig, parameters: bytes, offsets: Sequence[int]) -> Callable[[], None]:
+    """A loaded function, ready to be launched on the current stream.
+
+    parameters: all of them as they lie in the parameter space; offsets: where each begins.
+    Raises RuntimeError where the driver refuses.
+    """
+    import torch
+    from cuda.bindings import driver
+
+    allow(function, config)
+    memory = ctypes.create_string_buffer(len(parameters) + ALIGNMENT)
+    start = -(-ctypes.addressof(memory) // ALIGNMENT) * ALIGNMENT
+    ctypes.memmove(start, parameters, len(parameters))
+    places = (ctypes.c_void_p * len(offsets))(*(start + offset for offset in offsets))
+    described = describe(config)
+
+    def launch(memory: Any = memory) -> None:  # to which the places point: it lives as long as this function
+        described.hStream = driver.CUstream(torch.cuda.current_stream().cuda_stream)
+        done(driver.cuLaunchKernelEx(described, function, ctypes.addressof(places), 0))
+
+    return launch
+
+
+def allow(function: Any, config: LaunchConfig) -> None:
+    """Ask the driver for what a function does not have by itself."""
+    from cuda.bindings import driver
+
+    x, y, z = (*config.cluster, 1, 1)[:3]
+    if config.dynamic_smem > SMEM_UNASKED:
+        most = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        done(driver.cuFuncSetAttribute(function, most, config.dynamic_smem))
+    if x * y * z > CLUSTER_UNASKED:
+        large = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+        done(driver.cuFuncSetAttribute(function, large, 1))
+
+
+def describe(config: LaunchConfig) -> Any:
+    """The driver's CUlaunchConfig."""
+    from cuda.bindings import driver
+
+    described = driver.CUlaunchConfig()
+    described.gridDimX, described.gridDimY, described.gridDimZ = (*config.grid, 1, 1)[:3]
+    described.blockDimX, described.blockDimY, described.blockDimZ = (*config.block, 1, 1)[:3]
+    described.sharedMemBytes = config.dynamic_smem
+    attributes = []
+
+    def add(kind: str) -> Any:
+        attribute = driver.CUlaunchAttribute()
+        attribute.id = getattr(driver.CUlaunchAttributeID, f"CU_LAUNCH_ATTRIBUTE_{kind}")
+        attributes.append(attribute)
+        return attribute.value
+
+    if any(n > 1 for n in config.cluster):
+        size = add("CLUSTER_DIMENSION").clusterDim
+        size.x, size.y, size.z = (*config.cluster, 1, 1)[:3]
+    if config.cooperative:
+        add("COOPERATIVE").cooperative = 1
+    if config.overlapping:
+        add("PROGRAMMATIC_STREAM_SERIALIZATION").programmaticStreamSerializationAllowed = 1
+    described.attrs, described.numAttrs = attributes, len(attributes)
+    return described

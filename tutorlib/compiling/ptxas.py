@@ -1,14 +1,19 @@
-"""What ptxas, the last of the compilers, says of PTX: registers spilled, and wgmma that it could not overlap."""
+"""ptxas, the last of the compilers: the machine code of PTX, and what it says: spills, wgmma that it cannot overlap."""
 
 import os
 import re
 import subprocess
-from functools import cache
+import tempfile
+from functools import cache, lru_cache
 from importlib import metadata
 from pathlib import Path
 
+from tutorlib.compiling.errors import CompileFailed, ToolMissing
 
-class NoPtxas(RuntimeError):
+LIMIT_S = 120.0  # that it may take
+
+
+class NoPtxas(ToolMissing):
     """There is no ptxas on this machine. The message says how it gets there."""
 
 
@@ -25,15 +30,34 @@ def path() -> Path:
     return found
 
 
-def assemble(ptx: str) -> str:
-    """What `ptxas --verbose` prints when it assembles this for its own target. Raises NoPtxas.
+def assemble(ptx: str, cubin: str | Path = os.devnull) -> str:
+    """What `ptxas --verbose` prints when it assembles this for its own target. Raises NoPtxas and subprocess' errors.
 
-    The line numbers and debug sections of PTX that comes out of a cubin are left out: its table of files is lost.
+    cubin: the file that it writes. The line numbers and debug sections of PTX that comes out of a cubin are left out:
+    its table of files is lost.
     """
     code = re.sub(r"(?m)^\s*\.(loc|file)\b.*$", "", re.split(r"(?m)^\s*\.section\b", ptx)[0])
     target = re.findall(r"(?m)^\.target (\w+)", code)[0]
-    command = [path(), "--verbose", "--gpu-name", target, "--output-file", os.devnull, "-"]
-    return subprocess.run(command, input=code, capture_output=True, text=True, check=True).stderr
+    command = [path(), "--verbose", "--gpu-name", target, "--output-file", cubin, "-"]
+    done = subprocess.run(command, input=code, capture_output=True, text=True, check=True, timeout=LIMIT_S)
+    return done.stderr
+
+
+@lru_cache(maxsize=64)
+def machine_code(ptx: str) -> bytes:
+    """The cubin of this PTX for its own target, instruction by instruction that of the CuTe DSL's own ptxas.
+
+    Raises CompileFailed and NoPtxas.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        cubin = Path(folder) / "kernel.cubin"
+        try:
+            assemble(ptx, cubin)
+        except subprocess.CalledProcessError as error:
+            raise CompileFailed(f"ptxas refuses its PTX: {' '.join(error.stderr.split())[:240]}") from error
+        except subprocess.TimeoutExpired as error:
+            raise CompileFailed(f"ptxas is not done with its PTX after {LIMIT_S:g} s") from error
+        return cubin.read_bytes()
 
 
 def spilled(ptx: str) -> int | None:

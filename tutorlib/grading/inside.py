@@ -14,19 +14,20 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, cast
 
-from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.leaning import from_words, on_its_own, refuse_leaning
 from tutorlib.checking.traced import call_on_vectors, seen_as_layout
 from tutorlib.checking.values import where
 from tutorlib.compiling.cute import cute_arguments
+from tutorlib.compiling.cutile import exported
 from tutorlib.compiling.spec import DTYPES, DType
 from tutorlib.exercises import find
 from tutorlib.grading.line import End
 from tutorlib.grading.verdict import without_head
+from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.notebook.check import Printed
-from tutorlib.simulate.ptx.languages.cute_host import record_launches
+from tutorlib.simulate.ptx.languages.cute_host import SMS, record_launches
 from tutorlib.simulate.ptx.languages.cute_lines import STACKS, place_of
 from tutorlib.simulate.ptx.parse import parse_ptx
 
@@ -65,7 +66,7 @@ class Served:
         return call_on_vectors(self.answer, *args)
 
     def exercise(self, id: str) -> KernelExercise:
-        return cast(KernelExercise, replace(find(id), simulated_elsewhere=True))  # type: ignore[call-arg]
+        return cast(KernelExercise, replace(find(id), run_elsewhere=True))  # type: ignore[call-arg]
 
     def examined(self, id: str) -> list[Any]:
         """What is found of a kernel without running it: points, and then the lines of its message."""
@@ -84,13 +85,19 @@ class Served:
         return self.simulators[id]
 
     def compiled(self, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
-        """PTX and machine code for the problem's tensors at this shape and a compute capability ("90")."""
-        kernel, exercise = self.kernel(id), self.exercise(id)
-        if isinstance(exercise, CutileExercise):
-            made = kernel.compiled(exercise.problem, shape, f"sm_{arch}")
-        else:
-            made = kernel.compiled(shape, arch)
+        """PTX and machine code of a CuTe host function's kernels, for the problem's tensors at this shape.
+
+        arch: a compute capability ("90").
+        """
+        made = self.kernel(id).compiled(shape, arch)
         return {"ptx": made.ptx, "cubin": made.cubin, "smem_bytes": made.smem_bytes}
+
+    def tile_ir(self, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
+        """What cuTile's own compiler makes of a kernel, for the problem's tensors at this shape. arch: "sm_90"."""
+        kernel = self.kernel(id)
+        specs = tensor_specs(self.exercise(id).problem, shape)
+        made = exported(kernel.kernel, [*specs, *kernel.constants(shape)], arch, "tileir_bytecode")
+        return {"tile_ir": made, "opt_level": kernel.kernel._compiler_options.opt_level_for_target(arch)}
 
     def traced(self, id: str, shape: tuple[int, ...]) -> dict[str, Any]:
         """PTX of a CuTe host function's kernels, and what the line numbers in it mean."""
@@ -99,16 +106,27 @@ class Served:
         lines = {n: [at.file, at.line, at.text, list(at.called_from)] for n, at in places.items() if at}
         return {"ptx": made.ptx, "marks": STACKS, "lines": lines}
 
-    def launches(self, id: str, shape: tuple[int, ...], addresses: list[int]) -> dict[str, Any]:
-        """What a CuTe host function launches on tensors that stand at these addresses of another process."""
-        made, problem = self.simulator(id).compiled(shape), self.exercise(id).problem
-        specs = [(problem.shape_of(operand, shape), operand.dtype) for operand in problem.operands]
+    def launches(
+        self, id: str, shape: tuple[int, ...], addresses: list[int], gpu: tuple[str, int] | None
+    ) -> dict[str, Any]:
+        """What a CuTe host function launches on tensors that stand at these addresses of another process.
+
+        gpu: the compute capability and the multiprocessors of the one that will run it; None for the simulator.
+        """
+        exercise = self.exercise(id)
+        arch, sms = gpu or ("", SMS)
+        made = self.kernel(id).compiled(shape, arch) if arch else self.simulator(id).compiled(shape)
+        specs = [(exercise.problem.shape_of(operand, shape), operand.dtype) for operand in exercise.problem.operands]
         tensors = [tensor_at(address, *spec) for address, spec in zip(addresses, specs, strict=True)]
-        arguments = cute_arguments(tensors, self.simulator(id).dynamic)
-        found = record_launches(made.function, parse_ptx(made.ptx), arguments)
+        arguments = cute_arguments(tensors, exercise.dynamic)  # type: ignore[attr-defined]
+        found = record_launches(made.function, parse_ptx(made.ptx), arguments, sms)
         return {
             "launches": [
-                (one.kernel, one.grid, one.block, one.dynamic_smem, one.parameters, one.cluster) for one in found
+                (
+                    *(one.kernel, one.grid, one.block, one.dynamic_smem, one.parameters, one.cluster),
+                    *(one.cooperative, one.overlapping),
+                )
+                for one in found
             ]
         }
 
@@ -118,7 +136,7 @@ class Served:
         return {"file": file, "lines": linecache.getlines(file)}
 
 
-SERVICES = ("examined", "compiled", "traced", "launches", "source", "watch", "layout", "vectors")
+SERVICES = ("examined", "compiled", "tile_ir", "traced", "launches", "source", "watch", "layout", "vectors")
 
 
 def serve(address: str, answer: Answer, kind: type[Served] = Served) -> None:

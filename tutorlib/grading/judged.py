@@ -12,7 +12,6 @@ from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.traced import CuteLayoutExercise
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import modules, of_notebook
-from tutorlib.machine import device
 
 CALLED = (ValueExercise, CuteLayoutExercise)  # for these the process needs nothing of the exercise
 COMPILED = (CuteExercise, CutileExercise, CppExercise, ChosenExercise)
@@ -31,12 +30,7 @@ INSIDE = frozenset(
 
 
 def judged_outside(exercise: Exercise) -> bool:
-    """Where this machine can run a kernel, it runs, and is timed, in the student's process."""
-    if exercise.id in INSIDE:
-        return False
-    if isinstance(exercise, COMPILED):
-        return bool(exercise.needs and device.why_not(exercise.needs))
-    return isinstance(exercise, CALLED)
+    return exercise.id not in INSIDE and isinstance(exercise, CALLED + COMPILED)
 
 
 def hidden_from(notebook: str) -> Iterator[Path]:

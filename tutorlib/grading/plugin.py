@@ -233,9 +233,11 @@ class Witness:
                 return "timeout", f"no result after {self.timeout:g} seconds"
             except Lost as error:
                 return "error", item.parent.kernel.last_words() or str(error)
+            if outcome.status in ("error", "timeout") and not lacks_gpu(exercise):  # nothing runs here after it
+                return outcome.status, without_head(exercise, outcome.message)
         elif record := self.record(exercise.id):
             seen |= {"record": record, "excused": lacks(exercise)}
-            if exercise.needs and record["status"] in ("error", "timeout"):  # nothing runs on this GPU after it
+            if exercise.needs and record["status"] in ("error", "timeout"):  # nothing runs there after it
                 return record["status"], without_head(exercise, record["message"])
         return None
 
@@ -272,11 +274,17 @@ class Witness:
         for process in psutil.Process().children(recursive=True):
             with suppress(psutil.NoSuchProcess):
                 process.kill()
+        self.pipe.close()  # the grader then kills this one, too: a kernel that never ends would hold up an orderly end
+
+
+def lacks_gpu(exercise: Exercise) -> bool:
+    """Whether this machine cannot run a kernel exercise, or it needs no GPU."""
+    return not exercise.needs or bool(device.why_not(exercise.needs))
 
 
 def lacks(exercise: Exercise) -> bool:
     """Whether this machine cannot run a kernel exercise, for want of a GPU or of a package."""
-    return bool(exercise.needs and device.why_not(exercise.needs)) or None in versions.packages().values()
+    return bool(exercise.needs and lacks_gpu(exercise)) or None in versions.packages().values()
 
 
 def parsed(line: str) -> Any:

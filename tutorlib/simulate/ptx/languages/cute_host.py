@@ -1,8 +1,9 @@
 """A CuTe host function run without a driver: what it launches is written down instead.
 
 The compiled host function calls CUDA's runtime through functions that begin with _cuda. Here they are this module's
-own: kernels get numbers for handles, attributes are an H100's, and a launch is recorded with its grid, its block, its
-shared memory and its parameters. That is all of the host side: descriptors for TMA the host function computes itself.
+own: kernels get numbers for handles, attributes are an H100's but for its multiprocessors, and a launch is recorded
+with its grid, its block, its shared memory and its parameters. That is all of the host side: descriptors for TMA the
+host function computes itself.
 """
 
 import ctypes
@@ -11,12 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tutorlib.compiling.driver import LaunchConfig
 from tutorlib.simulate.ptx.geometry import ALONE, Dim3
 from tutorlib.simulate.ptx.ir import Module
 
 SUCCESS = 0
-ATTRIBUTES = {16: 132, 97: 227 * 1024}  # multiprocessors, and shared memory that a block may ask for (cudaDeviceAttr)
-CLUSTER_DIMENSION = 4  # cudaLaunchAttributeClusterDimension
+SMS = 132
+MULTIPROCESSORS, SHARED_MEMORY = 16, 97  # cudaDeviceAttr; shared memory is what a block may ask for, in bytes
+COOPERATIVE, CLUSTER_DIMENSION, OVERLAPPING = 2, 4, 6  # cudaLaunchAttribute…, the last ProgrammaticStreamSerialization
 POINTER, INT = ctypes.c_void_p, ctypes.c_int32
 DIMENSIONS = ctypes.c_uint32 * 3
 
@@ -40,18 +43,20 @@ class Attribute(ctypes.Structure):
     _fields_ = (("id", ctypes.c_uint64), ("value", ctypes.c_uint32 * 16))
 
 
-def cluster_of(config: Configuration) -> Dim3:
+def attributes_of(config: Configuration) -> dict[int, Dim3]:
+    """By their ids, as much of their values as any of those takes that are looked at here."""
     attributes = (Attribute * config.attribute_count).from_address(config.attributes or 0) if config.attributes else ()
-    for attribute in attributes:
-        if attribute.id & 0xFFFFFFFF == CLUSTER_DIMENSION:
-            x, y, z = (max(int(n), 1) for n in attribute.value[:3])
-            return x, y, z
-    return ALONE
+    return {int(one.id & 0xFFFFFFFF): (int(one.value[0]), int(one.value[1]), int(one.value[2])) for one in attributes}
+
+
+def cluster_of(attributes: dict[int, Dim3]) -> Dim3:
+    x, y, z = (max(n, 1) for n in attributes.get(CLUSTER_DIMENSION, ALONE))
+    return x, y, z
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """One launch. parameters: the kernel's, as bytes."""
+    """One launch. parameters: the kernel's, as bytes. cooperative, overlapping: as LaunchConfig has them."""
 
     kernel: str
     grid: Dim3
@@ -59,6 +64,12 @@ class Recorded:
     dynamic_smem: int
     parameters: bytes
     cluster: Dim3 = ALONE
+    cooperative: bool = False
+    overlapping: bool = False
+
+    @property
+    def config(self) -> LaunchConfig:
+        return LaunchConfig(self.grid, self.block, self.dynamic_smem, self.cluster, self.cooperative, self.overlapping)
 
 
 @dataclass
@@ -66,6 +77,7 @@ class Runtime:
     """The functions that the host function calls. kernels: names; a kernel's handle is its place here, from 1."""
 
     module: Module
+    sms: int = SMS
     kernels: list[str] = field(default_factory=list)
     launches: list[Recorded] = field(default_factory=list)
     error: Exception | None = None
@@ -84,13 +96,15 @@ class Runtime:
         for parameter, place in zip(self.module.kernels[name].parameters, places, strict=True):
             raw[parameter.offset : parameter.offset + parameter.size] = ctypes.string_at(place, parameter.size)
         grid, block = (tuple(int(n) for n in sizes) for sizes in (config.grid, config.block))
+        said = attributes_of(config)
+        flags = (bool(id in said and said[id][0]) for id in (COOPERATIVE, OVERLAPPING))
         self.launches.append(
-            Recorded(name, grid, block, int(config.dynamic_smem), bytes(raw), cluster_of(config))  # type: ignore[arg-type]
+            Recorded(name, grid, block, int(config.dynamic_smem), bytes(raw), cluster_of(said), *flags)  # type: ignore[arg-type]
         )
         return SUCCESS
 
     def device_attribute(self, to: int, attribute: int, device: int) -> int:
-        INT.from_address(to).value = ATTRIBUTES.get(attribute, 0)
+        INT.from_address(to).value = {MULTIPROCESSORS: self.sms, SHARED_MEMORY: 227 * 1024}.get(attribute, 0)
         return SUCCESS
 
     def zero(self, to: int, *others: int) -> int:
@@ -124,14 +138,14 @@ class Runtime:
         return call
 
 
-def record_launches(function: Any, module: Module, arguments: Sequence[Any]) -> list[Recorded]:
+def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms: int = SMS) -> list[Recorded]:
     """Call a compiled host function (`cute.compile`'s result) on cute.Tensors and give what it launched.
 
-    module: its PTX, parsed.
+    module: its PTX, parsed. sms: multiprocessors of the GPU that it is told of.
     """
     from cutlass._mlir.execution_engine import ExecutionEngine
 
-    runtime = Runtime(module)
+    runtime = Runtime(module, sms)
     engine = ExecutionEngine(function.ir_module, opt_level=0, shared_libs=[])
     known, kept = runtime.functions(), []
     for name in re.findall(r"(?m)^\s*llvm\.func @(_cu\w+)\(", str(function.ir_module)):

@@ -1,0 +1,79 @@
+"""A launch that another process recorded, on tensors at other addresses.
+
+That process never learns where the judge's tensors lie. It records the launch twice, on tensors at made-up addresses,
+and where the two recordings differ as the addresses do there stands a pointer: by itself, in a struct, or as the first
+word of a descriptor for TMA. Whatever else differs nobody has set, such as the end of a descriptor and gaps in structs.
+"""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.simulate.ptx.ir import Kernel
+from tutorlib.simulate.ptx.languages.cute_host import Recorded
+from tutorlib.simulate.ptx.memory import tensor_maps
+
+WORD = struct.Struct("<Q")
+FIRST = 2**45  # where the first tensor is made out to lie, and how far behind one the next
+APART = 2**36
+STEP = 2**20  # the tensor of number n lies n + 1 of these further on in the second recording
+ELSEWHERE = "a pointer of its launch leads out of its tensors"
+
+
+def made_up_addresses(tensors: int) -> tuple[list[int], list[int]]:
+    """For the first recording and for the second."""
+    first = [FIRST + n * APART for n in range(tensors)]
+    return first, [address + (n + 1) * STEP for n, address in enumerate(first)]
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """at: its place among the parameters, in bytes. It leads `offset` bytes into the tensor of this number."""
+
+    at: int
+    tensor: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Relocatable:
+    """A launch without its tensors. offsets: where each of its parameters begins."""
+
+    launch: Recorded
+    offsets: tuple[int, ...]
+    pointers: tuple[Pointer, ...]
+
+    def parameters(self, addresses: Sequence[int]) -> bytes:
+        """As the kernel gets them for tensors at these addresses."""
+        raw = bytearray(self.launch.parameters)
+        for pointer in self.pointers:
+            WORD.pack_into(raw, pointer.at, addresses[pointer.tensor] + pointer.offset)
+        return bytes(raw)
+
+
+def relocatable(first: Recorded, second: Recorded, kernel: Kernel, sizes: Sequence[int]) -> Relocatable:
+    """The launch that was recorded twice, at the `made_up_addresses` of tensors of these sizes in bytes.
+
+    Raises CompileFailed where it was not one launch, and where what must be a pointer leads to none of the tensors.
+    """
+    if first.kernel != second.kernel or first.config != second.config:
+        raise CompileFailed("what it launches depends on where its tensors lie")
+    raw, pointers = bytearray(first.parameters), []
+    for at in range(0, len(raw) - WORD.size + 1, WORD.size):
+        (one,), (other,) = (WORD.unpack_from(each.parameters, at) for each in (first, second))
+        tensor, offset = divmod(one - FIRST, APART)
+        if one == other:
+            continue
+        if other - one != (tensor + 1) * STEP or not 0 <= tensor < len(sizes):
+            WORD.pack_into(raw, at, 0)
+            continue
+        if offset >= sizes[tensor]:
+            raise CompileFailed(ELSEWHERE)
+        pointers.append(Pointer(at, tensor, offset))
+    placed = {pointer.at for pointer in pointers}
+    for parameter in kernel.parameters:
+        if parameter.kind == "b8" and parameter.size == tensor_maps.BYTES and parameter.offset not in placed:
+            raise CompileFailed(ELSEWHERE)
+    offsets = tuple(parameter.offset for parameter in kernel.parameters)
+    return Relocatable(replace(first, parameters=bytes(raw)), offsets, tuple(pointers))

@@ -1,0 +1,72 @@
+"""Tile IR, what cuTile makes of a kernel: plain data, without code for the host, which tileiras makes a cubin of.
+
+A cubin of tile kernels holds a program for the host, too (its section .nv.host), which the driver runs in the process
+that loads it: a cubin is loaded by nobody but those who trust whoever made it.
+"""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import cache, lru_cache
+from importlib import metadata
+from pathlib import Path
+
+from tutorlib.compiling.compiled import Compiled, inspect_kernel
+from tutorlib.compiling.cubin import sections
+from tutorlib.compiling.errors import CompileFailed, ToolMissing
+
+LIMIT_S = 120.0  # that tileiras may take
+
+
+@cache
+def path() -> Path:
+    """Where tileiras is, in the package nvidia-cuda-tileiras or on the path. Raises ToolMissing."""
+    try:
+        files = metadata.files("nvidia-cuda-tileiras") or []
+    except metadata.PackageNotFoundError:
+        files = []
+    found = next((Path(file.locate()) for file in files if file.name in ("tileiras", "tileiras.exe")), None)
+    found = found or (Path(which) if (which := shutil.which("tileiras")) else None)
+    if found is None:
+        raise ToolMissing("there is no tileiras here: pip install 'cuda-tile[tileiras]'")
+    return found
+
+
+@lru_cache(maxsize=64)
+def compile_tile_ir(tile_ir: bytes, arch: str, opt_level: int = 3) -> Compiled:
+    """What cuTile itself makes of it, byte by byte. arch: "sm_90". Raises CompileFailed and ToolMissing."""
+    options = ["--gpu-name", arch, f"-O{opt_level}", "--lineinfo"]
+    with tempfile.TemporaryDirectory() as folder:
+        file, cubin = Path(folder) / "kernel.bytecode", Path(folder) / "kernel.cubin"
+        file.write_bytes(tile_ir)
+        try:
+            subprocess.run([path(), file, "-o", cubin, *options], capture_output=True, check=True, timeout=LIMIT_S)
+        except subprocess.CalledProcessError as error:
+            said = " ".join(error.stderr.decode(errors="replace").split())[:240]
+            raise CompileFailed(f"tileiras refuses its Tile IR: {said}") from error
+        except subprocess.TimeoutExpired as error:
+            raise CompileFailed(f"tileiras is not done with its Tile IR after {LIMIT_S:g} s") from error
+        return inspect_tile_kernel(arch, cubin.read_bytes())
+
+
+def inspect_tile_kernel(arch: str, cubin: bytes) -> Compiled:
+    """What there is to know of a tile kernel's cubin."""
+    return inspect_kernel(arch, ptx_of(cubin), cubin, dynamic_smem=0, by_ptxas=False)
+
+
+def ptx_of(cubin: bytes) -> str:
+    """The PTX that a tile kernel's cubin carries."""
+    text = next((data for name, _, _, data in sections(cubin) if name == ".nv_debug_ptx_txt"), b"")
+    return text.replace(b"\0", b"\n").decode()
+
+
+def entries_of(ptx: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Name and parameters of each kernel, "ptr", "u64", "u32", "f32", …, without those that the driver adds."""
+    return [
+        (
+            name,
+            tuple("ptr" if ptr else kind for kind, ptr in re.findall(r"(?m)^\.param \.(\w+)( \.ptr)?", parameters)),
+        )
+        for name, parameters in re.findall(r"\.entry (\w+)\((.*?)\)\s", ptx, re.DOTALL)
+    ]
