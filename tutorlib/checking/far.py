@@ -160,19 +160,26 @@ def finder_in(module: Module, marks: str, lines: dict[int, Any]) -> Find:
 
 def launches_of(module: Module, told: Any) -> "list[Recorded]":
     """The launches that the host function made. Raises CompileFailed where they are none."""
+    try:
+        return [read_launch(module, *one) for one in told[:MOST_LAUNCHES]]
+    except (TypeError, ValueError) as error:
+        raise CompileFailed("its launches cannot be read") from error
+
+
+def read_launch(
+    module: Module, kernel: Any, grid: Any, block: Any, smem: Any, parameters: Any, cluster: Any, *flags: Any
+) -> "Recorded":
+    """One of them. Raises TypeError and ValueError where it is none."""
     from tutorlib.simulate.ptx.languages.cute_host import Recorded
 
-    launches = []
-    for kernel, grid, block, smem, parameters, cluster, *flags in told[:MOST_LAUNCHES]:
-        sizes = [*grid, *block, *cluster, smem]
-        if (
-            kernel not in module.kernels
-            or [len(dims) for dims in (grid, block, cluster, flags)] != [3, 3, 3, 2]
-            or not all(type(n) is int and 0 <= n < 2**31 for n in sizes)
-            or not all(type(flag) is bool for flag in flags)
-        ):
-            raise CompileFailed("its launches cannot be read")
-        if type(parameters) is not bytes or len(parameters) != module.kernels[kernel].parameter_bytes:
-            raise CompileFailed("the parameters of its launches cannot be read")
-        launches.append(Recorded(kernel, tuple(grid), tuple(block), smem, parameters, tuple(cluster), *flags))
-    return launches
+    sizes = [*grid, *block, *cluster, smem]
+    if (
+        [len(dims) for dims in (grid, block, cluster, flags)] != [3, 3, 3, 2]
+        or not all(type(n) is int and 0 <= n < 2**31 for n in sizes)
+        or not all(type(flag) is bool for flag in flags)
+        or type(parameters) is not bytes
+        or kernel not in module.kernels
+        or len(parameters) != module.kernels[kernel].parameter_bytes
+    ):
+        raise ValueError("no launch")
+    return Recorded(kernel, tuple(grid), tuple(block), smem, parameters, tuple(cluster), *flags)

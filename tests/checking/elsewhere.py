@@ -1,0 +1,27 @@
+"""An answer of another process that lives in this one: what it is asked for and says goes through no socket."""
+
+from typing import Any
+
+from tutorlib.checking.leaning import Elsewhere, Library
+from tutorlib.course.answers import load_answers
+from tutorlib.grading.inside import Served
+from tutorlib.paths import notebook_names
+
+
+def answer_to(id: str) -> Any:
+    """The course's own."""
+    return load_answers(next(name for name in notebook_names() if name.startswith(id[:2])))[id]
+
+
+class Near(Elsewhere):
+    def __init__(self, answer: Any) -> None:
+        self.served = Served(answer)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.served.call(*args, **kwargs)
+
+    def watch(self, library: Library) -> None:
+        raise NotImplementedError
+
+    def ask(self, service: str, *args: Any) -> Any:
+        return getattr(self.served, service)(*args)

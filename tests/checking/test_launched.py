@@ -1,0 +1,133 @@
+"""Kernels of another process, up to the driver: what crosses, what is made of it here, and what is refused."""
+
+import struct
+
+import pytest
+
+from tests.checking.elsewhere import Near, answer_to
+from tests.stand_ins import H200
+from tutorlib.checking.far import MOST_TILE_IR, FarCute, FarCutile, launches_of
+from tutorlib.checking.launched import LaunchedFarCute, LaunchedFarCutile, packed
+from tutorlib.compiling.cubin import sections
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.ptxas import machine_code
+from tutorlib.compiling.tile_ir import compile_tile_ir, entries_of
+from tutorlib.exercises import find
+from tutorlib.machine import device
+from tutorlib.measuring.launchers import CutileLauncher
+from tutorlib.simulate.ptx.parse import parse_ptx
+
+
+@pytest.fixture(autouse=True)
+def h200(monkeypatch):
+    monkeypatch.setattr(device, "gpu", lambda: H200)
+
+
+def code(cubin):
+    return {name: data for name, _, _, data in sections(cubin) if name.startswith(".text.")}
+
+
+@pytest.mark.parametrize("id", ["05.5", "05.8"])
+def test_the_machine_code_made_here_is_cutes_own(id):
+    exercise, kernel = find(id), find(id).accept(answer_to(id))
+    compiled = exercise.compile_for(kernel, "90")
+    assert code(machine_code(compiled.ptx)) == code(compiled.cubin)
+
+
+def test_the_machine_code_made_here_is_cutiles_own():
+    exercise, answer = find("07.1"), answer_to("07.1")
+    shape = exercise.shapes[0]
+    near: CutileLauncher = exercise.accept(answer)
+    far = FarCutile(Near(answer), "07.1").compiled(exercise.problem, shape, "sm_90")
+    assert far.cubin == near.compiled(exercise.problem, shape, "sm_90").cubin
+    ((_, kinds),) = entries_of(far.ptx)
+    assert kinds == ("ptr", "u32", "u32", "u32", "u32") * 3
+
+
+def test_parameters_lie_as_a_kernel_reads_them():
+    raw, offsets = packed(("ptr", "u32", "ptr"), (2**40, 3, 2**41))
+    assert offsets == [0, 8, 16]
+    assert raw == struct.pack("<QiiQ", 2**40, 3, 0, 2**41)
+
+
+def test_what_ptxas_refuses_is_said_in_one_line():
+    with pytest.raises(CompileFailed, match="ptxas refuses its PTX") as failed:
+        machine_code(".version 9.0\n.target sm_90a\n.address_size 64\n.entry k() { garbage; }\n")
+    assert "\n" not in str(failed.value)
+
+
+def test_what_tileiras_refuses_is_said_in_one_line():
+    with pytest.raises(CompileFailed, match="tileiras refuses its Tile IR") as failed:
+        compile_tile_ir(b"garbage", "sm_90")
+    assert "\n" not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        {"tile_ir": bytes(MOST_TILE_IR + 1), "opt_level": 3},
+        {"tile_ir": "text", "opt_level": 3},
+        {"tile_ir": b"", "opt_level": "3 --device-debug"},
+    ],
+)
+def test_no_other_tile_ir_is_compiled(says, monkeypatch):
+    near = Near(None)
+    monkeypatch.setattr(near, "ask", lambda *asked: says)
+    with pytest.raises(CompileFailed, match="cannot be read"):
+        FarCutile(near, "06.1").compiled(None, (64,), "sm_90")
+
+
+def test_a_tile_kernel_with_other_parameters_is_not_launched():
+    """That of 06.4 in the place of 06.1's."""
+    exercise = find("06.1")
+    shape = exercise.shapes[0]
+    other = FarCutile(Near(answer_to("06.4")), "06.4")
+    launcher = LaunchedFarCutile(other, exercise.grid)
+    with pytest.raises(CompileFailed, match="other parameters than its tensors"):
+        launcher.load(find("06.4").problem, find("06.4").shapes[0], ("ptr", "u32", "u32") * (len(shape) + 1))
+
+
+PTX = ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 k_param_0)\n{\nret;\n}\n"
+RIGHT = ("k", (1, 1, 1), (32, 1, 1), 0, bytes(8), (1, 1, 1), False, False)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (0, "another"),
+        (1, (-1, 1, 1)),
+        (1, (2**31, 1, 1)),
+        (1, (1.5, 1, 1)),
+        (1, (1, 1)),
+        (2, (32, 1, 1, 1)),
+        (3, -1),
+        (4, bytes(16)),
+        (4, "text"),
+        (5, (0, 0, 0, 0)),
+        (6, 1),
+    ],
+)
+def test_no_other_launch_is_read(place, value):
+    module = parse_ptx(PTX)
+    assert len(launches_of(module, [RIGHT])) == 1
+    with pytest.raises(CompileFailed, match="cannot be read"):
+        launches_of(module, [(*RIGHT[:place], value, *RIGHT[place + 1 :])])
+
+
+class Unsteady(Near):
+    """Its host function launches once, and then twice."""
+
+    def ask(self, service, *args):
+        reply = super().ask(service, *args)
+        if service == "launches":
+            self.asked = getattr(self, "asked", 0) + 1
+            reply["launches"] *= self.asked
+        return reply
+
+
+def test_a_host_function_that_changes_its_mind_is_refused():
+    exercise, far = find("05.4"), FarCute(Unsteady(answer_to("05.4")), "05.4")
+    shape = exercise.shapes[0]
+    module = parse_ptx(far.compiled(shape, "90").ptx)
+    with pytest.raises(CompileFailed, match="depends on where its tensors lie"):
+        LaunchedFarCute(far).recorded(module, exercise.problem, shape)

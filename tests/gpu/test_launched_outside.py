@@ -1,0 +1,77 @@
+"""Kernels judged from another process on a GPU: only what it traced crosses, and what is launched is made here."""
+
+import cutlass
+import pytest
+from cutlass import cute
+
+from tests.checking.elsewhere import Near, answer_to
+from tests.grading.test_far import Liar, judged
+from tests.wrong.gpu_kernels import COPY, THREADS, blocks, plain_kernel, thread_index
+from tutorlib.exercises import find
+
+pytestmark = pytest.mark.gpu("80")
+
+UNTIMED = ("04.4", "04.5", "04.8", "06.1", "06.5", "08.2", "09.8", "17.10")
+TIMED = ("05.4", "07.4", "08.4", "09.9")
+HOPPER = ("13.9", "14.2", "14.11")
+
+
+@pytest.mark.parametrize("id", UNTIMED)
+def test_a_right_kernel_has_the_points_that_check_gives(tmp_path, id):
+    answer = answer_to(id)
+    far, near = judged(tmp_path, id, answer), find(id).grade(answer)
+    assert (far.status, far.points) == (near.status, near.points) == ("passed", find(id).points), far.message
+
+
+@pytest.mark.parametrize(
+    "id",
+    [
+        *TIMED,
+        pytest.param("05.8", marks=pytest.mark.gpu("90")),
+        *(pytest.param(id, marks=pytest.mark.gpu("90a")) for id in HOPPER),
+    ],
+)
+def test_the_time_taken_outside_is_the_one_taken_inside(tmp_path, id):
+    answer = answer_to(id)
+    far, near = judged(tmp_path, id, answer), find(id).grade(answer)
+    assert far.status == near.status, (far.message, near.message)
+    assert far.measurement["ratio"] == pytest.approx(near.measurement["ratio"], rel=0.05)
+
+
+@pytest.mark.parametrize(("id", "other"), [("04.5", "04.4"), ("05.5", "05.4"), ("06.3", "06.1"), ("09.9", "10.2")])
+def test_another_exercises_kernel_has_no_full_points_whatever_its_process_says(tmp_path, id, other):
+    assert judged(tmp_path, id, answer_to(other), Liar).points < find(id).points
+
+
+def test_a_wrong_kernel_hears_what_check_says(tmp_path):
+    answer = answer_to("04.4")  # has no predicate
+    far, near = judged(tmp_path, "04.5", answer), find("04.5").grade(answer)
+    assert (far.status, far.points, far.message) == (near.status, near.points, near.message)
+
+
+@cute.kernel
+def clear_kernel(dst: cute.Tensor, size: cutlass.Int32):
+    i = thread_index()
+    if i < size:
+        dst[i // dst.shape[1], i % dst.shape[1]] = 0.0
+
+
+@cute.jit
+def clears_and_copies(src: cute.Tensor, dst: cute.Tensor):
+    size = cute.size(dst)
+    clear_kernel(dst, size).launch(grid=(blocks(size), 1, 1), block=(THREADS, 1, 1))
+    plain_kernel(src, dst, size).launch(grid=(blocks(size), 1, 1), block=(THREADS, 1, 1))
+
+
+@cute.jit
+def copies_and_clears(src: cute.Tensor, dst: cute.Tensor):
+    size = cute.size(dst)
+    plain_kernel(src, dst, size).launch(grid=(blocks(size), 1, 1), block=(THREADS, 1, 1))
+    clear_kernel(dst, size).launch(grid=(blocks(size), 1, 1), block=(THREADS, 1, 1))
+
+
+@pytest.mark.parametrize(("host", "points"), [(clears_and_copies, COPY.points), (copies_and_clears, 0)])
+def test_all_that_a_host_function_launches_runs_in_order(monkeypatch, host, points):
+    near = Near(host)
+    monkeypatch.setattr(near.served, "exercise", lambda id: COPY)
+    assert COPY.run(COPY.far(near)).points == points
