@@ -1,8 +1,11 @@
 """Kernels of another process, up to the driver: what crosses, what is made of it here, and what is refused."""
 
+import ctypes
 import struct
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 from tests.checking.elsewhere import Near, answer_to
 from tests.stand_ins import H200
@@ -15,6 +18,8 @@ from tutorlib.compiling.tile_ir import compile_tile_ir, entries_of
 from tutorlib.exercises import find
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CutileLauncher
+from tutorlib.problems.work import Work
+from tutorlib.simulate.ptx.memory.tensor_maps import read_tensor_map
 from tutorlib.simulate.ptx.parse import parse_ptx
 
 
@@ -131,3 +136,60 @@ def test_a_host_function_that_changes_its_mind_is_refused():
     module = parse_ptx(far.compiled(shape, "90").ptx)
     with pytest.raises(CompileFailed, match="depends on where its tensors lie"):
         LaunchedFarCute(far).recorded(module, exercise.problem, shape)
+
+
+# What the driver gets ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def launches(monkeypatch):
+    """What the driver is asked for, in order: functions by name, attributes, launches with their parameters' bytes."""
+    from cuda.bindings import driver
+
+    asked, good = [], driver.CUresult.CUDA_SUCCESS
+
+    def launch(config, function, places, extra):
+        blocks = (config.gridDimX, config.gridDimY, config.gridDimZ)
+        threads = (config.blockDimX, config.blockDimY, config.blockDimZ)
+        asked.append((function, blocks, threads, config.sharedMemBytes, int(config.hStream), places))
+        return (good,)
+
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: SimpleNamespace(cuda_stream=7))
+    monkeypatch.setattr(driver, "cuModuleLoadData", lambda cubin: (good, cubin))
+    monkeypatch.setattr(driver, "cuModuleGetFunction", lambda module, name: (good, name.decode()))
+    monkeypatch.setattr(driver, "cuFuncSetAttribute", lambda name, kind, value: asked.append((kind, value)) or (good,))
+    monkeypatch.setattr(driver, "cuLaunchKernelEx", launch)
+    return asked
+
+
+def parameter(places, number, size):
+    return ctypes.string_at(ctypes.c_void_p.from_address(places + 8 * number).value, size)
+
+
+def test_a_cute_kernel_gets_the_judges_tensors(launches):
+    exercise = find("13.9")
+    work = Work(exercise.problem, exercise.shapes[0], "cpu")
+    call = exercise.launcher(FarCute(Near(answer_to("13.9")), "13.9")).on(work)
+    call()
+    (_, smem), (name, blocks, threads, asked_smem, stream, places) = launches
+    assert (blocks, threads, stream) == ((2, 1, 1), (256, 1, 1), 7)
+    assert smem == asked_smem > 48 * 2**10
+    maps = [read_tensor_map(parameter(places, number, 128)) for number in (0, 2, 4)]
+    assert [each.address for each in maps] == [tensor.data_ptr() for tensor in work.tensors]
+    assert "hopper" in name
+
+
+def test_a_cutile_kernel_gets_the_judges_tensors(launches):
+    exercise = find("06.5")
+    shape = exercise.shapes[0]
+    work = Work(exercise.problem, shape, "cpu")
+    call = exercise.launcher(exercise.far(Near(answer_to("06.5")))).on(work)
+    call()
+    ((name, blocks, threads, smem, stream, places),) = launches
+    assert (blocks, threads, smem, stream) == ((*exercise.grid(shape), 1, 1)[:3], (1, 1, 1), 0, 7)
+    assert name.startswith("softmax")
+    for number, tensor in zip((0, 5), work.tensors, strict=True):
+        assert parameter(places, number, 8) == struct.pack("<Q", tensor.data_ptr())
+        sizes = [struct.unpack("<i", parameter(places, number + n, 4))[0] for n in range(1, 5)]
+        assert sizes == [*tensor.shape, *tensor.stride()]

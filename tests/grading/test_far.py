@@ -4,16 +4,14 @@ import threading
 
 import pytest
 
+from tests.checking.elsewhere import answer_to
+from tests.stand_ins import H200
 from tutorlib.checking import chance
-from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import inside, remote
 from tutorlib.grading.judged import INSIDE, hidden_from, judged_outside
+from tutorlib.machine import device
 from tutorlib.paths import notebook_names
-
-
-def answer_to(id):
-    return load_answers(next(name for name in notebook_names() if name.startswith(id[:2])))[id]
 
 
 def judged(tmp_path, id, answer, served=inside.Served):
@@ -89,8 +87,9 @@ def test_what_no_compiler_made_has_no_points(tmp_path, sends):
     assert (outcome.points, outcome.status) == (0, "failed"), outcome.message
 
 
-@pytest.mark.usefixtures("no_gpu")
-def test_which_exercises_rest_on_the_students_process():
+@pytest.mark.parametrize("gpu", [None, H200], ids=["no GPU", "H200"])
+def test_which_exercises_rest_on_the_students_process(gpu, monkeypatch):
+    monkeypatch.setattr(device, "gpu", lambda: gpu)
     left = {one.id for name in notebook_names() for one in of_notebook(name) if not judged_outside(one)}
     assert left == INSIDE
     kernels = (
