@@ -2,14 +2,20 @@
 
     the grader ── pytest and nbval, the judge ──│wall│── the kernel: the page, the student's cells, the answers
                        calls and questions, as plain data →
-                       ← values, PTX, launches, as plain data
+                       ← values, PTX, Tile IR, launches, as plain data
 
 What runs is the course's page with the student's answers in it and the cells that the student added; the course's own
 cells are pristine, and a changed one runs before the pristine one, so that it can only add names. It runs in a kernel
 behind bubblewrap's wall. The points are decided on this side of it. A function's values are called for, some with
-inputs that a secret seed draws, which the scores name. A kernel is compiled over there; its PTX is read and simulated
-here, on inputs of the judge's own. What the kernel's process says of an answer can only lower its points. nbval
+inputs that a secret seed draws, which the scores name. A kernel is traced over there, and what it launches is recorded
+on tensors at made-up addresses. What crosses is text, PTX or Tile IR, and no machine code that is run: a cubin may hold
+a program that the driver runs in the process which loads it. The text is read here, and simulated; or it is made into
+machine code, and, on a machine with the GPU for it, launched and timed, by pytest's process, on inputs, outputs, a
+stream and a clock of the judge's own. What the kernel's process says of an answer can only lower its points. nbval
 executes the page, and pytest's JUnit file tells the judge's verdicts.
+
+A kernel that breaks the judge's CUDA context, or never ends, ends this pytest: the answers that are left go on in a
+fresh one, with a kernel and a context of its own. Each call has some seconds, all of a notebook `run.SLACK_S` more.
 
 What the wall promises: no network, no process but its own, no file of the machine but the system's libraries, Python,
 its packages, `tutorlib` and the figures, all read-only; no solutions, tests, notebooks, home, or other submissions, and
@@ -18,15 +24,17 @@ limits on a process's memory, on the number of processes and on the size of a fi
 does, however that ends. Code that harms what it reaches there harms its own submission alone.
 
 What it does not promise. It shares the machine's kernel and, where there is one, its GPU, whose memory other processes
-may use. Its processes together may use more memory than the limit of one. The folder of its sockets lies on disk; it is
-measured four times a second, and a kernel that puts more than some MB there is ended. It has the course's package,
-which can do much of what pages ask for: what an answer leans on is watched over there, and code that sets out to may
-evade that. The pages whose answers are only called (00 to 03) see no reference; others see those of kernels' pages. C++
-is compiled by nvcc on this side.
+may use. A kernel that the judge launches reaches all that the judge has on the GPU, as every kernel reaches all of its
+process's: one that is written to find the expected result there might. Its processes together may use more memory than
+the limit of one. The folder of its sockets lies on disk; it is measured four times a second, and a kernel that puts
+more than some MB there is ended. It has the course's package, which can do much of what pages ask for: what an answer
+leans on is watched over there, and code that sets out to may evade that. The pages whose answers are only called (00 to
+03) see no reference; others see those of kernels' pages. nvcc, ptxas and tileiras read what students wrote on this
+side.
 
-What rests on the student's process still: the exercises of `judged.INSIDE`, and on a machine whose GPU can run it,
-every kernel, which is run and timed there. Their record counts as far as it is well formed; read those answers where
-grades matter. Without a wall (`--no-sandbox`) an answer can attack the grader's processes and files.
+What rests on the student's process still: the exercises of `judged.INSIDE`, with a GPU and without. Their record counts
+as far as it is well formed; read those answers where grades matter. Without a wall (`--no-sandbox`) an answer can
+attack the grader's processes and files.
 """
 
 import asyncio

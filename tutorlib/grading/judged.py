@@ -14,7 +14,7 @@ from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import modules, of_notebook
 
 CALLED = (ValueExercise, CuteLayoutExercise)  # for these the process needs nothing of the exercise
-COMPILED = (CuteExercise, CutileExercise, CppExercise, ChosenExercise)
+COMPILED = (CuteExercise, CutileExercise, CppExercise, ChosenExercise)  # run here, or simulated
 ALGEBRA = "algebra"  # references of page 02 have a folder of their own
 
 # Exercises whose points rest on `check` in the student's process. HostExercise: what launches is the student's Python.

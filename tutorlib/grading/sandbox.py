@@ -22,7 +22,10 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "fonts", "localtime", "ssl")  # of /etc
 UNSEEN = ("solutions", "tests", "notebooks")  # of the course
 DEVICES = ("/dev/nvidia*", "/dev/dxg")
-PASSED_ON = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "OMP_NUM_THREADS")
+PASSED_ON = (
+    *("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "OMP_NUM_THREADS"),
+    "CUDA_VISIBLE_DEVICES",  # the GPU that this submission has to itself
+)
 INSTALL = "bubblewrap is missing: install it (apt-get install bubblewrap)"
 
 
