@@ -2,7 +2,7 @@
 
 What comes from there is plain data: PTX and the launches of a CuTe host function, Tile IR of a cuTile kernel. All that
 is read here as what a stranger wrote. What is looked at, simulated and launched is one and the same text: no machine
-code comes from there to be run. See `compiling.tile_ir` for what else a cubin may hold.
+code comes from there. See `compiling.tile_ir` for what else a cubin may hold.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,6 +13,7 @@ from tutorlib.checking.leaning import Elsewhere
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.cubin import resources
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.ptxas import machine_code
 from tutorlib.compiling.tile_ir import compile_tile_ir
 from tutorlib.machine import device
 from tutorlib.problems.problem import Shape
@@ -56,8 +57,9 @@ class FarCute(FarKernel):
 
     def compiled(self, shape: Shape, arch: str) -> Compiled:
         reply = self.ask("compiled", shape, arch)
-        ptx, cubin, smem = reply["ptx"], reply["cubin"], reply["smem_bytes"]
-        return inspect_kernel(arch, ptx, cubin, max(int(smem) - resources(cubin)[2], 0), by_ptxas=True)
+        cubin = machine_code(reply["ptx"])
+        dynamic_smem = max(int(reply["smem_bytes"]) - resources(cubin)[2], 0)
+        return inspect_kernel(arch, reply["ptx"], cubin, dynamic_smem, by_ptxas=True)
 
     def launches(self, module: Module, shape: Shape, addresses: Sequence[int], here: bool = False) -> "list[Recorded]":
         """What the host function launches on tensors at these addresses, which it does not touch.

@@ -1,7 +1,6 @@
 """Kernels whose answers live in another process, launched here: `far` has what that process is asked for.
 
-The machine code is made here, by ptxas and tileiras, and is the same that the DSLs make of the same text. What runs and
-what it is compared with are the judge's own: inputs, outputs, stream and clock.
+What it runs on and what it is compared with are the judge's own: inputs, outputs, stream and clock.
 """
 
 import math
@@ -14,7 +13,6 @@ from tutorlib.checking.far import FarCute, FarCutile
 from tutorlib.checking.relocating import Relocatable, made_up_addresses, relocatable
 from tutorlib.compiling.driver import LaunchConfig, LaunchGrid, load_function, prepare
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.ptxas import machine_code
 from tutorlib.compiling.spec import DTYPES
 from tutorlib.compiling.tile_ir import entries_of
 from tutorlib.machine import device
@@ -50,10 +48,9 @@ class LaunchedFarCute:
 
     def load(self, problem: Problem, shape: Shape) -> list[tuple[Any, Relocatable]]:
         """Each launch, and its function on the GPU at hand. Raises CompileFailed."""
-        ptx = self.kernel.compiled(shape, device.need_gpu().arch).ptx
-        launches = self.recorded(parse_ptx(ptx), problem, shape)
-        cubin = machine_code(ptx)
-        functions = {name: load_function(cubin, name) for name in {one.launch.kernel for one in launches}}
+        compiled = self.kernel.compiled(shape, device.need_gpu().arch)
+        launches = self.recorded(parse_ptx(compiled.ptx), problem, shape)
+        functions = {name: load_function(compiled.cubin, name) for name in {one.launch.kernel for one in launches}}
         return [(functions[one.launch.kernel], one) for one in launches]
 
     def recorded(self, module: Module, problem: Problem, shape: Shape) -> list[Relocatable]:

@@ -8,11 +8,11 @@ What runs is the course's page with the student's answers in it and the cells th
 cells are pristine, and a changed one runs before the pristine one, so that it can only add names. It runs in a kernel
 behind bubblewrap's wall. The points are decided on this side of it. A function's values are called for, some with
 inputs that a secret seed draws, which the scores name. A kernel is traced over there, and what it launches is recorded
-on tensors at made-up addresses. What crosses is text, PTX or Tile IR, and no machine code that is run: a cubin may hold
-a program that the driver runs in the process which loads it. The text is read here, and simulated; or it is made into
-machine code, and, on a machine with the GPU for it, launched and timed, by pytest's process, on inputs, outputs, a
-stream and a clock of the judge's own. What the kernel's process says of an answer can only lower its points. nbval
-executes the page, and pytest's JUnit file tells the judge's verdicts.
+on tensors at made-up addresses. What crosses is text, PTX or Tile IR, and no machine code: a cubin may hold a program
+that the driver runs in the process which loads it. The text is read here, made into machine code, and simulated or, on
+a machine with the GPU for it, launched and timed by pytest's process, on inputs, outputs, a stream and a clock of the
+judge's own. What the kernel's process says of an answer can only lower its points. nbval executes the page, and
+pytest's JUnit file tells the judge's verdicts.
 
 A kernel that breaks the judge's CUDA context, or never ends, ends this pytest: the answers that are left go on in a
 fresh one, with a kernel and a context of its own. Each call has some seconds, all of a notebook `run.SLACK_S` more.

@@ -85,12 +85,9 @@ class Served:
         return self.simulators[id]
 
     def compiled(self, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
-        """PTX and machine code of a CuTe host function's kernels, for the problem's tensors at this shape.
-
-        arch: a compute capability ("90").
-        """
+        """PTX of a CuTe host function's kernels, for the problem's tensors at this shape and a compute capability."""
         made = self.kernel(id).compiled(shape, arch)
-        return {"ptx": made.ptx, "cubin": made.cubin, "smem_bytes": made.smem_bytes}
+        return {"ptx": made.ptx, "smem_bytes": made.smem_bytes}
 
     def tile_ir(self, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
         """What cuTile's own compiler makes of a kernel, for the problem's tensors at this shape. arch: "sm_90"."""
