@@ -8,6 +8,7 @@ from tests.stand_ins import H200, copied
 from tutorlib.checking import chosen
 from tutorlib.checking.chosen import ChosenExercise, compile_chosen, shown
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device
 from tutorlib.measuring import targets
@@ -103,3 +104,17 @@ def test_a_compilers_refusal_becomes_a_line(monkeypatch):
     monkeypatch.setattr(launch, "compile_gemm", refuse)
     with pytest.raises(CompileFailed, match="stages=3: RuntimeError: C7602"):
         compile_chosen(HopperConfig(stages=3))
+
+
+def test_a_choice_is_asked_for_once():
+    """One that passes when it is looked at, and would launch something else afterwards."""
+    asked = []
+
+    def fickle(m, n, k):
+        asked.append((m, n, k))
+        return choose(m, n, k) if len(asked) <= 3 else "another"
+
+    kernel = EXERCISE.accept(fickle)
+    assert EXERCISE.examine(kernel) is None
+    assert [kernel.chosen(*shape) for shape in EXERCISE.sizes] == [choose(*shape) for shape in EXERCISE.sizes]
+    assert asked == list(EXERCISE.sizes)

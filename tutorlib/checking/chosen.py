@@ -32,14 +32,20 @@ FAR_OFF = 2.2  # times the best by the model: beyond, a choice is wrong whatever
 
 @dataclass
 class AnswerLauncher:
-    """kernels.hopper's GEMM in the configuration that `choose` gives for the shape at hand."""
+    """kernels.hopper's GEMM in the configuration that `choose` gives for the shape at hand.
+
+    kept: by shape, what has been looked at. An answer that would choose otherwise later is not asked again.
+    """
 
     choose: Choose
+    kept: "dict[Shape, HopperConfig]" = field(default_factory=dict)
     _launchers: "dict[HopperConfig, HopperLauncher]" = field(default_factory=dict)
 
+    def chosen(self, m: int, n: int, k: int) -> "HopperConfig":
+        return self.kept[m, n, k]
+
     def on(self, work: Work) -> Call:
-        m, n, k = work.shape
-        config = self.choose(m, n, k)
+        config = self.kept[work.shape]
         return self._launchers.setdefault(config, HopperLauncher(config)).on(work)
 
 
@@ -70,8 +76,8 @@ class ChosenExercise(KernelExercise):
         return AnswerLauncher(lambda m, n, k: config)
 
     def judge_far(self, answer: Elsewhere) -> Verdict:
-        """What the other process returns is all that is needed of it, asked for once for each shape."""
-        kernel = self.accept(cache(answer))
+        """What the other process returns is all that is needed of it."""
+        kernel = self.accept(answer)
         return self.examine(kernel) or self.run_or_simulate(kernel)
 
     def examine(self, kernel: AnswerLauncher) -> Verdict | None:
@@ -85,6 +91,7 @@ class ChosenExercise(KernelExercise):
                 return wrong(fault.what)
             if not_one := why_not_one(config):
                 return wrong(f"for {by(shape)} it returns {shorten(config)}: {not_one}.")
+            kernel.kept[shape] = config
             if shape in self.timed:
                 chosen.setdefault(config, shape)
                 m, n, k = shape
@@ -102,7 +109,7 @@ class ChosenExercise(KernelExercise):
         return None
 
     def compile_for(self, kernel: AnswerLauncher, arch: str) -> Compiled:
-        return compile_chosen(kernel.choose(*self.sizes[-1]))
+        return compile_chosen(kernel.kept[self.sizes[-1]])
 
     def unrun(self, why: str) -> Verdict:
         return compiled_not_run((cute_target(CAPABILITY),), why)
@@ -110,7 +117,7 @@ class ChosenExercise(KernelExercise):
     def simulator(self, kernel: AnswerLauncher) -> "SimulatedLauncher":
         from tutorlib.checking.hopper_simulated import SimulatedChoice
 
-        return SimulatedChoice(kernel.choose)
+        return SimulatedChoice(kernel.chosen)
 
     def launcher(self, kernel: AnswerLauncher) -> AnswerLauncher:
         return kernel
