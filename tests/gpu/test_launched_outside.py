@@ -46,7 +46,8 @@ def test_another_exercises_kernel_has_no_full_points_whatever_its_process_says(t
 def test_a_wrong_kernel_hears_what_check_says(tmp_path):
     answer = answer_to("04.4")  # has no predicate
     far, near = judged(tmp_path, "04.5", answer), find("04.5").grade(answer)
-    assert (far.status, far.points, far.message) == (near.status, near.points, near.message)
+    assert (far.status, far.points) == (near.status, near.points)
+    assert far.message.splitlines()[:2] == near.message.splitlines()[:2]
 
 
 @cute.kernel

@@ -26,9 +26,9 @@ def fresh_dice() -> Random:
     return Random(new_seed() if _fixed is None else _fixed)
 
 
-def fresh_generator() -> "Generator":
-    """A generator on the CPU."""
+def fresh_generator(device: str = "cpu") -> "Generator":
+    """One of torch's."""
     import torch
 
-    generator = torch.Generator()
+    generator = torch.Generator(device)
     return generator.manual_seed(new_seed() if _fixed is None else _fixed)

@@ -3,9 +3,10 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tutorlib.checking.chance import fresh_generator
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.work import Call, Launcher, Work, call_in_order, call_in_peace, new_generator
+from tutorlib.problems.work import Call, Launcher, Work, call_in_order, call_in_peace
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
@@ -20,7 +21,8 @@ def find_fault(problem: Problem, launcher: Launcher, shape: Shape) -> Wrong | No
     work = Work(problem, shape)
     call = launcher.on(work)
     earlier: tuple[Tensor, Tensor] | None = None
-    for fresh in (None, new_generator(), new_generator()):
+    generator = fresh_generator(str(work.output.tensor.device))
+    for fresh in (None, generator, generator):
         if fresh is not None:
             work.refill(fresh)
         if wrong := find_fault_of_call(call, work, earlier):

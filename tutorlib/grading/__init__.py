@@ -15,7 +15,8 @@ judge's own. What the kernel's process says of an answer can only lower its poin
 pytest's JUnit file tells the judge's verdicts.
 
 A kernel that breaks the judge's CUDA context, or never ends, ends this pytest: the answers that are left go on in a
-fresh one, with a kernel and a context of its own. Each call has some seconds, all of a notebook `run.SLACK_S` more.
+fresh one, with a context of its own. A call has `work.TIME_LIMIT_S` seconds; one that hangs only while it is timed is
+ended when the grader has heard nothing for too long (`run.SLACK_S`).
 
 What the wall promises: no network, no process but its own, no file of the machine but the system's libraries, Python,
 its packages, `tutorlib` and the figures, all read-only; no solutions, tests, notebooks, home, or other submissions, and
