@@ -9,7 +9,7 @@ import torch
 
 from tests.checking.elsewhere import Near, answer_to
 from tests.stand_ins import H200
-from tutorlib.checking.far import MOST_TILE_IR, FarCute, FarCutile, launches_of
+from tutorlib.checking.far import MOST_PTX, MOST_TILE_IR, FarCute, FarCutile, launches_of
 from tutorlib.checking.launched import LaunchedFarCute, LaunchedFarCutile, packed
 from tutorlib.compiling.cubin import sections
 from tutorlib.compiling.errors import CompileFailed
@@ -80,6 +80,14 @@ def test_no_other_tile_ir_is_compiled(says, monkeypatch):
     monkeypatch.setattr(near, "ask", lambda *asked: says)
     with pytest.raises(CompileFailed, match="cannot be read"):
         FarCutile(near, "06.1").compiled(None, (64,), "sm_90")
+
+
+@pytest.mark.parametrize("ptx", [f".entry{' ' * MOST_PTX}", b".entry", "no kernel"])
+def test_no_other_ptx_is_compiled(ptx, monkeypatch):
+    near = Near(None)
+    monkeypatch.setattr(near, "ask", lambda *asked: {"ptx": ptx, "smem_bytes": 0})
+    with pytest.raises(CompileFailed, match="cannot be read"):
+        FarCute(near, "04.4").compiled((64,), "90")
 
 
 def test_a_tile_kernel_with_other_parameters_is_not_launched():

@@ -26,12 +26,12 @@ does, however that ends. Code that harms what it reaches there harms its own sub
 
 What it does not promise. It shares the machine's kernel and, where there is one, its GPU, whose memory other processes
 may use. A kernel that the judge launches reaches all that the judge has on the GPU, as every kernel reaches all of its
-process's: one that is written to find the expected result there might. Its processes together may use more memory than
-the limit of one. The folder of its sockets lies on disk; it is measured four times a second, and a kernel that puts
-more than some MB there is ended. It has the course's package, which can do much of what pages ask for: what an answer
-leans on is watched over there, and code that sets out to may evade that. The pages whose answers are only called (00 to
-03) see no reference; others see those of kernels' pages. nvcc, ptxas and tileiras read what students wrote on this
-side.
+process's: one that is written to find the expected result there might. Where a GPU addresses ordinary memory (HMM,
+Grace) it reaches the judge's own. Its processes together may use more memory than the limit of one. The folder of its
+sockets lies on disk; it is measured four times a second, and a kernel that puts more than some MB there is ended. It
+has the course's package, which can do much of what pages ask for: what an answer leans on is watched over there, and
+code that sets out to may evade that. The pages whose answers are only called (00 to 03) see no reference; others see
+those of kernels' pages. nvcc, ptxas and tileiras read what students wrote on this side.
 
 What rests on the student's process still: the exercises of `judged.INSIDE`, with a GPU and without. Their record counts
 as far as it is well formed; read those answers where grades matter. Without a wall (`--no-sandbox`) an answer can
