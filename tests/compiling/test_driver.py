@@ -9,7 +9,7 @@ import torch
 from tests.wrong.n08_tile_cpp import ADD
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.cuda import compile_cuda_kernel
-from tutorlib.compiling.driver import LaunchConfig, describe, load
+from tutorlib.compiling.driver import LaunchConfig, driver_config, load
 from tutorlib.kernels.bugs.catalogue import BUGS
 
 
@@ -53,10 +53,10 @@ def test_a_plain_cuda_kernel_is_launched_with_its_threads(monkeypatch):
 
 def test_a_launch_is_described_as_the_driver_reads_it():
     """CUlaunchConfig of cuda.h: three sizes twice, shared memory, stream, attributes and how many of 72 bytes each."""
-    described = describe(LaunchConfig((3, 4), (128,), 70_000, (2, 1), cooperative=True, overlapping=True))
+    described = driver_config(LaunchConfig((3, 4), (128,), 70_000, (2, 1), cooperative=True, overlapping=True))
     raw = ctypes.string_at(described.getPtr(), 56)
     assert struct.unpack_from("<7I", raw) == (3, 4, 1, 128, 1, 1, 70_000)
     attributes, count = struct.unpack_from("<QI", raw, 40)
     found = [struct.unpack_from("<II3I", ctypes.string_at(attributes + 72 * n, 72)) for n in range(count)]
     assert [(kind, *value) for kind, _, *value in found] == [(4, 2, 1, 1), (2, 1, 0, 0), (6, 1, 0, 0)]
-    assert describe(LaunchConfig((1,))).numAttrs == 0
+    assert driver_config(LaunchConfig((1,))).numAttrs == 0

@@ -92,7 +92,7 @@ def prepare(function: Any, config: LaunchConfig, parameters: bytes, offsets: Seq
     start = -(-ctypes.addressof(memory) // ALIGNMENT) * ALIGNMENT
     ctypes.memmove(start, parameters, len(parameters))
     places = (ctypes.c_void_p * len(offsets))(*(start + offset for offset in offsets))
-    described = describe(config)
+    described = driver_config(config)
 
     def launch(memory: Any = memory) -> None:  # to which the places point: it lives as long as this function
         described.hStream = driver.CUstream(torch.cuda.current_stream().cuda_stream)
@@ -114,7 +114,7 @@ def allow(function: Any, config: LaunchConfig) -> None:
         done(driver.cuFuncSetAttribute(function, large, 1))
 
 
-def describe(config: LaunchConfig) -> Any:
+def driver_config(config: LaunchConfig) -> Any:
     """The driver's CUlaunchConfig."""
     from cuda.bindings import driver
 

@@ -20,7 +20,7 @@ LIMIT_S = 120.0  # that tileiras may take
 
 
 @cache
-def path() -> Path:
+def tileiras_path() -> Path:
     """Where tileiras is, in the package nvidia-cuda-tileiras or on the path. Raises ToolMissing."""
     try:
         files = metadata.files("nvidia-cuda-tileiras") or []
@@ -36,12 +36,14 @@ def path() -> Path:
 @lru_cache(maxsize=64)
 def compile_tile_ir(tile_ir: bytes, arch: str, opt_level: int = 3) -> Compiled:
     """What cuTile itself makes of it, byte by byte. arch: "sm_90". Raises CompileFailed and ToolMissing."""
-    options = ["--gpu-name", arch, f"-O{opt_level}", "--lineinfo"]
+    command = [tileiras_path(), "--gpu-name", arch, f"-O{opt_level}", "--lineinfo"]
     with tempfile.TemporaryDirectory() as folder:
         file, cubin = Path(folder) / "kernel.bytecode", Path(folder) / "kernel.cubin"
         file.write_bytes(tile_ir)
         try:
-            subprocess.run([path(), file, "-o", cubin, *options], capture_output=True, check=True, timeout=LIMIT_S)
+            subprocess.run(
+                [tileiras_path(), file, "-o", cubin, *options], capture_output=True, check=True, timeout=LIMIT_S
+            )
         except subprocess.CalledProcessError as error:
             said = " ".join(error.stderr.decode(errors="replace").split())[:240]
             raise CompileFailed(f"tileiras refuses its Tile IR: {said}") from error
