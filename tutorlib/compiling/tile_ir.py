@@ -41,9 +41,7 @@ def compile_tile_ir(tile_ir: bytes, arch: str, opt_level: int = 3) -> Compiled:
         file, cubin = Path(folder) / "kernel.bytecode", Path(folder) / "kernel.cubin"
         file.write_bytes(tile_ir)
         try:
-            subprocess.run(
-                [tileiras_path(), file, "-o", cubin, *options], capture_output=True, check=True, timeout=LIMIT_S
-            )
+            subprocess.run([*command, "-o", cubin, file], capture_output=True, check=True, timeout=LIMIT_S)
         except subprocess.CalledProcessError as error:
             said = " ".join(error.stderr.decode(errors="replace").split())[:240]
             raise CompileFailed(f"tileiras refuses its Tile IR: {said}") from error
