@@ -36,7 +36,7 @@ def tileiras_path() -> Path:
 @lru_cache(maxsize=64)
 def compile_tile_ir(tile_ir: bytes, arch: str, opt_level: int = 3) -> Compiled:
     """What cuTile itself makes of it, byte by byte. arch: "sm_90". Raises CompileFailed and ToolMissing."""
-    command = [tileiras_path(), "--gpu-name", arch, f"-O{opt_level}", "--lineinfo"]
+    command: list[str | Path] = [tileiras_path(), "--gpu-name", arch, f"-O{opt_level}", "--lineinfo"]
     with tempfile.TemporaryDirectory() as folder:
         file, cubin = Path(folder) / "kernel.bytecode", Path(folder) / "kernel.cubin"
         file.write_bytes(tile_ir)
