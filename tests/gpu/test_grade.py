@@ -33,6 +33,7 @@ def test_what_breaks_the_context_costs_its_exercise_alone(tmp_path, line, status
     command = [sys.executable, "-m", "tutorlib", "grade", str(tmp_path / "mine.ipynb"), "--format", "json"]
     command += ["--no-sandbox"] if sandbox.why_open() else []
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.stdout, done.stderr
     outcomes = {outcome["id"]: outcome for outcome in json.loads(done.stdout)["exercises"]}
     assert outcomes["04.4"]["status"] == status, outcomes["04.4"]["message"]
     assert outcomes["04.4"]["points"] == 0

@@ -4,6 +4,7 @@ A cubin of tile kernels holds a program for the host, too (its section .nv.host)
 that loads it: a cubin is loaded by nobody but those who trust whoever made it.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from tutorlib.compiling.cubin import sections
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
 
 LIMIT_S = 120.0  # that tileiras may take
+TOOLKIT = ("CUDA_HOME", "CUDA_PATH")  # another CUDA, whose libraries tileiras would take for its own
 
 
 @cache
@@ -37,11 +39,14 @@ def tileiras_path() -> Path:
 def compile_tile_ir(tile_ir: bytes, arch: str, opt_level: int = 3) -> Compiled:
     """What cuTile itself makes of it, byte by byte. arch: "sm_90". Raises CompileFailed and ToolMissing."""
     command: list[str | Path] = [tileiras_path(), "--gpu-name", arch, f"-O{opt_level}", "--lineinfo"]
+    environment = {name: value for name, value in os.environ.items() if name not in TOOLKIT}
     with tempfile.TemporaryDirectory() as folder:
         file, cubin = Path(folder) / "kernel.bytecode", Path(folder) / "kernel.cubin"
         file.write_bytes(tile_ir)
         try:
-            subprocess.run([*command, "-o", cubin, file], capture_output=True, check=True, timeout=LIMIT_S)
+            subprocess.run(
+                [*command, "-o", cubin, file], env=environment, capture_output=True, check=True, timeout=LIMIT_S
+            )
         except subprocess.CalledProcessError as error:
             said = " ".join(error.stderr.decode(errors="replace").split())[:240]
             raise CompileFailed(f"tileiras refuses its Tile IR: {said}") from error
