@@ -47,7 +47,9 @@ def test_a_wrong_kernel_hears_what_check_says(tmp_path):
     answer = answer_to("04.4")  # has no predicate
     far, near = judged(tmp_path, "04.5", answer), find("04.5").grade(answer)
     assert (far.status, far.points) == (near.status, near.points)
-    assert far.message.splitlines()[:2] == near.message.splitlines()[:2]
+    head = "✗ 04.5 vector_add of any size: it could not be launched: "  # how, the driver says, or the DSL
+    assert far.message.startswith(head)
+    assert near.message.startswith(head)
 
 
 @cute.kernel

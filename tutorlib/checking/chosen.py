@@ -34,7 +34,7 @@ FAR_OFF = 2.2  # times the best by the model: beyond, a choice is wrong whatever
 class AnswerLauncher:
     """kernels.hopper's GEMM in the configuration that `choose` gives for the shape at hand.
 
-    kept: by shape, what has been looked at. An answer that would choose otherwise later is not asked again.
+    kept: by shape. An answer is asked once: what was looked at is what is launched.
     """
 
     choose: Choose
@@ -42,10 +42,12 @@ class AnswerLauncher:
     _launchers: "dict[HopperConfig, HopperLauncher]" = field(default_factory=dict)
 
     def chosen(self, m: int, n: int, k: int) -> "HopperConfig":
+        if (m, n, k) not in self.kept:
+            self.kept[m, n, k] = self.choose(m, n, k)
         return self.kept[m, n, k]
 
     def on(self, work: Work) -> Call:
-        config = self.kept[work.shape]
+        config = self.chosen(*work.shape)
         return self._launchers.setdefault(config, HopperLauncher(config)).on(work)
 
 
@@ -109,7 +111,7 @@ class ChosenExercise(KernelExercise):
         return None
 
     def compile_for(self, kernel: AnswerLauncher, arch: str) -> Compiled:
-        return compile_chosen(kernel.kept[self.sizes[-1]])
+        return compile_chosen(kernel.chosen(*self.sizes[-1]))
 
     def unrun(self, why: str) -> Verdict:
         return compiled_not_run((cute_target(CAPABILITY),), why)
