@@ -67,8 +67,8 @@ def make_fused(config: HopperConfig, fusion: Fusion) -> Callable[..., None]:
     ):
         m, (n, k) = a.shape[0], b.shape
         cluster_m, cluster_n = config.cluster
-        load_a = make_load(a, stage_layout(config.tile[0], config), cluster_n)
-        load_b = make_load(b, stage_layout(config.tile[1], config), cluster_m)
+        load_a = make_load(a, stage_layout(0, config), cluster_n)
+        load_b = make_load(b, stage_layout(1, config), cluster_m)
         whole = cute.make_tensor(c.iterator, cute.make_layout((m, n)))  # all of the sums, of which C may be half
         plan, clusters = plan_for(whole, k, max_clusters, config)
         beside = Beside(None, None, sums, flags, None, operand)

@@ -12,7 +12,7 @@ from math import ceil, gcd
 from pathlib import Path
 from typing import Any
 
-from tutorlib.kernels.hopper.config import BYTES, MIN_SHARED_K_TILES, MMA_M, ConfigError, HopperConfig
+from tutorlib.kernels.hopper.config import BYTES, MIN_SHARED_K_TILES, MMA_M, ConfigError, HopperConfig, Majors
 from tutorlib.models.work import clusters_at_once
 
 FILE = Path(__file__).with_name("constants.json")
@@ -24,6 +24,7 @@ AREA = 128 * 256  # elements of the tile of C that the constants are for
 LINE = 128  # bytes of L2
 SECTOR = 32  # bytes of C's rows that a store begins and ends with: only longer ones fill whole lines of 128
 TMA_BYTES = 16  # that the rows of a matrix must be multiples of
+K_MAJORS: Majors = ("k", "k")
 
 
 class ShapeError(ValueError):
@@ -76,15 +77,22 @@ MIN_SPLIT_K_TILES = 2  # of a block that splits K
 
 
 @cache
-def candidates(dtype: str = "bf16") -> tuple[HopperConfig, ...]:
-    """Every combination that breaks no rule."""
-    return tuple(_candidates(dtype))
+def candidates(dtype: str = "bf16", majors: Majors = K_MAJORS) -> tuple[HopperConfig, ...]:
+    """Every combination that breaks no rule, and in which TMA takes whole lines of A and of B. majors: the caller's."""
+    return tuple(config for config in _candidates(dtype, majors) if in_whole_lines(config))
 
 
-def _candidates(dtype: str) -> Iterator[HopperConfig]:
+def in_whole_lines(config: HopperConfig) -> bool:
+    """Whether what a K tile takes of A and of B is LINE bytes long along the mode that is contiguous, or more."""
+    along = (config.tile[2 if major == "k" else mode] for mode, major in enumerate(config.majors))
+    return all(elements * BYTES[config.dtype] % LINE == 0 for elements in along)
+
+
+def _candidates(dtype: str, majors: Majors) -> Iterator[HopperConfig]:
     for (m, n), cluster, transposed in product(TILES, CLUSTERS, (False, True)):
-        tile = m, n, 128 // BYTES[dtype]
+        tile = m, n, LINE // BYTES[dtype]
         base: dict[str, Any] = {"tile": tile, "cluster": cluster, "transposed": transposed, "dtype": dtype}
+        base |= {"majors": majors[::-1] if transposed else majors}
         base |= {"zigzag": True, "polls": True}  # a little faster wherever measured, and never slower
         ways: list[dict[str, Any]] = [{"stream_k": True}, {}]
         ways += [{"persistent": False, "split_k": split} for split in SPLITS]
@@ -124,7 +132,8 @@ def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants
         steps, stores = rounds * ceil(k_tiles / config.split_k), rounds - 1
         if config.split_k > 1:
             extra = rounds * known.exchange * area
-    busy = steps * step_cycles(config, k, clusters * config.cluster_blocks / sms, known) + stores * store * area + extra
+    step = step_cycles(config, (m, n, k), clusters * config.cluster_blocks / sms, known)
+    busy = steps * step + stores * store * area + extra
     bytes_ = BYTES[config.dtype]
     loading = (m + n) * k * bytes_ / known.hbm_bytes
     main = ((busy / CLOCK) ** OVERLAP + loading**OVERLAP) ** (1 / OVERLAP)
@@ -134,36 +143,41 @@ def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants
     return start + main + storing + known.last * area / CLOCK
 
 
-def step_cycles(config: HopperConfig, k: int, busy_sms: float, known: Constants) -> float:
+def step_cycles(config: HopperConfig, mnk: tuple[int, int, int], busy_sms: float, known: Constants) -> float:
     """Cycles of a K tile while this part of all SMs is at work: the longest of what it needs, or a little more."""
     (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
     row = tile_k * BYTES[config.dtype]
     mma = tile_m / MMA_M * tile_n / 2 * row / 32 / known.mma_efficiency
     smem = (tile_m / MMA_M * (MMA_M + tile_n) + tile_m + tile_n) * row / SMEM_BYTES
-    crossed = 1 - gcd(k * BYTES[config.dtype], LINE) / LINE  # rows that begin inside of a line
-    l2 = (tile_m / cluster_n + tile_n / cluster_m) * row / known.l2_bytes * min(busy_sms, 1.0)
-    l2 *= 1 + known.crossing * crossed
+    lengths = [mnk[2 if major == "k" else mode] * BYTES[config.dtype] for mode, major in enumerate(config.majors)]
+    crossed_a, crossed_b = (1 - gcd(length, LINE) / LINE for length in lengths)  # rows that begin inside of a line
+    loaded = tile_m / cluster_n * (1 + known.crossing * crossed_a) + tile_n / cluster_m * (
+        1 + known.crossing * crossed_b
+    )
+    l2 = loaded * row / known.l2_bytes * min(busy_sms, 1.0)
     longest = sum(limit**SHARPNESS for limit in (mma, smem, l2, known.least)) ** (1 / SHARPNESS)
     return longest * (1 + known.coupling * (config.cluster_size - 1))
 
 
-def shape_problem(m: int, n: int, k: int, dtype: str = "bf16") -> str | None:
-    """Why TMA cannot take A (M, K), B (N, K) and C (M, N), all with contiguous rows; None where it can."""
+def shape_problem(m: int, n: int, k: int, dtype: str = "bf16", majors: Majors = K_MAJORS) -> str | None:
+    """Why TMA cannot take A (M, K) and B (N, K), of these majors, and C (M, N), N contiguous; None where it can."""
     if min(m, n, k) < 1:
         return f"M, N, K = {m}, {n}, {k}: there is nothing to multiply"
-    for name, columns, bytes_ in (("K", k, BYTES[dtype]), ("N", n, 2)):
-        if columns * bytes_ % TMA_BYTES:
+    of_a, of_b = (("K", k) if major == "k" else own for major, own in zip(majors, (("M", m), ("N", n)), strict=True))
+    for (name, along), bytes_ in ((of_a, BYTES[dtype]), (of_b, BYTES[dtype]), (("N", n), 2)):
+        if along * bytes_ % TMA_BYTES:
             unit = TMA_BYTES // bytes_
+            line = "column" if name == "M" else "row"
             return (
-                f"{name} = {columns}: a row of {columns * bytes_} bytes, and TMA takes multiples of {TMA_BYTES}; "
-                f"pad {name} with zeros to {ceil(columns / unit) * unit}"
+                f"{name} = {along}: a {line} of {along * bytes_} bytes, and TMA takes multiples of {TMA_BYTES}; "
+                f"pad {name} with zeros to {ceil(along / unit) * unit}"
             )
     return None
 
 
 @cache
-def choose(m: int, n: int, k: int, sms: int = 132, dtype: str = "bf16") -> HopperConfig:
-    """The candidate that should be fastest. Raises ShapeError."""
-    if problem := shape_problem(m, n, k, dtype):
+def choose(m: int, n: int, k: int, sms: int = 132, dtype: str = "bf16", majors: Majors = K_MAJORS) -> HopperConfig:
+    """The candidate that should be fastest. majors: of A and B. Raises ShapeError."""
+    if problem := shape_problem(m, n, k, dtype, majors):
         raise ShapeError(problem)
-    return min(candidates(dtype), key=lambda config: cost(config, m, n, k, sms))
+    return min(candidates(dtype, majors), key=lambda config: cost(config, m, n, k, sms))
