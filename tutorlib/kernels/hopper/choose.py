@@ -10,7 +10,7 @@ from functools import cache
 from itertools import product
 from math import ceil, gcd
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tutorlib.kernels.hopper.config import BYTES, MIN_SHARED_K_TILES, MMA_M, ConfigError, HopperConfig, Majors
 from tutorlib.models.work import clusters_at_once
@@ -22,6 +22,8 @@ SHARPNESS = 8  # of the step from one limit of a K tile to another: where two ar
 OVERLAP = 4  # the same for all K tiles and device memory, which is needed unevenly
 AREA = 128 * 256  # elements of the tile of C that the constants are for
 LINE = 128  # bytes of L2
+SPECIAL, ARITHMETIC = 16, 128  # operations of an SM in a cycle (CUDA C++ Programming Guide, 8.4.1, sm_90)
+FETCHED = 5.1  # elements in a cycle: threads wait for each eight; an H200's residual costs so much, cooperative
 SECTOR = 32  # bytes of C's rows that a store begins and ends with: only longer ones fill whole lines of 128
 TMA_BYTES = 16  # that the rows of a matrix must be multiples of
 K_MAJORS: Majors = ("k", "k")
@@ -70,6 +72,23 @@ def fitted() -> Constants:
     return Constants(**json.loads(FILE.read_text(encoding="utf-8"))["constants"])
 
 
+class Work(NamedTuple):
+    """What a fused epilogue does for each sum beside rounding and storing it, in operations of a thread.
+
+    special: exp, tanh, rsqrt. arithmetic: additions, multiplications, fused or not. fetched: elements of a matrix.
+    """
+
+    special: float = 0.0
+    arithmetic: float = 0.0
+    fetched: float = 0.0
+
+    @property
+    def cycles(self) -> float:
+        """Of an SM, for a tile of AREA."""
+        return AREA * (self.special / SPECIAL + self.arithmetic / ARITHMETIC + self.fetched / FETCHED)
+
+
+NO_WORK = Work()
 TILES = tuple((m, n) for m in (64, 128, 192, 256) for n in range(32, 257, 16) if m * n <= 256 * 192)  # M, N
 CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4), (4, 2), (2, 4))
 SPLITS = (2, 4, 8)
@@ -108,8 +127,19 @@ def _candidates(dtype: str, majors: Majors) -> Iterator[HopperConfig]:
                     pass
 
 
-def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants: Constants | None = None) -> float:
-    """Estimated µs of a GEMM on a GPU with so many SMs; infinite where a block would have next to nothing of K."""
+def cost(
+    config: HopperConfig,
+    m: int,
+    n: int,
+    k: int,
+    sms: int = 132,
+    constants: Constants | None = None,
+    work: Work = NO_WORK,
+) -> float:
+    """Estimated µs of a GEMM on a GPU with so many SMs; infinite where a block would have next to nothing of K.
+
+    work: of its epilogue.
+    """
     known = constants or fitted()
     if config.transposed:
         m, n = n, m
@@ -133,14 +163,20 @@ def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants
         if config.split_k > 1:
             extra = rounds * known.exchange * area
     step = step_cycles(config, (m, n, k), clusters * config.cluster_blocks / sms, known)
-    busy = steps * step + stores * store * area + extra
+    between = store * area + exposed(config, work.cycles * area, k_tiles * step)
+    busy = steps * step + stores * between + extra
     bytes_ = BYTES[config.dtype]
     loading = (m + n) * k * bytes_ / known.hbm_bytes
     main = ((busy / CLOCK) ** OVERLAP + loading**OVERLAP) ** (1 / OVERLAP)
     width = 16 if config.transposed else config.store_columns
     storing = m * n * 2 / known.c_bytes / (known.narrow if width * 2 <= SECTOR else 1)
     start = known.start + known.gather * (config.cluster_blocks - 1)
-    return start + main + storing + known.last * area / CLOCK
+    return start + main + storing + (known.last + work.cycles) * area / CLOCK
+
+
+def exposed(config: HopperConfig, work: float, tile: float) -> float:
+    """Cycles of an epilogue's work during which nobody multiplies: in ping-pong the other warpgroup does, a tile."""
+    return max(work - tile, 0.0) if config.schedule == "pingpong" else work
 
 
 def step_cycles(config: HopperConfig, mnk: tuple[int, int, int], busy_sms: float, known: Constants) -> float:
@@ -150,11 +186,9 @@ def step_cycles(config: HopperConfig, mnk: tuple[int, int, int], busy_sms: float
     mma = tile_m / MMA_M * tile_n / 2 * row / 32 / known.mma_efficiency
     smem = (tile_m / MMA_M * (MMA_M + tile_n) + tile_m + tile_n) * row / SMEM_BYTES
     lengths = [mnk[2 if major == "k" else mode] * BYTES[config.dtype] for mode, major in enumerate(config.majors)]
-    crossed_a, crossed_b = (1 - gcd(length, LINE) / LINE for length in lengths)  # rows that begin inside of a line
-    loaded = tile_m / cluster_n * (1 + known.crossing * crossed_a) + tile_n / cluster_m * (
-        1 + known.crossing * crossed_b
-    )
-    l2 = loaded * row / known.l2_bytes * min(busy_sms, 1.0)
+    crossed = [1 - gcd(length, LINE) / LINE for length in lengths]  # of A's and B's lines: in two of L2's
+    of_a, of_b = (1 + known.crossing * part for part in crossed)
+    l2 = (tile_m / cluster_n * of_a + tile_n / cluster_m * of_b) * row / known.l2_bytes * min(busy_sms, 1.0)
     longest = sum(limit**SHARPNESS for limit in (mma, smem, l2, known.least)) ** (1 / SHARPNESS)
     return longest * (1 + known.coupling * (config.cluster_size - 1))
 
