@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.draw.palette import CATEGORIES, FAINT, INK, LINES
 from tutorlib.figures.style import MARKERS, tidy_axes
-from tutorlib.measuring.results import NoData, Point, SweepResults, all_sweep_results
+from tutorlib.measuring.results import Point, SweepResults, all_sweep_results, known_sweeps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,13 +33,6 @@ def fusion(
         draw_epilogues(left, swept)
         draw_mlps(right, [(what, mlp) for what, mlp in mlps or () if mlp.gpu == swept.gpu])
     return figure
-
-
-def known_sweeps(name: str) -> Sequence[SweepResults]:
-    try:
-        return all_sweep_results(name)
-    except NoData:
-        return ()
 
 
 def draw_epilogues(figure: "SubFigure", swept: SweepResults) -> None:
@@ -85,12 +78,12 @@ def draw_mlps(figure: "SubFigure", mlps: Sequence[tuple[str, SweepResults]]) -> 
     tall = [len(swept.points) for _, swept in mlps]
     panels = figure.subplots(len(mlps), 1, squeeze=False, height_ratios=tall)[:, 0]
     for axes, (what, swept) in zip(panels, mlps, strict=True):
-        draw_speeds(axes, swept)
+        draw_mlp(axes, swept)
         axes.set_title(f"Llama 3 8B's MLP, {what}", loc="left", color=INK, fontsize=11)
     panels[-1].set_xlabel(f"tokens: speed as a fraction of {mlps[0][1].baseline}'s")
 
 
-def draw_speeds(axes: "Axes", swept: SweepResults) -> None:
+def draw_mlp(axes: "Axes", swept: SweepResults) -> None:
     """For each way a bar for each number of tokens: its speed, the baseline's being 1."""
     thick = 0.8 / len(swept.shapes)
     for row, name in enumerate(swept.names):

@@ -10,7 +10,7 @@ from cutlass import Int32, cute
 from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream
 
 from tutorlib.kernels.fused.ops import add, bias_gelu, swiglu
-from tutorlib.kernels.hopper.choose import ShapeError, Work, candidates, cost, shape_problem
+from tutorlib.kernels.hopper.choose import OpWork, ShapeError, candidates, cost, shape_problem
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.fusion import Fusion
 from tutorlib.kernels.hopper.gemm import Beside, gemm_kernel, geometry, plan_for
@@ -18,9 +18,9 @@ from tutorlib.kernels.hopper.launch import ARCH, TVM_FFI, fakes, max_clusters, s
 from tutorlib.kernels.hopper.layouts import make_load, make_store, stage_layout
 
 PIECE = 8  # rows of gate's and of up's weights in turn, where both are one matrix
-BIAS_GELU = Fusion(bias_gelu, work=Work(special=1, arithmetic=6), registers=48)
-ADD = Fusion(add, work=Work(arithmetic=1, fetched=1), registers=80)
-SWIGLU = Fusion(swiglu, gated=True, work=Work(special=0.5, arithmetic=1.5), registers=48)  # of each pair one result
+BIAS_GELU = Fusion(bias_gelu, work=OpWork(special=1, arithmetic=6), registers=48)
+ADD = Fusion(add, work=OpWork(arithmetic=1, fetched=1), registers=80)
+SWIGLU = Fusion(swiglu, gated=True, work=OpWork(special=0.5, arithmetic=1.5), registers=48)  # of each pair one result
 DOUBT = 0.02  # part of the time by which two estimates must differ before the model can tell them apart
 
 

@@ -72,7 +72,7 @@ def fitted() -> Constants:
     return Constants(**json.loads(FILE.read_text(encoding="utf-8"))["constants"])
 
 
-class Work(NamedTuple):
+class OpWork(NamedTuple):
     """What a fused epilogue does for each sum beside rounding and storing it, in operations of a thread.
 
     special: exp, tanh, rsqrt. arithmetic: additions, multiplications, fused or not. fetched: elements of a matrix.
@@ -88,7 +88,7 @@ class Work(NamedTuple):
         return AREA * (self.special / SPECIAL + self.arithmetic / ARITHMETIC + self.fetched / FETCHED)
 
 
-NO_WORK = Work()
+NO_WORK = OpWork()
 TILES = tuple((m, n) for m in (64, 128, 192, 256) for n in range(32, 257, 16) if m * n <= 256 * 192)  # M, N
 CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4), (4, 2), (2, 4))
 SPLITS = (2, 4, 8)
@@ -134,7 +134,7 @@ def cost(
     k: int,
     sms: int = 132,
     constants: Constants | None = None,
-    work: Work = NO_WORK,
+    work: OpWork = NO_WORK,
 ) -> float:
     """Estimated µs of a GEMM on a GPU with so many SMs; infinite where a block would have next to nothing of K.
 

@@ -7,7 +7,7 @@ from typing import Any
 import cutlass
 from cutlass import Float32, Int32, Int64, cute
 
-from tutorlib.kernels.hopper.choose import NO_WORK, Work
+from tutorlib.kernels.hopper.choose import NO_WORK, OpWork
 from tutorlib.kernels.hopper.config import MMA_M, REGISTERS_BESIDE_RESULTS, STORE_ROWS, ConfigError, HopperConfig
 from tutorlib.kernels.hopper.epilogue import Stores
 
@@ -24,7 +24,7 @@ class Fusion:
 
     op: Callable[[Any, Any], Any] | None = None
     gated: bool = False
-    work: Work = NO_WORK
+    work: OpWork = NO_WORK
     registers: int = REGISTERS_BESIDE_RESULTS
 
     def fits(self, config: HopperConfig) -> bool:

@@ -70,7 +70,7 @@ def problem_of(a: Kind, b: Kind, c: Kind) -> str | None:
     return None
 
 
-def by_rows(matrix: Kind) -> bool:
+def rows_follow(matrix: Kind) -> bool:
     """Whether rows are contiguous and follow one another; strides of extents 0 and 1 say nothing."""
     (rows, columns), (row_stride, column_stride) = matrix.shape, matrix.strides
     return ((columns < 2 or column_stride == 1) and (rows < 2 or row_stride == columns)) or rows * columns == 0
@@ -91,16 +91,16 @@ def major_of(matrix: Kind) -> Major:
     if dtype == "e4m3" or matrix.strides != (1, rows):
         return "k"
     unit = TMA_BYTES // BYTES[dtype]
-    return "mn" if not by_rows(matrix) or (columns % unit and rows % unit == 0) else "k"
+    return "mn" if not rows_follow(matrix) or (columns % unit and rows % unit == 0) else "k"
 
 
 def layout_problem(name: str, matrix: Kind) -> str | None:
     """What is wrong with a matrix of which neither rows nor, in A and B, columns follow one another."""
     either_way = name != "c" and str(matrix.dtype) != FP8
-    if by_rows(matrix) or (either_way and by_rows(transposed(matrix))):
+    if rows_follow(matrix) or (either_way and rows_follow(transposed(matrix))):
         return None
     (_, columns), (row_stride, column_stride) = matrix.shape, matrix.strides
-    if by_rows(transposed(matrix)) and name != "c":
+    if rows_follow(transposed(matrix)) and name != "c":
         what = "is transposed: wgmma multiplies 8-bit elements only along rows that are contiguous"
     elif row_stride == 1 and name == "c":
         what = "is transposed: its columns are contiguous, and the kernel stores rows"
