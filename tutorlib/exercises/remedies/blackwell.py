@@ -35,12 +35,12 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Tensor memory outlives a block that does not free it: dealloc_tmem at the end, by one warp.",
         ),
         Remedy(
-            "columns",
-            "The accumulators say how many: holding.columns, and the same number is freed.",
-        ),
-        Remedy(
             "is for a whole warp",
             "alloc_tmem and dealloc_tmem are instructions of a warp: `if` with the warp's number, and no elect_one().",
+        ),
+        Remedy(
+            "columns",
+            "The accumulators say how many: holding.columns, and the same number is freed.",
         ),
     ),
     "15.4": (

@@ -197,10 +197,6 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Features are cut, and nothing else: rows of gate and of up, columns of down.",
         ),
         Remedy(
-            "add up to something else",
-            "Rank r has the features from r · part on, of all three matrices.",
-        ),
-        Remedy(
             "10 features over 4 ranks",
             "if features % world: raise ValueError(…), before anything is cut.",
         ),
