@@ -45,7 +45,7 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "15.4": (
         Remedy(
-            "elects a thread itself",
+            "elects its thread itself",
             "elect_one() is for the arrival alone. The copies stand after it.",
         ),
         Remedy(

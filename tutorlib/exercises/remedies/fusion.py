@@ -75,11 +75,11 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "five shuffles, with offsets 16, 8, 4, 2 and 1.",
         ),
         Remedy(
-            "all in row 0",
+            "Wrong: 1 of 6 elements",
             "After the barrier go through all of partial, cute.size(partial) numbers: each warp has one.",
         ),
         Remedy(
-            "Wrong: all 4 elements",
+            "Wrong: all 6 elements",
             "A maximum of maxima in every step, of |value|, beginning with 0: ReductionOp.MAX, then cute.arch.fmax.",
         ),
         Remedy(
