@@ -42,6 +42,7 @@ from tutorlib.kernels.fused.linear import KernelLinear, linear, multiply
 from tutorlib.kernels.fused.mlp import FusedMLP, LlamaMLP
 from tutorlib.kernels.hopper.fusion import FusedStores, GatedStores
 from tutorlib.notebook.fusion import show_as_a_module, show_costs, show_parallel
+from tutorlib.notebook.measured import show_figure
 from tutorlib.notebook.source import show_source
 
 # %% [markdown]
@@ -322,10 +323,21 @@ show_source(GatedStores)
 show_costs("fused_epilogues")
 
 # %% [markdown]
-# The residual costs most: it alone reads a matrix as large as C. GELU's cost shrinks as K grows, since its work is the
-# same for each tile and the main loop's is not. Ping-pong hides it only as long as there is a next tile to multiply;
-# at the smaller size the last wave was what showed, and with stream-K, which shares that wave out, nearly all of the
-# cost is gone. SwiGLU costs nothing: it stores half of what the plain GEMM stores.
+# Cooperative warpgroups show what an epilogue costs, and the residual costs most: it alone reads a matrix as large as
+# C. GELU's cost shrinks as K grows, since its work is the same for each tile and the main loop's is not. Ping-pong
+# hides it only as long as there is a next tile to multiply; at the smaller size the last wave is what shows, and
+# stream-K shares that wave out. SwiGLU costs nothing: it stores half of what the plain GEMM stores.
+#
+# So the best tile for a GEMM is not the best one for its epilogue. The rows without a word behind them chose by
+# themselves, by notebook 14's model with your count of a tile's work added: all of it where warpgroups cooperate, none
+# in ping-pong as long as it is shorter than a tile's multiplication. Where that is more than the model can tell apart,
+# ping-pong has the preference. The op's registers count too: beside 208 columns of sums GELU would be spilled.
+
+# %%
+show_figure("fusion")
+
+# %% [markdown]
+# (On the right: what follows.)
 #
 # ## A layer that torch takes for its own
 #
@@ -354,11 +366,13 @@ show_source(multiply)
 #
 # > ∂L/∂x_mk = Σ_n grad_mn · w_nk  and  ∂L/∂w_nk = Σ_m grad_mn · x_mk
 #
-# Your kernel is Σ over the *last* mode of both its matrices, with contiguous rows. In the first the sum runs over n,
-# grad's last mode and W's first; in the second over m, the first of both. So one has a transposed operand, the other
-# two. cuBLAS has a kernel for each of the four combinations; notebook 14's takes one, and the others need a copy. (Not
-# for ever: wgmma takes bf16 from shared memory in both directions. It is a matter of two layouts, notebook 13's atom
-# with `MN` in the place of `K`.)
+# A GEMM is Σ over the *last* mode of both its matrices, and so far their rows were contiguous. In the first of these
+# the sum runs over n, grad's last mode and W's first; in the second over m, the first of both. So one has a transposed
+# operand, the other two. A kernel that takes one of the four combinations, as notebook 13's does, needs copies for the
+# others. The course's takes all four: wgmma reads bf16 from shared memory in both directions, and what changes is
+# notebook 13's atom, with `MN` in the place of `K`, TMA's box, which is cut out of the matrix as it lies, and a word
+# to the MMA. (FP8 it reads along K only.) That a view is transposed shows in its strides, so `gemm(grad, weight.mT)`
+# is all there is to write.
 #
 # **Exercise 16.8** (about 5 lines). Write `linear_backward(grad, x, weight, gemm)`, which returns (∂L/∂x, ∂L/∂weight).
 # x is (…, in) with any number of modes, weight (out, in), grad (…, out). `gemm(a, b)` is A · Bᵀ of two matrices with
@@ -483,17 +497,17 @@ show_as_a_module()
 # silu and the product are no kernels any more. A call costs the host more than torch's, as a custom op of Python does;
 # a graph takes that away.
 #
-# Forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed. The operator leaves
-# those to cuBLAS, which has kernels for it. The second row has them done by notebook 14's kernel, after copies that
-# transpose. Predict what the copies cost: they move 1.6 GB at 4,096 tokens. (The optimiser's step is the same kernels
-# on both sides, so it stands on neither.)
+# Forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed. The operator
+# multiplies those as they lie. The other rows leave the backward to cuBLAS, which has kernels for it, too, or copy
+# first, so that all rows are contiguous. Predict what the copies cost: they move 1.6 GB at 4,096 tokens. (The
+# optimiser's step is the same kernels on both sides, so it stands on neither.)
 
 # %%
 show_costs("mlp_training")
 
 # %% [markdown]
-# Compare the difference of the two rows with what 1.6 GB take at notebook 05's bandwidth. It is many times more: a copy
-# that transposes is not a copy, as 05's transposes showed.
+# Compare what the copies cost with what 1.6 GB take at notebook 05's bandwidth. It is many times more: a copy that
+# transposes is not a copy, as 05's transposes showed.
 #
 # ## Two GPUs, one all-reduce
 #

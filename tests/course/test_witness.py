@@ -8,7 +8,21 @@ import torch
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.course import witness
-from tutorlib.course.witness import Changed, GpuRecord, Kept, compare, exact, inputs_of, keep, restore
+from tutorlib.course.answers import load_answers
+from tutorlib.course.witness import (
+    Changed,
+    GpuRecord,
+    Kept,
+    compare,
+    exact,
+    from_ordinals,
+    inputs_of,
+    keep,
+    ordinals,
+    restore,
+    run_simulated,
+    sizes_kept,
+)
 from tutorlib.exercises import find
 from tutorlib.problems.catalogue import gemm
 
@@ -83,6 +97,33 @@ def test_zeros_of_either_sign_are_one_number():
     problem, inputs = gemm("fp32"), inputs_of(gemm("fp32"), SHAPE)
     zero = torch.zeros(48, 40)
     assert compare(problem, inputs, SHAPE, zero, -zero).bit_for_bit
+
+
+@pytest.mark.parametrize("id", ["16.5", "16.7", "17.9", "17.10", "18.6"])
+def test_a_problem_of_integers_or_with_blocks_of_its_own_is_kept_and_comes_back(id):
+    exercise = find(id)
+    for shape in sizes_kept(exercise):
+        inputs = inputs_of(exercise.problem, shape)
+        output = exact(exercise.problem, inputs, shape)
+        output.flatten()[0] += 3
+        again, restored = restore(keep(exercise, shape, inputs, output))
+        assert all(map(torch.equal, again, inputs))
+        assert torch.equal(restored, output)
+
+
+@pytest.mark.parametrize("id", ["17.9", "17.10"])
+def test_a_kernel_of_integers_is_simulated_without_a_difference(id):
+    exercise = find(id)
+    shape = sizes_kept(exercise)[1]
+    inputs = inputs_of(exercise.problem, shape)
+    simulated = run_simulated(exercise, load_answers("17_compile_once")[id], shape, inputs)
+    assert compare(exercise.problem, inputs, shape, exact(exercise.problem, inputs, shape), simulated).bit_for_bit
+
+
+def test_the_smallest_integer_is_no_zero():
+    ends = torch.tensor([-(2**31), -1, 0, 2**31 - 1], dtype=torch.int32)
+    assert from_ordinals(ordinals(ends), ends).equal(ends)
+    assert len(set(ordinals(ends).tolist())) == 4
 
 
 @pytest.mark.usefixtures("on_cpu")

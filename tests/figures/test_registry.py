@@ -10,7 +10,16 @@ from tutorlib.figures.gemm_ladder import gemm_ladder
 from tutorlib.measuring import results
 from tutorlib.measuring.results import NoData
 
-SWEPT = ["gemm_any", "gemm_ladder", "gemm_orders", "gemm_stages", "hopper_k", "hopper_levers", "hopper_timeline"]
+SWEPT = [
+    "fusion",
+    "gemm_any",
+    "gemm_ladder",
+    "gemm_orders",
+    "gemm_stages",
+    "hopper_k",
+    "hopper_levers",
+    "hopper_timeline",
+]
 SWEPT += ["roofline", "tile_heatmap", "tile_ladder"]
 
 
@@ -30,7 +39,7 @@ def test_the_same_data_give_the_same_files(tmp_path, monkeypatch):
 class TestNoData:
     @pytest.mark.parametrize("name", SWEPT)
     def test_a_figure_names_the_command(self, name):
-        with pytest.raises(NoData, match=r"tutor sweep (gemm|hopper|tile)_"):
+        with pytest.raises(NoData, match=r"tutor sweep (fused|gemm|hopper|tile)_"):
             registry.FIGURES[name]()
 
     def test_the_command_goes_on_to_the_next_figure(self, tmp_path, monkeypatch):

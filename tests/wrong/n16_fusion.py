@@ -230,6 +230,17 @@ def its_own_warp(values, partial: cute.Tensor, thread):
 
 
 @cute.jit
+def not_the_last_warp(values, partial: cute.Tensor, thread):
+    """All warps but one."""
+    mine = of_a_warp(of_a_thread(values))
+    partial[thread // 32] = mine
+    cute.arch.sync_threads()
+    for warp in cutlass.range_constexpr(cute.size(partial) - 1):
+        mine = cute.arch.fmax(mine, partial[warp])
+    return mine
+
+
+@cute.jit
 def no_shuffles(values, partial: cute.Tensor, thread):
     """One thread of each warp, whichever writes last."""
     partial[thread // 32] = of_a_thread(values)
@@ -548,6 +559,16 @@ WRONG_WHEN_RUN = {
     "16.2": ROWS,
     "16.3": BIASED,
     "16.4": [no_edges, rows_alone, columns_alone, one_row_short, first_of_all, the_sums_again, only_zeros, out_of_c],
-    "16.5": [without_a_barrier, signed, its_own_warp, no_shuffles, four_steps, added, one_place, begins_with_one],
+    "16.5": [
+        without_a_barrier,
+        signed,
+        its_own_warp,
+        not_the_last_warp,
+        no_shuffles,
+        four_steps,
+        added,
+        one_place,
+        begins_with_one,
+    ],
     "16.7": GATES,
 }

@@ -35,6 +35,7 @@ NAME = "simulated"  # of its files: figures/data/sweeps/GPU_simulated.json
 SEED = 7
 GEMM = (264, 392, 328)  # with tiles of 128×128×64: 12 blocks and 6 K tiles, all ragged
 SMALL_GEMM = (136, 132, 136)  # 4 blocks: all the digits of its sums are kept
+GATED_GEMM = (264, 384, 328)  # whole pieces of gate and of up along N
 SIGNIFICANT = {"fp32": 24, "fp16": 11, "bf16": 8, "e4m3": 4}  # bits
 TF32 = 11  # bits that a GEMM of fp32 matrices does not lose on its way into the tensor cores
 BINADES = 6  # inputs have exponents of so many sizes, which sums in fp32 must round
@@ -137,9 +138,12 @@ def witnessed() -> Iterator[tuple[KernelExercise, Any, Shape]]:
 
 def sizes_kept(exercise: KernelExercise) -> tuple[Shape, ...]:
     """At least four blocks and, in a GEMM, four K tiles, in one of them; ragged where the exercise is."""
-    if exercise.problem.dims != "MNK":
+    problem = exercise.problem
+    if problem.dims != "MNK":
         return exercise.shapes
-    return (SMALL_GEMM,) if exercise.problem.output.dtype == "fp32" else (GEMM,)
+    if problem.output.dtype == "fp32":
+        return (SMALL_GEMM,)
+    return (GATED_GEMM,) if problem.output.blocks else (GEMM,)
 
 
 def take(known: Collection[tuple[str, Shape]] = ()) -> Iterator[Kept | str]:
@@ -188,7 +192,14 @@ def run_simulated(exercise: KernelExercise, answer: Any, shape: Shape, inputs: "
 
 
 def inputs_of(problem: Problem, shape: Shape) -> "tuple[Tensor, ...]":
-    """From SEED, the same on every machine: integers over powers of two, none of which is rounded."""
+    """From SEED, the same on every machine: integers over powers of two, none of which is rounded.
+
+    A problem of integers draws its own, which may be places in an array.
+    """
+    if any(op.dtype not in SIGNIFICANT for op in problem.inputs):
+        import torch
+
+        return problem.random(shape, torch.Generator().manual_seed(SEED))
     generator = np.random.default_rng(SEED)
     sizes = dict(zip(problem.dims, shape, strict=True))
     return tuple(draw(op, problem.shape_of(op, shape), sizes, generator) for op in problem.inputs)
@@ -247,6 +258,8 @@ def bits(tensor: "Tensor") -> np.ndarray:
 def ordinals(tensor: "Tensor") -> np.ndarray:
     """Integers that follow one another as the dtype's numbers do: 0 for both zeros, 1 for the smallest above them."""
     found = bits(tensor).astype(np.int64)
+    if not tensor.is_floating_point():
+        return found
     lowest = -(1 << 8 * tensor.element_size() - 1)
     return np.where(found < 0, lowest - found, found)
 
@@ -256,7 +269,8 @@ def from_ordinals(numbers: np.ndarray, like: "Tensor") -> "Tensor":
     import torch
 
     lowest = -(1 << 8 * like.element_size() - 1)
-    integers = np.where(numbers < 0, lowest - numbers, numbers).astype(f"i{like.element_size()}")
+    ordered = np.where(numbers < 0, lowest - numbers, numbers) if like.is_floating_point() else numbers
+    integers = ordered.astype(f"i{like.element_size()}")
     return torch.from_numpy(np.ascontiguousarray(integers)).view(like.dtype)
 
 

@@ -367,6 +367,7 @@ EXERCISES = (
             "One coordinate speaks for all eight: sums.coordinates[(0, row), m, (0, n)].",
             "if cute.elem_less(that, sums.shape): cute.autovec_copy(registers[eight], sums.tCgC[eight])",
         ),
+        remedies=BASELINE_REMEDIES["09.8"],
     ),
     WholeGemmExercise(
         id="09.9",
@@ -385,5 +386,6 @@ EXERCISES = (
             "The host: config.grid(*c.shape) has the tiles in M and in N; grid=(their product, 1, 1), "
             "block=(config.threads, 1, 1).",
         ),
+        remedies=BASELINE_REMEDIES["09.9"],
     ),
 )

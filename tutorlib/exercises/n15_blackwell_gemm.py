@@ -6,6 +6,7 @@ from tutorlib.checking.blackwell import HoldExercise, TileLoopExercise
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.blackwell.formats import NV, SCALING, SUMMING, nv_calls, rows_of, scaling_blocks
 from tutorlib.exercises.blackwell.memory import ALLOCATING, PLACES, RINGS
+from tutorlib.exercises.remedies.blackwell import BLACKWELL_REMEDIES
 from tutorlib.models.block_formats import quantise_mx, quantise_nv, scaled_dot
 from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
 from tutorlib.problems.catalogue import gemm
@@ -31,6 +32,7 @@ EXERCISES = (
             "The next power of two: 1 << (needed - 1).bit_length().",
             "First whether they fit into 512; then no less than 32.",
         ),
+        remedies=BLACKWELL_REMEDIES["15.1"],
     ),
     ValueExercise(
         id="15.2",
@@ -52,6 +54,7 @@ EXERCISES = (
             "Row m is lane m of its block; the pair's second block has the rows from 128 on.",
             "The warp is the one whose quarter of the lanes it is: 32 each.",
         ),
+        remedies=BLACKWELL_REMEDIES["15.2"],
     ),
     HoldExercise(
         id="15.3",
@@ -65,6 +68,7 @@ EXERCISES = (
             "Between the allocation and the pointer there is a meeting, and another one between the work and the end.",
             "cute.arch.dealloc_tmem(sums, holding.columns), by one warp. All warps work, the one that allocates, too.",
         ),
+        remedies=BLACKWELL_REMEDIES["15.3"],
     ),
     TileLoopExercise(
         id="15.4",
@@ -80,6 +84,7 @@ EXERCISES = (
             "make_pipeline_state(PipelineUserType.Producer, steps.stages); wait for empty; announce; "
             "steps.load(number, k_tile, state.index); advance.",
         ),
+        remedies=BLACKWELL_REMEDIES["15.4"],
     ),
     TileLoopExercise(
         id="15.5",
@@ -95,6 +100,7 @@ EXERCISES = (
             "`k_tile == 0` as first, commit to empty, advance; then commit to ready, advance.",
             "with cute.arch.elect_one(): tcgen05.commit(steps.empty + stage.index)",
         ),
+        remedies=BLACKWELL_REMEDIES["15.5"],
     ),
     TileLoopExercise(
         id="15.6",
@@ -110,6 +116,7 @@ EXERCISES = (
             "The wait for tcgen05.ld is cute.arch.fence_view_async_tmem_load().",
             "After the wait of the last part, and before its write: one lane of each warp arrives at steps.free.",
         ),
+        remedies=BLACKWELL_REMEDIES["15.6"],
     ),
     ValueExercise(
         id="15.7",
@@ -129,6 +136,7 @@ EXERCISES = (
             "A block has 128 rows of A, whether it is alone or not, and of B all rows or half of them.",
             "A row of a K tile is 64 bf16. A block can have 227 KiB.",
         ),
+        remedies=BLACKWELL_REMEDIES["15.7"],
     ),
     TileLoopExercise(
         id="15.8",
@@ -148,6 +156,7 @@ EXERCISES = (
             "steps.both, tcgen05.CtaGroup.TWO), at empty and at ready.",
             "store: `free` is the leader's, so arrive there: cute.arch.mbarrier_arrive(steps.free + i, steps.leader).",
         ),
+        remedies=BLACKWELL_REMEDIES["15.8"],
     ),
     ValueExercise(
         id="15.9",
@@ -164,6 +173,7 @@ EXERCISES = (
             "Rounding: torch.tensor(x).clamp(-448, 448).to(torch.float8_e4m3fn) goes to the nearest, ties to even.",
             "All zeros: the smallest exponent, -127. And never beyond -127 … 127.",
         ),
+        remedies=BLACKWELL_REMEDIES["15.9"],
     ),
     ValueExercise(
         id="15.10",
@@ -181,6 +191,7 @@ EXERCISES = (
             "e2m1 has eight magnitudes: take the nearest, and of two that are equally near the one with the even code.",
             "A scale of 0 would divide by zero: its elements are 0.",
         ),
+        remedies=BLACKWELL_REMEDIES["15.10"],
     ),
     ValueExercise(
         id="15.11",
@@ -191,5 +202,6 @@ EXERCISES = (
             equals("several", rows_of(4, 32) + rows_of(8, 16), scaled_dot, SUMMING),
         ),
         hints=("In each block: the sum of products, times both scales. Then add up the blocks.",),
+        remedies=BLACKWELL_REMEDIES["15.11"],
     ),
 )

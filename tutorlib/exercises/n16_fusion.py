@@ -8,6 +8,7 @@ from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises.fusion.operators import counted, faked, gradients, swapped, symbolic
 from tutorlib.exercises.fusion.parts import INTERLEAVING, interleaves, refuses, splits
+from tutorlib.exercises.remedies.fusion import FUSION_REMEDIES
 from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
 
 SHAPES = ((65, 104, 40), (130, 72, 96), (64, 64, 64))  # 2×2 tiles with edges everywhere, 3×2, and one that fits
@@ -80,6 +81,7 @@ EXERCISES = (
             "tanh(u) written with exp(2·u) is inf/inf where u is large. cute.math.tanh is not.",
             "0.5 * x * (1.0 + cute.math.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))",
         ),
+        remedies=FUSION_REMEDIES["16.1"],
     ),
     EpilogueFunctionExercise(
         id="16.2",
@@ -95,6 +97,7 @@ EXERCISES = (
             "A layout may send many coordinates to one place. By how much does the offset grow from row to row?",
             "cute.make_layout((rows, columns), stride=(0, 1)) over bias.iterator.",
         ),
+        remedies=FUSION_REMEDIES["16.2"],
     ),
     EpilogueFunctionExercise(
         id="16.3",
@@ -110,6 +113,7 @@ EXERCISES = (
             "Both arguments are values of the same shape, in fp32. What comes first, the bias or GELU?",
             "Nothing is rounded here: the kernel rounds once, when it stores.",
         ),
+        remedies=FUSION_REMEDIES["16.3"],
     ),
     EpilogueFunctionExercise(
         id="16.4",
@@ -127,6 +131,7 @@ EXERCISES = (
             "for n in cutlass.range_constexpr(cute.size(registers)): if elem_less(…): registers[n] = "
             "sums.tCgD[n].to(Float32)",
         ),
+        remedies=FUSION_REMEDIES["16.4"],
     ),
     EpilogueFunctionExercise(
         id="16.5",
@@ -134,7 +139,7 @@ EXERCISES = (
         points=4,
         problem=tile_amax((64, 64)),
         shapes=SHAPES,
-        simulated_shapes=SHAPES[:1],
+        simulated_shapes=((130, 72, 40),),  # four tiles in which all warps have rows
         whole=WHOLE,
         build=with_reduction,
         requires=("bar.sync",),
@@ -145,6 +150,7 @@ EXERCISES = (
             "times fmax with shuffle_sync_bfly(mine, offset=16), 8, 4, 2, 1.",
             "Then partial[warp] = mine, a barrier, and the maximum over cute.size(partial) of them.",
         ),
+        remedies=FUSION_REMEDIES["16.5"],
     ),
     ValueExercise(
         id="16.6",
@@ -159,6 +165,7 @@ EXERCISES = (
             "Three modes: the row in its piece, gate or up, which piece. Say the size of each.",
             "One row on in a piece is one row on in its matrix. From gate to up it is `features` rows.",
         ),
+        remedies=FUSION_REMEDIES["16.6"],
     ),
     EpilogueFunctionExercise(
         id="16.7",
@@ -175,6 +182,7 @@ EXERCISES = (
             "cute.size(half) further on.",
             "silu(g) is g / (1 + exp(-g)), or g/2 · (1 + tanh(g/2)), which has no number too large for it.",
         ),
+        remedies=FUSION_REMEDIES["16.7"],
     ),
     ValueExercise(
         id="16.8",
@@ -191,6 +199,7 @@ EXERCISES = (
             "Σ_n grad_mn w_nk: gemm sums over the last modes, so B is weight with in as its rows, weight.mT.",
             "Σ_m grad_mn x_mk sums over rows: both are transposed. gemm wants contiguous rows: .contiguous().",
         ),
+        remedies=FUSION_REMEDIES["16.8"],
     ),
     ValueExercise(
         id="16.9",
@@ -207,6 +216,7 @@ EXERCISES = (
             "x.new_empty(*shape) takes dtype and device from x.",
         ),
         library=course(LAYER, "linear"),
+        remedies=FUSION_REMEDIES["16.9"],
     ),
     ValueExercise(
         id="16.10",
@@ -227,6 +237,7 @@ EXERCISES = (
             "KernelLinear(in_features, out_features, bias is not None, device='meta') has shapes and no memory; then "
             "its weight and bias are the old layer's, and train(child.training) its mode.",
         ),
+        remedies=FUSION_REMEDIES["16.10"],
     ),
     ValueExercise(
         id="16.11",
@@ -244,5 +255,6 @@ EXERCISES = (
             "down's columns are features: its share is columns, cut out of rows that stay behind.",
             "weight.chunk(world)[rank] and down.chunk(world, 1)[rank] are views: clone and contiguous make tensors.",
         ),
+        remedies=FUSION_REMEDIES["16.11"],
     ),
 )

@@ -39,6 +39,7 @@ from tutorlib.exercises.compile_once.keys import (
     others,
     two_of_them,
 )
+from tutorlib.exercises.remedies.compile_once import COMPILE_ONCE_REMEDIES
 from tutorlib.models.compiling import compilations_of, per_call, struct_layout
 from tutorlib.problems.problem import Operand, Problem, Shape
 
@@ -128,6 +129,7 @@ EXERCISES = (
             "every + once / calls. Only the launch is in all four.",
             'A direct call, "traced each time", finds the compiled function by the IR, which it has to trace for that.',
         ),
+        remedies=COMPILE_ONCE_REMEDIES["17.1"],
     ),
     ValueExercise(
         id="17.2",
@@ -148,6 +150,7 @@ EXERCISES = (
             "With one dynamic mode the other sizes stay, and the order of the strides.",
             "(type(factor), factor) tells 2 from 2.0, and 1 from True.",
         ),
+        remedies=COMPILE_ONCE_REMEDIES["17.2"],
     ),
     ValueExercise(
         id="17.3",
@@ -167,6 +170,7 @@ EXERCISES = (
             "tensor.stride().index(1); all(… % 16 == 0 for … in (tensor.data_ptr(), and the strides that are not 1 in "
             "bytes)).",
         ),
+        remedies=COMPILE_ONCE_REMEDIES["17.3"],
     ),
     ValueExercise(
         id="17.4",
@@ -184,6 +188,7 @@ EXERCISES = (
             "__init__ keeps compile, key and an empty dictionary; __call__ takes *tensors.",
             "if key not in self.kept: self.kept[key] = self.compile(*tensors)",
         ),
+        remedies=COMPILE_ONCE_REMEDIES["17.4"],
     ),
     ForTorchExercise(
         id="17.5",
@@ -197,6 +202,7 @@ EXERCISES = (
             "from_dlpack(tensor, enable_tvm_ffi=True).mark_layout_dynamic()",
             'cute.compile(host, *views, options="--enable-tvm-ffi")',
         ),
+        remedies=COMPILE_ONCE_REMEDIES["17.5"],
     ),
     KeptExercise(
         id="17.6",
@@ -209,6 +215,7 @@ EXERCISES = (
             "cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]",
             "Save under another name in that folder, then os.replace(half, file): it happens at once or not at all.",
         ),
+        remedies=COMPILE_ONCE_REMEDIES["17.6"],
     ),
     ValueExercise(
         id="17.7",
@@ -224,6 +231,7 @@ EXERCISES = (
             "-(-end // align) * align rounds up.",
             "The size is the last end, rounded up to the largest alignment of all.",
         ),
+        remedies=COMPILE_ONCE_REMEDIES["17.7"],
     ),
     StructExercise(
         id="17.8",
@@ -236,6 +244,7 @@ EXERCISES = (
             "full: cute.struct.MemRange[cutlass.Int64, stages]",
             "sA: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 128 * 64 * stages], 1024]",
         ),
+        remedies=COMPILE_ONCE_REMEDIES["17.8"],
     ),
     CuteExercise(
         id="17.9",
@@ -250,6 +259,7 @@ EXERCISES = (
             "(0xF0 & 0xCC) | (0xF0 & 0xAA) | (0xCC & 0xAA) = 0xE8",
             '"lop3.b32 $0, $1, $2, $3, 0xE8;" with the constraints "=r,r,r,r".',
         ),
+        remedies=COMPILE_ONCE_REMEDIES["17.9"],
     ),
     CuteExercise(
         id="17.10",
@@ -266,5 +276,6 @@ EXERCISES = (
             "kind is nvvm.ReductionKind.ADD; the mask has all 32 bits set: cutlass.Int32(-1).",
             "It returns an MLIR value, too: cutlass.Int32(…) makes the DSL's number of it.",
         ),
+        remedies=COMPILE_ONCE_REMEDIES["17.10"],
     ),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.draw.palette import INK, MARK
 from tutorlib.figures.style import baseline_speeds, baseline_style, draw_ratios, kernel_lines, scale_sizes
-from tutorlib.measuring.results import NoData, SweepResults, all_sweep_results
+from tutorlib.measuring.results import NoData, SweepResults, all_sweep_results, known_sweeps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,14 +73,6 @@ def only(swept: SweepResults, belongs: Callable[[str], bool], up_to: str) -> Swe
     """The sweep with the rungs of a family, up to a notebook."""
     points = (point for point in swept.points if belongs(point.name) and point.name[:2] <= up_to)
     return replace(swept, points=tuple(points))
-
-
-def known_sweeps(name: str) -> Sequence[SweepResults]:
-    """The results of a sweep; () where nobody measured it."""
-    try:
-        return all_sweep_results(name)
-    except NoData:
-        return ()
 
 
 def draw_speeds(axes: "Axes", swept: SweepResults, family: str) -> None:

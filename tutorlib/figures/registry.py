@@ -9,6 +9,7 @@ from tutorlib.figures import (
     copy_ladder,
     cutile_ladder,
     cutile_space,
+    fusion,
     gemm_any,
     gemm_ladder,
     gemm_orders,
@@ -36,6 +37,7 @@ COLOURS = 128  # of a PNG
 
 FIGURES: dict[str, Callable[[], "Figure"]] = {
     "copy_ladder": copy_ladder.copy_ladder,
+    "fusion": fusion.fusion,
     "gemm_any": gemm_any.gemm_any,
     "gemm_ladder": gemm_ladder.gemm_ladder,
     **{f"gemm_ladder_{page}": partial(gemm_ladder.gemm_ladder, up_to=page) for page in ("09", "10", "11", "12", "13")},

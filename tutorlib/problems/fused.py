@@ -1,17 +1,17 @@
 """GEMMs whose epilogue does more than round: what notebook 16's kernels compute."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.problems.bounds import UNIT_ROUNDOFF, accumulation
 from tutorlib.problems.catalogue import gemm
-from tutorlib.problems.problem import Operand, Problem
+from tutorlib.problems.problem import Operand, Problem, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from torch import Tensor
+    from torch import Generator, Tensor
 
 TANH = 2.0**-11  # how far tanh.approx.f32 is off, at most (PTX ISA)
 STEEPEST = 1.13  # slope of GELU and of SiLU, whose largest are 1.13 and 1.10
@@ -151,6 +151,24 @@ def linear_swiglu(width: int) -> Problem:
     )
 
 
+@dataclass(frozen=True)
+class AmaxProblem(Problem):
+    """`tile_amax`: each tile's largest lies in another quarter of its rows than its neighbours', so that of four tiles
+    one is wrong where a part of the threads is left out."""
+
+    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
+        import torch
+
+        a, b = super().random(shape, generator)
+        (m, _, k), (rows, columns) = shape, self.output.blocks
+        down, across = (torch.arange(size, device=a.device) for size in self.shape_of(self.output, shape))
+        row = down[:, None] * rows + (3 - (2 * down[:, None] + across) % 4) * (rows // 4)  # of each tile
+        inside = row < m
+        a[row[inside], (across % k).expand_as(row)[inside]] = 4 * a.abs().max()
+        b[across * columns, across % k] = 4 * b.abs().max() * (1 - 2 * (across % 2)).to(b.dtype)
+        return a, b
+
+
 def tile_amax(tile: tuple[int, int]) -> Problem:
     """amax (M tiles, N tiles), fp32: the largest |A·Bᵀ| of every tile. The baseline is torch's two steps."""
     plain = gemm("bf16")
@@ -163,12 +181,14 @@ def tile_amax(tile: tuple[int, int]) -> Problem:
         whole = pad(matrix.abs(), (0, -n % columns, 0, -m % rows))
         return whole.unflatten(1, (-1, columns)).unflatten(0, (-1, rows)).amax((1, 3))
 
-    return replace(
-        plain,
+    return AmaxProblem(
         name="tile_amax",
+        dims=plain.dims,
+        inputs=plain.inputs,
         output=Operand("amax", "MN", "fp32", blocks=tile),
         reference=lambda a, b: largest(a @ b.mT),
         bound=lambda result, inputs, out: largest(sums_error(*inputs)),
         baseline=lambda amax, a, b: amax.copy_(largest(a @ b.mT)),
         baseline_name="torch",
+        flops=plain.flops,
     )

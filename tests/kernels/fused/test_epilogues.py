@@ -94,5 +94,5 @@ def test_hoppers_gemm(problem, fusion, rank, config):
 
 def test_every_configuration_that_may_be_chosen_is_accepted():
     """C is half as wide where gated, and must keep every rule."""
-    assert len({hopper.SWIGLU.out(config) for config in hopper.fusable(True)}) > 100
-    assert hopper.choose_fused(4096, 28672, 4096, sms=132, gated=True).tile[1] % 32 == 0
+    assert len({hopper.SWIGLU.out(config) for config in hopper.fusable(hopper.SWIGLU)}) > 100
+    assert hopper.choose_fused(4096, 28672, 4096, 132, hopper.SWIGLU).tile[1] % 32 == 0

@@ -1,12 +1,26 @@
 """Fused epilogues on notebook 14's GEMM: what can be said of them without a GPU."""
 
 import pytest
+from cutlass import Int32
+from cutlass.cute.runtime import make_fake_stream
 
-from tutorlib.kernels.fused.hopper import SWIGLU, choose_fused, fusable
+from tutorlib.compiling import ptxas
+from tutorlib.compiling.cute import compile_cute
+from tutorlib.compiling.ptx import opcodes
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.kernels.fused.ampere import make_elementwise
+from tutorlib.kernels.fused.hopper import ADD, BIAS_GELU, SWIGLU, choose_fused, fusable, fused_fakes, make_fused
+from tutorlib.kernels.hopper.choose import candidates, cost, exposed
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.hopper.fusion import Fusion
+from tutorlib.simulate.ptx.languages.cute_lines import compile_for
+
+LARGE = ((4096, 14336, 4096), (8192, 8192, 8192), (4096, 28672, 4096))
+FUSIONS = {"bias + GELU": BIAS_GELU, "residual": ADD, "SwiGLU": SWIGLU}
 
 
 def test_a_gated_tile_leaves_its_buffers_no_more_than_what_stages_leave():
-    for config in fusable(gated=True):
+    for config in fusable(SWIGLU):
         out = SWIGLU.out(config)
         stages, buffers = config.ab_stages * config.stage_room, out.store_buffers * out.store_stage_bytes
         assert stages + buffers + config.other_bytes <= config.room, config
@@ -15,5 +29,43 @@ def test_a_gated_tile_leaves_its_buffers_no_more_than_what_stages_leave():
 @pytest.mark.parametrize("tokens", [512, 2048, 8192])
 @pytest.mark.parametrize("features", [14336, 7168])
 def test_the_mlps_gated_gemm_has_a_tile_whose_half_can_be_stored(tokens, features):
-    config = choose_fused(tokens, 2 * features, 4096, 132, gated=True)
+    config = choose_fused(tokens, 2 * features, 4096, 132, SWIGLU)
     assert SWIGLU.out(config).tile[1] * 2 == config.tile[1]
+
+
+@pytest.mark.parametrize(("fusion", "sums"), [(BIAS_GELU, 1), (SWIGLU, 2)], ids=["bias + GELU", "SwiGLU"])
+def test_an_epilogues_work_is_what_the_compiler_makes_of_it(fusion, sums):
+    """sums: that one result is made of. Four elements are computed in a thread."""
+    apply = make_elementwise(lambda x: fusion.op(x, 0.7))
+    ptx = compile_cute(apply, [TensorSpec((512,), "fp32")] * 2).ptx
+    kinds = {"special": r"(tanh|ex2|rcp)\.", "arithmetic": r"(add|sub|mul|fma)\.(rn\.)?(ftz\.)?f32"}
+    found = opcodes(ptx, kinds)
+    each = {kind: found.count(kind) / (4 * sums) for kind in kinds}
+    assert each == {"special": fusion.work.special, "arithmetic": fusion.work.arithmetic}
+
+
+@pytest.mark.parametrize("shape", LARGE, ids=str)
+def test_what_takes_time_goes_under_another_tiles_main_loop(shape):
+    """And what takes next to none does not give up the best tile for it."""
+    assert choose_fused(*shape, 132, BIAS_GELU).schedule == "pingpong"
+    assert choose_fused(*shape, 132, Fusion(BIAS_GELU.op)) == choose_fused(*shape, 132, SWIGLU)
+
+
+def test_work_costs_a_cooperative_tile_all_of_it_and_a_ping_pong_one_what_is_longer_than_a_tile():
+    cooperative, pingpong = HopperConfig((128, 192, 64)), HopperConfig((128, 192, 64), "pingpong")
+    assert (exposed(cooperative, 3000, 2000), exposed(pingpong, 3000, 2000), exposed(pingpong, 2000, 3000)) == (
+        3000, 1000, 0
+    )  # fmt: skip
+    for config in candidates():
+        assert cost(config, 1000, 2000, 512, work=BIAS_GELU.work) >= cost(config, 1000, 2000, 512)
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("shape", [*LARGE, (512, 4096, 4096), (4096, 4096, 1024), (2048, 4096, 256)], ids=str)
+@pytest.mark.parametrize("name", FUSIONS)
+def test_what_is_chosen_spills_nothing(name, shape):
+    fusion = FUSIONS[name]
+    config = choose_fused(*shape, 132, fusion)
+    fakes = fused_fakes(config, fusion, 2 if fusion is ADD else 1)
+    ptx = compile_for(make_fused(config, fusion), [*fakes, Int32(1), make_fake_stream()], "sm_90a").ptx
+    assert ptxas.spilled(ptx) == 0

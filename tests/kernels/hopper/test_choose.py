@@ -5,7 +5,7 @@ from itertools import product
 from statistics import median
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutorlib.kernels.hopper import choose as chooser
@@ -15,6 +15,7 @@ from tutorlib.kernels.hopper.fit import miss, read, regret, usable
 from tutorlib.paths import DATA
 
 EDGES = (1, 7, 64, 127, 128, 129, 1000, 4096)
+MAJORS = tuple(product(("k", "mn"), repeat=2))
 eights = st.integers(1, 1024).map(lambda n: 8 * n)
 
 
@@ -24,6 +25,36 @@ def test_any_shape_that_tma_takes_has_a_configuration_that_breaks_no_rule(m, n, 
     assert list(config.broken_rules()) == []
     assert config in candidates()
     assert cost(config, m, n, k) == min(cost(other, m, n, k) for other in candidates()) < float("inf")
+
+
+@settings(max_examples=25)
+@given(st.integers(1, 1024), st.integers(1, 8192), st.integers(1, 1024), st.sampled_from(MAJORS))
+def test_majors_are_kept_and_lines_of_l2_stay_whole(m, n, k, majors):
+    """Each extent that must be a multiple of 8 is one: C's N, and what is contiguous in A and in B."""
+    m, n, k = 8 * m if majors[0] == "mn" else m, 8 * -(-n // 8), 8 * k if "k" in majors else k
+    config = choose(m, n, k, majors=majors)
+    assert config.callers_majors == majors
+    assert list(config.broken_rules()) == []
+    for mode, major in enumerate(config.majors):
+        assert config.tile[2 if major == "k" else mode] % 64 == 0
+
+
+def test_a_view_of_the_other_major_costs_what_its_lines_do():
+    """Whole lines cost the same in either major; rows of K that cross them do, and columns there do not."""
+    plain = HopperConfig((128, 256, 64))
+    columns = HopperConfig((128, 256, 64), majors=("mn", "mn"))
+    assert cost(columns, 4096, 4096, 4096) == cost(plain, 4096, 4096, 4096)
+    assert cost(columns, 4096, 4096, 4104) < cost(plain, 4096, 4096, 4104)
+    assert cost(columns, 4104, 4096, 4096) > cost(plain, 4104, 4096, 4096)
+
+
+@pytest.mark.parametrize(("majors", "line"), [
+    (("mn", "k"), "M = 7: a column of 14 bytes, and TMA takes multiples of 16; pad M with zeros to 8"),
+    (("k", "mn"), "N = 7: a row of 14 bytes, and TMA takes multiples of 16; pad N with zeros to 8"),
+])  # fmt: skip
+def test_what_tma_cannot_take_of_a_view_is_named(majors, line):
+    with pytest.raises(ShapeError, match=f"^{line}$"):
+        choose(7, 7, 8, majors=majors)
 
 
 @pytest.mark.parametrize("dtype", BYTES)

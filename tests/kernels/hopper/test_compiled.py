@@ -21,6 +21,10 @@ BATTERY = {
     "3 warpgroups": {"tile": (192, 192, 64), "warpgroups": 3, "cluster": (2, 2)},
     "split-K": {"tile": (256, 128, 64), "cluster": (1, 2), "persistent": False, "split_k": 2},
     "ping-pong, stream-K": {"tile": (128, 208, 64), "schedule": "pingpong", "stream_k": True},
+    "both by columns, deferred": {"majors": ("mn", "mn"), "defer_stores": True, "cluster": (2, 1)},
+    "B by columns, ping-pong, stream-K": {
+        "tile": (128, 192, 64), "majors": ("k", "mn"), "schedule": "pingpong", "stream_k": True
+    },
     "traced, hints, pdl, fp16": {
         "trace": True, "l2_a": "evict_last", "l2_c": "evict_first", "pdl": True, "dtype": "fp16"
     },

@@ -51,6 +51,9 @@ BROKEN = [
     ({"split_k": 2, "persistent": False, "stream_k": True}, "split_k = 2: parts of a tile go to blocks of their own"),
     (SPLIT | {"defer_stores": True}, "split_k = 2: parts of a tile go to blocks of their own"),
     (SPLIT | {"split_k": 8, "cluster": (2, 1)}, "split_k = 8: 16 blocks in a cluster, of at most 8"),
+    ({"majors": ("m", "k")}, "majors = ('m', 'k'): A and B each have 'k' contiguous, or 'mn'"),
+    ({"tile": (128, 128, 128), "dtype": "e4m3", "majors": ("k", "mn")}, "majors = ('k', 'mn'): wgmma reads elements"),
+    ({"tile": (128, 128, 32), "cluster": (8, 1), "majors": ("k", "mn")}, "cluster = (8, 1): a block's part of a"),
     (
         SPLIT | {"split_k": 8, "stages": 3},
         "split_k = 8: a part's sums of the other blocks do not fit into a matrix's stages",

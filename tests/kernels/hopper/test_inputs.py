@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from tutorlib.kernels.hopper import launch
-from tutorlib.kernels.hopper.inputs import address_problem, kind_of, problem_of
+from tutorlib.kernels.hopper.inputs import address_problem, kind_of, major_of, majors_of, problem_of
 from tutorlib.kernels.hopper.launch import gemm
 
 M, N, K = 40, 24, 64
@@ -38,22 +38,33 @@ REFUSED = [
     ((A, B.clone().requires_grad_(), C), "b requires a gradient, and gemm has no backward: pass b.detach()"),
     (
         (A, matrix(K, N), C),
-        "a is (M, K) = (40, 64) and b is (N, K) = (64, 24): their K differ; "
-        "b seems to be (K, N): pass b.mT.contiguous()",
+        "a is (M, K) = (40, 64) and b is (N, K) = (64, 24): their K differ; b seems to be (K, N): pass b.mT",
     ),
     ((A, matrix(N, 2 * K), C), "a is (M, K) = (40, 64) and b is (N, K) = (24, 128): their K differ"),
     ((A, B, matrix(N, M)), "c is (24, 40), and (M, N) is (40, 24)"),
     (
-        (matrix(K, M).mT, B, C),
-        "a is transposed: its columns are contiguous, and TMA wants rows that are; pass a.contiguous()",
+        (matrix(K, M).mT.to(torch.float8_e4m3fn), B.to(torch.float8_e4m3fn), C),
+        "a is transposed: wgmma multiplies 8-bit elements only along rows that are contiguous; pass a.contiguous()",
     ),
     (
-        (A, matrix(K, N).mT, C),
-        "b is transposed: its columns are contiguous, and TMA wants rows that are; pass b.contiguous()",
+        (A.to(torch.float8_e4m3fn), matrix(K, N).mT.to(torch.float8_e4m3fn), C),
+        "b is transposed: wgmma multiplies 8-bit elements only along rows that are contiguous; pass b.contiguous()",
     ),
     (
         (A, B, matrix(N, M).mT),
-        "c is transposed: its columns are contiguous, and TMA wants rows that are; pass a matrix of its own",
+        "c is transposed: its columns are contiguous, and the kernel stores rows; pass a matrix of its own",
+    ),
+    (
+        (matrix(K, 2 * M).mT[:M], B, C),
+        "a has the strides (1, 80): its elements do not follow one another; pass a.contiguous()",
+    ),
+    (
+        (matrix(K, 41).mT, B, matrix(41, N)),
+        "M = 41: a column of 82 bytes, and TMA takes multiples of 16; pad M with zeros to 48",
+    ),
+    (
+        (matrix(7, M).mT, matrix(N, 7), C),
+        "K = 7: a row of 14 bytes, and TMA takes multiples of 16; pad K with zeros to 8",
     ),
     (
         (matrix(M, 2 * K)[:, :K], B, C),
@@ -90,6 +101,23 @@ def test_what_cannot_be_taken_is_refused_in_one_line(matrices, line):
 def test_what_can_be_taken_only_lacks_a_gpu(shape):
     m, n, k = shape
     assert said(matrix(m, k), matrix(n, k), matrix(m, n)).startswith("a is on cpu")
+
+
+@pytest.mark.parametrize("shape", [(40, 24, 64), (8, 8, 1), (40, 24, 7), (1000, 4096, 129)])
+def test_transposed_views_are_taken_as_they_are(shape):
+    """And then K, along which nothing is contiguous any more, may be any number."""
+    m, n, k = shape
+    a, b = matrix(k, m).mT, matrix(k, n).mT
+    assert majors_of(kind_of("a", a), kind_of("b", b)) == ("mn", "mn")
+    assert said(a, b, matrix(m, n)).startswith("a is on cpu")
+
+
+def test_a_single_row_or_column_is_seen_as_tma_can_take_it():
+    def major(*shape):
+        return major_of(kind_of("a", matrix(*shape[::-1]).mT))
+
+    assert (major(1, 64), major(64, 1), major(7, 1), major(1, 7)) == ("k", "mn", "k", "k")
+    assert major_of(kind_of("a", matrix(64, 1).to(torch.float8_e4m3fn))) == "k"
 
 
 def test_rows_of_one_element_and_single_rows_may_have_any_stride():
@@ -145,11 +173,13 @@ def test_a_second_call_asks_nothing_again(gpu):
 
 def test_other_strides_dtypes_and_shapes_are_asked_about(gpu):
     gemm(A, B, C)
-    with pytest.raises(ValueError, match="b is transposed"):
-        gemm(A, matrix(K, N).mT, C)
+    gemm(A, matrix(K, N).mT, C)
+    with pytest.raises(ValueError, match="c is transposed"):
+        gemm(A, B, matrix(N, M).mT)
     gemm(A.half(), B.half(), C.half())
     gemm(A, matrix(N + 8, K))
-    assert [args[0].dtype for args in gpu.launched] == ["bf16", "fp16", "bf16"]
+    assert [args[0].dtype for args in gpu.launched] == ["bf16", "bf16", "fp16", "bf16"]
+    assert [args[0].callers_majors for args in gpu.launched[:2]] == [("k", "k"), ("k", "mn")]
 
 
 def test_an_empty_sum_is_zero_and_an_empty_matrix_is_no_launch(gpu):

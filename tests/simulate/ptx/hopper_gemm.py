@@ -23,7 +23,10 @@ def simulate_gemm(
     """(C, what torch says it is, the report). clusters: that the GPU holds at a time."""
     m, n, k = shape
     generator = torch.Generator().manual_seed(m * 7 + n * 3 + k)
-    a, b = (torch.randn(rows, k, generator=generator).to(launch.TORCH[config.dtype]) for rows in (m, n))
+    a, b = (
+        in_major(torch.randn(rows, k, generator=generator).to(launch.TORCH[config.dtype]), major)
+        for rows, major in zip((m, n), config.callers_majors, strict=True)
+    )
     c = torch.full((m, n), torch.nan, dtype=launch.TORCH[config.c_dtype])
     of_a, of_b = scales(config, m, n, k, generator)
     given: dict[str, Any] = {"a": a, "b": b, "c": c, "scale_a": of_a, "scale_b": of_b}
@@ -37,6 +40,11 @@ def simulate_gemm(
     if config.stream_k:
         assert not tensors["flags"].any()
     return c, wanted(config, a, b, of_a, of_b), report
+
+
+def in_major(matrix: torch.Tensor, major: str) -> torch.Tensor:
+    """The same matrix, whose rows are contiguous; "mn": its columns."""
+    return matrix if major == "k" else matrix.mT.contiguous().mT
 
 
 def scales(config: HopperConfig, m: int, n: int, k: int, generator: torch.Generator) -> tuple[Any, Any]:

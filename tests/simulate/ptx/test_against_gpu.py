@@ -19,7 +19,7 @@ KEPT = [
     for record in RECORDS
     for kept in record.outputs
 ]
-APPROXIMATE = {"06.5"}  # ex2.approx: a GPU's last bits are not documented
+APPROXIMATE = {"06.5", "16.1", "16.2", "16.3", "16.7"}  # ex2.approx, tanh.approx: last bits are not documented
 ZIGZAG = {"14.11"}  # a block takes K backwards in every other of its tiles, and which are its depends on the SMs
 COUNTED = [
     pytest.param(record, kernel, id=f"{record.machine['gpu']}-{kernel}") for record in RECORDS for kernel in KERNELS
@@ -50,7 +50,7 @@ def test_the_output_is_the_gpus_bit_for_bit(kept):
         assert found.steps <= 1
         assert found.differ < found.elements / 10_000
     else:
-        assert found.of_bound < 0.1
+        assert found.of_bound < (2 if kept.exercise in APPROXIMATE else 0.1)  # either may be off by the bound
         assert found.bit_for_bit or kept.exercise in APPROXIMATE
 
 

@@ -22,6 +22,15 @@ CASES = {  # configuration, shape (M, N, K), clusters that the GPU holds
     "fp16, hints, pdl, traced": (
         {"dtype": "fp16", "l2_a": "evict_last", "l2_c": "evict_first", "pdl": True, "trace": True}, (129, 200, 72), 2
     ),
+    "A by columns, ping-pong": (SMALL | {"majors": ("mn", "k"), "schedule": "pingpong"}, (200, 264, 72), 2),
+    "B by columns, 2×2": (SMALL | {"majors": ("k", "mn"), "cluster": (2, 2), "zigzag": True}, (264, 200, 72), 2),
+    "both by columns, stream-K": (
+        {"tile": (128, 80, 64), "majors": ("mn", "mn"), "stream_k": True}, (136, 232, 263), 3
+    ),
+    "both by columns, transposed, split-K": (
+        {"tile": (64, 96, 64), "majors": ("mn", "mn"), "transposed": True, "split_k": 2, "persistent": False},
+        (136, 104, 263), 2
+    ),
     "fp8, a scale each, transposed": (
         E4M3 | {"tile": (256, 160, 128), "scaled": True, "transposed": True}, (129, 200, 144), 2
     ),

@@ -187,4 +187,69 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "All digits multiplied are tile_n: 2 · 4 · warps · 4, and the rest.",
         ),
     ),
+    "09.8": (
+        Remedy(
+            "without st.global.v4",
+            "Eight neighbours at once: cute.autovec_copy of eight rounded registers to their eight places in C.",
+        ),
+        Remedy(
+            "lies outside",
+            "Each eight asks for itself: its own coordinate, sums.coordinates[(0, row), m, (0, n)], row and column, "
+            "with cute.elem_less against sums.shape. What is inside is stored.",
+        ),
+        Remedy(
+            "only supports equal source and destination",
+            "C is bf16 and the sums are fp32: what is stored are the rounded registers.",
+        ),
+    ),
+    "09.9": (
+        Remedy(
+            "is not a @cute.jit function",
+            "The host function is decorated with @cute.jit, the kernel with @cute.kernel.",
+        ),
+        Remedy(
+            "launches no kernel",
+            "The host function ends with kernel(…).launch(grid=…, block=…).",
+        ),
+        Remedy(
+            "threads meet in a bank",
+            "Both tiles in shared memory are laid out by 09.2: with a swizzle.",
+        ),
+        Remedy(
+            "without st.global.v4",
+            "The write-back of 09.8 needs C's columns in the order of 09.7: permute them in tCgC, in tCcC and in B.",
+        ),
+        Remedy(
+            "in rows ≥ 128",
+            "As many blocks as C has tiles: the product of config.grid(*c.shape).",
+        ),
+        Remedy(
+            "in columns ≥ 32",
+            "All of config.threads are launched, not the part of them that one warp's tiles need.",
+        ),
+        Remedy(
+            "registers that nobody has set",
+            "The fragment of C begins with fill(0.0).",
+        ),
+        Remedy(
+            "lies outside b",
+            "A's copies are bounded by A's shape, B's by B's.",
+        ),
+        Remedy(
+            "shared memory that nobody wrote",
+            "The copies are cut for each thread: get_slice(thread), with the thread's own number.",
+        ),
+        Remedy(
+            "c[0, 8] is still NaN",
+            "The MMA is cut for each thread, too: tiled_mma.get_slice(thread).",
+        ),
+        Remedy(
+            "all in columns ≥ 2",
+            "C's columns stand in another order, and B's rows must stand in the same one.",
+        ),
+        Remedy(
+            "c[0, 0] is 1 and should be 0",
+            "B has a way of its own: gB, sB, and its copies and fragments made of these.",
+        ),
+    ),
 }

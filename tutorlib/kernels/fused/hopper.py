@@ -10,42 +10,43 @@ from cutlass import Int32, cute
 from cutlass.cute.runtime import make_fake_compact_tensor, make_fake_stream
 
 from tutorlib.kernels.fused.ops import add, bias_gelu, swiglu
-from tutorlib.kernels.hopper.choose import ShapeError, candidates, cost, shape_problem
-from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
+from tutorlib.kernels.hopper.choose import OpWork, ShapeError, candidates, cost, shape_problem
+from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.fusion import Fusion
 from tutorlib.kernels.hopper.gemm import Beside, gemm_kernel, geometry, plan_for
 from tutorlib.kernels.hopper.launch import ARCH, TVM_FFI, fakes, max_clusters, scratch, through_dlpack
 from tutorlib.kernels.hopper.layouts import make_load, make_store, stage_layout
 
 PIECE = 8  # rows of gate's and of up's weights in turn, where both are one matrix
-BIAS_GELU, ADD, SWIGLU = Fusion(bias_gelu), Fusion(add), Fusion(swiglu, gated=True)
+BIAS_GELU = Fusion(bias_gelu, work=OpWork(special=1, arithmetic=6), registers=48)
+ADD = Fusion(add, work=OpWork(arithmetic=1, fetched=1), registers=80)
+SWIGLU = Fusion(swiglu, gated=True, work=OpWork(special=0.5, arithmetic=1.5), registers=48)  # of each pair one result
+DOUBT = 0.02  # part of the time by which two estimates must differ before the model can tell them apart
 
 
 @cache
-def fusable(gated: bool) -> tuple[HopperConfig, ...]:
-    """The candidates that a fused epilogue can be put on: rows of C stay rows, and a block has all of a tile's K."""
-    return tuple(
-        config
-        for config in candidates()
-        if not config.transposed and config.split_k == 1 and (not gated or keeps_rules(config))
-    )
-
-
-def keeps_rules(config: HopperConfig) -> bool:
-    """Whether a tile half as wide is one that can be stored."""
-    try:
-        SWIGLU.out(config)
-    except ConfigError:
-        return False
-    return True
+def fusable(fusion: Fusion) -> tuple[HopperConfig, ...]:
+    """The candidates that the epilogue can be put on: rows of C stay rows, and a block has all of a tile's K."""
+    plain = (config for config in candidates() if not config.transposed and config.split_k == 1)
+    return tuple(config for config in plain if fusion.fits(config))
 
 
 @cache
-def choose_fused(m: int, n: int, k: int, sms: int, gated: bool = False) -> HopperConfig:
-    """The one of them that should be fastest, by notebook 14's model. Raises ShapeError."""
+def choose_fused(m: int, n: int, k: int, sms: int, fusion: Fusion) -> HopperConfig:
+    """The one of them that should be fastest, by notebook 14's model, which knows the epilogue's work.
+
+    Work costs nothing under another tile's main loop. So where it is more than DOUBT of the time, ping-pong has the
+    preference over what the model cannot tell from it. Raises ShapeError.
+    """
     if problem := shape_problem(m, n, k):
         raise ShapeError(problem)
-    return min(fusable(gated), key=lambda config: cost(config, m, n, k, sms))
+    estimates = {config: cost(config, m, n, k, sms, work=fusion.work) for config in fusable(fusion)}
+    fastest = min(estimates, key=estimates.__getitem__)
+    least = estimates[fastest]
+    if least - cost(fastest, m, n, k, sms) < DOUBT * least:
+        return fastest
+    equals = [config for config in estimates if estimates[config] < (1 + DOUBT) * least]
+    return min(equals, key=lambda config: (config.schedule != "pingpong", estimates[config]))
 
 
 def make_fused(config: HopperConfig, fusion: Fusion) -> Callable[..., None]:
@@ -67,8 +68,8 @@ def make_fused(config: HopperConfig, fusion: Fusion) -> Callable[..., None]:
     ):
         m, (n, k) = a.shape[0], b.shape
         cluster_m, cluster_n = config.cluster
-        load_a = make_load(a, stage_layout(config.tile[0], config), cluster_n)
-        load_b = make_load(b, stage_layout(config.tile[1], config), cluster_m)
+        load_a = make_load(a, stage_layout(0, config), cluster_n)
+        load_b = make_load(b, stage_layout(1, config), cluster_m)
         whole = cute.make_tensor(c.iterator, cute.make_layout((m, n)))  # all of the sums, of which C may be half
         plan, clusters = plan_for(whole, k, max_clusters, config)
         beside = Beside(None, None, sums, flags, None, operand)
@@ -115,7 +116,7 @@ def launch_fused(
     Raises ShapeError.
     """
     (m, k), n = a.shape, b.shape[0]
-    config = config or choose_fused(m, n, k, max_clusters(1), fusion.gated)
+    config = config or choose_fused(m, n, k, max_clusters(1), fusion)
     clusters = max_clusters(config.cluster_size) * config.blocks_per_sm
     compiled = compile_fused(config, fusion, 1 if operand is None else operand.ndim)
     compiled(a, b, operand, c, *scratch(config, clusters), clusters)

@@ -9,24 +9,28 @@ from torch import Tensor, nn
 def multiply(a: Tensor, b: Tensor) -> Tensor:
     """A (M, K) · Bᵀ with B (N, K): sums in fp32 or better, rounded once.
 
-    On a GPU notebook 14's kernel, with what it says of other GPUs and dtypes; where an operand is transposed, which
-    that does not take, cuBLAS. On the CPU torch's product in fp32 (of fp64 in fp64), which has the same contract: the
-    kernel's result differs by the order of its sums alone.
+    On a GPU notebook 14's kernel, with what it says of other GPUs and dtypes. It takes transposed views as they are;
+    what lies in memory in yet another way, as a part of a wider matrix does, goes to cuBLAS. On the CPU torch's product
+    in fp32 (of fp64 in fp64), which has the same contract: the kernel's result differs by the order of its sums alone.
     """
-    if a.is_cuda and not (a.is_contiguous() and b.is_contiguous()):
-        return a @ b.mT
     if a.is_cuda:
         from tutorlib.kernels.hopper.launch import gemm
 
-        return gemm(a.detach(), b.detach())
+        return gemm(a.detach(), b.detach()) if follow(a) and follow(b) else a @ b.mT
     wide = torch.promote_types(a.dtype, torch.float32)
     return (a.to(wide) @ b.to(wide).mT).to(a.dtype)
+
+
+def follow(matrix: Tensor) -> bool:
+    """Whether its rows, or its columns, follow one another."""
+    return matrix.is_contiguous() or matrix.mT.is_contiguous()
 
 
 @torch.library.custom_op("tutorlib::linear", mutates_args=())
 def linear(x: Tensor, weight: Tensor) -> Tensor:
     """x (…, in) · weightᵀ, where weight is (out, in)."""
-    return multiply(x.reshape(-1, x.shape[-1]), weight).view(*x.shape[:-1], weight.shape[0])
+    rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])  # a view of a single column keeps its strides
+    return multiply(rows, weight).view(*x.shape[:-1], weight.shape[0])
 
 
 @linear.register_fake

@@ -104,7 +104,7 @@ def scaled_kernel(b: Tma, a: Tma, scale_a: Tma, c: Tma, beside: Beside, plan: Pl
     rows, columns, block = config.tile
     dtype = DTYPES[config.dtype]
     (tma_w, mB), (tma_x, mA), (tma_s, mS), (tma_c, mC) = b, a, scale_a, c
-    layout_w, layout_x = stage_layout(rows, config), stage_layout(columns, config)
+    layout_w, layout_x = stage_layout(0, config), stage_layout(1, config)
     layout_s, layout_c = scales_layout(config), buffers_layout(config)
     me = locate(config)
     memory = SmemAllocator()
@@ -166,8 +166,8 @@ def make_scaled_gemm(config: HopperConfig) -> Callable[..., None]:
         stream: CUstream,
     ):
         cluster_m, cluster_n = config.cluster
-        load_b = make_load(b, stage_layout(config.tile[0], config), cluster_n)
-        load_a = make_load(a, stage_layout(config.tile[1], config), cluster_m)
+        load_b = make_load(b, stage_layout(0, config), cluster_n)
+        load_a = make_load(a, stage_layout(1, config), cluster_m)
         load_s = make_load(scale_a, scales_layout(config), cluster_m)
         plan, clusters = plan_for(c, b.shape[1], max_clusters, config)
         beside = Beside(scale_a, scale_b, sums, flags, events)

@@ -10,9 +10,9 @@ from functools import cache
 from itertools import product
 from math import ceil, gcd
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tutorlib.kernels.hopper.config import BYTES, MIN_SHARED_K_TILES, MMA_M, ConfigError, HopperConfig
+from tutorlib.kernels.hopper.config import BYTES, MIN_SHARED_K_TILES, MMA_M, ConfigError, HopperConfig, Majors
 from tutorlib.models.work import clusters_at_once
 
 FILE = Path(__file__).with_name("constants.json")
@@ -22,8 +22,11 @@ SHARPNESS = 8  # of the step from one limit of a K tile to another: where two ar
 OVERLAP = 4  # the same for all K tiles and device memory, which is needed unevenly
 AREA = 128 * 256  # elements of the tile of C that the constants are for
 LINE = 128  # bytes of L2
+SPECIAL, ARITHMETIC = 16, 128  # operations of an SM in a cycle (CUDA C++ Programming Guide, 8.4.1, sm_90)
+FETCHED = 5.1  # elements in a cycle: threads wait for each eight; an H200's residual costs so much, cooperative
 SECTOR = 32  # bytes of C's rows that a store begins and ends with: only longer ones fill whole lines of 128
 TMA_BYTES = 16  # that the rows of a matrix must be multiples of
+K_MAJORS: Majors = ("k", "k")
 
 
 class ShapeError(ValueError):
@@ -69,6 +72,23 @@ def fitted() -> Constants:
     return Constants(**json.loads(FILE.read_text(encoding="utf-8"))["constants"])
 
 
+class OpWork(NamedTuple):
+    """What a fused epilogue does for each sum beside rounding and storing it, in operations of a thread.
+
+    special: exp, tanh, rsqrt. arithmetic: additions, multiplications, fused or not. fetched: elements of a matrix.
+    """
+
+    special: float = 0.0
+    arithmetic: float = 0.0
+    fetched: float = 0.0
+
+    @property
+    def cycles(self) -> float:
+        """Of an SM, for a tile of AREA."""
+        return AREA * (self.special / SPECIAL + self.arithmetic / ARITHMETIC + self.fetched / FETCHED)
+
+
+NO_WORK = OpWork()
 TILES = tuple((m, n) for m in (64, 128, 192, 256) for n in range(32, 257, 16) if m * n <= 256 * 192)  # M, N
 CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (1, 4), (4, 2), (2, 4))
 SPLITS = (2, 4, 8)
@@ -76,15 +96,22 @@ MIN_SPLIT_K_TILES = 2  # of a block that splits K
 
 
 @cache
-def candidates(dtype: str = "bf16") -> tuple[HopperConfig, ...]:
-    """Every combination that breaks no rule."""
-    return tuple(_candidates(dtype))
+def candidates(dtype: str = "bf16", majors: Majors = K_MAJORS) -> tuple[HopperConfig, ...]:
+    """Every combination that breaks no rule, and in which TMA takes whole lines of A and of B. majors: the caller's."""
+    return tuple(config for config in _candidates(dtype, majors) if in_whole_lines(config))
 
 
-def _candidates(dtype: str) -> Iterator[HopperConfig]:
+def in_whole_lines(config: HopperConfig) -> bool:
+    """Whether what a K tile takes of A and of B is LINE bytes long along the mode that is contiguous, or more."""
+    along = (config.tile[2 if major == "k" else mode] for mode, major in enumerate(config.majors))
+    return all(elements * BYTES[config.dtype] % LINE == 0 for elements in along)
+
+
+def _candidates(dtype: str, majors: Majors) -> Iterator[HopperConfig]:
     for (m, n), cluster, transposed in product(TILES, CLUSTERS, (False, True)):
-        tile = m, n, 128 // BYTES[dtype]
+        tile = m, n, LINE // BYTES[dtype]
         base: dict[str, Any] = {"tile": tile, "cluster": cluster, "transposed": transposed, "dtype": dtype}
+        base |= {"majors": majors[::-1] if transposed else majors}
         base |= {"zigzag": True, "polls": True}  # a little faster wherever measured, and never slower
         ways: list[dict[str, Any]] = [{"stream_k": True}, {}]
         ways += [{"persistent": False, "split_k": split} for split in SPLITS]
@@ -100,8 +127,19 @@ def _candidates(dtype: str) -> Iterator[HopperConfig]:
                     pass
 
 
-def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants: Constants | None = None) -> float:
-    """Estimated µs of a GEMM on a GPU with so many SMs; infinite where a block would have next to nothing of K."""
+def cost(
+    config: HopperConfig,
+    m: int,
+    n: int,
+    k: int,
+    sms: int = 132,
+    constants: Constants | None = None,
+    work: OpWork = NO_WORK,
+) -> float:
+    """Estimated µs of a GEMM on a GPU with so many SMs; infinite where a block would have next to nothing of K.
+
+    work: of its epilogue.
+    """
     known = constants or fitted()
     if config.transposed:
         m, n = n, m
@@ -124,46 +162,56 @@ def cost(config: HopperConfig, m: int, n: int, k: int, sms: int = 132, constants
         steps, stores = rounds * ceil(k_tiles / config.split_k), rounds - 1
         if config.split_k > 1:
             extra = rounds * known.exchange * area
-    busy = steps * step_cycles(config, k, clusters * config.cluster_blocks / sms, known) + stores * store * area + extra
+    step = step_cycles(config, (m, n, k), clusters * config.cluster_blocks / sms, known)
+    between = store * area + exposed(config, work.cycles * area, k_tiles * step)
+    busy = steps * step + stores * between + extra
     bytes_ = BYTES[config.dtype]
     loading = (m + n) * k * bytes_ / known.hbm_bytes
     main = ((busy / CLOCK) ** OVERLAP + loading**OVERLAP) ** (1 / OVERLAP)
     width = 16 if config.transposed else config.store_columns
     storing = m * n * 2 / known.c_bytes / (known.narrow if width * 2 <= SECTOR else 1)
     start = known.start + known.gather * (config.cluster_blocks - 1)
-    return start + main + storing + known.last * area / CLOCK
+    return start + main + storing + (known.last + work.cycles) * area / CLOCK
 
 
-def step_cycles(config: HopperConfig, k: int, busy_sms: float, known: Constants) -> float:
+def exposed(config: HopperConfig, work: float, tile: float) -> float:
+    """Cycles of an epilogue's work during which nobody multiplies: in ping-pong the other warpgroup does, a tile."""
+    return max(work - tile, 0.0) if config.schedule == "pingpong" else work
+
+
+def step_cycles(config: HopperConfig, mnk: tuple[int, int, int], busy_sms: float, known: Constants) -> float:
     """Cycles of a K tile while this part of all SMs is at work: the longest of what it needs, or a little more."""
     (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
     row = tile_k * BYTES[config.dtype]
     mma = tile_m / MMA_M * tile_n / 2 * row / 32 / known.mma_efficiency
     smem = (tile_m / MMA_M * (MMA_M + tile_n) + tile_m + tile_n) * row / SMEM_BYTES
-    crossed = 1 - gcd(k * BYTES[config.dtype], LINE) / LINE  # rows that begin inside of a line
-    l2 = (tile_m / cluster_n + tile_n / cluster_m) * row / known.l2_bytes * min(busy_sms, 1.0)
-    l2 *= 1 + known.crossing * crossed
+    lengths = [mnk[2 if major == "k" else mode] * BYTES[config.dtype] for mode, major in enumerate(config.majors)]
+    crossed = [1 - gcd(length, LINE) / LINE for length in lengths]  # of A's and B's lines: in two of L2's
+    of_a, of_b = (1 + known.crossing * part for part in crossed)
+    l2 = (tile_m / cluster_n * of_a + tile_n / cluster_m * of_b) * row / known.l2_bytes * min(busy_sms, 1.0)
     longest = sum(limit**SHARPNESS for limit in (mma, smem, l2, known.least)) ** (1 / SHARPNESS)
     return longest * (1 + known.coupling * (config.cluster_size - 1))
 
 
-def shape_problem(m: int, n: int, k: int, dtype: str = "bf16") -> str | None:
-    """Why TMA cannot take A (M, K), B (N, K) and C (M, N), all with contiguous rows; None where it can."""
+def shape_problem(m: int, n: int, k: int, dtype: str = "bf16", majors: Majors = K_MAJORS) -> str | None:
+    """Why TMA cannot take A (M, K) and B (N, K), of these majors, and C (M, N), N contiguous; None where it can."""
     if min(m, n, k) < 1:
         return f"M, N, K = {m}, {n}, {k}: there is nothing to multiply"
-    for name, columns, bytes_ in (("K", k, BYTES[dtype]), ("N", n, 2)):
-        if columns * bytes_ % TMA_BYTES:
+    of_a, of_b = (("K", k) if major == "k" else own for major, own in zip(majors, (("M", m), ("N", n)), strict=True))
+    for (name, along), bytes_ in ((of_a, BYTES[dtype]), (of_b, BYTES[dtype]), (("N", n), 2)):
+        if along * bytes_ % TMA_BYTES:
             unit = TMA_BYTES // bytes_
+            line = "column" if name == "M" else "row"
             return (
-                f"{name} = {columns}: a row of {columns * bytes_} bytes, and TMA takes multiples of {TMA_BYTES}; "
-                f"pad {name} with zeros to {ceil(columns / unit) * unit}"
+                f"{name} = {along}: a {line} of {along * bytes_} bytes, and TMA takes multiples of {TMA_BYTES}; "
+                f"pad {name} with zeros to {ceil(along / unit) * unit}"
             )
     return None
 
 
 @cache
-def choose(m: int, n: int, k: int, sms: int = 132, dtype: str = "bf16") -> HopperConfig:
-    """The candidate that should be fastest. Raises ShapeError."""
-    if problem := shape_problem(m, n, k, dtype):
+def choose(m: int, n: int, k: int, sms: int = 132, dtype: str = "bf16", majors: Majors = K_MAJORS) -> HopperConfig:
+    """The candidate that should be fastest. majors: of A and B. Raises ShapeError."""
+    if problem := shape_problem(m, n, k, dtype, majors):
         raise ShapeError(problem)
-    return min(candidates(dtype), key=lambda config: cost(config, m, n, k, sms))
+    return min(candidates(dtype, majors), key=lambda config: cost(config, m, n, k, sms))

@@ -20,6 +20,9 @@ STORE_ROWS = MMA_M // 4  # of which each of its warps has these
 MAX_CLUSTER = 8  # blocks that every Hopper GPU can run
 MIN_SHARED_K_TILES = 4  # a smaller part of a tile takes longer to add than to compute
 BYTES = {"bf16": 2, "fp16": 2, "e4m3": 1}
+PATTERN_ROWS = 8  # of a swizzle pattern
+Major = Literal["k", "mn"]
+Majors = tuple[Major, Major]
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,7 @@ class HopperConfig:
     polls: barriers are asked again and again, rather than slept on.
     pdl: start while the kernel before drains (programmatic dependent launch).
     transposed: columns of C are contiguous, not rows, as where A and B have changed places.
+    majors: which mode of A, and of B, is contiguous: "k", or "mn", A's M and B's N.
     dtype: of A and B; C is bf16 where they are e4m3.
     scaled: C is multiplied by a scale of A and one of B.
     block_scaled: every 128 of K have scales of their own, one for each column and one for 128 rows of C; see fp8.py.
@@ -82,6 +86,7 @@ class HopperConfig:
     polls: bool = False
     pdl: bool = False
     transposed: bool = False
+    majors: Majors = ("k", "k")
     dtype: Literal["bf16", "fp16", "e4m3"] = "bf16"
     scaled: bool = False
     block_scaled: bool = False
@@ -102,6 +107,11 @@ class HopperConfig:
     def specialised(self) -> bool:
         """There is a producer warpgroup."""
         return self.schedule != "plain"
+
+    @property
+    def callers_majors(self) -> Majors:
+        """Of the matrices that change places where C is transposed, as they were before."""
+        return self.majors[::-1] if self.transposed else self.majors
 
     @property
     def mma_warpgroups(self) -> int:
@@ -159,6 +169,13 @@ class HopperConfig:
     def accumulators(self) -> int:
         """Registers of a thread that hold its share of a tile of C in fp32."""
         return self.tile[0] * self.tile[1] // (WARPGROUP * self.tile_warpgroups)
+
+    @property
+    def shared_loads(self) -> tuple[tuple[int, int], ...]:
+        """For A and B: (rows of the swizzled tile in a stage, blocks that load them for one another)."""
+        m, n, k = self.tile
+        a, b = self.majors
+        return (m if a == "k" else k, self.cluster[1]), (n if b == "k" else k, self.cluster[0])
 
     @property
     def stage_bytes(self) -> int:
@@ -265,8 +282,12 @@ class HopperConfig:
             yield f"warpgroups = {self.mma_warpgroups}: 1 to 3 can multiply; more leave none enough registers"
         if not all(size in (1, 2, 4, 8) for size in self.cluster) or self.cluster_size > MAX_CLUSTER:
             yield f"cluster = {self.cluster}: each side is 1, 2, 4 or 8, and both together at most {MAX_CLUSTER} blocks"
-        if m % (8 * self.cluster[1]) or n % (8 * self.cluster[0]):
+        if any(rows % (PATTERN_ROWS * sharing) for rows, sharing in self.shared_loads):
             yield f"cluster = {self.cluster}: a block's part of a shared load must be whole swizzle patterns of 8 rows"
+        if not set(self.majors) <= {"k", "mn"} or len(self.majors) != 2:
+            yield f"majors = {self.majors}: A and B each have 'k' contiguous, or 'mn'"
+        if self.dtype == "e4m3" and "mn" in self.majors:
+            yield f"majors = {self.majors}: wgmma reads elements of 8 bits only where K is contiguous"
         if self.store_stages is not None and self.store_stages < 1:
             yield f"store_stages = {self.store_stages}: results need at least one buffer on their way out"
         if self.ab_stages < 2:

@@ -7,7 +7,8 @@ from typing import Any
 import cutlass
 from cutlass import Float32, Int32, Int64, cute
 
-from tutorlib.kernels.hopper.config import MMA_M, STORE_ROWS, HopperConfig
+from tutorlib.kernels.hopper.choose import NO_WORK, OpWork
+from tutorlib.kernels.hopper.config import MMA_M, REGISTERS_BESIDE_RESULTS, STORE_ROWS, ConfigError, HopperConfig
 from tutorlib.kernels.hopper.epilogue import Stores
 
 PIECE = 8  # columns: a wgmma's results are pieces of 8×8, in each of which a thread has 2 neighbours
@@ -18,10 +19,23 @@ class Fusion:
     """op: takes a thread's sums, and what lies beside them (gated: the other half of them), fp32; None: plain.
 
     gated: B's rows are pieces of 8 of gate's and of up's in turn; C is half as wide.
+    work: for each sum, for the chooser. registers: of a thread, that the op takes beside all sums of a tile.
     """
 
     op: Callable[[Any, Any], Any] | None = None
     gated: bool = False
+    work: OpWork = NO_WORK
+    registers: int = REGISTERS_BESIDE_RESULTS
+
+    def fits(self, config: HopperConfig) -> bool:
+        """Whether nothing is spilled, and C's tile, half as wide where gated, is one that can be stored."""
+        if config.accumulators + self.registers > config.multiply_registers:
+            return False
+        try:
+            self.out(config)
+        except ConfigError:
+            return False
+        return True
 
     def out(self, config: HopperConfig) -> HopperConfig:
         """How a tile of C is stored, with the stages and buffers of the whole kernel."""

@@ -225,7 +225,7 @@ def gemm_kernel(
     (tma_a, mA), (tma_b, mB), (tma_c, mC) = a, b, c
     me = locate(config)
     out = fusion.out(config)
-    layout_a, layout_b, layout_c = stage_layout(bM, config), stage_layout(bN, config), buffers_layout(out)
+    layout_a, layout_b, layout_c = stage_layout(0, config), stage_layout(1, config), buffers_layout(out)
     memory = SmemAllocator()
     sA = memory.allocate_tensor(dtype, layout_a.outer, SMEM_ALIGNMENT, layout_a.inner)
     sB = memory.allocate_tensor(dtype, layout_b.outer, SMEM_ALIGNMENT, layout_b.inner)
@@ -283,8 +283,8 @@ def make_gemm(config: HopperConfig) -> Callable[..., None]:
         stream: CUstream,
     ):
         cluster_m, cluster_n = config.cluster
-        load_a = make_load(a, stage_layout(config.tile[0], config), cluster_n)
-        load_b = make_load(b, stage_layout(config.tile[1], config), cluster_m)
+        load_a = make_load(a, stage_layout(0, config), cluster_n)
+        load_b = make_load(b, stage_layout(1, config), cluster_m)
         plan, clusters = plan_for(c, a.shape[1], max_clusters, config)
         beside = Beside(scale_a, scale_b, sums, flags, events)
         kernel = gemm_kernel(load_a, load_b, make_store(c, config), beside, plan, config)

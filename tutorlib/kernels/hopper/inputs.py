@@ -3,11 +3,13 @@
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tutorlib.kernels.hopper.choose import TMA_BYTES, shape_problem
+from tutorlib.kernels.hopper.config import BYTES, Major, Majors
 
 if TYPE_CHECKING:
     import torch
 
-NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16", "torch.float8_e4m3fn": "e4m3"}
+FP8 = "torch.float8_e4m3fn"
+NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16", FP8: "e4m3"}
 
 
 class Kind(NamedTuple):
@@ -51,14 +53,14 @@ def problem_of(a: Kind, b: Kind, c: Kind) -> str | None:
             return f"{name} requires a gradient, and gemm has no backward: pass {name}.detach()"
     (m, k), (n, k_of_b) = a.shape, b.shape
     if k != k_of_b:
-        hint = "; b seems to be (K, N): pass b.mT.contiguous()" if b.shape[0] == k else ""
+        hint = "; b seems to be (K, N): pass b.mT" if b.shape[0] == k else ""
         return f"a is (M, K) = ({m}, {k}) and b is (N, K) = ({n}, {k_of_b}): their K differ{hint}"
     if tuple(c.shape) != (m, n):
         return f"c is {tuple(c.shape)}, and (M, N) is ({m}, {n})"
     for name, matrix in (("a", a), ("b", b), ("c", c)):
         if problem := layout_problem(name, matrix):
             return problem
-    if min(m, n, k) > 0 and (problem := shape_problem(m, n, k, dtype)):
+    if min(m, n, k) > 0 and (problem := shape_problem(m, n, k, dtype, majors_of(a, b))):
         return problem
     for name, matrix in (("a", a), ("b", b), ("c", c)):
         if matrix.device.type != "cuda":
@@ -68,13 +70,40 @@ def problem_of(a: Kind, b: Kind, c: Kind) -> str | None:
     return None
 
 
-def layout_problem(name: str, matrix: Kind) -> str | None:
-    """What is wrong with a matrix whose rows do not follow one another; strides of extents 0 and 1 say nothing."""
+def rows_follow(matrix: Kind) -> bool:
+    """Whether rows are contiguous and follow one another; strides of extents 0 and 1 say nothing."""
     (rows, columns), (row_stride, column_stride) = matrix.shape, matrix.strides
-    if ((columns < 2 or column_stride == 1) and (rows < 2 or row_stride == columns)) or rows * columns == 0:
+    return ((columns < 2 or column_stride == 1) and (rows < 2 or row_stride == columns)) or rows * columns == 0
+
+
+def transposed(matrix: Kind) -> Kind:
+    return matrix._replace(shape=matrix.shape[::-1], strides=matrix.strides[::-1])
+
+
+def majors_of(a: Kind, b: Kind) -> Majors:
+    """Of matrices without a layout problem."""
+    return major_of(a), major_of(b)
+
+
+def major_of(matrix: Kind) -> Major:
+    """Which mode is contiguous. Of a single column both are: then TMA decides."""
+    dtype, (rows, columns) = name_of_dtype(matrix.dtype), matrix.shape
+    if dtype == "e4m3" or matrix.strides != (1, rows):
+        return "k"
+    unit = TMA_BYTES // BYTES[dtype]
+    return "mn" if not rows_follow(matrix) or (columns % unit and rows % unit == 0) else "k"
+
+
+def layout_problem(name: str, matrix: Kind) -> str | None:
+    """What is wrong with a matrix of which neither rows nor, in A and B, columns follow one another."""
+    either_way = name != "c" and str(matrix.dtype) != FP8
+    if rows_follow(matrix) or (either_way and rows_follow(transposed(matrix))):
         return None
-    if row_stride == 1:
-        what = "is transposed: its columns are contiguous, and TMA wants rows that are"
+    (_, columns), (row_stride, column_stride) = matrix.shape, matrix.strides
+    if rows_follow(transposed(matrix)) and name != "c":
+        what = "is transposed: wgmma multiplies 8-bit elements only along rows that are contiguous"
+    elif row_stride == 1 and name == "c":
+        what = "is transposed: its columns are contiguous, and the kernel stores rows"
     elif column_stride == 1:
         what = f"is a part of a wider matrix: its rows are {row_stride} elements apart, not {columns}"
     else:

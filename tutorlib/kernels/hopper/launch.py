@@ -15,10 +15,10 @@ from cutlass import Int32, cute
 from cutlass.cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_stream
 
 from tutorlib.kernels.hopper.block_scaled import make_scaled_gemm
-from tutorlib.kernels.hopper.choose import ShapeError, choose, shape_problem
+from tutorlib.kernels.hopper.choose import TMA_BYTES, ShapeError, choose, shape_problem
 from tutorlib.kernels.hopper.config import BYTES, WARPGROUP, HopperConfig
 from tutorlib.kernels.hopper.gemm import make_gemm
-from tutorlib.kernels.hopper.inputs import Kind, address_problem, kind_of, name_of_dtype, problem_of
+from tutorlib.kernels.hopper.inputs import Kind, address_problem, kind_of, majors_of, name_of_dtype, problem_of
 from tutorlib.kernels.hopper.layouts import DTYPES
 from tutorlib.kernels.hopper.timeline import EVENTS
 
@@ -36,10 +36,14 @@ def fakes(config: HopperConfig) -> tuple[Any, ...]:
         return make_fake_compact_tensor(dtype, shape, stride_order=order, memspace=gmem, assumed_align=16)
 
     ab, c = DTYPES[config.dtype], DTYPES[config.c_dtype]
-    m, n, k = cute.sym_int(), cute.sym_int(divisibility=8), cute.sym_int(divisibility=16 // BYTES[config.dtype])
-    order = (1, 0)
+    unit = TMA_BYTES // BYTES[config.dtype]
+    m, n = cute.sym_int(divisibility=unit if config.callers_majors[0] == "mn" else 1), cute.sym_int(divisibility=8)
+    k = cute.sym_int(divisibility=unit if "k" in config.majors else 1)
+    orders = {"k": (1, 0), "mn": (0, 1)}
+    of_a, of_b = (orders[major] for major in config.majors)
+    of_c = orders["mn" if config.transposed else "k"]
     if config.transposed:
-        m, n, order = n, m, (0, 1)
+        m, n = n, m
 
     def flat(dtype: type) -> Any:
         return tensor(dtype, cute.sym_int(), order=(0,))
@@ -50,7 +54,8 @@ def fakes(config: HopperConfig) -> tuple[Any, ...]:
         scale_a = tensor(cutlass.Float32, cute.sym_int(), cute.sym_int())
         scale_b = tensor(cutlass.Float32, cute.sym_int(divisibility=4), cute.sym_int(), order=(0, 1))
     events = flat(Int32) if config.trace else None
-    return tensor(ab, m, k), tensor(ab, n, k), tensor(c, m, n, order=order), scale_a, scale_b, sums, flags, events
+    a, b, c = tensor(ab, m, k, order=of_a), tensor(ab, n, k, order=of_b), tensor(c, m, n, order=of_c)
+    return a, b, c, scale_a, scale_b, sums, flags, events
 
 
 @cache
@@ -106,7 +111,7 @@ def launcher(config: HopperConfig, m: int, n: int, k: int, events: torch.Tensor 
     The scales are fp32: one element each, or for block scales (M, K/128) with M contiguous and (N/128, K/128).
     Raises ShapeError.
     """
-    if problem := shape_problem(m, n, k, config.dtype):
+    if problem := shape_problem(m, n, k, config.dtype, config.callers_majors):
         raise ShapeError(problem)
     clusters = max_clusters(config.cluster_size) * config.blocks_per_sm
     compiled = compile_gemm(config)
@@ -147,13 +152,14 @@ def chosen_launch(a: Kind, b: Kind, c: Kind, stream: int) -> Callable[..., None]
     (m, k), n = a.shape, b.shape[0]
     if min(m, n, k) == 0:
         return lambda a, b, c: c.zero_()
-    return launcher(choose(m, n, k, max_clusters(1), name_of_dtype(a.dtype)), m, n, k)
+    return launcher(choose(m, n, k, max_clusters(1), name_of_dtype(a.dtype), majors_of(a, b)), m, n, k)
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None = None) -> torch.Tensor:
-    """C (M, N) = A (M, K) · Bᵀ with B (N, K), all with contiguous rows, on a Hopper GPU; fp32 sums, rounded once.
+    """C (M, N) = A (M, K) · Bᵀ with B (N, K) on a Hopper GPU; fp32 sums, rounded once.
 
-    a, b: bf16, fp16 or e4m3, of one dtype; c: of the same, for e4m3 bf16; made where it is None.
+    a, b: bf16, fp16 or e4m3, of one dtype, with contiguous rows; but for e4m3 also transposed views, w.mT.
+    c: of the same dtype, for e4m3 bf16, with contiguous rows; made where it is None.
     Raises ValueError or TypeError, with what to do, for tensors that TMA cannot take.
     """
     kind_a, kind_b = kind_of("a", a), kind_of("b", b)

@@ -136,7 +136,7 @@ def specialised_kernel(
     bM, bN, bK = config.tile
     dtype, stages = DTYPES[config.dtype], config.ab_stages
     (tma_a, mA), (tma_b, mB), (tma_c, mC) = a, b, c
-    layout_a, layout_b, layout_c = stage_layout(bM, config), stage_layout(bN, config), buffers_layout(config)
+    layout_a, layout_b, layout_c = stage_layout(0, config), stage_layout(1, config), buffers_layout(config)
     produce, consume = roles
     consumers = 4 * config.mma_warpgroups
     threads = WARPGROUP * config.mma_warpgroups + 32  # that multiply, and the producer warp
@@ -205,7 +205,7 @@ def make_specialised(config: HopperConfig, produce: RoleLoop, consume: RoleLoop)
             raise ValueError(f"N = {n}, K = {k}: TMA's rows start at multiples of 16 bytes, 8 elements")
         tiles_m, tiles_n = -(-m // bM), -(-n // bN)
         blocks = min(tiles_m * tiles_n, SMS)
-        load_a, load_b = make_load(a, stage_layout(bM, config), 1), make_load(b, stage_layout(bN, config), 1)
+        load_a, load_b = make_load(a, stage_layout(0, config), 1), make_load(b, stage_layout(1, config), 1)
         # A layout that knows of one box only would take a box beside C for that one: so it does not know.
         unknown = cute.make_layout((Int32(m), Int32(n)), stride=c.stride)
         store_c = make_store(cute.make_tensor(c.iterator, unknown), config)

@@ -1,4 +1,4 @@
-"""The sweeps of notebook 16, on GPUs that have WGMMA. Together they take about 80 s of an H200."""
+"""The sweeps of notebook 16, on GPUs that have WGMMA. Together they take about 120 s of an H200."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -27,6 +27,7 @@ HIDDEN, FEATURES = LLAMA_8B
 PAIRS = 12  # a reference takes twenty times as long as what it checks
 PINGPONG = HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1), zigzag=True, polls=True)
 SHARED = replace(PINGPONG, stream_k=True)
+COOPERATIVE = HopperConfig(cluster=(2, 1), defer_stores=True, stream_k=True, zigzag=True, polls=True)
 
 
 def beside_plain(problem: Problem) -> Problem:
@@ -51,16 +52,18 @@ def fused_epilogues() -> Sweep:
     gelu, add, gated = linear_gelu(), linear_add(), swiglu_problem(PIECE)
     candidates = (
         fused("bias + GELU", BIAS_GELU, beside_plain(gelu)),
+        fused("bias + GELU, cooperative", BIAS_GELU, beside_plain(gelu), COOPERATIVE),
         fused("bias + GELU, ping-pong", BIAS_GELU, beside_plain(gelu), PINGPONG),
-        fused("bias + GELU, ping-pong, stream-K", BIAS_GELU, beside_plain(gelu), SHARED),
         fused("residual", ADD, beside_plain(add)),
+        fused("residual, cooperative", ADD, beside_plain(add), COOPERATIVE),
         fused("SwiGLU", SWIGLU, beside_plain(gated)),
+        fused("SwiGLU, ping-pong, stream-K", SWIGLU, beside_plain(gated), SHARED),
         fused("bias + GELU beside torch.compile", BIAS_GELU, gelu),
         fused("residual beside cuBLAS with beta = 1", ADD, add),
         fused("SwiGLU beside torch", SWIGLU, gated),
     )
     shapes = ((4096, FEATURES, HIDDEN), (8192, 8192, 8192))
-    return Sweep(gelu, candidates, shapes, pairs=PAIRS, pairs_if_large=PAIRS, seconds=45)
+    return Sweep(gelu, candidates, shapes, pairs=PAIRS, pairs_if_large=PAIRS, seconds=60)
 
 
 # The MLP --------------------------------------------------------------------------------------------------------
@@ -102,23 +105,33 @@ def mlp_forward() -> Sweep:
     )
 
 
-class Copying(torch.autograd.Function):
-    """The linear layer whose backward, too, is notebook 14's kernel: transposed operands are copied first."""
+def layer_with(backward: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+    """linear(x, weight) on notebook 14's kernel, and its backward on backward(a, b), A · Bᵀ of transposed views."""
 
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(x, weight)
-        return gemm(x.detach(), weight.detach())
+    class Layer(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+            ctx.save_for_backward(x, weight)
+            return gemm(x.detach(), weight.detach())
 
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
-        (grad,), (x, weight) = grads, ctx.saved_tensors
-        dx = gemm(grad.contiguous(), weight.detach().mT.contiguous())
-        return dx, gemm(grad.mT.contiguous(), x.detach().mT.contiguous())
+        @staticmethod
+        def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor]:
+            (grad,), (x, weight) = grads, (saved.detach() for saved in ctx.saved_tensors)
+            return backward(grad, weight.mT), backward(grad.mT, x.mT)
+
+    return Layer.apply
+
+
+def by_cublas(a: Tensor, b: Tensor) -> Tensor:
+    return a @ b.mT
+
+
+def by_copies(a: Tensor, b: Tensor) -> Tensor:
+    return gemm(a.contiguous(), b.contiguous())
 
 
 def mlp_training() -> Sweep:
-    """Forward and backward, all gradients, with nn.Linear swapped."""
+    """Forward and backward, all gradients, with nn.Linear swapped; and with other ways to multiply transposed views."""
 
     def with_layer(layer: Callable[[Tensor, Tensor], Tensor]) -> HostLauncher:
         def host(*tensors: Tensor) -> None:
@@ -129,7 +142,8 @@ def mlp_training() -> Sweep:
 
     candidates = (
         Candidate("nn.Linear swapped", with_layer(linear), needs=WGMMA),
-        Candidate("the same, transposed by copies", with_layer(Copying.apply), needs=WGMMA),
+        Candidate("backward by cuBLAS", with_layer(layer_with(by_cublas)), needs=WGMMA),
+        Candidate("backward with copies that transpose", with_layer(layer_with(by_copies)), needs=WGMMA),
     )
     return Sweep(mlp_gradient(), candidates, tokens(4096, 8192), pairs=PAIRS, pairs_if_large=PAIRS, seconds=20)
 
