@@ -79,7 +79,7 @@ def draw_mlps(figure: "SubFigure", mlps: Sequence[tuple[str, SweepResults]]) -> 
     panels = figure.subplots(len(mlps), 1, squeeze=False, height_ratios=tall)[:, 0]
     for axes, (what, swept) in zip(panels, mlps, strict=True):
         draw_mlp(axes, swept)
-        axes.set_title(f"Llama 3 8B's MLP, {what}", loc="left", color=INK, fontsize=11)
+        axes.set_title(f"Llama 3 8B's MLP, {what}", loc="left", color=INK, fontsize=10)
     panels[-1].set_xlabel(f"tokens: speed as a fraction of {mlps[0][1].baseline}'s")
 
 
