@@ -1,6 +1,7 @@
 """The student's side of the wall: an answer is served to the judge outside, who calls it and asks things about it.
 
-This runs where the student's code can change it. Nothing that it says gives points by itself.
+This runs where the student's code can change it. Nothing that it says gives points by itself. What only kernels need
+is imported where it is used: most pages' answers are only called.
 """
 
 import ctypes
@@ -14,24 +15,20 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, cast
 
-from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.exercise import Answer, WrongKind
-from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.leaning import from_words, on_its_own, refuse_leaning
 from tutorlib.checking.traced import call_on_vectors, seen_as_layout
 from tutorlib.checking.values import where
-from tutorlib.compiling.cute import cute_arguments
 from tutorlib.compiling.spec import DTYPES, DType
 from tutorlib.exercises import find
 from tutorlib.grading.line import End
 from tutorlib.grading.verdict import without_head
 from tutorlib.notebook.check import Printed
-from tutorlib.simulate.ptx.languages.cute_host import record_launches
-from tutorlib.simulate.ptx.languages.cute_lines import STACKS, place_of
-from tutorlib.simulate.ptx.parse import parse_ptx
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from tutorlib.checking.kernel import KernelExercise
 
 
 class Served:
@@ -64,8 +61,8 @@ class Served:
     def vectors(self, *args: Any) -> Any:
         return call_on_vectors(self.answer, *args)
 
-    def exercise(self, id: str) -> KernelExercise:
-        return cast(KernelExercise, replace(find(id), simulated_elsewhere=True))  # type: ignore[call-arg]
+    def exercise(self, id: str) -> "KernelExercise":
+        return cast("KernelExercise", replace(find(id), simulated_elsewhere=True))  # type: ignore[call-arg]
 
     def examined(self, id: str) -> list[Any]:
         """What is found of a kernel without running it: points, and then the lines of its message."""
@@ -85,6 +82,8 @@ class Served:
 
     def compiled(self, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
         """PTX and machine code for the problem's tensors at this shape and a compute capability ("90")."""
+        from tutorlib.checking.cutile import CutileExercise
+
         kernel, exercise = self.kernel(id), self.exercise(id)
         if isinstance(exercise, CutileExercise):
             made = kernel.compiled(exercise.problem, shape, f"sm_{arch}")
@@ -94,6 +93,8 @@ class Served:
 
     def traced(self, id: str, shape: tuple[int, ...]) -> dict[str, Any]:
         """PTX of a CuTe host function's kernels, and what the line numbers in it mean."""
+        from tutorlib.simulate.ptx.languages.cute_lines import STACKS, place_of
+
         made = self.simulator(id).compiled(shape)
         places = {number: place_of(stack) for stack, number in made.stacks.stacks.items()}
         lines = {n: [at.file, at.line, at.text, list(at.called_from)] for n, at in places.items() if at}
@@ -101,6 +102,10 @@ class Served:
 
     def launches(self, id: str, shape: tuple[int, ...], addresses: list[int]) -> dict[str, Any]:
         """What a CuTe host function launches on tensors that stand at these addresses of another process."""
+        from tutorlib.compiling.cute import cute_arguments
+        from tutorlib.simulate.ptx.languages.cute_host import record_launches
+        from tutorlib.simulate.ptx.parse import parse_ptx
+
         made, problem = self.simulator(id).compiled(shape), self.exercise(id).problem
         specs = [(problem.shape_of(operand, shape), operand.dtype) for operand in problem.operands]
         tensors = [tensor_at(address, *spec) for address, spec in zip(addresses, specs, strict=True)]
