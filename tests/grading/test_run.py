@@ -170,7 +170,7 @@ def test_a_machine_without_memory_is_no_fault_of_the_answers(tmp_path):
     shutil.copy(SOLUTIONS / "00_start.ipynb", tmp_path)
     scores = grade(read_submission([tmp_path]), Limits(memory=2**20), sandboxed=False)
     assert [(one.status, one.points) for one in scores.outcomes] == [("error", 0)]
-    assert "00_start could not be run: it ended the grading run" in scores.broken["00_start"]
+    assert "00_start could not be run: " in scores.broken["00_start"]
 
 
 def test_what_evidence_recorded_is_not_passed_on(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """pytest in a process forked from this one, which has imported all that it needs; a new Python takes seconds for it."""
 
+import gc
 import os
 import signal
 import sys
@@ -27,7 +28,7 @@ def start_pytest(arguments: Sequence[str], folder: Path, environment: Mapping[st
     if pid := os.fork():
         return pid
     try:
-        settle(folder, environment, log)
+        settle(folder, environment, pipe, log)
         if used_cuda():
             os.set_inheritable(pipe, True)
             os.execv(sys.executable, [sys.executable, "-P", "-c", PYTEST, *arguments])
@@ -43,8 +44,9 @@ def used_cuda() -> bool:
     return torch is not None and torch.cuda.is_initialized()
 
 
-def settle(folder: Path, environment: Mapping[str, str], log: int) -> None:
+def settle(folder: Path, environment: Mapping[str, str], pipe: int, log: int) -> None:
     """Put off what a fork has of its parent and a new process has not."""
+    gc.freeze()  # what the parent holds is not collected here, or it would close files whose numbers are others' now
     signal.set_wakeup_fd(-1)  # the parent's event loop listens there
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
@@ -52,6 +54,8 @@ def settle(folder: Path, environment: Mapping[str, str], log: int) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(source, target)
+    os.closerange(3, pipe)  # also locks and pipes, which others take for the parent's while anybody has them open
+    os.closerange(pipe + 1, os.sysconf("SC_OPEN_MAX"))
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  open until the process ends
     sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
     sys.path[:] = [os.path.abspath(path) for path in sys.path]  # nothing is imported from the folder

@@ -1,7 +1,7 @@
 """The student's side of the wall: an answer is served to the judge outside, who calls it and asks things about it.
 
-This runs where the student's code can change it. Nothing that it says gives points by itself. What only kernels need
-is imported where it is used: most pages' answers are only called.
+This runs where the student's code can change it. Nothing that it says gives points by itself. What kernels and
+layouts need is imported where it is used: many pages' answers are only called.
 """
 
 import ctypes
@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.leaning import from_words, on_its_own, refuse_leaning
-from tutorlib.checking.traced import call_on_vectors, seen_as_layout
 from tutorlib.checking.values import where
 from tutorlib.compiling.spec import DTYPES, DType
 from tutorlib.exercises import find
@@ -56,9 +55,13 @@ class Served:
 
     def layout(self, *args: Any) -> Any:
         """The CuTe layout that the answer makes, as one of tensor_layouts."""
+        from tutorlib.checking.traced import seen_as_layout
+
         return seen_as_layout(self.called)(*args)
 
     def vectors(self, *args: Any) -> Any:
+        from tutorlib.checking.traced import call_on_vectors
+
         return call_on_vectors(self.answer, *args)
 
     def exercise(self, id: str) -> "KernelExercise":
