@@ -4,6 +4,7 @@ Seconds depend on the machine and on what else it does, so no test compares them
 this table. What must be fast is counted in the tests.
 """
 
+import shutil
 import statistics
 import subprocess
 import sys
@@ -12,11 +13,14 @@ import time
 import tracemalloc
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
 
+import nbformat
 import torch
+from nbclient import NotebookClient
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -27,7 +31,9 @@ from tutorlib.checking.hopper_simulated import compile_config, simulate_config
 from tutorlib.checking.values import ValueExercise
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
+from tutorlib.course.execute import environment
 from tutorlib.exercises import find, of_notebook
+from tutorlib.grading import sandbox
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage
@@ -37,6 +43,7 @@ from tutorlib.layouts.oracle import ask
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC
 from tutorlib.models.l2 import raster, traffic
+from tutorlib.notebook.progress import PROGRESS
 from tutorlib.paths import ROOT, SOLUTIONS, notebook_names
 from tutorlib.simulate.cutile import run
 from tutorlib.simulate.ptx import Report
@@ -44,6 +51,7 @@ from tutorlib.simulate.ptx.languages.cute import simulate_host
 from tutorlib.simulate.ptx.languages.cute_lines import Traced, compile_with_lines
 
 TIMES = 5  # of which the median counts
+TURNS = 3
 SETUP = "Set-up: `rm -r .venv && time make .venv/.ready`; the limit is 5 minutes with the packages in pip's cache."
 
 
@@ -179,9 +187,59 @@ def grade_first_notebook() -> None:
         subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
 
 
+STUDENTS, AT_ONCE = 6, 2
+PAGES = ("00_start", "01_layouts", "02_layout_algebra", "03_swizzles")  # whose answers are only called
+
+
+def grade_class(*options: str) -> None:
+    """`tutor class` on some students who handed in the solutions of PAGES."""
+    with tempfile.TemporaryDirectory() as folder:
+        for student in range(STUDENTS):
+            handed_in = Path(folder) / "class" / f"student {student}"
+            handed_in.mkdir(parents=True)
+            for name in PAGES:
+                shutil.copy(SOLUTIONS / f"{name}.ipynb", handed_in)
+        command = [sys.executable, "-m", "tutorlib", "class", Path(folder) / "class", "--out", Path(folder) / "out"]
+        subprocess.run([*command, "--workers", str(AT_ONCE), *options], cwd=ROOT, capture_output=True, check=True)
+
+
+def execute_class() -> None:
+    """The same notebooks, each executed by nbclient and nothing else, as many at once."""
+
+    def execute(name: str) -> None:
+        NotebookClient(nbformat.read(SOLUTIONS / f"{name}.ipynb", as_version=4)).execute()
+
+    with environment(**{PROGRESS: ""}), ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(execute, PAGES * STUDENTS))
+
+
+def in_turns(**calls: Callable[[], object]) -> dict[str, list[float]]:
+    """Seconds of each call, TURNS times, taken in turns, so that a machine's moods meet all of them."""
+    taken: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(TURNS):
+        for name, call in calls.items():
+            taken[name].append(timed(call, 1))
+    return taken
+
+
+def classes() -> Table:
+    """What a class costs: how many submissions a minute, and what the grader adds to the notebooks themselves."""
+    seconds = in_turns(open=partial(grade_class, "--no-sandbox"), walled=grade_class, bare=execute_class)
+    a_minute = statistics.median(60 * STUDENTS / one for one in seconds["walled"])
+    table = Table(title=f"tutor class: {STUDENTS} submissions of 00 to 03, {AT_ONCE} at once, with its own start")
+    for name in ("what", "goal", "median of the pairs"):
+        table.add_column(name, justify="left" if name == "what" else "right")
+    table.add_row("submissions a minute", "at least 10", f"{a_minute:.1f}")
+    for what, other in (("walled in : not", "open"), ("walled in : bare nbclient", "bare")):
+        pairs = zip(seconds["walled"], seconds[other], strict=True)
+        table.add_row(what, "at most 1.2", f"{statistics.median(ours / theirs for ours, theirs in pairs):.2f}")
+    return table
+
+
 FIRST_COMPILE = """
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
+from tutorlib.course.execute import environment
 from tutorlib.exercises import find
 find("09.3").grade(load_answers("09_gemm_baseline")["09.3"])
 """
@@ -215,6 +273,7 @@ def main() -> None:
     console.print(table)
     console.print(simulator("cp.async in three stages and mma.sync", SimulatedAmpere))
     console.print(simulator("TMA and wgmma", SimulatedHopper))
+    console.print(sandbox.why_open() or classes())
     console.print(SETUP)
     if reason := device.why_not(MMA_SYNC):
         console.print(f"Kernels were simulated, and none was timed: {reason}.")

@@ -109,12 +109,14 @@ def grade(
 
     from rich.progress import Progress
 
-    from tutorlib import grading
     from tutorlib.course.source import BuildError
+    from tutorlib.grading import all_notebooks, sandbox
+    from tutorlib.grading.run import GradingFailed, Limits
+    from tutorlib.grading.submission import BadSubmission, read_submission
 
     try:
-        submission = grading.read_submission(paths or [], lambda line: err.print(line, style="yellow", markup=False))
-        if not paths and sandboxed and (why := grading.sandbox.why_open()):
+        submission = read_submission(paths or [], lambda line: err.print(line, style="yellow", markup=False))
+        if not paths and sandboxed and (why := sandbox.why_open()):
             err.print(f"{why}. The course's own solutions are graded without a wall.", markup=False)
             sandboxed = False
         if folder:
@@ -124,8 +126,8 @@ def grade(
                 raise fail(f"{folder}: cannot be made: {error.strerror}") from None
         with Progress(console=err, transient=True, disable=not err.is_terminal) as progress:
             bar = progress.add_task("grading", total=len(submission))
-            limits = grading.Limits(seconds=timeout)
-            scores = grading.grade(
+            limits = Limits(seconds=timeout)
+            scores = all_notebooks.grade(
                 submission,
                 limits,
                 folder and folder.resolve(),
@@ -134,8 +136,10 @@ def grade(
                 sandboxed=sandboxed,
                 demos=not paths,
             )
-    except (grading.BadSubmission, grading.GradingFailed, BuildError) as error:
+    except (BadSubmission, GradingFailed, BuildError) as error:
         raise fail(str(error)) from None
+    for name, why in scores.broken.items():
+        err.print(f"{name} could not be graded: {why}", style="yellow", markup=False)
     text = json.dumps(scores.as_json(), ensure_ascii=False, indent=1)
     if folder:
         (folder / "scores.json").write_text(text + "\n", encoding="utf-8")

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,12 +12,17 @@ import nbformat
 import psutil
 import pytest
 from nbformat import v4
+from typer.testing import CliRunner
 
 from tests.trial_course import Course, cell, make_course
-from tutorlib.grading import GradingFailed, Limits, grade, read_submission
-from tutorlib.grading.run import environment
+from tutorlib.cli import app
+from tutorlib.grading import all_notebooks, run, sandbox
+from tutorlib.grading.all_notebooks import grade
+from tutorlib.grading.run import Limits, environment
+from tutorlib.grading.submission import read_submission
 from tutorlib.measuring.recorded import RECORDED
-from tutorlib.paths import NOTEBOOKS
+from tutorlib.notebook.check import JUDGED_OUTSIDE
+from tutorlib.paths import SOLUTIONS
 
 TIMEOUT = 10  # seconds for a cell: two of these answers run into it
 
@@ -130,12 +136,41 @@ def test_grading_agrees_with_plain_nbval(course, tmp_path):
     assert failed == {2 * k for k, ok in enumerate(passed, 1) if not ok}
 
 
-def test_a_machine_that_cannot_run_a_notebook_is_no_fault_of_the_answers(tmp_path):
-    (tmp_path / "a.ipynb").write_text(
-        (NOTEBOOKS / "00_start.ipynb").read_text().replace("raise NotImplementedError", "return 3 #")
-    )
-    with pytest.raises(GradingFailed, match="00_start could not be run: it ended the grading run"):
-        grade(read_submission([tmp_path]), Limits(memory=2**20))
+def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypatch):
+    """A kernel that cannot start, and a page that the grader stumbles over, each before one that is well."""
+    for number in ("00_start", "01_layouts", "02_layout_algebra"):
+        shutil.copy(SOLUTIONS / f"{number}.ipynb", tmp_path)
+    start, put_together = run.write_kernelspec, all_notebooks.graft
+
+    def no_kernel(folder, door, own, hidden):
+        start(folder, door, own, hidden)
+        if "00.1" in own[JUDGED_OUTSIDE]:
+            (folder / "kernels" / run.KERNEL / "kernel.json").write_text("{}")
+
+    def stumbles(submitted, demos):
+        if submitted.name.startswith("02"):
+            raise RecursionError("too deep")
+        return put_together(submitted, demos)
+
+    monkeypatch.setattr(run, "write_kernelspec", no_kernel)
+    monkeypatch.setattr(all_notebooks, "graft", stumbles)
+    args = ["grade", str(tmp_path), "--out", str(tmp_path / "out"), *(["--no-sandbox"] if sandbox.why_open() else [])]
+    result = CliRunner().invoke(app, args)
+    assert result.exit_code == 1
+    assert "00_start could not be graded: 00_start could not be run: no kernel could be started" in result.stderr
+    assert "02_layout_algebra could not be graded: RecursionError: too deep" in result.stderr
+    assert "could not be graded" in result.stdout
+    statuses = {}
+    for one in json.loads((tmp_path / "out" / "scores.json").read_text())["exercises"]:
+        statuses.setdefault(one["id"][:2], set()).add(one["status"])
+    assert statuses == {"00": {"error"}, "01": {"passed"}, "02": {"error"}}
+
+
+def test_a_machine_without_memory_is_no_fault_of_the_answers(tmp_path):
+    shutil.copy(SOLUTIONS / "00_start.ipynb", tmp_path)
+    scores = grade(read_submission([tmp_path]), Limits(memory=2**20), sandboxed=False)
+    assert [(one.status, one.points) for one in scores.outcomes] == [("error", 0)]
+    assert "00_start could not be run: " in scores.broken["00_start"]
 
 
 def test_what_evidence_recorded_is_not_passed_on(tmp_path, monkeypatch):

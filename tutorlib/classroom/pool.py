@@ -82,6 +82,7 @@ def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
                 task = worker.task
                 graded = result(ready)
                 worker.process.join()
+                reap_orphans(helpers)
                 idle.append((worker.lane, worker.environment))
                 if graded is not None:
                     yield task, graded
@@ -145,6 +146,14 @@ def kill_orphans(helpers: set[int]) -> None:
             with suppress(psutil.NoSuchProcess):
                 child.kill()
                 child.wait()
+
+
+def reap_orphans(helpers: set[int]) -> None:
+    """Take leave of what has ended below workers, so that it does not stay as a zombie until the class is graded."""
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess, ChildProcessError):
+            if child.pid not in helpers and child.status() == psutil.STATUS_ZOMBIE:
+                os.waitpid(child.pid, os.WNOHANG)
 
 
 def kill_below(process: psutil.Process) -> None:

@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.exercises import find, of_notebook
-from tutorlib.grading import BadSubmission, GradingFailed, Limits, Submitted, grade
-from tutorlib.grading.submission import newest, read_notebook
+from tutorlib.grading.all_notebooks import grade
+from tutorlib.grading.run import Limits
+from tutorlib.grading.submission import BadSubmission, Submitted, newest, read_notebook
 from tutorlib.machine import device
 
 ENDED = "ended the grader"
@@ -127,19 +128,10 @@ def read_files(task: Task, say: Callable[[str], None]) -> list[Submitted]:
 
 
 def grade_one(submitted: Submitted, settings: Settings) -> tuple[list[Outcome], str]:
-    """The outcomes of one notebook, and why it ended the grader where it did so twice, else ""."""
-    for last in (False, True):
-        try:
-            limits = Limits(seconds=settings.seconds)
-            scores = grade(
-                [submitted], limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=1, demos=False
-            )
-            return list(scores.outcomes), ""
-        except GradingFailed as error:
-            if last:
-                why = f"{ENDED}: {error}"
-                return [one.outcome("error", 0, why) for one in of_notebook(submitted.name)], why
-    raise AssertionError
+    """The outcomes of one notebook, and why it ended the grader, else ""."""
+    limits = Limits(seconds=settings.seconds)
+    scores = grade([submitted], limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=1, demos=False)
+    return list(scores.outcomes), "".join(f"{ENDED}: {why}" for why in scores.broken.values())
 
 
 def in_share(notebook: str, share: Needing) -> bool:

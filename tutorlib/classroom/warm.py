@@ -4,6 +4,8 @@ from tutorlib.machine.imports import skip_url_grammar
 
 skip_url_grammar()
 
-import nbval.plugin  # noqa: E402, F401
-
 import tutorlib.classroom.task  # noqa: E402, F401
+from tutorlib.exercises import modules, of_notebook  # noqa: E402
+
+for name in modules():
+    of_notebook(name)

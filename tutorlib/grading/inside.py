@@ -1,6 +1,7 @@
 """The student's side of the wall: an answer is served to the judge outside, who calls it and asks things about it.
 
-This runs where the student's code can change it. Nothing that it says gives points by itself.
+This runs where the student's code can change it. Nothing that it says gives points by itself. What kernels and
+layouts need is imported where it is used: many pages' answers are only called.
 """
 
 import ctypes
@@ -15,24 +16,18 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, cast
 
 from tutorlib.checking.exercise import Answer, WrongKind
-from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.leaning import from_words, on_its_own, refuse_leaning
-from tutorlib.checking.traced import call_on_vectors, seen_as_layout
 from tutorlib.checking.values import where
-from tutorlib.compiling.cute import cute_arguments
-from tutorlib.compiling.cutile import exported
 from tutorlib.compiling.spec import DTYPES, DType
 from tutorlib.exercises import find
 from tutorlib.grading.line import End
 from tutorlib.grading.verdict import without_head
-from tutorlib.measuring.launchers import tensor_specs
 from tutorlib.notebook.check import Printed
-from tutorlib.simulate.ptx.languages.cute_host import SMS, record_launches
-from tutorlib.simulate.ptx.languages.cute_lines import STACKS, place_of
-from tutorlib.simulate.ptx.parse import parse_ptx
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from tutorlib.checking.kernel import KernelExercise
 
 
 class Served:
@@ -60,13 +55,17 @@ class Served:
 
     def layout(self, *args: Any) -> Any:
         """The CuTe layout that the answer makes, as one of tensor_layouts."""
+        from tutorlib.checking.traced import seen_as_layout
+
         return seen_as_layout(self.called)(*args)
 
     def vectors(self, *args: Any) -> Any:
+        from tutorlib.checking.traced import call_on_vectors
+
         return call_on_vectors(self.answer, *args)
 
-    def exercise(self, id: str) -> KernelExercise:
-        return cast(KernelExercise, replace(find(id), run_elsewhere=True))  # type: ignore[call-arg]
+    def exercise(self, id: str) -> "KernelExercise":
+        return cast("KernelExercise", replace(find(id), run_elsewhere=True))  # type: ignore[call-arg]
 
     def examined(self, id: str) -> list[Any]:
         """What is found of a kernel without running it: points, and then the lines of its message."""
@@ -91,6 +90,9 @@ class Served:
 
     def tile_ir(self, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
         """What cuTile's own compiler makes of a kernel, for the problem's tensors at this shape. arch: "sm_90"."""
+        from tutorlib.compiling.cutile import exported
+        from tutorlib.measuring.launchers import tensor_specs
+
         kernel = self.kernel(id)
         specs = tensor_specs(self.exercise(id).problem, shape)
         made = exported(kernel.kernel, [*specs, *kernel.constants(shape)], arch, "tileir_bytecode")
@@ -98,6 +100,8 @@ class Served:
 
     def traced(self, id: str, shape: tuple[int, ...]) -> dict[str, Any]:
         """PTX of a CuTe host function's kernels, and what the line numbers in it mean."""
+        from tutorlib.simulate.ptx.languages.cute_lines import STACKS, place_of
+
         made = self.simulator(id).compiled(shape)
         places = {number: place_of(stack) for stack, number in made.stacks.stacks.items()}
         lines = {n: [at.file, at.line, at.text, list(at.called_from)] for n, at in places.items() if at}
@@ -110,6 +114,10 @@ class Served:
 
         gpu: the compute capability and the multiprocessors of the one that will run it; None for the simulator.
         """
+        from tutorlib.compiling.cute import cute_arguments
+        from tutorlib.simulate.ptx.languages.cute_host import SMS, record_launches
+        from tutorlib.simulate.ptx.parse import parse_ptx
+
         exercise = self.exercise(id)
         arch, sms = gpu or ("", SMS)
         made = self.kernel(id).compiled(shape, arch) if arch else self.simulator(id).compiled(shape)

@@ -3,8 +3,8 @@
 import asyncio
 import json
 import os
+import signal
 import sys
-from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 
 from tutorlib.checking.exercise import Outcome, Status
 from tutorlib.exercises import find, of_notebook
+from tutorlib.grading.forked import start_pytest
 from tutorlib.grading.graft import Graft
 from tutorlib.grading.judged import judged_outside
 from tutorlib.grading.sandbox import walled
@@ -29,9 +30,7 @@ from tutorlib.paths import ROOT
 SLACK_S = 300.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
 LARGEST_LINE = 2**20  # bytes of one report
 KERNEL = "tutorlib"
-QUICK = "import sys; from tutorlib.machine.imports import skip_url_grammar; skip_url_grammar(); "
-PYTEST = QUICK + "import pytest; sys.exit(pytest.main())"
-LAUNCHER = QUICK + "from ipykernel import kernelapp; kernelapp.launch_new_instance()"
+LAUNCHER = "from ipykernel import kernelapp; kernelapp.launch_new_instance()"
 HOME = {"HOME": str(Path.home())}  # the judge's compilers keep what they made there
 PROCESSES = 512  # threads counted, that a kernel may have behind its wall
 
@@ -141,22 +140,13 @@ async def pytest_child(
     own = inside(folder, door, wanted)
     write_kernelspec(folder, door, own, hidden)
     read, write = os.pipe()
-    command: list[str | Path] = [sys.executable, "-P", "-c", PYTEST, "-c", folder / "pytest.ini", "--noconftest"]
-    command += ["-p", "no:cacheprovider", "-p", "nbval.plugin", "-p", "tutorlib.grading.plugin"]
-    command += ["--nbval-lax", "--nbval-kernel-name", KERNEL]
-    command += ["--nbval-cell-timeout", str(limits.seconds), "--tutor-memory", str(limits.memory)]
-    command += ["--tutor-judge", ",".join(wanted), "--tutor-seed", str(limits.seed)]
-    command += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), path]
+    arguments = ["-c", str(folder / "pytest.ini"), "--noconftest", "-p", "no:cacheprovider"]
+    arguments += ["-p", "nbval.plugin", "-p", "tutorlib.grading.plugin", "--nbval-lax", "--nbval-kernel-name", KERNEL]
+    arguments += ["--nbval-cell-timeout", str(limits.seconds), "--tutor-memory", str(limits.memory)]
+    arguments += ["--tutor-judge", ",".join(wanted), "--tutor-seed", str(limits.seed)]
+    arguments += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), str(path)]
     with (folder / "log").open("wb") as log:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=folder,
-            env=environment(folder) | own | HOME,
-            stdin=DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=[write],
-        )
+        pid = start_pytest(arguments, folder, environment(folder) | own | HOME, write, log.fileno())
     os.close(write)
     pipe = asyncio.StreamReader(limit=LARGEST_LINE)
     protocol = asyncio.StreamReaderProtocol(pipe)
@@ -165,8 +155,8 @@ async def pytest_child(
         yield pipe
     finally:
         transport.close()
-        kill_all(process.pid, folder)
-        await process.wait()
+        kill_all(pid, folder)
+        os.waitpid(pid, 0)
 
 
 def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iterable[Path] | None) -> None:
@@ -207,10 +197,11 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def kill_all(pid: int, folder: Path) -> None:
-    """Kill a process, all below it, and those that lost their parent and still sit in `folder`."""
+    """Kill a child, all below it, and those that lost their parent and still sit in `folder`."""
     doomed = [one for one in psutil.process_iter(["cwd"]) if one.info["cwd"] == str(folder.resolve())]
     with suppress(psutil.NoSuchProcess):
         doomed += psutil.Process(pid).children(recursive=True)
-    for process in doomed:  # pytest itself is among them: it runs in the folder
+    for process in doomed:
         with suppress(psutil.NoSuchProcess):
             process.kill()
+    os.kill(pid, signal.SIGKILL)  # it is there, if only as a zombie, until it is waited for

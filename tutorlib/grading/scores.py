@@ -2,7 +2,8 @@
 
 import os
 import platform
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -27,11 +28,13 @@ class Scores:
     """Outcomes in the course's order.
 
     Of exercises that this machine could not run, or not time, what they got all the same counts in both sums; the rest
-    in neither. seed: of the inputs that were drawn.
+    in neither. seed: of the inputs that were drawn. broken: notebook → why the grader failed at it; its exercises have
+    no points and the status "error".
     """
 
     outcomes: tuple[Outcome, ...]
     seed: int | None = None
+    broken: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def ran(self) -> tuple[Outcome, ...]:

@@ -1,0 +1,100 @@
+"""Grading all notebooks of a submission, side by side. Where the grader fails at one, it costs that one alone."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tutorlib.checking.chance import new_seed
+from tutorlib.checking.exercise import Outcome
+from tutorlib.course.source import BuildError
+from tutorlib.exercises import of_notebook
+from tutorlib.grading import sandbox
+from tutorlib.grading.graft import graft
+from tutorlib.grading.judged import hidden_from
+from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
+from tutorlib.grading.scores import Scores
+from tutorlib.grading.submission import Submitted
+from tutorlib.machine.device import gpu
+
+ATTEMPTS = 2  # at a notebook: a kernel may fail to start on a machine that has too much to do
+
+
+def grade(
+    submission: Iterable[Submitted],
+    limits: Limits,
+    out: Path | None = None,
+    graded: Callable[[str], None] = lambda name: None,
+    *,
+    seed: int | None = None,
+    sandboxed: bool = True,
+    workers: int | None = None,
+    demos: bool = True,
+) -> Scores:
+    """Grade the notebooks of a submission side by side, one on each core; with a GPU one by one, as they take times.
+
+    out: a folder that keeps pytest's JUnit files. graded: called with each notebook's name when it is done.
+    seed: of the inputs that the judge draws; None for one that nobody knows. The scores name it.
+    sandboxed: whether students' processes are walled in. workers: how many notebooks at a time, where not so many.
+    demos: whether the page's own cells run too that no answer needs.
+    Raises GradingFailed where there is no wall, BuildError where the course itself is broken, OSError.
+    """
+    if sandboxed and (why := sandbox.why_open()):
+        raise GradingFailed(f"{why}, or grade without a wall around students' code: --no-sandbox.")
+    limits = replace(limits, seed=new_seed() if seed is None else seed)
+    grader = Grader(limits, out, graded, sandboxed, demos)
+    return asyncio.run(grader.grade(list(submission), workers or (1 if gpu() else os.cpu_count() or 1)))
+
+
+@dataclass(frozen=True)
+class Grader:
+    """What `grade` is told."""
+
+    limits: Limits
+    out: Path | None
+    graded: Callable[[str], None]
+    sandboxed: bool
+    demos: bool
+
+    async def grade(self, submission: list[Submitted], workers: int) -> Scores:
+        """The longest pages begin first, so that no core is left with one of them at the end."""
+        free = asyncio.Semaphore(workers)
+
+        async def when_free(submitted: Submitted) -> tuple[list[Outcome], str]:
+            async with free:
+                graded = await self.grade_one(submitted)
+            self.graded(submitted.name)
+            return graded
+
+        begun = {one.name: asyncio.create_task(when_free(one)) for one in sorted(submission, key=work, reverse=True)}
+        await asyncio.gather(*begun.values())
+        results = {one.name: begun[one.name].result() for one in submission}
+        return Scores(
+            tuple(outcome for outcomes, _ in results.values() for outcome in outcomes),
+            self.limits.seed,
+            {name: why for name, (_, why) in results.items() if why},
+        )
+
+    async def grade_one(self, submitted: Submitted) -> tuple[list[Outcome], str]:
+        """The outcomes of one notebook, and why it could not be graded, or "".
+
+        Raises BuildError and OSError: these are about no notebook.
+        """
+        hidden = tuple(hidden_from(submitted.name)) if self.sandboxed else None
+        why = ""
+        for _ in range(ATTEMPTS):
+            try:
+                return await grade_notebook(graft(submitted, self.demos), self.limits, self.out, hidden), ""
+            except GradingFailed as error:
+                why = str(error)
+            except (BuildError, OSError):
+                raise
+            except Exception as error:  # a page that the grader itself stumbles over
+                why = f"{type(error).__name__}: {error}"
+        return [one.outcome("error", 0, f"could not be graded: {why}") for one in of_notebook(submitted.name)], why
+
+
+def work(submitted: Submitted) -> int:
+    """Which of two pages takes longer to grade: the one with more points for what must be compiled."""
+    return sum(exercise.points for exercise in of_notebook(submitted.name) if exercise.needs)

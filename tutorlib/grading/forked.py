@@ -1,0 +1,73 @@
+"""pytest in a process forked from this one, which has imported all that it needs; a new Python takes seconds for it."""
+
+import gc
+import os
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+import tutorlib.grading.plugin  # noqa: F401  the plugin that pytest is told to load, as nbval's, which it imports
+
+PYTEST = (
+    "import sys; from tutorlib.machine.imports import skip_url_grammar; skip_url_grammar(); "
+    "import pytest; sys.exit(pytest.main())"
+)
+
+
+def start_pytest(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], pipe: int, log: int) -> int:
+    """Start pytest in a folder, with these variables alone; what it prints goes to the file descriptor `log`.
+
+    pipe: the only other one that it needs. Returns the process's id; it is for the caller to wait for.
+    """
+    if pid := os.fork():
+        return pid
+    try:
+        settle(folder, environment, pipe, log)
+        if used_cuda():
+            os.set_inheritable(pipe, True)
+            os.execv(sys.executable, [sys.executable, "-P", "-c", PYTEST, *arguments])
+        end(pytest.main(list(arguments)))
+    except BaseException:
+        traceback.print_exc()
+    end(1)
+
+
+def used_cuda() -> bool:
+    """Whether this process has: its fork then cannot, but a new Python can."""
+    torch = sys.modules.get("torch")
+    return torch is not None and torch.cuda.is_initialized()
+
+
+def settle(folder: Path, environment: Mapping[str, str], pipe: int, log: int) -> None:
+    """Put off what a fork has of its parent and a new process has not."""
+    gc.freeze()  # what the parent holds is not collected here, or it would close files whose numbers are others' now
+    signal.set_wakeup_fd(-1)  # the parent's event loop listens there
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((nothing, 0), (log, 1), (log, 2)):
+        os.dup2(source, target)
+    os.closerange(3, pipe)  # also locks and pipes, which others take for the parent's while anybody has them open
+    os.closerange(pipe + 1, os.sysconf("SC_OPEN_MAX"))
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  open until the process ends
+    sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
+    sys.path[:] = [os.path.abspath(path) for path in sys.path]  # nothing is imported from the folder
+    sys.dont_write_bytecode = True
+    os.environ.clear()
+    os.environ.update(environment)
+    tempfile.tempdir = None  # TMPDIR is another one now
+    os.chdir(folder)
+
+
+def end(code: int) -> NoReturn:
+    """Without what the parent does when it ends."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
