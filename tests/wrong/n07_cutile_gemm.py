@@ -331,13 +331,13 @@ WRONG = {
             "a_list",
             "A list, not a tuple.",
             lambda strip, place, height, columns, group: [strip * group + place % height, place // height],
-            "pair of integers",
+            "a tuple of two integers",
         ),
         pairs(
             "real_numbers",
             "True division.",
             lambda strip, place, height, columns, group: (strip * group + place % height, place / height),
-            "pair of integers",
+            "a tuple of two integers",
         ),
         pairs(
             "one_number",

@@ -126,6 +126,7 @@ COMPOSE = ValueExercise(
             "no layout is the answer",
             [
                 (Layout((4, 6), (1, 10)), Layout(5, 3)),
+                (Layout((4, 6), (1, 10)), Layout(3, 2)),
                 (Layout((6, 2), (8, 2)), Layout(3, 4)),
                 (Layout((4, 3), (1, 8)), Layout(6, 1)),
             ],

@@ -436,8 +436,8 @@ EXERCISES = (
         points=3,
         cases=(
             equals("fp32, word by word", [(32, 4, 4), (64, 4, 4), (128, 4, 4)], padded_stride, PADDING),
-            equals("16-byte vectors", [(64, 2, 16), (32, 2, 16), (32, 4, 16), (128, 1, 16)], padded_stride, PADDING),
-            equals("4- and 8-byte vectors", [(64, 2, 4), (32, 4, 8), (64, 2, 8)], padded_stride, PADDING),
+            equals("16-byte vectors", [(64, 2, 16), (48, 2, 16), (32, 4, 16), (128, 1, 16)], padded_stride, PADDING),
+            equals("4- and 8-byte vectors", [(64, 2, 4), (32, 4, 8), (24, 2, 8)], padded_stride, PADDING),
             equals("an odd number of vectors", [(33, 4, 4), (72, 2, 16), (31, 4, 4)], padded_stride, PADDING),
             equals("rows that end inside a vector", [(30, 4, 16), (60, 2, 16), (65, 2, 16)], padded_stride, PADDING),
         ),

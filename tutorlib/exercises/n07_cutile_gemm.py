@@ -14,7 +14,7 @@ from tutorlib.checking.exercise import Answer, Remedy
 from tutorlib.checking.host import HostExercise
 from tutorlib.checking.interpreting import WrongResult
 from tutorlib.checking.leaning import InModule
-from tutorlib.checking.values import Case, Mistake, ValueExercise, attempt, equals, law, plain, show_call
+from tutorlib.checking.values import Case, Mistake, ValueExercise, attempt, equals, law, plain, same, show_call
 from tutorlib.compiling.spec import DType
 from tutorlib.kernels.cutile.gemm import ACCUMULATORS, SMEM, STAGES, Config, compiled
 from tutorlib.machine import device
@@ -147,7 +147,7 @@ def strip_after_strip(name: str, grids: list[tuple[int, int, int]]) -> Case:
 def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int, columns: int, group: int) -> str:
     """What is wrong with the tile of a block, whose predecessors took those `before`; "" where it is right."""
     if not (isinstance(got, tuple) and len(got) == 2 and all(type(n) is int for n in got)):
-        return "it should give a pair of integers, the row and the column of a tile"
+        return "it should give a tuple of two integers, the row and the column of a tile"
     m, n = got
     if not (0 <= m < rows and 0 <= n < columns):
         return f"C has {rows}×{columns} tiles"
@@ -244,8 +244,8 @@ def no_spill(got: object, tm: int, tn: int) -> str | None:
         return 'it should give a dict, such as {"num_ctas": 2}'
     if unknown := sorted(set(got) - {"num_ctas", "num_worker_warps"}):
         return f"the hints to choose are num_ctas and num_worker_warps, not {unknown[0]}"
-    num_ctas, warps = got.get("num_ctas", 1), got.get("num_worker_warps")
-    if num_ctas not in (1, 2) or warps not in (None, 4, 8):
+    num_ctas, warps = plain(got.get("num_ctas", 1)), plain(got.get("num_worker_warps"))
+    if not any(same(num_ctas, n) for n in (1, 2)) or not any(same(warps, n) for n in (None, 4, 8)):
         return "num_ctas is 1 or 2 here, and num_worker_warps 4 or 8"
     if stack := stack_bytes(tm, tn, num_ctas, warps):
         return f"compiled for sm_90 with tk = {DEPTH}, each thread keeps {stack:,} bytes on its stack"
