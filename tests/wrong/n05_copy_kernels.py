@@ -7,7 +7,7 @@ WRONG_WHEN_RUN: kernels that compile well and move the wrong bytes, or too many:
 from tests.wrong.change import derive, swap, without
 from tests.wrong.copies import MORE
 from tests.wrong.pages import right_answers
-from tests.wrong.table import answer
+from tests.wrong.table import answer, says
 
 # 05.1 -----------------------------------------------------------------------------------------------------------
 
@@ -94,6 +94,15 @@ WRONG = {
             "Starts the fetch and goes on: no mbarrier counts the bytes.",
             without("elect_one()", "mbarrier_init(", "mbarrier_init_fence()", "expect_tx(", "mbarrier_wait("),
             within="tma_kernel",
+        ),
+        says("without fence.mbarrier_init")(
+            derive(
+                TMA,
+                "never_shown_to_the_engine",
+                "Makes the barrier, and does not make that visible to the engine.",
+                without("mbarrier_init_fence()"),
+                within="tma_kernel",
+            )
         ),
     ],
 }
