@@ -4,10 +4,10 @@ WRONG: those that any machine can tell, by what they return, by not compiling or
 WRONG_WHEN_RUN: kernels that compile well and move the wrong bytes, or too many: a GPU tells, or the simulator.
 """
 
+from tests.wrong import copies_of_rows, copies_through_tiles
 from tests.wrong.change import derive, swap, without
-from tests.wrong.copies import MORE
 from tests.wrong.pages import right_answers
-from tests.wrong.table import answer, says
+from tests.wrong.table import answer
 
 # 05.1 -----------------------------------------------------------------------------------------------------------
 
@@ -94,15 +94,6 @@ WRONG = {
             "Starts the fetch and goes on: no mbarrier counts the bytes.",
             without("elect_one()", "mbarrier_init(", "mbarrier_init_fence()", "expect_tx(", "mbarrier_wait("),
             within="tma_kernel",
-        ),
-        says("without fence.mbarrier_init")(
-            derive(
-                TMA,
-                "never_shown_to_the_engine",
-                "Makes the barrier, and does not make that visible to the engine.",
-                without("mbarrier_init_fence()"),
-                within="tma_kernel",
-            )
         ),
     ],
 }
@@ -398,5 +389,5 @@ WRONG_WHEN_RUN = {
     ],
 }
 
-for exercise, more in MORE.items():
+for exercise, more in {**copies_of_rows.MORE, **copies_through_tiles.MORE}.items():
     WRONG_WHEN_RUN[exercise] = [*WRONG_WHEN_RUN.get(exercise, ()), *more]
