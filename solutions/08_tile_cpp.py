@@ -97,8 +97,8 @@ except CompileFailed as error:
     print(error)
 
 # %% [markdown]
-# 96 is not a power of two, so no constructor takes such a tile. Where the course knows what an error means, it says that
-# first, and `check` quotes nvcc below.
+# 96 is not a power of two, so no constructor takes such a tile. Where the course knows what an error means, it says
+# that first, and `check` quotes nvcc below.
 #
 # **Exercise 08.1** (about 10 lines). Write the kernel
 #

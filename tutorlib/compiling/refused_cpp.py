@@ -35,11 +35,11 @@ def sizes(text: str) -> list[str]:
     return [size.strip() for size in text.split(",") if size.strip()]
 
 
-def shown(shape: Sequence[str]) -> str:
+def in_brackets(shape: Sequence[str]) -> str:
     return f"({', '.join(shape)})"
 
 
-def parts_of(arguments: str) -> list[str]:
+def arguments_of(arguments: str) -> list[str]:
     """The types of a call's arguments, cut at commas outside of angle brackets."""
     parts, depth = [""], 0
     for letter in arguments:
@@ -66,7 +66,7 @@ def cuts_badly(found: re.Match[str]) -> str:
 def moves_badly(found: re.Match[str]) -> str:
     """About a view's load and store, masked or not: their arguments against the view's own type."""
     name, const, dtype, array, tile, given = found.groups()
-    arguments, modes = parts_of(given or ""), sizes(array)
+    arguments, modes = arguments_of(given or ""), sizes(array)
     if name.startswith("store"):
         if const:
             return "This array is const: the kernel may not write to it."
@@ -74,7 +74,7 @@ def moves_badly(found: re.Match[str]) -> str:
         if held is None:
             return f"The tile comes first, then its place: `{name}(tile, i)`."
         if sizes(held[2]) != sizes(tile):
-            return f"The view has tiles of {shown(sizes(tile))}, and this one is {shown(sizes(held[2]))}."
+            return f"The view has tiles of {in_brackets(sizes(tile))}, and this one is {in_brackets(sizes(held[2]))}."
         if held[1] != dtype:
             return f"The array holds {dtype}, and the tile {held[1]}: ct::element_cast<{dtype}>(tile) rounds it."
     if len(arguments) != len(modes):
@@ -83,7 +83,7 @@ def moves_badly(found: re.Match[str]) -> str:
 
 
 def multiplies_badly(found: re.Match[str]) -> str:
-    arguments = parts_of(found[1] or "")
+    arguments = arguments_of(found[1] or "")
     if len(arguments) < 3:
         return "ct::mma takes three tiles and adds to the third: `sums = ct::mma(a, b, sums);`."
     tiles = [re.fullmatch(TILE, argument) for argument in arguments]
@@ -94,11 +94,11 @@ def multiplies_badly(found: re.Match[str]) -> str:
     a, b, sums = (sizes(tile[2]) for tile in tiles if tile)
     if a[-1:] != b[:1]:
         return (
-            f"{shown(a)} · {shown(b)}: the first tile's last side and the second one's first must agree; "
+            f"{in_brackets(a)} · {in_brackets(b)}: the first tile's last side and the second one's first must agree; "
             "ct::transpose turns a tile."
         )
     if sums != [a[0], b[-1]]:
-        return f"The product has the shape {shown([a[0], b[-1]])}, and the sums are {shown(sums)}."
+        return f"The product has the shape {in_brackets([a[0], b[-1]])}, and the sums are {in_brackets(sums)}."
     if tiles[2][1] != "float":
         return f"The sums are kept in float, and these are {tiles[2][1]}: round them once, when they are stored."
     return (
@@ -111,10 +111,10 @@ def operates_badly(found: re.Match[str]) -> str:
     if "partition_view" in given:
         return "A view does not compute; a tile that is loaded from it does: `A.load_masked(i)`."
     shapes = [sizes(shape) for _, shape in re.findall(TILE, given)]
-    if sign.startswith("*") or "*" in given:
+    if sign in ("*", "*="):
         return f"`{sign}` goes element by element; a product of matrices is `sums = ct::mma(a, b, sums);`."
     if len(shapes) == 2 and shapes[0] != shapes[1]:
-        return f"{shown(shapes[0])} and {shown(shapes[1])}: both sides of `{sign}` have one shape."
+        return f"{in_brackets(shapes[0])} and {in_brackets(shapes[1])}: both sides of `{sign}` have one shape."
     return f"Both sides of `{sign}` have one type and one shape: ct::element_cast<float>(tile) changes the type."
 
 
