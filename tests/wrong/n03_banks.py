@@ -124,7 +124,7 @@ WRONG = {
             "pads where four vectors divide the row",
             "vectors % 2 == 0",
             "vectors % 4 == 0",
-            "padded_stride(48, 2, 16) gives 48",
+            "(48, 2, 16) gives 48",
         ),
         answer(
             "whole_turns_alone",
