@@ -88,7 +88,7 @@ if run_cpp(twice, (4,), x, y, len(x)):
     print("y is 2x:", torch.equal(y, 2 * x))
 
 # %% [markdown]
-# nvcc's complaints about templates are long. What you see here is the first error, with your line:
+# nvcc's complaints about templates are long. What you see here is one line of it, and yours with it:
 
 # %%
 try:
@@ -97,7 +97,8 @@ except CompileFailed as error:
     print(error)
 
 # %% [markdown]
-# No constructor takes a tile of 96: not a power of two.
+# 96 is not a power of two, so no constructor takes such a tile. Where the course knows what an error means, it says
+# that first, and `check` quotes nvcc below.
 #
 # **Exercise 08.1** (about 10 lines). Write the kernel
 #

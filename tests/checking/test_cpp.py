@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.wrong.n08_tile_cpp import ADD, FIRST
+from tests.wrong.tile_cpp import ADD, FIRST
 from tutorlib.compiling import cpp as compiler
 from tutorlib.exercises import find
 from tutorlib.measuring import launchers

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.wrong import n04_first_kernels, n05_copy_kernels, n07_cutile_gemm, n08_tile_cpp
+from tests.wrong import n04_first_kernels, n05_copy_kernels, n07_gemm, n07_precision, n08_gemm
 from tests.wrong.gpu_kernels import COPY
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.simulating import find_repeat, find_waste
@@ -29,7 +29,7 @@ SAID = {  # an answer's name → the fault, its line, and what mends it
     "everything": ("more than it must", "block 0"),
     "wrong_extents": ("loads b[200, 0], which lies outside b of shape (200, 129)", "B.load_masked(j, step)"),
 }
-MODULES = (n04_first_kernels, n05_copy_kernels, n07_cutile_gemm, n08_tile_cpp)
+MODULES = (n04_first_kernels, n05_copy_kernels, n07_gemm, n07_precision, n08_gemm)
 TABLES = [table for module in MODULES for table in (module.WRONG, getattr(module, "WRONG_WHEN_RUN", {}))]
 CASES = [
     pytest.param(id, answer, id=f"{id}-{answer.__name__}")

@@ -123,3 +123,12 @@ def test_a_list_where_a_tuple_is_wanted_is_told():
     message = pair.grade(lambda n: [n, n]).message
     assert message.endswith("gives [1, 1]: it should be a tuple, (1, 1), and is a list.")
     assert pair.grade(lambda n: np.array([n, n])).status == "passed"
+
+
+def test_a_value_that_contains_itself_is_told():
+    def endless(n):
+        values = []
+        values.append(values)
+        return values
+
+    assert "endless(1) gives a value that contains itself" in DOUBLE.grade(endless).message

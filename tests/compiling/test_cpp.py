@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from tests.wrong.n08_tile_cpp import ADD, FIRST
+from tests.wrong.tile_cpp import ADD, FIRST
 from tutorlib.compiling.cpp import Remark, compile_cpp, failure, read_remarks, wrong_parameters
 from tutorlib.compiling.errors import CompileFailed
 
@@ -60,8 +60,10 @@ def test_an_error_is_told_at_the_readers_line(old, new, line, says):
         compile_cpp(ADD.replace(old, new))
     assert caught.value.line == line
     assert ADD.replace(old, new).strip().split("\n")[line - 1].strip() in str(caught.value)
-    assert says in str(caught.value)
-    assert "__1" not in str(caught.value)
+    advice, original = caught.value.lines
+    assert advice == str(caught.value)
+    assert says in original
+    assert "__1" not in original
 
 
 def test_an_error_in_a_header_is_told_at_the_line_that_caused_it():

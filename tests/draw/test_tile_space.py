@@ -1,6 +1,6 @@
 """The picture of tile space."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 from tutorlib.draw.tile_space import array_grid, space_grid
 
@@ -18,3 +18,12 @@ def test_a_picture_of_tile_space():
 def test_nine_tiles_have_nine_colours():
     colours = {cell for row in space_grid((9, 9), (3, 3)).colours for cell in row}
     assert len(colours) == 9
+
+
+def test_neighbours_differ_along_rows_columns_and_diagonals():
+    for across in range(1, 41):
+        colours = space_grid((40, across), (1, 1)).colours
+        for i, j in product(range(39), range(across)):
+            beside = [(0, 1), (1, -1), (1, 0), (1, 1)]
+            others = [colours[i + down][j + right] for down, right in beside if 0 <= j + right < across]
+            assert colours[i][j] not in others

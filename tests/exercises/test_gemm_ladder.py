@@ -3,7 +3,7 @@
 import pytest
 
 from tests.wrong.change import derive
-from tests.wrong.n09_gemm_baseline import WRONG_WHEN_RUN
+from tests.wrong.n09_write_back import WRONG_WHEN_RUN
 from tests.wrong.table import by_name
 from tutorlib.checking.running import find_fault
 from tutorlib.exercises import find

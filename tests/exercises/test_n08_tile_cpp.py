@@ -5,8 +5,9 @@ import re
 import pytest
 
 from tests.stand_ins import H200
-from tests.wrong.n08_tile_cpp import ADD, PROMISING, TOO_SLOW
+from tests.wrong.n08_gemm import TOO_SLOW
 from tests.wrong.table import by_name
+from tests.wrong.tile_cpp import ADD, PROMISING
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.course.source import parse
 from tutorlib.exercises import find

@@ -6,7 +6,7 @@ import torch
 
 from tests.checking.cutile_kernels import gathering_add, persistent_add, two_pass_softmax
 from tests.simulate.cutile.test_memory import copy, gemm
-from tests.wrong.n06_cutile_tiles import WRONG
+from tests.wrong import n06_rows, n06_tiles
 from tests.wrong.table import by_name
 from tutorlib.exercises import find
 from tutorlib.simulate.cutile import run
@@ -108,6 +108,6 @@ def test_a_right_answer_passes_here_too(id, answer):
     assert outcome.message == find(id).passed_line
 
 
-@pytest.mark.parametrize(("id", "answer"), by_name(WRONG))
+@pytest.mark.parametrize(("id", "answer"), by_name({**n06_tiles.WRONG, **n06_rows.WRONG}))
 def test_a_wrong_answer_fails_here_too(id, answer):
     assert find(id).grade(answer).points < find(id).points

@@ -7,7 +7,7 @@ from cutlass import cute
 
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tests.wrong import n05_copy_kernels
-from tests.wrong.n08_tile_cpp import ADD
+from tests.wrong.tile_cpp import ADD
 from tutorlib import explain
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers

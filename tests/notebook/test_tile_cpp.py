@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.wrong.n08_tile_cpp import ADD, HOST, PROMISING
+from tests.wrong.tile_cpp import ADD, HOST, PROMISING
 from tutorlib.compiling.cpp import nvcc_path
 from tutorlib.compiling.program import command
 from tutorlib.exercises import find

@@ -225,5 +225,11 @@ RIGHT = {
             "An if for elect_one.",
             swap("    with cute.arch.elect_one():", "    thread, _, _ = cute.arch.thread_idx()\n    if thread == 0:"),
         ),
+        kernel(
+            "05.8",
+            "a_proxy_fence",
+            "The fence between threads' own writes and the engine, which covers the barrier too.",
+            swap("mbarrier_init_fence()", 'fence_proxy("async.shared", space="cta")'),
+        ),
     ],
 }

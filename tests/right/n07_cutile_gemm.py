@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from tests.wrong.change import derive, swap
-from tests.wrong.n07_cutile_gemm import ADD_PARTS, FP8, GEMM, PARTS, PERSISTENT, TF32, split
+from tests.wrong.cutile_gemms import FP8, GEMM, PARTS, PERSISTENT, TF32
+from tests.wrong.n07_split_k import ADD_PARTS, split
 from tests.wrong.table import answer
 
 
@@ -229,5 +230,10 @@ RIGHT = {
         in_place_where_it_can,
         into_new_memory,
         answer("zeros", "Clean memory, which nothing needs.", split(room=torch.zeros)),
+        answer(
+            "on_cuda",
+            "The device by its name.",
+            split(room=lambda *shape, device, dtype: torch.empty(shape, device="cuda", dtype=dtype)),
+        ),
     ],
 }

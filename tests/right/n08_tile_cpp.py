@@ -1,7 +1,7 @@
 """Unusual right answers to notebook 08."""
 
-from tests.wrong.n08_tile_cpp import ADD, FIRST, HOST, LAUNCH, PERSISTENT, PROMISING, answer
 from tests.wrong.table import answer as answered
+from tests.wrong.tile_cpp import ADD, FIRST, HOST, LAUNCH, PERSISTENT, PROMISING, answer
 from tutorlib.kernels.cpp.gemm import Variant
 
 

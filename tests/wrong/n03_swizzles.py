@@ -1,61 +1,10 @@
-"""Wrong answers to notebook 03."""
-
-from functools import partial
+"""Wrong answers to notebook 03: swizzles."""
 
 from tensor_layouts import Layout, Swizzle, compose
-from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
-from tests.wrong.solved import changed, solution
+from tests.wrong.solved import solution
+from tests.wrong.swizzles import NAMES, change, chosen
 from tests.wrong.table import answer
-from tutorlib.models import banks
-
-A_LAYOUT, C_LAYOUT = MMA.a_layout, MMA.c_layout
-NAMES = {"Layout": Layout, "banks": banks, "mma": MMA}
-
-
-def counts_lanes(addresses, width):
-    """Counts a broadcast as a conflict."""
-    banks = [address // 4 % 32 for address in addresses]
-    return max(banks.count(bank) for bank in banks)
-
-
-def whole_warp_at_once(addresses, width):
-    """Right for 4 bytes a lane; knows no halves and quarters."""
-    words = {address // 4 + n for address in addresses for n in range(max(1, width // 4))}
-    banks = [word % 32 for word in words]
-    return max(banks.count(bank) for bank in banks)
-
-
-def banks_of_bytes(addresses, width):
-    """Takes a bank to be one byte wide."""
-    banks = [address % 32 for address in set(addresses)]
-    return max(banks.count(bank) for bank in banks)
-
-
-def always_best(addresses, width):
-    """What an access without conflicts costs."""
-    return max(1, len(addresses) * width // 128)
-
-
-def one_element(columns, element_bytes, vector_bytes):
-    """32 → 33 for everything: breaks the alignment of vectors."""
-    return columns + 1
-
-
-def one_vector(columns, element_bytes, vector_bytes):
-    """Pads rows that had no conflict."""
-    return columns + vector_bytes // element_bytes
-
-
-def rounded_up(columns, element_bytes, vector_bytes):
-    """Aligned, and still in few banks."""
-    vectors = -(-columns * element_bytes // vector_bytes)
-    return vectors * vector_bytes // element_bytes
-
-
-def in_bytes(columns, element_bytes, vector_bytes):
-    """The right stride, in bytes."""
-    return (-(-columns * element_bytes // vector_bytes) | 1) * vector_bytes
 
 
 def identity(b, m, s, offset):
@@ -125,151 +74,20 @@ def one_atom(row, column):
     return column // 8 * 64 + (row % 8 ^ column // 8) * 8 + column % 8
 
 
-def transposed(lane, value):
-    """Row and column exchanged."""
-    return lane % 4 * 2 + value % 2, lane // 4 + value // 2 * 8
-
-
-def values_down_first(lane, value):
-    """Values 1 and 2 exchanged."""
-    return lane // 4 + value % 2 * 8, lane % 4 * 2 + value // 2
-
-
-def fragment_by_rows():
-    """Index 16·row + k."""
-    return Layout(((4, 8), (2, 2, 2)), ((2, 16), (1, 128, 8)))
-
-
-def fragment_k_first():
-    """Registers 1 and 2 exchanged."""
-    return Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 128, 8)))
-
-
-def fragment_of_b():
-    """Half of the values are missing."""
-    return Layout(((4, 8), (2, 2)), ((32, 1), (16, 128)))
-
-
-def not_a_layout():
-    """The strides alone."""
-    return ((32, 1), (16, 8, 128))
-
-
-def matrices_k_first(lane):
-    """The order that B's fragments want."""
-    return lane % 8 + lane // 16 * 8, lane // 8 % 2 * 8
-
-
-def what_it_receives(lane):
-    """The element that a lane gets, not the row whose address it gives."""
-    return lane // 4, lane % 4 * 2
-
-
-def first_matrix_only(lane):
-    """All four matrices from the same rows."""
-    return lane % 8, 0
-
-
-def change(id):
-    return partial(changed, id, NAMES)
-
-
-in_wavefronts, in_padding, in_swizzle, in_choice = map(change, ("03.1", "03.2", "03.3", "03.4"))
-in_offset, in_c, in_fragment, in_row = map(change, ("03.5", "03.6", "03.7", "03.8"))
-padded, chosen, fragment = (solution(id, NAMES) for id in ("03.2", "03.4", "03.7"))
+in_swizzle = change("03.3")
+in_choice = change("03.4")
+in_offset = change("03.5")
 TILE = compose(Swizzle(3, 3, 3), Layout(((8, 16), (8, 8)), ((8, 512), (1, 64))))
 
-MORE = {
-    "03.1": [
-        answer("library", "has banks count", lambda a, w: banks.wavefronts(a, 1, w), "it calls banks.wavefronts"),
-        in_wavefronts(
-            "lanes",
-            "counts lanes",
-            "{address // 4 for address in addresses[first : first + together]}",
-            "[address // 4 for address in addresses[first : first + together]]",
-            "You count lanes",
-        ),
-        in_wavefronts(
-            "all_at_once", "all lanes together", "min(32, 128 // width)", "32", "You send all lanes through at once"
-        ),
-        in_wavefronts(
-            "slowest",
-            "the slowest group",
-            "total += max(used.count(bank) for bank in used)",
-            "total = max(total, max(used.count(bank) for bank in used))",
-            "the slowest group of lanes alone",
-        ),
-        in_wavefronts(
-            "banks_of_bytes", "banks of one byte", "address // 4 for", "address for", "A bank is 4 bytes wide"
-        ),
-        in_wavefronts("banks_of_8", "banks of 8 bytes", "address // 4 for", "address // 8 for", "it should give"),
-        in_wavefronts("sixteen_banks", "16 banks", "word % 32", "word % 16", "it should give 1"),
-        in_wavefronts("last_group", "the last group alone", "total += max", "total = max", "it should give"),
-        in_wavefronts(
-            "different_banks",
-            "counts banks",
-            "max(used.count(bank) for bank in used)",
-            "len(set(used))",
-            "it should give 1",
-        ),
-        in_wavefronts(
-            "words", "counts words", "max(used.count(bank) for bank in used)", "len(used)", "it should give 1"
-        ),
-        in_wavefronts(
-            "groups_by_lanes", "quarters whatever the width", "min(32, 128 // width)", "8", "it should give 1"
-        ),
-        in_wavefronts("no_limit", "64 lanes at 2 bytes are all", "128 // width", "64 // width", "it should give 1"),
-        in_wavefronts(
-            "strided_groups",
-            "every fourth lane in a group",
-            "addresses[first : first + together]",
-            "addresses[first // together :: -(-len(addresses) // together)]",
-            "it should give",
-        ),
-        answer("ideal", "what is needed at least", lambda a, w: -(-len(a) * w // 128), "it should give"),
-    ],
-    "03.2": [
-        in_padding(
-            "always_one_more",
-            "pads odd ones too",
-            "if vectors % 2 == 0:\n        vectors += 1",
-            "vectors += 1",
-            "An odd one was free of conflicts already",
-        ),
-        in_padding("never", "only aligned", "vectors += 1", "pass", "it should give"),
-        in_padding("odd_turned", "pads the odd ones", "vectors % 2 == 0", "vectors % 2 == 1", "it should give"),
-        in_padding(
-            "in_vectors",
-            "counts vectors",
-            "return vectors * vector_bytes // element_bytes",
-            "return vectors",
-            "it should give",
-        ),
-        in_padding(
-            "rounded_down",
-            "drops what does not fill a vector",
-            "-(-columns * element_bytes // vector_bytes)",
-            "columns * element_bytes // vector_bytes",
-            "rows that end inside a vector",
-        ),
-        in_padding("in_bytes", "bytes", "* vector_bytes // element_bytes", "* vector_bytes", "it should give 33"),
-        in_padding("two_more", "two vectors", "vectors += 1", "vectors += 2", "it should give"),
-        in_padding(
-            "elements_for_bytes",
-            "forgets the element's size",
-            "-columns * element_bytes // vector_bytes",
-            "-columns // vector_bytes",
-            "it should give 33",
-        ),
-        answer(
-            "multiple_of_32_plus_1", "the next odd multiple", lambda c, e, v: -(-c // 32) * 32 + 1, "it should give"
-        ),
-        answer("eight", "always 8 more, as for bf16", lambda c, e, v: c + 8, "it should give 33"),
-        answer("a_float", "right, as a float", lambda c, e, v: float(padded(c, e, v)), "33.0: it should give 33"),
-        answer("power", "the next power of two", lambda c, e, v: 1 << c.bit_length(), "it should give 33"),
-        answer("as_is", "no padding", lambda c, e, v: c, "No padding"),
-    ],
+
+WRONG = {
     "03.3": [
+        identity,
+        lower_into_upper,
+        b_and_s_exchanged,
+        adds,
+        without_a_mask,
+        swaps_the_groups,
         answer(
             "composed",
             "asks a swizzled layout",
@@ -304,6 +122,10 @@ MORE = {
         in_swizzle("modulo_of_b", "modulo B", "& (2**b - 1)", "% max(b, 1)", "it should give"),
     ],
     "03.4": [
+        always_333,
+        chosen_in_bytes,
+        s_from_the_row,
+        too_many_bits,
         answer("a_list", "a list", lambda r, e: list(chosen(r, e)), "it should be a tuple (B, M, S)"),
         in_choice(
             "b_of_elements",
@@ -357,6 +179,9 @@ MORE = {
         ),
     ],
     "03.5": [
+        tile_without_a_swizzle,
+        row_major_atom,
+        one_atom,
         answer(
             "library",
             "calls the composed layout",
@@ -403,190 +228,4 @@ MORE = {
         in_offset("chunks_of_4", "chunks of 4", "divmod(column, 8)", "divmod(column, 4)", "it should give"),
         in_offset("both_turned", "row for column", "divmod(row, 8)", "divmod(column, 8)", "it should give"),
     ],
-    "03.6": [
-        answer(
-            "kept_in_a_name",
-            "the atom's, from another cell",
-            lambda lane, value: C_LAYOUT(lane, value),
-            "mma's c_layout",
-        ),
-        answer(
-            "spelled_out", "the atom's, by name", lambda lane, value: vars(MMA)["c_layout"](lane, value), "mma.c_layout"
-        ),
-        answer(
-            "library",
-            "asks mma",
-            lambda lane, value: divmod(MMA.c_layout(lane, value), 16)[::-1],
-            "it uses mma.c_layout",
-        ),
-        in_c(
-            "a_list",
-            "a list",
-            "return row, column",
-            "return [row, column]",
-            "it should be a tuple, (0, 0), and is a list",
-        ),
-        in_c("turned", "(column, row)", "return row, column", "return column, row", "Row and column are exchanged"),
-        in_c("index", "the index", "return row, column", "return row + 16 * column", "it should give (0, 0)"),
-        in_c(
-            "values_turned",
-            "values 1 and 2 exchanged",
-            "8 * (value // 2)\n    column = 2 * (lane % 4) + value % 2",
-            "8 * (value % 2)\n    column = 2 * (lane % 4) + value // 2",
-            "Values 1 and 2 are exchanged",
-        ),
-        in_c(
-            "eight_lanes",
-            "eight lanes in a row",
-            "lane // 4 + 8 * (value // 2)\n    column = 2 * (lane % 4) + value % 2",
-            "lane // 8 + 8 * (value // 2)\n    column = lane % 8",
-            "Four lanes share a row, not eight",
-        ),
-        in_c("one_wide", "columns one wide", "2 * (lane % 4)", "lane % 4", "its columns are two wide"),
-        in_c(
-            "next_row",
-            "values 2 and 3 one row below",
-            "8 * (value // 2)",
-            "value // 2",
-            "8 rows below values 0 and 1, not one",
-        ),
-        in_c(
-            "lanes_down",
-            "lanes down the column",
-            "lane // 4 + 8 * (value // 2)\n    column = 2 * (lane % 4)",
-            "lane % 8 + 8 * (value // 2)\n    column = 2 * (lane // 8)",
-            "it should give",
-        ),
-        in_c(
-            "no_value",
-            "the first value's place",
-            "2 * (lane % 4) + value % 2",
-            "2 * (lane % 4)",
-            "value 1 of every lane",
-        ),
-        in_c("rows_of_16", "16 rows a half", "8 * (value // 2)", "16 * (value // 2)", "value 2 of every lane"),
-        in_c("modulo_8", "modulo 8", "lane % 4", "lane % 8", "it should give"),
-        in_c("floats", "divides with /", "lane // 4", "lane / 4", "it should give"),
-    ],
-    "03.7": [
-        answer("kept_in_a_name", "the atom's, from another cell", lambda: A_LAYOUT, "it uses mma's a_layout"),
-        answer("library", "gives mma's", lambda: MMA.a_layout, "it uses mma.a_layout"),
-        in_fragment(
-            "by_rows",
-            "16 · row + k",
-            "((32, 1), (16, 8, 128))",
-            "((2, 16), (1, 128, 8))",
-            "Your index runs along the rows",
-        ),
-        in_fragment(
-            "values_turned",
-            "registers 1 and 2 exchanged",
-            "(16, 8, 128)",
-            "(16, 128, 8)",
-            "The second and third bit of the value are exchanged",
-        ),
-        in_fragment(
-            "lanes_down",
-            "eight lanes down first",
-            "((4, 8), (2, 2, 2)), ((32, 1), (16, 8, 128))",
-            "((8, 4), (2, 2, 2)), ((1, 32), (16, 8, 128))",
-            "Lanes run along k first",
-        ),
-        in_fragment(
-            "one_along_k", "the next lane one along k", "(32, 1)", "(16, 1)", "lane 1, value 0 should be row 0, k 2"
-        ),
-        in_fragment("rows_for_k", "values down the rows first", "(16, 8, 128)", "(8, 16, 128)", "the values of lane 0"),
-        in_fragment("k_of_64", "four along k", "128", "64", "value 4 should be row 0, k 8"),
-        in_fragment(
-            "of_c",
-            "C's fragment",
-            "(2, 2, 2)), ((32, 1), (16, 8, 128))",
-            "(2, 2)), ((32, 1), (16, 8))",
-            "of 32 lanes and of 8 values",
-        ),
-        in_fragment(
-            "turned",
-            "(value, lane)",
-            "((4, 8), (2, 2, 2)), ((32, 1), (16, 8, 128))",
-            "((2, 2, 2), (4, 8)), ((16, 8, 128), (32, 1))",
-            "of 32 lanes and of 8 values",
-        ),
-        in_fragment("all_zero", "every value the same", "(16, 8, 128)", "(0, 0, 0)", "the values of lane 0"),
-        in_fragment(
-            "of_tf32", "four columns wide", "((32, 1), (16, 8, 128))", "((16, 1), (64, 8, 128))", "lane 1, value 0"
-        ),
-        in_fragment(
-            "flat",
-            "one mode",
-            "Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 8, 128)))",
-            "Layout(256)",
-            "it should have two modes",
-        ),
-        answer("text_of_it", "text", lambda: str(fragment()), "it should be a Layout"),
-    ],
-    "03.8": [
-        in_row(
-            "a_list",
-            "a list",
-            "lane % 16, 8 * (lane // 16)",
-            "[lane % 16, 8 * (lane // 16)]",
-            "it should be a tuple, (0, 0), and is a list",
-        ),
-        in_row(
-            "turned",
-            "(column, row)",
-            "lane % 16, 8 * (lane // 16)",
-            "(8 * (lane // 16), lane % 16)",
-            "Row and column are exchanged",
-        ),
-        in_row("one_chunk", "the second column of matrices forgotten", "8 * (lane // 16)", "0", "and there are four"),
-        in_row(
-            "unscaled", "matrices 1 apart", "8 * (lane // 16)", "lane // 16", "the second pair of matrices starts at 8"
-        ),
-        in_row(
-            "k_first",
-            "B's order",
-            "lane % 16, 8 * (lane // 16)",
-            "lane % 8 + 8 * (lane // 16), 8 * (lane // 8 % 2)",
-            "Matrices 1 and 2 are exchanged",
-        ),
-        in_row(
-            "pairs",
-            "two lanes on a row",
-            "lane % 16, 8 * (lane // 16)",
-            "lane // 2, 8 * (lane % 2)",
-            "Two lanes on one row",
-        ),
-        in_row(
-            "receives",
-            "what it receives",
-            "lane % 16, 8 * (lane // 16)",
-            "lane // 4, 2 * (lane % 4)",
-            "That is what the lane receives",
-        ),
-        in_row("first_matrix", "matrix 0 for all", "lane % 16, 8 * (lane // 16)", "lane % 8, 0", "matrix 1"),
-        in_row("all_rows", "32 rows", "lane % 16,", "lane,", "matrices 2 and 3"),
-        in_row("sixteen_wide", "16 columns on", "8 * (lane", "16 * (lane", "matrices 2 and 3"),
-        in_row("down_by_eight", "rows of eight", "lane % 16,", "lane % 8,", "matrix 1, lanes 8 to 15"),
-        in_row(
-            "offset_of_it",
-            "an offset",
-            "lane % 16, 8 * (lane // 16)",
-            "16 * (lane % 16) + 8 * (lane // 16)",
-            "it should give (0, 0)",
-        ),
-    ],
 }
-
-
-WRONG = {
-    "03.1": [counts_lanes, whole_warp_at_once, banks_of_bytes, always_best],
-    "03.2": [one_element, one_vector, rounded_up, in_bytes],
-    "03.3": [identity, lower_into_upper, b_and_s_exchanged, adds, without_a_mask, swaps_the_groups],
-    "03.4": [always_333, chosen_in_bytes, s_from_the_row, too_many_bits],
-    "03.5": [tile_without_a_swizzle, row_major_atom, one_atom],
-    "03.6": [transposed, values_down_first],
-    "03.7": [fragment_by_rows, fragment_k_first, fragment_of_b, not_a_layout],
-    "03.8": [matrices_k_first, what_it_receives, first_matrix_only],
-}
-WRONG = {id: [*answers, *MORE[id]] for id, answers in WRONG.items()}

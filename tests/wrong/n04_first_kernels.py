@@ -7,8 +7,8 @@ WRONG_WHEN_RUN: kernels that compile well and compute something else: a GPU tell
 import cutlass
 from cutlass import cute
 
+from tests.wrong import first_functions, vector_kernels
 from tests.wrong.change import derive, swap
-from tests.wrong.first_kernels import MORE
 from tests.wrong.pages import right_answers
 
 
@@ -239,5 +239,5 @@ WRONG_WHEN_RUN = {
     ],
 }
 
-for exercise, more in MORE.items():
+for exercise, more in {**first_functions.MORE, **vector_kernels.MORE}.items():
     WRONG_WHEN_RUN[exercise] = [*WRONG_WHEN_RUN.get(exercise, ()), *more]

@@ -4,8 +4,8 @@ WRONG: those that any machine can tell, by what they return, by not compiling or
 WRONG_WHEN_RUN: kernels that compile well and move the wrong bytes, or too many: a GPU tells, or the simulator.
 """
 
+from tests.wrong import copies_of_rows, copies_through_tiles
 from tests.wrong.change import derive, swap, without
-from tests.wrong.copies import MORE
 from tests.wrong.pages import right_answers
 from tests.wrong.table import answer
 
@@ -389,5 +389,5 @@ WRONG_WHEN_RUN = {
     ],
 }
 
-for exercise, more in MORE.items():
+for exercise, more in {**copies_of_rows.MORE, **copies_through_tiles.MORE}.items():
     WRONG_WHEN_RUN[exercise] = [*WRONG_WHEN_RUN.get(exercise, ()), *more]

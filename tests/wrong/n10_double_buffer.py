@@ -39,6 +39,12 @@ PERIODS = [
         "all `stages` of them",
     ),
     answer("rounded_down", "Floor division.", lambda s, w, t, c: max(c, t, (w + t + c) // s), "do not round"),
+    answer(
+        "only_one_waits",
+        "The stages share the transfer, and not the latency.",
+        lambda s, w, t, c: max(c, t, w + (t + c) / s),
+    ),
+    answer("rounded_up", "Whole ticks.", lambda s, w, t, c: float(max(c, t, -(-(w + t + c) // s)))),
     answer("all_three_added", "A sum for a maximum.", lambda s, w, t, c: c + t + (w + t + c) / s),
     answer("the_fastest", "min for max.", lambda s, w, t, c: min(c, t, (w + t + c) / s)),
     answer("as_text", "A string.", lambda s, w, t, c: f"{max(c, t, (w + t + c) / s)}", "should be a number"),

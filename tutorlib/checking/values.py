@@ -169,7 +169,11 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
             got, wrong = attempt(answer, args)
             if wrong is not None:
                 return wrong
-            if (broken := holds(plain(got), *args)) is not None:
+            try:
+                broken = holds(plain(got), *args)
+            except RecursionError:
+                return Wrong(f"{show_call(answer, args)} gives a value that contains itself, or is nested too deeply.")
+            if broken is not None:
                 what = f"{show_call(answer, args)} gives {shorten(got)}: {broken}."
                 return Broken(what, "", explanations(answer, tried, holds, mistakes), len(tried))
         return None

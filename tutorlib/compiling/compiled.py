@@ -26,6 +26,7 @@ INSTRUCTIONS = {
     "cp.async.bulk": r"cp\.async\.bulk\.(shared|global)\b",
     "cp.async.bulk.tensor": r"cp\.async\.bulk\.tensor\b",
     "mbarrier": r"mbarrier\.",
+    "fence.mbarrier_init": r"fence\.(mbarrier_init|proxy\.async)\b",  # the second does what the first does, and more
     "ldmatrix": r"ldmatrix\b",
     "stmatrix": r"stmatrix\b",
     "mma.sync": r"mma\.sync\b",

@@ -27,7 +27,9 @@ from pathlib import Path
 import platformdirs
 
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.errors import CompileFailed, ToolMissing
+from tutorlib.compiling.errors import CompileFailed, ToolMissing, shortened
+from tutorlib.compiling.refusals import what_to_do
+from tutorlib.compiling.refused_cpp import CPP
 from tutorlib.compiling.tile_ir import entries_of, inspect_tile_kernel, ptx_of
 
 HEADER = """\
@@ -98,7 +100,8 @@ def compile_cpp(source: str, arch: str = "sm_90") -> CompiledCpp:
     cubin, output = build(source, arch)
     entries = entries_of(ptx_of(cubin)) if cubin else []
     if len(entries) != 1:
-        raise CompileFailed(f"the source has {len(entries)} __tile_global__ functions; one is launched")
+        how = "" if entries else ": `__tile_global__ void name(…) { … }`"
+        raise CompileFailed(f"the source has {len(entries)} __tile_global__ functions; one is launched{how}")
     ((name, parameters),) = entries
     return CompiledCpp(
         **vars(inspect_tile_kernel(arch, cubin)),
@@ -150,9 +153,11 @@ def failure(output: str, source: str, name: str = FILE) -> CompileFailed:
     if not line and (caused := re.search(rf'at line (\d+) of "?{re.escape(name)}', output)):
         line = int(caused[1])  # the error is in a header, and this line made the compiler look there
     at = f"line {line}, `{source.splitlines()[line - 1].strip()}`: " if line else ""
-    if types := re.search(r"argument types are: (\(.*\))", output) if "argument list" in message else None:
-        message += f" {types[1]}"
-    return CompileFailed(at + without_inner_names(message), line, without_inner_names(output).strip())
+    if types := re.match(r"\s+(?:argument|operand) types are: (.*)", output[found.end() :]) if found else None:
+        message += f" ({types[1].strip('()')})"
+    said, detail = without_inner_names(message), without_inner_names(output).strip()
+    advice = what_to_do(said, CPP)
+    return CompileFailed(at + (advice or said), line, detail, shortened(said) if advice else "")
 
 
 def without_inner_names(text: str) -> str:

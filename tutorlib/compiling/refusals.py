@@ -390,6 +390,6 @@ CUTILE = (
 )
 
 
-def what_to_do(message: str) -> str:
+def what_to_do(message: str, known: tuple[Refusal, ...] = (*CUTE, *CUTILE)) -> str:
     """About a compiler's one line: what to do, in a sentence or two; "" where it is none that is known."""
-    return next((advice for refusal in (*CUTE, *CUTILE) if (advice := refusal.about(message))), "")
+    return next((advice for refusal in known if (advice := refusal.about(message))), "")

@@ -25,7 +25,9 @@ def run(name: str, solutions: Path = SOLUTIONS) -> None:
     path = solutions / f"{name}.ipynb"
     notebook = nbformat.read(path, as_version=4)
     with environment(**{PROGRESS: ""}):
-        NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(solutions)}}).execute()
+        NotebookClient(
+            notebook, timeout=600, coalesce_streams=True, resources={"metadata": {"path": str(solutions)}}
+        ).execute()
     path.write_text(text_of(notebook_of([without_traces(cell) for cell in notebook.cells])), encoding="utf-8")
 
 

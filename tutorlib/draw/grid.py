@@ -28,11 +28,11 @@ class Picture(Figure):
     """A figure that a notebook shows once, as the cell's value, whether or not pyplot is there."""
 
     def _repr_png_(self) -> bytes:
-        """The picture as a PNG of 160 colours, which is a quarter of the size and looks the same."""
+        """The picture as a PNG of 64 colours, which is a fifth of the size and looks the same."""
         drawn = BytesIO()
         self.savefig(drawn, format="png", dpi=self.dpi)
         small = BytesIO()
-        Image.open(drawn).convert("RGB").quantize(160, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
+        Image.open(drawn).convert("RGB").quantize(64, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)
         return small.getvalue()
 
 

@@ -1,5 +1,7 @@
 """Pictures of cuTile's three things: an array, the tile space over it, and the grid of blocks."""
 
+from itertools import count
+
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import category, channels
 
@@ -48,10 +50,11 @@ def space_grid(array: Size, tile: Size, outlined: frozenset[tuple[int, int]] = f
 
 
 def colour(array: Size, tile: Size, element: tuple[int, int]) -> str:
-    """Of the tile that holds the element; neighbours differ, and so do any sixteen tiles in a row."""
+    """Of the tile that holds the element; neighbours differ, diagonal ones too, and so do any sixteen in a row."""
     _, across = tiles_of(array, tile)
     i, j = element[0] // tile[0], element[1] // tile[1]
-    number = i * (across if across % 8 else across + 1) + j
+    row = next(n for n in count(across) if 2 <= n % 8 <= 6)  # from one row of tiles to the next, of eight hues
+    number = i * row + j
     return category(number) if number // 8 % 2 == 0 else lighter(category(number))
 
 

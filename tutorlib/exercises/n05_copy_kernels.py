@@ -230,7 +230,7 @@ EXERCISES = (
         simulated_shapes=FEW_RAGGED_VECTORS,
         bench_shape=BENCH_BF16,
         tiers=(0.7, 0.9),
-        requires=("cp.async.bulk.tensor", "mbarrier"),
+        requires=("cp.async.bulk.tensor", "mbarrier", "fence.mbarrier_init"),
         library=COURSE_COPIES,
         hints=(
             "mbarrier_init(barrier, 1): one thread arrives, the one that announces the bytes.",

@@ -5,296 +5,40 @@ cuBLAS too.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.exercise import Answer, Remedy
+from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.host import HostExercise
-from tutorlib.checking.interpreting import WrongResult
-from tutorlib.checking.leaning import InModule
-from tutorlib.checking.values import Case, Mistake, ValueExercise, attempt, equals, law, plain, show_call
-from tutorlib.compiling.spec import DType
-from tutorlib.kernels.cutile.gemm import ACCUMULATORS, SMEM, STAGES, Config, compiled
-from tutorlib.machine import device
+from tutorlib.checking.values import ValueExercise, equals, law
+from tutorlib.exercises.cutile_gemms.choices import FITS_MISTAKES, PAIRS, REGISTERS, SHARED, SHARING, fits, no_spill
+from tutorlib.exercises.cutile_gemms.orders import GRIDS, RAGGED_GRIDS, in_strips, strip_after_strip
+from tutorlib.exercises.cutile_gemms.shapes import (
+    BENCH,
+    BENCH_FP8,
+    COURSE_GEMMS,
+    SMALL,
+    STEP,
+    TILE_OF_PRODUCT,
+    WHOLE,
+    blocks_at_once,
+    cut_short,
+    group_of,
+    persistent_blocks,
+    plain_tile,
+    through,
+    tiles,
+)
+from tutorlib.kernels.cutile.gemm import Config
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
-from tutorlib.problems.problem import Shape, torch_dtype
+from tutorlib.problems.problem import Shape
 from tutorlib.problems.split_k import parts_of_gemm
-from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from tutorlib.simulate.cutile.launching import Launched
-
-WHOLE = ((64, 64, 64), (128, 96, 48))  # multiples of the tile
-SMALL = (*WHOLE, (136, 72, 40), (65, 97, 49))  # the last: one more than multiples of the tile
-BENCH = (4096, 4096, 4096)
-BENCH_FP8 = (320, 32576, 7168)
-
-
-def tiles(shape: Shape, tm: int, tn: int) -> tuple[int, int]:
-    return -(-shape[0] // tm), -(-shape[1] // tn)
-
-
-def blocks_at_once(shape: Shape, most: int) -> tuple[int]:
-    """The grid of a persistent kernel: one block for each SM; for small matrices so few that one of them has more to do
-    than the others."""
-    gpu = device.gpu()
-    return (min(most, gpu.sms) if gpu and shape in (BENCH, BENCH_FP8) else max(1, min(most - 1, 3)),)
-
-
-# 07.1 and 07.4: the tile of C that a block computes -------------------------------------------------------------------
-
-
-def plain_tile(shape: Shape) -> tuple[int, int, int]:
-    """tm, tn and tk: different sizes, so that one in another's place shows."""
-    return (128, 128, 64) if shape == BENCH else (64, 32, STEP)
-
-
-def group_of(shape: Shape) -> int:
-    """Rows of tiles in a strip."""
-    return 8 if shape == BENCH else 2
-
-
-def persistent_blocks(shape: Shape) -> tuple[int]:
-    return blocks_at_once(shape, math.prod(tiles(shape, *plain_tile(shape)[:2])))
-
-
-STEP = 16  # along K
-COURSE_GEMMS = {
-    name: InModule(f"tutorlib.kernels.cutile.{module}", name)
-    for module, names in {
-        "gemm": ("plain", "persistent"),
-        "fp8": ("tiled", "slabs", "straight_slabs"),
-        "split_k": ("partial_products", "add_parts", "added_at_once", "in_two_passes", "by_atomics"),
-    }.items()
-    for name in names
-}
-TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile.gemm", "tile_of_product")}
-
-
-def cut_short(shape: Shape) -> tuple[WrongResult, ...]:
-    """Mistakes of the walk along K."""
-    depth = shape[-1]
-
-    def whole_steps(a: "Tensor", b: "Tensor") -> "Tensor | None":
-        return a[:, : depth // STEP * STEP] @ b[:, : depth // STEP * STEP].mT if depth % STEP else None
-
-    def last_step(a: "Tensor", b: "Tensor") -> "Tensor | None":
-        first = (depth - 1) // STEP * STEP
-        return a[:, first:] @ b[:, first:].mT
-
-    def first_step(a: "Tensor", b: "Tensor") -> "Tensor | None":
-        return a[:, :STEP] @ b[:, :STEP].mT
-
-    def but_the_first(a: "Tensor", b: "Tensor") -> "Tensor | None":
-        return a[:, STEP:] @ b[:, STEP:].mT
-
-    return (
-        WrongResult("The last step along K is missing, the one that is only partly filled.", whole_steps),
-        WrongResult("That is the last step's product alone: ct.mma adds to the sum that it is given.", last_step),
-        WrongResult("That is the first step's product alone.", first_step),
-        WrongResult("The first step along K is missing.", but_the_first),
-    )
-
-
-def through(shape: Shape) -> tuple[WrongResult, ...]:
-    """Factors in another dtype than tf32; and the mistakes of the walk."""
-
-    def rounded_to(name: DType) -> "Callable[[Tensor, Tensor], Tensor]":
-        return lambda a, b: a.to(torch_dtype(name)).double() @ b.to(torch_dtype(name)).double().mT
-
-    return (
-        WrongResult("That is what factors in bf16 give; tf32 keeps three bits more.", rounded_to("bf16")),
-        WrongResult("Factors in fp16 give that: it has tf32's bits but a range of 65,504 at most.", rounded_to("fp16")),
-        *cut_short(shape),
-    )
-
-
-# 07.2 grouped -----------------------------------------------------------------------------------------------------
-
-GRIDS = [(8, 6, 4), (16, 3, 8), (4, 4, 1)]  # rows, columns, group: the group divides the rows
-RAGGED_GRIDS = [(10, 6, 4), (7, 5, 3), (3, 9, 8), (1, 1, 8)]
-
-
-def strip_after_strip(name: str, grids: list[tuple[int, int, int]]) -> Case:
-    """A case that is right when consecutive blocks take the tiles of a strip column by column, every tile once.
-
-    In which order the tiles of one column of a strip come is left to the answer.
-    """
-
-    def judge(answer: Answer) -> Wrong | None:
-        for rows, columns, group in grids:
-            order: list[tuple[int, int]] = []
-            for block in range(rows * columns):
-                args = (block, rows, columns, group)
-                got, wrong = attempt(answer, args)
-                if wrong is not None:
-                    return wrong
-                got = plain(got)
-                if broken := misplaced(got, order, *args):
-                    return Wrong(f"{show_call(answer, args)} gives {got!r}: {broken}.", likely(answer, *args[1:]))
-                order.append(got)
-        return None
-
-    return Case(name, judge)
-
-
-def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int, columns: int, group: int) -> str:
-    """What is wrong with the tile of a block, whose predecessors took those `before`; "" where it is right."""
-    if not (isinstance(got, tuple) and len(got) == 2 and all(type(n) is int for n in got)):
-        return "it should give a pair of integers, the row and the column of a tile"
-    m, n = got
-    if not (0 <= m < rows and 0 <= n < columns):
-        return f"C has {rows}×{columns} tiles"
-    if got in before:
-        return f"block {before.index(got)} has that tile already"
-    first, column = block // (group * columns) * group, grouped(block, rows, columns, group)[1]
-    last = min(first + group, rows) - 1
-    if not first <= m <= last:
-        return f"block {block} belongs to the strip of rows {first} to {last}"
-    return "" if n == column else f"block {block} belongs to column {column} of its strip"
-
-
-def row_by_row(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    return block // columns, block % columns
-
-
-def column_by_column(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    return block % rows, block // rows
-
-
-def strips_of_columns(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    return grouped(block, columns, rows, group)[::-1]
-
-
-def along_the_strip(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    strip, place = divmod(block, group * columns)
-    return strip * group + place // columns, place % columns
-
-
-def always_full(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
-    strip, place = divmod(block, group * columns)
-    return strip * group + place % group, place // group
-
-
-ORDERS = (
-    Mistake("That is row after row. Go down each column of a strip first.", row_by_row),
-    Mistake("That is column after column over the whole height, without strips.", column_by_column),
-    Mistake("Your strips stand upright. They should have `group` rows and run through all columns.", strips_of_columns),
-    Mistake("Inside a strip go down each column first, then on to the next.", along_the_strip),
-    Mistake("The last strip may have fewer than `group` rows: count those that are left.", always_full),
-)
-
-
-def likely(answer: Answer, rows: int, columns: int, group: int) -> str:
-    """The mistake that gives the same order as the answer does for all blocks, or ""."""
-    for mistake in ORDERS:
-        try:
-            if all(
-                answer(n, rows, columns, group) == mistake.answer(n, rows, columns, group)
-                for n in range(rows * columns)
-            ):
-                return mistake.says
-        except Exception:  # a wrong answer may fail on a later block
-            continue
-    return ""
-
-
-def in_strips(shape: Shape, writers: "Tensor") -> str | None:
-    """A tile of 07.4 that another block computed than the order of 07.2 says, as a sentence, or None.
-
-    In which order the tiles of one column of a strip come is left to the answer.
-    """
-    tm, tn, _ = plain_tile(shape)
-    (rows, columns), blocks = tiles(shape, tm, tn), persistent_blocks(shape)[0]
-    by_tile = writers[::tm, ::tn].tolist()
-    due: dict[tuple[int, int], list[int]] = {}
-    for tile in range(rows * columns):
-        m, n = grouped(tile, rows, columns, group_of(shape))
-        due.setdefault((m // group_of(shape), n), []).append(tile % blocks)
-    for (strip, n), wanted in due.items():
-        heights = range(strip * group_of(shape), min(rows, (strip + 1) * group_of(shape)))
-        got = [by_tile[m][n] for m in heights]
-        if sorted(got) != sorted(wanted):
-            return (
-                f"C has {rows}×{columns} tiles, and in strips of {group_of(shape)} rows the tiles "
-                f"{', '.join(str((m, n)) for m in heights)} are for block {' and '.join(map(str, wanted))}; "
-                f"yours gives them to block {' and '.join(map(str, got))}"
-            )
-    return None
-
-
-# 07.3 hints -------------------------------------------------------------------------------------------------------
-
-DEPTH = 32  # along K; the compiler is fastest here
-
-
-@cache
-def stack_bytes(tm: int, tn: int, num_ctas: int, num_worker_warps: int | None) -> int:
-    return compiled(Config(tm, tn, DEPTH, num_ctas=num_ctas, num_worker_warps=num_worker_warps)).stack_bytes
-
-
-def no_spill(got: object, tm: int, tn: int) -> str | None:
-    if not isinstance(got, dict):
-        return 'it should give a dict, such as {"num_ctas": 2}'
-    if unknown := sorted(set(got) - {"num_ctas", "num_worker_warps"}):
-        return f"the hints to choose are num_ctas and num_worker_warps, not {unknown[0]}"
-    num_ctas, warps = got.get("num_ctas", 1), got.get("num_worker_warps")
-    if num_ctas not in (1, 2) or warps not in (None, 4, 8):
-        return "num_ctas is 1 or 2 here, and num_worker_warps 4 or 8"
-    if stack := stack_bytes(tm, tn, num_ctas, warps):
-        return f"compiled for sm_90 with tk = {DEPTH}, each thread keeps {stack:,} bytes on its stack"
-    threads = num_ctas * (warps or 4) * 32
-    if tm * tn <= 128 * ACCUMULATORS and threads > 128:
-        return f"{tm}×{tn} needs no hint, and with them each thread has little to do"
-    return None
-
-
-# 07.5 fits --------------------------------------------------------------------------------------------------------
-
-
-def fits(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: int, occupancy: int) -> bool:
-    return Config(tm, tn, tk, num_ctas=num_ctas, num_worker_warps=warps, occupancy=occupancy).fits(element_bytes)
-
-
-def without(part: str) -> Callable[..., bool]:
-    """`fits` that leaves one thing out of account."""
-
-    def wrong(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: int, occupancy: int) -> bool:
-        shared = (tm + tn) * tk * (1 if part == "bytes" else element_bytes) * (1 if part == "stages" else STAGES)
-        shared *= 1 if part == "occupancy" else occupancy
-        registers = math.ceil(tm * tn / (num_ctas * warps * 32)) * (1 if part == "occupancy" else occupancy)
-        return (part == "shared" or shared <= SMEM * (1 if part == "ctas" else num_ctas)) and (
-            part == "registers" or registers <= ACCUMULATORS
-        )
-
-    return wrong
-
-
-FITS_MISTAKES = (
-    Mistake("Shared memory is counted in bytes: multiply by the size of an element.", without("bytes")),
-    Mistake("Each CTA of a pair has shared memory of its own and holds its part of the tiles.", without("ctas")),
-    Mistake("Blocks on the same SM share its registers and its shared memory.", without("occupancy")),
-    Mistake("One stage is in use while the next one is on its way: two of them need room.", without("stages")),
-    Mistake("Do the tiles of A and B fit into shared memory?", without("shared")),
-    Mistake("Do the accumulators fit into the registers?", without("registers")),
-)
-
-# tm, tn, tk, element_bytes, num_ctas, warps, occupancy; the first of a list tell the mistakes apart
-REGISTERS = [(64, 64, 32, 2, 1, 4, 1), (128, 128, 64, 2, 1, 4, 1), (128, 256, 32, 2, 1, 4, 1)]
-REGISTERS += [(128, 256, 32, 2, 1, 8, 1), (256, 256, 32, 2, 2, 4, 1), (256, 256, 32, 2, 2, 8, 1)]
-SHARED = [(128, 128, 1024, 2, 1, 4, 1), (128, 128, 512, 1, 1, 4, 1), (64, 64, 256, 4, 1, 4, 1)]
-SHARED += [(128, 128, 128, 2, 1, 4, 1), (128, 256, 128, 2, 1, 8, 1), (128, 128, 256, 1, 1, 4, 1)]
-SHARED += [(64, 256, 128, 4, 1, 8, 1), (256, 64, 128, 4, 1, 8, 1)]  # one side for the other shows
-PAIRS = [(256, 256, 128, 2, 2, 8, 1), (128, 256, 128, 2, 2, 8, 1), (128, 128, 256, 2, 2, 4, 1)]
-PAIRS += [(256, 256, 128, 4, 2, 8, 1)]
-SHARING = [(128, 128, 64, 2, 1, 4, 2), (64, 128, 64, 2, 1, 4, 2), (64, 64, 128, 4, 1, 4, 2), (64, 128, 128, 2, 1, 4, 2)]
-SHARING += [(64, 64, 64, 2, 1, 4, 4), (64, 64, 64, 4, 1, 4, 4), (64, 128, 32, 2, 1, 4, 3)]
 
 
 # 07.9 split_gemm ------------------------------------------------------------------------------------------------

@@ -33,6 +33,8 @@ def test_a_launch_runs_when_it_is_called_and_leaves_a_report():
     ("launch", "error", "says"),
     [
         ((None, (1,), double, (X, X, 4)), TypeError, "wants a stream first"),
+        ((X, (1,), double, (X, X, 4)), TypeError, "not a Tensor"),
+        ((132, (1,), double, (X, X, 4)), TypeError, "not 132"),
         ((0, [1], double, (X, X, 4)), TypeError, "the grid should be a tuple"),
         ((0, (1, 1, 1, 1), double, (X, X, 4)), ValueError, "one to three sizes, not 4"),
         ((0, (1.0,), double, (X, X, 4)), TypeError, "1.0 is a float"),
@@ -49,7 +51,12 @@ def test_what_a_launch_refuses(launch, error, says):
 
 def test_what_the_real_launch_refuses_is_refused_here():
     """Types alone: the real one goes on to look for a driver."""
-    for launch in [(None, (1,), double, (X, X, 4)), (0, [1], double, (X, X, 4)), (0, (1.0,), double, (X, X, 4))]:
+    for launch in [
+        (None, (1,), double, (X, X, 4)),
+        (X, (1,), double, (X, X, 4)),
+        (0, [1], double, (X, X, 4)),
+        (0, (1.0,), double, (X, X, 4)),
+    ]:
         with pytest.raises(TypeError):
             ct.launch(*launch)
         with interpreted(), pytest.raises(TypeError):
@@ -61,3 +68,13 @@ def test_the_real_functions_are_back_afterwards():
     with interpreted():
         assert ct.launch is not before[0]
     assert (ct.launch, torch.cuda.current_stream, torch.cuda.get_device_properties) == before
+
+
+def test_what_host_code_asks_of_torch_about_a_gpu():
+    with interpreted() as launched:
+        room = torch.empty(10, device="cuda")
+        stream = torch.cuda.default_stream()
+        ct.launch(stream.cuda_stream, (1,), double, (X, room, 16))
+        torch.cuda.synchronize()
+    assert len(launched) == 1
+    assert torch.equal(room, 2 * X)

@@ -175,6 +175,10 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "The fetch only starts. One thread announces the bytes to the mbarrier, and all wait for its phase 0.",
         ),
         Remedy(
+            "without fence.mbarrier_init",
+            "The engine counts on the barrier: mbarrier_init_fence() makes it visible there, before the fetch starts.",
+        ),
+        Remedy(
             "are announced to the mbarrier",
             "Announce what the fetch brings: tile_bytes, once.",
         ),

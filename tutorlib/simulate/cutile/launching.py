@@ -9,6 +9,7 @@ from unittest import mock
 
 import cuda.tile as ct
 import torch
+from torch.overrides import TorchFunctionMode
 
 from tutorlib.simulate.cutile.dtypes import Number, poison
 from tutorlib.simulate.cutile.run import Report, run
@@ -16,6 +17,16 @@ from tutorlib.simulate.cutile.signature import Accepted, parameters
 
 SMS = 3  # multiprocessors of the GPU that host code is told of: few, so that small matrices have more tiles
 STREAM = SimpleNamespace(cuda_stream=0)
+
+
+class CpuForCuda(TorchFunctionMode):
+    """Tensors that are asked for on a GPU are made where the others are."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        options = dict(kwargs or {})
+        if str(options.get("device", "")).startswith("cuda"):
+            options["device"] = "cpu"
+        return func(*args, **options)
 
 
 @dataclass(frozen=True)
@@ -33,6 +44,8 @@ def interpreted(
     undetermined: Callable[[ct.DType], Number] = poison, accepted: Accepted | None = None
 ) -> Iterator[list[Launched]]:
     """ct.launch interprets, torch.cuda has a stream and a GPU with SMS multiprocessors. Gives what was launched so far.
+
+    A tensor that is made on device="cuda" meanwhile is one of this machine's memory.
 
     accepted: as in `run`. A launch raises TypeError and ValueError where the real one does, and what `run` raises.
     """
@@ -55,15 +68,20 @@ def interpreted(
     with (
         mock.patch.object(ct, "launch", launch),
         mock.patch.object(torch.cuda, "current_stream", return_value=STREAM),
+        mock.patch.object(torch.cuda, "default_stream", return_value=STREAM),
+        mock.patch.object(torch.cuda, "synchronize"),
+        mock.patch.object(torch.cuda, "current_device", return_value=0),
         mock.patch.object(torch.cuda, "get_device_properties", return_value=gpu),
+        CpuForCuda(),
     ):
         yield launched
 
 
 def refuse_launch(stream: Any, grid: Any, kernel: Any, args: Any) -> None:
     """Raises TypeError or ValueError where ct.launch, or the driver below it, refuses."""
-    if stream is None:
-        raise TypeError("ct.launch wants a stream first: torch.cuda.current_stream()")
+    if stream is not STREAM and not (type(stream) is int and stream == STREAM.cuda_stream):
+        given = stream if stream is None or isinstance(stream, int) else f"a {type(stream).__name__}"
+        raise TypeError(f"ct.launch wants a stream first, torch.cuda.current_stream(), not {given}")
     if not isinstance(grid, tuple):
         raise TypeError(f"the grid should be a tuple, such as (4,) or (4, 2); it is {grid!r}")
     if not 1 <= len(grid) <= 3:

@@ -1,0 +1,68 @@
+"""What nvcc refuses of Tile C++, and what the reader is told to do about it; nvcc's own words stand below."""
+
+import pytest
+
+from tests.wrong.tile_cpp import ADD, PROMISING
+from tutorlib.compiling.cpp import compile_cpp
+from tutorlib.compiling.errors import CompileFailed
+
+INDEX, SUM, STORED = "int i = ct::bid().x;", "A.load_masked(i) + B.load_masked(i)", "C.store_masked("
+PRODUCT, SUMS = "ct::mma(x, ct::transpose(y), acc)", "ct::zeros<ct::tile<float, ct::shape<128, 128>>>()"
+TILE_OF_A = "ct::shape{1024_ic}};\n    auto B"
+
+REFUSED = {  # (source, what stands there, what a reader wrote in its place, words of the advice)
+    "semicolon": (ADD, INDEX, INDEX[:-1], "ends with a semicolon"),
+    "bracket": (ADD, "B.load_masked(i), i);", "B.load_masked(i), i;", "A `)` is missing"),
+    "undeclared": (ADD, INDEX, "", "`i` is not declared"),
+    "without_ct": (ADD, "ct::bid()", "bid()", "`bid` is `ct::bid` here"),
+    "numpys_name": (ADD, SUM, "ct::where(true, A, B)", "`ct::where` is `ct::select` here"),
+    "torchs_type": (PROMISING, "element_cast<bf16>", "element_cast<bfloat16>", "`bfloat16` is `bf16` here"),
+    "a_thread": (ADD, "ct::bid().x", "blockIdx.x", "no threads"),
+    "three_numbers": (ADD, "ct::bid().x", "ct::bid()", "is three numbers"),
+    "pythons_bid": (ADD, "ct::bid().x", "ct::bid(0)", "takes none"),
+    "run_time_tile": (ADD, TILE_OF_A, TILE_OF_A.replace("_ic", ""), "`ct::shape{128_ic}`"),
+    "tile_of_1000": (ADD, TILE_OF_A, TILE_OF_A.replace("1024", "1000"), "1000 is none"),
+    "one_extent": (PROMISING, "ct::extents{m, k}", "ct::extents{m}", "as its array: 1, and this shape has 2"),
+    "no_place": (ADD, "B.load_masked(i), i)", "B.load_masked(i))", "each mode of its array: 1, and here are 0"),
+    "place_first": (ADD, f"{SUM}, i", f"i, {SUM}", "The tile comes first"),
+    "two_indices": (ADD, "A.load_masked(i)", "A.load_masked(i, 0)", "1, and here are 2"),
+    "no_index": (ADD, "A.load_masked(i)", "A.load_masked()", "1, and here are 0"),
+    "const_output": (ADD, "float* c", "const float* c", "may not write to it"),
+    "sums_as_they_are": (PROMISING, "ct::element_cast<bf16>(acc)", "acc", "ct::element_cast<bf16>(tile)"),
+    "other_lengths": (ADD, TILE_OF_A, TILE_OF_A.replace("1024", "512"), "(512) and (1024)"),
+    "views_added": (ADD, SUM, "A + B", "A view does not compute"),
+    "another_method": (ADD, "A.load_masked", "A.read", "A view has no `read`"),
+    "arrow": (ADD, "A.load_masked", "A->load_masked", "`.` in place of `->`"),
+    "stds_exp": (ADD, SUM, "std::exp(A.load_masked(i))", "`ct::exp(tile)`"),
+    "cs_expf": (ADD, SUM, "expf(A.load_masked(i))", "A tile is not one float"),
+    "a_tile_decides": (ADD, STORED, f"if (A.load_masked(i) > 0) {STORED}", "ct::select(condition"),
+    "a_barrier": (ADD, INDEX, INDEX + " __syncthreads();", "This call is for threads"),
+    "shared": (ADD, INDEX, INDEX + " __shared__ float s[4];", "the compiler's choice"),
+    "returns": (ADD, INDEX, INDEX + " return 0;", "A kernel returns nothing"),
+    "twice": (ADD, INDEX, INDEX + " auto A = 3;", "`A` exists already"),
+    "not_turned": (PROMISING, PRODUCT, "ct::mma(x, y, acc)", "ct::transpose turns a tile"),
+    "two_factors": (PROMISING, PRODUCT, "ct::mma(x, ct::transpose(y))", "adds to the third"),
+    "narrow_sums": (PROMISING, SUMS, SUMS.replace("float", "bf16"), "The sums are kept in float"),
+    "small_sums": (PROMISING, SUMS, SUMS.replace("128>>", "64>>"), "and the sums are (128, 64)"),
+    "one_sum": (PROMISING, SUMS, "0.0f", "The sums are a tile, too"),
+    "a_star": (PROMISING, PRODUCT, "x * ct::transpose(y)", "element by element"),
+    "zeros_of_sizes": (PROMISING, SUMS, "ct::zeros<float>(128, 128)", "is told the type of the tile"),
+    "plain_promise": (PROMISING, "assume_divisible(m, 8_ic)", "assume_divisible(m, 8)", "with `_ic` behind it"),
+}  # fmt: skip
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(("source", "old", "new", "words"), REFUSED.values(), ids=REFUSED)
+def test_a_refusal_says_what_to_do_and_keeps_the_compilers_words(source, old, new, words):
+    assert old in source
+    with pytest.raises(CompileFailed) as caught:
+        compile_cpp(source.replace(old, new, 1))
+    advice, original = caught.value.lines
+    assert advice.startswith("line ")
+    assert words in advice
+    assert "The compiler's words: " in original
+
+
+def test_a_function_of_another_kind_is_no_kernel():
+    with pytest.raises(CompileFailed, match=r"has 0 __tile_global__ functions.*`__tile_global__ void name"):
+        compile_cpp(ADD.replace("__tile_global__", "__global__"))

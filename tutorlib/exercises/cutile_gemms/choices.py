@@ -1,0 +1,88 @@
+"""07.3 and 07.5: hints, and what fits."""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING
+
+from tutorlib.checking.values import Mistake, plain, same
+from tutorlib.kernels.cutile.gemm import ACCUMULATORS, SMEM, STAGES, Config, compiled
+
+if TYPE_CHECKING:
+    pass
+
+# 07.3 hints -------------------------------------------------------------------------------------------------------
+
+
+DEPTH = 32  # along K; the compiler is fastest here
+
+
+@cache
+def stack_bytes(tm: int, tn: int, num_ctas: int, num_worker_warps: int | None) -> int:
+    return compiled(Config(tm, tn, DEPTH, num_ctas=num_ctas, num_worker_warps=num_worker_warps)).stack_bytes
+
+
+def no_spill(got: object, tm: int, tn: int) -> str | None:
+    if not isinstance(got, dict):
+        return 'it should give a dict, such as {"num_ctas": 2}'
+    if unknown := sorted(set(got) - {"num_ctas", "num_worker_warps"}):
+        return f"the hints to choose are num_ctas and num_worker_warps, not {unknown[0]}"
+    num_ctas, warps = plain(got.get("num_ctas", 1)), plain(got.get("num_worker_warps"))
+    if not any(same(num_ctas, n) for n in (1, 2)) or not any(same(warps, n) for n in (None, 4, 8)):
+        return "num_ctas is 1 or 2 here, and num_worker_warps 4 or 8"
+    if stack := stack_bytes(tm, tn, num_ctas, warps):
+        return f"compiled for sm_90 with tk = {DEPTH}, each thread keeps {stack:,} bytes on its stack"
+    threads = num_ctas * (warps or 4) * 32
+    if tm * tn <= 128 * ACCUMULATORS and threads > 128:
+        return f"{tm}×{tn} needs no hint, and with them each thread has little to do"
+    return None
+
+
+# 07.5 fits --------------------------------------------------------------------------------------------------------
+
+
+def fits(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: int, occupancy: int) -> bool:
+    return Config(tm, tn, tk, num_ctas=num_ctas, num_worker_warps=warps, occupancy=occupancy).fits(element_bytes)
+
+
+def without(part: str) -> Callable[..., bool]:
+    """`fits` that leaves one thing out of account."""
+
+    def wrong(tm: int, tn: int, tk: int, element_bytes: int, num_ctas: int, warps: int, occupancy: int) -> bool:
+        shared = (tm + tn) * tk * (1 if part == "bytes" else element_bytes) * (1 if part == "stages" else STAGES)
+        shared *= 1 if part == "occupancy" else occupancy
+        registers = math.ceil(tm * tn / (num_ctas * warps * 32)) * (1 if part == "occupancy" else occupancy)
+        return (part == "shared" or shared <= SMEM * (1 if part == "ctas" else num_ctas)) and (
+            part == "registers" or registers <= ACCUMULATORS
+        )
+
+    return wrong
+
+
+FITS_MISTAKES = (
+    Mistake("Shared memory is counted in bytes: multiply by the size of an element.", without("bytes")),
+    Mistake("Each CTA of a pair has shared memory of its own and holds its part of the tiles.", without("ctas")),
+    Mistake("Blocks on the same SM share its registers and its shared memory.", without("occupancy")),
+    Mistake("One stage is in use while the next one is on its way: two of them need room.", without("stages")),
+    Mistake("Do the tiles of A and B fit into shared memory?", without("shared")),
+    Mistake("Do the accumulators fit into the registers?", without("registers")),
+)
+
+# tm, tn, tk, element_bytes, num_ctas, warps, occupancy; the first of a list tell the mistakes apart
+REGISTERS = [(64, 64, 32, 2, 1, 4, 1), (128, 128, 64, 2, 1, 4, 1), (128, 256, 32, 2, 1, 4, 1)]
+
+REGISTERS += [(128, 256, 32, 2, 1, 8, 1), (256, 256, 32, 2, 2, 4, 1), (256, 256, 32, 2, 2, 8, 1)]
+
+SHARED = [(128, 128, 1024, 2, 1, 4, 1), (128, 128, 512, 1, 1, 4, 1), (64, 64, 256, 4, 1, 4, 1)]
+
+SHARED += [(128, 128, 128, 2, 1, 4, 1), (128, 256, 128, 2, 1, 8, 1), (128, 128, 256, 1, 1, 4, 1)]
+
+SHARED += [(64, 256, 128, 4, 1, 8, 1), (256, 64, 128, 4, 1, 8, 1)]  # one side for the other shows
+
+PAIRS = [(256, 256, 128, 2, 2, 8, 1), (128, 256, 128, 2, 2, 8, 1), (128, 128, 256, 2, 2, 4, 1)]
+
+PAIRS += [(256, 256, 128, 4, 2, 8, 1)]
+
+SHARING = [(128, 128, 64, 2, 1, 4, 2), (64, 128, 64, 2, 1, 4, 2), (64, 64, 128, 4, 1, 4, 2), (64, 128, 128, 2, 1, 4, 2)]
+
+SHARING += [(64, 64, 64, 2, 1, 4, 4), (64, 64, 64, 4, 1, 4, 4), (64, 128, 32, 2, 1, 4, 3)]

@@ -1,0 +1,104 @@
+"""The sizes at which GEMMs are tried, and the tile of C that a block computes."""
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tutorlib.checking.interpreting import WrongResult
+from tutorlib.checking.leaning import InModule
+from tutorlib.compiling.spec import DType
+from tutorlib.machine import device
+from tutorlib.problems.problem import Shape, torch_dtype
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+WHOLE = ((64, 64, 64), (128, 96, 48))  # multiples of the tile
+
+SMALL = (*WHOLE, (136, 72, 40), (65, 97, 49))  # the last: one more than multiples of the tile
+
+BENCH = (4096, 4096, 4096)
+
+BENCH_FP8 = (320, 32576, 7168)
+
+
+def tiles(shape: Shape, tm: int, tn: int) -> tuple[int, int]:
+    return -(-shape[0] // tm), -(-shape[1] // tn)
+
+
+def blocks_at_once(shape: Shape, most: int) -> tuple[int]:
+    """The grid of a persistent kernel: one block for each SM; for small matrices so few that one of them has more to do
+    than the others."""
+    gpu = device.gpu()
+    return (min(most, gpu.sms) if gpu and shape in (BENCH, BENCH_FP8) else max(1, min(most - 1, 3)),)
+
+
+# 07.1 and 07.4: the tile of C that a block computes -------------------------------------------------------------------
+
+
+def plain_tile(shape: Shape) -> tuple[int, int, int]:
+    """tm, tn and tk: different sizes, so that one in another's place shows."""
+    return (128, 128, 64) if shape == BENCH else (64, 32, STEP)
+
+
+def group_of(shape: Shape) -> int:
+    """Rows of tiles in a strip."""
+    return 8 if shape == BENCH else 2
+
+
+def persistent_blocks(shape: Shape) -> tuple[int]:
+    return blocks_at_once(shape, math.prod(tiles(shape, *plain_tile(shape)[:2])))
+
+
+STEP = 16  # along K
+
+COURSE_GEMMS = {
+    name: InModule(f"tutorlib.kernels.cutile.{module}", name)
+    for module, names in {
+        "gemm": ("plain", "persistent"),
+        "fp8": ("tiled", "slabs", "straight_slabs"),
+        "split_k": ("partial_products", "add_parts", "added_at_once", "in_two_passes", "by_atomics"),
+    }.items()
+    for name in names
+}
+
+TILE_OF_PRODUCT = {"tile_of_product": InModule("tutorlib.kernels.cutile.gemm", "tile_of_product")}
+
+
+def cut_short(shape: Shape) -> tuple[WrongResult, ...]:
+    """Mistakes of the walk along K."""
+    depth = shape[-1]
+
+    def whole_steps(a: "Tensor", b: "Tensor") -> "Tensor | None":
+        return a[:, : depth // STEP * STEP] @ b[:, : depth // STEP * STEP].mT if depth % STEP else None
+
+    def last_step(a: "Tensor", b: "Tensor") -> "Tensor | None":
+        first = (depth - 1) // STEP * STEP
+        return a[:, first:] @ b[:, first:].mT
+
+    def first_step(a: "Tensor", b: "Tensor") -> "Tensor | None":
+        return a[:, :STEP] @ b[:, :STEP].mT
+
+    def but_the_first(a: "Tensor", b: "Tensor") -> "Tensor | None":
+        return a[:, STEP:] @ b[:, STEP:].mT
+
+    return (
+        WrongResult("The last step along K is missing, the one that is only partly filled.", whole_steps),
+        WrongResult("That is the last step's product alone: ct.mma adds to the sum that it is given.", last_step),
+        WrongResult("That is the first step's product alone.", first_step),
+        WrongResult("The first step along K is missing.", but_the_first),
+    )
+
+
+def through(shape: Shape) -> tuple[WrongResult, ...]:
+    """Factors in another dtype than tf32; and the mistakes of the walk."""
+
+    def rounded_to(name: DType) -> "Callable[[Tensor, Tensor], Tensor]":
+        return lambda a, b: a.to(torch_dtype(name)).double() @ b.to(torch_dtype(name)).double().mT
+
+    return (
+        WrongResult("That is what factors in bf16 give; tf32 keeps three bits more.", rounded_to("bf16")),
+        WrongResult("Factors in fp16 give that: it has tf32's bits but a range of 65,504 at most.", rounded_to("fp16")),
+        *cut_short(shape),
+    )

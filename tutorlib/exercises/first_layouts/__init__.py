@@ -1,0 +1,1 @@
+"""What notebook 01 asks: offsets, strides, coordinates, sizes, slices."""

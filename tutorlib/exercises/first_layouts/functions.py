@@ -1,0 +1,94 @@
+"""01.1 to 01.3: a layout as a function."""
+
+from __future__ import annotations
+
+import random
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from tensor_layouts import idx2crd
+
+from tutorlib.checking.values import Mistake
+
+if TYPE_CHECKING:
+    pass
+
+
+def random_shapes(seed: int, n: int = 40, rank: int = 3, largest: int = 7) -> list[tuple[int, ...]]:
+    dice = random.Random(seed)
+    return [tuple(dice.randint(1, largest) for _ in range(dice.randint(1, rank))) for _ in range(n)]
+
+
+# 01.1 offset ----------------------------------------------------------------------------------------------------
+
+
+def offset(coord: tuple[int, ...], stride: tuple[int, ...]) -> int:
+    return sum(c * d for c, d in zip(coord, stride, strict=True))
+
+
+SWAPPED = Mistake(
+    "That is the offset with the coordinate's modes in reverse: pair mode 0 with stride 0.",
+    lambda coord, stride: offset(coord[::-1], stride),
+)
+
+FROM_ONE = Mistake(
+    "Coordinates start at 0, so nothing is added for the first element.",
+    lambda coord, stride: offset(coord, stride) + 1,
+)
+
+TO_ZERO = Mistake(
+    "Coordinates start at 0 already: nothing is taken off them.",
+    lambda coord, stride: offset(tuple(c - 1 for c in coord), stride),
+)
+
+OFFSETS = (SWAPPED, FROM_ONE, TO_ZERO)
+
+
+def offset_calls(seed: int) -> list[tuple]:
+    dice = random.Random(seed)
+    return [
+        (tuple(dice.randrange(extent) for extent in shape), tuple(dice.randint(0, 64) for _ in shape))
+        for shape in random_shapes(seed, largest=9)
+    ]
+
+
+# 01.2 compact strides -------------------------------------------------------------------------------------------
+
+
+def compact(shape: tuple[int, ...], order: str) -> tuple[int, ...]:
+    """NumPy's own strides, in elements: "row" is its C order, "column" its F order."""
+    return np.empty(shape, dtype=np.int8, order="C" if order == "row" else "F").strides
+
+
+OTHER_ORDER = Mistake(
+    'These are the strides of the other order: "row" makes the last mode contiguous, "column" the first.',
+    lambda shape, order: compact(shape, "column" if order == "row" else "row"),
+)
+
+OWN_EXTENT = Mistake(
+    "A mode's stride is the product of the extents that vary faster than it; its own extent is not among them.",
+    lambda shape, order: tuple(d * s for d, s in zip(compact(shape, order), shape, strict=True)),
+)
+
+# 01.3 index → coordinate ----------------------------------------------------------------------------------------
+
+
+def coordinate(index: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(idx2crd(index, shape)) if len(shape) > 1 else (index,)
+
+
+UNDIVIDED = Mistake(
+    "Every mode takes its remainder, but the index has to be divided by the extents that come before the mode.",
+    lambda index, shape: tuple(index % extent for extent in shape),
+)
+
+NUMPY_ORDER = Mistake(
+    "That is NumPy's order, last mode fastest. CuTe counts the first mode fastest.",
+    lambda index, shape: tuple(int(c) for c in np.unravel_index(index, shape)),
+)
+
+
+def coordinate_calls(seed: int) -> list[tuple]:
+    dice = random.Random(seed)
+    return [(dice.randrange(prod(shape)), shape) for shape in random_shapes(seed)]

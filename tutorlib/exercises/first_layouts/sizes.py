@@ -1,0 +1,129 @@
+"""01.7 to 01.9: cosize, 32 bits, slices."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import tensor_layouts as tl
+from tensor_layouts import Layout, cosize, flatten, mode, rank, size
+
+from tutorlib.checking.values import Mistake
+
+if TYPE_CHECKING:
+    pass
+
+INT32_MAX = 2**31 - 1
+
+# 01.7 cosize ----------------------------------------------------------------------------------------------------
+
+
+def span(shape: tuple, stride: tuple) -> int:
+    return cosize(Layout(shape, stride))
+
+
+SIZE = Mistake(
+    "That is the size, how many coordinates there are. With a gap or a stride of 0 the memory reached differs.",
+    lambda shape, stride: size(shape),
+)
+
+PAST_THE_END = Mistake(
+    "The last coordinate of a mode is its extent - 1, so the largest offset has (extent - 1) * stride of each mode.",
+    lambda shape, stride: 1 + sum(extent * step for extent, step in zip(flatten(shape), flatten(stride), strict=True)),
+)
+
+LAST_OFFSET = Mistake(
+    "That is the largest offset. Offsets start at 0, so the memory has one element more.",
+    lambda shape, stride: span(shape, stride) - 1,
+)
+
+REACHES = (SIZE, LAST_OFFSET, PAST_THE_END)
+
+# 01.8 past int32 ------------------------------------------------------------------------------------------------
+
+
+def fits_int32(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+    return span(shape, stride) - 1 <= INT32_MAX
+
+
+STRIDES_ONLY = Mistake(
+    "Every stride may fit while the offset, a sum of coordinate times stride, does not.",
+    lambda shape, stride: all(d <= INT32_MAX for d in stride),
+)
+
+TERMS_ONLY = Mistake(
+    "Each mode may fit while their sum does not. The modes add up to the offset.",
+    lambda shape, stride: max((s - 1) * d for s, d in zip(shape, stride, strict=True)) <= INT32_MAX,
+)
+
+SIZE_ONLY = Mistake(
+    "The size says how many elements there are, not how far apart: a slice of a large tensor is small and far-flung.",
+    lambda shape, stride: prod(shape) - 1 <= INT32_MAX,
+)
+
+# 01.9 a slice ---------------------------------------------------------------------------------------------------
+
+
+Coord = tuple[int | None, ...]
+
+
+def is_slice(got: Any, layout: Layout, coord: Coord) -> str | None:
+    """The law: the slice's offset, and its layout at c, are the layout at coord with c in the free modes."""
+    match got:
+        case (int(offset), Layout() as free):
+            pass
+        case _:
+            return "it should be a pair: the offset where the slice begins, and the Layout of its free modes"
+    extents = tuple(size(mode(layout, n)) for n, at in enumerate(coord) if at is None)
+    have = (size(free),) if len(extents) == 1 else tuple(size(mode(free, n)) for n in range(rank(free)))
+    if have != extents:
+        return f"the free modes have {' × '.join(map(str, extents))} elements, and yours {' × '.join(map(str, have))}"
+    for at in product(*map(range, extents)):
+        rest = iter(at)
+        whole = tuple(next(rest) if fixed is None else fixed for fixed in coord)
+        if offset + free(*at) != (want := layout(*whole)):
+            return f"its element {at[0] if len(at) == 1 else at} is {whole} of the layout, at {want}; yours says " + (
+                f"{offset} + {free(*at)}"
+            )
+    return None
+
+
+def sliced(layout: Layout, coord: Coord) -> tuple[int, Layout]:
+    modes = [mode(layout, n) for n in range(rank(layout))]
+    free = [kept for kept, at in zip(modes, coord, strict=True) if at is None]
+    return layout(*(at or 0 for at in coord)), free[0] if len(free) == 1 else Layout(*free)
+
+
+def turned(coord: Coord) -> Coord:
+    """Fixed where it was free, and free where it was fixed; as it is where nothing is fixed."""
+    return tuple(None if at is not None else 0 for at in coord) if any(at is not None for at in coord) else coord
+
+
+def flat_index(layout: Layout, coord: Coord) -> int:
+    """The index, not the offset, of where a slice begins."""
+    return tl.crd2flat(tuple(at or 0 for at in coord), layout.shape)
+
+
+SLICING = (
+    Mistake(
+        "The offset is missing: fixing a coordinate moves the pointer by coordinate times stride.",
+        lambda layout, coord: (0, sliced(layout, coord)[1]),
+    ),
+    Mistake(
+        "That is the index where the slice begins. The pointer moves by the offset, which has the strides in it.",
+        lambda layout, coord: (flat_index(layout, coord), sliced(layout, coord)[1]),
+    ),
+    Mistake(
+        "You kept the modes that are fixed. The free ones, where the coordinate is None, make the slice.",
+        lambda layout, coord: (sliced(layout, coord)[0], sliced(layout, turned(coord))[1]),
+    ),
+    Mistake(
+        "The free mode runs over its own extent with its own stride; a fresh layout of stride 1 has lost the stride.",
+        lambda layout, coord: (sliced(layout, coord)[0], Layout(sliced(layout, coord)[1].shape)),
+    ),
+)
+
+LIMITS = (STRIDES_ONLY, TERMS_ONLY, SIZE_ONLY)
+
+TENSOR = {"a Tensor": tl.Tensor.__call__, "tl.Tensor's slices": tl.Tensor.__getitem__}

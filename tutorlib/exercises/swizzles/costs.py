@@ -1,0 +1,127 @@
+"""03.1 and 03.2: what an access costs, and padding."""
+
+from collections import Counter
+from collections.abc import Callable
+from math import ceil
+from random import Random
+
+from tutorlib.checking.values import Mistake
+from tutorlib.models import banks
+
+# 03.1 wavefronts ------------------------------------------------------------------------------------------------
+
+
+def wavefronts(addresses: list[int], width: int) -> int:
+    return banks.wavefronts(addresses, element_bytes=1, vector=width)
+
+
+def phases(addresses: list[int], width: int) -> list[list[int]]:
+    """The lanes that go through together: 32 of them, 16 at 8 bytes, 8 at 16 bytes."""
+    together = min(banks.WARP, banks.WAVEFRONT // width)
+    return [addresses[first : first + together] for first in range(0, len(addresses), together)]
+
+
+def most_lanes(addresses: list[int]) -> int:
+    return max(Counter(banks.bank(address, 1) for address in addresses).values())
+
+
+COUNTING = (
+    Mistake(
+        "You count lanes. Lanes that want the same word share one read of it: count different words.",
+        lambda addresses, width: sum(map(most_lanes, phases(addresses, width))),
+    ),
+    Mistake(
+        "You send all lanes through at once. 8-byte accesses go by 16 lanes and 16-byte accesses by 8, one group after "
+        "the other; a word that two groups want is read twice.",
+        lambda addresses, width: banks.ways(addresses, 1, width),
+    ),
+    Mistake(
+        "That is the slowest group of lanes alone. The groups follow each other, so their wavefronts add up.",
+        lambda addresses, width: max(wavefronts(phase, width) for phase in phases(addresses, width)),
+    ),
+    Mistake(
+        "A bank is 4 bytes wide: divide the address by 4 before you take it modulo 32.",
+        lambda addresses, width: sum(
+            max(Counter(address % banks.BANKS for address in set(phase)).values()) for phase in phases(addresses, width)
+        ),
+    ),
+)
+
+
+def warp(address: Callable[[int], int], lanes: int = banks.WARP) -> list[int]:
+    return [address(lane) for lane in range(lanes)]
+
+
+def random_warp(width: int, seed: int) -> list[int]:
+    """32 aligned addresses within 4 KiB."""
+    dice = Random(seed)
+    return warp(lambda _: dice.randrange(4096 // width) * width)
+
+
+WAVEFRONTS = (
+    (
+        "32 words in 32 banks",
+        [(warp(lambda t: 4 * t), 4), (warp(lambda t: 132 * t), 4), (warp(lambda t: 124 - 4 * t), 4)],
+    ),
+    (
+        "words that share a bank",
+        [(warp(lambda t: 8 * t), 4), (warp(lambda t: 128 * t), 4), (warp(lambda t: 144 * t), 4)],
+    ),
+    (
+        "lanes that want the same word",
+        [
+            (warp(lambda t: 64), 4),
+            (warp(lambda t: 2 * t), 2),
+            (warp(lambda t: t // 16 * 128), 4),
+            (random_warp(4, 1), 4),
+        ],
+    ),
+    (
+        "8 bytes for each lane",
+        [
+            (warp(lambda t: 8 * t), 8),
+            (warp(lambda t: t % 16 * 8), 8),
+            (warp(lambda t: t * (128 if t < 16 else 8)), 8),
+            (random_warp(8, 2), 8),
+        ],
+    ),
+    (
+        "16 bytes for each lane",
+        [
+            (warp(lambda t: 16 * t), 16),
+            (warp(lambda t: t % 8 * 16), 16),
+            (warp(lambda t: 128 * t + t // 4 * 16), 16),
+            (warp(lambda t: 128 * t + t % 8 * 16), 16),
+            (random_warp(16, 3), 16),
+        ],
+    ),
+    (
+        "the eight rows of one ldmatrix matrix",
+        [(warp(lambda t: 128 * t, 8), 16), (warp(lambda t: 144 * t, 8), 16), (warp(lambda t: 64 * t, 8), 16)],
+    ),
+)
+
+# 03.2 padded_stride ---------------------------------------------------------------------------------------------
+
+
+def padded_stride(columns: int, element_bytes: int, vector_bytes: int) -> int:
+    vectors = ceil(columns * element_bytes / vector_bytes)
+    return (vectors | 1) * vector_bytes // element_bytes
+
+
+PADDING = (
+    Mistake(
+        "No padding: the rows are aligned, and the vectors of a column meet in a few banks.",
+        lambda columns, element_bytes, vector_bytes: columns,
+    ),
+    Mistake(
+        "One vector more helps where their number was even. An odd one was free of conflicts already.",
+        lambda columns, element_bytes, vector_bytes: (
+            (ceil(columns * element_bytes / vector_bytes) + 1) * vector_bytes // element_bytes
+        ),
+    ),
+    Mistake(
+        "One element more spreads single words. Vectors need aligned rows: make the stride a whole number of them.",
+        lambda columns, element_bytes, vector_bytes: columns + 1,
+    ),
+)
