@@ -25,11 +25,12 @@ def start_pytest(arguments: Sequence[str], folder: Path, environment: Mapping[st
 
     pipe: the only other one that it needs. Returns the process's id; it is for the caller to wait for.
     """
+    new = used_cuda()  # asked here: in a fork torch says that it never was
     if pid := os.fork():
         return pid
     try:
         settle(folder, environment, pipe, log)
-        if used_cuda():
+        if new:
             os.set_inheritable(pipe, True)
             os.execv(sys.executable, [sys.executable, "-P", "-c", PYTEST, *arguments])
         end(pytest.main(list(arguments)))
