@@ -27,7 +27,7 @@ class TestVerdict:
         outcome = self.outcome(copied(0.80), 1.0)
         assert (outcome.status, outcome.points) == ("partial", 4)
         assert "4 of 5 points" in outcome.message
-        assert "at 0.80 of torch copy_'s speed; the next point needs 0.90" in outcome.message
+        assert "at 0.800 of torch copy_'s speed; the next point needs 0.900" in outcome.message
 
     def test_no_tier(self):
         assert self.outcome(copied(0.5), 0.9).points == 3

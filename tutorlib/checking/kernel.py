@@ -304,7 +304,7 @@ class KernelExercise(Exercise):
         points = self.points - len(missed)
         lines = (
             f"{points} of {count(self.points, 'point')}",
-            f"Right, at {measured.ratio:.2f} of {measured.baseline}'s speed; the next point needs {min(missed):.2f}.",
+            f"Right, at {measured.ratio:.3f} of {measured.baseline}'s speed; the next point needs {min(missed):.3f}.",
         )
         return Verdict(points, lines)
 

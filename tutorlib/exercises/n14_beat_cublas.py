@@ -238,7 +238,7 @@ EXERCISES = (
         shapes=((512, 512, 512), (129, 200, 72), (1, 8, 4096), (64, 4096, 128)),
         simulated_shapes=((129, 200, 72), (64, 4096, 128)),
         timed=((4224, 3968, 4160), (1536, 2560, 3072), (320, 8192, 4096), (768, 1280, 16384), (8192, 512, 4096)),
-        tiers=(0.9, 0.97),
+        tiers=(0.85, 0.93),  # of the slowest of five shapes: GPUs of one architecture differ there most
         hints=(
             "min(candidates, key=…) with your cost is nearly all.",
             "candidates() of kernels.hopper.choose are all that break no rule; leave out what you cannot estimate.",

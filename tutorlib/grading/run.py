@@ -184,9 +184,14 @@ def inside(folder: Path, door: Path, wanted: Iterable[str]) -> dict[str, str]:
         **dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"), str(folder)),
         RESULTS: str(door / "results.jsonl"),
         JUDGED_OUTSIDE: " ".join(exercise for exercise in wanted if judged_outside(find(exercise))),
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join((str(ROOT), *on_path())),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+
+
+def on_path() -> list[str]:
+    """The folders of this process's own PYTHONPATH: a machine may have its packages there."""
+    return [os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
 
 
 def environment(folder: Path) -> dict[str, str]:
