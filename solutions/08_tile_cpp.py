@@ -88,7 +88,8 @@ if run_cpp(twice, (4,), x, y, len(x)):
     print("y is 2x:", torch.equal(y, 2 * x))
 
 # %% [markdown]
-# nvcc's complaints about templates are long. What you see here is one line of it, and yours with it:
+# nvcc's complaints about templates are long. Where the course knows what one means it says that, with your line, and
+# `check` quotes nvcc below:
 
 # %%
 try:
@@ -97,9 +98,6 @@ except CompileFailed as error:
     print(error)
 
 # %% [markdown]
-# 96 is not a power of two, so no constructor takes such a tile. Where the course knows what an error means, it says
-# that first, and `check` quotes nvcc below.
-#
 # **Exercise 08.1** (about 10 lines). Write the kernel
 #
 #     __tile_global__ void vector_add(const float* a, const float* b, float* c, int n)
