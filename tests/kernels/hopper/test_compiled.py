@@ -33,6 +33,7 @@ BATTERY = {
 }  # fmt: skip
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", BATTERY)
 def test_nothing_is_spilled_and_no_wgmma_waits_for_the_one_before(name, tmp_path):
     config = HopperConfig(**BATTERY[name])
