@@ -18,7 +18,7 @@ from tests.trial_course import Course, cell, make_course
 from tutorlib.cli import app
 from tutorlib.grading import all_notebooks, run, sandbox
 from tutorlib.grading.all_notebooks import grade
-from tutorlib.grading.run import Limits, environment
+from tutorlib.grading.run import Limits, environment, inside
 from tutorlib.grading.submission import read_submission
 from tutorlib.measuring.recorded import RECORDED
 from tutorlib.notebook.check import JUDGED_OUTSIDE
@@ -180,3 +180,9 @@ def test_what_evidence_recorded_is_not_passed_on(tmp_path, monkeypatch):
     passed_on = environment(tmp_path)
     assert not {RECORDED, "PYTEST_ADDOPTS"} & passed_on.keys()
     assert passed_on["OTHER"] == "kept"
+
+
+def test_packages_on_pythonpath_are_found_and_nothing_in_the_folder_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", str(tmp_path), "packages"]))
+    found = inside(tmp_path, tmp_path / "door", ())["PYTHONPATH"].split(os.pathsep)
+    assert found[1:] == [str(tmp_path), os.path.abspath("packages")]
