@@ -8,7 +8,6 @@ import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
@@ -28,15 +27,20 @@ def start_pytest(arguments: Sequence[str], folder: Path, environment: Mapping[st
     new = used_cuda()  # asked here: in a fork torch says that it never was
     if pid := os.fork():
         return pid
+    code = 1
     try:
-        settle(folder, environment, pipe, log)
-        if new:
-            os.set_inheritable(pipe, True)
-            os.execv(sys.executable, [sys.executable, "-P", "-c", PYTEST, *arguments])
-        end(pytest.main(list(arguments)))
-    except BaseException:
-        traceback.print_exc()
-    end(1)
+        try:
+            settle(folder, environment, pipe, log)
+            if new:
+                os.set_inheritable(pipe, True)
+                os.execv(sys.executable, [sys.executable, "-P", "-c", PYTEST, *arguments])
+            code = pytest.main(list(arguments))
+        except BaseException:
+            traceback.print_exc()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:  # also where printing failed for want of memory: what the parent does when it ends is not done here
+        os._exit(code)
 
 
 def used_cuda() -> bool:
@@ -65,10 +69,3 @@ def settle(folder: Path, environment: Mapping[str, str], pipe: int, log: int) ->
     os.environ.update(environment)
     tempfile.tempdir = None  # TMPDIR is another one now
     os.chdir(folder)
-
-
-def end(code: int) -> NoReturn:
-    """Without what the parent does when it ends."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
