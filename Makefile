@@ -11,7 +11,7 @@ lab: .venv/.ready
 		$(if $(filter 0,$(shell id -u)),--allow-root) $(ARGS)
 
 grade: .venv/.ready
-	$(BIN)/tutor grade
+	$(BIN)/tutor grade --timeout 300
 
 test: .venv/.ready lint
 	$(BIN)/pytest -n 2

@@ -104,7 +104,10 @@ def grade(
         bool, typer.Option("--sandbox/--no-sandbox", help="Whether students' code runs behind bubblewrap's wall.")
     ] = True,
 ) -> None:
-    """Grade notebooks as one submission. Exits 0 when every exercise that ran has full points, else 1."""
+    """Grade notebooks as one submission. Exits 0 when every exercise that ran has full points, else 1.
+
+    The solutions' pages run whole, and a cell of the course's own that fails counts, too.
+    """
     import json
 
     from rich.progress import Progress
@@ -140,6 +143,9 @@ def grade(
         raise fail(str(error)) from None
     for name, why in scores.broken.items():
         err.print(f"{name} could not be graded: {why}", style="yellow", markup=False)
+    for name, cells in scores.stumbled.items():
+        for cell, why in cells.items():
+            err.print(f"{name}: the course's own cell {cell} failed: {why}", style="yellow", markup=False)
     text = json.dumps(scores.as_json(), ensure_ascii=False, indent=1)
     if folder:
         (folder / "scores.json").write_text(text + "\n", encoding="utf-8")

@@ -173,6 +173,29 @@ def test_a_machine_without_memory_is_no_fault_of_the_answers(tmp_path):
     assert "00_start could not be run: " in scores.broken["00_start"]
 
 
+@pytest.mark.parametrize("demos", [True, False])
+def test_a_demonstration_that_fails_is_told_and_costs_no_answer(tmp_path, monkeypatch, demos):
+    shown = {"raises": "1 / 0", "on-purpose": "1 / 0", "ends": "import os; os._exit(3)", "never-run": "1 / 0"}
+    put_together = all_notebooks.graft
+
+    def with_demos(submitted, demos):
+        put = put_together(submitted, demos)
+        cells = [v4.new_code_cell(text, id=id) for id, text in shown.items()]
+        cells[1].metadata.tags = ["raises-exception"]
+        first = next(n for n, cell in enumerate(put.pristine.cells) if "answer" in str(cell.metadata.get("tutorlib")))
+        put.pristine.cells[first + 1 : first + 1] = cells  # between an answer and its check
+        return put
+
+    monkeypatch.setattr(all_notebooks, "graft", with_demos)
+    shutil.copy(SOLUTIONS / "00_start.ipynb", tmp_path)
+    scores = grade(read_submission([tmp_path]), Limits(), sandboxed=False, demos=demos)
+    assert {one.status for one in scores.outcomes} == {"passed"}
+    ended = "it ended the notebook's process (exit code 3)"
+    stumbled = {"raises": "ZeroDivisionError: division by zero", "ends": ended}
+    assert scores.stumbled == ({"00_start": stumbled} if demos else {})
+    assert scores.full is not demos
+
+
 def test_what_evidence_recorded_is_not_passed_on(tmp_path, monkeypatch):
     monkeypatch.setenv(RECORDED, "h200.json")
     monkeypatch.setenv("PYTEST_ADDOPTS", "--maxfail=1")

@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tutorlib.checking.chance import new_seed
@@ -48,6 +48,15 @@ def grade(
 
 
 @dataclass(frozen=True)
+class Graded:
+    """A notebook's outcomes; why the grader failed at it, or ""; the course's own cells that stumbled → over what."""
+
+    outcomes: list[Outcome]
+    broken: str = ""
+    stumbled: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Grader:
     """What `grade` is told."""
 
@@ -61,7 +70,7 @@ class Grader:
         """The longest pages begin first, so that no core is left with one of them at the end."""
         free = asyncio.Semaphore(workers)
 
-        async def when_free(submitted: Submitted) -> tuple[list[Outcome], str]:
+        async def when_free(submitted: Submitted) -> Graded:
             async with free:
                 graded = await self.grade_one(submitted)
             self.graded(submitted.name)
@@ -71,13 +80,14 @@ class Grader:
         await asyncio.gather(*begun.values())
         results = {one.name: begun[one.name].result() for one in submission}
         return Scores(
-            tuple(outcome for outcomes, _ in results.values() for outcome in outcomes),
+            tuple(outcome for graded in results.values() for outcome in graded.outcomes),
             self.limits.seed,
-            {name: why for name, (_, why) in results.items() if why},
+            {name: graded.broken for name, graded in results.items() if graded.broken},
+            {name: graded.stumbled for name, graded in results.items() if graded.stumbled},
         )
 
-    async def grade_one(self, submitted: Submitted) -> tuple[list[Outcome], str]:
-        """The outcomes of one notebook, and why it could not be graded, or "".
+    async def grade_one(self, submitted: Submitted) -> Graded:
+        """One notebook, or why it could not be graded.
 
         Raises BuildError and OSError: these are about no notebook.
         """
@@ -85,14 +95,17 @@ class Grader:
         why = ""
         for _ in range(ATTEMPTS):
             try:
-                return await grade_notebook(graft(submitted, self.demos), self.limits, self.out, hidden), ""
+                grafted = graft(submitted, self.demos)
+                outcomes = await grade_notebook(grafted, self.limits, self.out, hidden)
+                return Graded(outcomes, stumbled=grafted.stumbled)
             except GradingFailed as error:
                 why = str(error)
             except (BuildError, OSError):
                 raise
             except Exception as error:  # a page that the grader itself stumbles over
                 why = f"{type(error).__name__}: {error}"
-        return [one.outcome("error", 0, f"could not be graded: {why}") for one in of_notebook(submitted.name)], why
+        failed = [one.outcome("error", 0, f"could not be graded: {why}") for one in of_notebook(submitted.name)]
+        return Graded(failed, why)
 
 
 def work(submitted: Submitted) -> int:

@@ -28,7 +28,7 @@ class Graft:
     left_out: exercise id → why its answer is not in the notebook. In its place stands code that fails and says so,
         because a later answer may call it.
     before, behind: cell of the pristine notebook → cells that run before and behind it.
-    demos: whether cells run that no answer needs.
+    demos: whether cells run that no answer needs. stumbled: of a run with them, the course's own cell → what it raised.
     """
 
     name: str
@@ -39,6 +39,7 @@ class Graft:
     behind: dict[str, list[NotebookNode]] = field(default_factory=dict)
     harmful: set[str] = field(default_factory=set)
     demos: bool = True
+    stumbled: dict[str, str] = field(default_factory=dict)
 
     def leave_out(self, exercise: str, why: str) -> None:
         self.answers.pop(exercise, None)
@@ -47,6 +48,10 @@ class Graft:
     def leave_out_added(self, id: str) -> None:
         """A cell that the student added, which hangs or ends its kernel; with the last of a few, all of them."""
         self.harmful.add(id)
+
+    def leave_out_demos(self) -> None:
+        """One of them hangs or ends its kernel."""
+        self.demos = False
 
     def notebook(self) -> NotebookNode:
         grafted = self.pristine.copy()

@@ -83,10 +83,11 @@ async def run(
     """One run; adds to `outcomes` each verdict it comes to, on exercises that have none yet.
 
     Returns the outcome of the answer that ended the run before its time; None where the notebook came to its end, or a
-    cell that the student added ended it, which the next run is without.
+    cell ended it that the next run is without: one that the student added, or a demonstration of the course's own.
     """
     running = ""  # the exercise whose answer ran last
     added = ""  # the student's own cell that runs
+    own = ""  # the course's own cell that runs
     end: tuple[Status, str] | None = None
     answer: dict[str, Any] = {}
     wanted = graft.answers.keys() - outcomes.keys()
@@ -98,9 +99,12 @@ async def run(
                     exercise = report["exercise"]
                     if report["event"] == "start":
                         added = report["cell"] if report["role"] == "added" else ""
+                        own = report["cell"] if report["role"] is None else ""
                         running = exercise if exercise in graft.answers else running
                     elif report["end"]:
                         end = tuple(report["end"])
+                    elif report["role"] is None and graft.demos and not report["passed"]:
+                        graft.stumbled[own] = report["raised"]
                     elif report["role"] == "answer":
                         answer = report
                     elif report["role"] == "check" and exercise in wanted:
@@ -113,6 +117,10 @@ async def run(
             graft.leave_out_added(added)
             return None
         status, what = end or ("error", "it ended the grading run")
+        if own and graft.demos:
+            graft.stumbled[own] = what
+            graft.leave_out_demos()
+            return None
         if not running:
             log = (folder / "log").read_text(errors="replace").split("\n")
             raise GradingFailed(f"{graft.name} could not be run: {what}. {' '.join(log[-3:])}")
