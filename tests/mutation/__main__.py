@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Any
 
 import torch
@@ -44,8 +45,9 @@ def chosen(names: list[str]) -> Iterator[tuple[KernelExercise, Answer]]:
                 yield exercise, answer
 
 
-def sizes(exercise: KernelExercise) -> tuple[Shape, ...]:
-    return exercise.simulated_shapes or exercise.shapes
+def sizes(exercise: KernelExercise) -> list[Shape]:
+    """What is simulated, the cheapest first: most mutants are wrong there already, and the others are then not tried."""
+    return sorted(exercise.sizes_simulated, key=prod)
 
 
 def judged(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], right: Judgement) -> Judged:
@@ -66,28 +68,34 @@ def judged(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], ri
     return Judged(mutant, "same code" if same else "survived", "")
 
 
-def checked(exercise: KernelExercise, make: Callable[[], Any], full: float) -> str:
+def checked(exercise: KernelExercise, make: Callable[[], Any]) -> str:
     """What the exercise's own check says of a mutant that the simulator took; "" where it gets full points there."""
     outcome = exercise.grade(make())
-    return "" if outcome.points >= full else outcome.message.splitlines()[-1].strip()
+    return "" if outcome.points >= exercise.points_anywhere else outcome.message.splitlines()[-1].strip()
 
 
 def mutate(exercise: KernelExercise, answer: Answer) -> Iterator[Judged]:
     """Every mutant of a solution with its judgement. Raises as `judge` where the solution itself cannot be judged."""
-    solution = value(answer.source, answer.name, 0)
-    right = judge(kinds.launcher(exercise, solution), exercise.problem, sizes(exercise))
+    mutants = list(kinds.mutants(exercise, answer))
+    right = judge_solution(exercise, answer) if mutants and exercise.simulated else None
+    for mutant, make in mutants:
+        yield in_a_process_of_its_own(mutant, partial(judged_and_checked, exercise, mutant, make, right))
+
+
+def judge_solution(exercise: KernelExercise, answer: Answer) -> Judgement:
+    launcher = kinds.launcher(exercise, value(answer.source, answer.name, 0))
+    right = judge(launcher, exercise.problem, sizes(exercise))
     if right.found:
         raise AssertionError(f"the solution itself is reported: {right.found[0]}")
-    full = exercise.grade(solution).points
-    for mutant, make in kinds.mutants(exercise, answer):
-        yield in_a_process_of_its_own(mutant, partial(judged_and_checked, exercise, mutant, make, right, full))
+    return right
 
 
 def judged_and_checked(
-    exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], right: Judgement, full: float
+    exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], right: Judgement | None
 ) -> Judged:
-    found = judged(exercise, mutant, make, right)
-    if found.outcome == "survived" and (says := checked(exercise, make, full)):
+    """right: what the simulator makes of the solution; None where it runs no answer of this exercise."""
+    found = judged(exercise, mutant, make, right) if right else Judged(mutant, "survived", "")
+    if found.outcome == "survived" and (says := checked(exercise, make)):
         return Judged(mutant, "checked", says)
     return found
 
