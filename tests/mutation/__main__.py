@@ -5,7 +5,7 @@ import multiprocessing
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
@@ -23,7 +23,7 @@ from tutorlib.exercises import find, modules
 from tutorlib.problems.problem import Shape
 
 # "reported" by the simulator, "dear": it moves more, "refused" by a compiler, "checked": the exercise's own check finds
-# it out, "same code" as the solution, "survived", "crashed": the simulator itself failed
+# it out, "same code" as the solution, "survived", "crashed": the simulator itself failed, or the process ended
 Outcome = str
 
 
@@ -34,19 +34,29 @@ class Judged:
     why: str
 
 
-def chosen(names: list[str]) -> Iterator[tuple[KernelExercise, Answer]]:
-    """The kernel exercises that the names stand for: "05" all of a notebook, "05.3" one."""
-    for notebook in sorted(modules()):
-        if not any(name[:2] == notebook[:2] for name in names):
-            continue
-        for answer in answers(notebook):
-            exercise = find(answer.exercise)
-            if isinstance(exercise, KernelExercise) and any(answer.exercise.startswith(name) for name in names):
-                yield exercise, answer
+def chosen(names: Sequence[str]) -> Iterator[tuple[KernelExercise, Answer]]:
+    """The kernel exercises that the names stand for, in their order: "05" all of a notebook, "05.3" one."""
+    for name in names:
+        for notebook in sorted(modules()):
+            if name[:2] == notebook[:2]:
+                yield from ((e, answer) for e, answer in kernels(notebook) if name in (e.id, e.id[:2]))
+
+
+def kernels(notebook: str) -> Iterator[tuple[KernelExercise, Answer]]:
+    for answer in answers(notebook):
+        exercise = find(answer.exercise)
+        if isinstance(exercise, KernelExercise):
+            yield exercise, answer
+
+
+def unknown() -> list[str]:
+    """The kernel exercises of whose mutants nothing was kept."""
+    known = results.read()
+    return [e.id for notebook in sorted(modules()) for e, _ in kernels(notebook) if e.id not in known]
 
 
 def sizes(exercise: KernelExercise) -> list[Shape]:
-    """What is simulated, the cheapest first: most mutants are wrong there already, and the others are then not tried."""
+    """What is simulated, the cheapest first: most mutants are wrong there already, and are tried nowhere else."""
     return sorted(exercise.sizes_simulated, key=prod)
 
 
@@ -111,19 +121,19 @@ def in_a_process_of_its_own(mutant: Mutant, work: Callable[[], Judged]) -> Judge
         return receiver.recv()  # type: ignore[no-any-return]
     except EOFError:
         process.join()
-        return Judged(mutant, "refused", f"the compiler ends with its process, by {process.exitcode}")
+        return Judged(mutant, "crashed", f"its process ended by {process.exitcode}")
     finally:
         process.join()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
-    parser.add_argument("exercises", nargs="+", help='"05" or "05.3"')
+    parser.add_argument("exercises", nargs="*", help='"05" or "05.3"; none: those that results.json has not')
     parser.add_argument("--quiet", action="store_true", help="only survivors and totals")
     options = parser.parse_args()
     torch.set_num_threads(1)  # a process cannot be forked whose threads share a lock
     totals: Counter[Outcome] = Counter()
-    for exercise, answer in chosen(options.exercises):
+    for exercise, answer in chosen(options.exercises or unknown()):
         found: list[Judged] = []
         started = time.perf_counter()
         try:
