@@ -17,13 +17,15 @@ from tests.mutation import kinds, results
 from tests.mutation.answers import Answer, answers, value
 from tests.mutation.judge import Crashed, Judgement, judge
 from tests.mutation.mutant import Mutant
+from tutorlib.checking.alone import AloneExercise
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises import find, modules
 from tutorlib.problems.problem import Shape
 
-# "reported" by the simulator, "dear": it moves more, "refused" by a compiler, "checked": the exercise's own check finds
-# it out, "same code" as the solution, "survived", "crashed": the simulator itself failed, or the process ended
+# "rehearsed": found out before anything is compiled, "reported" by the simulator, "dear": it moves more, "refused" by a
+# compiler, "checked": found out by the rest of the exercise's check, "same code" as the solution, "survived",
+# "crashed": the simulator itself failed, or the process ended
 Outcome = str
 
 
@@ -78,6 +80,15 @@ def judged(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], ri
     return Judged(mutant, "same code" if same else "survived", "")
 
 
+def rehearsed(exercise: KernelExercise, make: Callable[[], Any]) -> str:
+    """What is found wrong with a mutant by itself, "" for nothing."""
+    try:
+        found = exercise.examine_alone(make()) if isinstance(exercise, AloneExercise) else None
+    except Exception:  # it is no loop, or cannot be loaded: the simulator meets it again
+        return ""
+    return " ".join(found.lines) if found and not found.points else ""
+
+
 def checked(exercise: KernelExercise, make: Callable[[], Any]) -> str:
     """What the exercise's own check says of a mutant that the simulator took; "" where it gets full points there."""
     outcome = exercise.grade(make())
@@ -103,7 +114,12 @@ def judge_solution(exercise: KernelExercise, answer: Answer) -> Judgement:
 def judged_and_checked(
     exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], right: Judgement | None
 ) -> Judged:
-    """right: what the simulator makes of the solution; None where it runs no answer of this exercise."""
+    """What a rehearsal finds costs a tenth of a second, and is not simulated.
+
+    right: what the simulator makes of the solution; None where it runs no answer of this exercise.
+    """
+    if said := rehearsed(exercise, make):
+        return Judged(mutant, "rehearsed", said)
     found = judged(exercise, mutant, make, right) if right else Judged(mutant, "survived", "")
     if found.outcome == "survived" and (says := checked(exercise, make)):
         return Judged(mutant, "checked", says)

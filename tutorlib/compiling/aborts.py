@@ -16,9 +16,10 @@ def no_abort() -> Iterator[None]:
     """Meanwhile ValueError is raised where CuTe 4.8 would end the process, and TypeError where it would trace for ever.
 
     It calls std::terminate where `retile` gets fewer than 3 modes, divides by zero where a product begins with a layout
-    that sends two coordinates to one place, reads what is not there where a tiled copy is made of an mma, and LLVM
-    aborts where a host function asks for what only threads on a GPU have. A Python loop over a tensor or over what
-    load() gave takes one element after another and never finds the last.
+    that sends two coordinates to one place, reads what is not there where a tiled copy is made of an mma, aborts where
+    an mma's tile ends within an atom and ldmatrix is cut for it; LLVM aborts where a host function asks for what only
+    threads on a GPU have. A Python loop over a tensor or over what load() gave takes one element after another and
+    never finds the last.
     """
     from cutlass import cute
     from cutlass.cute import atom, core
@@ -38,6 +39,7 @@ def no_abort() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(ThrCopy, "retile", checked))
         stack.enter_context(mock.patch.object(atom, "_make_tiled_copy", of_a_copy_atom(atom._make_tiled_copy)))
+        stack.enter_context(mock.patch.object(cute, "make_tiled_mma", of_whole_atoms(cute.make_tiled_mma)))
         for name in PRODUCTS:
             guarded = of_places(name, getattr(core, name))
             for module in (core, cute):
@@ -65,6 +67,23 @@ def of_a_copy_atom(make: Callable[..., Any]) -> Callable[..., Any]:
     return checked
 
 
+def of_whole_atoms(make: Callable[..., Any]) -> Callable[..., Any]:
+    """make_tiled_mma, which raises ValueError where permutation_mnk cuts an atom."""
+
+    @wraps(make)
+    def checked(op: Any, layout: Any = (1, 1, 1), permutation_mnk: Any = None, **options: Any) -> Any:
+        made = make(op, layout, permutation_mnk, **options)
+        for name, size, atom in zip("MNK", permutation_mnk or (), made.shape_mnk, strict=False):
+            if isinstance(size, int) and isinstance(atom, int) and size % atom:
+                raise ValueError(
+                    f"permutation_mnk={permutation_mnk}: along {name} it is what all warps cover together, a multiple "
+                    f"of an atom's {atom}"
+                )
+        return made
+
+    return checked
+
+
 def of_places(name: str, product: Callable[..., Any]) -> Callable[..., Any]:
     """A product of layouts that raises ValueError where the first one sends two coordinates to one place."""
 
@@ -81,19 +100,15 @@ def of_places(name: str, product: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def overlaps(layout: Any) -> bool:
-    """Whether a mode of a static layout steps by less than the modes with smaller strides reach; broadcast modes
-    do not count."""
+    """Whether a mode steps by less than one with a smaller stride reaches. Broadcast and dynamic modes do not count."""
     from cutlass import cute
 
     if not isinstance(layout, cute.Layout):
         return False
     sizes, strides = (cute.flatten_to_tuple(each) for each in (layout.shape, layout.stride))
-    modes = sorted((d, n) for n, d in zip(sizes, strides, strict=True) if static(n) and static(d) and d and n > 1)
+    static = ((d, n) for n, d in zip(sizes, strides, strict=True) if isinstance(n, int) and isinstance(d, int))
+    modes = sorted((d, n) for d, n in static if d and n > 1)
     return any(step < before * size for (before, size), (step, _) in pairwise(modes))
-
-
-def static(number: Any) -> bool:
-    return isinstance(number, int)
 
 
 def endless(values: Any) -> Iterator[Any]:
