@@ -62,7 +62,20 @@ def sizes(exercise: KernelExercise) -> list[Shape]:
     return sorted(exercise.sizes_simulated, key=prod)
 
 
-def judged(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], right: Judgement) -> Judged:
+def rehearsed(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any]) -> Judged | None:
+    """What is found wrong with a mutant by itself, None for nothing."""
+    try:
+        found = exercise.examine_alone(make()) if isinstance(exercise, AloneExercise) else None
+    except Exception:  # it is no loop, or cannot be loaded: the simulator meets it again
+        return None
+    return Judged(mutant, "rehearsed", " ".join(found.lines)) if found and not found.points else None
+
+
+def judged(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], right: Judgement) -> Judged | None:
+    """What the simulator has to say of a mutant, None where it takes it for right and it has other code.
+
+    right: what it makes of the solution.
+    """
     try:
         found = judge(kinds.launcher(exercise, make()), exercise.problem, sizes(exercise))
     except Crashed as error:
@@ -77,30 +90,31 @@ def judged(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], ri
         more = found.taken[dearer[0]] - right.taken[dearer[0]]
         return Judged(mutant, "dear", f"{more} {'wavefronts' if space == 'shared' else 'sectors'} more at {shape}")
     same = all(found.ptx[shape] == right.ptx[shape] for shape in sizes(exercise))
-    return Judged(mutant, "same code" if same else "survived", "")
+    return Judged(mutant, "same code", "") if same else None
 
 
-def rehearsed(exercise: KernelExercise, make: Callable[[], Any]) -> str:
-    """What is found wrong with a mutant by itself, "" for nothing."""
-    try:
-        found = exercise.examine_alone(make()) if isinstance(exercise, AloneExercise) else None
-    except Exception:  # it is no loop, or cannot be loaded: the simulator meets it again
-        return ""
-    return " ".join(found.lines) if found and not found.points else ""
-
-
-def checked(exercise: KernelExercise, make: Callable[[], Any]) -> str:
-    """What the exercise's own check says of a mutant that the simulator took; "" where it gets full points there."""
+def checked(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any]) -> Judged | None:
+    """What the exercise's own check says of a mutant that the simulator took; None where it gets full points there."""
     outcome = exercise.grade(make())
-    return "" if outcome.points >= exercise.points_anywhere else outcome.message.splitlines()[-1].strip()
+    if outcome.points >= exercise.points_anywhere:
+        return None
+    return Judged(mutant, "checked", outcome.message.splitlines()[-1].strip())
 
 
 def mutate(exercise: KernelExercise, answer: Answer) -> Iterator[Judged]:
-    """Every mutant of a solution with its judgement. Raises as `judge` where the solution itself cannot be judged."""
-    mutants = list(kinds.mutants(exercise, answer))
-    right = judge_solution(exercise, answer) if mutants and exercise.simulated else None
-    for mutant, make in mutants:
-        yield in_a_process_of_its_own(mutant, partial(judged_and_checked, exercise, mutant, make, right))
+    """Every mutant of a solution with its judgement. Raises as `judge` where the solution itself cannot be judged.
+
+    What a rehearsal finds costs a tenth of a second, and is not simulated.
+    """
+    right = None
+    for mutant, make in kinds.mutants(exercise, answer):
+        found = in_a_process_of_its_own(mutant, partial(rehearsed, exercise, mutant, make))
+        if found is None and exercise.simulated:
+            right = right or judge_solution(exercise, answer)
+            found = in_a_process_of_its_own(mutant, partial(judged, exercise, mutant, make, right))
+        if found is None:
+            found = in_a_process_of_its_own(mutant, partial(checked, exercise, mutant, make))
+        yield found or Judged(mutant, "survived", "")
 
 
 def judge_solution(exercise: KernelExercise, answer: Answer) -> Judgement:
@@ -111,22 +125,7 @@ def judge_solution(exercise: KernelExercise, answer: Answer) -> Judgement:
     return right
 
 
-def judged_and_checked(
-    exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], right: Judgement | None
-) -> Judged:
-    """What a rehearsal finds costs a tenth of a second, and is not simulated.
-
-    right: what the simulator makes of the solution; None where it runs no answer of this exercise.
-    """
-    if said := rehearsed(exercise, make):
-        return Judged(mutant, "rehearsed", said)
-    found = judged(exercise, mutant, make, right) if right else Judged(mutant, "survived", "")
-    if found.outcome == "survived" and (says := checked(exercise, make)):
-        return Judged(mutant, "checked", says)
-    return found
-
-
-def in_a_process_of_its_own(mutant: Mutant, work: Callable[[], Judged]) -> Judged:
+def in_a_process_of_its_own(mutant: Mutant, work: Callable[[], Judged | None]) -> Judged | None:
     """What the work gives: some mutants end the compiler, and with it the process, by an assertion of LLVM's."""
     context = multiprocessing.get_context("fork")  # what is imported, and the solution's judgement, are there at once
     receiver, sender = context.Pipe(duplex=False)
