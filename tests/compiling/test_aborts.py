@@ -85,3 +85,54 @@ def adds_up_a_tensor(x: cute.Tensor):
 def test_a_python_loop_over_elements(host):
     with pytest.raises(CompileFailed, match=r"Python cannot go through the elements of Tensor\w*"):
         compile_cute(host, [TensorSpec((32,))])
+
+
+@cute.jit
+def lays_threads_upon_one_another():
+    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cutlass.BFloat16, num_bits_per_copy=128)
+    threads = cute.make_layout((8, 32), stride=(8, 1))
+    cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, 8), stride=(8, 1)))
+
+
+@cute.jit
+def repeats_what_overlaps():
+    cute.logical_product(cute.make_layout((2, 2), stride=(1, 1)), cute.make_layout(4))
+
+
+@pytest.mark.parametrize("host", [lays_threads_upon_one_another, repeats_what_overlaps])
+def test_a_product_of_a_layout_that_overlaps_itself(host):
+    with pytest.raises(CompileFailed, match="sends several coordinates to one place"):
+        call_host(host)
+
+
+@cute.jit
+def products_of_one_to_one_layouts():
+    for shape, stride in [((8, 4), (4, 1)), ((8, 4), (8, 1)), ((8, 4), (0, 1)), ((4, 1), (1, 1))]:
+        cute.raked_product(cute.make_layout(shape, stride=stride), cute.make_layout((1, 8), stride=(8, 1)))
+
+
+def test_gaps_and_broadcast_modes_are_left_to_cute():
+    call_host(products_of_one_to_one_layouts)
+
+
+@cute.jit
+def makes_a_copy_of_an_mma():
+    tiled_mma = make_mma(GemmConfig(), cutlass.BFloat16)
+    tile = cute.make_rmem_tensor((128, 64), cutlass.BFloat16)
+    cute.make_tiled_copy_A(tiled_mma, tiled_mma).get_slice(0).partition_S(tile)
+
+
+def test_a_tiled_copy_without_a_copy_atom():
+    with pytest.raises(CompileFailed, match="made of a copy atom, which comes first, and this is a TiledMma"):
+        call_host(makes_a_copy_of_an_mma)
+
+
+@cute.jit
+def cuts_atoms():
+    op = warp.MmaF16BF16Op(cutlass.BFloat16, cutlass.Float32, (16, 8, 16))
+    cute.make_tiled_mma(op, cute.make_layout((2, 2, 1)), permutation_mnk=(34, 32, 16))
+
+
+def test_an_mma_s_tile_that_ends_within_an_atom():
+    with pytest.raises(CompileFailed, match=r"permutation_mnk=\(34, 32, 16\): along M .* a multiple of an atom's 16"):
+        call_host(cuts_atoms)

@@ -5,9 +5,10 @@ import multiprocessing
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 from typing import Any
 
 import torch
@@ -16,13 +17,15 @@ from tests.mutation import kinds, results
 from tests.mutation.answers import Answer, answers, value
 from tests.mutation.judge import Crashed, Judgement, judge
 from tests.mutation.mutant import Mutant
+from tutorlib.checking.alone import AloneExercise
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises import find, modules
 from tutorlib.problems.problem import Shape
 
-# "reported" by the simulator, "dear": it moves more, "refused" by a compiler, "checked": the exercise's own check finds
-# it out, "same code" as the solution, "survived", "crashed": the simulator itself failed
+# "rehearsed": found out before anything is compiled, "reported" by the simulator, "dear": it moves more, "refused" by a
+# compiler, "checked": found out by the rest of the exercise's check, "same code" as the solution, "survived",
+# "crashed": the simulator itself failed, or the process ended
 Outcome = str
 
 
@@ -33,22 +36,46 @@ class Judged:
     why: str
 
 
-def chosen(names: list[str]) -> Iterator[tuple[KernelExercise, Answer]]:
-    """The kernel exercises that the names stand for: "05" all of a notebook, "05.3" one."""
-    for notebook in sorted(modules()):
-        if not any(name[:2] == notebook[:2] for name in names):
-            continue
-        for answer in answers(notebook):
-            exercise = find(answer.exercise)
-            if isinstance(exercise, KernelExercise) and any(answer.exercise.startswith(name) for name in names):
-                yield exercise, answer
+def chosen(names: Sequence[str]) -> Iterator[tuple[KernelExercise, Answer]]:
+    """The kernel exercises that the names stand for, in their order: "05" all of a notebook, "05.3" one."""
+    for name in names:
+        for notebook in sorted(modules()):
+            if name[:2] == notebook[:2]:
+                yield from ((e, answer) for e, answer in kernels(notebook) if name in (e.id, e.id[:2]))
 
 
-def sizes(exercise: KernelExercise) -> tuple[Shape, ...]:
-    return exercise.simulated_shapes or exercise.shapes
+def kernels(notebook: str) -> Iterator[tuple[KernelExercise, Answer]]:
+    for answer in answers(notebook):
+        exercise = find(answer.exercise)
+        if isinstance(exercise, KernelExercise):
+            yield exercise, answer
 
 
-def judged(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], right: Judgement) -> Judged:
+def unknown() -> list[str]:
+    """The kernel exercises of whose mutants nothing was kept."""
+    known = results.read()
+    return [e.id for notebook in sorted(modules()) for e, _ in kernels(notebook) if e.id not in known]
+
+
+def sizes(exercise: KernelExercise) -> list[Shape]:
+    """What is simulated, the cheapest first: most mutants are wrong there already, and are tried nowhere else."""
+    return sorted(exercise.sizes_simulated, key=prod)
+
+
+def rehearsed(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any]) -> Judged | None:
+    """What is found wrong with a mutant by itself, None for nothing."""
+    try:
+        found = exercise.examine_alone(make()) if isinstance(exercise, AloneExercise) else None
+    except Exception:  # it is no loop, or cannot be loaded: the simulator meets it again
+        return None
+    return Judged(mutant, "rehearsed", " ".join(found.lines)) if found and not found.points else None
+
+
+def judged(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], right: Judgement) -> Judged | None:
+    """What the simulator has to say of a mutant, None where it takes it for right and it has other code.
+
+    right: what it makes of the solution.
+    """
     try:
         found = judge(kinds.launcher(exercise, make()), exercise.problem, sizes(exercise))
     except Crashed as error:
@@ -63,36 +90,42 @@ def judged(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], ri
         more = found.taken[dearer[0]] - right.taken[dearer[0]]
         return Judged(mutant, "dear", f"{more} {'wavefronts' if space == 'shared' else 'sectors'} more at {shape}")
     same = all(found.ptx[shape] == right.ptx[shape] for shape in sizes(exercise))
-    return Judged(mutant, "same code" if same else "survived", "")
+    return Judged(mutant, "same code", "") if same else None
 
 
-def checked(exercise: KernelExercise, make: Callable[[], Any], full: float) -> str:
-    """What the exercise's own check says of a mutant that the simulator took; "" where it gets full points there."""
+def checked(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any]) -> Judged | None:
+    """What the exercise's own check says of a mutant that the simulator took; None where it gets full points there."""
     outcome = exercise.grade(make())
-    return "" if outcome.points >= full else outcome.message.splitlines()[-1].strip()
+    if outcome.points >= exercise.points_anywhere:
+        return None
+    return Judged(mutant, "checked", outcome.message.splitlines()[-1].strip())
 
 
 def mutate(exercise: KernelExercise, answer: Answer) -> Iterator[Judged]:
-    """Every mutant of a solution with its judgement. Raises as `judge` where the solution itself cannot be judged."""
-    solution = value(answer.source, answer.name, 0)
-    right = judge(kinds.launcher(exercise, solution), exercise.problem, sizes(exercise))
+    """Every mutant of a solution with its judgement. Raises as `judge` where the solution itself cannot be judged.
+
+    What a rehearsal finds costs a tenth of a second, and is not simulated.
+    """
+    right = None
+    for mutant, make in kinds.mutants(exercise, answer):
+        found = in_a_process_of_its_own(mutant, partial(rehearsed, exercise, mutant, make))
+        if found is None and exercise.simulated:
+            right = right or judge_solution(exercise, answer)
+            found = in_a_process_of_its_own(mutant, partial(judged, exercise, mutant, make, right))
+        if found is None:
+            found = in_a_process_of_its_own(mutant, partial(checked, exercise, mutant, make))
+        yield found or Judged(mutant, "survived", "")
+
+
+def judge_solution(exercise: KernelExercise, answer: Answer) -> Judgement:
+    launcher = kinds.launcher(exercise, value(answer.source, answer.name, 0))
+    right = judge(launcher, exercise.problem, sizes(exercise))
     if right.found:
         raise AssertionError(f"the solution itself is reported: {right.found[0]}")
-    full = exercise.grade(solution).points
-    for mutant, make in kinds.mutants(exercise, answer):
-        yield in_a_process_of_its_own(mutant, partial(judged_and_checked, exercise, mutant, make, right, full))
+    return right
 
 
-def judged_and_checked(
-    exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any], right: Judgement, full: float
-) -> Judged:
-    found = judged(exercise, mutant, make, right)
-    if found.outcome == "survived" and (says := checked(exercise, make, full)):
-        return Judged(mutant, "checked", says)
-    return found
-
-
-def in_a_process_of_its_own(mutant: Mutant, work: Callable[[], Judged]) -> Judged:
+def in_a_process_of_its_own(mutant: Mutant, work: Callable[[], Judged | None]) -> Judged | None:
     """What the work gives: some mutants end the compiler, and with it the process, by an assertion of LLVM's."""
     context = multiprocessing.get_context("fork")  # what is imported, and the solution's judgement, are there at once
     receiver, sender = context.Pipe(duplex=False)
@@ -103,19 +136,19 @@ def in_a_process_of_its_own(mutant: Mutant, work: Callable[[], Judged]) -> Judge
         return receiver.recv()  # type: ignore[no-any-return]
     except EOFError:
         process.join()
-        return Judged(mutant, "refused", f"the compiler ends with its process, by {process.exitcode}")
+        return Judged(mutant, "crashed", f"its process ended by {process.exitcode}")
     finally:
         process.join()
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
-    parser.add_argument("exercises", nargs="+", help='"05" or "05.3"')
+    parser.add_argument("exercises", nargs="*", help='"05" or "05.3"; none: those that results.json has not')
     parser.add_argument("--quiet", action="store_true", help="only survivors and totals")
     options = parser.parse_args()
     torch.set_num_threads(1)  # a process cannot be forked whose threads share a lock
     totals: Counter[Outcome] = Counter()
-    for exercise, answer in chosen(options.exercises):
+    for exercise, answer in chosen(options.exercises or unknown()):
         found: list[Judged] = []
         started = time.perf_counter()
         try:

@@ -1,6 +1,7 @@
 """What the simulator makes of a kernel: wrong results, findings, costs."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tutorlib.problems.differences import find_difference
@@ -26,7 +27,7 @@ class Judgement:
     ptx: dict[Shape, str]
 
 
-def judge(launcher: SimulatedLauncher, problem: Problem, shapes: tuple[Shape, ...]) -> Judgement:
+def judge(launcher: SimulatedLauncher, problem: Problem, shapes: Sequence[Shape]) -> Judgement:
     """One call for each shape on random inputs. Stops at the first shape where something is wrong.
 
     Raises what compiling raises, NotSimulated and Crashed.

@@ -8,13 +8,12 @@ from tests.mutation.answers import Answer, value
 from tests.mutation.mutant import Mutant
 from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.mend import MendExercise
 from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 
 def launcher(exercise: KernelExercise, answer: Any) -> SimulatedLauncher:
-    """Raises what the exercise raises of an answer of the wrong kind, and TypeError where it cannot be simulated."""
-    if not exercise.simulated:
-        raise TypeError(f"{exercise.id} has no kernel that can be simulated")
+    """Raises what the exercise raises of an answer of the wrong kind."""
     return exercise.simulator(exercise.accept(answer))
 
 
@@ -24,6 +23,10 @@ def mutants(exercise: KernelExercise, answer: Answer) -> Iterator[tuple[Mutant, 
         source = value(answer.source, answer.name, 0)()
         for mutant in cpp.mutants(source):
             yield mutant, lambda mutant=mutant: lambda: mutant.source
+    elif isinstance(exercise, MendExercise):
+        source = value(answer.source, answer.name, 0)(exercise.bug.source)
+        for mutant in cpp.mutants(source) if exercise.bug.language == "cpp" else python.mutants(source):
+            yield mutant, lambda mutant=mutant: lambda source: mutant.source
     else:
-        for number, mutant in enumerate(python.mutants(answer.source, set(answer.functions))):
+        for number, mutant in enumerate(python.mutants(answer.source, answer.functions)):
             yield mutant, lambda mutant=mutant, number=number: value(mutant.source, answer.name, number + 1)

@@ -4,7 +4,7 @@ Every change is made to a fresh tree, so that one mutant has one change.
 """
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from tests.mutation.mutant import Mutant
@@ -12,9 +12,11 @@ from tests.mutation.mutant import Mutant
 SYNCHRONIZATION = (
     "sync_threads", "barrier", "sync_warp", "cp_async_commit_group", "cp_async_wait_group", "fence", "mbarrier_wait",
     "mbarrier_init", "mbarrier_init_fence", "mbarrier_arrive_and_expect_tx", "cp_async_bulk_commit_group",
-    "cp_async_bulk_wait_group",
+    "cp_async_bulk_wait_group", "mbarrier_arrive", "fence_proxy", "fence_view_async_tmem_load", "commit_group",
+    "wait_group", "commit", "advance", "meet", "alloc_tmem", "dealloc_tmem",
 )  # fmt: skip
-BOUNDS = ("range", "range_constexpr", "ceil_div", "cdiv", "cp_async_wait_group", "irange")
+GROUPS_LEFT = ("cp_async_wait_group", "cp_async_bulk_wait_group", "wait_group")
+BOUNDS = ("range", "range_constexpr", "ceil_div", "cdiv", "irange", *GROUPS_LEFT)
 NEIGHBOURS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
 
 
@@ -27,19 +29,23 @@ class Change:
     apply: Callable[[], None]
 
 
-def mutants(source: str, functions: set[str]) -> Iterator[Mutant]:
-    """Every mutant of these functions of a module."""
+def mutants(source: str, functions: Collection[str] | None = None) -> Iterator[Mutant]:
+    """Every mutant of these functions of a module, or of all of them. Of two with the same code the first."""
     count = len(list(changes(ast.parse(source), functions)))
+    seen = set()
     for number in range(count):
         tree = ast.parse(source)
         change = list(changes(tree, functions))[number]
         change.apply()
-        yield Mutant(change.what, change.line, ast.unparse(ast.fix_missing_locations(tree)) + "\n")
+        text = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+        if text not in seen:
+            yield Mutant(change.what, change.line, text)
+        seen.add(text)
 
 
-def changes(tree: ast.AST, functions: set[str]) -> Iterator[Change]:
+def changes(tree: ast.AST, functions: Collection[str] | None) -> Iterator[Change]:
     for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef) and function.name in functions:
+        if isinstance(function, ast.FunctionDef) and (functions is None or function.name in functions):
             for node in ast.walk(function):
                 yield from of_statements(node)
                 yield from of_expression(node, function)
@@ -55,8 +61,10 @@ def of_statements(node: ast.AST) -> Iterator[Change]:
         if not isinstance(block, list):
             continue
         for at, statement in enumerate(block):
-            if is_synchronization(statement):
+            if is_synchronization(statement) and not isinstance(node, ast.With):
                 yield from moves(block, at)
+                if isinstance(statement, ast.With):
+                    yield Change(f"without `{first_line(statement)}`", statement.lineno, opener(block, at))
             elif is_advance(statement, block[:at]):
                 yield Change(f"without `{ast.unparse(statement)}`", statement.lineno, remover(block, at))
             elif isinstance(statement, ast.If) and not is_static(statement.test):
@@ -64,6 +72,9 @@ def of_statements(node: ast.AST) -> Iterator[Change]:
 
 
 def is_synchronization(statement: ast.stmt) -> bool:
+    """A call that orders threads, alone or under `with elect_one()`."""
+    if isinstance(statement, ast.With) and len(statement.body) == 1:
+        return is_synchronization(statement.body[0])
     return (
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Call)
@@ -92,7 +103,8 @@ def is_static(test: ast.expr) -> bool:
 
 def moves(block: list[ast.stmt], at: int) -> Iterator[Change]:
     statement = block[at]
-    said = f"`{ast.unparse(statement)}`"
+    called = statement.body[0] if isinstance(statement, ast.With) else statement
+    said = f"`{ast.unparse(called)}`"
     yield Change(f"without {said}", statement.lineno, remover(block, at))
     if at > 0:
         yield Change(f"{said} one statement earlier", statement.lineno, lambda: swap(block, at, at - 1))
@@ -100,6 +112,10 @@ def moves(block: list[ast.stmt], at: int) -> Iterator[Change]:
             yield Change(f"{said} inside the `if` before it", statement.lineno, lambda: enter(block, at))
     if at + 1 < len(block):
         yield Change(f"{said} one statement later", statement.lineno, lambda: swap(block, at, at + 1))
+
+
+def first_line(statement: ast.stmt) -> str:
+    return ast.unparse(statement).splitlines()[0]
 
 
 def remover(block: list[ast.stmt], at: int) -> Callable[[], None]:
@@ -112,7 +128,7 @@ def remover(block: list[ast.stmt], at: int) -> Callable[[], None]:
 def opener(block: list[ast.stmt], at: int) -> Callable[[], None]:
     def open_up() -> None:
         statement = block[at]
-        assert isinstance(statement, ast.If)
+        assert isinstance(statement, ast.If | ast.With)
         block[at : at + 1] = statement.body
 
     return open_up

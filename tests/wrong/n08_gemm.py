@@ -223,6 +223,8 @@ WRONG_WHEN_RUN = {
         answer("wrong_extents", "Takes M for the rows of B.", FIRST, "ct::extents{n, k}", "ct::extents{m, k}"),
         answer("index_turned", "Takes (step, i) for A's index.", FIRST, "load_masked(i, step)", "load_masked(step, i)"),
         answer("late", "Starts with the second step.", FIRST, "ct::irange(0,", "ct::irange(1,"),
+        answer("a_unmasked", "Beyond K, A is what nobody set.", FIRST, "A.load_masked", "A.load", says="nan"),
+        answer("b_unmasked", "Beyond K, B is what nobody set.", FIRST, "B.load_masked", "B.load", says="nan"),
     ],
     "08.5": [
         answer(

@@ -331,6 +331,12 @@ COPIES = [
         (),
         swap(THREADS, "cute.make_layout((lanes, config.threads // lanes), stride=(config.threads // lanes, 1))"),
     ),
+    copies(
+        "shape_alone_swapped",
+        "Rows for lanes, and the strides of before: several threads in one place.",
+        ("sends several coordinates to one place",),
+        swap("(config.threads // lanes, lanes), stride", "(lanes, config.threads // lanes), stride"),
+    ),
     copies("no_jit_needed_none", "Returns nothing.", ("it returns None",), swap("    return cute", "    cute")),
     copies(
         "ordinary_loads",

@@ -36,6 +36,7 @@ MMAS = [
         ("once over it covers (32, 16, 16)",),
         swap("16 * n, 16)", "8 * n, 16)"),
     ),
+    mmas("half_an_atom", "17 rows a warp.", ("a multiple of an atom's 16",), swap("(16 * m,", "(17 * m,")),
     mmas("twice_in_m", "Two atoms along M, too.", ("covers (64, 32, 16)",), swap("(16 * m,", "(32 * m,")),
     mmas("twice_in_k", "32 along K.", ("covers (32, 32, 32)",), swap("16 * n, 16)", "16 * n, 32)")),
     mmas(
@@ -145,6 +146,12 @@ OPERANDS = [
         "Every thread reads what thread 0 should.",
         (),
         swap("s2r_a.get_slice(thread)", "s2r_a.get_slice(0)"),
+    ),
+    fetched(
+        "no_atom",
+        "The mma where the atom belongs, which CuTe reads as one.",
+        ("made of a copy atom, which comes first",),
+        swap("make_tiled_copy_A(ldmatrix,", "make_tiled_copy_A(tiled_mma,"),
     ),
     a_alone,
     views_exchanged,

@@ -313,6 +313,7 @@ def kernel(name: str, what: str, words: str, within: str, *changes):
 STRIDES = "stride=(1, 8, 32, 2, 32 * across)"
 ORDER = "return l2.grouped(block, rows, across, 8 if rows > 32 else rows)"
 PREDICATE = "if cute.elem_less(sums.coordinates[(0, row), m, (0, n)], sums.shape):"
+WHOLE = "whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0"
 EDGES = "if whole else (mine.partition_S(c), matrix.shape)"
 KERNELS = [
     kernel(
@@ -343,6 +344,20 @@ KERNELS = [
         "which lies outside",
         "my_kernel",
         swap(EDGES, EDGES.replace("whole", "True")),
+    ),
+    kernel(
+        "edges_of_k_forgotten",
+        "Asks nothing where rows alone are whole.",
+        "which lies outside",
+        "my_kernel",
+        swap(WHOLE, "whole = matrix.shape[0] % rows == 0"),
+    ),
+    kernel(
+        "edges_of_rows_forgotten",
+        "Asks nothing where K alone is whole.",
+        "which lies outside",
+        "my_kernel",
+        swap(WHOLE, "whole = matrix.shape[1] % bK == 0"),
     ),
     kernel(
         "sums_never_set",

@@ -3,9 +3,11 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
+from itertools import pairwise
 from typing import Any
 from unittest import mock
 
+PRODUCTS = ("logical_product", "zipped_product", "tiled_product", "flat_product", "raked_product", "blocked_product")
 IN_KERNELS = ("thread_idx", "block_idx", "block_dim", "grid_dim", "lane_idx", "warp_idx", "sync_threads")
 
 
@@ -13,11 +15,14 @@ IN_KERNELS = ("thread_idx", "block_idx", "block_dim", "grid_dim", "lane_idx", "w
 def no_abort() -> Iterator[None]:
     """Meanwhile ValueError is raised where CuTe 4.8 would end the process, and TypeError where it would trace for ever.
 
-    It calls std::terminate where `retile` gets fewer than 3 modes, and LLVM aborts where a host function asks for what
-    only threads on a GPU have. A Python loop over a tensor or over what load() gave takes one element after another
-    and never finds the last.
+    It calls std::terminate where `retile` gets fewer than 3 modes, divides by zero where a product begins with a layout
+    that sends two coordinates to one place, reads what is not there where a tiled copy is made of an mma, aborts where
+    an mma's tile ends within an atom and ldmatrix is cut for it; LLVM aborts where a host function asks for what only
+    threads on a GPU have. A Python loop over a tensor or over what load() gave takes one element after another and
+    never finds the last.
     """
     from cutlass import cute
+    from cutlass.cute import atom, core
     from cutlass.cute.atom import ThrCopy
     from cutlass.cute.tensor import TensorSSA, _Tensor
 
@@ -33,11 +38,77 @@ def no_abort() -> Iterator[None]:
 
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(ThrCopy, "retile", checked))
+        stack.enter_context(mock.patch.object(atom, "_make_tiled_copy", of_a_copy_atom(atom._make_tiled_copy)))
+        stack.enter_context(mock.patch.object(cute, "make_tiled_mma", of_whole_atoms(cute.make_tiled_mma)))
+        for name in PRODUCTS:
+            guarded = of_places(name, getattr(core, name))
+            for module in (core, cute):
+                stack.enter_context(mock.patch.object(module, name, guarded))
         for name in IN_KERNELS:
             stack.enter_context(mock.patch.object(cute.arch, name, on_a_gpu(name, getattr(cute.arch, name))))
         for kind in (_Tensor, TensorSSA):
             stack.enter_context(mock.patch.object(kind, "__iter__", endless, create=True))
         yield
+
+
+def of_a_copy_atom(make: Callable[..., Any]) -> Callable[..., Any]:
+    """What makes tiled copies, which raises TypeError of another thing in its atom's place."""
+    from cutlass import cute
+
+    @wraps(make)
+    def checked(atom: Any, *layouts: Any, **where: Any) -> Any:
+        if not isinstance(atom, cute.CopyAtom):
+            raise TypeError(
+                f"a tiled copy is made of a copy atom, which comes first, and this is a {type(atom).__name__}: "
+                "cute.make_copy_atom(op, dtype) makes one"
+            )
+        return make(atom, *layouts, **where)
+
+    return checked
+
+
+def of_whole_atoms(make: Callable[..., Any]) -> Callable[..., Any]:
+    """make_tiled_mma, which raises ValueError where permutation_mnk cuts an atom."""
+
+    @wraps(make)
+    def checked(op: Any, layout: Any = (1, 1, 1), permutation_mnk: Any = None, **options: Any) -> Any:
+        made = make(op, layout, permutation_mnk, **options)
+        for name, size, atom in zip("MNK", permutation_mnk or (), made.shape_mnk, strict=False):
+            if isinstance(size, int) and isinstance(atom, int) and size % atom:
+                raise ValueError(
+                    f"permutation_mnk={permutation_mnk}: along {name} it is what all warps cover together, a multiple "
+                    f"of an atom's {atom}"
+                )
+        return made
+
+    return checked
+
+
+def of_places(name: str, product: Callable[..., Any]) -> Callable[..., Any]:
+    """A product of layouts that raises ValueError where the first one sends two coordinates to one place."""
+
+    @wraps(product)
+    def checked(block: Any, *others: Any, **options: Any) -> Any:
+        if overlaps(block):
+            raise ValueError(
+                f"{name} of {block}, which sends several coordinates to one place. In a layout of threads each has "
+                "a number of its own: (a, b) threads, neighbours along the second mode, have the strides (b, 1)"
+            )
+        return product(block, *others, **options)
+
+    return checked
+
+
+def overlaps(layout: Any) -> bool:
+    """Whether a mode steps by less than one with a smaller stride reaches. Broadcast and dynamic modes do not count."""
+    from cutlass import cute
+
+    if not isinstance(layout, cute.Layout):
+        return False
+    sizes, strides = (cute.flatten_to_tuple(each) for each in (layout.shape, layout.stride))
+    static = ((d, n) for n, d in zip(sizes, strides, strict=True) if isinstance(n, int) and isinstance(d, int))
+    modes = sorted((d, n) for d, n in static if d and n > 1)
+    return any(step < before * size for (before, size), (step, _) in pairwise(modes))
 
 
 def endless(values: Any) -> Iterator[Any]:

@@ -14,7 +14,8 @@ VECTOR_TILE = 1024
 RAGGED = ((256, 256, 256), (300, 200, 129), (70, 513, 96))
 RAGGED_VECTORS = ((256, 256, 256), (304, 200, 136), (72, 520, 96))  # sizes are multiples of 8
 BENCH = (4096, 4096, 4096)
-
+# Where K is less than one step, what hangs over its edge is set by nobody; later it is what the step before left.
+SHORT = (*RAGGED[:2], (70, 513, 40))
 
 # 08.3 tma_carries -----------------------------------------------------------------------------------------------
 
@@ -69,6 +70,7 @@ EXERCISES = (
         points=3,
         problem=gemm("bf16"),
         shapes=RAGGED,
+        simulated_shapes=SHORT,
         requires=("wgmma",),
         grid=tile_grid,
         library={"Variant.source": Variant.source},
@@ -76,6 +78,11 @@ EXERCISES = (
             "Three views: A in tiles of 128×64, B in tiles of 128×64 (its rows are N), C in tiles of 128×128.",
             "The steps along K: for (int step : ct::irange(0, (k + 63) / 64)).",
             "x = A.load_masked(i, step), y = B.load_masked(j, step): acc = ct::mma(x, ct::transpose(y), acc).",
+        ),
+        remedies=(
+            Remedy(
+                "is nan and", "load leaves what hangs over an edge as it is, set by nobody; load_masked makes it zeros."
+            ),
         ),
     ),
     ValueExercise(

@@ -189,7 +189,8 @@ EXERCISES = (
         points=6,
         problem=gemm("bf16"),
         shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
-        simulated_shapes=((128, 256, 64), (129, 264, 136)),  # whole; then edges, 2×2 tiles, more K tiles than stages
+        # Whole; 2×2 tiles, more K tiles than stages, and of A's edges those along K alone; those of rows alone.
+        simulated_shapes=((128, 256, 64), (256, 264, 136), (129, 136, 64)),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         library=COURSE_KERNEL,

@@ -6,6 +6,9 @@ import torch
 
 from tests.simulate.ptx.snippets import kernel, launch
 from tutorlib.simulate.ptx import simulation
+from tutorlib.simulate.ptx.launch import run_kernel
+from tutorlib.simulate.ptx.parse import parse_ptx
+from tutorlib.simulate.ptx.places import by_loc
 
 OUT = "mul.wide.u32 %rd0, %tid_x, 4; add.s64 %rd1, %rd_out, %rd0; st.global.b32 [%rd1], %r9;"
 PLACE = "mov.u32 %r1, smem; shl.b32 %r2, %tid_x, 2; add.u32 %r3, %r1, %r2;"  # %r3: this thread's word
@@ -362,6 +365,16 @@ class TestRegisters:
         (finding,) = run(body)[0].findings
         assert "thread 8 of block 0" in finding.message
         assert finding.count == 56
+
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn])
+    def test_of_a_tile_compiler_s_it_is_nan_in_every_batch_of_blocks(self, dtype):
+        module = parse_ptx(kernel(f"mov.u32 %r9, %r8; mov.u32 %r8, 0; {OUT}", ["out"]))
+        stored = torch.zeros(4 * 32, dtype=torch.uint8)
+        blocks = simulation.LANES_AT_ONCE // 32 + 1
+        arguments, find = {"out": stored}, by_loc(module)
+        report = run_kernel(module, module.kernels["k"], (blocks,), (32,), arguments, 0, find, follow_unset=False)
+        assert not report.findings
+        assert stored.view(dtype).float().isnan().all()
 
     def test_a_local_variable_that_only_some_threads_set(self):
         body = f""".local .align 16 .b8 own[16]; mov.u64 %rd5, own; setp.lt.u32 %p1, %tid_x, 8;

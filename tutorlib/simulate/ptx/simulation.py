@@ -64,7 +64,8 @@ def module_sizes(module: Module) -> list[int]:
 def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: bool = True) -> Report:
     """Run a launch on an arena that holds its tensors; the module's own variables are added.
 
-    traced: write down what the first block does, in order. follow_unset: registers that nobody has set.
+    traced: write down what the first block does, in order. follow_unset: whether what comes of a register that nobody
+        has set is a fault where it counts; else it is NaN.
     Raises NotSimulated.
     """
     kernel = launch.kernel
@@ -82,7 +83,8 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: b
     findings, places, blocks = Findings(), Places(kernel, launch.find), basic_blocks(kernel)
     shared = SharedMemory(geometry.batch, smem)
     copies = AsyncCopies(geometry.lanes, shared)
-    undefined = Undefined(geometry, findings, unset_at_first(kernel, blocks) if follow_unset else frozenset())
+    unset = unset_at_first(kernel, blocks)
+    undefined = Undefined(geometry, findings, unset if follow_unset else frozenset())
     watch = make_watch(launch, geometry, copies, arena, findings, places, undefined)
     local_bytes = -(-sum(v.size or 0 for v in kernel.variables.values() if v.space == "local") // 16) * 16
     state = State(
@@ -97,6 +99,7 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: b
         copies=copies,
         units=make_units(geometry, shared, watch, kernel.blocks_per_sm),
         static_shared=static,
+        poisoned=frozenset() if follow_unset else unset,
     )
     trace = BlockTrace(geometry.warps, smem) if traced else None
     with np.errstate(all="ignore"):

@@ -23,13 +23,15 @@ from tutorlib.simulate.ptx.watch import Watch
 Where = np.ndarray | Literal[True]  # the lanes that run an instruction: booleans, or True for all
 Step = Callable[[Where], None]
 
+UNSET = 0x7FFF7FFF7FFF7FFF  # a NaN, or several, in every format from fp8 to fp64
+
 
 @dataclass
 class State:
     """One batch. first: the number of its first block.
 
     symbols: the address of each variable, in its own space. static_shared: bytes of shared memory before the dynamic.
-    alive: lanes whose thread has not ended.
+    alive: lanes whose thread has not ended. poisoned: registers that hold UNSET until they are set; others hold 0.
     """
 
     kernel: Kernel
@@ -43,6 +45,7 @@ class State:
     copies: AsyncCopies
     units: Units
     static_shared: int = 0
+    poisoned: frozenset[str] = frozenset()
     printed: list[str] = field(default_factory=list)
     first: int = 0
 
@@ -71,8 +74,8 @@ class State:
         self.alive[:] = (self.thread < self.geometry.threads) & (first + self.slot < self.geometry.blocks)
         self.watch.undefined.restart(first, self.alive)
         self.local_set.fill(False)
-        for register in self.registers.values():
-            register.fill(0)
+        for name, register in self.registers.items():
+            register.fill(self.at_first(name, register.dtype))
         self.units.restart(first)
         for name, values in self.special.items():
             values[:] = self.special_values(name)
@@ -85,8 +88,12 @@ class State:
         if name not in self.registers:
             kind = self.kernel.type_of(register)
             dtype = np.bool_ if kind == "pred" else f"u{bits_of(kind) // 8}"
-            self.registers[name] = np.zeros(self.geometry.lanes, dtype)
+            self.registers[name] = np.full(self.geometry.lanes, self.at_first(name, np.dtype(dtype)), dtype)
         return self.registers[name]
+
+    def at_first(self, name: str, dtype: np.dtype) -> int:
+        """What a register holds before it is set."""
+        return UNSET >> 64 - 8 * dtype.itemsize if name in self.poisoned and dtype != np.bool_ else 0
 
     def source(self, operand: Operand, kind: str, instruction: Instruction) -> np.ndarray:
         """An operand looked at as a PTX type: an array for all lanes, or of one element for all of them."""
