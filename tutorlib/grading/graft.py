@@ -29,6 +29,7 @@ class Graft:
         because a later answer may call it.
     before, behind: cell of the pristine notebook → cells that run before and behind it.
     demos: whether cells run that no answer needs.
+    added_s: seconds that cells took which the student added.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Graft:
     behind: dict[str, list[NotebookNode]] = field(default_factory=dict)
     harmful: set[str] = field(default_factory=set)
     demos: bool = True
+    added_s: float = 0.0
 
     def leave_out(self, exercise: str, why: str) -> None:
         self.answers.pop(exercise, None)
@@ -47,6 +49,10 @@ class Graft:
     def leave_out_added(self, id: str) -> None:
         """A cell that the student added, which hangs or ends its kernel; with the last of a few, all of them."""
         self.harmful.add(id)
+
+    def leave_out_all_added(self) -> None:
+        self.before.clear()
+        self.behind.clear()
 
     def notebook(self) -> NotebookNode:
         grafted = self.pristine.copy()
