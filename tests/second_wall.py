@@ -8,14 +8,13 @@ from pathlib import Path
 
 from tutorlib.paths import ROOT
 
-# Own processes, and folders that cannot be written; after the command, what still runs. PID 1 is the shell itself.
+# Own processes, and folders that cannot be written; after the command, what runs on for seconds. PID 1 is the shell.
 SCRIPT = """
 left=$1; shift
 while [ "$1" != -- ]; do mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 126; shift; done; shift
 "$@"; status=$?
-for process in /proc/[0-9]*; do
-    [ $process = /proc/1 ] || tr '\\0' ' ' < $process/cmdline >> "$left" 2> /dev/null && echo >> "$left"
-done
+look() { for process in /proc/[0-9]*; do [ $process = /proc/1 ] || tr '\\0' ' ' < $process/cmdline; done > "$left" 2>&-; }
+looks=0; while look; [ -s "$left" ] && [ $looks -lt 50 ]; do looks=$((looks + 1)); sleep 0.1; done
 exit $status
 """
 APART = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")
@@ -35,7 +34,7 @@ def within(command: list[str], left: Path) -> list[str]:
     """The command that runs another one behind the wall.
 
     It writes neither to the course nor to Python nor to anybody's home, and sees no process but its own. What it
-    leaves running is killed, and listed in the file `left`, a command in each line.
+    leaves running, for longer than helpers need to hear of its end, is killed, and listed in the file `left`.
     """
     kept = dict.fromkeys(map(os.path.realpath, (ROOT, sys.prefix, sys.base_prefix, Path.home())))
     return [*APART, "sh", "-c", SCRIPT, "sh", str(left), *kept, "--", *command]

@@ -10,6 +10,7 @@ import runpy
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import nbformat
@@ -22,6 +23,7 @@ from tests.trial_course import Course, make_course
 CHEATS = Path(__file__).with_name("cheats")
 WRONG = "def answer(n):\n    return -1, -1"
 FULL = (2, 2)
+KEPT = {"__pycache__", ".git", ".venv"}  # folders in which Python and git write at any time
 
 EXERCISES = """
 from random import Random
@@ -91,6 +93,12 @@ class Cheat:
 def strangers_course(root: Path, more: Mapping[int, int] | None = None) -> Course:
     """The course that they hand in for; more: other pages of it, number → how many exercises of the same kind."""
     return make_course(root, {60: 2, **(more or {})}, EXERCISES, EXERCISE)
+
+
+def contents(folder: Path) -> dict[Path, str]:
+    """File → what it holds, in a word; without what Python and git keep there."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not KEPT & {*path.parts}]
+    return {path: sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def cheats(kind: str) -> list[Cheat]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tutorlib.classroom import entries
+from tutorlib.classroom import entries, run
 from tutorlib.classroom.entries import Unreadable
 from tutorlib.classroom.handed_in import NobodyHandedIn, handed_in, tidy_name
 
@@ -150,6 +150,55 @@ def test_no_zip_reaches_out_of_itself_or_fills_memory(tmp_path, monkeypatch):
             read[entry.parts[-1]] = str(error)
     assert read == {"bomb.ipynb": "larger than 1 MB", "good.ipynb": b"{}"}
     assert sorted(line.split(": ")[1] for line in eve.notes) == ["its name leads out of its zip."] * 2
+
+
+def test_who_packs_another_s_name_answers_for_nobody_else(tmp_path):
+    """A zip of Moodle's names beside single hand-ins is its student's own; the others keep what is theirs."""
+    forged = {"Bob_2_assignsubmission_file_/00_start.ipynb": b"forged"}
+    (tmp_path / "eve.zip").write_bytes(zip_of(forged))
+    write(tmp_path, "Bob_2_assignsubmission_file_/00_start.ipynb")
+    label = "Bob_2_assignsubmission_file_/00_start.ipynb"
+    assert found(tmp_path) == {"Bob": [label], "eve": [f"eve.zip/{label}"]}
+    (line,) = handed_in(tmp_path)[1]
+    assert line.startswith("eve.zip: one student's")
+
+
+def test_zips_of_two_classes_beside_a_list_of_names(tmp_path):
+    for number, name in enumerate(("Ann", "Bob"), 1):
+        member = f"{name}_{number}_assignsubmission_file_/00_start.ipynb"
+        (tmp_path / f"section {number}.zip").write_bytes(zip_of({member: b"1"}))
+    write(tmp_path, "names.xlsx")
+    assert list(found(tmp_path)) == ["Ann", "Bob"]
+
+
+def test_an_environment_in_a_zip_does_not_count(tmp_path):
+    environment = {f"venv/lib/python3.11/site-packages/p/{n}.py": b"" for n in range(entries.MOST_FILES)}
+    hidden = {f".git/{n}": b"" for n in range(entries.MOST_FILES)}
+    (tmp_path / "ann.zip").write_bytes(zip_of({**environment, **hidden, "00_start.ipynb": b"{}"}))
+    assert found(tmp_path) == {"ann": ["ann.zip/00_start.ipynb"]}
+    assert notes(tmp_path) == []
+
+
+def test_an_empty_zip_is_a_student_s(tmp_path):
+    (tmp_path / "ann.zip").write_bytes(zip_of({}))
+    assert found(tmp_path) == {"ann": []}
+    assert notes(tmp_path) == ["ann.zip: nothing is in this zip."]
+
+
+def test_what_a_browser_adds_to_a_name(tmp_path):
+    write(tmp_path, "ann/00_start.ipynb.txt", "bob_00_start.ipynb.json", "cy/ipynb.txt")
+    assert found(tmp_path) == {"ann": ["ann/00_start.ipynb.txt"], "bob": ["bob_00_start.ipynb.json"], "cy": []}
+
+
+def test_one_student_s_notebooks_do_not_fill_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "LARGEST_HAND_IN", 2**20)
+    members = {f"{n}.ipynb": bytes(2**18) for n in range(9)}
+    (tmp_path / "eve.zip").write_bytes(zip_of(members | {"swells.zip": zip_of({"x.bin": bytes(2**24)}) + bytes(2**24)}))
+    ((eve,), _) = handed_in(tmp_path)
+    assert eve.notes == ["eve.zip/swells.zip: a zip that swells when it is unpacked."]
+    files = run.files_of(eve, "")
+    assert [label for label, _ in files.read] == [entry.label for entry in eve.notebooks[-3:]]
+    assert len(files.notes) == 6
 
 
 def deep_zip() -> bytes:

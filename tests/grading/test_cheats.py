@@ -7,7 +7,6 @@ itself, and a page of somebody honest is graded before, beside and after it.
 import json
 import os
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 
 import nbformat
@@ -15,7 +14,7 @@ import pytest
 
 from tests import second_wall
 from tests.honest.answers import PLAIN
-from tests.strangers import FULL, Cheat, HandIn, cheats, of_cheats, strangers_course, together
+from tests.strangers import FULL, Cheat, HandIn, cheats, contents, of_cheats, strangers_course, together
 from tests.trial_course import Course, cell
 from tutorlib.paths import NOTEBOOKS, ROOT
 
@@ -24,7 +23,6 @@ VICTIM = 61
 GROUPS = {62: "values", 63: "reading", 64: "forging"}
 if not os.environ.get("TUTORLIB_LONG"):
     GROUPS = {63: "reading"}
-KEPT = {"__pycache__", ".git", ".venv"}
 ENDS_ITS_RUN = ("exit_zero", "killed_grader")  # of forging, and costs a run of its own
 
 pytestmark = pytest.mark.skipif(bool(second_wall.why_not()), reason="needs the right to build a second wall")
@@ -59,12 +57,6 @@ def graded(course: Course, submission: Path, folder: Path) -> tuple[dict[str, di
     assert (contents(course.root), contents(submission)) == before
     scores = json.loads(done.stdout)
     return {outcome["id"]: outcome for outcome in scores["exercises"]}, scores["max_points"]
-
-
-def contents(folder: Path) -> dict[Path, str]:
-    """File → what it holds, in a word; without what Python and git keep there."""
-    files = [path for path in folder.rglob("*") if path.is_file() and not KEPT & {*path.parts}]
-    return {path: sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def hand_in_victim(course: Course, folder: Path) -> None:

@@ -21,8 +21,9 @@ def in_format(notebook: NotebookNode, major: int, minor: int, folder: Path) -> P
     if (major, minor) < (4, 5):
         for cell in notebook.cells:
             cell.pop("id", None)
-    if major == 3:
+    if major < 4:
         notebook = nbformat.convert(notebook, 3)
+        notebook.nbformat = major
     else:
         notebook.nbformat_minor = minor
     return written(folder, json.dumps(notebook).encode())
@@ -41,6 +42,41 @@ def windows_lines(notebook, folder):
 def two_bytes_a_letter(notebook, folder):
     """UTF-16, as PowerShell redirects."""
     return written(folder, nbformat.writes(notebook).encode("utf-16"))
+
+
+def one_byte_a_letter(notebook, folder):
+    """Windows' own encoding, as an old editor saves it, with a letter that UTF-8 writes in two bytes."""
+    notebook.cells[-1].source += "  # größer"
+    return written(folder, json.dumps(notebook, ensure_ascii=False).encode("cp1252", "replace"))
+
+
+def numbers_that_are_none(notebook, folder):
+    """NaN and infinity in metadata, which JSON does not know."""
+    notebook.metadata["loss"] = [float("nan"), float("inf")]
+    return written(folder, json.dumps(notebook).encode())
+
+
+def null_for_nothing(notebook, folder):
+    """null where there is nothing: metadata, ids, outputs."""
+    page = json.loads(json.dumps(notebook))
+    for cell in page["cells"]:
+        cell.update(metadata=None, id=None, outputs=None)
+    return written(folder, json.dumps(page | {"metadata": None}).encode())
+
+
+def keys_twice(notebook, folder):
+    """The same key twice at the top, as a merge by hand leaves it."""
+    return written(folder, json.dumps(notebook).replace('{"', '{"metadata": 3, "nbformat": "4", "', 1).encode())
+
+
+def long_name(notebook, folder):
+    """A name of 250 letters, with a line's end in it."""
+    return written(folder, json.dumps(notebook).encode(), f"a\nb{'x' * 240}.ipynb")
+
+
+def format_2(notebook, folder):
+    """The format of the first notebooks."""
+    return in_format(notebook, 2, 0, folder)
 
 
 def one_line(notebook, folder):

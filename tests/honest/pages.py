@@ -274,6 +274,30 @@ def edited_in_colab(notebook):
         one.metadata = {"id": f"Ab{n}xYz", "colab": {"base_uri": "https://localhost:8080/"}, "outputId": "7"}
 
 
+def colab_with_trials_between(notebook):
+    """Colab, and a trial between an answer that is bound in an unusual way and its check."""
+    edited_in_colab(notebook)
+    for n, one in reversed([*enumerate(notebook.cells)]):
+        if one.source == PLAIN:
+            one.source = "from typing import Any\n\nanswer: Any = lambda n: (n + 1, 2 * n)"
+            notebook.cells.insert(n + 1, v4.new_code_cell("[answer(n) for n in range(3)]"))
+            del notebook.cells[n + 1]["id"]
+
+
+def edited_at_kaggle(notebook):
+    """Kaggle: no ids, and its own marks."""
+    for one in notebook.cells:
+        del one["id"]
+        one.metadata = {"_uuid": "8f2839f25d086af7", "trusted": True, "execution": {"iopub.status.busy": "2026"}}
+    notebook.metadata["kaggle"] = {"accelerator": "gpu", "dataSources": [], "isInternetEnabled": True}
+
+
+def recorded_times(notebook):
+    """JupyterLab records when each cell ran."""
+    for one in notebook.cells:
+        one.metadata["execution"] = {"iopub.execute_input": "2026-03-01T10:00:00.000000Z", "shell.execute_reply": None}
+
+
 def edited_in_vs_code(notebook):
     """VS Code: a language for each cell, and its own idea of the kernel."""
     notebook.metadata["kernelspec"] = {"display_name": ".venv (3.11)", "language": "python", "name": "venv"}

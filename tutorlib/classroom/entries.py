@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 LARGEST_NOTEBOOK = 2**25  # bytes; one with many pictures has 2**20
-LARGEST_ZIP = 2**28  # bytes of a zip inside another
-MOST_FILES = 5000  # in one zip
+LARGEST_ZIP = 2**28  # bytes of a zip inside another,
+MOST_PACKED = 50  # times the bytes that it takes there: a zip of work can hardly be packed again
+MOST_FILES = 5000  # in one zip, hidden ones and those of environments not counted
 DEEPEST = 20  # folders in folders; and zips in zips count ten each
 ZIP_DEPTH = 10
 
@@ -87,23 +88,28 @@ def zipped(opened: Callable[[], BinaryIO], parts: tuple[str, ...], modified: flo
     """What a zip holds; where it cannot be read, or holds too much, one entry that says so."""
     try:
         with opened() as file, zipfile.ZipFile(file) as archive:
-            members = [one for one in archive.infolist() if not one.is_dir()]
+            members = [one for one in archive.infolist() if not one.is_dir() and not nobodys(one.filename)]
     except Exception as error:  # zipfile fails in many ways
         yield broken(parts, f"not a zip: {error}")
         return
     if len(members) > MOST_FILES:
         yield broken(parts, f"a zip of more than {MOST_FILES} files")
         return
+    if not members:
+        yield broken(parts, "nothing is in this zip")
     for member in members:
-        inner = tuple(part for part in member.filename.replace("\\", "/").split("/") if part not in ("", "."))
+        inner = parts_of(member.filename)
         place = (*parts, *inner)
-        if not inner or any(map(hidden, (part for part in inner if part != ".."))):
+        if not inner:
             continue
         if ".." in inner or member.filename.startswith("/"):
             yield broken(place, "its name leads out of its zip")
         elif member.filename.lower().endswith(".zip"):
             if depth * ZIP_DEPTH >= DEEPEST:
                 yield broken(place, "too many zips in zips")
+                continue
+            if member.file_size > MOST_PACKED * max(member.compress_size, 2**14):
+                yield broken(place, "a zip that swells when it is unpacked")
                 continue
             content = bounded(opened, member, LARGEST_ZIP)
             yield from zipped(lambda content=content: io.BytesIO(content()), place, when(member), depth + 1)  # type: ignore[misc]
@@ -140,6 +146,16 @@ def broken(parts: tuple[str, ...], why: str) -> Entry:
         raise Unreadable(why)
 
     return Entry(parts, 0.0, refuse, why)
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """The folders and the name of a zip's member."""
+    return tuple(part for part in name.replace("\\", "/").split("/") if part not in ("", "."))
+
+
+def nobodys(name: str) -> bool:
+    """Whether a zip's member lies in what is hidden, or in an environment of Python's."""
+    return any(part == "site-packages" or (part != ".." and hidden(part)) for part in parts_of(name))
 
 
 def hidden(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -15,6 +16,7 @@ CANVAS = re.compile(
 )
 ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 STRAY = "whose is it? Put it into a folder that has its student's name."
+ONE_STUDENTS = "one student's, by where it lies, with names of others in it. Is it a class's? Grade it by itself."
 NO_NOTEBOOK = "neither a notebook nor a zip; left out."
 System = Literal["", "moodle", "canvas"]
 
@@ -63,11 +65,14 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     for name in folders(folder, without):
         if own := owner((name, "")):
             belongs[own.name, own.system, own.id] = []  # an empty one is a student's too
-    for entry in entries(folder, without):
-        if own := owner(entry.parts):
+    found = list(entries(folder, without))
+    whole, others = zips_of_classes(found, not belongs)
+    stray += [f"{name}: {ONE_STUDENTS}" for name in sorted(others)]
+    for entry in found:
+        if own := owner(entry.parts, whole):
             belongs.setdefault((own.name, own.system, own.id), []).append((own, entry))
         else:
-            stray.append(f"{entry.label}: {STRAY if entry.parts[-1].lower().endswith('.ipynb') else NO_NOTEBOOK}")
+            stray.append(f"{entry.label}: {STRAY if is_notebook(entry.parts[-1]) else NO_NOTEBOOK}")
     if not belongs:
         raise NobodyHandedIn(f"{folder}: nobody handed in anything: it holds no folder, zip or notebook of a student.")
     names = [name for name, *_ in belongs]
@@ -86,7 +91,7 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
             found.notes.append(f"{entry.label}: handed in late.")
         if entry.why_not:
             found.notes.append(f"{entry.label}: {entry.why_not}.")
-        elif suffix == ".ipynb":
+        elif is_notebook(entry.parts[-1]):
             found.notebooks.append(entry)
         elif suffix in ARCHIVES:
             found.notes.append(f"{entry.label}: not opened; ask for a .zip, or for the notebooks themselves.")
@@ -105,10 +110,26 @@ def folders(folder: Path, without: Path | None) -> list[str]:
     return [one.name for one in inside if one.is_dir() and not (one.is_symlink() or hidden(one.name) or one == without)]
 
 
-def owner(parts: tuple[str, ...]) -> Owner | None:
-    """Whose the file with this path is; None where that does not say."""
-    if len(parts) > 1 and parts[0].lower().endswith(".zip") and not of_system(parts[0]) and of_system(parts[1]):
-        parts = parts[1:]  # the zip of a whole class
+def zips_of_classes(found: list[Entry], alone: bool) -> tuple[set[str], set[str]]:
+    """The zips that hold a whole class each; and those that could, but lie beside what single students handed in.
+
+    A student who packs somebody else's name must not answer for them. alone: whether there is no student's folder.
+    """
+    inside: dict[str, list[bool]] = {}
+    for entry in found:
+        if len(entry.parts) > 1 and entry.parts[0].lower().endswith(".zip") and not of_system(entry.parts[0]):
+            inside.setdefault(entry.parts[0], []).append(of_system(entry.parts[1]) is not None)
+    whole = {name for name, named in inside.items() if all(named)}
+    single = [entry for entry in found if owner(entry.parts) and not entry.why_not and entry.parts[0] not in whole]
+    if single or not alone:
+        whole = set()
+    return whole, {name for name, named in inside.items() if any(named)} - whole
+
+
+def owner(parts: tuple[str, ...], whole: Collection[str] = ()) -> Owner | None:
+    """Whose the file with this path is; None where that does not say. whole: zips that hold a whole class."""
+    if parts and parts[0] in whole:
+        parts = parts[1:]
     if not parts:
         return None
     first = parts[0]
@@ -116,7 +137,12 @@ def owner(parts: tuple[str, ...]) -> Owner | None:
         return own
     if len(parts) > 1 or first.lower().endswith(".zip"):
         return Owner(tidy_name(first[:-4] if first.lower().endswith(".zip") else first))
-    return of_file(Path(first).stem) if first.lower().endswith(".ipynb") else None
+    return of_file(re.split(r"\.ipynb\b", first, flags=re.IGNORECASE)[0]) if is_notebook(first) else None
+
+
+def is_notebook(name: str) -> bool:
+    """Whether a file's name says so, also where a browser has added to it: 00_start.ipynb.txt, .ipynb.json."""
+    return any(suffix.lower() == ".ipynb" for suffix in Path(name).suffixes[-2:])
 
 
 def of_system(part: str) -> Owner | None:

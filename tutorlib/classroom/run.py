@@ -18,6 +18,7 @@ from tutorlib.classroom.task import Graded, Needing, Settings, Task
 from tutorlib.machine import device
 from tutorlib.paths import ROOT, SOLUTIONS
 
+LARGEST_HAND_IN = 2**27  # bytes of one student's notebooks
 NOT_GRADING = ("classroom", "draw", "explorers", "figures")  # folders of the package that decide no points
 
 
@@ -118,11 +119,19 @@ def visible_gpus(count: int) -> list[str]:
 def files_of(student: HandedIn, version: str) -> Files:
     """A student's files, read."""
     read, notes = [], []
-    for entry in student.notebooks:
+    room = LARGEST_HAND_IN
+    for entry in reversed(student.notebooks):  # the newest count
         try:
-            read.append((entry.label, entry.read()))
+            content = entry.read() if room > 0 else b""
         except Unreadable as error:
             notes.append(f"{entry.label}: {error}.")
+            continue
+        room -= len(content)
+        if room > 0:
+            read.append((entry.label, content))
+        else:
+            notes.append(f"{entry.label}: left out: more than {LARGEST_HAND_IN // 2**20} MB were handed in.")
+    read.reverse()
     hashed = hashlib.sha256(version.encode())
     for label, content in read:
         hashed.update(f"{len(label)} {label} {len(content)} ".encode("utf-8", "surrogatepass") + content)

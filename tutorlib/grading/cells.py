@@ -2,6 +2,7 @@
 
 import ast
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,9 @@ from tutorlib.grading.submission import CodeCell
 from tutorlib.problems.wrong import count
 
 START = ""  # stands for the place before the first cell
+LONGEST_MAGIC = 2**14  # characters of a cell that is searched for magics here, and
+MOST_MAGICS = 100  # signs of them in it: the search takes their product; of other cells the kernel tells
+MAGIC = re.compile(r"[%!?]")
 
 
 @dataclass
@@ -87,7 +91,7 @@ def whole(exercise: str, parts: Sequence[tuple[int, str]], behind: str | None, s
     written = [(n, text) for n, text in parts if not is_unwritten(text, stub)]
     if not written:
         return "", "not written yet", False
-    placeholder = re.compile(rf'^\s*raise\b.*NotImplementedError\("Exercise {re.escape(exercise)}"\)', re.MULTILINE)
+    placeholder = re.compile(rf'^[ \t]*raise\b.*NotImplementedError\("Exercise {re.escape(exercise)}"\)', re.MULTILINE)
     done = [(n, text) for n, text in written if not placeholder.search(text)] or written[:1]
     solved = {meaning(text): (n, text) for n, text in reversed(done)}
     numbers, texts = zip(*sorted(solved.values()), strict=True)
@@ -125,11 +129,26 @@ def readable(text: str) -> bool:
 def syntax_error(text: str) -> str:
     """The first line that Python cannot read, or "". Cell magics are no errors."""
     try:
-        compile(
-            TransformerManager().transform_cell(text), "", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True
-        )
+        if not is_python(text) and len(text) <= LONGEST_MAGIC and len(MAGIC.findall(text)) <= MOST_MAGICS:
+            compiled(TransformerManager().transform_cell(text))
     except SyntaxError as error:
         return f"{type(error).__name__} in line {error.lineno} of your answer: {error.msg}"
     except (ValueError, RecursionError, MemoryError) as error:  # a null byte; too deep for the parser
         return f"your cell is not Python: {error}"
     return ""
+
+
+def is_python(text: str) -> bool:
+    """Whether it is Python without any magics."""
+    try:
+        compiled(text)
+    except SyntaxError:
+        return False
+    return True
+
+
+def compiled(text: str) -> None:
+    """Raises SyntaxError, ValueError, RecursionError and MemoryError."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what a student wrote: they are not the instructor's
+        compile(text, "", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)

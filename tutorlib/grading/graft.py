@@ -29,6 +29,7 @@ class Graft:
         because a later answer may call it.
     before, behind: cell of the pristine notebook → cells that run before and behind it.
     demos: whether cells run that no answer needs. stumbled: of a run with them, the course's own cell → what it raised.
+    added_s: seconds that cells took which the student added.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Graft:
     harmful: set[str] = field(default_factory=set)
     demos: bool = True
     stumbled: dict[str, str] = field(default_factory=dict)
+    added_s: float = 0.0
 
     def leave_out(self, exercise: str, why: str) -> None:
         self.answers.pop(exercise, None)
@@ -52,6 +54,10 @@ class Graft:
     def leave_out_demos(self) -> None:
         """One of them hangs or ends its kernel."""
         self.demos = False
+
+    def leave_out_all_added(self) -> None:
+        self.before.clear()
+        self.behind.clear()
 
     def notebook(self) -> NotebookNode:
         grafted = self.pristine.copy()

@@ -1,8 +1,8 @@
 """Notebooks as they come back: what tools and hands have broken in a notebook's JSON, set right where that is plain."""
 
-import ast
 import json
 import re
+import symtable
 import warnings
 from typing import Any
 
@@ -10,11 +10,20 @@ import nbformat
 from nbformat import NotebookNode
 
 KINDS = ("code", "markdown", "raw", "heading")
+MOST_CELLS = 5000
+LARGEST_CODE = 2**21  # characters of all its cells
 CHECK = re.compile(r"""^check\(\s*["'](\d\d\.\d+)["']\s*,\s*(\w+)\s*\)""", re.MULTILINE)
 
 
+class TooLarge(Exception):
+    """A notebook that nobody wrote by hand. Says how large it may be."""
+
+
 def notebook(data: Any) -> NotebookNode:
-    """The notebook that this JSON is. Raises what nbformat raises, or TypeError, ValueError, where it is none."""
+    """The notebook that this JSON is.
+
+    Raises TooLarge and, where it is none, what nbformat raises, or TypeError, ValueError.
+    """
     sheets = [data] if "cells" in data else data["worksheets"]  # format 3 had sheets
     for sheet in sheets:
         sheet["cells"] = mended_cells(sheet["cells"])
@@ -29,10 +38,14 @@ def notebook(data: Any) -> NotebookNode:
 
 
 def mended_cells(cells: list[Any]) -> list[dict[str, Any]]:
-    """The cells without what no cell can be, outputs among it. Raises ValueError where not one is a cell."""
+    """The cells without what no cell can be, outputs among it. Raises ValueError where not one is a cell, TooLarge."""
+    if len(cells) > MOST_CELLS:
+        raise TooLarge(f"it has {len(cells):,} cells; {MOST_CELLS:,} are read")
     kept = [mended_cell(cell, n) for n, cell in enumerate(cells) if isinstance(cell, dict) and kind(cell) in KINDS]
     if cells and not kept:
         raise ValueError("no cells")
+    if (written := sum(len(one.get("source", "")) + len(one.get("input", "")) for one in kept)) > LARGEST_CODE:
+        raise TooLarge(f"its cells have {written:,} characters; {LARGEST_CODE:,} are read")
     return kept
 
 
@@ -80,9 +93,9 @@ def with_marks(read: NotebookNode) -> NotebookNode:
 def defines(source: str, name: str) -> bool:
     """Whether a cell defines this name at its top level; a text that Python cannot read is searched for its `def`."""
     try:
-        tree = ast.parse(source)
+        found = symtable.symtable(source, "cell", "exec").lookup(name)
+    except KeyError:
+        return False
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return re.search(rf"^\s*(def|class)\s+{name}\b|^{name}\s*=", source, re.MULTILINE) is not None
-    bound = {getattr(node, "name", None) for node in tree.body}
-    targets = (target for node in tree.body if isinstance(node, ast.Assign) for target in node.targets)
-    return name in bound | {target.id for target in targets if isinstance(target, ast.Name)}
+        return re.search(rf"^[ \t]*(def|class)\s+{name}\b|^{name}\s*[:=]", source, re.MULTILINE) is not None
+    return found.is_assigned() or found.is_imported()

@@ -11,6 +11,7 @@ import json
 import os
 import resource
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -252,13 +253,21 @@ class Witness:
         return judge(exercise, door, lambda: kernel.execute_cell_input(serve, allow_stdin=False), self.timeout)
 
     def new_records(self) -> list[str]:
-        """The lines written to the results file since the last call."""
-        if not self.results.is_file():
+        """The lines written to the results file since the last call. It may have become something else meanwhile."""
+        try:
+            file = os.open(self.results, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
             return []
-        with self.results.open("rb") as file:
-            file.seek(self.read_to)
-            written = file.read(LARGEST_RECORD)
-        self.read_to = self.results.stat().st_size
+        try:
+            found = os.fstat(file)
+            if not stat.S_ISREG(found.st_mode):
+                return []
+            written = os.pread(file, LARGEST_RECORD, self.read_to)
+            self.read_to = found.st_size
+        except OSError:
+            return []
+        finally:
+            os.close(file)
         return written.decode(errors="replace").splitlines()
 
     def record(self, exercise: str) -> dict[str, Any] | None:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Collection, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from tutorlib.paths import ROOT
 
 SLACK_S = 300.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
 LARGEST_LINE = 2**20  # bytes of one report
+ADDED = 10  # time limits of one cell that the cells which a student added may take together
 KERNEL = "tutorlib"
 LAUNCHER = "from ipykernel import kernelapp; kernelapp.launch_new_instance()"
 HOME = {"HOME": str(Path.home())}  # the judge's compilers keep what they made there
@@ -83,7 +85,8 @@ async def run(
     """One run; adds to `outcomes` each verdict it comes to, on exercises that have none yet.
 
     Returns the outcome of the answer that ended the run before its time; None where the notebook came to its end, or a
-    cell ended it that the next run is without: one that the student added, or a demonstration of the course's own.
+    cell ended it that the next run is without: one that the student added (all of them, where they take too long), or a
+    demonstration of the course's own.
     """
     running = ""  # the exercise whose answer ran last
     added = ""  # the student's own cell that runs
@@ -98,6 +101,7 @@ async def run(
                     report = json.loads(line)
                     exercise = report["exercise"]
                     if report["event"] == "start":
+                        began = time.monotonic()
                         added = report["cell"] if report["role"] == "added" else ""
                         own = report["cell"] if report["role"] is None else ""
                         running = exercise if exercise in graft.answers else running
@@ -105,6 +109,11 @@ async def run(
                         end = tuple(report["end"])
                     elif report["role"] is None and graft.demos and not report["passed"]:
                         graft.stumbled[own] = report["raised"]
+                    elif report["role"] == "added":
+                        graft.added_s += time.monotonic() - began
+                        if graft.added_s > ADDED * limits.seconds:
+                            graft.leave_out_all_added()
+                            return None
                     elif report["role"] == "answer":
                         answer = report
                     elif report["role"] == "check" and exercise in wanted:

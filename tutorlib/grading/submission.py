@@ -130,13 +130,15 @@ def load(path: Path) -> NotebookNode:
         if path.exists() and not path.is_file():  # a pipe would keep its reader waiting for ever
             raise BadSubmission(f"{path}: not a notebook: it is not even a file.")
         content = path.read_bytes()
-        return mended.notebook(json.loads(content.decode(json.detect_encoding(content))))
-    except (UnicodeDecodeError, json.JSONDecodeError):
+        return mended.notebook(json.loads(content.decode(json.detect_encoding(content), "replace")))
+    except json.JSONDecodeError:
         raise BadSubmission(f"{path}: not a notebook; its JSON ends early or is damaged.") from None
     except FileNotFoundError:
         raise BadSubmission(f"{path}: there is no such file.") from None
     except OSError as error:
         raise BadSubmission(f"{path}: cannot be read: {error.strerror}.") from None
+    except mended.TooLarge as error:
+        raise BadSubmission(f"{path}: {error}.") from None
     except BadSubmission:
         raise
     except Exception:  # JSON of another shape makes nbformat fail in many ways

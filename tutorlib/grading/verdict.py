@@ -1,12 +1,16 @@
 """From what was seen of an exercise's cells to its outcome."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 from tutorlib.checking.exercise import Exercise, Outcome
+from tutorlib.measuring.measurement import Measurement
 from tutorlib.problems.wrong import count
 
 LONGEST_MESSAGE = 4000  # characters
+LONGEST_WORD = 80  # as of a dtype's name
+MOST = 2**40  # of whatever is measured
+MEASURED = {one.name for one in fields(Measurement)} - {"alone", "baseline_alone"}
 
 
 def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -> Outcome:
@@ -45,7 +49,27 @@ def recorded_verdict(exercise: Exercise, check: dict[str, Any]) -> Outcome:
             "error", 0, tidy(f"check did not end as it recorded: {check['raised'] or 'it raised nothing'}")
         )
     outcome = exercise.outcome(status, points, message)
-    return outcome if exercise.needs is None else replace(outcome, measurement=record.get("measurement"))
+    return outcome if exercise.needs is None else replace(outcome, measurement=well_formed(record.get("measurement")))
+
+
+def well_formed(told: Any) -> dict[str, Any] | None:
+    """A measurement that a student's process recorded, where it is one: the reports of the class draw it."""
+    try:
+        read = Measurement.from_json({name: told[name] for name in MEASURED & told.keys()})
+    except (AttributeError, KeyError, TypeError):
+        return None
+    speeds = [speed for speed in (read.tflops, read.gbps) if speed is not None]
+    numbers = [read.median_us, read.lower_us, read.upper_us, read.baseline_us, read.ratio, *speeds]
+    words = [read.dtype, read.baseline, read.regime, *read.throttled]
+    well = (
+        bool(read.shape)
+        and len(speeds) == 1
+        and all(type(n) in (int, float) and 0 < n < MOST for n in numbers)
+        and all(type(n) is int and 0 < n < MOST for n in (*read.shape, read.n, read.clock_mhz or 1))
+        and (type(read.spread) in (int, float) and 0 <= read.spread < MOST)
+        and all(type(word) is str and len(word) < LONGEST_WORD for word in words)
+    )
+    return read.as_json() if well else None
 
 
 def without_head(exercise: Exercise, message: str) -> str:

@@ -1,7 +1,9 @@
-# The judgement is replaced, and the judge outside is sent a pickle that would patch its judgement too.
+# The judgement is replaced, and every message to the judge outside is a pickle that would patch its judgement too.
 # deserves: 0
+import pickle
+
 from tutorlib.checking.exercise import Exercise
-from tutorlib.grading import remote
+from tutorlib.grading import line, wire
 
 Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 
@@ -13,7 +15,8 @@ class Poison:
         )
 
 
-remote.packed = lambda result, functions: remote.pickle.dumps(Poison())
+for writer in (line.Writer, wire.Writer):
+    writer.message = lambda self, value: pickle.dumps(Poison())
 
 
 def answer(n):

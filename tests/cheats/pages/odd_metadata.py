@@ -1,0 +1,9 @@
+# Metadata of other kinds than the format has: lists for names, numbers for lists, and depth.
+# deserves: 0 0
+def hand_in(notebook):
+    deep = []
+    for _ in range(200):
+        deep = [deep]
+    for cell in notebook.cells:
+        cell.metadata = {"tutorlib": {"role": ["answer"], "exercise": {"60.1": 2}}, "tags": [1, {}], "deep": deep}
+    notebook.metadata = {"kernelspec": ["python3"], "language_info": 3, "tutorlib": deep}

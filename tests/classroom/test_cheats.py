@@ -1,0 +1,72 @@
+"""The table of cheats against `tutor class`: in one class with honest students graded before, beside and after them.
+
+Everybody hands in page 60. A few cheats of different kinds stand for all of them unless TUTORLIB_LONG is set.
+"""
+
+import os
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests import second_wall
+from tests.classroom.a_class import points_in
+from tests.honest.answers import PLAIN
+from tests.strangers import FULL, HandIn, answered, contents, of_cheats, saved, strangers_course
+
+TIMEOUT = 10  # seconds for a cell
+EVERY = 12  # cheats between two honest students
+SAMPLE = (
+    *("forging/forged_record", "forging/killed_grader", "reading/neighbours_notebook", "reading/gradebook"),
+    *("harming/deleted_neighbours", "pages/hooks_above"),
+)
+LONG = bool(os.environ.get("TUTORLIB_LONG"))
+CHEATS = [cheat for cheat in of_cheats() if LONG or cheat.name.removeprefix("cheats/") in SAMPLE]
+
+pytestmark = pytest.mark.skipif(bool(second_wall.why_not()), reason="needs the right to build a second wall")
+
+
+def a_class() -> dict[str, HandIn | None]:
+    """Student → the cheat that is handed in, None for an honest one's right answers. Graded in this order."""
+    students: dict[str, HandIn | None] = {"0000 honest": None}
+    for n, cheat in enumerate(CHEATS, 1):
+        students[f"{n:04} {cheat.name.replace('/', ' ')}"] = cheat
+        if n % EVERY == 0:
+            students[f"{n:04}+ honest"] = None
+    return students | {"9999 honest": None}
+
+
+STUDENTS = a_class()
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory) -> dict[str, dict[str, float]]:
+    """Student → exercise → points. Neither course nor hand-ins are changed, no file is left, and no process."""
+    root = tmp_path_factory.mktemp("attacked")
+    course = strangers_course(root / "course")
+    folder, temporary, left = root / "hand-ins", root / "tmp", root / "left"
+    temporary.mkdir()
+    page = course.student(60)
+    for student, cheat in STUDENTS.items():
+        (folder / student).mkdir(parents=True)
+        if cheat:
+            cheat.write(page, folder / student)
+        else:
+            saved(answered(page, PLAIN, PLAIN), folder / student)
+    before = contents(course.root), contents(folder)
+    wall = partial(second_wall.within, left=left)
+    args = ("class", folder, "--out", root / "out", "--timeout", TIMEOUT, "--notebooks", "60")
+    done = course.tutor(*args, around=wall, limit_s=7200, TMPDIR=str(temporary))
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not left.read_text().split()
+    assert not list(temporary.iterdir())
+    assert (contents(course.root), contents(folder)) == before
+    return points_in(root / "out")
+
+
+@pytest.mark.parametrize("student", STUDENTS)
+def test_everybody_in_the_class_gets_what_they_deserve(graded, student):
+    cheat = STUDENTS[student]
+    deserved = cheat.deserves if cheat else FULL
+    assert tuple(graded[student].values()) == deserved
