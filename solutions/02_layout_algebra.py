@@ -170,7 +170,6 @@ explore_compose("(4,8):(8,1)", "8:2")
 #   divisions, extent by step and left by what the mode takes, must come out even. If one does not, raise `ValueError`.
 
 
-
 # %%
 def compose(a, b):
     if isinstance(b.shape, tuple):

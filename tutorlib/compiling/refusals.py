@@ -356,6 +356,10 @@ CUTILE = (
         r"The array has \1 modes and the tile \2: reshape the tile, or keep a summed mode with keepdims=True.",
     ),
     Refusal(
+        r"Stored tile is incompatible with array's dtype",
+        "ct.store does not round: the tile takes the array's dtype first, tile.astype(y.dtype).",
+    ),
+    Refusal(
         r"Expected a constant integer tuple",
         "A tile's shape is known while compiling: numbers, or parameters marked ct.Constant[int].",
     ),
