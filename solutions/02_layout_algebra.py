@@ -161,12 +161,13 @@ explore_compose("(4,8):(8,1)", "8:2")
 # **Exercise 02.2** (about 17 lines). Complete `compose(a, b)`. Walk over the modes of `tl.coalesce(a)` from the first
 # to the last, with two numbers: how many elements are left to place, and B's step in the present mode.
 #
+# - In the last mode, before any other rule: it takes whatever is left, whatever the step, also past its end. 8:3 ∘ 16:1
+#   is 16:3.
 # - Where the step is a multiple of the mode's extent, B steps over the mode: in the next one its step is step /
 #   extent.
 # - Where all that is left fits into the mode, (left - 1) · step < extent, it is placed there, and that is the end.
 # - Else the mode is filled: it takes extent / step elements, and the others go on in the next mode with step 1. Both
 #   divisions, extent by step and left by what the mode takes, must come out even. If one does not, raise `ValueError`.
-# - The last mode of A takes whatever is left, whatever the step, also past its end: 8:3 ∘ 16:1 is 16:3.
 
 
 # %%
@@ -255,8 +256,8 @@ print(text(pairs), pairs(1, (1, 3)))
 # Row 1, column 3 + 4 = 7: 1·8 + 7 = 15. You never wrote that formula.
 #
 # **Exercise 02.3** (about 2 lines). Transpose by composition. For a layout with two modes, write `transposed(layout)`
-# so that `transposed(L)(j, i) == L(i, j)`. Turning the shape and the stride round would do for a plain matrix; a
-# composition does it for every layout, nested or not. What is B?
+# so that `transposed(L)(j, i) == L(i, j)`. Exchanging the two modes by hand is as right, but the question is about B:
+# in which order must it list the indices of L?
 
 
 # %%
@@ -431,8 +432,7 @@ print("tiled:  ", text(tl.tiled_divide(A, (4, 4))))
 # The same modes, in other brackets. **Tiled divide** keeps the tile in one mode and gives the grid's modes one each,
 # so that `tiled(tile, x, y)` reads like a kernel; `flat_divide` takes the tile's brackets away, too. Zipped, tiled
 # and flat are even the same function of the index, because their modes stand in one order: tile first. Logical is
-# not: its index 4 is not in the tile any more, it is row 4. And the strides? Row 4 begins at 4·8 = 32, and there
-# stands 32.
+# not: its index 4 is not in the tile any more, it is row 4, which begins at 4·8 = 32. That is the 32 in its strides.
 #
 # Here the last tiles stick out. Click a cell on either side to find it on the other, also a hatched one.
 
@@ -663,9 +663,9 @@ for name, b in {"itself": row_major, "padded rows": row_padded, "columns": colum
     print(f"rows to {name:12} {text(tl.coalesce(steps)):15} {together:3} elements together")
 
 # %% [markdown]
-# A first mode `n:1` says that n elements stay together; any other first mode, that not even two do. Row-major to padded
-# rows is as wide as a row. Row-major to column-major is one element at a time, whatever the tile: that is the whole
-# trouble with a transpose.
+# Coalesced, as here, a first mode `n:1` says that n elements stay together; any other first mode, that not even two do.
+# Row-major to padded rows is as wide as a row. Row-major to column-major is one element at a time, whatever the tile:
+# that is the whole trouble with a transpose.
 #
 # **Exercise 02.11** (about 4 lines). Write `common_vector(a, b)`: how many elements lie side by side in both, from
 # offset 0 on. CuTe calls it `max_common_vector`.
@@ -777,7 +777,7 @@ print([tiles((0, 2)) + tl.compose(mode(tiles, 0), TV)(17, v) for v in range(4)])
 # | layout_tv(T, V) | right inverse of the raked product | a `TiledCopy`'s threads and values |
 #
 # - Each law is a test that you can run. Four times on this page it found an answer of CuTe's that breaks it. When a
-#   kernel gives the right number of wrong elements, write down the law of the line you doubt, and run it.
+#   kernel gives wrong elements, write down the law of the line you doubt, and run it.
 # - Extents and strides that are powers of two, with offsets that don't repeat, keep you clear of all four.
 # - A copy is as wide as both sides agree, at most 16 bytes, and as alignment allows.
 #

@@ -279,14 +279,14 @@ show_counts(
 # %% [markdown]
 # Follow the row *naive* from left to right. Loads and stores touch sixteen times the sectors, as counted by hand. L1
 # catches next to nothing: nearly as many come from L2. And then device memory moves *more* than sixteen times the
-# bytes, about as many times more as the copy takes longer. A thread comes back to its sector only after its slow store;
-# by then L2, which is written 2 bytes of 32 at a time by every SM at once, has had to give the sector up. Written in
-# part, it goes out, and its rest has to be read again.
+# bytes, about as many times more as the copy takes longer. A thread comes back to its sector only after its slow store,
+# and by then L2, written 2 bytes at a time by every SM at once, has had to give the sector up. It goes out with 2 of
+# its 32 bytes new, and has to come in again for the next 2.
 #
 # The kernels that go through shared memory issue all their loads at once, and then all their stores. They touch as
 # many sectors, but come back to each while L2 still has it: device memory moves no more than it must, and what is
 # left is the price of the sectors themselves. Of the two, the stores are the dearer half, for L1 catches a part of
-# such loads, and no store.
+# such loads, and no store. (The last row touches no more than rung 2, and is faster all the same. Why? Rung 3 tells.)
 #
 # **Keep this:** a cache repairs a bad access pattern as long as you come back soon. Where it fails, you pay more than
 # the sectors.
@@ -431,7 +431,7 @@ def vectorised(src: cute.Tensor, dst: cute.Tensor):
 check("05.4", vectorised)
 
 # %% [markdown]
-# The four changes, one at a time. Each row is a kernel that differs from its neighbour in what its name says.
+# The four changes: each row is rung 2 with what its name says. *Both* are vectors, all loaded before the first store.
 
 # %%
 show_sweep("copy_rungs")
@@ -799,8 +799,9 @@ show_figure("copy_ladder")
 #   and it does not care who asked. Both were made for kernels whose threads have something better to do; the gain
 #   comes when they do it. Where cp.async is a few percent behind, suspect its narrower tile before the instruction:
 #   give it `WIDE`, and measure.
-# - **The transposes** differ by a swizzle and nothing else. The better one is near the plain copy, because shared
-#   memory with one wavefront for each access is not what it waits for.
+# - **The transposes** differ by a swizzle and nothing else. The slower one was predicted: divide the two numbers of
+#   cycles above, and compare with its *beside*. The better one is near the plain copy, because shared memory with one
+#   wavefront for each access is not what it waits for.
 # - **The datasheet** stays out of reach for everybody: it counts what the pins could carry in a second without
 #   refreshing the memory cells and without turning the bus around between reading and writing. torch's copy is the
 #   realistic speed of light, and you wrote a kernel next to it.
@@ -817,8 +818,8 @@ show_sweep("copy_best")
 # %% [markdown]
 # The best ask for the least: a single access of each thread, small blocks, each a piece of one row. New blocks begin
 # all the time, and what one waits for, another has long asked for. They are level with torch's copy, which is the
-# driver's own, or a hair ahead. As many threads in larger blocks fall behind: a block's place is free only when its
-# last thread is done. The hints cost a few percent; what they save (room in the caches) a copy has no use for. And a
+# driver's own, or a hair ahead. The same single access in blocks of 512 or 1,024 threads falls behind: a block's place
+# is free only when its last thread is done. The hints cost a few percent; what they save, a copy has no use for. And a
 # ring in shared memory, which is what a GEMM will need, is no help to a kernel that only passes data on.
 #
 # ## What to remember

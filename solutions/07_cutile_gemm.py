@@ -293,8 +293,8 @@ tiles = (4096 // 128) ** 2
 print(f"{tiles} tiles on {h200.sms} SMs are {tiles / h200.sms:.2f} waves")
 
 # %% [markdown]
-# `tile_of_product` is the loop of exercise 07.1 in a function: a kernel may call ordinary functions, and they need no
-# decorator.
+# `tile_of_product(a, b, m, n, tm, tn, tk)` is the loop of exercise 07.1 in a function, and returns the sums: a kernel
+# may call ordinary functions, and they need no decorator.
 #
 # **Exercise 07.4** (about 5 lines). Write the kernel. It runs on a grid of one dimension that has fewer blocks than C
 # has tiles; `ct.num_blocks(0)` says how many. Let block i take tiles i, i + blocks, i + 2·blocks …, and send each
@@ -529,7 +529,8 @@ for title, made in zip(switches, compiled_slabs, strict=True):
 # `ct.load(a, (4, k), (64, tk))` are A's rows 256 to 319: an index counts tiles of the shape that you ask for. At full
 # size tn = tk = 128. Multiply with `use_fast_acc=True`, or there is a second set of accumulators, for which there are
 # no registers. Store with `allow_tma=False`: a store by TMA goes through shared memory, 64 KiB of it for the tile of
-# 256 rows, and the loop has better use for it.
+# 256 rows, and the loop has better use for it. `check` sees what that costs on a Hopper GPU alone. Anywhere else look
+# at `made = compile_cutile(gemm_fp8, [*skinny, 128, 128], "sm_90")`: no stack, and `serialized(made.ptx)` is None.
 
 
 # %%
@@ -571,9 +572,9 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 
 # %% [markdown]
 # Read down the column *busy*. Tiles of 128×256 are busy, but a sixth of what they do is padding. The slabs whose wgmma
-# wait for each other idle for a good part of the time; with the open zero most of that gap closes. Which
-# operand comes first then hardly matters. And look at the clock: at its power limit the GPU takes cycles from those who
-# move and multiply most in each.
+# wait for each other idle for a good part of the time. The open zero closes a part of that gap; with loads that run
+# ahead, or stores that leave them the room, most of it. Which operand comes first then hardly matters. And look at the
+# clock: at its power limit the GPU takes cycles from those who move and multiply most in each.
 
 # %% [markdown]
 # ## Few tiles, long sums: split-K
@@ -703,7 +704,7 @@ show_ladder("07")
 # Compare with your predictions.
 #
 # - **The order of the blocks** pays where A and B do not fit into L2 together, and most at the largest size. Where they
-#   fit, it has nothing to save.
+#   fit, as at 2048, it has nothing to save, and loses a little.
 # - **The spilled tile** is the same source as its neighbours, with another pair of numbers. Nothing but the report
 #   warns you.
 # - **Persistence** hides the first loads and the last stores of a tile behind another tile's arithmetic. The fewer

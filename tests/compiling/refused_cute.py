@@ -6,7 +6,7 @@ REFUSED: host functions of two tensors. `at` says of which kind: VECTOR or TILE.
 import math
 
 import torch
-from cutlass import BFloat16, Boolean, Float32, const_expr, cute, range_constexpr
+from cutlass import BFloat16, Boolean, Float32, Int64, const_expr, cute, range_constexpr
 from cutlass.cute.nvgpu import CopyUniversalOp, cpasync, warp
 from cutlass.memory import SmemAllocator
 
@@ -35,11 +35,11 @@ def refused(words, at=VECTOR):
     return add
 
 
-def refused_host(words):
+def refused_host(words, at=VECTOR):
     """Lists a host function."""
 
     def add(host):
-        REFUSED.append((host, VECTOR, words))
+        REFUSED.append((host, at, words))
         return host
 
     return add
@@ -467,6 +467,25 @@ def cp_async_of_two_bytes(x, y):
 def values_fill_half_an_access(x, y):
     tiled, part = part_of(CopyUniversalOp(), x, (16, 8), (1, 4), 128)
     cute.copy(tiled, part, cute.make_fragment_like(part))
+
+
+@cute.kernel
+def backwards_kernel(load: cute.CopyAtom, x: cute.Tensor, rows: cute.Layout):
+    memory = SmemAllocator()
+    tile, barrier = memory.allocate_tensor(BFloat16, rows, byte_alignment=128), memory.allocate_array(Int64, 1)
+    box = cute.local_tile(x, (128, 64), (0, 0))
+    to_tile, from_x = cpasync.tma_partition(
+        load, 0, cute.make_layout(1), cute.group_modes(tile, 0, 2), cute.group_modes(box, 0, 2)
+    )
+    cute.copy(load, to_tile, from_x, tma_bar_ptr=barrier)
+
+
+@refused_host("A TMA load goes from the matrix to shared memory", TILE)
+@cute.jit
+def fetches_backwards(x: cute.Tensor, y: cute.Tensor):
+    rows = cute.make_layout((128, 64), stride=(64, 1))
+    load, tma_x = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, rows, (128, 64))
+    backwards_kernel(load, tma_x, rows).launch(grid=(1, 1, 1), block=(32, 1, 1))
 
 
 @refused("ldmatrix reads shared memory", TILE)

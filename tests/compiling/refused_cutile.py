@@ -222,3 +222,9 @@ def pythons_float(x, y):
 @ct.kernel
 def a_shape_as_a_list(x, y):
     ct.store(y, (0, 0), ct.load(x, (0, 0), [16, 16]))
+
+
+@refused("ct.store does not round")
+@ct.kernel
+def stores_what_is_too_wide(x, y):
+    ct.store(y, (0, 0), ct.load(x, (0, 0), (16, 16)).astype(ct.float64))

@@ -171,9 +171,11 @@ RIGHT = {
         ),
         derive(
             TF32,
-            "always_tf32",
-            "No condition, for A is fp32 here.",
-            swap("ct.tfloat32 if a.dtype == ct.float32 else a.dtype", "ct.tfloat32"),
+            "asks_for_the_other_dtypes",
+            "The condition the other way round.",
+            swap(
+                "ct.tfloat32 if a.dtype == ct.float32 else a.dtype", "a.dtype if a.dtype != ct.float32 else ct.tfloat32"
+            ),
         ),
         derive(TF32, "by_the_dtype_of_b", "Looks at B.", swap("a.dtype == ct.float32", "b.dtype == ct.float32")),
     ],

@@ -154,7 +154,7 @@ WRONG = {
             "adds extents",
             "modes[-1][0] * extent,",
             "modes[-1][0] + extent,",
-            "elements and should have",
+            "and should have",
         ),
         in_coalesce(
             "only_top",
@@ -168,14 +168,14 @@ WRONG = {
             "drops modes of stride 1",
             "if extent == 1:",
             "if stride == 1:",
-            "elements and should have",
+            "and should have",
         ),
         in_coalesce(
             "zero_dropped",
             "drops modes of stride 0",
             "if extent == 1:",
             "if extent == 1 or stride == 0:",
-            "elements and should have",
+            "and should have",
         ),
         answer(
             "from_the_right",
@@ -286,7 +286,7 @@ WRONG = {
             "B ∘ A",
             "a = tl.coalesce(a)\n",
             "a, (left, step) = tl.coalesce(b), (size(a), flatten((a.stride,))[0])\n",
-            "elements and should have",
+            "and should have",
         ),
     ],
 }

@@ -240,7 +240,7 @@ WRONG = {
             "the first mode as it is written",
             "tl.coalesce(tl.compose(b, tl.right_inverse(a)))",
             "tl.compose(b, tl.right_inverse(a))",
-            "",
+            "Coalesce it first",
         ),
         in_vector("one_side", "A's side", "tl.compose(b, tl.right_inverse(a))", "tl.right_inverse(a)", ""),
         in_vector("no_inverse", "b ∘ a", "tl.right_inverse(a)", "a", ""),

@@ -7,7 +7,7 @@ WRONG_WHEN_RUN: kernels that compile well and move the wrong bytes, or too many:
 from tests.wrong import copies_of_rows, copies_through_tiles
 from tests.wrong.change import derive, swap, without
 from tests.wrong.pages import right_answers
-from tests.wrong.table import answer
+from tests.wrong.table import answer, says
 
 # 05.1 -----------------------------------------------------------------------------------------------------------
 
@@ -81,6 +81,16 @@ WRONG = {
             "Vectors along the mode that is not contiguous: no 128-bit access can do that.",
             swap("make_layout((1, vector))", "make_layout((vector, 1))"),
         ),
+        says("still uses ld.global after st.global")(
+            derive(
+                VECTORISED,
+                "straight_through",
+                "Each vector is stored before the next is loaded.",
+                without("make_fragment_like", "from_src, registers"),
+                swap("registers, to_dst", "from_src, to_dst"),
+                within="vectorised_kernel",
+            )
+        ),
     ],
     "05.5": [through_registers],
     "05.6": [
@@ -94,6 +104,15 @@ WRONG = {
             "Starts the fetch and goes on: no mbarrier counts the bytes.",
             without("elect_one()", "mbarrier_init(", "mbarrier_init_fence()", "expect_tx(", "mbarrier_wait("),
             within="tma_kernel",
+        ),
+        says("the matrix's part comes first")(
+            derive(
+                TMA,
+                "fetches_backwards",
+                "The load's two sides exchanged.",
+                swap("load, from_src, to_tile", "load, to_tile, from_src"),
+                within="tma_kernel",
+            )
         ),
     ],
 }
@@ -227,6 +246,18 @@ WRONG_WHEN_RUN = {
         ),
     ],
     "05.5": [
+        says("and not the whole tile?")(
+            derive(
+                STAGED,
+                "whole_tiles",
+                "Every thread copies the whole tile.",
+                swap(
+                    "cute.copy(load, loads.partition_S(tile_of_block(src)), loads.partition_D(tile))",
+                    "cute.copy(load, tile_of_block(src), tile)",
+                ),
+                within="staged_kernel",
+            )
+        ),
         derive(
             STAGED,
             "never_commits",

@@ -18,6 +18,9 @@ WRONG = {
         says("range of 65,504")(
             derive(TF32, "cast_to_fp16", "Casts to fp16 where A is fp32.", swap("ct.tfloat32", "ct.float16"))
         ),
+        says("matrices in bf16 are multiplied in tf32")(
+            derive(TF32, "always_tf32", "No condition: matrices in bf16 are cast, too.", swap(DTYPE, "ct.tfloat32"))
+        ),
         derive(TF32, "never_cast", "Computes the dtype and does not use it.", swap(").astype(dtype)", ")", times=2)),
         derive(TF32, "through_fp8", "Four bits of fraction.", swap("ct.tfloat32", "ct.float8_e4m3fn")),
         derive(

@@ -67,11 +67,13 @@ WRONG = {
             "Part 0 has all the steps, the others add zeros.",
             swap("range(part * run, min(steps, part * run + run))", "range(0, steps if part == 0 else 0)"),
         ),
-        derive(
-            PARTS,
-            "all_do_it_all",
-            "Each part has all the steps.",
-            swap("range(part * run, min(steps, part * run + run))", "range(steps)"),
+        says("Each part has all of K")(
+            derive(
+                PARTS,
+                "all_do_it_all",
+                "Each part has all the steps.",
+                swap("range(part * run, min(steps, part * run + run))", "range(steps)"),
+            )
         ),
         says("lies outside a")(
             derive(
@@ -81,11 +83,16 @@ WRONG = {
                 swap("min(steps, part * run + run)", "part * run + run"),
             )
         ),
-        derive(
-            PARTS,
-            "floored_runs",
-            "Drops the steps that are left over.",
-            swap("run = ct.cdiv(steps, parts.shape[0])", "run = steps // parts.shape[0]"),
+        says("steps // S rounds down")(
+            derive(
+                PARTS,
+                "floored_runs",
+                "Drops the steps that are left over.",
+                swap("run = ct.cdiv(steps, parts.shape[0])", "run = steps // parts.shape[0]"),
+            )
+        ),
+        says("the array has 3 modes and the tile 2")(
+            derive(PARTS, "flat_tile", "Stores a tile of two modes.", swap("ct.reshape(total, (1, tm, tn))", "total"))
         ),
         derive(
             PARTS,
@@ -93,11 +100,13 @@ WRONG = {
             "Leaves out a partial step.",
             swap("steps = ct.cdiv(a.shape[1], tk)", "steps = a.shape[1] // tk"),
         ),
-        derive(
-            PARTS,
-            "every_other",
-            "Deals the steps out in turns.",
-            swap("range(part * run, min(steps, part * run + run))", "range(part, steps, parts.shape[0])"),
+        says("Part s has every S-th step")(
+            derive(
+                PARTS,
+                "every_other",
+                "Deals the steps out in turns.",
+                swap("range(part * run, min(steps, part * run + run))", "range(part, steps, parts.shape[0])"),
+            )
         ),
         derive(PARTS, "part_zero", "Stores every part to the first place.", swap("(part, m, n)", "(0, m, n)")),
         derive(
@@ -133,7 +142,13 @@ WRONG = {
     ],
     "07.9": [
         answer(
-            "one_part", "Never cuts K.", split(splits=lambda sms, tiles, steps: 1), "3 multiprocessors", "has 1 blocks"
+            "one_part", "Never cuts K.", split(splits=lambda sms, tiles, steps: 1), "3 multiprocessors", "has 1 block"
+        ),
+        answer(
+            "rounded_up",
+            "One part more than the multiprocessors have room for.",
+            split(splits=lambda sms, tiles, steps: max(1, min(-(-sms // tiles), steps))),
+            "wait for a second wave",
         ),
         answer("always_three", "Cuts K everywhere.", split(splits=lambda sms, tiles, steps: 3)),
         answer(

@@ -30,6 +30,12 @@ ADVICE = {  # what mends it
 }
 ADVICE_IF: tuple[tuple[str, str, str], ...] = (  # where a finding of this kind says this, before what stands above
     ("outside", "shared memory", "Does the layout reach further than the memory that was allocated for it?"),
+    (
+        "misaligned",
+        "copies to",
+        "A vector's address must be a multiple of its size. Is it this thread's part (partition_S, partition_D) that "
+        "is copied, and not the whole tile?",
+    ),
     ("unwaited", "into which TMA", "Wait for the phase of the mbarrier that counts TMA's bytes, before they are used."),
     ("unwaited", "TMA", "Commit the stores to a bulk group, and wait until none is left, before the block ends."),
     ("unwaited", "uses registers", "Commit the wgmmas to a group and wait for it, before anybody uses their sums."),

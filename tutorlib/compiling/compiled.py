@@ -14,6 +14,7 @@ INSTRUCTIONS = {
     "ld.global.v4": rf"ld\.global\b\S*\.{WIDE}",
     "st.global": r"st\.global\b",
     "st.global.v4": rf"st\.global\b\S*\.{WIDE}",
+    "ld.global after st.global": r"st\.global\b[\s\S]*\sld\.global\b",  # in the order of the text
     "ld.shared": r"ld\.shared\b",
     "ld.shared.v4": rf"ld\.shared\b\S*\.{WIDE}",
     "st.shared": r"st\.shared\b",

@@ -268,6 +268,10 @@ CUTE = (
         r"src expects global based memref",
         "cp.async reads global memory alone; out of shared memory leads a plain copy.",
     ),
+    Refusal(
+        r"src and dst need be CoordTensorType and CuteMemRefType",
+        "A TMA load goes from the matrix to shared memory: the matrix's part comes first, then the tile's.",
+    ),
     Refusal(r"src needs be shared based memref", "ldmatrix reads shared memory and writes registers."),
     Refusal(r"'cp_size' only supports", "cp.async moves 4, 8 or 16 bytes: num_bits_per_copy is 32, 64 or 128."),
     Refusal(r"ptr alignment \((\d+) bits\) does not meet requirement \((\d+) bits\)", in_bytes),
@@ -350,6 +354,10 @@ CUTILE = (
     Refusal(
         r"got tensor_view of rank (\d+) and tiles of rank (\d+)",
         r"The array has \1 modes and the tile \2: reshape the tile, or keep a summed mode with keepdims=True.",
+    ),
+    Refusal(
+        r"Stored tile is incompatible with array's dtype",
+        "ct.store does not round: the tile takes the array's dtype first, tile.astype(y.dtype).",
     ),
     Refusal(
         r"Expected a constant integer tuple",

@@ -70,6 +70,7 @@ def compose_grids(view: ComposeView) -> tuple[CellGrid, CellGrid, CellGrid]:
         for both in zip(by_index, view.offsets, strict=True)
     ]
     flat = [[row + column * rows for column in range(columns)] for row in range(rows)]
+    composed = view.composed if isinstance(view.b.shape, tuple) else mode(view.composed, 0)
     return (
         layout_grid(view.b, f"b = {text(view.b)}\nwhich index of a", colours=by_index),
         layout_grid(
@@ -78,7 +79,7 @@ def compose_grids(view: ComposeView) -> tuple[CellGrid, CellGrid, CellGrid]:
             colours=[[ramp(index, 0, last) if index in taken else EMPTY for index in row] for row in flat],
         ),
         with_labels(
-            layout_grid(view.composed, f"a∘b = {text(view.composed)}\na's offset at b's index", colours=inside),
+            layout_grid(view.composed, f"a∘b = {text(composed)}\na's offset at b's index", colours=inside),
             view.offsets,
         ),
     )

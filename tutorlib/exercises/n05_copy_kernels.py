@@ -155,6 +155,7 @@ EXERCISES = (
         bench_shape=BENCH_BF16,
         tiers=(0.7, 0.9),
         requires=("ld.global.v4", "st.global.v4"),
+        forbids=("ld.global after st.global",),
         library=COURSE_COPIES,
         hints=(
             "How many vectors of 8 fill a row of 128 elements? So many threads lie side by side; the rest are rows.",

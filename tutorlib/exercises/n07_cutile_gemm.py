@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.exercise import Remedy, Verdict
 from tutorlib.checking.host import HostExercise
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.cutile_gemms.choices import FITS_MISTAKES, PAIRS, REGISTERS, SHARED, SHARING, fits, no_spill
@@ -23,6 +23,7 @@ from tutorlib.exercises.cutile_gemms.shapes import (
     TILE_OF_PRODUCT,
     WHOLE,
     blocks_at_once,
+    cut_otherwise,
     cut_short,
     group_of,
     persistent_blocks,
@@ -36,8 +37,10 @@ from tutorlib.models.l2 import grouped
 from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.split_k import parts_of_gemm
+from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
+    from tutorlib.measuring.launchers import CutileLauncher
     from tutorlib.simulate.cutile.launching import Launched
 
 
@@ -53,14 +56,30 @@ def as_many_as_needed(shape: Shape, launched: "Sequence[Launched]") -> str | Non
     if math.prod(tiles(shape, 128, 128)) < SMS and blocks < SMS and k >= 128 * SMS:
         return (
             f"the GPU has {SMS} multiprocessors (torch.cuda.get_device_properties says so), "
-            f"and the launch has {blocks} blocks"
+            f"and the launch has {count(blocks, 'block')}"
         )
+    if math.prod(tiles(shape, 128, 128)) < SMS < blocks:
+        return f"the GPU has {SMS} multiprocessors, and of {blocks} blocks some wait for a second wave: round down"
     shared = [arg.shape for one in launched for arg in one.args if getattr(arg, "ndim", 0) == 3]
     if m * n >= 128 * 128 * SMS and any(parts[0] > 1 for parts in shared):
         return f"C has tiles for all {SMS} multiprocessors already: {shared[0][0]} parts are extra work there"
     if any(parts[0] > tiles((k, 1), 64, 1)[0] for parts in shared):
-        return f"{shared[0][0]} parts share {tiles((k, 1), 64, 1)[0]} steps of 64: some have nothing to do"
+        return f"{shared[0][0]} parts share {count(tiles((k, 1), 64, 1)[0], 'step')} of 64: some have nothing to do"
     return None
+
+
+# 07.6 gemm through tf32 --------------------------------------------------------------------------------------------
+
+
+class ThroughTf32(CutileExercise):
+    """bf16 matrices are to be multiplied as they are."""
+
+    def examine(self, kernel: "CutileLauncher") -> Verdict | None:
+        if found := super().examine(kernel):
+            return found
+        if "tf32" in kernel.compiled(gemm("bf16"), WHOLE[0], "sm_80").ptx:
+            return self.more_than_it_must("matrices in bf16 are multiplied in tf32, too, and not in their own dtype.")
+        return None
 
 
 # 07.7 fp8 ---------------------------------------------------------------------------------------------------------
@@ -162,7 +181,7 @@ EXERCISES = (
             "occupancy blocks, each with 2 stages, have 227 * 1024 bytes together.",
         ),
     ),
-    CutileExercise(
+    ThroughTf32(
         id="07.6",
         title="gemm through tf32",
         points=3,
@@ -219,6 +238,7 @@ EXERCISES = (
         once=True,
         grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
         constants=lambda shape: (64, 32, STEP),
+        mistakes=cut_otherwise,
         library=COURSE_GEMMS,
         hints=(
             "parts.shape[0] blocks share a tile of C; ct.bid(2) says which of them this one is.",
@@ -226,14 +246,17 @@ EXERCISES = (
             "range(part * run, min(steps, part * run + run)): the last part may have fewer, or none.",
             "A tile of parts has three sizes: ct.reshape(total, (1, tm, tn)) goes to (part, m, n).",
         ),
-        remedies=(Remedy("lies outside", "The last part may have fewer steps than the others: where does it stop?"),),
+        remedies=(
+            Remedy("stores parts[", "Its place in parts is the one of a tile of sizes (1, tm, tn): (part, m, n)."),
+            Remedy("lies outside", "The last part may have fewer steps than the others: where does it stop?"),
+        ),
     ),
     HostExercise(
         id="07.9",
         title="split_gemm",
         points=4,
         problem=gemm("bf16"),
-        shapes=((128, 128, 512), (100, 72, 700), (384, 256, 128), (120, 90, 40)),
+        shapes=((128, 128, 512), (100, 72, 700), (384, 256, 128), (120, 90, 40), (200, 128, 256)),
         bench_shape=(512, 512, 16384),
         unlike=as_many_as_needed,
         mistakes=cut_short,
@@ -246,6 +269,7 @@ EXERCISES = (
         ),
         remedies=(
             Remedy("never wrote it", "Does the second kernel's grid cover C?"),
+            Remedy("has no blocks", "One part at least: with more tiles than multiprocessors the quotient is 0."),
             Remedy("grid", "ct.launch(stream, grid, kernel, arguments): a grid is a tuple of Python integers."),
         ),
     ),

@@ -184,7 +184,7 @@ class Stage(Orders):
 
     def number(self, buffer: Any, order: str) -> int:
         if not 0 <= int(buffer) < self.stages:
-            raise Hazard(f"{order}: of {self.stages} buffers, 0 to {self.stages - 1} exist.")
+            raise Hazard(f"{order}: of {count(self.stages, 'buffer')}, 0 to {self.stages - 1} exist.")
         return int(buffer)
 
     def unrolling(self, *args: Any) -> Iterator[int]:

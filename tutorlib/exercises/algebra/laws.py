@@ -17,6 +17,7 @@ from typing import Any
 from tensor_layouts import Layout, compatible, complement, cosize, flatten, mode, rank, right_inverse, size
 
 from tutorlib.layouts.notation import text
+from tutorlib.problems.wrong import count
 
 Law = Callable[..., str | None]
 
@@ -34,7 +35,7 @@ def of_layouts(holds: Law) -> Law:
 def differs(got: Layout, want: Callable[[int], int], n: int) -> str | None:
     """Where `got` is not the function `want` on the indices 0 … n-1."""
     if size(got) != n:
-        return f"it has {size(got)} elements and should have {n}"
+        return f"it has {count(size(got), 'element')} and should have {n}"
     for index in range(n):
         if got(index) != want(index):
             return f"it sends index {index} to {got(index)} and should send it to {want(index)}"
@@ -91,7 +92,7 @@ def is_composition(got: Layout, a: Layout, b: Layout) -> str | None:
     The post-conditions of composition in the CuTe docs; the second is compatible(B, R).
     """
     if size(got) != size(b):
-        return f"it has {size(got)} elements and should have B's {size(b)}"
+        return f"it has {count(size(got), 'element')} and should have B's {size(b)}"
     for index in range(size(b)):
         if got(index) != (want := offset_at(a, b(index))):
             return f"R({index}) is {got(index)}, but B({index}) = {b(index)} and A({b(index)}) = {want}"

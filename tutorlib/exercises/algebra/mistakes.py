@@ -355,6 +355,10 @@ VECTOR = (
         "That looks at the first mode as it stands; a row-major tile is contiguous in its last.",
         lambda a, b: first_run(a, b),
     ),
+    Mistake(
+        "That is the first mode as composed. Coalesce it first: modes that continue each other are one run.",
+        lambda a, b: first_composed(a, b),
+    ),
     Mistake("That is A's side alone: B may put these elements elsewhere.", lambda a, b: run_of(a)),
     Mistake("That is B's side alone: A may put these elements elsewhere.", lambda a, b: run_of(b)),
 )
@@ -362,6 +366,12 @@ VECTOR = (
 
 def extent_first(a: Layout, b: Layout) -> int:
     return flatten((tl.coalesce(tl.compose(b, tl.right_inverse(a))).shape,))[0]
+
+
+def first_composed(a: Layout, b: Layout) -> int:
+    """The first mode of B through A's inverse, not coalesced."""
+    extent, stride = modes_of(tl.compose(b, tl.right_inverse(a)))[0]
+    return extent if stride == 1 else 1
 
 
 def first_run(a: Layout, b: Layout) -> int:

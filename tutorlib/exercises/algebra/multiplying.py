@@ -236,7 +236,11 @@ LAYOUT_TV = ValueExercise(
     ),
     remedies=(
         Remedy("it should have two modes", "Compose the inverse with Layout((size(threads), size(values)))."),
-        Remedy("of the tile, index", "In the raked product the values run first in each mode, so they stand together."),
+        Remedy(
+            "of the tile, index",
+            "The raked product's right inverse takes the number t + size(threads) · v. Compose it with the layout that "
+            "makes this number of (t, v).",
+        ),
     ),
     hints=(
         "tl.raked_product(threads, values) has at each (row, column) the number thread + size(threads) · value.",

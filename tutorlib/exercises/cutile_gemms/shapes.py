@@ -83,11 +83,43 @@ def cut_short(shape: Shape) -> tuple[WrongResult, ...]:
     def but_the_first(a: "Tensor", b: "Tensor") -> "Tensor | None":
         return a[:, STEP:] @ b[:, STEP:].mT
 
+    def added_twice(a: "Tensor", b: "Tensor") -> "Tensor | None":
+        total = a.new_zeros(a.shape[0], b.shape[0])
+        for first in range(0, depth, STEP):
+            total = 2 * total + a[:, first : first + STEP] @ b[:, first : first + STEP].mT
+        return total if depth > STEP else None
+
     return (
+        WrongResult("ct.mma has added to the sum that it is given: `total = ct.mma(…)`, with no +=.", added_twice),
         WrongResult("The last step along K is missing, the one that is only partly filled.", whole_steps),
         WrongResult("That is the last step's product alone: ct.mma adds to the sum that it is given.", last_step),
         WrongResult("That is the first step's product alone.", first_step),
         WrongResult("The first step along K is missing.", but_the_first),
+    )
+
+
+def cut_otherwise(shape: Shape) -> tuple[WrongResult, ...]:
+    """Mistakes of those who share K among parts."""
+    import torch
+
+    parts, depth = shape[0], shape[-1]
+    steps = -(-depth // STEP)
+
+    def added(part_of: "Callable[[Tensor], Tensor]") -> "Callable[[Tensor, Tensor], Tensor | None]":
+        """part_of: the number of a step → of the part that adds it up."""
+        if steps <= parts:
+            return lambda a, b: None  # a step for each part, whichever way
+        of = part_of(torch.arange(depth) // STEP)
+        return lambda a, b: torch.stack([a[:, of == part] @ b[:, of == part].mT for part in range(parts)])
+
+    return (
+        WrongResult(
+            "Each part has all of K: part s has the steps from s·run on.", lambda a, b: (a @ b.mT).expand(shape[:3])
+        ),
+        WrongResult("Part s has every S-th step, where a run of them is asked for.", added(lambda step: step % parts)),
+        WrongResult(
+            "The last steps are in no part: steps // S rounds down.", added(lambda step: step // (steps // parts))
+        ),
     )
 
 

@@ -80,6 +80,11 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "pred=mask belongs to both copies: the one that loads and the one that stores.",
         ),
         Remedy(
+            "ld.global after st.global",
+            "All loads come before the first store: one cute.copy from from_src to registers, and one from there to "
+            "to_dst.",
+        ),
+        Remedy(
             "Unwritten: all",
             "dst holds NaN until something is copied to to_dst: which tensor comes second in the second copy?",
         ),

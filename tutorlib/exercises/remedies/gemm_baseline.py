@@ -58,7 +58,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             "are not committed",
-            "The load's copies become a group by steps.commit().",
+            "cute.arch.cp_async_commit_group() makes a group of the load's copies; only a group can be waited for.",
         ),
         Remedy(
             "nothing was loaded into",
