@@ -505,8 +505,8 @@ for line in four_blocks.ptx.splitlines():
 # ## Numbers with a shared scale
 #
 # Notebook 14's FP8 had fp32 scales for blocks of 128, multiplied in by threads between two groups of wgmmas. Here
-# no thread comes between. So these tensor cores take the scales themselves, from tensor memory, and the formats are made
-# for that:
+# no thread comes between. So these tensor cores take the scales themselves, from tensor memory, and the formats are
+# made for that:
 #
 # | | element | scale | of how many | and |
 # |---|---|---|---|---|
@@ -524,8 +524,8 @@ numbers = [dice.gauss(0, 1) for _ in range(32)]
 show_scaled(numbers, tensor_scale=0.05)
 
 # %% [markdown]
-# Compare `mxfp8` and `nvfp4` with `x`, number by number: e4m3 keeps about the same *relative* error everywhere. e2m1 has
-# eight magnitudes, and what is small beside its neighbours becomes 0.
+# Compare `mxfp8` and `nvfp4` with `x`, number by number: e4m3 keeps about the same *relative* error everywhere. e2m1
+# has eight magnitudes, and what is small beside its neighbours becomes 0.
 #
 # **Exercise 15.9** (about 6 lines). Write `quantise_mx(block)` → (exponent, elements) for a list of 32 numbers, as the
 # OCP's specification of MX has it. The exponent is floor(log2 of the largest magnitude), less 8, the exponent of e4m3's
@@ -639,7 +639,7 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
     print(f"{form!s:20} {error_of(form):9.2%} {error_of(form, outliers=20):9.2%} {error_of(form, factor=2**-12):15.2%}")
 
 # %% [markdown]
-# The second line, e4m3 without scales, does as well as mxfp8 as long as the numbers lie in e4m3's own range, 2⁻⁹ to 448.
+# The second line, e4m3 without scales, is as good as mxfp8 as long as the numbers lie in e4m3's own range, 2⁻⁹ to 448.
 # In the last column they do not; it falls apart, and the formats with scales have not noticed. What a shared scale buys
 # is not precision but *range*. The outliers cost mxfp8 most: each is the largest of its block, and may be cut off.
 #
