@@ -363,8 +363,8 @@ with suppress(NotImplementedError):  # until you have written all four
 # Compare with notebook 13's story. No wgmma.fence, no wait_group, no sums in registers before their tile is done; and
 # not one loop does two things.
 #
-# What the simulator is for: it has found a fault in the course's own kernel. Which of its two boxes a warp of the
-# epilogue writes to was counted by the part alone. Where a tile has one part, that is the same box every time, and TMA
+# What the simulator is for: it found a fault in the course's own kernel. A warp of the epilogue has two boxes, and the
+# number of the part alone chose between them. Where a tile has one part that is the same box for every tile, and TMA
 # may still be reading it. Results can well be right all the same.
 #
 # ## Two blocks, one tile
@@ -381,7 +381,7 @@ show_pair()
 # Each block loads its own rows of A and *half* of B. One thread of the first block gives the order, for 256×256×16,
 # and both SMs' tensor cores carry it out, each for its own rows of C.
 #
-# What does that buy? A stage takes less of each block's shared memory, so there are more of them.
+# What does that buy? Less to fetch for each K tile, and so less shared memory for a stage: more of them fit.
 #
 # **Exercise 15.7** (about 3 lines). Write `ring_stages(n, pair, other)` → (bytes of a stage in one block, stages that
 # fit), for a tile of n columns and 64 of K in bf16; `pair` is True or False. A block can have 227 KiB of shared memory,
@@ -504,9 +504,9 @@ for line in four_blocks.ptx.splitlines():
 # %% [markdown]
 # ## Numbers with a shared scale
 #
-# Notebook 14's FP8 had fp32 scales for blocks of 128, multiplied in by threads between two groups of wgmmas. Threads
-# are not there any more. So these tensor cores take the scales themselves, from tensor memory, and the formats are made
-# for that:
+# Notebook 14's FP8 had fp32 scales for blocks of 128, multiplied in by threads between two groups of wgmmas. Here
+# no thread comes between. So these tensor cores take the scales themselves, from tensor memory, and the formats are
+# made for that:
 #
 # | | element | scale | of how many | and |
 # |---|---|---|---|---|
@@ -524,8 +524,8 @@ numbers = [dice.gauss(0, 1) for _ in range(32)]
 show_scaled(numbers, tensor_scale=0.05)
 
 # %% [markdown]
-# Look along a row of colours: e4m3 keeps about the same *relative* error everywhere. e2m1 has eight magnitudes, and
-# what is small beside its neighbours becomes 0.
+# Compare `mxfp8` and `nvfp4` with `x`, number by number: e4m3 keeps about the same *relative* error everywhere. e2m1
+# has eight magnitudes, and what is small beside its neighbours becomes 0.
 #
 # **Exercise 15.9** (about 6 lines). Write `quantise_mx(block)` → (exponent, elements) for a list of 32 numbers, as the
 # OCP's specification of MX has it. The exponent is floor(log2 of the largest magnitude), less 8, the exponent of e4m3's
@@ -639,10 +639,9 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
     print(f"{form!s:20} {error_of(form):9.2%} {error_of(form, outliers=20):9.2%} {error_of(form, factor=2**-12):15.2%}")
 
 # %% [markdown]
-# The second line has no scales at all, and where the numbers are all of one size it need not fear the third: e4m3
-# reaches from 2⁻⁹ to 448 by itself. In the last column it falls apart, and the formats with scales have not noticed.
-# What a shared scale buys is not precision but *range*: a network's activations and gradients need not fit anywhere in
-# particular.
+# The second line, e4m3 without scales, is as good as mxfp8 as long as the numbers lie in e4m3's own range, 2⁻⁹ to 448.
+# In the last column they do not; it falls apart, and the formats with scales have not noticed. What a shared scale buys
+# is not precision but *range*. The outliers cost mxfp8 most: each is the largest of its block, and may be cut off.
 #
 # ## Speed
 #
@@ -662,8 +661,8 @@ for kind in ("a block", "two pairs that share A"):
 #
 # | published | what | value |
 # |---|---|---|
-# | NVIDIA's talk on the CuTe DSL | FP16 GEMM at 8K on a B100, no cache: a kernel's IR is made | 73,000 µs |
-# | the same | the IR is compiled | 241,500 µs |
+# | NVIDIA's talk on the CuTe DSL | FP16 GEMM at 8K on a B100, no cache: making the kernel's IR | 73,000 µs |
+# | the same | compiling that IR | 241,500 µs |
 # | a report on cuTile, on a Blackwell that it does not name | FP8 GEMM 320×32576×7168, first version | 130 µs |
 # | the same | static persistent, and after trying all configurations | 87.5 µs, 80 µs |
 # | the same | DeepGEMM at that shape, beside it | 77 µs |

@@ -93,8 +93,8 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 #
 # > gelu(x) = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))
 #
-# Write `gelu(x)` for values in fp32. The checker's x are large here and there. What happens to yours at x = 30 if you
-# write tanh with exponentials?
+# Write `gelu(x)` for values in fp32. (The one with erf is nearer to it than tanh.approx, and passes too.) The checker's
+# x are large here and there. What happens to yours at x = 30 if you write tanh with exponentials?
 
 
 # %%
@@ -146,8 +146,8 @@ show_layout("(4,8):(0,1)")
 
 # %% [markdown]
 # The kernel around it is notebook 09's, with a small tile of 64×64, so that the simulator is quick. It cuts this matrix
-# as it cuts C: `local_tile`, the order of columns, `partition_C`. tCgD has for each of a thread's sums the place of
-# what stands beside it. Nobody computed an index.
+# as it cuts C: `local_tile`, the order of columns, `partition_C`. What comes out, tCgD, has for
+# each of a thread's sums the place of what stands beside it. Nobody computed an index.
 #
 # ## An epilogue is a function
 #
@@ -182,9 +182,9 @@ check("16.3", bias_gelu)
 # at the edges of C there is nothing to load: beyond the last row is somebody else's memory.
 #
 # **Exercise 16.4** (about 6 lines). Write `fetch(sums)`, which returns registers in fp32 of the shape of `sums.tCrC`
-# with what lies at `sums.tCgD`, and 0 where that is outside of C. `sums.coordinates` has the (row, column) of each, and
-# `sums.shape` is C's. All three are indexed by one number, from 0 to `cute.size(…)`. Which sums a thread has is known
-# when the kernel is compiled; which of them are inside is not.
+# with what lies at `sums.tCgD`. What they hold where that is outside of C is never stored; but it must not be loaded.
+# `sums.coordinates` has the (row, column) of each, and `sums.shape` is C's. All three are indexed by one number, from 0
+# to `cute.size(…)`. Which sums a thread has is known when the kernel is compiled; which of them are inside is not.
 
 
 # %%
@@ -207,7 +207,7 @@ check("16.4", fetch)
 # Right, and slow where tiles are whole: one load of 2 bytes for each element. The course's `fetch` takes 8 neighbours
 # at once there, `cute.autovec_copy`, as notebook 09's store does.
 #
-# On Hopper D comes in pairs. A wgmma leaves a thread two neighbours of a row, the two 8 rows below, then the next 8
+# On Hopper D comes in pairs. A wgmma leaves a thread two neighbours of a row, two more 8 rows below, then the next 8
 # columns (notebook 13's picture); rows of D are loaded as pairs of bf16, and a bias once for both rows: the layout
 # (2,2,2):(1,0,2), neighbours, rows, pieces. There it is again, the stride of 0, this time in registers.
 
@@ -328,10 +328,10 @@ show_costs("fused_epilogues")
 # hides it only as long as there is a next tile to multiply; at the smaller size the last wave is what shows, and
 # stream-K shares that wave out. SwiGLU costs nothing: it stores half of what the plain GEMM stores.
 #
-# So the best tile for a GEMM is not the best one for its epilogue. The rows without a word behind them chose by
+# So the best tile for a GEMM is not the best one for its epilogue. The rows with no comma in their name chose by
 # themselves, by notebook 14's model with your count of a tile's work added: all of it where warpgroups cooperate, none
 # in ping-pong as long as it is shorter than a tile's multiplication. Where that is more than the model can tell apart,
-# ping-pong has the preference. The op's registers count too: beside 208 columns of sums GELU would be spilled.
+# ping-pong has the preference. The op's registers count too: with a tile of 208 columns GELU would be spilled.
 
 # %%
 show_figure("fusion")
@@ -405,8 +405,8 @@ print("second derivatives:", torch.autograd.gradgradcheck(linear, (x, weight)))
 # ### The fake: what is known without data
 #
 # When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. Each
-# operator is asked: given these, what comes out? An answer that computes fails, an answer that asks for a size's
-# *value* makes torch compile again for each new size, and an answer that is wrong is worse than both. The compiler
+# operator is asked: given these, what comes out? An answer that looks at data fails, one that asks for a size's
+# *value* makes torch compile again for each new size, and one that is wrong is worse than both. The compiler
 # believes it.
 #
 # **Exercise 16.9** (about 1 line). Write `linear_fake(x, weight)`: a tensor like the result of `linear`, contiguous,
@@ -507,7 +507,8 @@ show_costs("mlp_training")
 
 # %% [markdown]
 # Compare what the copies cost with what 1.6 GB take at notebook 05's bandwidth. It is many times more: a copy that
-# transposes is not a copy, as 05's transposes showed.
+# transposes is not a copy, as 05's transposes showed. (≈ at 8,192 tokens: the pairs of that row lie further apart than
+# what it gains.)
 #
 # ## Two GPUs, one all-reduce
 #
@@ -552,7 +553,8 @@ show_parallel()
 
 # %% [markdown]
 # Half of the whole's time plus the all-reduce is nearly what the split takes. The all-reduce's part shrinks as tokens
-# grow: its bytes grow with them as the arithmetic does, but not the time to begin.
+# grow: its bytes grow with them as the arithmetic does, but not the time to begin. Even at 8,192 it takes nearly twice
+# what 450 GB/s would allow.
 #
 # ## What to remember
 #

@@ -10,6 +10,7 @@ from tutorlib.measuring import results
 from tutorlib.measuring.measurement import Alone
 from tutorlib.measuring.results import Point, SweepResults
 from tutorlib.notebook import measured as page
+from tutorlib.notebook.fusion import show_costs
 from tutorlib.notebook.measured import (
     show_any_shape,
     show_counts,
@@ -55,6 +56,32 @@ def test_a_sweep_says_which_regime_its_numbers_are_of():
     table = show_sweep("gemm_rungs")
     assert set(table.columns.get_level_values(0)) == {"NVIDIA H200, 2026-11-20, cool"}
     assert table["NVIDIA H200, 2026-11-20, cool"].loc["slow", "512"] == "0.125"
+
+
+@pytest.mark.parametrize(
+    ("show", "cell"),
+    [
+        (show_costs, lambda table: table[COLUMN.format("cool"), "speed"].loc["1024", :, "cuBLAS"]),
+        (show_sweep, lambda table: table[COLUMN.format("cool"), "of cuBLAS"]),
+    ],
+)
+def test_a_ratio_whose_pairs_spread_too_far_is_marked_and_a_line_says_so(show, cell, capsys):
+    steady = multiplied(ONE, 840.0)
+    write("gemm_k", [Point("steady", steady, {}), Point("restless", replace(steady, spread=0.06), {})])
+    said = cell(show("gemm_k"))
+    assert (said["steady"], said["restless"]) == ("1.050", "≈1.050")
+    assert "≈ is too noisy to rely on" in capsys.readouterr().out
+    write("gemm_k", [Point("steady", steady, {})])
+    show("gemm_k")
+    assert not capsys.readouterr().out
+
+
+def test_so_is_a_rung_of_a_ladder(monkeypatch, capsys):
+    restless = replace(multiplied(ONE, 840.0), spread=0.06)
+    found = SimpleNamespace(gpu="GPU", date="2026-11-21", timed=lambda *numbers: {"09.6": restless})
+    monkeypatch.setattr(page, "all_results", lambda: [found])
+    assert show_ladder("09")["GPU, 2026-11-21, cool"]["beside"].iloc[0] == "≈1.050 of cuBLAS"
+    assert "≈ is too noisy" in capsys.readouterr().out
 
 
 def test_counters_are_multiples_of_one_kernel_s_and_those_of_a_tuple_are_added(capsys):

@@ -548,6 +548,8 @@ WRONG = {
         zeros_at_zero,
         answer("stored_exponent", "With its bias.", lambda b: (quantise_mx(b)[0] + 127, quantise_mx(b)[1]), "127 added"),
         answer("largest_not_magnitude", "Negative numbers do not count.", lambda b: (quantise_mx([max(b)])[0], quantise_mx(b)[1])),
+        answer("as_tensor", "Elements as torch rounds them, no list.",
+               lambda b: (quantise_mx(b)[0], torch.tensor(quantise_mx(b)[1]).to(torch.float8_e4m3fn)), "<Tensor "),
         answer("of_two", "A pair the wrong way round.", lambda b: quantise_mx(b)[::-1], "The order is"),
     ],
     "15.10": [
@@ -556,6 +558,7 @@ WRONG = {
         ties_away,
         answer("no_tensor_scale", "The tensor's scale forgotten.", lambda b, t: quantise_nv(b, 1.0)),
         answer("to_four", "The largest becomes 4.", lambda b, t: quantise_nv([1.5 * x for x in b], t)),
+        answer("as_tensor", "Elements in a tensor.", lambda b, t: (quantise_nv(b, t)[0], torch.tensor(quantise_nv(b, t)[1])), "<Tensor "),
         answer("other_order", "Elements first.", lambda b, t: quantise_nv(b, t)[::-1], "The order is"),
     ],
     "15.11": [
@@ -563,6 +566,10 @@ WRONG = {
         answer("one_scale", "A's scales alone.", lambda a, b: scaled_dot(a, unscaled(b))),
         answer("first_blocks_scales", "One scale for a row.",
                lambda a, b: a[0][0] * b[0][0] * scaled_dot(unscaled(a), unscaled(b)), "cannot wait"),
+        answer("averaged", "The mean of a block's products.",
+               lambda a, b: sum(scaled_dot([x], [y]) / len(x[1]) for x, y in zip(a, b, strict=True))),
+        answer("as_exponents", "Two to the power of each scale.",
+               lambda a, b: scaled_dot([(2**s, x) for s, x in a], [(2**s, x) for s, x in b]), "not exponents"),
         answer("first_block", "One block of several.", lambda a, b: scaled_dot(a[:1], b[:1])),
         answer("a_list", "Block by block.", lambda a, b: [scaled_dot([x], [y]) for x, y in zip(a, b, strict=True)]),
     ],

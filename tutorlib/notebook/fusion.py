@@ -4,7 +4,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.measuring.results import SweepResults
-from tutorlib.notebook.measured import size, sweeps_there_are, tables
+from tutorlib.notebook.measured import show_ratio, size, sweeps_there_are, tables
 from tutorlib.paths import SWEEPS
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def beside_table(swept: SweepResults) -> "DataFrame":
     rows = {
         (size(one.measurement.shape), one.name, one.measurement.baseline): {
             "µs": f"{one.measurement.median_us:,.1f}",
-            "speed": f"{one.measurement.ratio:.3f}",
+            "speed": show_ratio(one.measurement),
         }
         for one in swept.points
     }

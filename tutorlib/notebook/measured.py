@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.exercises import find
 from tutorlib.measuring.any_shape import kinds_of, launch_cost_of
 from tutorlib.measuring.levers import gains_of, stacks_of
-from tutorlib.measuring.measurement import Alone, Measurement
+from tutorlib.measuring.measurement import NOISE, Alone, Measurement
 from tutorlib.measuring.results import NoData, Results, SweepResults, all_results, all_sweep_results
 from tutorlib.paths import FIGURES
 from tutorlib.problems.wrong import by
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 NBSP = "\N{NO-BREAK SPACE}"  # an indentation that HTML keeps
+ROUGHLY = "≈"  # before a ratio that nobody should rely on
 NOTHING = "Nothing was measured yet: `tutor evidence {}` on a machine with a GPU does it."
 
 
@@ -40,7 +41,19 @@ def show_ladder(*numbers: str) -> "DataFrame | None":
     tables = {gpu: pandas.DataFrame.from_dict(rungs, orient="index") for gpu, rungs in ladders.items()}
     fullest_first = sorted(ladders.values(), key=len, reverse=True)
     rungs = dict.fromkeys(rung for ladder in fullest_first for rung in ladder)  # in the order of the notebooks
-    return pandas.concat(tables, axis="columns").reindex(list(rungs)).fillna("")
+    return explained(pandas.concat(tables, axis="columns").reindex(list(rungs)).fillna(""))
+
+
+def show_ratio(measured: Measurement) -> str:
+    """Speed as a fraction of the baseline's: "0.973", and "≈0.973" where the measurement is too noisy."""
+    return f"{ROUGHLY if measured.noisy else ''}{measured.ratio:.3f}"
+
+
+def explained(table: "DataFrame") -> "DataFrame":
+    """The same table; a line above it says what the mark means, where it has one."""
+    if any(str(cell).startswith(ROUGHLY) for cell in table.to_numpy().flat):
+        print(f"{ROUGHLY} is too noisy to rely on: the ratios of its pairs spread by more than {NOISE:.0%}.")
+    return table
 
 
 def ladder_of(found: Results, *numbers: str) -> dict[str, dict[str, str]]:
@@ -53,7 +66,7 @@ def ladder_of(found: Results, *numbers: str) -> dict[str, dict[str, str]]:
             "size": f"{by(measured.shape)} {measured.dtype}",
             "µs": f"{measured.median_us:,.1f}",
             "speed": measured.rate,
-            "beside": f"{measured.ratio:.3f} of {measured.baseline}",
+            "beside": f"{show_ratio(measured)} of {measured.baseline}",
             "gain": f"×{before[task].median_us / measured.median_us:.2f}" if task in before else "",
         }
         before[task] = measured
@@ -79,7 +92,7 @@ def tables(name: str, table: "Callable[[SweepResults], DataFrame]") -> "DataFram
         print(f"{name}: {error}")
         return None
     made = {f"{swept.gpu}, {swept.date}, {swept.regime}": table(swept) for swept in everything}
-    return pandas.concat(made, axis="columns").fillna("")
+    return explained(pandas.concat(made, axis="columns").fillna(""))
 
 
 def show_levers() -> "DataFrame | None":
@@ -200,7 +213,7 @@ def by_shape(swept: SweepResults) -> "DataFrame":
     import pandas
 
     rows = {
-        name: {size(point.measurement.shape): f"{point.measurement.ratio:.3f}" for point in swept.of_kernel(name)}
+        name: {size(point.measurement.shape): show_ratio(point.measurement) for point in swept.of_kernel(name)}
         for name in swept.names
     }
     return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
@@ -216,7 +229,7 @@ def one_shape(swept: SweepResults, counters: dict[str, str]) -> "DataFrame":
         rows[point.name] = {
             "µs": f"{measured.median_us:,.1f}",
             "speed": measured.rate,
-            f"of {swept.baseline}": f"{measured.ratio:.3f}",
+            f"of {swept.baseline}": show_ratio(measured),
         }
     rows[swept.baseline] = {"µs": f"{swept.points[0].measurement.baseline_us:,.1f}"}
     for name, row in rows.items():

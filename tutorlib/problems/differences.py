@@ -7,6 +7,7 @@ from tutorlib.problems.wrong import Wrong
 if TYPE_CHECKING:
     from torch import Tensor
 
+NEARLY = "Nearly right everywhere: the sums lose digits on the way. Are they kept in fp32 until the last step?"
 MODES = {1: ("element",), 2: ("row", "column")}
 BLOCKS = (128, 64, 32, 16, 8)
 
@@ -107,7 +108,7 @@ def likeness(got: "Tensor", want: "Tensor", allowed: "Tensor", bad: "Tensor") ->
             return moved
     error = (got.double() - want.double()).abs()
     if error.max() <= 0.02 * want.double().abs().max():
-        return "Nearly right everywhere: the sums lose digits on the way. Are they kept in fp32 until the last step?"
+        return NEARLY
     return ""
 
 

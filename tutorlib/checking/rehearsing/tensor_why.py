@@ -22,7 +22,7 @@ def about_wait(me: RoleWarps, barrier: MBarrier, turn: int) -> str:
     if wait.complete <= turn:
         return (
             f"the last wait for {barrier.name}, {wait.line}, was for phase {wait.parity} and passed "
-            f"{why_passed(wait)}; this needs the {turn + 1}. phase, whose parity is {turn % 2}"
+            f"{why_passed(wait)}; this needs phase number {turn + 1}, whose parity is {turn % 2}"
         )
     return (
         f"the wait for {barrier.name} is right, but that phase was complete too early, with the arrival at "

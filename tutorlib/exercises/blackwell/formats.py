@@ -208,4 +208,6 @@ SUMMING = (
     Mistake("The scales are missing.", lambda a, b: scaled_dot([(1.0, x) for _, x in a], [(1.0, x) for _, x in b])),
     Mistake("Scales are to be multiplied by: the elements were divided by them.",
             lambda a, b: scaled_dot([(1 / s, x) for s, x in a], [(1 / s, x) for s, x in b])),
+    Mistake("The scales are factors already, not exponents.",
+            lambda a, b: scaled_dot([(2**s, x) for s, x in a], [(2**s, x) for s, x in b])),
 )  # fmt: skip

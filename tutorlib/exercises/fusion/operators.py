@@ -176,23 +176,23 @@ def swapped(name: str, compiled: bool = False) -> Case:
         if wrong is not None:
             return wrong
         if got is not model:
-            return Wrong(f"{name}: it returns {type(got).__name__}; the module itself is wanted, changed.")
+            return Wrong(f"it returns {type(got).__name__}; the module itself is wanted, changed.")
         for path, module in model.named_modules():
             want = KernelLinear if kinds.get(path) is nn.Linear else kinds.get(path)
             if type(module) is not want:
-                return Wrong(f"{name}: {path or 'the module'} is a {type(module).__name__}, not a {want}.")
+                return Wrong(f"{path or 'the module'} is a {type(module).__name__}, not a {want and want.__name__}.")
             if module.training is not modes[path]:
-                return Wrong(f"{name}: {path} was in {'training' if modes[path] else 'eval'} mode, and is no more.")
+                return Wrong(f"{path} was in {'training' if modes[path] else 'eval'} mode, and is no more.")
         now = dict(model.named_parameters())
         if now.keys() != held.keys():
-            return Wrong(f"{name}: its parameters were {', '.join(held)} and are {', '.join(now)}.")
+            return Wrong(f"its parameters were {', '.join(held)} and are {', '.join(now)}.")
         for path, parameter in held.items():
             if now[path] is not parameter:
-                return Wrong(f"{name}: {path} is another tensor now: an optimiser that has the old one trains nothing.")
+                return Wrong(f"{path} is another tensor now: an optimiser that has the old one trains nothing.")
         if not torch.allclose(model(x), expected, rtol=1e-4, atol=1e-5):
-            return Wrong(f"{name}: its result has changed.")
+            return Wrong("its result has changed.")
         if compiled and (breaks := torch._dynamo.explain(model)(x).graph_break_count):
-            return Wrong(f"{name}: torch.compile breaks its graph {breaks} times.")
+            return Wrong(f"torch.compile breaks its graph {breaks} times.")
         return None
 
     return Case(name, judge)

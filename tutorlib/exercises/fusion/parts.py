@@ -99,21 +99,21 @@ def splits(name: str, hidden: int, features: int, world: int) -> Case:
             if wrong is not None:
                 return wrong
             if not (isinstance(got, tuple | list) and len(got) == 3 and all(isinstance(g, torch.Tensor) for g in got)):
-                return Wrong(f"{name}: three tensors are wanted, the rank's gate, up and down.")
+                return Wrong("three tensors are wanted, the rank's gate, up and down.")
             for label, mine, shape in zip(("gate", "up", "down"), got, shapes, strict=True):
                 if tuple(mine.shape) != shape:
-                    return Wrong(f"{name}: rank {rank}'s {label} is {tuple(mine.shape)}; its share is {shape}.")
+                    return Wrong(f"rank {rank}'s {label} is {tuple(mine.shape)}; its share is {shape}.")
                 if not mine.is_contiguous():
-                    return Wrong(f"{name}: rank {rank}'s {label} has strides {mine.stride()}: the kernel wants rows.")
+                    return Wrong(f"rank {rank}'s {label} has strides {mine.stride()}: the kernel wants rows.")
                 if any(mine.untyped_storage().data_ptr() == w.untyped_storage().data_ptr() for w in whole):
-                    return Wrong(f"{name}: rank {rank}'s {label} is a view, which keeps the whole matrix in memory.")
+                    return Wrong(f"rank {rank}'s {label} is a view, which keeps the whole matrix in memory.")
             total += (silu(x @ got[0].mT) * (x @ got[1].mT)) @ got[2].mT
         if any(not torch.equal(now, before) for now, before in zip(whole, kept, strict=True)):
-            return Wrong(f"{name}: it has changed the weights that it was given.")
+            return Wrong("it has changed the weights that it was given.")
         if not torch.allclose(total, wanted):
             off = float((total - wanted).abs().max())
             why = "Do a rank's gate, up and down belong to the same features, and does each feature have one rank?"
-            return Wrong(f"{name}: the ranks' results add up to something else, off by {off:.3g}.", why)
+            return Wrong(f"the ranks' results add up to something else, off by {off:.3g}.", why)
         return None
 
     return Case(name, judge)
@@ -131,9 +131,7 @@ def refuses(name: str) -> Case:
             if is_placeholder(error):
                 raise Unwritten from None
         except Exception as error:
-            return Wrong(
-                f"{name}: 10 features over 4 ranks raise {type(error).__name__}; a ValueError says what is wrong."
-            )
-        return Wrong(f"{name}: 10 features over 4 ranks are cut all the same; some would be lost. Raise a ValueError.")
+            return Wrong(f"10 features over 4 ranks raise {type(error).__name__}; a ValueError says what is wrong.")
+        return Wrong("10 features over 4 ranks are cut all the same; some would be lost. Raise a ValueError.")
 
     return Case(name, judge)

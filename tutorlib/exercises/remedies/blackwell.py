@@ -200,6 +200,10 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "15.9": (
         Remedy(
+            "<Tensor ",
+            "The elements are a list of floats: .tolist() makes one of a tensor.",
+        ),
+        Remedy(
             "zeros, and the ends",
             "Zeros have no exponent: take the smallest, -127, before anything takes a logarithm. And the exponent "
             "stays between -127 and 127.",
@@ -210,6 +214,10 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     "15.10": (
+        Remedy(
+            "<Tensor ",
+            "The elements are a list of floats: .tolist() makes one of a tensor.",
+        ),
         Remedy(
             "zeros, and scales at the ends",
             "A scale that is rounded to 0 makes elements of 0, and nothing is divided by it.",
@@ -225,8 +233,12 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "All blocks are added up, each with its own two scales.",
         ),
         Remedy(
-            "one block: ",
+            "gives [",
             "One number is wanted, the sum over all blocks.",
+        ),
+        Remedy(
+            "one block: ",
+            "A block gives a's scale times b's scale times the sum of the products of its elements.",
         ),
     ),
 }
