@@ -228,7 +228,8 @@ def calibrate(names: Names = None) -> None:
 @app.command()
 def evidence(names: Names = None) -> None:
     """Measure the solutions on this GPU, then execute them: figures/data/GPU.json, notebooks, README's table."""
-    from tutorlib.course import evidence, readme
+    from tutorlib.course import build, evidence, readme
+    from tutorlib.paths import notebook_names
 
     need_gpu()
     wanted = chosen(names or [])
@@ -246,6 +247,8 @@ def evidence(names: Names = None) -> None:
         except evidence.PageFailed as error:
             problems.append(str(error))
     out.print(f"wrote {results.write()}", markup=False)
+    for name in notebook_names():  # others quote these measurements
+        write_stale(build.build(name), check=False)
     write_stale(readme.build(), check=False)
     if problems:
         raise fail("\n".join(problems), 1)

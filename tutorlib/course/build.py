@@ -5,6 +5,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode, v4
 
+from tutorlib.course.shown import show_again
 from tutorlib.course.source import SourceCell, parse
 from tutorlib.exercises import find
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
@@ -39,7 +40,10 @@ def mark_unrun(notebook: NotebookNode) -> NotebookNode:
 
 
 def solved_notebook(cells: list[SourceCell], previous: NotebookNode | None = None) -> NotebookNode:
-    """Answers included, with the outputs that `previous` holds for cells whose code is the same."""
+    """Answers included, with the outputs that `previous` holds for cells whose code is the same.
+
+    What shows recorded measurements shows those of today.
+    """
     old = {cell.id: cell for cell in previous.cells} if previous else {}
     nodes = []
     for cell, id in zip(cells, unique_ids(cells), strict=True):
@@ -47,7 +51,9 @@ def solved_notebook(cells: list[SourceCell], previous: NotebookNode | None = Non
         if cell.kind == "code" and id in old and old[id].source == node.source:
             node.outputs, node.execution_count = old[id].outputs, old[id].execution_count
         nodes.append(node)
-    return notebook_of(nodes)
+    notebook = notebook_of(nodes)
+    show_again(notebook)
+    return notebook
 
 
 def unique_ids(cells: list[SourceCell]) -> list[str]:

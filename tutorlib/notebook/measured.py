@@ -52,7 +52,7 @@ def show_ratio(measured: Measurement) -> str:
 def explained(table: "DataFrame") -> "DataFrame":
     """The same table; a line above it says what the mark means, where it has one."""
     if any(str(cell).startswith(ROUGHLY) for cell in table.to_numpy().flat):
-        print(f"{ROUGHLY} is too noisy to rely on: the ratios of its pairs spread by more than {NOISE:.0%}.")
+        print(f"{ROUGHLY}: the ratios of its pairs spread by more than {NOISE:.0%}; smaller differences mean nothing.")
     return table
 
 

@@ -1,0 +1,82 @@
+"""Recorded measurements on the solved pages: the tables and figures that figures/ has today.
+
+A page is executed on one day, and the others that it quotes are measured again on another. So a cell that is nothing
+but a call of one of SHOWS, which read files alone, has its output from them whenever the notebooks are built.
+"""
+
+import ast
+import io
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from typing import Any
+
+from nbformat import NotebookNode, v4
+
+from tutorlib.notebook import fusion, hunt, launches, measured
+
+SHOWS: dict[str, Callable[..., Any]] = {
+    show.__name__: show
+    for show in (
+        measured.show_any_shape,
+        measured.show_counts,
+        measured.show_figure,
+        measured.show_gains,
+        measured.show_ladder,
+        measured.show_levers,
+        measured.show_speeds,
+        measured.show_sustained,
+        measured.show_sweep,
+        fusion.show_as_a_module,
+        fusion.show_costs,
+        fusion.show_parallel,
+        hunt.show_verdicts,
+        launches.show_first_calls,
+        launches.show_later_calls,
+        launches.show_new_processes,
+    )
+}
+LIKE_A_KERNEL = ("display.max_columns", 20, "display.width", 80)  # pandas asks whether it stands in a terminal
+
+
+def show_again(notebook: NotebookNode) -> None:
+    """Give each such cell that has an output today's."""
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for cell in code:
+        if cell.outputs and (call := shown_by(cell.source)):
+            cell.outputs = outputs_of(call, [one.source for one in code], cell.execution_count)
+
+
+def shown_by(source: str) -> ast.Call | None:
+    """The call of one of SHOWS that a cell is, or None where it is anything else, or more."""
+    match ast.parse(source).body:
+        case [ast.Expr(value=ast.Call(func=ast.Name(id=name)) as call)] if name in SHOWS:
+            return call
+    return None
+
+
+def outputs_of(call: ast.Call, page: list[str], execution_count: int | None) -> list[NotebookNode]:
+    """What a kernel would answer to the call, on the page that these cells are."""
+    import pandas
+    from IPython.core.formatters import DisplayFormatter
+
+    names: dict[str, Any] = dict(SHOWS)
+    wanted = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)} - names.keys()
+    for statement in imports_of(wanted, page):
+        exec(compile(ast.Module([statement], []), "<page>", "exec"), names)
+    with redirect_stdout(io.StringIO()) as printed, pandas.option_context(*LIKE_A_KERNEL):
+        value = eval(compile(ast.Expression(call), "<page>", "eval"), names)
+        data, metadata = DisplayFormatter().format(value)
+    outputs = []
+    if text := printed.getvalue():
+        outputs.append(v4.new_output("stream", name="stdout", text=text))
+    if value is not None:
+        outputs.append(v4.new_output("execute_result", data=data, metadata=metadata, execution_count=execution_count))
+    return outputs
+
+
+def imports_of(names: set[str], page: list[str]) -> Iterator[ast.ImportFrom]:
+    """The page's import statements that bind one of the names."""
+    for source in page if names else ():
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.ImportFrom) and names & {alias.asname or alias.name for alias in node.names}:
+                yield node
