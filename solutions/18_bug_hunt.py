@@ -80,10 +80,10 @@ from tutorlib.notebook.hunt import as_it_is, output_of, patch, show_bug, show_ve
 #
 # ## How this page is graded
 #
-# Each bug has two exercises. For the **diagnosis** you return the line (its number, or its text), the cause, and an
-# input at which it shows. The checker runs the broken kernel on your input. If nothing goes wrong there, there are no
-# points, however right the rest may be. A wrong line or a wrong cause costs a point, and you are not told which of
-# the two it was; `None` costs nothing. These are the causes:
+# Each bug has two exercises. For the **diagnosis** you return `Diagnosis(line=…, cause=…, shape=…)`: the line's number
+# or its text, one of the causes below, and an input at which it shows. The checker runs the broken kernel on that
+# input. If nothing goes wrong there, there are no points, however right the rest may be. A wrong line or a wrong cause
+# costs a point, and you are not told which of the two it was; `None` costs nothing. The causes:
 
 # %%
 for name, meaning in CAUSES.items():
@@ -743,13 +743,15 @@ check("18.26", mend_channels_last)
 show_verdicts()
 
 # %% [markdown]
+# On four bugs all are silent: nobody set `histogram`'s bins in *shared* memory, `linear` and `matmul_fp32` break no
+# rule, and `channels_last` is right and slow. Of a kernel that hangs, as `stream` does, they say nothing until it ends.
+#
 # ## What to remember
 #
 # - Where it is right tells as much as where it is wrong. Find the two inputs next to each other.
 # - Inputs that name their place, one 1 among zeros, a ramp, beat random ones for finding, and lose for testing.
 # - A result is no proof. A race is a property of the program, not of the run.
-# - Every tool watches one thing. memcheck knows allocations, racecheck shared memory, initcheck global memory,
-#   synccheck the barriers that are there.
+# - Every tool watches one thing, and its silence is about that.
 # - Mend the cause. If a change makes the symptom go away and you cannot say why, put it back.
 #
 # ## Test yourself

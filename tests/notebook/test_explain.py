@@ -189,7 +189,7 @@ def test_cpp_kernels(capsys):
     explain(ADD, x, x, torch.zeros(1024), 1024, grid=(1,))
     explain(SCALE, x[:64], torch.zeros(64), grid=(2,), block=(32,))
     said = capsys.readouterr().out
-    assert "1 blocks" in said
+    assert "1 block, " in said
     assert "2 blocks" in said
     assert "`y[i] = 2 * x[i];`" in said
 

@@ -116,7 +116,7 @@ def simulation_of(
 
 def describe(report: "Report") -> str:
     """A launch in a few lines: how much it ran, what was noticed, what its accesses cost."""
-    lines = [f"{report.blocks:,} blocks, {report.instructions:,} instructions of warps"]
+    lines = [f"{report.blocks:,} block{'s' * (report.blocks != 1)}, {report.instructions:,} instructions of warps"]
     lines += report.printed
     lines += [f"✗ {finding}" for finding in report.findings] or ["✓ no hazard, nothing outside, all defined"]
     lines += [f"! {repeat}" for repeat in report.repeats]
