@@ -64,8 +64,10 @@ RIGHT = {
             "the padding stays; copies are of one element",
             ("VECTOR = 4;", "VECTOR = 1;"),
         ),
-        mend("four_more", "16 bytes of padding: four threads to a bank", ("COLUMNS + 1", "COLUMNS + 4")),
-        mend("eight_more", "32 bytes: eight threads to a bank", ("COLUMNS + 1", "COLUMNS + 8")),
+        mend(
+            "four_more", "16 bytes of padding: rows of 16 bytes at a time, in all banks", ("COLUMNS + 1", "COLUMNS + 4")
+        ),
+        mend("eight_more", "32 bytes: two threads to a bank", ("COLUMNS + 1", "COLUMNS + 8")),
     ),
     "18.26": (
         mend(

@@ -157,9 +157,9 @@ MORE = {
     "18.24": (
         mend(
             "no_padding",
-            "aligned, and 32 threads to a bank",
+            "aligned, and all rows begin in one bank",
             ("COLUMNS + 1", "COLUMNS"),
-            says=("takes 32 wavefronts where 1 would do",),
+            says=("threads meet in a bank",),
         ),
     ),
 }
