@@ -110,9 +110,9 @@ _ = show_stages("GEMM", gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
 show_first_calls()
 
 # %% [markdown]
-# Read one row from the left to the right. The launch is what you want; all the rest together is thousands of times as
-# long. For a GEMM the machine code takes the largest part of it. For the smallest kernel, on a GPU, it is the code for
-# your *CPU*, a part that depends little on the kernel.
+# The launch is what you want; all the rest together is thousands of times as long. For a GEMM the machine code takes
+# the largest part of it. For the smallest kernel, on a GPU, it is the code for your *CPU*, a part that depends little
+# on the kernel.
 #
 # So everything before the launch should happen once, and the question of this page is: once a call, once a process, or
 # once and for all?

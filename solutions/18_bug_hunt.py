@@ -55,8 +55,8 @@ from tutorlib.notebook.hunt import as_it_is, output_of, patch, show_bug, show_ve
 #
 # ## The tools
 #
-# **`explain`** simulates a kernel and notices what breaks the rules, whether or not the result came out right. You know
-# it from notebook 05. It has the drawback of all simulations, that it is slow: it wants the failure small.
+# **`explain`** simulates a kernel and notices what breaks the rules, whether or not the result came out right. It is
+# slow, so it wants the failure small.
 #
 # **compute-sanitizer** comes with the CUDA toolkit and watches a kernel on a GPU:
 #
@@ -76,7 +76,7 @@ from tutorlib.notebook.hunt import as_it_is, output_of, patch, show_bug, show_ve
 #
 # **cuda-gdb** is for a kernel that hangs: `cuda-gdb -p PID` attaches to the process, `info cuda kernels` says what
 # runs, `info cuda warps` where each warp of the SM stands, `cuda block 0 thread 64` goes to a thread and `bt` shows its
-# line. **ncu** counts. Both come with the toolkit, and neither is needed to solve this page.
+# line. **ncu** counts. Neither is needed on this page.
 #
 # ## How this page is graded
 #
@@ -98,7 +98,7 @@ for name, meaning in CAUSES.items():
 #
 # ## Wrong, and the same every time
 #
-# These need no special tool. They need the right input.
+# These need no tool but the right input.
 #
 # ### Bug 1: a linear layer
 #
@@ -245,8 +245,7 @@ def mend_histogram(source):
 check("18.6", mend_histogram)
 
 # %% [markdown]
-# Shared memory holds what the block before left there, often zeros. initcheck watches global memory alone. A tool's
-# silence is about what it watches: look it up in the table above before you believe it.
+# Shared memory holds what the block before left there, often zeros. initcheck watches global memory alone.
 #
 # ### Bug 4: a GEMM for a solver
 #
@@ -613,8 +612,7 @@ except CompileFailed:
     print("(and then it fails as before)")
 
 # %% [markdown]
-# **Exercises 18.21 and 18.22** (about 5 lines and 2). Print more, if you like. Keep the 64 bits, and the vectors of 16
-# bytes.
+# **Exercises 18.21 and 18.22** (about 5 lines and 2). Keep the 64 bits, and the vectors of 16 bytes.
 
 
 # %%
