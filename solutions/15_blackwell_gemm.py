@@ -365,7 +365,7 @@ with suppress(NotImplementedError):  # until you have written all four
 #
 # What the simulator is for: it found a fault in the course's own kernel. A warp of the epilogue has two boxes, and the
 # number of the part alone chose between them. Where a tile has one part that is the same box for every tile, and TMA
-# may still be reading it. Results can well be right all the same.
+# may still be reading it.
 #
 # ## Two blocks, one tile
 #

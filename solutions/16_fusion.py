@@ -12,8 +12,8 @@
 # with what was there before. As kernels of their own these read and write all of C once more each, for an arithmetic
 # that takes no time at all. In the epilogue C is in registers already.
 #
-# On this page C gets company in registers. Then the kernel leaves the notebook: it becomes an operator that torch
-# differentiates, compiles, casts and captures, a Llama MLP is made of it, and the MLP is split over two GPUs.
+# Here C gets company there. Then the kernel leaves the notebook: it becomes an operator that torch differentiates,
+# compiles, casts and captures, a Llama MLP is made of it, and the MLP is split over two GPUs.
 #
 # > **After this page you can** write an epilogue as a function of a thread's values, find an operand's element for each
 # > of them, fuse a gate by putting weights into another order, derive both gradients of a linear layer as GEMMs,
@@ -93,7 +93,7 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 #
 # > gelu(x) = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))
 #
-# Write `gelu(x)` for values in fp32. (The one with erf is nearer to it than tanh.approx, and passes too.) The checker's
+# Write `gelu(x)` for values in fp32. (GELU by erf is nearer than tanh.approx, and passes too.) The checker's
 # x are large here and there. What happens to yours at x = 30 if you write tanh with exponentials?
 
 
@@ -146,8 +146,8 @@ show_layout("(4,8):(0,1)")
 
 # %% [markdown]
 # The kernel around it is notebook 09's, with a small tile of 64×64, so that the simulator is quick. It cuts this matrix
-# as it cuts C: `local_tile`, the order of columns, `partition_C`. What comes out, tCgD, has for
-# each of a thread's sums the place of what stands beside it. Nobody computed an index.
+# as it cuts C: `local_tile`, the order of columns, `partition_C`. What comes out, tCgD, has for each of a thread's sums
+# the place of what stands beside it.
 #
 # ## An epilogue is a function
 #
@@ -205,11 +205,11 @@ check("16.4", fetch)
 
 # %% [markdown]
 # Right, and slow where tiles are whole: one load of 2 bytes for each element. The course's `fetch` takes 8 neighbours
-# at once there, `cute.autovec_copy`, as notebook 09's store does.
+# at once there, `cute.autovec_copy`.
 #
 # On Hopper D comes in pairs. A wgmma leaves a thread two neighbours of a row, two more 8 rows below, then the next 8
 # columns (notebook 13's picture); rows of D are loaded as pairs of bf16, and a bias once for both rows: the layout
-# (2,2,2):(1,0,2), neighbours, rows, pieces. There it is again, the stride of 0, this time in registers.
+# (2,2,2):(1,0,2), neighbours, rows, pieces. The stride of 0 again, in registers.
 
 # %%
 show_source(FusedStores)
@@ -249,7 +249,7 @@ check("16.5", largest)
 # %% [markdown]
 # How does thread 0 know where its number goes? The result has one element for each tile, and the kernel around yours
 # looks at it as a matrix of C's shape, ((64, tiles), (64, tiles)):((0, tiles), (0, 1)). All elements of a tile are one
-# place. Strides of 0 are not only for reading.
+# place.
 #
 # ## SwiGLU: two columns become one
 #
@@ -352,9 +352,8 @@ show_figure("fusion")
 # | `autocast` | `register_autocast` | the dtype to cast to |
 # | `torch.cuda.graph` | nothing | the launch must be on the current stream, and not wait |
 #
-# On the CPU there is no notebook 14, so the operator must decide what to be there. A simulator's minutes would be no
-# use in a model. It is torch's product in fp32, rounded once, the same contract as the kernel's; what differs is the
-# order of the sums. All that follows is about the operator, and holds for both.
+# On the CPU there is no notebook 14, so the operator must decide what to be there. It is torch's product in fp32,
+# rounded once, the same contract as the kernel's; what differs is the order of the sums.
 
 # %%
 show_source(multiply)
@@ -434,7 +433,7 @@ torch.library.opcheck(linear, (x, weight))
 # %% [markdown]
 # ### Into a model
 #
-# `KernelLinear` is an nn.Linear with another forward. A model has hundreds of nn.Linear, and you did not write it.
+# `KernelLinear` is an nn.Linear with another forward. A model has hundreds of nn.Linear.
 #
 # **Exercise 16.10** (about 8 lines). Write `use_kernels(module)`: put a KernelLinear in the place of every nn.Linear
 # below the module, however deep, and return the module. Parameters stay the same objects (why?), names, modes and

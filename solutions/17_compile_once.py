@@ -110,9 +110,9 @@ _ = show_stages("GEMM", gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
 show_first_calls()
 
 # %% [markdown]
-# Read one row from the left to the right. The launch is what you want; all the rest together is some thousand times as
-# long. For a GEMM the machine code takes the largest part of it. For the smallest kernel, on a GPU, it is the code for
-# your *CPU*: that part hardly depends on the kernel.
+# The launch is what you want; all the rest together is thousands of times as long. For a GEMM the machine code takes
+# the largest part of it. For the smallest kernel, on a GPU, it is the code for your *CPU*, a part that depends little
+# on the kernel.
 #
 # So everything before the launch should happen once, and the question of this page is: once a call, once a process, or
 # once and for all?
@@ -202,9 +202,9 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 #
 # - a **static** layout is in the type, with every size and stride;
 # - **`mark_layout_dynamic`** leaves the rank and which stride is 1;
-# - **`mark_compact_shape_dynamic(mode=0)`** frees the size of one mode. The others stay: right for a GEMM whose N and K
-#   are those of a layer's weights, and whose M is the batch. (What `divisibility=` says about the free mode is in the
-#   type, too.)
+# - **`mark_compact_shape_dynamic(mode=0)`** frees the size of one mode. The others stay, and the order of the
+#   strides: right for a GEMM whose N and K are those of a layer's weights, and whose M is the batch. (What
+#   `divisibility=` says about the free mode is in the type, too.)
 # - the **dtype**, of course;
 # - the **alignment** that CuTe may assume. A float has 4 bytes by itself; 16 allows vectors;
 # - a **Constexpr** is a constant of the code (2.0 was known from the second line). 2 and 2.0 are different code, though
@@ -265,7 +265,7 @@ print("kept:", ones[0], "called directly:", ones[1])
 # From here on we compile with dynamic layouts, for any size. For each tensor the caller makes one decision: if its
 # address and the beginning of every row (or column: whatever is contiguous) are multiples of 16 bytes, a kernel with
 # accesses of 16 bytes is compiled, else one that goes element by element. Notebook 04 saw that `cp.async` and
-# `ld.global.v4` need this, and 18.12 was a kernel that had got it wrong.
+# `ld.global.v4` need this; 18.12 will be a kernel that got it wrong.
 #
 # **Exercise 17.3** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
 # torch tensors, each with one stride that is 1; `constants` is a tuple, the Constexpr arguments; `arch` names the GPU's

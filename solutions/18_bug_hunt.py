@@ -55,8 +55,8 @@ from tutorlib.notebook.hunt import as_it_is, output_of, patch, show_bug, show_ve
 #
 # ## The tools
 #
-# **`explain`** simulates a kernel and notices what breaks the rules, whether or not the result came out right. You know
-# it from notebook 05. It has the drawback of all simulations, that it is slow: it wants the failure small.
+# **`explain`** simulates a kernel and notices what breaks the rules, whether or not the result came out right. It is
+# slow, so it wants the failure small.
 #
 # **compute-sanitizer** comes with the CUDA toolkit and watches a kernel on a GPU:
 #
@@ -76,14 +76,14 @@ from tutorlib.notebook.hunt import as_it_is, output_of, patch, show_bug, show_ve
 #
 # **cuda-gdb** is for a kernel that hangs: `cuda-gdb -p PID` attaches to the process, `info cuda kernels` says what
 # runs, `info cuda warps` where each warp of the SM stands, `cuda block 0 thread 64` goes to a thread and `bt` shows its
-# line. **ncu** counts. Both come with the toolkit, and neither is needed to solve this page.
+# line. **ncu** counts. Neither is needed on this page.
 #
 # ## How this page is graded
 #
-# Each bug has two exercises. For the **diagnosis** you return the line (its number, or its text), the cause, and an
-# input at which it shows. The checker runs the broken kernel on your input. If nothing goes wrong there, there are no
-# points, however right the rest may be. A wrong line or a wrong cause costs a point, and you are not told which of
-# the two it was; `None` costs nothing. These are the causes:
+# Each bug has two exercises. For the **diagnosis** you return `Diagnosis(line=…, cause=…, shape=…)`: the line's number
+# or its text, one of the causes below, and an input at which it shows. The checker runs the broken kernel on that
+# input. If nothing goes wrong there, there are no points, however right the rest may be. A wrong line or a wrong cause
+# costs a point, and you are not told which of the two it was; `None` costs nothing. The causes:
 
 # %%
 for name, meaning in CAUSES.items():
@@ -98,7 +98,7 @@ for name, meaning in CAUSES.items():
 #
 # ## Wrong, and the same every time
 #
-# These need no special tool. They need the right input.
+# These need no tool but the right input.
 #
 # ### Bug 1: a linear layer
 #
@@ -245,8 +245,7 @@ def mend_histogram(source):
 check("18.6", mend_histogram)
 
 # %% [markdown]
-# Shared memory holds what the block before left there, often zeros. initcheck watches global memory alone. A tool's
-# silence is about what it watches: look it up in the table above before you believe it.
+# Shared memory holds what the block before left there, often zeros. initcheck watches global memory alone.
 #
 # ### Bug 4: a GEMM for a solver
 #
@@ -613,8 +612,7 @@ except CompileFailed:
     print("(and then it fails as before)")
 
 # %% [markdown]
-# **Exercises 18.21 and 18.22** (about 5 lines and 2). Print more, if you like. Keep the 64 bits, and the vectors of 16
-# bytes.
+# **Exercises 18.21 and 18.22** (about 5 lines and 2). Keep the 64 bits, and the vectors of 16 bytes.
 
 
 # %%
@@ -687,8 +685,8 @@ check("18.24", mend_row_sums)
 
 # %% [markdown]
 # Two wishes for one number: cp.async wants rows that begin at multiples of 16 bytes, the reads want neighbouring rows
-# in different banks. What is left over with your mend `explain("18.24", mend_row_sums)` counts; a swizzle (notebook 03)
-# grants both.
+# in different banks. Four columns more can grant both, since aligned rows are read 16 bytes at a time; what yours costs
+# `explain("18.24", mend_row_sums)` counts. A swizzle (notebook 03) needs no padding.
 #
 # ### Bug 13: channels last
 #
@@ -743,13 +741,15 @@ check("18.26", mend_channels_last)
 show_verdicts()
 
 # %% [markdown]
+# On four bugs all are silent: nobody set `histogram`'s bins in *shared* memory, `linear` and `matmul_fp32` break no
+# rule, and `channels_last` is right and slow. Of a kernel that hangs, as `stream` does, they say nothing until it ends.
+#
 # ## What to remember
 #
 # - Where it is right tells as much as where it is wrong. Find the two inputs next to each other.
 # - Inputs that name their place, one 1 among zeros, a ramp, beat random ones for finding, and lose for testing.
 # - A result is no proof. A race is a property of the program, not of the run.
-# - Every tool watches one thing. memcheck knows allocations, racecheck shared memory, initcheck global memory,
-#   synccheck the barriers that are there.
+# - Every tool watches one thing, and its silence is about that.
 # - Mend the cause. If a change makes the symptom go away and you cannot say why, put it back.
 #
 # ## Test yourself

@@ -1,5 +1,7 @@
 """What the checker looks at, in the order of the GPU, with calls that are torch's."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -7,6 +9,7 @@ from tests.stand_ins import OnTorch
 from tests.wrong.gpu_kernels import COPY, GEMM
 from tutorlib.checking.running import find_fault
 from tutorlib.problems import work
+from tutorlib.problems.fused import gelu_of, linear_gelu
 
 pytestmark = pytest.mark.usefixtures("on_cpu")
 
@@ -49,6 +52,20 @@ def test_changes_its_input():
         src[3, 5] += 1
 
     assert "changed its input src" in said(scribbles)
+
+
+def test_what_a_ramp_makes_look_like_lost_digits_random_numbers_tell():
+    """GELU of a large number is the number: there it hardly matters whether the bias comes before or after."""
+    ramp = SimpleNamespace(problem=linear_gelu())
+
+    def bias_afterwards(a, b, bias, c):
+        c.copy_(gelu_of(a.float() @ b.float().mT) + bias)
+
+    def rounds_the_sums(a, b, bias, c):
+        c.copy_(gelu_of((a.float() @ b.float().mT).bfloat16().float() + bias))
+
+    assert "Nearly right" not in said(bias_afterwards, (64, 128, 32), ramp)
+    assert "Nearly right" in said(rounds_the_sums, (64, 128, 32), ramp)
 
 
 def test_remembers_an_earlier_output():

@@ -69,6 +69,11 @@ def test_only_the_opcodes_that_are_asked_for_must_be_lean():
     )
 
 
+def test_slack_lets_an_access_move_so_many_times_what_it_needs():
+    assert find_waste([report(ACCESS)], ("ld.shared",), slack=2) is None
+    assert find_waste([report(replace(ACCESS, taken=9))], ("ld.shared",), slack=2)
+
+
 def test_the_worst_access_is_named():
     worse = replace(ACCESS, ptx_line=20, taken=64)
     assert "line 20" in find_waste([report(ACCESS, worse, ACCESS)], ("ld.shared",))

@@ -52,6 +52,11 @@ RIGHT = {
             "the tensors' own layouts, in 64 bits and with all that is known",
             ("cute.make_tensor(x.iterator, layout), cute.make_tensor(y.iterator, layout)", "x, y"),
         ),
+        mend(
+            "the_stride_that_is_there",
+            "in 64 bits, with what is known of it",
+            ("cutlass.Int64(x.shape[1])", "x.stride[0]"),
+        ),
     ),
     "18.24": (
         mend(
@@ -59,6 +64,10 @@ RIGHT = {
             "the padding stays; copies are of one element",
             ("VECTOR = 4;", "VECTOR = 1;"),
         ),
+        mend(
+            "four_more", "16 bytes of padding: rows of 16 bytes at a time, in all banks", ("COLUMNS + 1", "COLUMNS + 4")
+        ),
+        mend("eight_more", "32 bytes: two threads to a bank", ("COLUMNS + 1", "COLUMNS + 8")),
     ),
     "18.26": (
         mend(

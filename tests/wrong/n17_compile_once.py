@@ -10,7 +10,7 @@ from cutlass.cute.runtime import from_dlpack
 from tests.wrong.change import derive, swap
 from tests.wrong.pages import right_answers
 from tests.wrong.solved import changed
-from tests.wrong.table import answer
+from tests.wrong.table import answer, says
 
 NAMES = {"torch": torch, "cute": cute, "cutlass": cutlass, "from_dlpack": from_dlpack, "os": os}
 
@@ -55,6 +55,16 @@ class KeepsTheLast:
         if self.last[:1] != (key,):
             self.last = key, self.compile(*tensors)
         return self.last[1](*tensors)
+
+
+class SetsDefault:
+    """Compiles for every call: the arguments of setdefault come first."""
+
+    def __init__(self, compile, key):
+        self.compile, self.key, self.kept = compile, key, {}
+
+    def __call__(self, *tensors):
+        return self.kept.setdefault(self.key(*tensors), self.compile(*tensors))(*tensors)
 
 
 class ByTruth:
@@ -408,7 +418,7 @@ WRONG = {
         ),
         wrong("17.3", "no_constants", "Forgets the constants.", f", {CONSTANTS}", "", "constant"),
     ],
-    "17.4": [KeptByAll, KeepsTheLast, ByTruth, KeepsFailures, KeepsResults, ThirtyTwo, SwallowsErrors],
+    "17.4": [KeptByAll, KeepsTheLast, SetsDefault, ByTruth, KeepsFailures, KeepsResults, ThirtyTwo, SwallowsErrors],
     "17.5": [
         wraps_each_call,
         compiles_each_call,
@@ -555,6 +565,8 @@ WRONG = {
         lop3("two_of_them", "Passes a twice.", swap("(a, b, c)]", "(a, b, a)]")),
         lop3("in_python", "No lop3.", swap(INLINE, "    return (a & b) | (a & c) | (b & c)")),
         lop3("two_operands", "A register too few.", swap("$2, $3,", "$2, $2,")),
+        says("ptxas refuses the PTX: ")(lop3("no_number", "A table that is no number.", swap("0xE8", "E8"))),
+        says("an operand too many")(lop3("constraints", "One is missing.", swap('"=r,r,r,r"', '"=r,r,r"'))),
         lop3("not_ptx", "Names no instruction of PTX.", swap("lop3.b32", "lop4.b32")),
     ],
     "17.10": [

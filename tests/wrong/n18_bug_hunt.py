@@ -145,6 +145,24 @@ MENDS = {
         says=("threads meet in a bank",),
     ),
 }
+MORE = {
+    "18.22": (
+        mend(
+            "back_to_32_bits",
+            "the number before somebody made it safe",
+            ("cutlass.Int64(x.shape[1])", "x.shape[1]"),
+            says=("still uses a product of 32 bits",),
+        ),
+    ),
+    "18.24": (
+        mend(
+            "no_padding",
+            "aligned, and all rows begin in one bank",
+            ("COLUMNS + 1", "COLUMNS"),
+            says=("threads meet in a bank",),
+        ),
+    ),
+}
 WRONG = {f"18.{2 * n + 1}": (DIAGNOSES[name],) for n, name in enumerate(NAMES)} | {
-    f"18.{2 * n + 2}": (original(name), MENDS[name]) for n, name in enumerate(NAMES)
+    f"18.{2 * n + 2}": (original(name), MENDS[name], *MORE.get(f"18.{2 * n + 2}", ())) for n, name in enumerate(NAMES)
 }

@@ -42,6 +42,7 @@ class KernelExercise(Exercise):
         takes long to compile.
     lean: how opcodes begin whose accesses, at the first of these sizes, may not move more than they need: "ld.shared"
         must be free of bank conflicts, "st.global" move whole sectors. A GPU tells that by the time alone.
+    slack: how many times as much as they need those accesses may move.
     patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
     whole: those of `shapes` that the exercise's tiles divide without a rest.
@@ -58,6 +59,7 @@ class KernelExercise(Exercise):
     forbids: tuple[str, ...] = ()
     simulated_shapes: tuple[Shape, ...] = ()
     lean: tuple[str, ...] = ()
+    slack: int = 1
     patterned: bool = True
     once: bool = False
     whole: tuple[Shape, ...] = ()
@@ -171,7 +173,7 @@ class KernelExercise(Exercise):
             if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
                 wrongs[shape] = found
             if shape == shapes[0]:
-                waste = find_waste(launcher.reports, self.lean) or (
+                waste = find_waste(launcher.reports, self.lean, self.slack) or (
                     find_repeat(launcher.reports) if self.once else None
                 )
         if wrongs:

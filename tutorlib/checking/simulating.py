@@ -147,13 +147,15 @@ def advice(finding: "Finding") -> str:
     return ADVICE.get(finding.kind, "")
 
 
-def find_waste(reports: "Sequence[Report]", opcodes: tuple[str, ...]) -> str | None:
+def find_waste(reports: "Sequence[Report]", opcodes: tuple[str, ...], slack: int = 1) -> str | None:
     """Which access of these opcodes moves most in vain, and how much; None where none does.
 
-    opcodes: how they begin.
+    opcodes: how they begin. slack: how many times as much as it needs an access may move.
     """
     accesses = (access for report in reports for access in report.accesses)
-    wasteful = [access for access in accesses if access.opcode.startswith(opcodes) and access.wasted]
+    wasteful = [
+        access for access in accesses if access.opcode.startswith(opcodes) and access.taken > slack * access.needed
+    ]
     return describe_waste(max(wasteful, key=lambda access: access.wasted)) if wasteful else None
 
 

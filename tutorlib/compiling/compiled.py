@@ -21,6 +21,7 @@ INSTRUCTIONS = {
     "st.shared.v4": rf"st\.shared\b\S*\.{WIDE}",
     "bar.sync": r"(bar|barrier)(\.cta)?\.sync\b",
     "shfl.sync": r"shfl\.sync\b",
+    "a product of 32 bits (mul.lo.s32)": r"(mul|mad)\.lo\.[su]32\b",
     "redux.sync": r"redux\.sync\b",
     "lop3": r"lop3\.b32\b",
     "cp.async": r"cp\.async\.c[ag]\b",

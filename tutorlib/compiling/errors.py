@@ -38,10 +38,14 @@ def compile_failure(error: Exception, message: str) -> CompileFailed:
     if placeholder := re.search(r"NotImplementedError\(\"(Exercise [\d.]+)\"\)", text):
         raise NotImplementedError(placeholder[1]) from None
     at = f"line {line}, `{text}`: " if line else ""
-    said = " ".join(message.split())
+    said = " ".join(without_colours(message).split())
     advice = what_to_do(said)
-    detail = re.sub(r"\x1b\[\d+m", "", str(error)).strip()
+    detail = without_colours(str(error)).strip()
     return CompileFailed(at + (advice or said), line, detail, shortened(said) if advice else "")
+
+
+def without_colours(text: str) -> str:
+    return re.sub(r"\x1b\[[\d;]*m", "", text)
 
 
 def shortened(text: str, most: int = 240) -> str:

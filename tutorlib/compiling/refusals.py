@@ -285,6 +285,10 @@ CUTE = (
     ),
 )
 
+INLINED = (
+    Refusal(r"error\s+: ((?:(?!error\s+:).)+) ptxas fatal", r"ptxas refuses the PTX: \1. Is it in the inlined text?"),
+    Refusal(r"invalid operand in inline asm: '([^']+)'", r"`\1` names an operand too many: \"=r,r\" are $0 and $1."),
+)
 CUTILE = (
     Refusal(
         r"bid\(\): missing a required argument", "ct.bid takes a direction: ct.bid(0) counts along the grid's first."
@@ -398,6 +402,6 @@ CUTILE = (
 )
 
 
-def what_to_do(message: str, known: tuple[Refusal, ...] = (*CUTE, *CUTILE)) -> str:
+def what_to_do(message: str, known: tuple[Refusal, ...] = (*CUTE, *INLINED, *CUTILE)) -> str:
     """About a compiler's one line: what to do, in a sentence or two; "" where it is none that is known."""
     return next((advice for refusal in known if (advice := refusal.about(message))), "")

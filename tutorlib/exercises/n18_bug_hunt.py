@@ -4,6 +4,8 @@ A line is one where the fault can be pointed at: where it stands, or, where a st
 the gap.
 """
 
+from typing import Any
+
 from tutorlib.checking.diagnosis import DiagnosisExercise
 from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.mend import MendExercise
@@ -17,9 +19,12 @@ def pair(
     cause: str,
     look: tuple[str, ...],
     mend: str,
-    requires: tuple[str, ...] = (),
+    **asked: Any,
 ) -> tuple[Exercise, Exercise]:
-    """A bug's diagnosis, and its mend. number: of the bug on the page, from 1 on. look, mend: their hints."""
+    """A bug's diagnosis, and its mend. number: of the bug on the page, from 1 on. look, mend: their hints.
+
+    asked: of the mended kernel besides, as `KernelExercise` has it: requires, forbids, lean, slack, whole.
+    """
     bug = BUGS[name]
     return (
         DiagnosisExercise(
@@ -39,10 +44,9 @@ def pair(
             problem=bug.problem,
             shapes=bug.mends,
             needs=bug.needs,
-            requires=requires,
-            lean=bug.lean,
             patterned=False,
             hints=(mend,),
+            **{"lean": bug.lean} | asked,
         ),
     )
 
@@ -72,6 +76,7 @@ EXERCISES = (
             "In the last step, which columns of a row does x reach? What lies behind a row's end?",
         ),
         mend="A column beyond K must count as 0, on both sides.",
+        whole=((16, 16, 16),),
     ),
     *pair(
         3,
@@ -175,6 +180,7 @@ EXERCISES = (
         ),
         mend="cute.assume(value, divby=4) says what you know. Or do without the layout of your own.",
         requires=("ld.global.v4", "st.global.v4"),
+        forbids=("a product of 32 bits (mul.lo.s32)",),  # row times pitch
     ),
     *pair(
         12,
@@ -184,6 +190,8 @@ EXERCISES = (
         look=("At which byte does row 1 of the tile begin?",),
         mend="A pitch that 16 bytes divide and that still is no multiple of 32 banks; or copies of 4 bytes.",
         requires=("cp.async",),
+        lean=("ld.shared",),
+        slack=4,  # a pitch of 40 takes twice what it must, one of 32 eight times
     ),
     *pair(
         13,

@@ -1,7 +1,10 @@
 """What notebook 18 calls: a broken kernel's listing, a change of its source, what compute-sanitizer said of it."""
 
+import re
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.mend import MendExercise
+from tutorlib.exercises.n18_bug_hunt import EXERCISES
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.measuring.sanitizing import TOOLS, recorded_verdicts
 
@@ -60,11 +63,13 @@ def patch(source: str, old: str, new: str) -> str:
 def show_verdicts(*names: str) -> "DataFrame | None":
     """What compute-sanitizer's tools said of these bugs, of all where none is named; a row each, a table for each GPU.
 
+    All stand in the page's order.
+
     Where nothing was recorded, a line says so.
     """
     import pandas
 
-    names = names or tuple(BUGS)
+    names = names or tuple(exercise.bug.name for exercise in EXERCISES if isinstance(exercise, MendExercise))
     tables = {
         f"{found['machine']['gpu']}, {found['date']}": pandas.DataFrame.from_dict(
             {name: {tool: verdict_in_words(found["verdicts"][name].get(tool)) for tool in TOOLS} for name in known},
@@ -86,7 +91,12 @@ def verdict_in_words(verdict: dict[str, Any] | None) -> str:
         return "not recorded"
     if verdict["ended"] != "finished":
         return verdict["ended"]
-    return f"{verdict['errors']}: {verdict['first']}" if verdict["errors"] else "nothing"
+    return f"{verdict['errors']}: {first_words(verdict['first'])}" if verdict["errors"] else "nothing"
+
+
+def first_words(said: str) -> str:
+    """What kind of error it is, without the addresses: "Race reported", "Warning: Race reported"."""
+    return re.split(r" between | at |\. ", said.removeprefix("Error: "))[0]
 
 
 def output_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") -> "Tensor":

@@ -81,10 +81,15 @@ def show_later_calls() -> "DataFrame | None":
 def later_rows(found: dict[str, Any]) -> dict[str, dict[str, str]]:
     later, done = found[LATER], found.get(DONE, {})
     return {
-        way: {"host": host_time(us), f"of {TORCH}": f"×{us / later[TORCH]:,.2f}"}
+        way: {"host": host_time(us), f"of {TORCH}": times(us / later[TORCH])}
         | ({"until done": host_time(done[way])} if way in done else {})
         for way, us in later.items()
     }
+
+
+def times(ratio: float) -> str:
+    """As a table has it: "×0.77", "×10,702"."""
+    return f"×{ratio:,.0f}" if ratio >= 100 else f"×{ratio:.2f}"
 
 
 def show_new_processes() -> None:

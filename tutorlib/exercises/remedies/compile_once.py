@@ -67,7 +67,8 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "17.4": (
         Remedy(
             "83 calls",
-            "Every function is kept for as long as the object lives: one entry for each key, none is thrown away.",
+            "Every function is kept for as long as the object lives, none is thrown away. It is compiled only after "
+            "a look: setdefault(key, compile(…)) compiles first.",
         ),
         Remedy(
             "share what they keep",
