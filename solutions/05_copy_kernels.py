@@ -286,7 +286,7 @@ show_counts(
 # The kernels that go through shared memory issue all their loads at once, and then all their stores. They touch as
 # many sectors, but come back to each while L2 still has it: device memory moves no more than it must, and what is
 # left is the price of the sectors themselves. Of the two, the stores are the dearer half, for L1 catches a part of
-# such loads, and no store. (The last row touches no more than rung 2, and is faster all the same. Why? Rung 3 tells.)
+# such loads, and no store. (Why is the last row faster than rung 2? Rung 3 tells.)
 #
 # **Keep this:** a cache repairs a bad access pattern as long as you come back soon. Where it fails, you pay more than
 # the sectors.

@@ -521,9 +521,7 @@ for title, made in zip(switches, compiled_slabs, strict=True):
 #
 # So give it a zero that it cannot know. The grid has one dimension, and `ct.bid(1)` is 0 in every block; to the
 # compiler it is a number like any other. The sums start from registers that hold it, nothing leaves the loop, nothing
-# is spilled. How far ahead the loads may run is another question, and shared memory decides it: a store by TMA needs
-# some as well. Without that, or with hints on the loads, the kernel gains once more, as the table below the exercise
-# shows.
+# is spilled. How far ahead the loads may run is another question, and shared memory decides it.
 #
 # **Exercise 07.7** (about 8 lines). Write the kernel for 256 < M ≤ 320. It is persistent over B's tiles of `tn` rows.
 # `ct.load(a, (4, k), (64, tk))` are A's rows 256 to 319: an index counts tiles of the shape that you ask for. At full

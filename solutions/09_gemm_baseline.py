@@ -252,6 +252,8 @@ compare_on_gpu(
 )
 
 # %% [markdown]
+# (The course's H200 is faster past L1.)
+#
 # A thread asks the TiledCopy for its share: `copies = g2s.get_slice(thread)`, then `copies.partition_S(gA)` of the
 # source and `copies.partition_D(sA)` of the destination. Both have the modes (vector, rows, vectors of a row, …), so
 # copying is one call. What remains is the edge. Matrices need not be made of whole tiles: then each vector is asked
@@ -422,8 +424,8 @@ check("09.7", columns)
 
 # %% [markdown]
 # B does not suffer. Its rows arrive in another order, but each is still a whole line of 128 bytes. What C gains, the
-# simulator counts. Without, and with your columns; look at the line of `st.global`, then at the S in the picture, the
-# stores:
+# simulator counts. Without, and with your columns; look at the line of `st.global`. (The pictures are those of above:
+# before the stores nothing has changed.)
 
 # %%
 explain(make_gemm(config, course.single_buffer, columns=lambda config: cute.make_layout(config.tile[1])), a, b, c)
@@ -488,13 +490,13 @@ check("09.8", store)
 #
 # **Exercise 09.9** (about 14 and about 4 lines). First the middle of the kernel:
 #
-# 1. `g2s`, the slice of this thread, which must be called `copies` (`inside` uses it), and with it `a` and `b`:
-#    `GlobalToShared(g2s, source, target, places, limit)` of the partitions of gA, sA and cA. `inside(matrix, rows, c)`
-#    gives the last two;
-# 2. `tiled_mma`, the slice, `tCgC`, and the sums: `tiled_mma.make_fragment_C(tCgC)`, filled with 0.0;
+# 1. `g2s`, the TiledCopy, and `copies`, its slice for this thread (`inside` uses that name). With both `a` and `b`:
+#    `GlobalToShared(g2s, source, target, places, limit)` has the slice's parts of gA and of sA, and the pair that
+#    `inside(mA, bM, cA)` gives;
+# 2. `tiled_mma`, its slice `math`, `tCgC`, and the sums: `tCrC = tiled_mma.make_fragment_C(tCgC)`, filled with 0.0;
 # 3. your operands; your `single_buffer` on `Steps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)`, where `k_tiles` is
-#    `cute.size(gA, mode=[2])`; your `store` on `Sums(tCrC, tCgC, coordinates, gC, mC.shape, config, math)`, where
-#    `math` is the slice of step 2 and the coordinates are its partition of cC.
+#    `cute.size(gA, mode=[2])`; your `store` on `Sums(tCrC, tCgC, coordinates, gC, mC.shape, config, math)`, where the
+#    coordinates are `math`'s partition of cC.
 #
 # Then the host function: for a `GemmConfig()`, one block for each tile, `config.threads` threads. `config.grid(rows,
 # columns)` gives how many tiles there are down and across; the kernel numbers its blocks in one dimension.
@@ -625,9 +627,9 @@ compare_on_gpu(
 )
 
 # %% [markdown]
-# Were you near? There is one write-back for each tile and a main loop along all of K, so the epilogue is a small part,
-# and a smaller one the longer K is. What the detour takes for certain stands in the report: a barrier more, and twice
-# the shared memory.
+# Were you near? (On the course's H200 direct is ahead at each size, by very little.) There is one write-back for each
+# tile and a main loop along all of K, so the epilogue is a small part, and a smaller one the longer K is. What the
+# detour takes for certain stands in the report: a barrier more, and twice the shared memory.
 #
 # ## The ladder so far
 #
@@ -640,7 +642,7 @@ show_ladder("09")
 show_figure("gemm_ladder_09")
 
 # %% [markdown]
-# Two readings of that number.
+# Two readings of that number. (The dip at 3072 is a question for notebook 11.)
 #
 # On an **A100** cuBLAS uses the same instructions as this kernel, cp.async and mma.sync. There the published ladder
 # starts at 101 % of cuBLAS at 2048³ and ends at 116 % (Schreiber's numbers, not measured here; he says that he chose

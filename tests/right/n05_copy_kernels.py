@@ -95,11 +95,13 @@ RIGHT = {
     "05.4": [
         kernel(
             "05.4",
-            "straight_across",
-            "From memory to memory: cute.copy goes through registers by itself.",
-            without("registers = cute.make_fragment_like"),
-            without("from_src, registers"),
-            swap("registers, to_dst", "from_src, to_dst"),
+            "vector_by_vector",
+            "A call for each vector: all loads, then all stores.",
+            swap(
+                "cute.copy(tiled, from_src, registers, pred=mask)",
+                "for m in cutlass.range_constexpr(cute.size(mask, mode=[1])):\n"
+                "        cute.copy(tiled, from_src[None, m, None], registers[None, m, None], pred=mask[None, m, None])",
+            ),
         ),
         kernel(
             "05.4",

@@ -108,6 +108,7 @@ WRONG = {
                 swap("range(part * run, min(steps, part * run + run))", "range(part, steps, parts.shape[0])"),
             )
         ),
+        derive(PARTS, "part_last", "The part is the last index.", swap("(part, m, n), ct", "(m, n, part), ct")),
         derive(PARTS, "part_zero", "Stores every part to the first place.", swap("(part, m, n)", "(0, m, n)")),
         derive(
             PARTS, "starts_at_zero", "Every part begins with the first step.", swap("range(part * run,", "range(0,")

@@ -131,6 +131,19 @@ GEMMS_WHEN_RUN = [
         within="gemm",
     ),
     kernels(
+        "two_directions",
+        "Blocks numbered in two dimensions.",
+        ("all in row 128",),
+        swap("grid=(tiles_m * tiles_n, 1, 1)", "grid=(tiles_m, tiles_n, 1)"),
+        within="gemm",
+    ),
+    kernels(
+        "one_tile_for_both",
+        "B's tile goes where A's is.",
+        ("copies to shared memory into which",),
+        swap("copies.partition_D(sB)", "copies.partition_D(sA)"),
+    ),
+    kernels(
         "half_the_threads", "64 threads.", (), swap("block=(config.threads, 1, 1)", "block=(64, 1, 1)"), within="gemm"
     ),
     kernels(

@@ -77,6 +77,13 @@ DOUBLES = [
         swap("wait_group(0)", "wait_group(1)"),
     ),
     double(
+        "loads_first_and_waits_for_all",
+        "Two K tiles never show that the buffer is not free: three do, and the loop is not called safe.",
+        ("overwrites buffer 0, which was fetched from with no barrier since",),
+        move_last("wait_group(0)", after="commit_group()"),
+        move_last("sync_threads()", after="wait_group(0)"),
+    ),
+    double(
         "barrier_of_one_warp",
         "A barrier that only the first warp reaches.",
         ("a deadlock", "thread 64 does not"),

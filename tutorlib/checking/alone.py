@@ -51,21 +51,21 @@ class AloneExercise(CuteExercise):
 
 
 def first_weakness(rehearsals: Iterable[tuple[str, Callable[[], str]]], safe: float = 0) -> Verdict | None:
-    """Of rehearsals, each with how it is described, the first that finds something.
+    """Of rehearsals, each with how it is described, the first that is not safe; else the first that finds something.
 
-    Each returns what a safe loop does not do well enough, or "", and raises Hazard. safe: the points of a safe one.
-    Raises NotRehearsed.
+    Each returns what a safe loop does not do well enough, or "", and raises Hazard. safe: the points of a safe one: of
+    a loop that is safe in all of them. Raises NotRehearsed.
     """
+    first: Verdict | None = None
     for said, rehearsal in rehearsals:
-        points = safe
         try:
             weakness = rehearsal()
         except Hazard as hazard:
-            weakness, points = str(hazard), 0
+            return Verdict(0, (f"rehearsed with {said}:", *str(hazard).split("\n")))
         except NotImplementedError:
             raise
         except Exception as error:
             raise NotRehearsed(f"{type(error).__name__}: {error}") from error
         if weakness:
-            return Verdict(points, (f"rehearsed with {said}:", *weakness.split("\n")))
-    return None
+            first = first or Verdict(safe, (f"rehearsed with {said}:", *weakness.split("\n")))
+    return first

@@ -100,7 +100,8 @@ CUTE = (
     ),
     Refusal(
         r"whose leaves are integers or None, but got \?",
-        "An index is a whole number, and this one is not: `/` gives a fraction where `//` is meant.",
+        "An index is a whole number, and this one is not: `/` gives a fraction where `//` is meant, and what a tensor "
+        "in memory holds is no coordinate.",
     ),
     Refusal(
         r"Expected (Tile|Shape|Coord), whose leaves .*, but got \[",

@@ -224,6 +224,14 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "As many blocks as C has tiles: the product of config.grid(*c.shape).",
         ),
         Remedy(
+            "all in row 128",
+            "The blocks are numbered in one dimension: the grid is (tiles down · tiles across, 1, 1).",
+        ),
+        Remedy(
+            "copies to shared memory into which",
+            "A's copies end in sA and B's in sB.",
+        ),
+        Remedy(
             "in columns ≥ 32",
             "All of config.threads are launched, not the part of them that one warp's tiles need.",
         ),
