@@ -5,7 +5,6 @@ Everybody hands in page 60. A few cheats of different kinds stand for all of the
 
 import os
 from functools import partial
-from pathlib import Path
 
 import pytest
 

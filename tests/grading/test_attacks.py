@@ -50,11 +50,8 @@ def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Any]]:
             yield alias.asname or alias.name, getattr(module, alias.name)
         return
     for alias in node.names:
-        module = importlib.import_module(alias.name)
-        whole = alias.asname or "." not in alias.name
-        yield alias.asname or alias.name.split(".")[0], module if whole else importlib.import_module(
-            alias.name.split(".")[0]
-        )
+        module, first = importlib.import_module(alias.name), alias.name.partition(".")[0]
+        yield (alias.asname, module) if alias.asname else (first, importlib.import_module(first))
 
 
 def amiss(text: str, around: tuple[ast.stmt, ...] = ()) -> list[str]:
