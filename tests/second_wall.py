@@ -13,8 +13,8 @@ SCRIPT = """
 left=$1; shift
 while [ "$1" != -- ]; do mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 126; shift; done; shift
 "$@"; status=$?
-look() { for process in /proc/[0-9]*; do [ $process = /proc/1 ] || tr '\\0' ' ' < $process/cmdline; done > "$left" 2>&-; }
-looks=0; while look; [ -s "$left" ] && [ $looks -lt 50 ]; do looks=$((looks + 1)); sleep 0.1; done
+look() { for process in /proc/[0-9]*; do [ $process = /proc/1 ] || tr '\\0' ' ' < $process/cmdline; done; }
+looks=0; while look > "$left" 2>&-; [ -s "$left" ] && [ $looks -lt 50 ]; do looks=$((looks + 1)); sleep 0.1; done
 exit $status
 """
 APART = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child")

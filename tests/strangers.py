@@ -1,7 +1,8 @@
 """What strangers hand in, and the points that it deserves: tests/cheats/ and tests/honest/, for any grader.
 
 They are for a course with one page, 60, of two exercises with 2 points each; both ask for answer(n) = (n + 1, 2 * n).
-A cheat says in its first comment what it tries and what it deserves: the points of its answer, or those of both.
+A cheat says in its first comment what it tries and what it deserves: the points of its answer, or those of both; and
+where the wall makes its cell fail, by which exception: another one would be a slip of its own, before any attack.
 """
 
 import inspect
@@ -75,11 +76,13 @@ class Cheat:
     """A file of tests/cheats/.
 
     deserves: an answer's points, or those of each answer of a page. exercise: whose answer it is.
+    stopped_by: the exception that ends its cell behind the wall; "" where none may.
     """
 
     path: Path
     deserves: tuple[float, ...]
     exercise: str
+    stopped_by: str = ""
 
     @property
     def name(self) -> str:
@@ -109,10 +112,11 @@ def cheats(kind: str) -> list[Cheat]:
 def read_cheat(path: Path) -> Cheat:
     """Raises ValueError where the first comment does not say what the cheat deserves."""
     comment = re.match(r"(?:#.*\n)+", path.read_text(encoding="utf-8"))
-    said = dict(re.findall(r"^# (deserves|exercise): (.*)$", comment[0] if comment else "", re.MULTILINE))
+    said = dict(re.findall(r"^# (deserves|exercise|stopped by): (.*)$", comment[0] if comment else "", re.MULTILINE))
     if "deserves" not in said:
         raise ValueError(f"{path}: its first comment should say what it deserves, as in '# deserves: 0'.")
-    return Cheat(path, tuple(map(float, said["deserves"].split())), said.get("exercise", "60.1"))
+    points = tuple(map(float, said["deserves"].split()))
+    return Cheat(path, points, said.get("exercise", "60.1"), said.get("stopped by", ""))
 
 
 def answered(page: NotebookNode, *texts: str) -> NotebookNode:

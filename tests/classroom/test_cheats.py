@@ -4,6 +4,9 @@ Everybody hands in page 60. A few cheats of different kinds stand for all of the
 """
 
 import os
+import re
+import sqlite3
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -12,7 +15,8 @@ import pytest
 from tests import second_wall
 from tests.classroom.a_class import points_in
 from tests.honest.answers import PLAIN
-from tests.strangers import FULL, HandIn, answered, contents, of_cheats, saved, strangers_course
+from tests.strangers import CHEATS as FOLDER
+from tests.strangers import FULL, HandIn, answered, contents, of_cheats, read_cheat, saved, strangers_course
 
 TIMEOUT = 10  # seconds for a cell
 EVERY = 12  # cheats between two honest students
@@ -40,8 +44,8 @@ STUDENTS = a_class()
 
 
 @pytest.fixture(scope="module")
-def graded(tmp_path_factory) -> dict[str, dict[str, float]]:
-    """Student → exercise → points. Neither course nor hand-ins are changed, no file is left, and no process."""
+def out(tmp_path_factory) -> Path:
+    """The class graded. Neither course nor hand-ins are changed, no file is left, and no process."""
     root = tmp_path_factory.mktemp("attacked")
     course = strangers_course(root / "course")
     folder, temporary, left = root / "hand-ins", root / "tmp", root / "left"
@@ -62,7 +66,20 @@ def graded(tmp_path_factory) -> dict[str, dict[str, float]]:
     assert not left.read_text().split()
     assert not list(temporary.iterdir())
     assert (contents(course.root), contents(folder)) == before
-    return points_in(root / "out")
+    return root / "out"
+
+
+@pytest.fixture(scope="module")
+def graded(out) -> dict[str, dict[str, float]]:
+    """Student → exercise → points."""
+    return points_in(out)
+
+
+@pytest.fixture(scope="module")
+def told(out) -> dict[str, str]:
+    """Student → what is said of the first answer."""
+    with closing(sqlite3.connect(out / "gradebook.sqlite")) as db:
+        return dict(db.execute("select student, message from outcomes where exercise = '60.1'"))
 
 
 @pytest.mark.parametrize("student", STUDENTS)
@@ -70,3 +87,11 @@ def test_everybody_in_the_class_gets_what_they_deserve(graded, student):
     cheat = STUDENTS[student]
     deserved = cheat.deserves if cheat else FULL
     assert tuple(graded[student].values()) == deserved
+
+
+@pytest.mark.parametrize("student", [student for student, cheat in STUDENTS.items() if cheat])
+def test_no_attack_fails_of_itself(told, student):
+    """Its cell runs to its end, or is stopped by what the wall hides."""
+    fails = re.match(r"your cell fails: (\w+)", told[student])
+    cheat = read_cheat(FOLDER / f"{STUDENTS[student].name.removeprefix('cheats/')}.py")
+    assert not fails or fails[1] == cheat.stopped_by, told[student]

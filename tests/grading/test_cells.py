@@ -95,6 +95,18 @@ def test_what_cannot_be_run_is_said(cells, why):
     assert why in sort(*cells).unusable["90.1"]
 
 
+@pytest.mark.parametrize("above", ["\n" * 500_000, " \t" * 200_000 + "\n", "%time 1\n" * 2000, "# ?%!\n" * 50_000])
+def test_a_long_text_is_looked_through_in_no_time(above):
+    """Once, whatever stands in it: time for its square would be hours."""
+    text = f"{above}def answer(n):\n    return n"
+    assert sort(answer(text)).answers["90.1"] == text
+
+
+def test_what_python_warns_of_is_not_the_instructors(recwarn):
+    sort(answer("def answer(n):\n    return n is 1, '\\d'"))
+    assert not [one for one in recwarn.list if one.category is SyntaxWarning]
+
+
 def test_each_cell_of_the_students_own_has_its_place():
     found = sort_cells(
         [

@@ -159,6 +159,8 @@ def message(text: bytes, behind: bytes = b"") -> bytes:
         message(b'{"yours":7}'),
         message(b'{"layout":["a",1]}'),
         message(b'{"bytes":-1}'),
+        message(b'{"range":[0,1000000000000000000,1]}'),
+        message(b'{"range":[0,1000000000000000000000,1]}'),
         message(b'{"array":["<f4",[1000000000000],[0],0,4]}', b"1234"),
         message(b'{"array":["<f4",[2],[4],0,4]}', b"1234"),
         message(b'{"array":["<f4",[2],[-4],0,8]}', b"12345678"),

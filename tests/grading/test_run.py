@@ -166,6 +166,17 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
     assert statuses == {"00": {"error"}, "01": {"passed"}, "02": {"error"}}
 
 
+def test_cells_of_ones_own_that_take_too_long_are_left_out(tmp_path, monkeypatch):
+    """All of them: the answers are judged in a second run."""
+    monkeypatch.setattr(run, "ADDED", 0)
+    notebook = nbformat.read(SOLUTIONS / "00_start.ipynb", as_version=4)
+    notebook.cells.insert(0, v4.new_code_cell("late = True"))
+    nbformat.write(notebook, tmp_path / "00_start.ipynb")
+    scores = grade(read_submission([tmp_path]), Limits(), out=tmp_path, sandboxed=not sandbox.why_open())
+    assert [one.status for one in scores.outcomes] == ["passed"]
+    assert [path.name for path in tmp_path.glob("*.xml")] == ["00_start-2.xml"]
+
+
 def test_a_machine_without_memory_is_no_fault_of_the_answers(tmp_path):
     shutil.copy(SOLUTIONS / "00_start.ipynb", tmp_path)
     scores = grade(read_submission([tmp_path]), Limits(memory=2**20), sandboxed=False)

@@ -45,6 +45,8 @@ START = (NOTEBOOKS / "00_start.ipynb").read_text()
         ("cut.ipynb", START[:700], "its JSON ends early or is damaged"),
         ("empty.ipynb", "", "its JSON ends early or is damaged"),
         ("picture.ipynb", "\udcff\udcfe", "its JSON ends early or is damaged"),
+        ("cells.ipynb", json.dumps({"cells": [{"cell_type": "code"}] * 6000}), "it has 6,000 cells; 5,000 are read"),
+        ("long.ipynb", notebook_of(v4.new_code_cell("#" * 2**22)), "have 4,194,304 characters; 2,097,152 are read"),
         ("list.ipynb", "[1, 2]", "there are no notebook cells in it"),
         ("object.ipynb", '{"cells": 3, "nbformat": 4}', "there are no notebook cells in it"),
         ("cells.ipynb", '{"cells": [{}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}', "no notebook cells"),

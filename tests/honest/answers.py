@@ -93,6 +93,13 @@ SHOWS = {
     "writes to stderr": inside("import sys\n\nprint('n is', n, file=sys.stderr, flush=True)"),
     "a progress bar": inside("for k in range(20):\n    print(f'\\r{5 * k} %', end='', flush=True)"),
     "rich's progress": inside("from rich.progress import track\n\nfor _ in track(range(20)):\n    pass"),
+    "clears what it shows": inside(
+        "from IPython.display import clear_output, display\n\nfor k in range(3):\n    clear_output(wait=True)\n    display(k)\nclear_output()"
+    ),
+    "updates what it shows": inside(
+        "from IPython.display import display\n\nshown = display(0, display_id=True)\nfor k in range(3):\n    shown.update(k)"
+    ),
+    "an output widget": below("import ipywidgets\n\nout = ipywidgets.Output()\nwith out:\n    print(answer(3))\nout"),
     "a widget": below("import ipywidgets\n\nipywidgets.IntSlider()"),
     "a value at the end": below("answer(3)"),
     "a picture": below("import matplotlib.pyplot as plt\n\nplt.plot([answer(n)[1] for n in range(9)])\nplt.show()"),

@@ -10,6 +10,8 @@ from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, Wro
 from tutorlib.checking.leaning import Elsewhere, Library, on_its_own, refuse_leaning
 from tutorlib.problems.wrong import Wrong, count
 
+LARGEST = 2**20  # elements of an array that is told part by part; strides can make any number of one
+
 
 @dataclass(frozen=True)
 class Case:
@@ -221,8 +223,11 @@ def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable
 
 
 def plain(value: Any) -> Any:
-    """NumPy's integers and truth values as Python's, its arrays as tuples of them; tuples and lists part by part."""
-    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+    """NumPy's integers and truth values as Python's, its arrays as tuples of them; tuples and lists part by part.
+
+    An array of more than LARGEST elements stays one.
+    """
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist") and getattr(value, "size", 0) <= LARGEST:
         return nested_tuple(value.tolist())
     if type(value) in (tuple, list):
         return type(value)(map(plain, value))

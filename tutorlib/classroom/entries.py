@@ -98,7 +98,7 @@ def zipped(opened: Callable[[], BinaryIO], parts: tuple[str, ...], modified: flo
     if not members:
         yield broken(parts, "nothing is in this zip")
     for member in members:
-        inner = parts_of(member.filename)
+        inner = path_within(member.filename)
         place = (*parts, *inner)
         if not inner:
             continue
@@ -148,14 +148,14 @@ def broken(parts: tuple[str, ...], why: str) -> Entry:
     return Entry(parts, 0.0, refuse, why)
 
 
-def parts_of(name: str) -> tuple[str, ...]:
+def path_within(name: str) -> tuple[str, ...]:
     """The folders and the name of a zip's member."""
     return tuple(part for part in name.replace("\\", "/").split("/") if part not in ("", "."))
 
 
 def nobodys(name: str) -> bool:
     """Whether a zip's member lies in what is hidden, or in an environment of Python's."""
-    return any(part == "site-packages" or (part != ".." and hidden(part)) for part in parts_of(name))
+    return any(part == "site-packages" or (part != ".." and hidden(part)) for part in path_within(name))
 
 
 def hidden(name: str) -> bool:

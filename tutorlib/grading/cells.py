@@ -130,7 +130,7 @@ def syntax_error(text: str) -> str:
     """The first line that Python cannot read, or "". Cell magics are no errors."""
     try:
         if not is_python(text) and len(text) <= LONGEST_MAGIC and len(MAGIC.findall(text)) <= MOST_MAGICS:
-            compiled(TransformerManager().transform_cell(text))
+            read_by_python(TransformerManager().transform_cell(text))
     except SyntaxError as error:
         return f"{type(error).__name__} in line {error.lineno} of your answer: {error.msg}"
     except (ValueError, RecursionError, MemoryError) as error:  # a null byte; too deep for the parser
@@ -141,13 +141,13 @@ def syntax_error(text: str) -> str:
 def is_python(text: str) -> bool:
     """Whether it is Python without any magics."""
     try:
-        compiled(text)
+        read_by_python(text)
     except SyntaxError:
         return False
     return True
 
 
-def compiled(text: str) -> None:
+def read_by_python(text: str) -> None:
     """Raises SyntaxError, ValueError, RecursionError and MemoryError."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what a student wrote: they are not the instructor's

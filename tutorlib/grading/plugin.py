@@ -45,6 +45,7 @@ POLL_S = 0.25
 PATIENCE_S = 5.0  # with a kernel whose connection broke, and which may be ending
 LARGEST_DOOR = 2**24  # bytes in the folder that the kernel and this process share
 LARGEST_TEXT = 2**25  # characters of one text in a message
+MOST_HEARD = 2**26  # characters of all that a kernel says of one cell
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>: die with the parent; adopt orphans from below
 
 
@@ -59,6 +60,7 @@ class WatchedKernel(RunningKernel):
     """
 
     status = ""
+    heard = 0  # characters, since a cell was last sent
 
     def __init__(self, kernel_name: str, cwd: str | None = None, startup_timeout: float = 60) -> None:
         self.door = Path(os.environ[RESULTS]).parent
@@ -71,19 +73,28 @@ class WatchedKernel(RunningKernel):
         self.kc.wait_for_ready(timeout=startup_timeout)
         self._ensure_iopub_up()
 
+    def execute_cell_input(self, cell_input: str, allow_stdin: bool | None = None) -> str:
+        self.heard = 0
+        return super().execute_cell_input(cell_input, allow_stdin)
+
     def get_message(self, stream: str, timeout: float | None = None) -> dict:
         """Raises queue.Empty after `timeout` seconds, KernelDied when there is nobody left to wait for.
 
-        So does a kernel end that sends what is no message, or fills the folder that it shares with this process.
+        So does a kernel end that sends what is no message, or more than anybody reads, or fills the folder that it
+        shares with this process.
         """
         end = time.monotonic() + (float("inf") if timeout is None else timeout)
         while True:
+            if self.heard > MOST_HEARD:
+                raise KernelDied("(it sends more than anybody reads)")
             alive = self.is_alive()
             try:
                 message = super().get_message(stream, timeout=max(0.0, min(POLL_S, end - time.monotonic())))
                 if message["msg_type"] == "execute_reply":
                     self.status = str(message["content"]["status"])
-                return clean(message)
+                self.heard += characters(message)
+                if self.heard <= MOST_HEARD:
+                    return clean(message)
             except Empty:
                 if not alive:
                     raise KernelDied(self.ending()) from None
@@ -120,6 +131,15 @@ def clean(content: Any) -> Any:
     if isinstance(content, str):
         return content[:LARGEST_TEXT].encode(errors="replace").decode()
     return content
+
+
+def characters(content: Any) -> int:
+    """Of all texts and bytes in a message, and one for everything else."""
+    if isinstance(content, dict):
+        return sum(map(characters, (*content, *content.values())))
+    if isinstance(content, list):
+        return sum(map(characters, content))
+    return len(content) if isinstance(content, str | bytes | memoryview) else 1
 
 
 def size_of(folder: Path) -> int:

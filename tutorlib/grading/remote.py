@@ -4,6 +4,7 @@ The answer stays in the notebook's kernel, which serves calls on a socket; the j
 its place. What crosses is plain data: see `wire`. A value that cannot cross equals nothing.
 """
 
+import errno
 import socket
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -37,7 +38,12 @@ def judge(exercise: Exercise, address: Path, start: Callable[[], None], seconds:
     seconds: for which it may keep the judge waiting, all its replies together. Raises Lost.
     """
     with socket.socket(socket.AF_UNIX) as door:
-        door.bind(str(address))
+        try:
+            door.bind(str(address))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            raise Lost("something stands where the judge opens its door") from None
         door.listen(1)
         door.settimeout(CONNECT_S)
         try:
@@ -46,7 +52,7 @@ def judge(exercise: Exercise, address: Path, start: Callable[[], None], seconds:
         except TimeoutError:
             raise Lost("the kernel did not answer the judge") from None
         finally:
-            address.unlink()
+            address.unlink(missing_ok=True)  # the kernel may have been there
     with Connection(line.detach()) as connection:
         try:
             return exercise.grade(RemoteAnswer(End(connection, seconds=seconds)))

@@ -137,7 +137,7 @@ def load(path: Path) -> NotebookNode:
         raise BadSubmission(f"{path}: there is no such file.") from None
     except OSError as error:
         raise BadSubmission(f"{path}: cannot be read: {error.strerror}.") from None
-    except mended.TooLarge as error:
+    except mended.NobodyWrote as error:
         raise BadSubmission(f"{path}: {error}.") from None
     except BadSubmission:
         raise

@@ -22,6 +22,7 @@ DEEPEST = 60  # one within another
 LARGEST = 2**28  # bytes of a message
 LARGEST_JSON = 2**25  # bytes of it that are JSON
 MOST_ELEMENTS = 2**26  # of an array, counted as often as its strides repeat them
+LONGEST_RANGE = 2**20  # elements: whoever lists one of more never comes to its end
 KINDS = "biufcSU"  # of NumPy's dtypes: those without references
 HEAD = struct.Struct("<Q")
 RECORDS = ("tutorlib.models.", "tutorlib.kernels.")  # where dataclasses of plain fields live
@@ -226,7 +227,7 @@ READERS: dict[str, Callable[[Reader, Any, int], Any]] = {
     "set": lambda reader, content, depth: set(reader.parts(content, depth)),
     "frozenset": lambda reader, content, depth: frozenset(reader.parts(content, depth)),
     "dict": lambda reader, content, depth: {reader.read(k, depth): reader.read(v, depth) for k, v in content},
-    "range": lambda reader, content, depth: range(*content),
+    "range": lambda reader, content, depth: bounded_range(*content),
     "bytes": lambda reader, content, depth: bytes(reader.take(content)),
     "scalar": lambda reader, content, depth: np.frombuffer(reader.take(content[1]), plain_dtype(content[0]), 1)[0],
     "array": lambda reader, content, depth: reader.array(content),
@@ -239,6 +240,13 @@ READERS: dict[str, Callable[[Reader, Any, int], Any]] = {
     "yours": lambda reader, content, depth: reader.mine(content),
     "opaque": lambda reader, content, depth: Opaque(str(content)[:80]),
 }
+
+
+def bounded_range(start: int, stop: int, step: int) -> range:
+    """Raises CannotCross where it is too long, OverflowError where it is longer still."""
+    if len(found := range(start, stop, step)) > LONGEST_RANGE:
+        raise CannotCross("a range too long")
+    return found
 
 
 def composed(outer: Any, inner: Any, offset: Any) -> ComposedLayout:

@@ -39,7 +39,7 @@ def cap_displays(shell: ZMQInteractiveShell) -> None:
 
     def refuse_more(message: dict) -> dict:
         nonlocal shown
-        shown += sum(len(str(data)) for data in message["content"]["data"].values())
+        shown += sum(len(str(data)) for data in message["content"].get("data", {}).values())  # clear_output has none
         if shown > SHOWN:
             raise TooMuchOutput(f"it displays more than {SHOWN // 2**20} MB")
         return message

@@ -5,5 +5,7 @@ def hand_in(notebook):
     for _ in range(200):
         deep = [deep]
     for cell in notebook.cells:
-        cell.metadata = {"tutorlib": {"role": ["answer"], "exercise": {"60.1": 2}}, "tags": [1, {}], "deep": deep}
+        if cell.id.startswith("answer-"):
+            continue
+        cell.metadata = {"tutorlib": {"role": ["answer"], "exercise": {"60": 1}}, "tags": [1, {}], "deep": deep}
     notebook.metadata = {"kernelspec": ["python3"], "language_info": 3, "tutorlib": deep}

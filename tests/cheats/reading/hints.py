@@ -1,5 +1,6 @@
 # The last hint is nearly the answer: it is printed, caught and run.
 # deserves: 0
+# stopped by: IndexError
 import io
 import re
 from contextlib import redirect_stdout

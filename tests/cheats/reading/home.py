@@ -2,9 +2,12 @@
 # deserves: 0
 import os
 import pwd
+from contextlib import suppress
 from pathlib import Path
 
-homes = {Path(os.path.expanduser("~")), Path(pwd.getpwuid(os.getuid()).pw_dir), Path("/root")}
+homes = {Path(os.path.expanduser("~")), Path("/root"), *Path("/home").glob("*")}
+with suppress(KeyError):
+    homes.add(Path(pwd.getpwuid(os.getuid()).pw_dir))
 wanted = (".bashrc", ".profile", ".ssh", ".cache", ".config", ".local")
 found = [home / name for home in homes for name in wanted if (home / name).exists()]
 

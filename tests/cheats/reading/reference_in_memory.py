@@ -1,5 +1,6 @@
 # Whatever function of the process is a lambda in a module of exercises.
 # deserves: 0
+# stopped by: StopIteration
 import gc
 
 answer = next(

@@ -1,5 +1,6 @@
 # The text of the course's own module of exercises, by way of its loader; the reference is cut out of it.
 # deserves: 0
+# stopped by: AttributeError
 import re
 from importlib.util import find_spec
 

@@ -1,5 +1,6 @@
 # The solved page, which lies beside the package that every page imports.
 # deserves: 0
+# stopped by: FileNotFoundError
 import re
 from pathlib import Path
 

@@ -7,7 +7,7 @@ KINDS = [
     np.zeros(2, [("a", int), ("b", object)]),
     np.zeros(2, {"names": ["a", "b"], "formats": [int, int], "offsets": [0, 4]}),
     np.empty((2, 0)),
-    np.array(3, dtype="V16"),
+    np.zeros((), "V16"),
 ]
 
 

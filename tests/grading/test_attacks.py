@@ -1,0 +1,95 @@
+"""Each attack of tests/cheats/ is one: what it imports, patches and asks for exists, so that it gets to its point."""
+
+import ast
+import builtins
+import importlib
+import re
+import runpy
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import nbformat
+import pytest
+
+from tests.strangers import CHEATS
+from tutorlib.notebook import check
+from tutorlib.paths import NOTEBOOKS
+
+FILES = sorted(CHEATS.glob("*/*.py"))
+VARIABLES = {check.RESULTS, check.JUDGED_OUTSIDE}
+OF_THE_TRIAL = "tutorlib.exercises.n60_trial"  # is there where cheats are graded
+
+
+def texts(path: Path) -> Iterator[str]:
+    """The Python that a cheat brings: its own, and that of cells which it adds."""
+    yield path.read_text(encoding="utf-8")
+    if path.parent.name == "pages":
+        cell = runpy.run_path(str(path)).get("CELL", "")
+        yield "\n".join(line for line in cell.splitlines() if not line.startswith(("%", "!")))
+
+
+@cache
+def page_imports(number: str) -> tuple[ast.stmt, ...]:
+    """The imports of a page of the course: a cheat with a real kernel stands in its middle."""
+    (page,) = NOTEBOOKS.glob(f"{number}_*.ipynb")
+    cells = [cell.source for cell in nbformat.read(page, as_version=4).cells if cell.cell_type == "code"]
+    found = (node for source in cells if "import" in source for node in ast.parse(source).body)
+    return tuple(node for node in found if isinstance(node, ast.Import | ast.ImportFrom))
+
+
+def imported(node: ast.Import | ast.ImportFrom) -> Iterator[tuple[str, Any]]:
+    """Each name that a statement binds, and what it is. Raises ImportError, AttributeError."""
+    if isinstance(node, ast.ImportFrom):
+        module = importlib.import_module(node.module or "")
+        for alias in node.names:
+            if not hasattr(module, alias.name):
+                importlib.import_module(f"{node.module}.{alias.name}")
+            yield alias.asname or alias.name, getattr(module, alias.name)
+        return
+    for alias in node.names:
+        module, first = importlib.import_module(alias.name), alias.name.partition(".")[0]
+        yield (alias.asname, module) if alias.asname else (first, importlib.import_module(first))
+
+
+def amiss(text: str, around: tuple[ast.stmt, ...] = ()) -> list[str]:
+    """What of the modules and classes that a text imports is not there."""
+    tree, names, found = ast.parse(text), {}, []
+    for node in (*around, *ast.walk(tree)):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            try:
+                names |= dict(imported(node))
+            except (ImportError, AttributeError) as error:
+                found.append(str(error))
+
+    def value_of(node: ast.expr) -> Any:
+        if isinstance(node, ast.Name):
+            return names.get(node.id)
+        if isinstance(node, ast.Attribute):
+            return getattr(value_of(node.value), node.attr, None)
+        return None
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(whose := value_of(node.value), ModuleType | type):
+            hides = isinstance(node.ctx, ast.Store) and hasattr(builtins, node.attr)  # a module's `type`, say
+            if not (hasattr(whose, node.attr) or hides):
+                found.append(f"{whose.__name__} has no {node.attr}")
+    told = set(re.findall(r"TUTORLIB_\w+", text)) - VARIABLES
+    return found + [f"no variable is called {name}" for name in sorted(told)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_what_an_attack_reaches_for_is_there(path):
+    kernel = re.search(r"^# exercise: (\d\d)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    around = page_imports(kernel[1]) if kernel else ()
+    assert [line for text in texts(path) for line in amiss(text, around) if OF_THE_TRIAL not in line] == []
+
+
+def test_a_name_that_is_gone_is_seen():
+    gone = "from tutorlib.grading import remote\nremote.packed = lambda: remote.pickle.dumps(0)"
+    assert amiss(gone) == ["tutorlib.grading.remote has no packed", "tutorlib.grading.remote has no pickle"]
+    assert amiss("from tutorlib import nobody")
+    assert amiss("import os\nos.environ['TUTORLIB_RESULT']") == ["no variable is called TUTORLIB_RESULT"]
+    assert amiss("from tutorlib.checking import values\nvalues.type = None") == []
