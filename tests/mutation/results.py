@@ -21,7 +21,6 @@ HARMLESS: dict[tuple[str, str], str] = {  # exercise and mutant → why it is as
     ("04.8", "one more in `cutlass.range_constexpr(1, THREADS.bit_length())`"): "0 threads take part in the step more",
     ("05.5", "`cute.arch.cp_async_wait_group(0)` one statement later"): OWN,
     ("05.5", "without `cute.arch.sync_threads()`"): OWN,
-    ("05.5", "`cute.arch.sync_threads()` one statement earlier"): OWN,
     ("05.7", "5 → 6 in `cute.make_swizzle(5, 0, 6)`"): "Swizzle(6, 0, 6) is free of conflicts, too",
     ("08.1", "a load without its mask: `C.store_masked(A.load_masked(i) + B.load_masked(i), i);`"): (
         "the compiler asks for the bounds all the same, and what it leaves unset beyond them is stored nowhere"
