@@ -94,7 +94,7 @@ def of_whole_tiles(name: str, partition: Callable[..., Any]) -> Callable[..., An
     def checked(copy: Any, tensor: Any, **where: Any) -> Any:
         if isinstance(tensor, cute.Tensor) and isinstance(tensor.layout, cute.ComposedLayout):
             tile = [cute.size(each) for each in copy.tiler_mn]
-            sizes = [cute.size(mode) for mode in tensor.shape[: len(tile)]]
+            sizes = [cute.size(mode) for mode in tensor.shape[: len(tile)]]  # type: ignore[index]
             if any(isinstance(n, int) and isinstance(t, int) and n % t for n, t in zip(sizes, tile, strict=False)):
                 raise ValueError(
                     f"{name} of a swizzled tensor of {tuple(sizes)} by tiles of {tuple(tile)}: a rest is left"
