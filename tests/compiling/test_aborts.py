@@ -10,6 +10,7 @@ from tutorlib.compiling.cute import call_host, compile_cute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.layouts import smem_layout
 from tutorlib.kernels.ampere.thread_share import make_mma
 
 
@@ -136,3 +137,16 @@ def cuts_atoms():
 def test_an_mma_s_tile_that_ends_within_an_atom():
     with pytest.raises(CompileFailed, match=r"permutation_mnk=\(34, 32, 16\): along M .* a multiple of an atom's 16"):
         call_host(cuts_atoms)
+
+
+@cute.jit
+def leaves_a_rest_of_what_is_swizzled():
+    atom = cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), cutlass.BFloat16, num_bits_per_copy=128)
+    copy = cute.make_tiled_copy_tv(atom, cute.make_layout((85, 3), stride=(3, 1)), cute.make_layout((1, 8)))
+    memory = cute.make_ptr(cutlass.BFloat16, 0, cute.AddressSpace.smem, assumed_align=128)
+    copy.get_slice(0).partition_D(cute.make_tensor(memory, smem_layout(128, 32, 1)))
+
+
+def test_tiles_that_do_not_fit_into_what_is_swizzled():
+    with pytest.raises(CompileFailed, match=r"swizzled tensor of \(128, 32\) by tiles of \(85, 24\): a rest is left"):
+        call_host(leaves_a_rest_of_what_is_swizzled)

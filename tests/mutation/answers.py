@@ -6,9 +6,11 @@ CuTe and cuTile read a kernel's source from its file, so every source is written
 import ast
 import sys
 import tempfile
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from importlib import util
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -67,7 +69,8 @@ def load(source: str, number: int) -> ModuleType:
         raise ImportError(f"{file} cannot be imported")
     module = util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    with redirect_stdout(StringIO()):  # pages print
+        spec.loader.exec_module(module)
     return module
 
 

@@ -8,18 +8,50 @@ from typing import Any
 FILE = Path(__file__).with_name("results.json")
 
 OWN = "each thread reads what it copied itself, so that no other thread has to be waited for"
+EXPECTS_LATE = (
+    "`cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)` one statement later"
+)
+EXPECTED_LATE = "until the thread arrives the phase cannot end, so bytes may land before they are expected"
+NO_GROUP = "without a copy there is no group, and wait_group(0) waits for those that there are"
+NUMBER = "the statement before it computes the number of a stage, which waits for nothing"
+SAME_SUMS = "a wgmma that adds to the sums of the one before it needs no fence between (PTX ISA, wgmma.fence)"
 HARMLESS: dict[tuple[str, str], str] = {  # exercise and mutant → why it is as right as the solution
     ("04.6", "`four > 0` off by one"): "0 times the slope is 0",
+    ("04.8", "`cute.arch.sync_threads()` one statement earlier"): (
+        "then a barrier comes before each step in place of after it, and thread 0 wrote what it reads last"
+    ),
+    ("04.8", "one more in `cutlass.range_constexpr(1, THREADS.bit_length())`"): "0 threads take part in the step more",
     ("05.5", "`cute.arch.cp_async_wait_group(0)` one statement later"): OWN,
     ("05.5", "without `cute.arch.sync_threads()`"): OWN,
-    ("05.5", "`cute.arch.sync_threads()` one statement earlier"): OWN,
     ("05.7", "5 → 6 in `cute.make_swizzle(5, 0, 6)`"): "Swizzle(6, 0, 6) is free of conflicts, too",
     ("08.1", "a load without its mask: `C.store_masked(A.load_masked(i) + B.load_masked(i), i);`"): (
         "the compiler asks for the bounds all the same, and what it leaves unset beyond them is stored nowhere"
     ),
-    ("12.1", "`cute.arch.cp_async_wait_group(steps.stages - 2)` one statement earlier"): (
-        "the statement before it computes the number of a stage, which waits for nothing"
+    ("08.4", "63 → 62 in `for (int step : ct::irange(0, (k + 63) / 64)) {`"): (
+        "they differ where K is one more than a multiple of 64, and K is a multiple of 8"
     ),
+    ("10.2", "`cute.arch.cp_async_commit_group()` inside the `if` before it"): NO_GROUP,
+    ("10.2", "`cute.arch.cp_async_commit_group()` one statement later"): (
+        "copies run from when they are issued; their group is closed before it is waited for"
+    ),
+    ("10.3", "`cute.arch.cp_async_commit_group()` inside the `if` before it"): NO_GROUP,
+    ("10.3", "`cute.arch.cp_async_wait_group(0)` one statement earlier"): NUMBER,
+    ("12.1", "`cute.arch.cp_async_wait_group(steps.stages - 2)` one statement earlier"): NUMBER,
+    (
+        "13.7",
+        "`cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)` one statement later",
+    ): EXPECTED_LATE,
+    ("13.7", "`cute.arch.mbarrier_wait(steps.full + state.index, state.phase)` one statement later"): (
+        "wgmma.fence orders what a warpgroup has done to its own registers, and waiting does nothing to them"
+    ),
+    ("13.7", "without `warpgroup.fence()`"): SAME_SUMS,
+    ("13.7", "`warpgroup.fence()` one statement later"): SAME_SUMS,
+    ("13.8", "`cute.arch.sync_threads()` one statement earlier"): "what comes before it writes registers alone",
+    ("13.8", "`cute.arch.fence_proxy('async.shared', space='cta')` one statement later"): (
+        "the lane that copies fences after it has met the others: a fence still lies between each write and the copy"
+    ),
+    ("14.1", EXPECTS_LATE): EXPECTED_LATE,
+    ("15.4", EXPECTS_LATE): EXPECTED_LATE,
     ("16.5", "one more in `cutlass.range_constexpr(5)`"): "the lane 32 further on does not exist: a lane gets its own",
     ("16.5", "`values < 0.0` off by one"): "-0 is no smaller than 0",
     ("17.10", "always, without `if lane == 0`"): "every lane has the total, and all write it to one place",

@@ -38,6 +38,8 @@ def no_abort() -> Iterator[None]:
 
     with ExitStack() as stack:
         stack.enter_context(mock.patch.object(ThrCopy, "retile", checked))
+        for name in ("partition_S", "partition_D"):
+            stack.enter_context(mock.patch.object(ThrCopy, name, of_whole_tiles(name, getattr(ThrCopy, name))))
         stack.enter_context(mock.patch.object(atom, "_make_tiled_copy", of_a_copy_atom(atom._make_tiled_copy)))
         stack.enter_context(mock.patch.object(cute, "make_tiled_mma", of_whole_atoms(cute.make_tiled_mma)))
         for name in PRODUCTS:
@@ -80,6 +82,24 @@ def of_whole_atoms(make: Callable[..., Any]) -> Callable[..., Any]:
                     f"of an atom's {atom}"
                 )
         return made
+
+    return checked
+
+
+def of_whole_tiles(name: str, partition: Callable[..., Any]) -> Callable[..., Any]:
+    """A partition by a tiled copy, which raises ValueError where its tiles do not fit into what is swizzled."""
+    from cutlass import cute
+
+    @wraps(partition)
+    def checked(copy: Any, tensor: Any, **where: Any) -> Any:
+        if isinstance(tensor, cute.Tensor) and isinstance(tensor.layout, cute.ComposedLayout):
+            tile = [cute.size(each) for each in copy.tiler_mn]
+            sizes = [cute.size(mode) for mode in tensor.shape[: len(tile)]]  # type: ignore[index]
+            if any(isinstance(n, int) and isinstance(t, int) and n % t for n, t in zip(sizes, tile, strict=False)):
+                raise ValueError(
+                    f"{name} of a swizzled tensor of {tuple(sizes)} by tiles of {tuple(tile)}: a rest is left"
+                )
+        return partition(copy, tensor, **where)
 
     return checked
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tutorlib.compiling.aborts import no_abort
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import is_readers
 from tutorlib.compiling.spec import TensorSpec
@@ -103,7 +104,7 @@ def compile_for(host: Callable[..., None], arguments: Sequence[Any], arch: str =
     from cutlass import cute
 
     stacks = Stacks()
-    with tempfile.TemporaryDirectory() as folder, stacks.recorded():
+    with tempfile.TemporaryDirectory() as folder, stacks.recorded(), no_abort():
         options = f"--gpu-arch {arch} --keep-ptx --dump-dir {folder} --generate-line-info"
         built = cute.compile(host, *arguments, options=options)
     return Traced(built, built.artifacts.PTX, stacks)
