@@ -236,7 +236,7 @@ explore_layout("((2,2),(4,2)):((1,16),(2,8))")
 # You will often have the picture, from a paper or a profiler, and need the layout.
 
 # %%
-from tutorlib.exercises.n01_layouts import show_pictures
+from tutorlib.draw.unnamed import show_pictures
 
 show_pictures()
 

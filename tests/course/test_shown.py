@@ -64,4 +64,4 @@ def test_no_table_of_recorded_measurements_is_forgotten(name):
             called = {
                 getattr(node.func, "id", "") for node in ast.walk(ast.parse(cell.solved)) if hasattr(node, "func")
             }
-            assert not called & SHOWS.keys()
+            assert not called & SHOWS

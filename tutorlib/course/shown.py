@@ -6,35 +6,21 @@ but a call of one of SHOWS, which read files alone, has its output from them whe
 
 import ast
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import redirect_stdout
 from typing import Any
 
 from nbformat import NotebookNode, v4
 
-from tutorlib.notebook import fusion, hunt, launches, measured
-
-SHOWS: dict[str, Callable[..., Any]] = {
-    show.__name__: show
-    for show in (
-        measured.show_any_shape,
-        measured.show_counts,
-        measured.show_figure,
-        measured.show_gains,
-        measured.show_ladder,
-        measured.show_levers,
-        measured.show_speeds,
-        measured.show_sustained,
-        measured.show_sweep,
-        fusion.show_as_a_module,
-        fusion.show_costs,
-        fusion.show_parallel,
-        hunt.show_verdicts,
-        launches.show_first_calls,
-        launches.show_later_calls,
-        launches.show_new_processes,
+SHOWS = frozenset(  # of tutorlib.notebook: measured, fusion, hunt, launches
+    (
+        *("show_any_shape", "show_counts", "show_figure", "show_gains", "show_ladder", "show_levers"),
+        *("show_speeds", "show_sustained", "show_sweep"),
+        *("show_as_a_module", "show_costs", "show_parallel"),
+        "show_verdicts",
+        *("show_first_calls", "show_later_calls", "show_new_processes"),
     )
-}
+)
 LIKE_A_KERNEL = ("display.max_columns", 20, "display.width", 80)  # pandas asks whether it stands in a terminal
 
 
@@ -59,9 +45,8 @@ def outputs_of(call: ast.Call, page: list[str], execution_count: int | None) -> 
     import pandas
     from IPython.core.formatters import DisplayFormatter
 
-    names: dict[str, Any] = dict(SHOWS)
-    wanted = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)} - names.keys()
-    for statement in imports_of(wanted, page):
+    names: dict[str, Any] = {}
+    for statement in imports_of({node.id for node in ast.walk(call) if isinstance(node, ast.Name)}, page):
         exec(compile(ast.Module([statement], []), "<page>", "exec"), names)
     with redirect_stdout(io.StringIO()) as printed, pandas.option_context(*LIKE_A_KERNEL):
         value = eval(compile(ast.Expression(call), "<page>", "eval"), names)
@@ -76,7 +61,7 @@ def outputs_of(call: ast.Call, page: list[str], execution_count: int | None) -> 
 
 def imports_of(names: set[str], page: list[str]) -> Iterator[ast.ImportFrom]:
     """The page's import statements that bind one of the names."""
-    for source in page if names else ():
+    for source in page:
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.ImportFrom) and names & {alias.asname or alias.name for alias in node.names}:
                 yield node

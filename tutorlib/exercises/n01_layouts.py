@@ -6,14 +6,14 @@ Offsets, coordinates, size and cosize come from tensor_layouts; arrays from NumP
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import tensor_layouts as tl
-from tensor_layouts import Layout, cosize, size
+from tensor_layouts import Layout, size
 
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import Drawn, ValueExercise, equals, law
+from tutorlib.draw.unnamed import PICTURES
 from tutorlib.exercises.first_layouts.arrays import (
     FRESH,
     IN_BYTES,
@@ -39,39 +39,15 @@ from tutorlib.exercises.first_layouts.functions import (
 )
 from tutorlib.exercises.first_layouts.sizes import LIMITS, REACHES, SLICING, TENSOR, fits_int32, is_slice, span
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 # 01.6 which layout draws this picture? --------------------------------------------------------------------------
-
-PICTURES = {
-    "A": Layout((4, 6), (8, 1)),
-    "B": Layout((4, (2, 3)), (2, (1, 8))),
-    "C": Layout(((2, 2), (2, 2)), ((1, 4), (2, 8))),
-}
-"""What notebook 01 draws without naming it."""
-
-
-def show_pictures() -> Figure:
-    """The pictures A, B and C: offsets alone, nothing that tells how the modes are nested."""
-    from tutorlib.draw.grid import CellGrid, figure
-    from tutorlib.draw.palette import ramp
-
-    grids = []
-    for name, drawn in PICTURES.items():
-        rows, columns = (range(size(mode)) for mode in drawn.shape)
-        offsets = [[drawn(row, column) for column in columns] for row in rows]
-        colours = [[ramp(offset, 0, cosize(drawn) - 1) for offset in row] for row in offsets]
-        grids.append(CellGrid(name, [[str(offset) for offset in row] for row in offsets], colours))
-    return figure(grids)
 
 
 def draws(got: Layout, name: str) -> str | None:
     """The same number in every cell; how the modes are nested is free."""
-    wanted = PICTURES[name]
+    offsets = PICTURES[name]
     if not isinstance(got, Layout):
         return "it should be a Layout"
-    rows, columns = (size(mode) for mode in wanted.shape)
+    rows, columns = len(offsets), len(offsets[0])
     try:
         sizes = tuple(size(mode) for mode in got.shape)
     except TypeError:
@@ -79,8 +55,8 @@ def draws(got: Layout, name: str) -> str | None:
     if sizes != (rows, columns):
         return f"the picture has {rows} rows and {columns} columns, yours {' × '.join(map(str, sizes))}"
     for row, column in product(range(rows), range(columns)):
-        if got(row, column) != wanted(row, column):
-            return f"row {row}, column {column} shows {wanted(row, column)}, yours has {got(row, column)} there"
+        if got(row, column) != offsets[row][column]:
+            return f"row {row}, column {column} shows {offsets[row][column]}, yours has {got(row, column)} there"
     return None
 
 

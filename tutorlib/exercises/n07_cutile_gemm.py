@@ -77,7 +77,7 @@ class ThroughTf32(CutileExercise):
     def examine(self, kernel: "CutileLauncher") -> Verdict | None:
         if found := super().examine(kernel):
             return found
-        if "tf32" in kernel.compiled(gemm("bf16"), WHOLE[0], "sm_80").ptx:
+        if ".tf32" in kernel.compiled(gemm("bf16"), WHOLE[0], "sm_80").ptx:  # of an instruction: no name has a dot
             return self.more_than_it_must("matrices in bf16 are multiplied in tf32, too, and not in their own dtype.")
         return None
 

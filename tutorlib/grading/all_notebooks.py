@@ -48,7 +48,7 @@ def grade(
 
 
 @dataclass(frozen=True)
-class Graded:
+class GradedPage:
     """A notebook's outcomes; why the grader failed at it, or ""; the course's own cells that stumbled → over what."""
 
     outcomes: list[Outcome]
@@ -70,7 +70,7 @@ class Grader:
         """The longest pages begin first, so that no core is left with one of them at the end."""
         free = asyncio.Semaphore(workers)
 
-        async def when_free(submitted: Submitted) -> Graded:
+        async def when_free(submitted: Submitted) -> GradedPage:
             async with free:
                 graded = await self.grade_one(submitted)
             self.graded(submitted.name)
@@ -86,7 +86,7 @@ class Grader:
             {name: graded.stumbled for name, graded in results.items() if graded.stumbled},
         )
 
-    async def grade_one(self, submitted: Submitted) -> Graded:
+    async def grade_one(self, submitted: Submitted) -> GradedPage:
         """One notebook, or why it could not be graded.
 
         Raises BuildError and OSError: these are about no notebook.
@@ -97,7 +97,7 @@ class Grader:
             try:
                 grafted = graft(submitted, self.demos)
                 outcomes = await grade_notebook(grafted, self.limits, self.out, hidden)
-                return Graded(outcomes, stumbled=grafted.stumbled)
+                return GradedPage(outcomes, stumbled=grafted.stumbled)
             except GradingFailed as error:
                 why = str(error)
             except (BuildError, OSError):
@@ -105,7 +105,7 @@ class Grader:
             except Exception as error:  # a page that the grader itself stumbles over
                 why = f"{type(error).__name__}: {error}"
         failed = [one.outcome("error", 0, f"could not be graded: {why}") for one in of_notebook(submitted.name)]
-        return Graded(failed, why)
+        return GradedPage(failed, why)
 
 
 def work(submitted: Submitted) -> int:
