@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Defaults of JupyterLab for this course, below a person's own settings: no question about Jupyter news.
 LAB_CONFIG := $(CURDIR)/.lab
 
-.PHONY: lab grade test bench build plots lint
+.PHONY: lab grade test pytest bench build plots lint
 lab: .venv/.ready
 	JUPYTER_CONFIG_PATH="$(LAB_CONFIG)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" $(BIN)/jupyter lab \
 		--notebook-dir=notebooks --LabApp.default_url=/lab/tree/contents.ipynb \
@@ -13,7 +13,9 @@ lab: .venv/.ready
 grade: .venv/.ready
 	$(BIN)/tutor grade --timeout 300
 
-test: .venv/.ready lint
+test: lint pytest
+
+pytest: .venv/.ready
 	$(BIN)/pytest -n 2
 
 bench: .venv/.ready

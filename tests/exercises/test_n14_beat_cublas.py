@@ -185,7 +185,7 @@ def keeps_the_last_stage(steps):
     warpgroup.wait_group(0)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
     ("id", "answer"),

@@ -31,7 +31,7 @@ def test_a_wrong_answer_fails(id, answer):
         assert words in outcome.message
 
 
-@pytest.mark.sampled(12)
+@pytest.mark.sampled(8)
 @pytest.mark.parametrize("id", [id for id in ALL if find(id).remedies])
 def test_each_remedy_is_shown_for_one_of_the_wrong_answers(id):
     """None waits for words that no message has."""

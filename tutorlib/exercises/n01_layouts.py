@@ -13,7 +13,6 @@ from tensor_layouts import Layout, size
 
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import Drawn, ValueExercise, equals, law
-from tutorlib.draw.unnamed import PICTURES
 from tutorlib.exercises.first_layouts.arrays import (
     FRESH,
     IN_BYTES,
@@ -38,6 +37,7 @@ from tutorlib.exercises.first_layouts.functions import (
     random_shapes,
 )
 from tutorlib.exercises.first_layouts.sizes import LIMITS, REACHES, SLICING, TENSOR, fits_int32, is_slice, span
+from tutorlib.layouts.unnamed import PICTURES
 
 # 01.6 which layout draws this picture? --------------------------------------------------------------------------
 

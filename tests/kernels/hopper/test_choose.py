@@ -19,6 +19,7 @@ MAJORS = tuple(product(("k", "mn"), repeat=2))
 eights = st.integers(1, 1024).map(lambda n: 8 * n)
 
 
+@settings(max_examples=50)
 @given(st.integers(1, 8192), eights, eights)
 def test_any_shape_that_tma_takes_has_a_configuration_that_breaks_no_rule(m, n, k):
     config = choose(m, n, k)
