@@ -20,7 +20,7 @@ from tests.strangers import FULL, HandIn, answered, contents, of_cheats, read_ch
 
 TIMEOUT = 10  # seconds for a cell
 EVERY = 12  # cheats between two honest students
-SAMPLE = ("forging/forged_record", "reading/gradebook", "harming/deleted_neighbours", "pages/hooks_above")
+SAMPLE = ("forging/forged_record", "harming/deleted_neighbours", "pages/hooks_above")
 LONG = bool(os.environ.get("TUTORLIB_LONG"))
 CHEATS = [cheat for cheat in of_cheats() if LONG or cheat.name.removeprefix("cheats/") in SAMPLE]
 

@@ -1,6 +1,6 @@
 """Honest oddities have full points: tests/honest/, against `tutor grade`.
 
-Half of those of an answer's cell stand together on one page, and of all others it is seen whether both answers are
+A quarter of those of an answer's cell stand together on one page, and of all others it is seen whether both answers are
 found; with TUTORLIB_LONG=1 each is handed in by itself.
 """
 
@@ -19,7 +19,7 @@ TOGETHER = 62
 ALONE = ("files",)  # others on its page leave the folder
 SHARED = {name: answer for name, answer in ANSWERS.items() if name not in ALONE}
 if not os.environ.get("TUTORLIB_LONG"):
-    SHARED = dict([*SHARED.items()][::2])
+    SHARED = dict([*SHARED.items()][::4])
 AROUND = [odd for odd in of_the_honest() if not odd.name.startswith("honest/answers/")]
 READ = """
 import json, sys, warnings
