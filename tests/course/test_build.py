@@ -45,6 +45,18 @@ def test_outputs_stay_where_the_code_did(tmp_path):
     assert [cell.get("execution_count") for cell in again.cells] == [None, 7, None, 7]
 
 
+def test_what_shows_recorded_measurements_shows_todays(tmp_path):
+    shows = PAGE + '\n# %%\nfrom tutorlib.notebook.measured import show_figure\n\n# %%\nshow_figure("swizzle")\n'
+    cells = parse(write_source(tmp_path, shows))
+    ran = solved_notebook(cells)
+    older = [nbformat.v4.new_output("stream", text="older\n")]
+    for cell in ran.cells[1:]:
+        cell.execution_count, cell.outputs = 7, older
+    *kept, figure = solved_notebook(cells, ran).cells[1:]
+    assert [cell.outputs for cell in kept if cell.cell_type == "code"] == [older] * 4
+    assert figure.outputs[0].data
+
+
 def test_a_cutile_kernel_gets_a_raise_that_its_compiler_accepts(tmp_path):
     kernel = PAGE.replace("def answer", "@ct.kernel\ndef answer")
     student = student_notebook(parse(write_source(tmp_path, kernel)))
