@@ -82,8 +82,14 @@ def test_pointers_are_found_where_both_recordings_say_so():
 
 def test_what_nobody_set_is_nothing():
     (a, b), (c, d) = made_up_addresses(2)
-    found = relocatable(recorded(a, 0x55A511EF7C10, b), recorded(c, 0x55A511EF7C10 + STEP, d), KERNEL, SIZES)
+    found = relocatable(recorded(a, 0x1122334455667788, b), recorded(c, 0x99AABBCCDDEEFF00, d), KERNEL, SIZES)
     assert found.parameters([0, 0]) == bytes(24)
+
+
+def test_a_size_beside_such_a_gap_stays():
+    (a, b), (c, d) = made_up_addresses(2)
+    found = relocatable(recorded(a, 0x7FFE_0000_0000 + 70, b), recorded(c, 0x5589_0000_0000 + 70, d), KERNEL, SIZES)
+    assert found.parameters([0, 0]) == struct.pack("<3Q", 0, 70, 0)
 
 
 @pytest.mark.parametrize(

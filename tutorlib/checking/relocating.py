@@ -2,7 +2,7 @@
 
 That process never learns where the judge's tensors lie. It records the launch twice, on tensors at made-up addresses,
 and where the two recordings differ as the addresses do there stands a pointer: by itself, in a struct, or as the first
-word of a descriptor for TMA. Whatever else differs nobody has set, such as the end of a descriptor and gaps in structs.
+word of a descriptor for TMA. A byte that differs otherwise nobody has set: the end of a descriptor, a gap in a struct.
 """
 
 import struct
@@ -66,7 +66,9 @@ def relocatable(first: Recorded, second: Recorded, kernel: Kernel, sizes: Sequen
         if one == other:
             continue
         if other - one != (tensor + 1) * STEP or not 0 <= tensor < len(sizes):
-            WORD.pack_into(raw, at, 0)
+            for place in range(at, at + WORD.size):  # half of the word may be a size, and the other half a gap
+                if first.parameters[place] != second.parameters[place]:
+                    raw[place] = 0
             continue
         if offset >= sizes[tensor]:
             raise CompileFailed(ELSEWHERE)
