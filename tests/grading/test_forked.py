@@ -1,11 +1,14 @@
 """The process that pytest is started in."""
 
+import asyncio
 import os
 import sys
 import traceback
+from contextvars import Context
 
 import pytest
 import torch
+from jupyter_core.utils import run_sync
 
 from tutorlib.grading.forked import start_pytest
 
@@ -18,6 +21,42 @@ def test_where_cuda_was_used_pytest_starts_in_a_new_python(tmp_path, monkeypatch
     monkeypatch.setattr(sys, "of_the_parent", True, raising=False)
     (tmp_path / "test_page.py").write_text(PAGE)
     code, printed = pytest_in(tmp_path, "test_page.py")
+    assert code == 0, printed
+
+
+LOOPS = """
+import asyncio
+from jupyter_core.utils import run_sync
+
+
+async def wait():
+    await asyncio.sleep(0)
+
+
+def test_one_waits_as_in_a_new_process():
+    run_sync(wait)()
+    asyncio.get_event_loop().run_until_complete(wait())
+"""
+
+
+def test_the_parents_event_loop_is_not_the_forks(tmp_path):
+    (tmp_path / "test_page.py").write_text(LOOPS)
+
+    async def wait():
+        await asyncio.sleep(0)
+
+    def loop_and_fork():
+        run_sync(wait)()
+        code, printed = pytest_in(tmp_path, "test_page.py")
+        asyncio.get_event_loop().close()
+        return code, printed
+
+    policy = asyncio.get_event_loop_policy()
+    asyncio.set_event_loop_policy(None)
+    try:
+        code, printed = Context().run(loop_and_fork)
+    finally:
+        asyncio.set_event_loop_policy(policy)
     assert code == 0, printed
 
 

@@ -1,5 +1,6 @@
 """pytest in a process forked from this one, which has imported all that it needs; a new Python takes seconds for it."""
 
+import asyncio
 import gc
 import os
 import signal
@@ -7,6 +8,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Mapping, Sequence
+from contextvars import Context
 from pathlib import Path
 
 import pytest
@@ -34,7 +36,7 @@ def start_pytest(arguments: Sequence[str], folder: Path, environment: Mapping[st
             if new:
                 os.set_inheritable(pipe, True)
                 os.execv(sys.executable, [sys.executable, "-P", "-c", PYTEST, *arguments])
-            code = pytest.main(list(arguments))
+            code = Context().run(pytest.main, list(arguments))  # jupyter_core keeps an event loop in the parent's
         except BaseException:
             traceback.print_exc()
         sys.stdout.flush()
@@ -53,6 +55,7 @@ def settle(folder: Path, environment: Mapping[str, str], pipe: int, log: int) ->
     """Put off what a fork has of its parent and a new process has not."""
     gc.freeze()  # what the parent holds is not collected here, or it would close files whose numbers are others' now
     signal.set_wakeup_fd(-1)  # the parent's event loop listens there
+    asyncio.set_event_loop_policy(None)  # nor is its loop this one's: what it waits with is closed below
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
