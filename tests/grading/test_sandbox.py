@@ -122,6 +122,54 @@ def test_code_that_harms_what_it_reaches_reaches_nothing(course, tmp_path):
     assert not [one for one in psutil.process_iter(["cmdline"]) if "2718" in (one.info["cmdline"] or ())]
 
 
+BOMB = """
+import os
+import time
+
+n = 0
+try:
+    while n < 4000:
+        if not os.fork():
+            time.sleep(3141)
+        n += 1
+except OSError:
+    raise ValueError(f"{n} were had") from None
+"""
+
+
+@needs_bubblewrap
+def test_processes_have_an_end(course, tmp_path):
+    path = course.submit(tmp_path, 90, {1: BOMB, 2: "def answer(n):\n    return n + 2"})
+    bomb, good = json.loads(course.tutor("grade", path, "--format", "json").stdout)["exercises"][:2]
+    assert "more processes than anybody needs" in bomb["message"] or "were had" in bomb["message"]
+    assert (bomb["points"], good["points"]) == (0, 2)
+
+
+CROWD = """
+import os, subprocess, sys, threading
+
+os.setgid(65534)
+os.setuid(65534)
+for _ in range(int(sys.argv[1])):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+print(subprocess.run(sys.argv[2:], capture_output=True, text=True).stdout)
+"""
+COUNT = "(while sleep 60 > /dev/null & do echo started; done) | wc -l"
+
+
+@needs_bubblewrap
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+def test_only_what_is_behind_the_wall_counts():
+    """Its user has more processes in front of it than are allowed behind it."""
+    wall = ["bwrap", *sandbox.APART, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--"]
+    if subprocess.run([*wall, "true"], user=65534, group=65534, capture_output=True).returncode:
+        pytest.skip("only root can build the wall here")
+    inside = [*wall, *sandbox.limited(["sh", "-c", COUNT])]
+    crowd = [sys.executable, "-c", CROWD, str(sandbox.PROCESSES + 50), *inside]
+    started = int(subprocess.run(crowd, capture_output=True, text=True, check=True).stdout)
+    assert sandbox.PROCESSES - 20 < started < sandbox.PROCESSES
+
+
 @pytest.mark.long
 def test_words_without_end_are_harmless(course, tmp_path):
     """An error of 2 MB, one that no file can hold, a value nested without end, and one that forges a packet."""

@@ -35,6 +35,7 @@ from tutorlib.exercises import find
 from tutorlib.grading.judged import judged_outside
 from tutorlib.grading.line import Late, Lost
 from tutorlib.grading.remote import judge
+from tutorlib.grading.sandbox import PROCESSES
 from tutorlib.grading.verdict import tidy, without_head
 from tutorlib.machine import device, versions
 from tutorlib.notebook.check import RESULTS
@@ -46,6 +47,7 @@ PATIENCE_S = 5.0  # with a kernel whose connection broke, and which may be endin
 LARGEST_DOOR = 2**24  # bytes in the folder that the kernel and this process share
 LARGEST_TEXT = 2**25  # characters of one text in a message
 MOST_HEARD = 2**26  # characters of all that a kernel says of one cell
+IS_ROOT = os.geteuid() == 0  # whose processes no rlimit counts
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>: die with the parent; adopt orphans from below
 
 
@@ -80,8 +82,8 @@ class WatchedKernel(RunningKernel):
     def get_message(self, stream: str, timeout: float | None = None) -> dict:
         """Raises queue.Empty after `timeout` seconds, KernelDied when there is nobody left to wait for.
 
-        So does a kernel end that sends what is no message, or more than anybody reads, or fills the folder that it
-        shares with this process.
+        So does a kernel end that sends what is no message, or more than anybody reads, fills the folder that it shares
+        with this process, or starts processes without end.
         """
         end = time.monotonic() + (float("inf") if timeout is None else timeout)
         while True:
@@ -100,6 +102,8 @@ class WatchedKernel(RunningKernel):
                     raise KernelDied(self.ending()) from None
                 if size_of(self.door) > LARGEST_DOOR:
                     raise KernelDied("(it fills a folder that is not its own)") from None
+                if IS_ROOT and len(psutil.Process().children(recursive=True)) > PROCESSES:
+                    raise KernelDied("(it starts more processes than anybody needs)") from None
                 if time.monotonic() >= end:
                     raise
             except Exception as error:

@@ -34,7 +34,6 @@ ADDED = 10  # time limits of one cell that the cells which a student added may t
 KERNEL = "tutorlib"
 LAUNCHER = "from ipykernel import kernelapp; kernelapp.launch_new_instance()"
 HOME = {"HOME": str(Path.home())}  # the judge's compilers keep what they made there
-PROCESSES = 512  # threads counted, that a kernel may have behind its wall
 
 
 class GradingFailed(Exception):
@@ -186,7 +185,6 @@ def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iter
     cap = "__import__('tutorlib.notebook.capped', fromlist=['x']).cap_displays(get_ipython())"
     argv += [f"--IPKernelApp.exec_lines={cap}", "--IPKernelApp.exec_lines=from sys import exit; quit = exit"]
     if hidden is not None:
-        argv = ["prlimit", f"--nproc={PROCESSES}", *argv]
         argv = walled(argv, folder, door, own, hidden)
     spec = folder / "kernels" / KERNEL / "kernel.json"
     spec.parent.mkdir(parents=True)

@@ -18,6 +18,7 @@ from tutorlib.paths import FIGURES, ROOT
 
 SCRATCH = 2**30  # bytes that may be written to the scratch folder
 SHARED = 2**28  # bytes of shared memory
+PROCESSES = 512 + 8 * (os.cpu_count() or 1)  # at a time, threads counted: torch and OpenBLAS have some for each core
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "fonts", "localtime", "ssl")  # of /etc
 UNSEEN = ("solutions", "tests", "notebooks")  # of the course
@@ -65,8 +66,16 @@ def walled(
         *("--size", str(SCRATCH), "--tmpfs", str(scratch), "--bind", str(door), str(door)),
         *("--remount-ro", "/", "--chdir", str(scratch)),
         *(part for name, value in (kept | dict(environment)).items() for part in ("--setenv", name, value)),
-        *("--", *command),
+        *("--", *limited(command)),
     ]
+
+
+def limited(command: Iterable[str]) -> list[str]:
+    """The command with at most PROCESSES processes, if it is started behind the wall.
+
+    In front of it this user's other processes would count, too. Root's are never limited: see `plugin.WatchedKernel`.
+    """
+    return ["prlimit", f"--nproc={PROCESSES}", *command]
 
 
 def system() -> Iterator[str]:
