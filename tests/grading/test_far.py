@@ -7,10 +7,12 @@ import pytest
 from tests.checking.elsewhere import answer_to
 from tests.stand_ins import H200
 from tutorlib.checking import chance
+from tutorlib.compiling.text import module_from
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import inside, remote
 from tutorlib.grading.judged import INSIDE, hidden_from, judged_outside
 from tutorlib.machine import device
+from tutorlib.measuring import hunted
 from tutorlib.paths import notebook_names
 
 
@@ -24,7 +26,7 @@ def judged(tmp_path, id, answer, served=inside.Served):
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize("id", ["04.4", "05.7", "05.8", "06.1", "06.5", "08.1"])
+@pytest.mark.parametrize("id", ["04.4", "05.7", "05.8", "06.1", "06.5", "08.1", "18.2", "18.6", "18.22"])
 def test_a_right_kernel_has_the_points_that_it_has_inside(tmp_path, id):
     answer = answer_to(id)
     outcome, here = judged(tmp_path, id, answer), find(id).grade(answer)
@@ -49,6 +51,28 @@ class Boaster(inside.Served):
 def test_another_exercises_kernel_has_none_whatever_its_process_says(tmp_path, id, other, served):
     """The vectorised copy is right as a copy, and lacks cp.async."""
     assert judged(tmp_path, id, answer_to(other), served).points == 0
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("id", ["18.2", "18.12", "18.22"])  # cuTile, C++, CuTe
+@pytest.mark.parametrize("served", [inside.Served, Liar])
+def test_a_bug_that_is_not_mended_is_found_whatever_its_process_says(tmp_path, id, served):
+    assert judged(tmp_path, id, lambda source: source, served).points < 1
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_the_judge_imports_no_mended_source(tmp_path, monkeypatch):
+    """The answer's own process does, in a thread here."""
+    here, imported = threading.get_ident(), []
+
+    def noted(text, name):
+        imported.append(threading.get_ident())
+        return module_from(text, name)
+
+    monkeypatch.setattr(hunted, "module_from", noted)
+    assert judged(tmp_path, "18.2", answer_to("18.2")).points == 2
+    assert imported
+    assert here not in imported
 
 
 class Forger(Liar):

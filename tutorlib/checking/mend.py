@@ -5,16 +5,19 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.leaning import Elsewhere
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.cutile import compile_cutile
-from tutorlib.kernels.bugs.bug import Bug
+from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch
 from tutorlib.machine.features import cute_target
-from tutorlib.measuring.hunted import launcher_of, simulator_of
-from tutorlib.measuring.launchers import CudaLauncher, CuteLauncher, CutileLauncher, tensor_specs
+from tutorlib.measuring.hunted import HuntedLauncher, as_simulated, launcher_of
+from tutorlib.measuring.launchers import CudaLauncher, CuteLauncher
 from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
+    from tutorlib.checking.far import FarCute, FarCutile
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+
+    Mended = HuntedLauncher | FarCute | FarCutile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,42 +26,71 @@ class MendExercise(KernelExercise):
 
     bug: Bug
 
-    def accept(self, answer: Answer) -> str:
+    @property
+    def dynamic(self) -> bool:
+        """Whether a CuTe kernel's sizes are known at run time only."""
+        return isinstance(self.bug.launch, CuteLaunch) and self.bug.launch.dynamic
+
+    def accept(self, answer: Answer) -> HuntedLauncher:
+        """Raises CompileFailed where the mended source cannot be imported."""
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function that takes the source and returns it mended.")
         try:
             text = answer(self.bug.source)
-        except NotImplementedError:
+        except (NotImplementedError, WrongKind):
             raise
         except Exception as error:
             name = getattr(answer, "__name__", "it")
             raise WrongKind(f"{name}(source) raised {type(error).__name__}: {error}") from error
         if not isinstance(text, str):
             raise WrongKind(f"it should return the mended source, a string; it returns {text!r}.")
-        return text
+        return launcher_of(self.bug, text)
 
-    def examine(self, kernel: str) -> Verdict | None:
+    def judge_far(self, answer: Elsewhere) -> Verdict:
+        """Of C++ the source is all that is needed of the other process. Python is imported there, and there alone."""
+        if not isinstance(self.bug.launch, CudaLaunch):
+            return super().judge_far(answer)
+        kernel = self.accept(answer)
+        return self.examine(kernel) or self.run_or_simulate(kernel)
+
+    def far(self, answer: Elsewhere) -> "FarCute | FarCutile":
+        from tutorlib.checking.far import FarCute, FarCutile
+
+        return (FarCute if isinstance(self.bug.launch, CuteLaunch) else FarCutile)(answer, self.id)
+
+    def examine(self, kernel: "Mended") -> Verdict | None:
         if not (self.requires or self.forbids):
             return None
         lacks = self.lacking(self.compile_for(kernel, str(self.needs.since)).instructions)
         return wrong(lacks) if lacks else None
 
-    def compile_for(self, kernel: str, arch: str) -> Compiled:
-        launcher = launcher_of(self.bug, kernel)
-        if isinstance(launcher, CudaLauncher):
-            return launcher.compiled(arch)
-        if isinstance(launcher, CuteLauncher):
-            return launcher.compiled(self.sizes[-1], arch)
-        assert isinstance(launcher, CutileLauncher)
-        shape = self.sizes[-1]
-        specs = tensor_specs(self.problem, shape)
-        return compile_cutile(launcher.kernel, [*specs, *launcher.constants(shape)], f"sm_{arch}")
+    def compile_for(self, kernel: "Mended", arch: str) -> Compiled:
+        from tutorlib.checking.far import FarCute
+
+        if isinstance(kernel, CudaLauncher):
+            return kernel.compiled(arch)
+        if isinstance(kernel, CuteLauncher | FarCute):
+            return kernel.compiled(self.sizes[-1], arch)
+        return kernel.compiled(self.problem, self.sizes[-1], f"sm_{arch}")
 
     def unrun(self, why: str) -> Verdict:
         return compiled_not_run((cute_target(str(self.needs.since)),), why)
 
-    def simulator(self, kernel: str) -> "SimulatedLauncher":
-        return simulator_of(self.bug, kernel)
+    def simulator(self, kernel: "Mended") -> "SimulatedLauncher":
+        from tutorlib.checking.far import FarCute, FarCutile, SimulatedFarCute, SimulatedFarCutile
 
-    def launcher(self, kernel: str) -> Launcher:
-        return launcher_of(self.bug, kernel)
+        if isinstance(kernel, FarCute):
+            return SimulatedFarCute(kernel)
+        if isinstance(kernel, FarCutile):
+            return SimulatedFarCutile(kernel, self.bug.grid)
+        return as_simulated(self.bug, kernel)
+
+    def launcher(self, kernel: "Mended") -> Launcher:
+        from tutorlib.checking.far import FarCute, FarCutile
+        from tutorlib.checking.launched import LaunchedFarCute, LaunchedFarCutile
+
+        if isinstance(kernel, FarCute):
+            return LaunchedFarCute(kernel)
+        if isinstance(kernel, FarCutile):
+            return LaunchedFarCutile(kernel, self.bug.grid)
+        return kernel

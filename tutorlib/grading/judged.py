@@ -10,23 +10,21 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.diagnosis import DiagnosisExercise
 from tutorlib.checking.exercise import Exercise
+from tutorlib.checking.mend import MendExercise
 from tutorlib.checking.traced import CuteLayoutExercise
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import modules, of_notebook
 
 CALLED = (ValueExercise, CuteLayoutExercise, DiagnosisExercise)  # for these the process needs nothing of the exercise
-COMPILED = (CuteExercise, CutileExercise, CppExercise, ChosenExercise)  # run here, or simulated
+COMPILED = (CuteExercise, CutileExercise, CppExercise, ChosenExercise, MendExercise)  # run here, or simulated
 ALGEBRA = "algebra"  # references of page 02 have a folder of their own
 
 # Exercises whose points rest on `check` in the student's process. HostExercise: what launches is the student's Python.
 # ProgramExercise: what runs is the student's program. 07.7: FP8, which the simulator lacks: it is interpreted. 13.1
 # looks at CuTe's layouts by themselves, not in a kernel. 16: a GEMM that counts its calls, modules, tensors without
-# data. 17: dtypes, compiled functions and structs. 18: a mended kernel is source that is imported.
+# data. 17: dtypes, compiled functions and structs.
 INSIDE = frozenset(
-    (
-        *("06.6", "07.7", "07.9", "08.6", "13.1", "16.8", "16.9", "16.10", "17.3", "17.4", "17.5", "17.6", "17.8"),
-        *(f"18.{k}" for k in range(2, 27, 2)),
-    )
+    ("06.6", "07.7", "07.9", "08.6", "13.1", "16.8", "16.9", "16.10", "17.3", "17.4", "17.5", "17.6", "17.8")
 )
 
 

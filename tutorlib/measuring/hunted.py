@@ -8,13 +8,14 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.text import module_from
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch, CutileLaunch
 from tutorlib.measuring.launchers import CudaLauncher, CuteLauncher, CutileLauncher
-from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
+HuntedLauncher = CudaLauncher | CuteLauncher | CutileLauncher
 
-def launcher_of(bug: Bug, text: str) -> Launcher:
+
+def launcher_of(bug: Bug, text: str) -> HuntedLauncher:
     """For the GPU at hand. text: in the place of the bug's source. Raises CompileFailed."""
     match bug.launch:
         case CudaLaunch(grid, block):
@@ -33,20 +34,22 @@ def simulator_of(bug: Bug, text: str) -> "SimulatedLauncher":
 @cache
 def first_simulator_of(bug: Bug, text: str) -> Any:
     """The dataclass, which keeps what it compiled; nobody calls it."""
-    match bug.launch:
-        case CudaLaunch(grid, block):
-            from tutorlib.simulate.ptx.languages.cpp import SimulatedCuda
+    return as_simulated(bug, launcher_of(bug, text))
 
-            return SimulatedCuda(text, grid, block)
-        case CuteLaunch(host, dynamic, divisible):
-            from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 
-            return SimulatedCute(launched(bug, text, host), bug.problem, dynamic, divisible, bug.needs.target)
-        case CutileLaunch(kernel, grid, constants):
-            from tutorlib.simulate.ptx.languages.cutile import SimulatedCutile
+def as_simulated(bug: Bug, launcher: HuntedLauncher) -> "SimulatedLauncher":
+    """What `launcher_of` gave, for any machine."""
+    if isinstance(launcher, CudaLauncher):
+        from tutorlib.simulate.ptx.languages.cpp import SimulatedCuda
 
-            launcher = CutileLauncher(launched(bug, text, kernel), grid, lambda shape: constants)
-            return SimulatedCutile(launcher.kernel, grid, partial(launcher.compiled, bug.problem))
+        return SimulatedCuda(launcher.source, launcher.grid, launcher.block)
+    if isinstance(launcher, CuteLauncher):
+        from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+
+        return SimulatedCute(launcher.host, bug.problem, launcher.dynamic, launcher.divisible, bug.needs.target)
+    from tutorlib.simulate.ptx.languages.cutile import SimulatedCutile
+
+    return SimulatedCutile(launcher.kernel, launcher.grid, partial(launcher.compiled, bug.problem))
 
 
 def launched(bug: Bug, text: str, name: str) -> Any:

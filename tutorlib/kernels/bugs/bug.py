@@ -70,6 +70,13 @@ class Bug:
         return (Path(__file__).parent / self.file).read_text(encoding="utf-8")
 
     @property
+    def grid(self) -> LaunchSize:
+        """Of a kernel whose host function is not its own. Raises TypeError for another."""
+        if isinstance(self.launch, CuteLaunch):
+            raise TypeError(f"{self.name} launches itself")
+        return self.launch.grid
+
+    @property
     def language(self) -> str:
         """As a Markdown listing names it."""
         return "cpp" if isinstance(self.launch, CudaLaunch) else "python"
