@@ -26,7 +26,7 @@ def judged(tmp_path, id, answer, served=inside.Served):
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize("id", ["04.4", "05.7", "05.8", "06.1", "06.5", "08.1", "18.2", "18.6", "18.22"])
+@pytest.mark.parametrize("id", ["04.4", "05.7", "05.8", "06.1", "06.5", "08.1", "13.1", "18.2", "18.6", "18.22"])
 def test_a_right_kernel_has_the_points_that_it_has_inside(tmp_path, id):
     answer = answer_to(id)
     outcome, here = judged(tmp_path, id, answer), find(id).grade(answer)

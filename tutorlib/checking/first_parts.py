@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from tutorlib.checking.cute import CuteExercise, require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.leaning import Elsewhere
 from tutorlib.compiling.cute import call_host
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptx import HOPPER_OPCODES, opcodes
@@ -81,6 +82,8 @@ class RingLayoutExercise(FirstPartExercise):
     part: FirstPart = "ring_layout"
 
     def judge(self, answer: Answer) -> Verdict:
+        if isinstance(answer, Elsewhere):
+            return self.judge_far(answer)
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
         for k, (rows, stages) in product((64, 32, 16), RINGS):

@@ -20,12 +20,9 @@ COMPILED = (CuteExercise, CutileExercise, CppExercise, ChosenExercise, MendExerc
 ALGEBRA = "algebra"  # references of page 02 have a folder of their own
 
 # Exercises whose points rest on `check` in the student's process. HostExercise: what launches is the student's Python.
-# ProgramExercise: what runs is the student's program. 07.7: FP8, which the simulator lacks: it is interpreted. 13.1
-# looks at CuTe's layouts by themselves, not in a kernel. 16: a GEMM that counts its calls, modules, tensors without
-# data. 17: dtypes, compiled functions and structs.
-INSIDE = frozenset(
-    ("06.6", "07.7", "07.9", "08.6", "13.1", "16.8", "16.9", "16.10", "17.3", "17.4", "17.5", "17.6", "17.8")
-)
+# ProgramExercise: what runs is the student's program. 07.7: FP8, which the simulator lacks: it is interpreted. 16:
+# a GEMM that counts its calls, modules, tensors without data. 17: dtypes, compiled functions and structs.
+INSIDE = frozenset(("06.6", "07.7", "07.9", "08.6", "16.8", "16.9", "16.10", "17.3", "17.4", "17.5", "17.6", "17.8"))
 
 
 def judged_outside(exercise: Exercise) -> bool:
