@@ -249,8 +249,8 @@ show_source(TileSteps)
 
 # %% [markdown]
 # **Exercise 15.4** (about 8 lines). Write `produce(steps)`, the TMA warp's loop. It is notebook 14's with a loop around
-# it: `steps.load(number, k_tile, stage)` wants to know of which tile. Nothing in it tells that a new tile begins, and it
-# waits for `empty` alone.
+# it: `steps.load(number, k_tile, stage)` wants to know of which tile. Nothing in it tells that a new tile begins, and
+# it waits for `empty` alone.
 
 
 # %%
