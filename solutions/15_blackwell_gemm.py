@@ -249,7 +249,8 @@ show_source(TileSteps)
 
 # %% [markdown]
 # **Exercise 15.4** (about 8 lines). Write `produce(steps)`, the TMA warp's loop. It is notebook 14's with a loop around
-# it: `steps.load(number, k_tile, stage)` wants to know of which tile. Nothing in it tells that a new tile begins.
+# it: `steps.load(number, k_tile, stage)` wants to know of which tile. Nothing in it tells that a new tile begins, and
+# it waits for `empty` alone.
 
 
 # %%
@@ -276,7 +277,7 @@ check("15.4", produce)
 #
 # **Exercise 15.5** (about 14 lines). Write `multiply(steps)`. `steps.multiply(stage, accumulator, first)` elects its
 # thread itself; `first` may be something that only the running kernel knows, such as `k_tile == 0`. A commit is for
-# one thread: `with cute.arch.elect_one():`.
+# one thread: `with cute.arch.elect_one():`. This warp never waits for its own multiplications.
 
 
 # %%

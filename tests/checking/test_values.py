@@ -71,6 +71,12 @@ def test_what_is_equal_but_of_another_kind_is_not_the_same(got, want):
     assert not same(got, want)
 
 
+def test_an_integer_is_as_good_as_the_float_that_it_equals():
+    assert same([0.5, 1, 2], [0.5, 1.0, 2.0])
+    assert not same(2, 2.5)
+    assert not same(True, 1.0)
+
+
 def test_a_case_can_judge_by_itself():
     by_name = Case("its name", lambda f: None if f.__name__ == "f" else Wrong("no f"))
     named = ValueExercise(id="99.2", title="named", points=1, cases=(by_name,))

@@ -1,10 +1,10 @@
-"""Notebook 18: every bug has its evidence and its places; that the originals fail is in tests/wrong/n18_bug_hunt.py."""
+"""Notebook 18: every bug has its evidence and its places; that the originals fail is in tests/wrong/n18_mends.py."""
 
 import numpy as np
 import pytest
 import torch
 
-from tests.wrong.n18_bug_hunt import NAMES
+from tests.wrong.hunting import NAMES
 from tutorlib.checking.diagnosis import CAUSES, Diagnosis, DiagnosisExercise
 from tutorlib.exercises import find, of_notebook
 from tutorlib.kernels.bugs.catalogue import BUGS

@@ -1,4 +1,4 @@
-"""Unusual right answers to notebook 15's value exercises; its loops' stand in tests/exercises."""
+"""Unusual right answers to notebook 15's value exercises; its loops' stand in n15_loops."""
 
 import itertools
 from fractions import Fraction
@@ -73,6 +73,56 @@ def dequantised(a, b):
     return sum(x * y for x, y in zip(left, right, strict=True))
 
 
+def takes_stages(n, pair, other):
+    stage = 128 * (128 + (n // 2 if pair else n))
+    left, stages = 227 * 1024 - other, 0
+    while left >= stage:
+        left, stages = left - stage, stages + 1
+    return stage, stages
+
+
+def in_fp32(block):
+    """All in fp32, the scale by ldexp; NumPy's integer for the exponent."""
+    numbers = torch.tensor(block, dtype=torch.float32)
+    largest = numbers.abs().max()
+    exponent = (torch.frexp(largest)[1] - 9).clamp(-127, 127) if largest else torch.tensor(-127)
+    scaled = torch.ldexp(torch.ldexp(numbers, -exponent // 2), -exponent - -exponent // 2)
+    return exponent.numpy()[()], scaled.clamp(-448, 448).to(torch.float8_e4m3fn).tolist()
+
+
+def halved_and_rounded(block, tensor_scale):
+    """Python's round, which goes to even, in steps of a half, of 1 and of 2."""
+    largest = max(abs(x) for x in block)
+    scale = float(torch.tensor(min(largest / 6 / tensor_scale, 448)).to(torch.float8_e4m3fn))
+    if not scale:
+        return scale, [0] * 16
+    elements = []
+    for x in block:
+        size = min(abs(x) / (scale * tensor_scale), 6)
+        step = 0.5 if size < 2 else 1 if size < 4 else 2
+        elements.append(round(size / step) * step * (-1 if x < 0 else 1))
+    return scale, elements
+
+
+def in_tensors(block, tensor_scale):
+    """A table of distances; argmin of codes, the even ones first."""
+    order = torch.tensor([0, 2, 4, 6, 1, 3, 5, 7])
+    values = torch.tensor(E2M1, dtype=torch.float64)[order]
+    numbers = torch.tensor(block, dtype=torch.float64)
+    scale = (numbers.abs().amax() / 6 / tensor_scale).clamp(max=448).to(torch.float8_e4m3fn).double()
+    scaled = (numbers / (scale * tensor_scale)).nan_to_num(0.0)
+    nearest = values[(scaled.abs()[:, None] - values).abs().argmin(1)]
+    return scale.item(), nearest.copysign(scaled).tolist()
+
+
+def numpys_dot(a, b):
+    """NumPy's dot for a block, its float64 as the sum; an index for zip."""
+    total = np.float64(0)
+    for at in range(len(a)):
+        total += a[at][0] * np.dot(a[at][1], b[at][1]) * b[at][0]
+    return total
+
+
 RIGHT = {
     "15.1": [
         doubles,
@@ -86,9 +136,10 @@ RIGHT = {
     ],
     "15.7": [
         answer("kibibytes", "Counts in KiB first.", lambda n, p, o: (1024 * (16 + n // (8 << p)), (232448 - o) // (1024 * (16 + n // (8 << p))))),
+        answer("keeps_subtracting", "Takes a stage after the other.", takes_stages),
         answer("numpy_stages", "NumPy's integers.", lambda n, p, o: tuple(np.array(ring_stages(n, p, o)))),
     ],
-    "15.9": [all_codes, in_numpy],
-    "15.10": [by_thresholds],
-    "15.11": [as_matrices, dequantised],
+    "15.9": [all_codes, in_numpy, in_fp32],
+    "15.10": [by_thresholds, halved_and_rounded, in_tensors],
+    "15.11": [as_matrices, dequantised, numpys_dot],
 }  # fmt: skip

@@ -11,7 +11,7 @@ from cutlass import cute
 from cutlass.cute.runtime import from_dlpack, load_module
 
 from tests.wrong.change import swap
-from tests.wrong.n17_compile_once import REDUX, lop3, redux
+from tests.wrong.n17_ptx import REDUX, lop3, redux
 from tests.wrong.table import answer
 
 # 17.1 and 17.2 --------------------------------------------------------------------------------------------------

@@ -80,6 +80,11 @@ ROWS = [
     bias_matrix("one_number", "The first for all.", (0, 0)),
     bias_matrix("diagonals", "Both move it.", (1, 1)),
     bias_matrix("every_other", "Two apart.", (0, 2)),
+    answer(
+        "rows_for_columns",
+        "As many columns as C has rows.",
+        lambda bias, rows: cute.make_tensor(bias.iterator, cute.make_layout((rows, rows), stride=(0, 1))),
+    ),
     answer("as_it_was", "No matrix at all.", lambda bias, rows: bias),
 ]
 
@@ -102,6 +107,8 @@ BIASED = [
     answer("times_the_bias", "A scale.", lambda sums, bias: gelu(sums * bias)),
     answer("rounds_first", "As three operators do.", lambda sums, bias: gelu(rounds(rounds(sums) + bias))),
     answer("rounds_the_sums", "bf16 before the bias.", lambda sums, bias: gelu(rounds(sums) + bias)),
+    answer("bias_twice", "The bias before GELU and after it.", lambda sums, bias: gelu(sums + bias) + bias),
+    answer("gelu_of_each", "GELU of each, then added.", lambda sums, bias: gelu(sums) + gelu(bias)),
     answer("relu_in_its_place", "ReLU.", lambda sums, bias: cute.where(sums + bias > 0.0, sums + bias, 0.0)),
 ]
 
@@ -146,6 +153,28 @@ def one_row_short(sums: Sums):
     registers.fill(0.0)
     for n in cutlass.range_constexpr(cute.size(registers)):
         if cute.elem_less(sums.coordinates[n], (sums.shape[0] - 1, sums.shape[1])):
+            registers[n] = sums.tCgD[n].to(Float32)
+    return registers
+
+
+@cute.jit
+def one_column_short(sums: Sums):
+    """Leaves the last column out."""
+    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+    registers.fill(0.0)
+    for n in cutlass.range_constexpr(cute.size(registers)):
+        if cute.elem_less(sums.coordinates[n], (sums.shape[0], sums.shape[1] - 1)):
+            registers[n] = sums.tCgD[n].to(Float32)
+    return registers
+
+
+@cute.jit
+def either_inside(sums: Sums):
+    """Row or column inside is not both."""
+    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+    registers.fill(0.0)
+    for n in cutlass.range_constexpr(cute.size(registers)):
+        if sums.coordinates[n][0] < sums.shape[0] or sums.coordinates[n][1] < sums.shape[1]:
             registers[n] = sums.tCgD[n].to(Float32)
     return registers
 
@@ -271,6 +300,14 @@ def added(values, partial: cute.Tensor, thread):
 
 
 @cute.jit
+def every_fourth_thread(values, partial: cute.Tensor, thread):
+    """The place of another warp: the thread modulo their number."""
+    partial[thread % cute.size(partial)] = of_a_warp(of_a_thread(values))
+    cute.arch.sync_threads()
+    return of_all(partial)
+
+
+@cute.jit
 def one_place(values, partial: cute.Tensor, thread):
     """All warps write to the first place."""
     partial[0] = of_a_warp(of_a_thread(values))
@@ -324,6 +361,7 @@ GATES = [
     gating("gelu_gate", "GeGLU.", lambda gate, up: gelu(gate) * up),
     gating("no_up", "Forgets up.", lambda gate, up: silu(gate)),
     gating("summed", "Adds.", lambda gate, up: silu(gate) + up),
+    gating("silu_of_both", "Both through silu.", lambda gate, up: silu(gate) * silu(up)),
     gating("product_inside", "silu of the product.", lambda gate, up: silu(gate * up)),
     gating("rounds_gate", "Rounds in between.", lambda gate, up: rounds(silu(gate)) * up),
     gating(
@@ -355,6 +393,7 @@ INTERLEAVINGS = [
     answer("no_up", "Width rows on.", lambda f, w: ((w, 2, f // w), (1, w, 2 * w))),
     answer("too_few", "Gate alone.", lambda f, w: ((w, f // w), (1, w)), "together have"),
     answer("a_layout_short", "One stride is missing.", lambda f, w: ((w, 2, f // w), (1, f)), "as long as one another"),
+    answer("halves", "Gate and up in two halves of a piece.", lambda f, w: ((w // 2, 2, 2 * f // w), (1, f, w // 2))),
     answer("no_pair", "A number.", lambda f, w: f // w, "a pair (shape, stride)"),
 ]
 
@@ -381,6 +420,12 @@ BACKWARDS = [
         "dw from rows.",
         ("grads.mT.contiguous(), rows.mT.contiguous()", "grads.contiguous(), rows.contiguous()"),
         words=("raised",),
+    ),
+    changed(
+        "16.8",
+        "x_for_grad",
+        "weight's gradient of x alone.",
+        ("grads.mT.contiguous(), rows.mT.contiguous()", "rows.mT.contiguous(), rows.mT.contiguous()"),
     ),
     answer(
         "by_torch",
@@ -421,6 +466,11 @@ FAKES = [
     ),
     answer("in_features", "The wrong side of weight.", lambda x, w: x.new_empty(*x.shape[:-1], w.shape[1])),
     answer("a_matrix", "Rows flattened.", lambda x, w: x.new_empty(x.flatten(0, -2).shape[0], w.shape[0])),
+    answer(
+        "computed",
+        "torch's own result, which a fake has no numbers for.",
+        lambda x, w: (x.flatten(0, -2) @ w.mT).tolist(),
+    ),
     answer("like_x", "As large as x.", lambda x, w: torch.empty_like(x)),
     answer("a_size", "A shape, no tensor.", lambda x, w: (*x.shape[:-1], w.shape[0]), "no tensor"),
     answer(
@@ -469,6 +519,12 @@ def copied_weights(module):
 SWAPS = [
     new_layers,
     says("is another tensor now")(copied_weights),
+    changed(
+        "16.10",
+        "copies_the_bias",
+        "Another bias.",
+        ("child.weight, child.bias\n", "child.weight, child.bias and nn.Parameter(child.bias.clone())\n"),
+    ),
     changed("16.10", "top_level", "Not below.", ("        else:\n            use_kernels(child)\n", "")),
     changed("16.10", "subclasses_too", "isinstance.", ("type(child) is nn.Linear", "isinstance(child, nn.Linear)")),
     changed(
@@ -533,6 +589,12 @@ SHARDS = [
     ),
     changed(
         "16.11",
+        "every_other",
+        "Features dealt out in turn for gate and up alone.",
+        ("gate[mine].clone(), up[mine].clone()", "gate[rank::world].clone(), up[rank::world].clone()"),
+    ),
+    changed(
+        "16.11",
         "whole_down",
         "All of down.",
         ("down[:, mine].clone(memory_format=torch.contiguous_format)", "down.clone()"),
@@ -558,12 +620,24 @@ WRONG_WHEN_RUN = {
     "16.1": GELUS,
     "16.2": ROWS,
     "16.3": BIASED,
-    "16.4": [no_edges, rows_alone, columns_alone, one_row_short, first_of_all, the_sums_again, only_zeros, out_of_c],
+    "16.4": [
+        no_edges,
+        rows_alone,
+        columns_alone,
+        one_row_short,
+        first_of_all,
+        the_sums_again,
+        only_zeros,
+        out_of_c,
+        one_column_short,
+        either_inside,
+    ],
     "16.5": [
         without_a_barrier,
         signed,
         its_own_warp,
         not_the_last_warp,
+        every_fourth_thread,
         no_shuffles,
         four_steps,
         added,

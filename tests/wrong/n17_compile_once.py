@@ -1,23 +1,10 @@
-"""Wrong answers to notebook 17."""
-
-import os
+"""Wrong answers to notebook 17: costs, keys and structs."""
 
 import cutlass
-import torch
 from cutlass import cute
-from cutlass.cute.runtime import from_dlpack
 
-from tests.wrong.change import derive, swap
-from tests.wrong.pages import right_answers
-from tests.wrong.solved import changed
-from tests.wrong.table import answer, says
-
-NAMES = {"torch": torch, "cute": cute, "cutlass": cutlass, "from_dlpack": from_dlpack, "os": os}
-
-
-def wrong(id, name, what, old, new, *words):
-    return changed(id, NAMES, name, what, old, new, *words)
-
+from tests.wrong.compiling_once import wrong
+from tests.wrong.table import answer
 
 # 17.3 -----------------------------------------------------------------------------------------------------------
 
@@ -25,172 +12,6 @@ LEADING = "t.stride().index(1)"
 ALIGNED = "all(start % 16 == 0 for start in starts)"
 STARTS = "[t.data_ptr(), *(step * t.element_size() for step in steps)]"
 CONSTANTS = "tuple((type(c), c) for c in constants)"
-
-# 17.4 -----------------------------------------------------------------------------------------------------------
-
-
-class KeptByAll:
-    """One dictionary in the class, for all of them."""
-
-    kept = {}  # noqa: RUF012
-
-    def __init__(self, compile, key):
-        self.compile, self.key = compile, key
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if key not in self.kept:
-            self.kept[key] = self.compile(*tensors)
-        return self.kept[key](*tensors)
-
-
-class KeepsTheLast:
-    """Keeps one function alone."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.last = compile, key, ()
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if self.last[:1] != (key,):
-            self.last = key, self.compile(*tensors)
-        return self.last[1](*tensors)
-
-
-class SetsDefault:
-    """Compiles for every call: the arguments of setdefault come first."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.kept = compile, key, {}
-
-    def __call__(self, *tensors):
-        return self.kept.setdefault(self.key(*tensors), self.compile(*tensors))(*tensors)
-
-
-class ByTruth:
-    """Takes None for nothing: a key that is false is never kept."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.kept = compile, key, {}
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if not key or key not in self.kept:
-            self.kept[key] = self.compile(*tensors)
-        return self.kept[key](*tensors)
-
-
-class KeepsFailures:
-    """Marks a key as compiled before it is."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.kept = compile, key, {}
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if key not in self.kept:
-            self.kept[key] = None
-            self.kept[key] = self.compile(*tensors)
-        return self.kept[key](*tensors)
-
-
-class KeepsResults:
-    """Keeps what the function returned, not the function."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.kept = compile, key, {}
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if key not in self.kept:
-            self.kept[key] = self.compile(*tensors)(*tensors)
-        return self.kept[key]
-
-
-class ThirtyTwo:
-    """Forgets the oldest beyond 32."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.kept = compile, key, {}
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if key not in self.kept:
-            if len(self.kept) == 32:
-                del self.kept[next(iter(self.kept))]
-            self.kept[key] = self.compile(*tensors)
-        return self.kept[key](*tensors)
-
-
-class SwallowsErrors:
-    """A compilation that fails is passed over in silence."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.kept = compile, key, {}
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        try:
-            if key not in self.kept:
-                self.kept[key] = self.compile(*tensors)
-            return self.kept[key](*tensors)
-        except RuntimeError:
-            return None
-
-
-# 17.5 -----------------------------------------------------------------------------------------------------------
-
-
-def wraps_each_call(host, *arguments):
-    """Compiled without TVM-FFI, so each call wraps its tensors."""
-
-    def views(given):
-        return [from_dlpack(a).mark_layout_dynamic() if isinstance(a, torch.Tensor) else a for a in given]
-
-    compiled = cute.compile(host, *views(arguments))
-    return lambda *given: compiled(*views(given))
-
-
-def compiles_each_call(host, *arguments):
-    """Compiles whenever it is called."""
-
-    def compiled(given):
-        views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in given]
-        return cute.compile(host, *views, options="--enable-tvm-ffi")
-
-    return lambda *given: compiled(given)(*given)
-
-
-def returns_nothing(host, *arguments):
-    """Forgets to return what it compiled."""
-    views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
-    cute.compile(host, *views, options="--enable-tvm-ffi")
-
-
-def leads_with_the_last(host, *arguments):
-    """Takes every tensor for row-major."""
-    views = [
-        from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.ndim - 1)
-        if isinstance(a, torch.Tensor)
-        else a
-        for a in arguments
-    ]
-    return cute.compile(host, *views, options="--enable-tvm-ffi")
-
-
-# 17.6 -----------------------------------------------------------------------------------------------------------
-
-SAVE = "        compile().export_to_c(str(half), name)\n        os.replace(half, file)"
-
-
-def keeps_in_memory(folder, name, compile, kept={}):  # noqa: B006
-    """A dictionary of this process; what another one saved is not seen."""
-    if (folder, name) not in kept:
-        folder.mkdir(parents=True, exist_ok=True)
-        kept[folder, name] = compile()
-        kept[folder, name].export_to_c(str(folder / f"{name}.o"), name)
-    return kept[folder, name]
-
 
 # 17.8 -----------------------------------------------------------------------------------------------------------
 
@@ -223,33 +44,6 @@ def a_class(stages):
         full: cute.struct.MemRange[cutlass.Int64, stages]
 
     return SharedStorage
-
-
-# 17.9 and 17.10 -------------------------------------------------------------------------------------------------
-
-KERNELS = right_answers("17_compile_once")
-PTX = '"lop3.b32 $0, $1, $2, $3, 0xE8;"'
-INLINE = """\
-    return cutlass.Int32(
-        llvm.inline_asm(
-            T.i32(),
-            [v.ir_value(loc=loc, ip=ip) for v in (a, b, c)],
-            "lop3.b32 $0, $1, $2, $3, 0xE8;",
-            "=r,r,r,r",
-            has_side_effects=False,
-            loc=loc,
-            ip=ip,
-        )
-    )"""
-REDUX = "cutlass.Int32(nvvm.redux_sync(value, nvvm.ReductionKind.ADD, everybody, loc=loc, ip=ip))"
-
-
-def lop3(name, what, *changes):
-    return derive(KERNELS["17.9"], name, what, *changes, within="majority_of")
-
-
-def redux(name, what, *changes, within="warp_total"):
-    return derive(KERNELS["17.10"], name, what, *changes, within=within)
 
 
 WRONG = {
@@ -294,6 +88,28 @@ WRONG = {
             "Divides what happens each time, too.",
             "every + once / calls",
             "(every + once) / calls",
+        ),
+        wrong(
+            "17.1",
+            "not_loaded",
+            "Loading is forgotten where the code is compiled.",
+            "(launch, trace + compile + load)",
+            "(launch, trace + compile)",
+        ),
+        wrong(
+            "17.1",
+            "loads_each_time",
+            "Loads in every call.",
+            '"loaded": (launch, load)',
+            '"loaded": (launch + load, 0)',
+        ),
+        wrong("17.1", "whole_microseconds", "Rounds down.", "every + once / calls", "every + once // calls"),
+        wrong(
+            "17.1",
+            "first_call_apart",
+            "Once is divided among the others.",
+            "every + once / calls",
+            "every + once / max(1, calls - 1)",
         ),
     ],
     "17.2": [
@@ -418,64 +234,6 @@ WRONG = {
         ),
         wrong("17.3", "no_constants", "Forgets the constants.", f", {CONSTANTS}", "", "constant"),
     ],
-    "17.4": [KeptByAll, KeepsTheLast, SetsDefault, ByTruth, KeepsFailures, KeepsResults, ThirtyTwo, SwallowsErrors],
-    "17.5": [
-        wraps_each_call,
-        compiles_each_call,
-        returns_nothing,
-        leads_with_the_last,
-        wrong("17.5", "static", "Compiles for one size.", ".mark_layout_dynamic(leading_dim=a.stride().index(1))", ""),
-        wrong("17.5", "without_the_option", "Leaves the option out.", ', options="--enable-tvm-ffi"', ""),
-        wrong(
-            "17.5",
-            "tensors_only",
-            "Leaves out what is no tensor.",
-            "        else a\n        for a in arguments\n",
-            "        else None\n        for a in arguments\n        if isinstance(a, torch.Tensor)\n",
-        ),
-        wrong(
-            "17.5",
-            "one_mode_only",
-            "Frees the contiguous mode alone.",
-            ".mark_layout_dynamic(leading_dim=a.stride().index(1))",
-            ".mark_compact_shape_dynamic(mode=a.stride().index(1), stride_order=a.dim_order())",
-        ),
-    ],
-    "17.6": [
-        keeps_in_memory,
-        wrong("17.6", "always_compiles", "Never looks.", "if not file.exists():", "if True:", "compiled again"),
-        wrong(
-            "17.6",
-            "straight_to_the_name",
-            "Half a file stays.",
-            "str(half), name)\n        os.replace(half, file)",
-            "str(file), name)",
-            "cut short",
-        ),
-        wrong("17.6", "never_saves", "Saves nothing.", SAVE, "        return compile()", "no double.o"),
-        wrong(
-            "17.6", "no_folder", "The folder must be there.", "        folder.mkdir(parents=True, exist_ok=True)\n", ""
-        ),
-        wrong(
-            "17.6", "one_file", "One file for all names.", 'file = folder / f"{name}.o"', 'file = folder / "kernel.o"'
-        ),
-        wrong(
-            "17.6",
-            "returns_the_module",
-            "Gives the module.",
-            "enable_tvm_ffi=True)[name]",
-            "enable_tvm_ffi=True)",
-            "should return the function",
-        ),
-        wrong("17.6", "without_ffi", "Loads it as a function of another kind.", ", enable_tvm_ffi=True)", ")"),
-        wrong(
-            "17.6",
-            "compiles_twice",
-            "Compiles, saves, and compiles again.",
-            "        os.replace(half, file)",
-            "        os.replace(half, file)\n        return compile()",
-        ),
-    ],
     "17.7": [
         wrong("17.7", "packed", "No gaps.", "-(-end // align) * align", "end", "begins at a multiple"),
         wrong(
@@ -512,6 +270,37 @@ WRONG = {
         ),
         wrong("17.7", "forgets_the_gap", "Adds sizes, not gaps.", "end = start + size", "end = end + size"),
         wrong("17.7", "a_list", "Gives a list.", "tuple(offsets)", "offsets"),
+        wrong(
+            "17.7",
+            "one_gap_too_late",
+            "Rounds up behind a member, not before the next.",
+            "        start = -(-end // align) * align\n        offsets.append(start)\n        end = start + size",
+            "        offsets.append(end)\n        end = -(-(end + size) // align) * align",
+        ),
+        wrong(
+            "17.7", "to_16", "The size is a multiple of 16.", "-(-end // strictest) * strictest", "-(-end // 16) * 16"
+        ),
+        wrong(
+            "17.7",
+            "ends",
+            "Where members end.",
+            "offsets.append(start)\n        end = start + size",
+            "end = start + size\n        offsets.append(end)",
+        ),
+        wrong(
+            "17.7",
+            "aligned_to_their_size",
+            "A member begins at a multiple of its size.",
+            "-(-end // align) * align",
+            "-(-end // size) * size",
+        ),
+        wrong(
+            "17.7",
+            "size_first",
+            "The order.",
+            "return tuple(offsets), -(-end // strictest) * strictest",
+            "return -(-end // strictest) * strictest, tuple(offsets)",
+        ),
     ],
     "17.8": [
         tiles_first,
@@ -555,43 +344,6 @@ WRONG = {
             "        empty: cute.struct.MemRange[cutlass.Int64, stages]\n",
             "",
             "no member empty",
-        ),
-    ],
-    "17.9": [
-        lop3("any_of_them", "The table of or.", swap("0xE8", "0xFE")),
-        lop3("all_of_them", "The table of and.", swap("0xE8", "0x80")),
-        lop3("parity", "The table of xor.", swap("0xE8", "0x96")),
-        lop3("upside_down", "The table in the other order.", swap("0xE8", "0x17")),
-        lop3("two_of_them", "Passes a twice.", swap("(a, b, c)]", "(a, b, a)]")),
-        lop3("in_python", "No lop3.", swap(INLINE, "    return (a & b) | (a & c) | (b & c)")),
-        lop3("two_operands", "A register too few.", swap("$2, $3,", "$2, $2,")),
-        says("ptxas refuses the PTX: ")(lop3("no_number", "A table that is no number.", swap("0xE8", "E8"))),
-        says("an operand too many")(lop3("constraints", "One is missing.", swap('"=r,r,r,r"', '"=r,r,r"'))),
-        lop3("not_ptx", "Names no instruction of PTX.", swap("lop3.b32", "lop4.b32")),
-    ],
-    "17.10": [
-        redux("largest", "The largest.", swap("ReductionKind.ADD", "ReductionKind.MAX")),
-        redux("bits", "Any bit.", swap("ReductionKind.ADD", "ReductionKind.OR")),
-        redux("half_a_warp", "Half of the lanes.", swap("Int32(-1)", "Int32(0xFFFF)")),
-        redux("own_value", "The lane's own.", swap(REDUX, "v")),
-        redux("twice", "Twice the sum.", swap(REDUX, REDUX + " * 2")),
-        redux(
-            "by_shuffles",
-            "A tree of shuffles.",
-            swap(
-                "    everybody = cutlass.Int32(-1).ir_value(loc=loc, ip=ip)\n    value = v.ir_value(loc=loc, ip=ip)\n    return "
-                + REDUX,
-                "    return cute.arch.warp_reduction_sum(v)",
-            ),
-        ),
-        redux(
-            "the_dsl_s",
-            "The DSL's own function.",
-            swap(
-                "    everybody = cutlass.Int32(-1).ir_value(loc=loc, ip=ip)\n    value = v.ir_value(loc=loc, ip=ip)\n    return "
-                + REDUX,
-                "    return cute.arch.warp_redux_sync(v, 'add')",
-            ),
         ),
     ],
 }

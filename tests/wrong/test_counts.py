@@ -38,11 +38,10 @@ HELD: dict[str, int | dict[str, int]] = {
     "10_double_buffer": {"10.1": 14, "10.2": 17, "10.3": 17},
     "11_grid_swizzle": 14,
     "12_three_stages": 12,
-    "16_fusion": 8,
-    "17_compile_once": {
-        **{"17.1": 7, "17.2": 10, "17.3": 18, "17.4": 7, "17.5": 8, "17.6": 9, "17.7": 8, "17.8": 11},
-        **{"17.9": 8, "17.10": 7},
-    },
+    "15_blackwell_gemm": 13,
+    "16_fusion": {"16.2": 9, **{f"16.{n}": 10 for n in range(1, 12) if n != 2}},
+    "17_compile_once": {"17.3": 18, **{f"17.{n}": 10 for n in range(1, 11) if n != 3}},
+    "18_bug_hunt": {f"18.{n}": 4 if n % 2 else 5 for n in range(1, 27)},  # diagnoses, and mends
 }
 
 

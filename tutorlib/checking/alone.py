@@ -7,6 +7,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Verdict
 from tutorlib.checking.leaning import Elsewhere, refuse_leaning
 from tutorlib.checking.rehearsing.plain import Hazard
+from tutorlib.compiling.errors import shortened, without_colours
 
 
 class NotRehearsed(Exception):
@@ -65,7 +66,8 @@ def first_weakness(rehearsals: Iterable[tuple[str, Callable[[], str]]], safe: fl
         except NotImplementedError:
             raise
         except Exception as error:
-            raise NotRehearsed(f"{type(error).__name__}: {error}") from error
+            said = " ".join(without_colours(f"{type(error).__name__}: {error}").split())
+            raise NotRehearsed(shortened(said)) from error
         if weakness:
             first = first or Verdict(safe, (f"rehearsed with {said}:", *weakness.split("\n")))
     return first

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 ROLES = ("produce", "multiply", "store")
-EXTENTS = ((1, 1, 2, 1), (1, 5, 2, 1), (3, 1, 2, 2), (3, 3, 2, 2), (4, 4, 3, 2), (5, 2, 4, 1), (5, 3, 3, 2))
+EXTENTS = (  # tiles, K tiles, stages, accumulators, parts
+    *((1, 1, 2, 1, 2), (1, 5, 2, 1, 4), (3, 1, 2, 2, 2), (3, 3, 2, 2, 3)),
+    *((4, 4, 3, 2, 2), (5, 2, 4, 1, 1), (5, 3, 3, 2, 4)),
+)
 
 
 @dataclass(kw_only=True)
@@ -139,6 +142,11 @@ class TileLoopExercise(BlackwellExercise):
         ahead, most = eager.sent_first, min(extent.stages, extent.tiles * extent.k_tiles)
         if self.loop in ("produce", "all") and ahead < most:
             return f"it is safe, but only {ahead} of {most} stages are filled before the first has been read."
+        if eager.dawdled:
+            return (
+                f"it is safe, but {eager.dawdled} waits for what the same warp has ordered, and meanwhile it orders "
+                "nothing. Those who need the result wait for it."
+            )
         begun, could = eager.begun_first, min(extent.accumulators, extent.tiles)
         if self.loop in ("multiply", "all") and begun < could:
             return (
@@ -168,8 +176,11 @@ class HoldExercise(BlackwellExercise):
     def examine_alone(self, answer: Answer) -> Verdict | None:
         require_jit(answer)
 
-        def rehearsal() -> str:
-            rehearse_holding(answer, self.config.columns)
+        def rehearsal(columns: int) -> str:
+            rehearse_holding(answer, columns)
             return ""
 
-        return first_weakness([("the six warps of a block", rehearsal)])
+        several = (self.config.columns, narrower(self.config).columns)
+        return first_weakness(
+            (f"the six warps of a block and {columns} columns", partial(rehearsal, columns)) for columns in several
+        )

@@ -10,6 +10,7 @@ from unittest import mock
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind, not_run, wrong
 from tutorlib.checking.leaning import Library, refuse_leaning
 from tutorlib.compiling.cute import with_reader_line
+from tutorlib.compiling.errors import without_colours
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
 from tutorlib.measuring.bench import host_us
@@ -171,7 +172,10 @@ def tried(host: str, like: "tuple[Tensor, ...]", calls: "list[tuple[Tensor, ...]
 
 
 def first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), "")
+    """What it says, in a line: in a report of the DSL's own the cause stands below its headline."""
+    lines = [line.strip() for line in without_colours(str(error)).strip().splitlines()]
+    causes = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return next(iter(causes or lines), "")
 
 
 def as_layout(x: "Tensor") -> str:
@@ -192,7 +196,9 @@ def columns_of(*shapes: tuple[int, int]) -> "list[tuple[Tensor, Tensor]]":
 
 def other_vectors(answer: Answer) -> str:
     first, *rest = vectors_of(6, 3, 100, 1)
-    return tried("double_on_cpu", first, [first, *rest])(answer)
+    x, y = vectors_of(9)[0]
+    from_the_second = x[1:], y[1:]  # begin at a multiple of 4 bytes, not of 16
+    return tried("double_on_cpu", first, [first, *rest, from_the_second])(answer)
 
 
 def other_matrices(answer: Answer) -> str:

@@ -241,9 +241,11 @@ def nested_tuple(value: Any) -> Any:
 def same(got: Any, want: Any) -> bool:
     """Equal and of the same kind: True is not 1, and an object whose == cannot be trusted is not equal.
 
-    NumPy's numbers and arrays are as good as Python's.
+    NumPy's numbers and arrays are as good as Python's, and an integer is as good as the float that it equals.
     """
     got, want = plain(got), plain(want)
+    if type(want) is float and type(got) is int:
+        return got == want
     if type(got) is not type(want):
         return False
     if isinstance(want, tuple | list):

@@ -40,7 +40,7 @@ INSTRUCTIONS = {
     "tcgen05.alloc": r"tcgen05\.alloc\b",
     "tcgen05.dealloc": r"tcgen05\.dealloc\b",
     "TMA multicast": r"cp\.async\.bulk\.tensor\.\S*multicast::cluster\b",
-    "tensor cores": r"(mma\.sync|wgmma\.mma_async|tcgen05\.mma)\b",
+    "tensor cores": r"((wmma\.)?mma\.sync|wgmma\.mma_async|tcgen05\.mma)\b",
 }
 
 

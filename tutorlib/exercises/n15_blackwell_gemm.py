@@ -24,7 +24,9 @@ EXERCISES = (
         cases=(
             equals("one accumulator", [(n, 1) for n in (256, 128, 96, 64, 32)], tmem_columns, ALLOCATING),
             equals("few columns", [(n, 1) for n in (8, 16, 24)], tmem_columns, ALLOCATING),
-            equals("several", [(256, 2), (160, 2), (96, 5), (128, 3), (24, 3)], tmem_columns, ALLOCATING),
+            equals(
+                "several", [(256, 2), (160, 2), (96, 5), (128, 3), (24, 3), (48, 5), (16, 5)], tmem_columns, ALLOCATING
+            ),
             equals("too many", [(256, 3), (192, 3), (520, 1)], tmem_columns, ALLOCATING),
         ),
         hints=(
@@ -48,6 +50,7 @@ EXERCISES = (
             equals(
                 "the second accumulator", [(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], sum_place, PLACES
             ),
+            equals("one of three", [(64, 9, accumulator, 96) for accumulator in range(3)], sum_place, PLACES),
             equals("the other block's", list(product((128, 160, 255), (0, 200), (0, 1), (256,))), sum_place, PLACES),
         ),
         hints=(
@@ -127,7 +130,7 @@ EXERCISES = (
             equals("a pair", [(n, True, REST) for n in (256, 192, 128, 64)], ring_stages, RINGS),
             equals(
                 "more beside it",
-                [(256, pair, 1024 * k) for pair in (False, True) for k in (0, 65, 100)],
+                [(256, pair, 1024 * k) for pair in (False, True) for k in (0, 36, 65, 100)],
                 ring_stages,
                 RINGS,
             ),

@@ -65,6 +65,7 @@ EXERCISES = (
             "ct.mma takes (M, K) and (K, N). What are the two modes of tile_w?",
         ),
         mend="ct.transpose(tile) exchanges a tile's modes.",
+        requires=("tensor cores",),
     ),
     *pair(
         2,
@@ -76,6 +77,7 @@ EXERCISES = (
             "In the last step, which columns of a row does x reach? What lies behind a row's end?",
         ),
         mend="A column beyond K must count as 0, on both sides.",
+        requires=("ld.shared",),
         whole=((16, 16, 16),),
     ),
     *pair(
@@ -85,6 +87,7 @@ EXERCISES = (
         cause="never initialised",
         look=("Which bins are wrong?", "Who clears bin 200, where a block has 128 threads?"),
         mend="The last loop of the kernel has the same task and does it for any number of threads.",
+        requires=("ld.shared",),
     ),
     *pair(
         4,
@@ -115,11 +118,12 @@ EXERCISES = (
             "sum += sX[stage][warp][i] * sW[stage][i];",
             28,
             "for (int lanes = 16;",
+            "for (int step = 0; step < steps; step++) {",
         ),
         cause="wrong stage",
         look=("Write down for steps 0, 1, 2 which stage is filled and which is read.",),
         mend="The two stages change places once a step, after everybody has read.",
-        requires=("cp.async",),
+        requires=("cp.async", "ld.shared"),
     ),
     *pair(
         7,
@@ -131,20 +135,22 @@ EXERCISES = (
             "Count groups: for S = 1 the prologue commits two, and the loop none.",
         ),
         mend="An empty group is a group: commit one in every step. Or wait for all of them where the ring drains.",
-        requires=("cp.async",),
+        requires=("cp.async", "ld.shared"),
     ),
     *pair(
         8,
         "tile_gemm",
-        lines=("__syncwarp();", "const __nv_bfloat162 pair"),
+        lines=("wmma::store_matrix_sync(", "__syncwarp();", "for (int i = threadIdx.x;", "const __nv_bfloat162 pair"),
         cause="read too early",
         look=("Which warp writes out[0][16], and which one stores c[0][16]?",),
         mend="Whose writes does __syncwarp() order, and whose must be ordered here?",
+        requires=("tensor cores",),
     ),
     *pair(
         9,
         "rms_norm",
         lines=(
+            "squares = warp_sum(squares);",
             "if (t % 32 == 0) partial[t / 32] = squares;",
             "total += partial[warp];",
             "const float scale",
@@ -189,7 +195,7 @@ EXERCISES = (
         cause="misaligned",
         look=("At which byte does row 1 of the tile begin?",),
         mend="A pitch that 16 bytes divide and that still is no multiple of 32 banks; or copies of 4 bytes.",
-        requires=("cp.async",),
+        requires=("cp.async", "ld.shared"),
         lean=("ld.shared",),
         slack=4,  # a pitch of 40 takes twice what it must, one of 32 eight times
     ),
@@ -200,5 +206,7 @@ EXERCISES = (
         cause="bank conflicts",
         look=("Which bank has tile[0][r], and which tile[1][r]?",),
         mend="One more column of the tile shifts each row by a bank.",
+        requires=("ld.shared",),
+        lean=("ld.shared", "st.shared", "ld.global", "st.global"),
     ),
 )

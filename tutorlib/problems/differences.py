@@ -7,7 +7,10 @@ from tutorlib.problems.wrong import Wrong
 if TYPE_CHECKING:
     from torch import Tensor
 
-NEARLY = "Nearly right everywhere: the sums lose digits on the way. Are they kept in fp32 until the last step?"
+NEARLY = (
+    "Nearly right everywhere: digits are lost on the way. Are the sums kept in fp32 until the last step, and is no "
+    "factor rounded before?"
+)
 MODES = {1: ("element",), 2: ("row", "column")}
 BLOCKS = (128, 64, 32, 16, 8)
 

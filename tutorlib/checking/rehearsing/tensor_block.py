@@ -11,7 +11,7 @@ from typing import Any
 from tutorlib.checking.rehearsing import tensor_why
 from tutorlib.checking.rehearsing.cast import LANES
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
-from tutorlib.checking.rehearsing.plain import CallSite, Hazard
+from tutorlib.checking.rehearsing.plain import CallSite, Hazard, calling_line
 from tutorlib.checking.rehearsing.playing import Landing, Order, Play
 from tutorlib.checking.rehearsing.tensor_cast import (
     Committed,
@@ -28,6 +28,7 @@ from tutorlib.checking.rehearsing.tensor_cast import (
 from tutorlib.problems.wrong import count
 
 PARTS = 2  # a load's: of A and of B
+OWN_WORK: dict[TileRole, tuple[str, ...]] = {"produce": ("full",), "multiply": ("empty", "ready")}  # who waits is idle
 
 
 @dataclass(eq=False)
@@ -36,7 +37,8 @@ class TensorBlock(TileScene, Play):
 
     last_first: whether, of what hardware has to do, commits go before loads that are older.
     sent_first: loads of block 0 before the first multiplication. begun_first: accumulators in use before the first
-    sums were read. freed_late: whether an accumulator was freed after its last part was written.
+    sums were read. freed_late: whether an accumulator was freed after its last part was written. dawdled: where a role
+    went on only after what it had ordered itself was over, or None.
     """
 
     choose: Order
@@ -48,6 +50,7 @@ class TensorBlock(TileScene, Play):
     sent_first: int = 0
     begun_first: int = 0
     freed_late: bool = False
+    dawdled: CallSite | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,6 +59,10 @@ class TensorBlock(TileScene, Play):
     def demand(self, role: TileRole, what: str, line: CallSite) -> None:
         if self.me.role != role:
             raise Hazard(f"{line}: {self.me.name} {what}, which is another role's.")
+
+    def look_at_wait(self, barrier: MBarrier) -> None:
+        if self.kind_of(barrier) in OWN_WORK.get(self.me.role, ()):
+            self.me.waited_for_own = calling_line()
 
     def number(self, at: Any, most: int, line: CallSite, kind: str) -> int:
         if not 0 <= int(at) < most:
@@ -76,6 +83,7 @@ class TensorBlock(TileScene, Play):
         before = self.sent[me.block][at]
         if before and (before[-1].read_by is None or over(before[-1].read_by) not in me.knows):
             raise Hazard(tensor_why.overwritten_stage(self, me, line, before[-1], f"K tile {k} of tile {tile}"))
+        self.dawdled = self.dawdled or me.waited_for_own
         load = TileLoad(me.block, tile, k, at, len(before))
         before.append(load)
         self.flying.append(load)
@@ -126,6 +134,7 @@ class TensorBlock(TileScene, Play):
             raise Hazard(f"{line}: steps.multiply elects its thread itself; inside elect_one() it can wait for ever.")
         loads = [self.newest(block, at, me, line) for block in range(self.blocks)]
         use = self.use_for(into, bool(first), loads[0], me, line)
+        self.dawdled = self.dawdled or me.waited_for_own
         product = TileProduct(loads[0].k_tile, use, line, loads)
         self.sent_first = self.sent_first or sum(map(len, self.sent[0]))
         for load in loads:

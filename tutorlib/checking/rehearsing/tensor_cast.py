@@ -82,6 +82,7 @@ class RoleWarps(Actor):
 
     registers: the part of a use that they hold, or None; awaited: whether a wait has covered the tcgen05.ld.
     freed: the use that each accumulator held when they arrived on its `free`, and where.
+    waited_for_own: where they waited for the end of what they had ordered themselves, or None.
     waits, passed, held_up: as in `cast.Warps`.
     """
 
@@ -96,6 +97,7 @@ class RoleWarps(Actor):
     read_at: CallSite = NOWHERE
     stored: set[tuple[int, int]] = field(default_factory=set)
     freed: dict[int, tuple[Use | None, CallSite]] = field(default_factory=dict)
+    waited_for_own: CallSite | None = None
     waits: dict[str, Wait] = field(default_factory=dict)
     passed: dict[str, int] = field(default_factory=dict)
     held_up: tuple[CallSite, str, str] = (NOWHERE, "", "")

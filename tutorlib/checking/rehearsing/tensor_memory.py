@@ -60,29 +60,40 @@ class MemoryBlock(Play):
     def let_land(self) -> bool:
         return False
 
-    def alloc(self, columns: Any, address: Any = None, pair: Any = None, **_: Any) -> None:
+    def alloc(self, num_columns: Any, smem_ptr_to_write_address: Any, is_two_cta: Any = None, **_: Any) -> None:
         me, line = self.order()
+        self.refuse_pair(is_two_cta, line)
         if me.elected:
             raise Hazard(f"{line}: alloc_tmem is for a whole warp; inside elect_one() there is one lane.")
-        wanted = int(columns)
+        wanted = int(num_columns)
         if wanted not in (32, 64, 128, 256, 512):
             raise Hazard(f"{line}: {wanted} columns: an allocation is a power of two, 32 to 512.")
         if wanted < self.columns:
             raise Hazard(f"{line}: {wanted} columns are too few: the accumulators take {self.columns}.")
+        if wanted > self.columns:
+            raise Hazard(
+                f"{line}: {wanted} columns are too many: the accumulators take {self.columns}, and another block on "
+                "the SM may want the others."
+            )
         if self.relinquished_at:
             raise Hazard(f"{line}: the block gave up its right to allocate at {self.relinquished_at}.")
         if self.allocated:
             raise Hazard(
                 f"{line}: warp {me.number} allocates, too, after {self.allocated_at} did: one warp of the block does. "
-                "With 512 columns the second one waits for ever."
+                "Where the first one has all 512 columns, the second one waits for ever."
             )
         self.allocated, self.allocated_at = HeldColumns(wanted), line
         me.knows.add("allocated")
         self.changes += 1
 
-    def relinquish(self, pair: Any = None, **_: Any) -> None:
+    def relinquish(self, is_two_cta: Any = None, **_: Any) -> None:
         _, line = self.order()
+        self.refuse_pair(is_two_cta, line)
         self.relinquished_at = line
+
+    def refuse_pair(self, is_two_cta: Any, line: CallSite) -> None:
+        if is_two_cta:
+            raise Hazard(f"{line}: is_two_cta is for a pair of blocks, and this block is alone.")
 
     def pointer(self) -> HeldColumns:
         me, line = self.order()
@@ -106,16 +117,21 @@ class MemoryBlock(Play):
         me.knows.add(("worked", me.number))
         self.changes += 1
 
-    def dealloc(self, sums: Any, columns: Any, pair: Any = None, **_: Any) -> None:
+    def dealloc(self, tmem_ptr: Any, num_columns: Any, is_two_cta: Any = None, **_: Any) -> None:
         me, line = self.order()
+        self.refuse_pair(is_two_cta, line)
         if me.elected:
             raise Hazard(f"{line}: dealloc_tmem is for a whole warp; inside elect_one() there is one lane.")
-        if not isinstance(sums, HeldColumns):
+        if not isinstance(tmem_ptr, HeldColumns):
             raise Hazard(f"{line}: dealloc_tmem takes the pointer that holding.pointer() returns, and the columns.")
         if self.freed_at:
             raise Hazard(f"{line}: warp {me.number} frees, too, after {self.freed_at} did.")
-        if int(columns) != sums.columns:
-            raise Hazard(f"{line}: frees {int(columns)} columns of {sums.columns} that were allocated.")
+        if int(num_columns) != tmem_ptr.columns:
+            raise Hazard(f"{line}: frees {int(num_columns)} columns of {tmem_ptr.columns} that were allocated.")
+        if not me.worked:
+            raise Hazard(
+                f"{line}: warp {me.number} frees before it has worked: every warp calls holding.work(pointer) once."
+            )
         for other in self.warps:
             if ("worked", other.number) not in me.knows:
                 raise Hazard(
@@ -195,8 +211,10 @@ def rehearse_holding_once(holds: Callable[..., None], columns: int, ranks: tuple
     arch: dict[str, Any] = {
         "alloc_tmem": block.alloc,
         "relinquish_tmem_alloc_permit": block.relinquish,
+        "retrieve_tmem_ptr": lambda element_type, alignment, ptr_to_buffer_holding_addr, **_: block.pointer(),
         "dealloc_tmem": block.dealloc,
         "sync_threads": block.meet,
+        "barrier": block.meet,
         "elect_one": block.elect_one,
         "make_warp_uniform": lambda value: value,
     }

@@ -4,7 +4,7 @@ The functions are the reader's own, undecorated; `cute.arch`, `tcgen05` and `cut
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
@@ -19,19 +19,20 @@ from tutorlib.checking.rehearsing.states import PLAIN_STATE, call_helper
 from tutorlib.checking.rehearsing.tensor_block import TensorBlock
 from tutorlib.checking.rehearsing.tensor_cast import RoleWarps, TileRole
 
-PARTS = 2  # of an accumulator: fewer than in the kernel, and as good
 THROWS = range(3)
+OTHER_FENCES = {"fence_view_async_tmem_store": lambda: None}  # of tcgen05.st, which no role has
 Loop = Callable[..., None]
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How much is rehearsed."""
+    """How much is rehearsed. parts: of each accumulator."""
 
     tiles: int
     k_tiles: int
     stages: int
     accumulators: int
+    parts: int
     blocks: int = 1
 
 
@@ -168,7 +169,7 @@ def tensor_stand_ins(block: TensorBlock, notes: list[str]) -> list[tuple[Any, di
             raise Hazard(f"{calling_line()}: the mask names block {outside[0]}, and there is none.")
         block.commit([mbar_ptr.of(rank) for rank in ranks], 2 if cta_group == tcgen05.CtaGroup.TWO else 1)
 
-    arch = {**mbarrier_calls(block, at_home), "fence_view_async_tmem_load": block.await_read}
+    arch = {**mbarrier_calls(block, at_home), "fence_view_async_tmem_load": block.await_read, **OTHER_FENCES}
     return [
         (cute.arch, arch),
         (tcgen05, {"commit": commit}),
@@ -234,7 +235,7 @@ def rehearse_tiles(loops: dict[TileRole, Loop], size: Extent) -> list[TensorBloc
 def rehearse_tiles_once(loops: dict[TileRole, Loop], size: Extent, order: TensorInterleaving) -> TensorBlock:
     cast = company(loops, size.blocks)
     block = TensorBlock(
-        size.tiles, size.k_tiles, size.stages, size.accumulators, PARTS, size.blocks, cast,
+        size.tiles, size.k_tiles, size.stages, size.accumulators, size.parts, size.blocks, cast,
         order.choose, order.landing, order.some, order.last_first,
     )  # fmt: skip
     for warps in cast:
@@ -250,6 +251,6 @@ def rehearse_tiles_once(loops: dict[TileRole, Loop], size: Extent, order: Tensor
 
 
 def in_words(size: Extent, say: Callable[[int, str], str]) -> str:
-    """ "2 tiles of 3 K tiles, 2 stages, 1 accumulator"."""
-    parts: Sequence[str] = (say(size.stages, "stage"), say(size.accumulators, "accumulator"))
-    return f"{say(size.tiles, 'tile')} of {say(size.k_tiles, 'K tile')}, {', '.join(parts)}"
+    """ "2 tiles of 3 K tiles, 2 stages, 1 accumulator of 4 parts"."""
+    sums = f"{say(size.accumulators, 'accumulator')} of {say(size.parts, 'part')}"
+    return f"{say(size.tiles, 'tile')} of {say(size.k_tiles, 'K tile')}, {say(size.stages, 'stage')}, {sums}"

@@ -74,9 +74,8 @@ def overwritten_sums(
     wait = me.waits.get(barrier.name)
     freed, where = warps.freed.get(old.accumulator, (None, line))
     if wait and wait.complete > old.turn and freed is old:
-        return (
-            f"{where}: {warps.name} frees accumulator {old.accumulator} before it has all of tile {old.number}: {what}."
-        )
+        freed_early = f"accumulator {old.accumulator} is freed before {warps.name} can have all of tile {old.number}"
+        return f"{where}: {freed_early}: {what}."
     return f"{what}: {about_wait(me, barrier, old.turn)}."
 
 

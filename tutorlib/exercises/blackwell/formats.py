@@ -37,7 +37,8 @@ def scaling_blocks(kind: Literal["exact", "random", "edges", "ends"]) -> list[tu
             ties = [256.0, *(17.0 + 2 * i for i in range(15)), *(-(34.0 + 4 * i) for i in range(16))]
             small = [300.0, *(2.0**-e for e in range(6, 16)), *(-1.5 * 2.0**-e for e in range(6, 16)), *[0.0] * 11]
             large = [511.0, 448.0, 449.0, 463.0, 464.0, 465.0, 480.0, -500.0, *(450.0 + i for i in range(24))]
-            blocks = [ties, small, large, [x / 1024 for x in large]]
+            below_a_power = [512 - 2.0**-15, *(16.0 * i for i in range(31))]
+            blocks = [ties, small, large, [x / 1024 for x in large], below_a_power]
         case "ends":
             blocks = [
                 [0.0] * MX_BLOCK,

@@ -27,7 +27,7 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "then each reads it.",
         ),
         Remedy(
-            "frees tensor memory",
+            ("frees tensor memory", "frees before it has worked"),
             "A second meeting stands between the work, which all six warps do, and dealloc_tmem.",
         ),
         Remedy(
@@ -39,7 +39,7 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "alloc_tmem and dealloc_tmem are instructions of a warp: `if` with the warp's number, and no elect_one().",
         ),
         Remedy(
-            "columns",
+            ("columns are too", "columns of", "columns: an allocation"),
             "The accumulators say how many: holding.columns, and the same number is freed.",
         ),
     ),
@@ -127,7 +127,7 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "One lane of each warp arrives: `with cute.arch.elect_one():`.",
         ),
         Remedy(
-            "before it has all of",
+            "is freed before",
             "An accumulator is free when its last part is in registers: after that part's wait, once for each tile.",
         ),
         Remedy(
