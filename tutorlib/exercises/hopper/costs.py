@@ -6,7 +6,7 @@ from math import isclose
 from typing import Any
 
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.values import Case, attempt, shorten
+from tutorlib.checking.values import Case, attempt, plain, shorten
 from tutorlib.models.hopper_gemm import gemm_time
 from tutorlib.models.work import Sm
 from tutorlib.problems.problem import Shape
@@ -64,17 +64,21 @@ def forgotten(got: float, args: tuple) -> str:
     return next((says for says, other in FORGETS if isclose(got, other(*args), rel_tol=1e-6)), "")
 
 
-def costs(name: str, shapes: tuple[Shape, ...], *configs: dict[str, Any]) -> Case:
-    """configs: what differs from the default one."""
+def shown(changes: dict[str, Any]) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in changes.items())
+
+
+def costs(name: str, shapes: tuple[Shape, ...], *configs: dict[str, Any], **gpu: float) -> Case:
+    """configs: what differs from the default one. gpu: what differs from an H200."""
 
     def judge(answer: Answer) -> Wrong | None:
         from tutorlib.kernels.hopper.config import HopperConfig
 
         for changes, shape in product(configs, shapes):
-            args = (HopperConfig(**changes), *shape, Sm())
-            shown = ", ".join(f"{key}={value!r}" for key, value in changes.items())
-            call = f"cost(HopperConfig({shown}), {', '.join(map(str, shape))}, Sm())"
+            args = (HopperConfig(**changes), *shape, Sm(**gpu))
+            call = f"cost(HopperConfig({shown(changes)}), {', '.join(map(str, shape))}, Sm({shown(gpu)}))"
             got, fault = attempt(answer, args)
+            got = plain(got)
             if fault:
                 return Wrong(f"{call}: {fault.what.rpartition(' raised ')[2]}")
             if isinstance(got, bool) or not isinstance(got, int | float):
