@@ -93,7 +93,7 @@ class ChosenExercise(KernelExercise):
         from tutorlib.kernels.hopper.choose import choose, cost
 
         chosen: dict[HopperConfig, Shape] = {}
-        others = draw_shapes(self.drawn)
+        others = shapes_between(self.drawn)
         for shape in (*self.sizes, *others):
             config, fault = attempt(kernel.choose, shape)
             if fault:
@@ -148,7 +148,7 @@ class ChosenExercise(KernelExercise):
         return self.judge_speed(min(measured, key=lambda one: one.ratio), device.need_gpu())
 
 
-def draw_shapes(spans: tuple[tuple[Shape, Shape], ...]) -> list[Shape]:
+def shapes_between(spans: tuple[tuple[Shape, Shape], ...]) -> list[Shape]:
     """A shape between each of these pairs, of multiples of STEP."""
     dice = fresh_dice()
     return [

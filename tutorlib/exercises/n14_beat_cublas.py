@@ -12,6 +12,7 @@ from tutorlib.exercises.hopper.sharing import streams
 from tutorlib.exercises.hopper.tiles import (
     BLOCK_TILES,
     CLUSTERS,
+    FULL_WAVES,
     OTHER_K,
     SQUARE_SIZES,
     WALK,
@@ -162,6 +163,7 @@ EXERCISES = (
                 count_waves,
                 WAVES,
             ),
+            equals("full waves", FULL_WAVES, count_waves, WAVES),
         ),
         library={"course.count_waves": count_waves},
         hints=(
@@ -215,6 +217,7 @@ EXERCISES = (
             dequantises("1×128, as for A", (6, 384, (1, 128)), (3, 256, (1, 128))),
             dequantises("128×128, as for B", (256, 384, (128, 128)), (384, 128, (128, 128))),
             dequantises("blocks that are cut off", (130, 200, (128, 128)), (9, 300, (1, 128)), (257, 40, (128, 128))),
+            dequantises("blocks of other sizes", (48, 96, (16, 32)), (40, 100, (4, 24))),
         ),
         library={"course.dequantise": dequantise},
         hints=(
@@ -237,7 +240,7 @@ EXERCISES = (
                 {"tile": (128, 128, 64)},
                 {"tile": (128, 128, 128)},
             ),
-            costs("clusters", ((4096, 4096, 4096), (640, 900, 2048)), {"cluster": (1, 2)}, {"cluster": (2, 2)}),
+            costs("clusters", ((4096, 4096, 4096), (2944, 2816, 2048)), {"cluster": (1, 2)}, {"cluster": (2, 2)}),
             costs("stream-K", ((4096, 4096, 4096), (2048, 2048, 2048)), {"cluster": (2, 1), "stream_k": True}),
             costs("stream-K of smaller tiles", ((4096, 2048, 1024), (512, 512, 8192)), SMALL | {"stream_k": True}),
             costs("few tiles, long K", ((512, 512, 8192), (128, 256, 256)), {"stream_k": True}),
@@ -250,7 +253,7 @@ EXERCISES = (
             ),
             costs(
                 "A and B exchanged",
-                ((320, 8192, 4096),),
+                ((320, 8192, 4096), (480, 5120, 4096)),
                 {"tile": (128, 160, 64), "transposed": True},
                 {"tile": (128, 160, 64), "cluster": (2, 1), "transposed": True},
             ),
