@@ -121,7 +121,7 @@ check("14.1", produce)
 # %% [markdown]
 # The consumers' loop has one trap. `commit_group` says that a multiplication was *issued*. That it has read its stage,
 # you know after `wait_group`. If you wait for each one before the next is issued, the tensor cores run dry between
-# them. So leave one under way, and free the stage of the one *before*.
+# them. So leave one under way until the next is issued, and free the stage of the one *before*.
 #
 # **Exercise 14.2** (about 20 lines). Write `consume(steps)`, run by every warp that multiplies. At `empty` one lane of
 # each warp arrives. When `consume` returns, no wgmma may be under way: the sums are rounded next. The rehearsal plays
@@ -722,7 +722,8 @@ check("14.11", fastest)
 # **Exercise 14.12** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape; your `cost`
 # and `SPACE` are there. Where the model cannot tell some of them apart, as where device memory is the limit, think of
 # watts. It is tried on several shapes, none of them a square, and the one at which it does worst beside cuBLAS counts.
-# Rules of your own are welcome, a list of sizes is not: other shapes will come.
+# Rules of your own are welcome, a list of sizes is not: at each check dice draw other shapes, for which the course's
+# model looks at what you choose.
 
 
 # %%

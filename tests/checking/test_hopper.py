@@ -119,7 +119,7 @@ def test_a_load_that_waits_for_the_multiplication_is_weak():
 def test_tensor_cores_that_wait_are_weak_where_the_exercise_asks():
     assert CONSUME.examine_alone(unusual.one_at_a_time) is None
     verdict = replace(CONSUME, overlapped=True).examine_alone(unusual.one_at_a_time)
-    assert "when K tile 1 is waited for, no wgmma is under way" in verdict.lines[1]
+    assert "before the wgmma of K tile 1 is issued, all others are over" in verdict.lines[1]
 
 
 # What is not rehearsed --------------------------------------------------------------------------------------------

@@ -1,22 +1,21 @@
 """Notebook 14: its references against the kernel, the real CuTe DSL and definitions; right answers that are unusual."""
 
 from functools import cache, partial
-from itertools import pairwise, product
+from itertools import product
 
 import cutlass
 import pytest
 import torch
 from cutlass import cute
-from cutlass.cute.nvgpu import warpgroup
-from cutlass.pipeline import PipelineUserType, make_pipeline_state
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.right import n14_loops
+from tests.wrong.solved import solution
 from tutorlib.checking.running import find_fault
 from tutorlib.exercises import find
 from tutorlib.exercises import n14_beat_cublas as n14
 from tutorlib.exercises.hopper import scales, sharing, tiles
-from tutorlib.kernels.hopper import specialised
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.models import hopper_gemm, work
 
@@ -138,117 +137,15 @@ def test_the_model_knows_what_each_lever_is_for(shape):
 # Right answers ---------------------------------------------------------------------------------------------------
 
 
-@cute.jit
-def counts_by_itself(steps):
-    """No pipeline state: index and phase from the K tile's number; expect_tx and arrive apart."""
-    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-        stage, turn = k_tile % steps.stages, k_tile // steps.stages
-        cute.arch.mbarrier_wait(steps.empty + stage, (turn & 1) ^ 1)
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_expect_tx(steps.full + stage, steps.stage_bytes)
-            cute.arch.mbarrier_arrive(steps.full + stage)
-        steps.load(k_tile, stage)
-
-
-@cute.jit
-def fills_first(steps):
-    """All stages without a wait, since they are empty at the start; then each as it becomes free."""
-    for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + k_tile, steps.stage_bytes)
-        steps.load(k_tile, k_tile)
-    state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-    for k_tile in cutlass.range(steps.stages, steps.k_tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
-        steps.load(k_tile, state.index)
-        state.advance()
-
-
-@cute.jit
-def keeps_the_last_stage(steps):
-    """What nobody waits for need not be told: the last stages are never freed."""
-    cute.arch.mbarrier_wait(steps.full, 0)
-    warpgroup.fence()
-    steps.multiply(0, True)
-    warpgroup.commit_group()
-    for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
-        stage = k_tile % steps.stages
-        cute.arch.mbarrier_wait(steps.full + stage, k_tile // steps.stages & 1)
-        warpgroup.fence()
-        steps.multiply(stage, False)
-        warpgroup.commit_group()
-        warpgroup.wait_group(1)
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive(steps.empty + (k_tile - 1) % steps.stages)
-    warpgroup.wait_group(0)
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize(
-    ("id", "answer"),
-    [
-        ("14.1", specialised.load_steps),
-        ("14.1", counts_by_itself),
-        ("14.1", fills_first),
-        ("14.2", specialised.multiply_steps),
-        ("14.2", keeps_the_last_stage),
-    ],
-)
-def test_right_loops_are_rehearsed_and_simulated(id, answer):
-    exercise = find(id)
-    outcome = exercise.grade(answer)
-    assert outcome.points == exercise.correctness_points
-    assert outcome.status == ("not_run" if exercise.tiers else "passed"), outcome.message
-
-
 @pytest.mark.gpu("90a")
 @pytest.mark.parametrize(
     ("id", "answer"),
-    [("14.1", counts_by_itself), ("14.1", fills_first), ("14.2", keeps_the_last_stage)],
+    [(id, answer) for id in ("14.1", "14.2") for answer in n14_loops.RIGHT[id]],
 )
 def test_right_loops_give_right_results(id, answer):
     exercise = find(id)
     launcher = exercise.accept(answer)
-    assert all(find_fault(exercise.problem, launcher, shape) is None for shape in n14.SHAPES)
-
-
-def longer_shares_last(cluster, count, tiles, k_tiles):
-    """Another even cut: the first clusters have one K tile less. The parts come from the last to the first."""
-    total = tiles * k_tiles
-    begin, end = cluster * total // count, (cluster + 1) * total // count
-    cuts = sorted({begin, end, *(cut for cut in range(0, total, k_tiles) if begin < cut < end)})
-    return [(first // k_tiles, first % k_tiles, first % k_tiles + last - first) for first, last in pairwise(cuts)][::-1]
-
-
-def by_index(x, scales, block):
-    """Looks up each element's scale; in fp64."""
-    rows, columns = (torch.arange(size) // step for size, step in zip(x.shape, block, strict=True))
-    return x.double() * scales.double()[rows[:, None], columns]
-
-
-def padded(x, scales, block):
-    """A Kronecker product, cut to size."""
-    return x.to(torch.float32) * torch.kron(scales, torch.ones(block))[: x.shape[0], : x.shape[1]]
-
-
-def largest_first(warpgroups, need):
-    """Tries all, from the largest down."""
-    start = hopper_gemm.at_launch(warpgroups)
-    producer = next(count for count in range(24, 256, 8) if count >= need)
-    pool = start * (warpgroups + 1)
-    return producer, next(n for n in range(512, 0, -8) if producer + warpgroups * n <= pool)
-
-
-@pytest.mark.parametrize(
-    ("id", "answer"),
-    [("14.8", longer_shares_last), ("14.9", by_index), ("14.9", padded), ("14.3", largest_first)],
-)
-def test_right_answers_of_another_kind_pass(id, answer):
-    outcome = find(id).grade(answer)
-    assert outcome.status == "passed", outcome.message
+    assert all(find_fault(exercise.problem, launcher, shape) is None for shape in n14.LOOP_SHAPES)
 
 
 class ByRules:
@@ -281,7 +178,7 @@ def test_right_choices_are_right_in_the_simulator(id, answer):
 
 def test_stream_k_says_what_is_wrong_with_all_shares_together():
     def twice(cluster, count, tiles, k_tiles):
-        return work.stream_k(cluster // 2 * 2, count, tiles, k_tiles)
+        return solution("14.8", {})(cluster // 2 * 2, count, tiles, k_tiles)
 
     assert "clusters 0 and 1 both compute K tile 0 of tile 0" in find("14.8").grade(twice).message
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.checking.leaning import Elsewhere
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 Choose = Callable[[int, int, int], "HopperConfig"]  # M, N, K → what the GEMM is compiled for
 CAPABILITY = "90"
+STEP = 8  # bf16 of 16 bytes, of which TMA's rows are multiples
 FAR_OFF = 2.2  # times the best by the model: beyond, a choice is wrong whatever the errors of the model
 
 
@@ -57,11 +59,13 @@ class ChosenExercise(KernelExercise):
 
     by_shape: the answer takes (m, n, k); otherwise it takes nothing, and its configuration is for every shape.
     timed: the shapes that are timed; the slowest of them, beside cuBLAS, counts.
+    drawn: of (M, N, K) the least and the most, for shapes that dice draw, which nobody can have a list of.
     """
 
     needs: Feature = WGMMA
     by_shape: bool = False
     timed: tuple[Shape, ...] = ()
+    drawn: tuple[tuple[Shape, Shape], ...] = ()
 
     @property
     def sizes(self) -> tuple[Shape, ...]:
@@ -83,11 +87,14 @@ class ChosenExercise(KernelExercise):
         return self.examine(kernel) or self.run_or_simulate(kernel)
 
     def examine(self, kernel: AnswerLauncher) -> Verdict | None:
-        """Every shape has a configuration; where it is timed, one that compiles and is not far off by the model."""
+        """Every shape has a configuration: where it is timed or drawn, one that is not far off by the model, and where
+        it is timed one that compiles.
+        """
         from tutorlib.kernels.hopper.choose import choose, cost
 
         chosen: dict[HopperConfig, Shape] = {}
-        for shape in self.sizes:
+        others = shapes_between(self.drawn)
+        for shape in (*self.sizes, *others):
             config, fault = attempt(kernel.choose, shape)
             if fault:
                 return wrong(fault.what)
@@ -96,6 +103,7 @@ class ChosenExercise(KernelExercise):
             kernel.kept[shape] = config
             if shape in self.timed:
                 chosen.setdefault(config, shape)
+            if shape in self.timed or shape in others:
                 m, n, k = shape
                 best = choose(m, n, k)
                 expected, least = (cost(one, m, n, k) for one in (config, best))
@@ -140,6 +148,15 @@ class ChosenExercise(KernelExercise):
         return self.judge_speed(min(measured, key=lambda one: one.ratio), device.need_gpu())
 
 
+def shapes_between(spans: tuple[tuple[Shape, Shape], ...]) -> list[Shape]:
+    """A shape between each of these pairs, of multiples of STEP."""
+    dice = fresh_dice()
+    return [
+        tuple(STEP * dice.randint(low // STEP, high // STEP) for low, high in zip(least, most, strict=True))
+        for least, most in spans
+    ]
+
+
 def why_not_one(config: Any) -> str:
     """What keeps it from being a configuration of the exercise, or ""."""
     from tutorlib.kernels.hopper.config import HopperConfig
@@ -150,6 +167,8 @@ def why_not_one(config: Any) -> str:
         return f"A and B are bf16, not {config.dtype}"
     if config.scaled or config.block_scaled or config.trace:
         return "neither scales nor a trace belong here"
+    if config.majors != ("k", "k"):
+        return f"of A and B K is contiguous, which is majors=('k', 'k'), not {config.majors}"
     return ""
 
 

@@ -26,7 +26,7 @@ class HopperLoopExercise(AloneExercise):
     other: where the answer is one of two, returns the course's own for the other one.
     stages: the numbers of stages that it must work with.
     deep: whether all stages must be in use while there is something left to load.
-    overlapped: whether a wgmma must be under way while the next stage is waited for.
+    overlapped: whether a wgmma must be under way when the next one is issued.
     """
 
     needs: Feature = WGMMA
@@ -90,8 +90,8 @@ class HopperLoopExercise(AloneExercise):
                 )
         if self.overlapped and block.alone:
             return (
-                f"it is safe, but when K tile {min(block.alone)} is waited for, no wgmma is under way: "
-                "the tensor cores have nothing to do meanwhile. wait_group(1) leaves one."
+                f"it is safe, but before the wgmma of K tile {min(block.alone)} is issued, all others are over: "
+                "the tensor cores have nothing to do meanwhile. wait_group(1), after it, leaves one."
             )
         return ""
 

@@ -2,19 +2,48 @@
 
 from tutorlib.checking.chosen import ChosenExercise
 from tutorlib.checking.hopper import HopperLoopExercise
+from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.hopper.costs import costs
 from tutorlib.exercises.hopper.feeding import BYTES, MULTICAST, REGISTERS, members
 from tutorlib.exercises.hopper.roles import own_consumer, own_producer, with_consumer, with_producer
 from tutorlib.exercises.hopper.scales import dequantises
 from tutorlib.exercises.hopper.sharing import streams
-from tutorlib.exercises.hopper.tiles import BLOCK_TILES, CLUSTERS, SQUARE_SIZES, WALK, WAVES, sizes_and_clusters, walks
-from tutorlib.models.hopper_gemm import count_waves, multicast, register_split, step_bytes, walk
+from tutorlib.exercises.hopper.tiles import (
+    BLOCK_TILES,
+    CLUSTERS,
+    FULL_WAVES,
+    OTHER_K,
+    SQUARE_SIZES,
+    WALK,
+    WAVES,
+    sizes_and_clusters,
+    walks,
+)
+from tutorlib.models.hopper_gemm import (
+    count_waves,
+    dequantise,
+    gemm_time,
+    multicast,
+    register_split,
+    step_bytes,
+    walk,
+)
+from tutorlib.models.work import stream_k
 from tutorlib.problems.catalogue import gemm
 
+SPECIALISED = "tutorlib.kernels.hopper.specialised"
 BENCH = (4096, 4096, 4096)
-SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
 SIMULATED = ((384, 520, 328), (129, 200, 72))  # nine tiles of C and six of K, and one with all edges
+FEW_TILES = (256, 256, 4096), (512, 512, 8192)  # where one way of all is many times slower than another
+MANY_TILES = (4096, 4096, 4096), (8192, 8192, 8192)
+SMALL = {"tile": (128, 128, 64)}
+OTHER_GPU = {
+    **{"sms": 114, "flops": 3_600.0, "smem_bytes": 120.0, "l2_bytes": 250.0, "clock": 1_700.0, "hbm_bytes": 1.9e6},
+    **{"start": 7.0, "store": 350.0, "share": 9_000.0, "exchange": 2_500.0},
+}
+LOOP_SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))  # 14 K tiles: 4 stages come round three times
+LOOP_SIMULATED = ((129, 264, 840), (129, 200, 72))
 
 EXERCISES = (
     HopperLoopExercise(
@@ -22,9 +51,10 @@ EXERCISES = (
         title="produce",
         points=4,
         problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SIMULATED,
+        shapes=LOOP_SHAPES,
+        simulated_shapes=LOOP_SIMULATED,
         loops="produce",
+        library={"load_steps": InModule(SPECIALISED, "load_steps")},
         build=with_producer,
         other=own_consumer,
         hints=(
@@ -40,11 +70,12 @@ EXERCISES = (
         title="consume",
         points=5,
         problem=gemm("bf16"),
-        shapes=SHAPES,
-        simulated_shapes=SIMULATED,
+        shapes=LOOP_SHAPES,
+        simulated_shapes=LOOP_SIMULATED,
         bench_shape=BENCH,
         tiers=(0.9,),
         loops="consume",
+        library={"multiply_steps": InModule(SPECIALISED, "multiply_steps")},
         build=with_consumer,
         other=own_producer,
         overlapped=True,
@@ -65,6 +96,7 @@ EXERCISES = (
             equals("three", [(3, need) for need in (24, 31, 32, 40)], register_split, REGISTERS),
             equals("four and five", [(4, 24), (4, 33), (5, 8), (5, 30)], register_split, REGISTERS),
         ),
+        library={"course.register_split": register_split},
         hints=(
             "What each thread starts with: 65,536 over all threads, rounded down to a multiple of 8.",
             "The block's warpgroups together have (warpgroups + 1) times that. The producer keeps its need, rounded "
@@ -76,12 +108,13 @@ EXERCISES = (
         title="step_bytes",
         points=3,
         cases=(
-            equals("one block", [(tile, (1, 1)) for tile in BLOCK_TILES], step_bytes, BYTES),
+            equals("one block", [(tile, (1, 1)) for tile in BLOCK_TILES + OTHER_K], step_bytes, BYTES),
             equals(
                 "clusters along one side", [(t, c) for t in BLOCK_TILES for c in ((2, 1), (1, 2))], step_bytes, BYTES
             ),
             equals("larger clusters", [(t, c) for t in BLOCK_TILES[:3] for c in CLUSTERS[3:]], step_bytes, BYTES),
         ),
+        library={"course.step_bytes": step_bytes},
         hints=(
             "Shared memory: both tiles are written once. Then m // 64 wgmmas read 64 rows of A each, and all of B.",
             "L2: of A's m rows a block loads m // cluster[1], of B's n rows n // cluster[0]; others bring the rest.",
@@ -99,6 +132,7 @@ EXERCISES = (
                 "oblong clusters", members(0, ((2, 4), (4, 2))) + members(1, ((2, 4), (4, 2))), multicast, MULTICAST
             ),
         ),
+        library={"course.multicast": multicast},
         hints=(
             "The block's place is (rank % cluster[0], rank // cluster[0]).",
             "Blocks with the same place[mode] share the tile. There are cluster[1 - mode] of them, and this one is "
@@ -112,21 +146,26 @@ EXERCISES = (
         points=2,
         cases=(
             equals(
-                "squares", sizes_and_clusters(tuple((n, n) for n in SQUARE_SIZES), CLUSTERS[:1]), count_waves, WAVES
+                "squares",
+                sizes_and_clusters(tuple((n, n) for n in SQUARE_SIZES), CLUSTERS[:1], 132),
+                count_waves,
+                WAVES,
             ),
             equals(
                 "clusters",
-                sizes_and_clusters(((2048, 2048), (4096, 4096), (640, 1152)), CLUSTERS[1:4]),
+                sizes_and_clusters(((2048, 2048), (4096, 4096), (640, 1152)), CLUSTERS[1:4], 132),
                 count_waves,
                 WAVES,
             ),
             equals(
                 "any size",
-                sizes_and_clusters(((320, 32576), (1000, 4000), (1, 8), (4224, 3968)), CLUSTERS),
+                sizes_and_clusters(((320, 32576), (1000, 4000), (1, 8), (4224, 3968)), CLUSTERS, 114),
                 count_waves,
                 WAVES,
             ),
+            equals("full waves", FULL_WAVES, count_waves, WAVES),
         ),
+        library={"course.count_waves": count_waves},
         hints=(
             "How many clusters does C need along M, and along N? Both are rounded up.",
             "The last of the waves has what is left, or all `at_once` where nothing is.",
@@ -140,7 +179,9 @@ EXERCISES = (
             equals("single blocks", walks((1, 1), 132, (32, 16)) + walks((1, 1), 6, (4, 5), 2), walk, WALK),
             equals("clusters", walks((2, 1), 66, (16, 16)) + walks((1, 2), 5, (6, 3), 4), walk, WALK),
             equals("ragged grids", walks((2, 2), 7, (5, 11), 4) + walks((2, 1), 9, (3, 3), 8), walk, WALK),
+            equals("more clusters than tiles", walks((1, 2), 8, (2, 3)) + walks((1, 1), 5, (1, 3)), walk, WALK),
         ),
+        library={"course.walk": walk},
         hints=(
             "Cluster c = block // (blocks of a cluster) takes the cluster tiles c, c + clusters, c + 2 * clusters, …",
             "l2.grouped(tile, *grid, group) is a cluster tile's place (m, n); it begins at tile m * cluster[0], "
@@ -156,8 +197,10 @@ EXERCISES = (
             streams("even cuts", (4, 2, 8), (3, 3, 5), (2, 6, 4)),
             streams("cuts inside of tiles", (3, 4, 6), (5, 7, 4), (8, 3, 10)),
             streams("shares that differ by one", (4, 3, 7), (7, 5, 9), (13, 4, 11)),
+            streams("more clusters than K tiles", (8, 2, 3), (5, 1, 4)),
             streams("an H200 at 4096 and 8192", (66, 256, 64), (132, 512, 16), (66, 1024, 8)),
         ),
+        library={"work.stream_k": stream_k},
         hints=(
             "Number the K tiles of all tiles: tile * k_tiles + k. Cluster c has those from one number to another.",
             "divmod(tiles * k_tiles, clusters) says how many each has, and how many clusters have one more.",
@@ -174,7 +217,9 @@ EXERCISES = (
             dequantises("1×128, as for A", (6, 384, (1, 128)), (3, 256, (1, 128))),
             dequantises("128×128, as for B", (256, 384, (128, 128)), (384, 128, (128, 128))),
             dequantises("blocks that are cut off", (130, 200, (128, 128)), (9, 300, (1, 128)), (257, 40, (128, 128))),
+            dequantises("blocks of other sizes", (48, 96, (16, 32)), (40, 100, (4, 24))),
         ),
+        library={"course.dequantise": dequantise},
         hints=(
             "Each scale is for block[0] rows and block[1] columns: repeat it so often.",
             "scales.repeat_interleave(block[0], 0) repeats along the rows; cut it where x ends.",
@@ -193,18 +238,37 @@ EXERCISES = (
                 {"cluster": (2, 1)},
                 {"tile": (64, 256, 64)},
                 {"tile": (128, 128, 64)},
+                {"tile": (128, 128, 128)},
             ),
+            costs("clusters", ((4096, 4096, 4096), (2944, 2816, 2048)), {"cluster": (1, 2)}, {"cluster": (2, 2)}),
             costs("stream-K", ((4096, 4096, 4096), (2048, 2048, 2048)), {"cluster": (2, 1), "stream_k": True}),
+            costs("stream-K of smaller tiles", ((4096, 2048, 1024), (512, 512, 8192)), SMALL | {"stream_k": True}),
             costs("few tiles, long K", ((512, 512, 8192), (128, 256, 256)), {"stream_k": True}),
             costs(
                 "K in parts",
-                ((768, 1280, 16384), (4224, 256, 8192)),
+                ((768, 1280, 16384), (4224, 256, 8192), (520, 640, 8200)),
                 {"persistent": False, "split_k": 2, "cluster": (2, 1)},
                 {"persistent": False, "split_k": 4},
+                SMALL | {"persistent": False, "split_k": 4},
             ),
-            costs("A and B exchanged", ((320, 8192, 4096),), {"tile": (128, 160, 64), "transposed": True}),
+            costs(
+                "A and B exchanged",
+                ((320, 8192, 4096), (480, 5120, 4096)),
+                {"tile": (128, 160, 64), "transposed": True},
+                {"tile": (128, 160, 64), "cluster": (2, 1), "transposed": True},
+            ),
             costs("little arithmetic", ((8192, 8192, 64), (64, 8192, 8192)), {}, {"tile": (64, 256, 64)}),
+            costs(
+                "another GPU",
+                ((4096, 4096, 4096), (512, 512, 8192), (8192, 8192, 64)),
+                {"cluster": (2, 1)},
+                {"tile": (64, 256, 64)},
+                {"stream_k": True},
+                {"persistent": False, "split_k": 2},
+                **OTHER_GPU,
+            ),
         ),
+        library={"course.gemm_time": gemm_time},
         hints=(
             "A step takes as long as the slower of tensor cores and shared memory, and then what L2 adds.",
             "rounds is ceil(tiles / clusters) for whole tiles, tiles / clusters for stream-K, where no part is shorter "
@@ -238,7 +302,9 @@ EXERCISES = (
         shapes=((512, 512, 512), (129, 200, 72), (1, 8, 4096), (64, 4096, 128)),
         simulated_shapes=((129, 200, 72), (64, 4096, 128)),
         timed=((4224, 3968, 4160), (1536, 2560, 3072), (320, 8192, 4096), (768, 1280, 16384), (8192, 512, 4096)),
+        drawn=(FEW_TILES, FEW_TILES, MANY_TILES),
         tiers=(0.85, 0.93),  # of the slowest of five shapes: GPUs of one architecture differ there most
+        library={"choose of the course": InModule("tutorlib.kernels.hopper.choose", "choose")},
         hints=(
             "min(candidates, key=…) with your cost is nearly all.",
             "candidates() of kernels.hopper.choose are all that break no rule; leave out what you cannot estimate.",

@@ -28,6 +28,7 @@ class Recorder:
     stages: int
     warps: int
     consumers: int = CONSUMERS
+    stage_bytes: int = sum(PARTS)
     elected: bool = False
     orders: list[tuple] = field(default_factory=list)
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from tutorlib.checking.rehearsing import explain
 from tutorlib.checking.rehearsing.cast import (
-    PARTS,
     Load,
     Multiplication,
     Release,
@@ -32,7 +31,7 @@ class Block(Situation, Play):
 
     landing: of loads: when nobody can go on without, as soon as they are sent, or now and then, as `some` says.
     idle: for each K tile and those who multiply it, the fewest stages that lay idle meanwhile.
-    alone: K tiles for which a warpgroup waited with no wgmma under way.
+    alone: K tiles whose wgmma was issued when all before it were over.
     """
 
     choose: Order
@@ -83,9 +82,9 @@ class Block(Situation, Play):
         load = self.flying[0]
         part = load.landed
         load.landed += 1
-        if load.landed == len(PARTS):
+        if load.landed == len(self.parts):
             self.flying.remove(load)
-        self.full[load.stage].land(PARTS[part], landed(load, part))
+        self.full[load.stage].land(self.parts[part], landed(load, part))
         self.changes += 1
         return True
 
@@ -119,17 +118,17 @@ class Block(Situation, Play):
             raise Hazard(
                 f"{line}: no warpgroup.fence() before the first wgmma, to order it after what wrote its registers."
             )
-        if not self.sent[at] or any(landed(self.sent[at][-1], part) not in me.knows for part in range(len(PARTS))):
+        if not self.sent[at] or any(landed(self.sent[at][-1], part) not in me.knows for part in range(len(self.parts))):
             raise Hazard(explain.why_not_there(self, me, line, at))
         load = self.sent[at][-1]
         if me.has_multiplied(load):
             raise Hazard(explain.why_twice(me, line, load))
         if bool(first) != (not me.issued):
             raise Hazard(explain.why_not_first(me, line, load))
+        if me.issued and me.retired == len(me.issued):
+            self.alone.add(load.k_tile)
         me.issued.append(Multiplication(load, bool(first), line))
         self.check_together(line)
-        if len(me.issued) > 1 and not me.overlapped:
-            self.alone.add(load.k_tile)
         self.changes += 1
         self.measure(load)
 
@@ -172,10 +171,6 @@ class Block(Situation, Play):
         self.idle[key] = min(idle, self.idle.get(key, idle))
 
     # Barriers ---------------------------------------------------------------------------------------------------
-
-    def look_at_wait(self, barrier: MBarrier) -> None:
-        if barrier in self.full:
-            self.me.overlapped = len(self.me.issued) > self.me.retired
 
     def arrive(self, barrier: MBarrier, times: Any = 1, expected: Any = None) -> None:
         """One thread after the other. expected: bytes for each, or None."""

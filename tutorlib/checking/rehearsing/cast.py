@@ -9,7 +9,7 @@ from tutorlib.checking.rehearsing.turns import Actor
 LANES = 32
 WARPS = 4  # of a warpgroup
 PARTS = (16_384, 32_768)  # bytes of A's and of B's tile: 128×64 and 256×64 of bf16
-STAGE_BYTES = sum(PARTS)
+SMALLER_PARTS = (16_384, 24_576)  # 192×64 of B
 
 
 @dataclass(eq=False)
@@ -85,7 +85,6 @@ class Warps(Actor):
     passed: dict[str, int] = field(default_factory=dict)
     releases: dict[str, Release] = field(default_factory=dict)
     held_up: tuple[CallSite, str, str] = (CallSite("", 0), "", "")
-    overlapped: bool = True  # something was under way when they last waited for a full stage
 
     @property
     def lanes(self) -> int:
@@ -121,6 +120,15 @@ class Situation:
         self.empty = [MBarrier(f"empty[{stage}]", self.consumers) for stage in range(self.stages)]
         self.sent = [[] for _ in range(self.stages)]
         self.done = {warps.group: 0 for warps in self.warps if warps.group is not None}
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """Bytes of A's and of B's tile: not always the same, so that a number in stage_bytes' place is found out."""
+        return SMALLER_PARTS if self.stages == 3 else PARTS
+
+    @property
+    def stage_bytes(self) -> int:
+        return sum(self.parts)
 
     @property
     def consumers(self) -> int:

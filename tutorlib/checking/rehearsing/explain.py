@@ -1,6 +1,6 @@
 """What a rehearsal says of a hazard: at which line, at which K tile, stage and phase, and why."""
 
-from tutorlib.checking.rehearsing.cast import LANES, STAGE_BYTES, Load, Situation, Wait, Warps, named, who
+from tutorlib.checking.rehearsing.cast import LANES, Load, Situation, Wait, Warps, named, who
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.plain import CallSite
 from tutorlib.problems.wrong import count
@@ -54,7 +54,7 @@ def why_not_there(now: Situation, me: Warps, line: CallSite, stage: int) -> str:
         )
     return (
         f"{barrier.phases[turn].line}: phase {turn % 2} of {barrier.name} is complete too early, when "
-        f"{barrier.phases[turn].expected:,} bytes are expected; the loads of a stage have {STAGE_BYTES:,}, and the "
+        f"{barrier.phases[turn].expected:,} bytes are expected; the loads of a stage have {now.stage_bytes:,}, and the "
         f"arrival must come with expect_tx, or after it. Then {what}."
     )
 

@@ -41,9 +41,6 @@ class Play:
         """Nobody can go on. Raises Hazard."""
         raise NotImplementedError
 
-    def look_at_wait(self, barrier: MBarrier) -> None:
-        """The running actor is about to wait."""
-
     @property
     def me(self) -> Any:
         """Who gives the order."""
@@ -82,7 +79,6 @@ class Play:
         if int(phase) not in (0, 1):
             raise Hazard(f"{line}: phase {phase}: a wait is for a parity, 0 or 1.")
         me.held_up = line, f"phase {phase} of {barrier.name}", barrier.name
-        self.look_at_wait(barrier)
         return barrier.passes(int(phase))
 
     def end_wait(self, barrier: MBarrier, phase: Any, at_once: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tutorlib.checking.rehearsing.barrier_calls import mbarrier_calls
 from tutorlib.checking.rehearsing.block import Block
-from tutorlib.checking.rehearsing.cast import STAGE_BYTES, Warps
+from tutorlib.checking.rehearsing.cast import Warps
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.plain import Hazard, as_written, calling_line, instead_of, plain_loops
 from tutorlib.checking.rehearsing.playing import Landing, Order
@@ -73,7 +73,6 @@ class RehearsedSteps:
 
     block: Block
     loads_too: bool
-    stage_bytes: int = STAGE_BYTES
 
     @property
     def k_tiles(self) -> int:
@@ -82,6 +81,10 @@ class RehearsedSteps:
     @property
     def stages(self) -> int:
         return self.block.stages
+
+    @property
+    def stage_bytes(self) -> int:
+        return self.block.stage_bytes
 
     @property
     def consumers(self) -> int:

@@ -33,6 +33,17 @@ REGISTERS = (
         "That is what every thread has at the start. The producer's warpgroup gives some of it away.",
         lambda warpgroups, need: (at_launch(warpgroups), at_launch(warpgroups)),
     ),
+    Mistake(
+        "The producer gets less than it needs: round `need` up to a multiple of 8.",
+        lambda warpgroups, need: register_split(warpgroups, max(24, need // 8 * 8)),
+    ),
+    Mistake(
+        "The producer's warpgroup is one of the block's, too: they are warpgroups + 1, and each starts with as many.",
+        lambda warpgroups, need: (
+            register_split(warpgroups, need)[0],
+            (warpgroups * at_launch(warpgroups - 1) - register_split(warpgroups, need)[0]) // warpgroups // 8 * 8,
+        ),
+    ),
 )
 
 
@@ -57,6 +68,17 @@ BYTES = (
         "Multicast saves L2's bytes. Into its own shared memory every block still gets the whole tiles.",
         lambda tile, cluster: (
             step_bytes(tile, (1, 1))[0] - step_bytes(tile, (1, 1))[1] + step_bytes(tile, cluster)[1],
+            step_bytes(tile, cluster)[1],
+        ),
+    ),
+    Mistake(
+        "A step is tile[2] of K: it is not always 64.",
+        lambda tile, cluster: step_bytes((*tile[:2], 64), cluster),
+    ),
+    Mistake(
+        "That is what two wgmmas of 64 rows read. A tile of M rows takes M / 64 of them.",
+        lambda tile, cluster: (
+            (tile[0] + tile[1] + 2 * (64 + tile[1])) * tile[2] * 2,
             step_bytes(tile, cluster)[1],
         ),
     ),
@@ -92,6 +114,18 @@ MULTICAST = (
             (1 << cluster[0] * cluster[1]) - 1,
         ),
     ),
+    Mistake(
+        "`rows` says how many rows the tile has: it is not always 128.",
+        lambda rank, cluster, rows, mode: multicast(rank, cluster, 128, mode),
+    ),
+    Mistake(
+        "The second is how many rows it loads, not where they end.",
+        lambda rank, cluster, rows, mode: (
+            multicast(rank, cluster, rows, mode)[0],
+            sum(multicast(rank, cluster, rows, mode)[:2]),
+            multicast(rank, cluster, rows, mode)[2],
+        ),
+    ),
 )
 
 
@@ -104,4 +138,9 @@ def by_rows(rank: int, cluster: Pair, rows: int, mode: int) -> tuple[int, int, i
 
 
 def members(mode: int, clusters: tuple[Pair, ...]) -> list[tuple]:
-    return [(rank, cluster, 128, mode) for cluster in clusters for rank in range(cluster[0] * cluster[1])]
+    """Every block of these clusters, whose tiles have 128, 192, 256 … rows."""
+    return [
+        (rank, cluster, 128 + 64 * number, mode)
+        for number, cluster in enumerate(clusters)
+        for rank in range(cluster[0] * cluster[1])
+    ]

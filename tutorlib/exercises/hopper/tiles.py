@@ -6,10 +6,17 @@ from math import ceil
 from tutorlib.checking.values import Mistake
 from tutorlib.models import l2
 from tutorlib.models.hopper_gemm import Pair, count_waves, walk
+from tutorlib.models.work import clusters_at_once
 
 BLOCK_TILES = ((128, 256, 64), (256, 128, 64), (128, 128, 64), (256, 192, 64), (64, 256, 64), (128, 160, 64))
+OTHER_K = ((128, 128, 128), (128, 256, 32))
 CLUSTERS = ((1, 1), (2, 1), (1, 2), (2, 2), (4, 1), (2, 4))
 SQUARE_SIZES = (512, 1024, 2048, 4096, 8192)
+FULL_WAVES = (  # the calls of count_waves, where nothing is left over
+    (4096, 4096, (128, 256, 64), (2, 1), 64),
+    (2048, 2048, (128, 256, 64), (1, 1), 128),
+    (1000, 1000, (128, 128, 64), (1, 2), 8),
+)
 
 
 WAVES = (
@@ -38,12 +45,21 @@ WAVES = (
             (ceil(ceil(m / tile[0]) * ceil(n / tile[1]) / (cluster[0] * cluster[1])) - 1) % at_once + 1,
         ),
     ),
+    Mistake(
+        "How many clusters run at a time is given: `at_once`. It is not always 132 SMs over the blocks of a cluster.",
+        lambda m, n, tile, cluster, at_once: count_waves(m, n, tile, cluster, 132 // (cluster[0] * cluster[1])),
+    ),
+    Mistake(
+        "M goes with tile[0] and cluster[0], N with tile[1] and cluster[1].",
+        lambda m, n, tile, cluster, at_once: count_waves(n, m, tile, cluster, at_once),
+    ),
 )
 
 
-def sizes_and_clusters(sizes: tuple[Pair, ...], clusters: tuple[Pair, ...]) -> list[tuple]:
+def sizes_and_clusters(sizes: tuple[Pair, ...], clusters: tuple[Pair, ...], sms: int) -> list[tuple]:
+    """sms: of the GPU; an H200 has 132, other Hoppers fewer."""
     return [
-        (m, n, tile, cluster, 132 // (cluster[0] * cluster[1]))
+        (m, n, tile, cluster, clusters_at_once(cluster[0] * cluster[1], sms))
         for (m, n), tile, cluster in product(sizes, BLOCK_TILES[:4], clusters)
     ]
 

@@ -2,10 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import index
-from typing import Any
 
-from tutorlib.kernels.rules import ConfigError
+from tutorlib.kernels.rules import ConfigError, whole_numbers
 
 WARP = 32  # threads
 MOST_THREADS = 1024  # of a block
@@ -34,9 +32,9 @@ class GemmConfig:
     stages: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tile", whole_numbers("tile", "(M, N, K)", self.tile))
-        object.__setattr__(self, "warps", whole_numbers("warps", "(M, N)", self.warps))
-        object.__setattr__(self, "stages", whole_numbers("stages", "(stages)", (self.stages,))[0])
+        object.__setattr__(self, "tile", whole_numbers("tile", "(M, N, K)", self.tile, 1))
+        object.__setattr__(self, "warps", whole_numbers("warps", "(M, N)", self.warps, 1))
+        object.__setattr__(self, "stages", whole_numbers("stages", "(stages)", (self.stages,), 1)[0])
         for broken in self.broken_rules():
             raise ConfigError(broken)
 
@@ -94,14 +92,3 @@ class GemmConfig:
                 f"{self.stages} × {(m + n) * k * BYTES:,} bytes of shared memory are {self.smem_bytes:,}; "
                 f"a block has at most {MOST_SMEM:,}. Fewer stages, or a smaller tile"
             )
-
-
-def whole_numbers(name: str, says: str, given: Any) -> tuple[Any, ...]:
-    """So many positive whole numbers, as Python's own. Raises ConfigError."""
-    try:
-        numbers = tuple(map(index, given))
-    except TypeError:
-        numbers = ()
-    if len(numbers) != len(says.split(",")) or min(numbers, default=0) < 1:
-        raise ConfigError(f"{name} = {given!r}: {says} are positive whole numbers")
-    return numbers

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tutorlib.kernels.rules import ConfigError as ConfigError
+from tutorlib.kernels.rules import whole_number, whole_numbers
 
 SMEM_PER_SM = 233_472  # bytes
 SMEM_RESERVED = 1_024  # of each block's share, for the system
@@ -21,6 +22,10 @@ MAX_CLUSTER = 8  # blocks that every Hopper GPU can run
 MIN_SHARED_K_TILES = 4  # a smaller part of a tile takes longer to add than to compute
 BYTES = {"bf16": 2, "fp16": 2, "e4m3": 1}
 PATTERN_ROWS = 8  # of a swizzle pattern
+NUMBERS = {"tile": "(M, N, K)", "cluster": "(M, N)", "stagger": "(M, N)"}
+COUNTS = ("warpgroups", "stages", "store_stages", "producer_registers", "consumer_registers")  # None: it follows
+FIXED = ("group", "split_k", "lag", "blocks_per_sm", "turns")
+WORDS = {"schedule": ("plain", "cooperative", "pingpong"), "raster": ("m", "n"), "dtype": tuple(BYTES)}
 Major = Literal["k", "mn"]
 Majors = tuple[Major, Major]
 
@@ -94,6 +99,11 @@ class HopperConfig:
     trace: bool = False
 
     def __post_init__(self) -> None:
+        given = vars(self).copy()
+        for name, says in NUMBERS.items():
+            object.__setattr__(self, name, whole_numbers(name, says, given[name]))
+        for name in (*FIXED, *(name for name in COUNTS if given[name] is not None)):
+            object.__setattr__(self, name, whole_number(name, given[name]))
         for broken in self.broken_rules():
             raise ConfigError(broken)
 
@@ -260,6 +270,11 @@ class HopperConfig:
 
     def broken_rules(self) -> Iterator[str]:
         """What is wrong with this configuration, one sentence for each rule that it breaks."""
+        for name, known in WORDS.items():
+            if (word := getattr(self, name)) not in known:
+                yield f"{name} = {word!r} is none of {', '.join(known)}"
+        if self.blocks_per_sm < 1:
+            yield f"blocks_per_sm = {self.blocks_per_sm}: an SM must have room for one at least"
         m, n, k = self.tile
         row_bytes = k * BYTES[self.dtype]
         warpgroups = self.tile_warpgroups

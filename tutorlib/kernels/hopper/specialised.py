@@ -56,7 +56,11 @@ class RoleSteps:
             operand.load(self.tile, k_tile, stage, self.full + stage)
 
     def multiply(self, stage: Any, first: bool) -> None:
-        """Issue the wgmmas of a stage's K blocks; `first`: forget the old sums."""
+        """Issue the wgmmas of a stage's K blocks; `first`: forget the old sums. Raises TypeError."""
+        if not isinstance(first, int):
+            raise TypeError(
+                "`first` is True or False in Python: the first K tile stands before the loop over the others"
+            )
         for k_block in range(cute.size(self.tCrA, mode=[2])):
             self.tiled_mma.set(warpgroup.Field.ACCUMULATE, not first or k_block > 0)
             a, b = self.tCrA[None, None, k_block, stage], self.tCrB[None, None, k_block, stage]
