@@ -2,7 +2,7 @@
 
 import cutlass
 from cutlass import Int32, cute
-from cutlass.cute.arch import elect_one, mbarrier_arrive, mbarrier_arrive_and_expect_tx, mbarrier_wait
+from cutlass.cute.arch import elect_one, mbarrier_arrive, mbarrier_wait
 from cutlass.cute.nvgpu import warpgroup
 from cutlass.cute.nvgpu.warpgroup import commit_group, fence, wait_group
 from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
@@ -96,11 +96,10 @@ def expects_in_parts(steps):
         wait_group(1)
         with elect_one():
             mbarrier_arrive(mbar_ptr=steps.empty + freed)
-        if steps.loads_too:
-            if k_tile - 1 + steps.stages < steps.k_tiles:
-                mbarrier_wait(mbar_ptr=steps.empty + refill.index, phase=refill.phase)
-                in_parts(steps, k_tile - 1 + steps.stages, refill.index)
-                refill.advance()
+        if steps.loads_too and k_tile - 1 + steps.stages < steps.k_tiles:
+            mbarrier_wait(mbar_ptr=steps.empty + refill.index, phase=refill.phase)
+            in_parts(steps, k_tile - 1 + steps.stages, refill.index)
+            refill.advance()
     wait_group(0)
 
 
@@ -159,7 +158,7 @@ def a_class_of_its_own(steps):
 
 @cute.jit
 def one_loop_for_all(steps):
-    """K tile 0 in the loop, too: `first` is a condition there, and the steps' differences are conditions."""
+    """K tile 0 in the loop, too: what is different there stands under conditions of the run."""
     state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
     if steps.loads_too:
         for k_tile in range(min(steps.stages, steps.k_tiles)):
@@ -182,6 +181,31 @@ def one_loop_for_all(steps):
                 mbarrier_wait(steps.empty + before.index, before.phase)
                 fill(steps, k_tile - 1 + steps.stages, before.index)
         state.advance()
+    wait_group(0)
+
+
+@cute.jit
+def a_condition_of_the_run(steps):
+    """`first` is k_tile == 0 of one loop; each state of its own, of which one follows the other."""
+    if steps.loads_too:
+        for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
+            fill(steps, k_tile, k_tile)
+    ahead = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    behind = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        mbarrier_wait(steps.full + ahead.index, ahead.phase)
+        fence()
+        steps.multiply(ahead.index, k_tile == 0)
+        commit_group()
+        ahead.advance()
+        if k_tile > 0:
+            wait_group(1)
+            with elect_one():
+                mbarrier_arrive(steps.empty + behind.index)
+            if steps.loads_too and k_tile - 1 + steps.stages < steps.k_tiles:
+                mbarrier_wait(steps.empty + behind.index, behind.phase)
+                fill(steps, k_tile - 1 + steps.stages, behind.index)
+            behind.advance()
     wait_group(0)
 
 

@@ -87,7 +87,9 @@ PHASES = [
         "",
         swap("state.clone()", "state"),
     ),
-    loop("never_advances", "Waits for stage 0 for ever.", "K tile 0, in stage 0, is multiplied twice", without("advance")),
+    loop(
+        "never_advances", "Waits for stage 0 for ever.", "K tile 0, in stage 0, is multiplied twice", without("advance")
+    ),
 ]
 
 ARRIVALS = [
@@ -181,7 +183,10 @@ ARRIVALS = [
         within="fill_stage",
     ),
     loop(
-        "never_frees", "No arrival on empty.", ("deadlock", "empty[0], which lacks all 8 arrivals"), swap(FREE_ELECTED, "")
+        "never_frees",
+        "No arrival on empty.",
+        ("deadlock", "empty[0], which lacks all 8 arrivals"),
+        swap(FREE_ELECTED, ""),
     ),
     loop(
         "the_loading_warp_frees",
@@ -213,7 +218,10 @@ ARRIVALS = [
         "Waits for empty before it has arrived itself.",
         ("deadlock", "lacks 1 of 8 arrivals"),
         swap(FREE_ELECTED, ""),
-        swap("            fill_stage(steps, ahead, before.index)\n", f"            fill_stage(steps, ahead, before.index)\n{FREE_ELECTED}"),
+        swap(
+            "            fill_stage(steps, ahead, before.index)\n",
+            f"            fill_stage(steps, ahead, before.index)\n{FREE_ELECTED}",
+        ),
     ),
 ]
 
@@ -234,7 +242,10 @@ STAGES = [
         "waits_behind_the_load",
         "Sends, and then waits for empty.",
         ("K tile 2 overwrites K tile 0 in stage 0",),
-        swap(f"            {WAIT_EMPTY}\n            fill_stage(steps, ahead, before.index)", f"            fill_stage(steps, ahead, before.index)\n            {WAIT_EMPTY}"),
+        swap(
+            f"            {WAIT_EMPTY}\n            fill_stage(steps, ahead, before.index)",
+            f"            fill_stage(steps, ahead, before.index)\n            {WAIT_EMPTY}",
+        ),
     ),
     loop(
         "fills_the_next_stage",
@@ -268,7 +279,9 @@ STAGES = [
     ),
     loop("all_warps_load", "No loads_too.", "steps.loads_too", swap("steps.loads_too and ahead", "ahead")),
     loop("all_warps_fill", "No loads_too before the loop.", "steps.loads_too", swap("if steps.loads_too:", "if True:")),
-    loop("loads_for_ever", "K tiles that there are not.", "K tiles, 0 to 1 exist", swap(" and ahead < steps.k_tiles", "")),
+    loop(
+        "loads_for_ever", "K tiles that there are not.", "K tiles, 0 to 1 exist", swap(" and ahead < steps.k_tiles", "")
+    ),
     loop("one_ahead", "A K tile too far.", "deadlock", swap("k_tile - 1 + steps.stages", "k_tile + steps.stages")),
     loop(
         "one_behind",
@@ -291,7 +304,9 @@ STAGES = [
 ]
 
 WGMMAS = [
-    loop("no_fence", "wgmma before the registers are ready.", "no warpgroup.fence()", without_first("warpgroup.fence()")),
+    loop(
+        "no_fence", "wgmma before the registers are ready.", "no warpgroup.fence()", without_first("warpgroup.fence()")
+    ),
     loop(
         "no_last_wait",
         "The sums are read while wgmmas still write them.",
@@ -322,7 +337,10 @@ WGMMAS = [
         "wait_group(1) before the commit: this tile's wgmmas are in no group yet.",
         "frees stage 0 while the wgmma of K tile 0 may still read it",
         without("wait_group(1)"),
-        swap("        warpgroup.commit_group()\n        with", "        warpgroup.wait_group(1)\n        warpgroup.commit_group()\n        with"),
+        swap(
+            "        warpgroup.commit_group()\n        with",
+            "        warpgroup.wait_group(1)\n        warpgroup.commit_group()\n        with",
+        ),
     ),
     loop("never_waits_in_the_loop", "Arrives at once.", "may still read it", without("wait_group(1)")),
     loop(
@@ -361,7 +379,10 @@ WGMMAS = [
         "wgmma_of_one_lane",
         "multiply below elect_one.",
         "wgmma needs all threads",
-        swap("        steps.multiply(state.index, False)", f"        {ELECT}\n            steps.multiply(state.index, False)"),
+        swap(
+            "        steps.multiply(state.index, False)",
+            f"        {ELECT}\n            steps.multiply(state.index, False)",
+        ),
     ),
     loop(
         "in_step",

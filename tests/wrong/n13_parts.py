@@ -153,8 +153,6 @@ BOXES += [
     ),
     partitioned("one_k_tile", "The first K tile.", swap("(g, 0, 2)", "(g[None, None, 0], 0, 2)")),
     partitioned("one_stage", "The first stage.", swap("(s, 0, 2)", "(s[None, None, 0], 0, 2)")),
-    partitioned("two_blocks", "A cluster of two, each with half.", swap("make_layout(1)", "make_layout(2)")),
-    partitioned("the_second_block", "Block 1 of one.", swap("tma, 0, alone", "tma, 1, alone")),
     partitioned("a_number_of_blocks", "1 for the layout of one block.", swap("cute.make_layout(1)", "1")),
     partitioned("no_cluster", "Without block and blocks.", swap("tma, 0, alone, ", "tma, ")),
 ]
@@ -205,17 +203,24 @@ FRAGMENTS += [
         words=("tCrC has 256 registers",),
     ),
     fragments("n_for_m", "N × M.", swap(TILE, "(cute.size(sB, mode=[0]), cute.size(sA, mode=[0]))")),
-    fragments("m_and_k", "The shape of sA.", swap(TILE, "(cute.size(sA, mode=[0]), cute.size(sA, mode=[1]))")),
-    fragments("sums_of_one_warpgroup", "64 rows.", swap(TILE, "(64, cute.size(sB, mode=[0]))")),
     fragments("not_partitioned", "Descriptors of all of shared memory.", swap(A, "tiled_mma.make_fragment_A(sA)")),
     fragments("b_by_the_rule_of_a", "partition_A of B.", swap("math.partition_B(sB)", "math.partition_A(sB)")),
     fragments("a_twice", "B is A.", swap("partition_B(sB)", "partition_B(sA)")),
     fragments("first_stage", "Descriptors of stage 0.", swap(A, f"{A}[None, None, None, 0]")),
     fragments("first_k_block", "Descriptors of K block 0.", swap(A, f"{A}[None, None, 0, None]")),
-    fragments("sums_first", "The sums in front.", swap("return tCrA, tCrB, cute", "sums = cute"), swap(
-        "(tile), Float32)", "(tile), Float32)\n    return sums, tCrA, tCrB")),
-    fragments("of_c_in_shared_memory", "No registers.", swap(
-        "cute.make_rmem_tensor(tiled_mma.partition_shape_C(tile), Float32)", "math.partition_C(sA[None, None, 0])")),
+    fragments(
+        "sums_first",
+        "The sums in front.",
+        swap("return tCrA, tCrB, cute", "sums = cute"),
+        swap("(tile), Float32)", "(tile), Float32)\n    return sums, tCrA, tCrB"),
+    ),
+    fragments(
+        "of_c_in_shared_memory",
+        "No registers.",
+        swap(
+            "cute.make_rmem_tensor(tiled_mma.partition_shape_C(tile), Float32)", "math.partition_C(sA[None, None, 0])"
+        ),
+    ),
     fragments("returns_nothing", "No return.", swap("return tCrA", "tCrA"), words=("should return three tensors",)),
 ]
 WHEN_RUN = [

@@ -18,8 +18,9 @@ from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
-SHAPES = ((256, 256, 256), (384, 520, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
-SIMULATED = ((384, 520, 200), (1, 64, 1000))  # nine tiles of C, and a ring that goes round four times
+SHAPES = ((256, 256, 256), (384, 264, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
+SIMULATED = ((384, 264, 200), (1, 64, 1000))  # three tiles of C by two, and a ring that goes round four times
+LONG = (1, 64, 8200)  # more K tiles than any other number on the page
 
 # 13.2 tma_bytes -------------------------------------------------------------------------------------------------
 
@@ -43,6 +44,10 @@ COUNTING = (
     Mistake("What is outside of the matrix is not read.", lambda *args: (tma_bytes(*args)[1],) * 2),
     Mistake("A tile can be outside altogether: a number of rows is never below 0.", unclamped),
     Mistake("The order is (read, counted).", lambda *args: tma_bytes(*args)[::-1]),
+    Mistake(
+        "A box that is outside altogether is sent for, too, and its zeros are written and counted.",
+        lambda *args: tma_bytes(*args) if tma_bytes(*args)[0] else (0, 0),
+    ),
 )
 TILES = ((128, 64), (256, 64), (64, 32))
 
@@ -114,6 +119,10 @@ TURNING = (
         "A wait takes a parity, 0 or 1: the round modulo 2.",
         lambda step, stages, producer: (step % stages, step // stages + producer),
     ),
+    Mistake(
+        "A wait takes a parity, 0 or 1: the modulo comes last.",
+        lambda step, stages, producer: (step % stages, step // stages % 2 + producer),
+    ),
 )
 
 
@@ -139,9 +148,7 @@ def course(*parts: str) -> dict[str, InModule]:
     return {f"the course's {part}": InModule("tutorlib.kernels.hopper.first_parts", part) for part in parts}
 
 
-COURSE_KERNEL = {
-    name: InModule("tutorlib.kernels.hopper.first", name) for name in ("make_first_gemm", "first_kernel")
-}
+COURSE_KERNEL = {name: InModule("tutorlib.kernels.hopper.first", name) for name in ("make_first_gemm", "first_kernel")}
 
 # ----------------------------------------------------------------------------------------------------------------
 
@@ -280,7 +287,7 @@ EXERCISES = (
         title="Hopper GEMM",
         points=5,
         problem=gemm("bf16"),
-        shapes=SHAPES,
+        shapes=(*SHAPES, LONG),
         simulated_shapes=SIMULATED,
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
