@@ -122,7 +122,7 @@ EPILOGUES = [
     epilogue(
         "sends_one_box",
         "The first 64 columns.",
-        "all in columns ≥ 64",
+        "all in columns 64 to 255",
         swap("sums.tSsC, sums.tSgC", "sums.tSsC[None, 0], sums.tSgC[None, 0]"),
     ),
     epilogue(
