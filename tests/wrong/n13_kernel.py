@@ -128,7 +128,7 @@ EPILOGUES = [
     epilogue(
         "one_box_everywhere",
         "The first box to all four places.",
-        "all in columns ≥ 64",
+        "Wrong: ",
         swap(SEND, "for box in range(4):\n        cute.copy(sums.tma, sums.tSsC[None, 0], sums.tSgC[None, box])"),
     ),
     epilogue(

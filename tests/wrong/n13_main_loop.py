@@ -156,7 +156,7 @@ ARRIVALS = [
     loop(
         "announces_stage_0",
         "The first barrier for all.",
-        "full[0]",
+        "the next load would overwrite K tile 0 in stage 0",
         swap("steps.full + stage,", "steps.full,"),
         within="fill_stage",
     ),
