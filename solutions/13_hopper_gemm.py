@@ -120,7 +120,7 @@ check("13.1", ring_layout)
 #
 # **Exercise 13.2** (about 4 lines). Write `tma_bytes(shape, tile, place)` for a bf16 matrix of this shape, a box of
 # `tile` and the tile's coordinates `place`, all pairs (rows, columns). Return (bytes read from the matrix, bytes
-# counted on the mbarrier). A tile may be outside altogether.
+# counted on the mbarrier). A tile may be outside altogether: it is sent for all the same.
 
 
 # %%
@@ -260,7 +260,7 @@ check("13.5", wgmma_fragments)
 #   nothing to wait for. The phase *before* phase 0 has parity 1, and it counts as over.
 #
 # **Exercise 13.6** (about 2 lines). Write `ring(step, stages, producer)`, which returns (index, phase): the stage of
-# this step, and the parity to wait for. `producer` is True or False.
+# this step, and the parity to wait for, 0 or 1, however many stages there are. `producer` is True or False.
 
 
 # %%
@@ -416,7 +416,8 @@ show_source(Sums, make_sums)
 # %% [markdown]
 # Between the two stands what is new here: threads and TMA reach shared memory by different ways, the generic and the
 # async **proxy**, and what was written on the one need not be seen on the other.
-# `cute.arch.fence_proxy("async.shared", space="cta")` of the thread that wrote makes it so.
+# `cute.arch.fence_proxy("async.shared", space="cta")` of the thread that wrote makes it so; "async.global" would be for
+# what lies in global memory.
 #
 # **Exercise 13.8** (about 8 lines). Write `store_by_tma(sums)`:
 #
@@ -470,7 +471,8 @@ show_source(make_barriers, described, out_layout)
 # `Steps(k_tiles, full, empty, loads_too, a, b, tiled_mma, tCrA, tCrB, tCrC)`, where a and b are
 # `BoxCopy(tma, tXsX, tXgX)` of your `boxes`, and the last three come from your `wgmma_fragments`; the loop; the
 # epilogue, whose sums `make_sums(tCrC, tiled_mma, thread, tma_c, sC, gC)` makes. `k_tiles` is
-# `cute.size(gA, mode=[2])`. Warp 0 loads too. A warpgroup's first thread is `group * 128`.
+# `cute.size(gA, mode=[2])`: one too many loads nothing but zeros, and the sums would be right all the same. Warp 0
+# loads too. A warpgroup's first thread is `group * 128`.
 #
 # Then the host function. `cpasync.make_tiled_tma_atom(op, matrix, layout, box)` returns (atom, coordinates): for A
 # `load`, `described(a)`, the layout of *one* stage, which is `cute.select(layout_a, [0, 1])`, and (bM, bK); B likewise;

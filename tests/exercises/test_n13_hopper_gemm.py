@@ -1,26 +1,26 @@
-"""Notebook 13: its numbers are those of real CuTe and of tensor-layouts; right answers that are unusual pass."""
+"""Notebook 13: its numbers are those of real CuTe and of tensor-layouts; its answers, and unusual ones, on a GPU."""
 
 import cutlass
 import pytest
 import torch
-from cutlass import BFloat16, cute
-from cutlass.cute.nvgpu import cpasync, warpgroup
+from cutlass import cute
 from cutlass.cute.runtime import from_dlpack
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 from tensor_layouts import Swizzle
 from tensor_layouts.atoms_nv import SM90_64x256x16_F32BF16BF16_SS as MMA
 
-from tests.wrong.n13_hopper_gemm import WRONG_WHEN_RUN
+from tests.right.n13_hopper_gemm import RIGHT
+from tests.wrong.n13_parts import WRONG_WHEN_RUN
 from tests.wrong.table import by_name
 from tutorlib.checking.first_parts import place_by_tma
 from tutorlib.checking.running import find_fault
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.exercises.n13_hopper_gemm import holder, ring, tma_bytes
 from tutorlib.kernels.hopper.first import Parts, make_first_gemm
-from tutorlib.kernels.hopper.first_parts import boxes, fill_stage, main_loop, ring_layout, store_by_tma, wgmma_fragments
-from tutorlib.kernels.hopper.first_share import Steps, Sums
+from tutorlib.kernels.hopper.first_parts import wgmma_fragments
 
 TIMES = 20
 SMALL = [TensorSpec((256, 256), "bf16")] * 3
@@ -86,128 +86,20 @@ def test_what_tma_reads_is_what_lies_inside(shape):
             assert tma_bytes(shape, tile, (m, k)) == (2 * int(box.sum()), 2 * 128 * 64)
 
 
-# The course's own parts, and unusual ones -----------------------------------------------------------------------
+# The page's own answers, and others, on a GPU -------------------------------------------------------------------
 
-
-def swizzled_by_hand(rows, k, stages):
-    """Without make_smem_layout_atom."""
-    bits = {64: 3, 32: 2, 16: 1}[k]
-    atom = cute.make_composed_layout(cute.make_swizzle(bits, 4, 3), 0, cute.make_layout((8, k), stride=(k, 1)))
-    return cute.tile_to_shape(atom, (rows, k, stages), (0, 1, 2))
-
-
-def in_one_piece(rows, k, stages):
-    """No atom repeated: rows and stages simply follow each other."""
-    plain = cute.make_layout((rows, k, stages), stride=(k, 1, rows * k))
-    return cute.make_composed_layout(cute.make_swizzle({64: 3, 32: 2, 16: 1}[k], 4, 3), 0, plain)
-
-
-def a_list_of_boxes(tma, s, g):
-    both = [cute.group_modes(tensor, 0, cute.rank(tensor) - 1) for tensor in (s, g)]
-    return list(cpasync.tma_partition(tma, 0, cute.make_layout((1, 1)), *both))
-
-
-def sums_by_the_mma(tiled_mma, thread, sA, sB):
-    """make_fragment_C, which takes the shape and makes fp32."""
-    math = tiled_mma.get_slice(thread)
-    tile = cute.size(sA, mode=[0]), cute.size(sB, mode=[0])
-    a, b = tiled_mma.make_fragment_A(math.partition_A(sA)), tiled_mma.make_fragment_B(math.partition_B(sB))
-    return [a, b, tiled_mma.make_fragment_C(tiled_mma.partition_shape_C(tile))]
-
-
-@cute.jit
-def counts_by_itself(steps: Steps):
-    """No PipelineState: a step's stage is its remainder, its round the quotient."""
-    if steps.loads_too:
-        for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
-            fill_stage(steps, k_tile, k_tile)
-    cute.arch.mbarrier_wait(steps.full, 0)
-    warpgroup.fence()
-    steps.multiply(0, True)
-    warpgroup.commit_group()
-    for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
-        stage, phase = k_tile % steps.stages, k_tile // steps.stages % 2
-        cute.arch.mbarrier_wait(steps.full + stage, phase)
-        warpgroup.fence()
-        steps.multiply(stage, False)
-        warpgroup.commit_group()
-        warpgroup.wait_group(1)
-        last, over = (k_tile - 1) % steps.stages, (k_tile - 1) // steps.stages % 2
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive(steps.empty + last)
-        if steps.loads_too and k_tile - 1 + steps.stages < steps.k_tiles:
-            cute.arch.mbarrier_wait(steps.empty + last, over)
-            fill_stage(steps, k_tile - 1 + steps.stages, last)
-    warpgroup.wait_group(0)
-
-
-@cute.jit
-def box_by_box(sums: Sums):
-    """Each box is sent as soon as it is written, and all warps meet where one would do."""
-    sums.tRrC.store(sums.tCrC.load().to(BFloat16))
-    cute.arch.sync_threads()
-    for box in cutlass.range_constexpr(4):
-        for part in cutlass.range_constexpr(4 * box, 4 * box + 4):
-            one = ((None, part), None, None)
-            cute.copy(sums.stmatrix, sums.tRrC[one], sums.tRsC[one])
-        cute.arch.fence_proxy("async.shared", space="cta")
-        cute.arch.sync_threads()
-        cute.copy(sums.tma, sums.tSsC[None, box], sums.tSgC[None, box])
-        cute.arch.cp_async_bulk_commit_group()
-    cute.arch.cp_async_bulk_wait_group(0)
-
-
-@cute.jit
-def fence_after_the_meeting(sums: Sums):
-    """The warp meets, and then the thread that sends fences."""
-    sums.tRrC.store(sums.tCrC.load().to(BFloat16))
-    cute.arch.sync_threads()
-    cute.copy(sums.stmatrix, sums.tRrC, sums.tRsC)
-    cute.arch.sync_warp()
-    cute.arch.fence_proxy("async.shared", space="cta")
-    cute.copy(sums.tma, sums.tSsC, sums.tSgC)
-    cute.arch.cp_async_bulk_commit_group()
-    cute.arch.cp_async_bulk_wait_group(0, read=True)
-
-
-OWN = [
-    ("13.1", ring_layout),
-    ("13.3", boxes),
-    ("13.5", wgmma_fragments),
-    ("13.7", main_loop),
-    ("13.8", store_by_tma),
-    ("13.9", make_first_gemm()),
-]
-UNUSUAL = [
-    ("13.1", swizzled_by_hand),
-    ("13.1", in_one_piece),
-    ("13.3", a_list_of_boxes),
-    ("13.5", sums_by_the_mma),
-    ("13.7", counts_by_itself),
-    ("13.8", box_by_box),
-    ("13.8", fence_after_the_meeting),
-    ("13.9", make_first_gemm(stages=3)),
-]
-
-
-@pytest.mark.usefixtures("no_gpu")
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize(("id", "answer"), OWN + UNUSUAL)
-def test_right_parts_are_right_in_the_simulator(id, answer):
-    exercise = find(id)
-    outcome = exercise.grade(answer)
-    assert outcome.points == exercise.correctness_points, outcome.message
-    assert ("right, simulated; speed not run: " in outcome.message) == bool(exercise.tiers), outcome.message
+OWN = {id: [answer] for id, answer in load_answers("13_hopper_gemm").items() if find(id).needs}
+UNUSUAL = {id: answers for id, answers in RIGHT.items() if find(id).needs}
 
 
 @pytest.mark.gpu("90a")
-@pytest.mark.parametrize(("id", "answer"), OWN)
-def test_the_courses_own_parts_are_right_on_a_gpu(id, answer):
+@pytest.mark.parametrize(("id", "answer"), by_name(OWN))
+def test_the_pages_own_parts_are_right_on_a_gpu(id, answer):
     assert find(id).grade(answer).status == "passed"
 
 
 @pytest.mark.gpu("90a")
-@pytest.mark.parametrize(("id", "answer"), UNUSUAL)
+@pytest.mark.parametrize(("id", "answer"), by_name(UNUSUAL))
 def test_unusual_parts_give_a_right_c(id, answer):
     exercise = find(id)
     launcher = exercise.accept(answer)

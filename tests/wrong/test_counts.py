@@ -38,6 +38,9 @@ HELD: dict[str, int | dict[str, int]] = {
     "10_double_buffer": {"10.1": 14, "10.2": 17, "10.3": 17},
     "11_grid_swizzle": 14,
     "12_three_stages": 12,
+    "13_hopper_gemm": {
+        **{"13.1": 24, "13.2": 16, "13.3": 16, "13.4": 15, "13.5": 20, "13.6": 16, "13.7": 60, "13.8": 29, "13.9": 40}
+    },
     "14_beat_cublas": 14,
     "15_blackwell_gemm": 13,
     "16_fusion": {"16.2": 9, **{f"16.{n}": 10 for n in range(1, 12) if n != 2}},

@@ -1,17 +1,22 @@
 """Exercises whose answer is a part of notebook 13's GEMM, or the whole of it: looked at before any GPU runs it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tutorlib.checking.cute import CuteExercise, require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.simulating import find_zeros
 from tutorlib.compiling.cute import call_host
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptx import HOPPER_OPCODES, opcodes
 from tutorlib.machine.features import WGMMA, Feature
 from tutorlib.measuring.launchers import CuteLauncher
+
+if TYPE_CHECKING:
+    from tutorlib.simulate.ptx import Report
 
 BYTES = 2  # of a bf16
 VECTOR = 8  # elements of 16 bytes, which a swizzle keeps together
@@ -116,11 +121,14 @@ def find_misplaced(answer: Answer, rows: int, k: int, stages: int) -> str:
     flaws: list[str] = []
 
     def note(layout: Any) -> None:
-        if not isinstance(layout, cute.ComposedLayout):
+        if isinstance(layout, cute.Layout):
             flaws.append("it is a plain layout; TMA and WGMMA want swizzle ∘ layout.")
             return
+        if not isinstance(layout, cute.ComposedLayout):
+            flaws.append(f"it returns {'None' if layout is None else f'a {type(layout).__name__}'}, not a layout.")
+            return
         if (shape := cute.product_each(layout.shape)) != (rows, k, stages):
-            flaws.append(f"it has the shape {shape}.")
+            flaws.append(f"it has the shape {shape}; {(rows, k, stages)} is wanted, (rows, k, stages).")
             return
         swizzle, outer = layout.inner, layout.outer
         for row, vector, stage in product(range(rows), range(k // VECTOR), range(stages)):
@@ -173,6 +181,8 @@ class BoxesExercise(FirstPartExercise):
         _, s, g = args
         if not several(got, 2):
             return "boxes should return two tensors: of shared memory, and of the matrix."
+        if str(got[1].layout) == str(cute.group_modes(g, 0, 2).layout):
+            return "the box of the matrix is as it lies there: cpasync.tma_partition cuts it into what TMA is told."
         for name, tensor, whole in (("shared memory", got[0], s), ("the matrix", got[1], g)):
             rows, k, number = (cute.size(whole, mode=[mode]) for mode in range(3))
             box, shape = rows * k, tensor.shape
@@ -246,7 +256,7 @@ def find_race(orders: list[str]) -> str:
         if "fence.proxy" not in between:
             return (
                 "TMA may store what stood there before: threads and TMA reach shared memory by two ways, and "
-                "fence_proxy lets what was written on the one be seen on the other."
+                'fence_proxy("async.shared", space="cta") lets what was written on the one be seen on the other.'
             )
         if not {"bar.warp.sync", "bar.sync"} & set(between):
             return "TMA takes the whole box, and the warp's other threads may not have written their part: sync_warp()."
@@ -261,9 +271,15 @@ def find_race(orders: list[str]) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class WholeKernelExercise(CuteExercise):
-    """The reader's own host function gemm(a, b, c)."""
+    """The reader's own host function gemm(a, b, c).
+
+    It loads K tiles that there are: with others, which are zeros, the result would be right, too.
+    """
 
     needs: Feature = WGMMA
+
+    def in_vain(self, reports: "Sequence[Report]") -> str | None:
+        return super().in_vain(reports) or find_zeros(reports)
 
     def examine(self, kernel: CuteLauncher) -> Verdict | None:
         if found := super().examine(kernel):

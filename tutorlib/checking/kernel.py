@@ -1,7 +1,7 @@
 """Exercises whose answer is a GPU kernel, whatever its language: what they have in common."""
 
 from abc import abstractmethod
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import Wrong, by, count
 
 if TYPE_CHECKING:
+    from tutorlib.simulate.ptx import Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 SIMULATED = (MMA_SYNC, TMA, WGMMA, TCGEN05)
@@ -173,14 +174,16 @@ class KernelExercise(Exercise):
             if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
                 wrongs[shape] = found
             if shape == shapes[0]:
-                waste = find_waste(launcher.reports, self.lean, self.slack) or (
-                    find_repeat(launcher.reports) if self.once else None
-                )
+                waste = self.in_vain(launcher.reports)
         if wrongs:
             return self.wrong_at(wrongs, shapes)
         if waste:
             return self.more_than_it_must(waste)
         return self.right_simulated(why)
+
+    def in_vain(self, reports: "Sequence[Report]") -> str | None:
+        """What a simulated kernel does more than it must, as a sentence; None for nothing."""
+        return find_waste(reports, self.lean, self.slack) or (find_repeat(reports) if self.once else None)
 
     def more_than_it_must(self, waste: str) -> Verdict:
         """The verdict on a kernel that is right and does something in vain."""

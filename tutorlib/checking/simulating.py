@@ -30,6 +30,7 @@ ADVICE = {  # what mends it
 }
 ADVICE_IF: tuple[tuple[str, str, str], ...] = (  # where a finding of this kind says this, before what stands above
     ("outside", "shared memory", "Does the layout reach further than the memory that was allocated for it?"),
+    ("outside", "coordinates for a tensor of", "A mode of size 1 that the compiler knows is left out of a descriptor."),
     (
         "misaligned",
         "copies to",
@@ -41,6 +42,11 @@ ADVICE_IF: tuple[tuple[str, str, str], ...] = (  # where a finding of this kind 
     ("unwaited", "uses registers", "Commit the wgmmas to a group and wait for it, before anybody uses their sums."),
     ("unwritten", "wgmma", "The first wgmma of a tile must not add: ACCUMULATE is False there."),
     ("race", "wgmma.fence", "warpgroup.fence() comes before wgmma, and again when others used its registers."),
+    (
+        "race",
+        ", reads what thread",
+        "Who tells TMA to store a box must have met all who wrote into it: sync_warp() for one warp's, else a barrier.",
+    ),
     ("race", "TMA, for", "Wait for the mbarrier on which those arrive who have read it, before it is filled anew."),
     ("race", "the mbarrier at", "Whoever uses an mbarrier must know that it is made: a barrier after mbarrier_init."),
 )
@@ -162,6 +168,11 @@ def find_waste(reports: "Sequence[Report]", opcodes: tuple[str, ...], slack: int
 def find_repeat(reports: "Sequence[Report]") -> str | None:
     """Which element two blocks store alike; None where no element is."""
     return next((sentence(finding) for report in reports for finding in report.repeats), None)
+
+
+def find_zeros(reports: "Sequence[Report]") -> str | None:
+    """Which load of TMA's brings nothing but zeros; None where none does."""
+    return next((sentence(finding) for report in reports for finding in report.zeros), None)
 
 
 def describe_waste(access: "MemoryAccess") -> str:

@@ -26,7 +26,7 @@ HOPPER_OPCODES = {
     "arrive": r"mbarrier\.arrive\.(?!expect_tx)",
     "bar.sync": OPCODES["bar.sync"],
     "stmatrix": r"stmatrix\b",
-    "fence.proxy": r"fence\.proxy\.async\b",
+    "fence.proxy": r"fence\.proxy\.async\b(?!\.global)",  # of shared memory
     "bar.warp.sync": r"bar\.warp\.sync\b",
     "TMA store": r"cp\.async\.bulk\.tensor\.\dd\.global\b",
     "bulk commit": r"cp\.async\.bulk\.commit_group\b",

@@ -13,12 +13,14 @@ from tutorlib.checking.first_parts import (
     WholeKernelExercise,
 )
 from tutorlib.checking.hopper import HopperLoopExercise
+from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
-SHAPES = ((256, 256, 256), (384, 520, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
-SIMULATED = ((384, 520, 200), (1, 64, 1000))  # nine tiles of C, and a ring that goes round four times
+SHAPES = ((256, 256, 256), (384, 264, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
+SIMULATED = ((384, 264, 200), (1, 64, 1000))  # three tiles of C by two, and a ring that goes round four times
+LONG = (1, 64, 8200)  # more K tiles than any other number on the page
 
 # 13.2 tma_bytes -------------------------------------------------------------------------------------------------
 
@@ -42,6 +44,10 @@ COUNTING = (
     Mistake("What is outside of the matrix is not read.", lambda *args: (tma_bytes(*args)[1],) * 2),
     Mistake("A tile can be outside altogether: a number of rows is never below 0.", unclamped),
     Mistake("The order is (read, counted).", lambda *args: tma_bytes(*args)[::-1]),
+    Mistake(
+        "A box that is outside altogether is sent for, too, and its zeros are written and counted.",
+        lambda *args: tma_bytes(*args) if tma_bytes(*args)[0] else (0, 0),
+    ),
 )
 TILES = ((128, 64), (256, 64), (64, 32))
 
@@ -113,6 +119,10 @@ TURNING = (
         "A wait takes a parity, 0 or 1: the round modulo 2.",
         lambda step, stages, producer: (step % stages, step // stages + producer),
     ),
+    Mistake(
+        "A wait takes a parity, 0 or 1: the modulo comes last.",
+        lambda step, stages, producer: (step % stages, step // stages % 2 + producer),
+    ),
 )
 
 
@@ -132,6 +142,14 @@ def with_loop(answer: Answer) -> Callable[..., None]:
 
 HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
 
+
+def course(*parts: str) -> dict[str, InModule]:
+    """The course's own parts of the kernel."""
+    return {f"the course's {part}": InModule("tutorlib.kernels.hopper.first_parts", part) for part in parts}
+
+
+COURSE_KERNEL = {name: InModule("tutorlib.kernels.hopper.first", name) for name in ("make_first_gemm", "first_kernel")}
+
 # ----------------------------------------------------------------------------------------------------------------
 
 EXERCISES = (
@@ -143,6 +161,7 @@ EXERCISES = (
         shapes=SHAPES[:2],
         simulated_shapes=SIMULATED,
         requires=HOPPER,
+        library=course("ring_layout"),
         hints=(
             "It is notebook 09's layout: an atom of 8 rows, repeated down the rows, then over the stages.",
             "k = 64 is a row of 128 bytes: SmemLayoutAtomKind.K_SW128. 32 and 16 have K_SW64 and K_SW32.",
@@ -171,6 +190,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         requires=HOPPER,
+        library=course("boxes"),
         hints=(
             "cpasync.tma_partition(tma, 0, cute.make_layout(1), …): block 0 of a cluster of one.",
             "It wants the box as one mode: cute.group_modes(s, 0, 2) is ((rows, K), stages).",
@@ -199,6 +219,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         requires=HOPPER,
+        library=course("wgmma_fragments"),
         hints=(
             "math = tiled_mma.get_slice(thread), then math.partition_A(sA) and tiled_mma.make_fragment_A of that.",
             "The sums: tiled_mma.partition_shape_C((tile M, tile N)) is the shape, cute.make_rmem_tensor makes them.",
@@ -233,6 +254,7 @@ EXERCISES = (
         loops="main",
         build=with_loop,
         overlapped=True,
+        library=course("main_loop", "fill_stage"),
         hints=(
             "Before the loop the warp that loads too fills all stages there are K tiles for. Then K tile 0: wait for "
             "full, fence, multiply(…, True), commit.",
@@ -252,6 +274,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         requires=HOPPER,
+        library=course("store_by_tma"),
         hints=(
             "sums.tRrC.store(sums.tCrC.load().to(BFloat16)) rounds.",
             "Before stmatrix everybody must have read the last stage; after it TMA must see what was written.",
@@ -264,11 +287,12 @@ EXERCISES = (
         title="Hopper GEMM",
         points=5,
         problem=gemm("bf16"),
-        shapes=SHAPES,
+        shapes=(*SHAPES, LONG),
         simulated_shapes=SIMULATED,
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         requires=HOPPER,
+        library=COURSE_KERNEL,
         hints=(
             "One block for each tile of C: ceil_div of both sizes, multiplied. THREADS threads, two warpgroups.",
             "cpasync.make_tiled_tma_atom(load, described(a), stage_a, (bM, bK)) returns the descriptor and the "

@@ -146,7 +146,9 @@ def through_kernel(
         cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
-def copy_through(tensor, box, widths=(0, 0)):
+def copy_through(tensor, box, widths=(0, 0), beyond=0):
+    """beyond: so many boxes more than the first mode has."""
+
     @cute.jit
     def host(a: cute.Tensor, b: cute.Tensor):
         dtype = a.element_type
@@ -154,6 +156,7 @@ def copy_through(tensor, box, widths=(0, 0)):
         load, src = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), a, layout_in, box)
         store, dst = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileS2GOp(), b, layout_out, box)
         grid = [cute.ceil_div(a.shape[mode], box[mode]) for mode in range(len(box))] + [1] * (3 - len(box))
+        grid[0] += beyond
         through_kernel(load, src, store, dst, layout_in, layout_out, box, dtype).launch(
             grid=grid, block=(THREADS, 1, 1)
         )
@@ -180,6 +183,16 @@ def test_wider_swizzles(width):
     out, report = copy_through(x, (16, width // 2), (width, width))
     assert out.equal(x)
     assert not report.findings
+
+
+def test_a_box_of_nothing_but_zeros_is_no_fault_and_is_told():
+    x = torch.randn(40, 16).to(torch.bfloat16)
+    out, report = copy_through(x, (32, 16), beyond=1)
+    assert out.equal(x)
+    assert not report.findings
+    (zeros,) = report.zeros
+    assert "loads a box at (64, 0) of a tensor of (40, 16): nothing but zeros" in str(zeros)
+    assert not copy_through(x, (32, 16))[1].zeros
 
 
 def test_three_dimensions():

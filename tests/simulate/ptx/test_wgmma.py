@@ -195,6 +195,7 @@ def test_tf32():
 
 WRONG = [
     ("fence.proxy.async.shared::cta;", "", "proxy", "since no proxy fence lies between"),
+    ("fence.proxy.async.shared::cta;", "fence.proxy.async.global;", "proxy", "since no proxy fence lies between"),
     ("bar.sync \t0;", "", "race", "with no barrier between"),
     ("wgmma.fence.sync.aligned;", "", "race", "has no wgmma.fence before its first wgmma"),
     ("wgmma.commit_group.sync.aligned;", "", "unwaited", "no wait_group has covered it"),

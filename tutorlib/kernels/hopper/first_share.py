@@ -68,12 +68,14 @@ class Steps:
         self.a.load(k_tile, stage, self.full + stage)
         self.b.load(k_tile, stage, self.full + stage)
 
-    def multiply(self, stage: Any, first: bool) -> None:
+    def multiply(self, stage: Any, first: Any) -> None:
         """Issue the wgmmas of a stage's K blocks; the first stage of all forgets what was in the registers."""
+        tiled_mma = self.tiled_mma.with_()  # its own: `set` may stand in a branch of the run
+        adds = Boolean(first) == Boolean(False)
         for k_block in range(cute.size(self.tCrA, mode=[2])):
-            self.tiled_mma.set(warpgroup.Field.ACCUMULATE, not first or k_block > 0)
+            tiled_mma.set(warpgroup.Field.ACCUMULATE, adds if k_block == 0 else True)
             a, b = self.tCrA[None, None, k_block, stage], self.tCrB[None, None, k_block, stage]
-            cute.gemm(self.tiled_mma, self.tCrC, a, b, self.tCrC)
+            cute.gemm(tiled_mma, self.tCrC, a, b, self.tCrC)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 FindingKind = Literal["unwaited", "race", "unwritten", "unset", "barrier", "outside", "misaligned", "overlap",
-                      "divergent", "endless", "assertion", "repeat", "proxy", "mbarrier", "deadlock",
+                      "divergent", "endless", "assertion", "repeat", "zeros", "proxy", "mbarrier", "deadlock",
                       "registers"]  # fmt: skip
 
 
@@ -43,7 +43,8 @@ class Finding:
         "deadlock": threads wait for something that cannot come any more;
         "registers": what a thread computes does not fit into the registers that setmaxnreg left it;
         "endless": the kernel does not end; "assertion": its own assert fails;
-        "repeat": several blocks store the same value to one place, which is no fault (`Report.repeats`).
+        "repeat": several blocks store the same value to one place, which is no fault (`Report.repeats`);
+        "zeros": TMA loads a box that lies outside of its tensor, which is no fault either (`Report.zeros`).
     message: one sentence, without the place. place: where in the source; ptx_line: where in the PTX.
     count: how many threads, over all blocks and repetitions.
     """

@@ -34,7 +34,7 @@ class MemoryAccess:
 class Report:
     """findings: in the order in which they were seen. accesses: in the order of the program.
 
-    repeats: what several blocks store alike, which is work done twice.
+    repeats: what several blocks store alike, which is work done twice. zeros: what TMA loads of nothing but zeros.
     instructions: that warps executed. printed: what the kernel printed, line by line.
     trace: what the first block did, where that was asked for.
     """
@@ -44,6 +44,7 @@ class Report:
     blocks: int
     instructions: int
     repeats: tuple[Finding, ...] = field(default=(), repr=False)
+    zeros: tuple[Finding, ...] = field(default=(), repr=False)
     printed: tuple[str, ...] = field(default=(), repr=False)
     trace: BlockTrace | None = field(default=None, repr=False)
 

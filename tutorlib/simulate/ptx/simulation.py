@@ -257,6 +257,7 @@ def make_report(
         blocks=geometry.blocks,
         instructions=executed,
         repeats=collected(watch.overlaps.repeats, launch.kernel, places) if watch.overlaps else (),
+        zeros=collected(watch.zeros, launch.kernel, places),
         printed=lines,
     )
 

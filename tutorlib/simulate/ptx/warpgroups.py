@@ -265,8 +265,8 @@ class Warpgroups:
     # what threads must not do meanwhile -----------------------------------------------------------------------------
 
     def touch(self, site: int, sums: Sums, warps: np.ndarray, moves: bool) -> None:
-        """An instruction of these warps is about to use registers that wgmmas add into. moves: to copy or to set them,
-        which a compiler may do between a fence and a wgmma, and makes safe."""
+        """An instruction of these warps is about to use registers that wgmmas add into. moves: to copy, to set
+        or to test them, which a compiler may do between a fence and a wgmma, and makes safe."""
         early = warps[sums.pending[warps] > 0]
         if len(early):
             warp = int(early[0])

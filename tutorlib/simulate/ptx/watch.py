@@ -1,7 +1,7 @@
 """Everything that looks on while a batch runs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import WarpClocks
@@ -13,7 +13,10 @@ from tutorlib.simulate.ptx.undefined import Undefined
 
 @dataclass
 class Watch:
-    """overlaps: None where the kernel orders its blocks itself. show: a site's place as "line 12, `…`"."""
+    """overlaps: None where the kernel orders its blocks itself. show: a site's place as "line 12, `…`".
+
+    zeros: TMA's loads of boxes that have nothing of their tensor.
+    """
 
     findings: Findings
     log: AccessLog
@@ -22,3 +25,4 @@ class Watch:
     undefined: Undefined
     overlaps: Overlaps | None
     show: Callable[[int], str]
+    zeros: Findings = field(default_factory=Findings)

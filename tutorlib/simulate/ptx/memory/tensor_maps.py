@@ -49,6 +49,10 @@ class TensorMap:
         """Where each 16 bytes of a box go, counted from the box's first byte, which lies at a multiple of 1,024."""
         return swizzle_units(np.arange(0, self.bytes, 16), self.swizzle)
 
+    def misses(self, at: tuple[int, ...]) -> bool:
+        """Whether nothing of the box at these coordinates lies in the tensor."""
+        return any(first >= size or first + box <= 0 for first, size, box in zip(at, self.shape, self.box, strict=True))
+
     def inside(self, at: tuple[int, ...]) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
         """What of the box at these coordinates lies in the tensor: as slices of the tensor, and of the box."""
         whole, part = [], []

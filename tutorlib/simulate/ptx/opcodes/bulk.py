@@ -138,6 +138,8 @@ def tensor_load(instruction: Instruction, site: int, state: State) -> Step:
             described = operand.described(lane, descriptor, len(at))
             if described is None or not box_fits(state, site, lane, start, described):
                 continue
+            if described.misses(tuple(at)):
+                notice_zeros(state, site, lane, tuple(at), described)
             first = slot - slot % cluster
             units, fetch = units_of(described, start), fetcher(state, described, tuple(at))
             for rank in range(cluster):
@@ -148,6 +150,14 @@ def tensor_load(instruction: Instruction, site: int, state: State) -> Step:
         state.units.bulk.load(copies)
 
     return step
+
+
+def notice_zeros(state: State, site: int, lane: int, at: tuple[int, ...], described: TensorMap) -> None:
+    def what() -> str:
+        place, shape = at[::-1], described.shape[::-1]
+        return f"TMA, for {show_thread(state, lane)}, loads a box at {place} of a tensor of {shape}: nothing but zeros"
+
+    state.watch.zeros.notice("zeros", site, what)
 
 
 def fetcher(state: State, described: TensorMap, at: tuple[int, ...]) -> Callable[[], np.ndarray]:

@@ -95,8 +95,9 @@ def assert_step(site: int, state: State) -> Step:
 
 
 def fence_proxy(instruction: Instruction, site: int, state: State) -> Step:
-    """fence.proxy.async: what threads wrote to shared memory may be read by TMA and wgmma."""
-    if "async" not in (part.split("::")[0] for part in instruction.parts):
+    """fence.proxy.async, all of it or .shared: what threads wrote to shared memory may be read by TMA and wgmma."""
+    parts = {part.split("::")[0] for part in instruction.parts}
+    if "async" not in parts or "global" in parts:
         return no_effect(instruction, site, state)
     races, warps = state.watch.races, state.geometry.warps
 

@@ -190,7 +190,8 @@ def watched(step: Step, instruction: Instruction, site: int, state: State) -> St
     if not used:
         return step
 
-    moves = instruction.parts[0] == "mov"  # the compiler's own, which needs no fence
+    # The compiler's own, which need no fence: one register may be a first sum of 0 and the 0 for "does not add".
+    moves = instruction.parts[0] in ("mov", "setp")
 
     def look_and_do(where: Where) -> None:
         warps = whole(where, state)
