@@ -16,7 +16,7 @@ grade: .venv/.ready
 test: lint pytest
 
 pytest: .venv/.ready
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 3  # on two cores: many a test waits for processes that it started
 
 bench: .venv/.ready
 	$(BIN)/python -m tests.bench

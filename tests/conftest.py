@@ -50,13 +50,13 @@ hypothesis.settings.load_profile("course")
 
 def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # of processes that tests start
-    torch.set_num_threads(1)  # sizes are small, and pytest -n 2 has a process for each core
+    torch.set_num_threads(1)  # sizes are small, and pytest -n 3 has a process for each core and one more
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """`pytest -n 2`: a file's tests run in one process, where they share what it made ready, but for those APART."""
+    """`pytest -n 3`: a file's tests run in one process, where they share what it made ready, but for those APART."""
     from xdist.scheduler import LoadScopeScheduling
 
     class ByFile(LoadScopeScheduling):
