@@ -32,8 +32,8 @@ MARKERS = (
     "samples(variable): needs the checkout of NVIDIA's code that an environment variable names",
     "browser: needs Chromium",
     "long: takes minutes; TUTORLIB_LONG=1 runs it",
-    "sampled(n, of_kernels=False): n of its cases, evenly spread; the others are long. of_kernels: n for each exercise "
-    "whose answer is a kernel, and all of the others'",
+    "sampled(n, of_kernels=0): n of its cases, evenly spread; the others are long. of_kernels: n for each exercise, "
+    "and so many where the answer is a kernel",
 )
 APART = {  # long, and tests of the same text here share what they made ready; None: each by itself
     "tests/test_notebooks.py": None,
@@ -44,7 +44,12 @@ NEEDS = {"80": MMA_SYNC, "90": TMA, "90a": WGMMA, "100": TCGEN05}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 # No test compares seconds: an example may take as long as the machine is busy.
-hypothesis.settings.register_profile("course", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.register_profile(
+    "course",
+    deadline=None,
+    max_examples=200 if os.environ.get("TUTORLIB_LONG") else 60,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("course")
 
 
@@ -74,14 +79,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     cases: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
         marker = item.get_closest_marker("sampled")
-        if marker and marker.kwargs.get("of_kernels"):
-            id = re.search(r"\[(\d+\.\d+)", item.nodeid)[1]
-            if find(id).needs:
-                cases[item.nodeid.partition("[")[0], id].append(item)
-        elif marker:
-            cases[item.nodeid.partition("[")[0], ""].append(item)
-    for group in cases.values():
-        n = group[0].get_closest_marker("sampled").args[0]
+        if marker:
+            by_exercise = marker.kwargs.get("of_kernels") and re.search(r"\[(\d+\.\d+)", item.nodeid)[1]
+            cases[item.nodeid.partition("[")[0], by_exercise or ""].append(item)
+    for (_, id), group in cases.items():
+        marker = group[0].get_closest_marker("sampled")
+        n = marker.kwargs["of_kernels"] if id and find(id).needs else marker.args[0]
         run = {len(group) * k // n for k in range(n)}
         for item in (one for number, one in enumerate(group) if number not in run):
             item.add_marker("long")

@@ -468,8 +468,8 @@ FAKES = [
     answer("a_matrix", "Rows flattened.", lambda x, w: x.new_empty(x.flatten(0, -2).shape[0], w.shape[0])),
     answer(
         "computed",
-        "torch's own result, which a fake has no numbers for.",
-        lambda x, w: (x.flatten(0, -2) @ w.mT).tolist(),
+        "A number, which a fake has none of.",
+        lambda x, w: (x.flatten(0, -2) @ w.mT).sum().item(),
     ),
     answer("like_x", "As large as x.", lambda x, w: torch.empty_like(x)),
     answer("a_size", "A shape, no tensor.", lambda x, w: (*x.shape[:-1], w.shape[0]), "no tensor"),
