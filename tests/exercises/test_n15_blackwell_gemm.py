@@ -10,6 +10,7 @@ import torch
 from cutlass import cute
 
 from tests.right.n15_loops import RIGHT, asks_for_its_warp
+from tests.wrong.n15_loops import WRONG
 from tests.wrong.table import by_name
 from tutorlib.exercises import find
 from tutorlib.kernels.blackwell.config import PAIR, SINGLE, BlackwellConfig, BlackwellConfigError
@@ -123,6 +124,14 @@ def test_a_configuration_that_cannot_be_says_why(fields, says):
 def test_an_unusual_loop_is_found_right_by_the_rehearsal(id, loop):
     if loop is not asks_for_its_warp:  # which a rehearsal has none of
         assert find(id).examine_alone(loop) is None
+
+
+@pytest.mark.parametrize(("id", "loop"), by_name(WRONG))
+def test_a_wrong_loop_is_found_out_by_the_rehearsal(id, loop):
+    found = find(id).examine_alone(loop)
+    assert found is not None
+    assert found.points < find(id).points
+    assert all(words in "\n".join(found.lines) for words in getattr(loop, "says", ()))
 
 
 @pytest.mark.parametrize("answer", [produce_tiles, (produce_tiles, multiply_tiles), 3])

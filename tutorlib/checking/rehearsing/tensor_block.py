@@ -60,9 +60,10 @@ class TensorBlock(TileScene, Play):
         if self.me.role != role:
             raise Hazard(f"{line}: {self.me.name} {what}, which is another role's.")
 
-    def look_at_wait(self, barrier: MBarrier) -> None:
+    def begin_wait(self, barrier: MBarrier, phase: Any) -> bool:
         if self.kind_of(barrier) in OWN_WORK.get(self.me.role, ()):
             self.me.waited_for_own = calling_line()
+        return super().begin_wait(barrier, phase)
 
     def number(self, at: Any, most: int, line: CallSite, kind: str) -> int:
         if not 0 <= int(at) < most:
