@@ -145,7 +145,7 @@ EPILOGUES = [
         swap(ROUND, ""),
         swap("    cute.arch.fence_proxy", f"{ROUND}    cute.arch.fence_proxy"),
     ),
-    epilogue("rounds_to_fp16", "Another type of 16 bits.", "lose digits", swap("BFloat16", "cutlass.Float16")),
+    epilogue("rounds_to_fp16", "Another type of 16 bits.", "digits are lost", swap("BFloat16", "cutlass.Float16")),
     epilogue("does_not_round", "fp32 into bf16.", "Storing does not convert", swap(".to(BFloat16)", "")),
     epilogue(
         "not_as_the_mma_has_them",

@@ -384,7 +384,7 @@ WGMMAS = [
     loop(
         "in_step",
         "Right, and the tensor cores pause after every K tile.",
-        "no wgmma is under way",
+        "all others are over",
         swap("wait_group(1)", "wait_group(0)"),
     ),
 ]

@@ -19,7 +19,7 @@ from tutorlib.kernels.hopper.layouts import make_load, make_store, stage_layout
 
 PIECE = 8  # rows of gate's and of up's weights in turn, where both are one matrix
 BIAS_GELU = Fusion(bias_gelu, work=OpWork(special=1, arithmetic=6), registers=48)
-ADD = Fusion(add, work=OpWork(arithmetic=1, fetched=1), registers=80)
+ADD = Fusion(add, work=OpWork(arithmetic=1, fetched=1), registers=88)
 SWIGLU = Fusion(swiglu, gated=True, work=OpWork(special=0.5, arithmetic=1.5), registers=48)  # of each pair one result
 DOUBT = 0.02  # part of the time by which two estimates must differ before the model can tell them apart
 

@@ -38,9 +38,12 @@ class Constants:
     """What the model takes from measurements; cycles and bytes are an SM's, and of tiles of 128×256.
 
     mma_efficiency: of the tensor cores' rate, where nothing else limits. least: cycles of a K tile, however small.
+    written: part of the bytes that TMA writes into shared memory for which wgmma's reads of it have to wait.
     l2_bytes: in a cycle, where all SMs want as much. crossing: by how much more L2 has to do where a K tile's part of a
-        row lies in two lines of it. coupling: by how much each other block of a cluster, which shares
-        its loads and waits for it, makes a K tile longer.
+        row lies in two lines of it. alone, alone_crossing: for blocks that are no clusters, times as many bytes, and
+        that. They are spread over the GPU otherwise, and neighbours' requests for a line meet on their way, as long as
+        all are in step: the more rounds of tiles there are, the less.
+    coupling: by how much each other block of a cluster, which shares its loads and waits for it, makes a K tile longer.
     hbm_bytes: of A and B, of the GPU in a µs. c_bytes: of C; narrow: the part of it where a store is SECTOR wide.
     start: µs of every launch; gather: more for each other block of a cluster. last: cycles of the last tile's stores.
     store: cycles from a tile's last multiplication to the next tile's first; deferred: the same where stores are
@@ -50,8 +53,11 @@ class Constants:
 
     mma_efficiency: float
     least: float
+    written: float
     l2_bytes: float
     crossing: float
+    alone: float
+    alone_crossing: float
     coupling: float
     hbm_bytes: float
     c_bytes: float
@@ -162,7 +168,7 @@ def cost(
         steps, stores = rounds * ceil(k_tiles / config.split_k), rounds - 1
         if config.split_k > 1:
             extra = rounds * known.exchange * area
-    step = step_cycles(config, (m, n, k), clusters * config.cluster_blocks / sms, known)
+    step = step_cycles(config, (m, n, k), clusters * config.cluster_blocks / sms, max(tiles / clusters, 1.0), known)
     between = store * area + exposed(config, work.cycles * area, k_tiles * step)
     busy = steps * step + stores * between + extra
     bytes_ = BYTES[config.dtype]
@@ -179,16 +185,24 @@ def exposed(config: HopperConfig, work: float, tile: float) -> float:
     return max(work - tile, 0.0) if config.schedule == "pingpong" else work
 
 
-def step_cycles(config: HopperConfig, mnk: tuple[int, int, int], busy_sms: float, known: Constants) -> float:
-    """Cycles of a K tile while this part of all SMs is at work: the longest of what it needs, or a little more."""
+def step_cycles(
+    config: HopperConfig, mnk: tuple[int, int, int], busy_sms: float, rounds: float, known: Constants
+) -> float:
+    """Cycles of a K tile while this part of all SMs is at work: the longest of what it needs, or a little more.
+
+    rounds: tiles of a block, on the average.
+    """
     (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
     row = tile_k * BYTES[config.dtype]
     mma = tile_m / MMA_M * tile_n / 2 * row / 32 / known.mma_efficiency
-    smem = (tile_m / MMA_M * (MMA_M + tile_n) + tile_m + tile_n) * row / SMEM_BYTES
+    smem = (tile_m / MMA_M * (MMA_M + tile_n) + known.written * (tile_m + tile_n)) * row / SMEM_BYTES
     lengths = [mnk[2 if major == "k" else mode] * BYTES[config.dtype] for mode, major in enumerate(config.majors)]
     crossed = [1 - gcd(length, LINE) / LINE for length in lengths]  # of A's and B's lines: in two of L2's
-    of_a, of_b = (1 + known.crossing * part for part in crossed)
-    l2 = (tile_m / cluster_n * of_a + tile_n / cluster_m * of_b) * row / known.l2_bytes * min(busy_sms, 1.0)
+    l2_bytes, crossing = known.l2_bytes, known.crossing
+    if config.cluster_blocks == 1:
+        l2_bytes, crossing = l2_bytes * (1 + (known.alone - 1) / rounds), known.alone_crossing
+    of_a, of_b = (1 + crossing * part for part in crossed)
+    l2 = (tile_m / cluster_n * of_a + tile_n / cluster_m * of_b) * row / l2_bytes * min(busy_sms, 1.0)
     longest = sum(limit**SHARPNESS for limit in (mma, smem, l2, known.least)) ** (1 / SHARPNESS)
     return longest * (1 + known.coupling * (config.cluster_size - 1))
 

@@ -22,6 +22,7 @@ from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
 STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each constant
 DOUBT = 0.02  # by which two estimates must differ, or two times, before the difference means something
 FAR_OFF = 1.5  # times the fastest one's time: what is slower still, nobody wants to know exactly
+UNSTEADY = 1.2
 MISS = 0.5  # weight of what estimates miss by, beside what choices cost
 
 
@@ -45,7 +46,8 @@ def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
     """The measurements among them that the model has an estimate for.
 
     Where the baseline was timed in turns with the kernel, its own time is told as of a GPU on which the baseline takes
-    as long as in the middle of all measurements of the shape.
+    as long as in the middle of all measurements of the shape; where it took UNSTEADY times as long, or as short, both
+    are passed over.
     """
     found, baselines = [], defaultdict(list)
     for result in results:
@@ -60,7 +62,9 @@ def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
                 baselines[shape].append(result.get("baseline_us") or 0.0)
     usual = {shape: median(times) for shape, times in baselines.items()}
     return [
-        Timed(config, shape, us * usual[shape] / baseline if baseline else us) for config, shape, us, baseline in found
+        Timed(config, shape, us * usual[shape] / baseline if baseline else us)
+        for config, shape, us, baseline in found
+        if not baseline or abs(math.log(baseline / usual[shape])) < math.log(UNSTEADY)
     ]
 
 
