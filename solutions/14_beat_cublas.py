@@ -285,8 +285,11 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
 
 # %% [markdown]
 # Read the first line. At the tensor cores' full rate a tile of 128×256 takes *all* of shared memory's 128 bytes, and 48
-# bytes in every cycle from L2, for each of 132 SMs at once. What is over 128 cannot reach the full rate, so here is
-# ping-pong's price: its tiles are 128×192 or 64×256. And whatever takes bytes off L2's road is welcome.
+# bytes in every cycle from L2, for each of 132 SMs at once. Smaller tiles ask for more on both roads, so here is
+# ping-pong's price: its tiles are 128×192 or 64×256. Whatever takes bytes off L2's road is welcome.
+#
+# Take the middle column with a grain of salt. Nsight Compute's counter for this road agrees with wgmma's reads alone;
+# TMA's writes hardly get in their way. So a little over 128 is not the end, and reads over 128 are.
 #
 # ## Clusters
 #
@@ -514,10 +517,15 @@ show_figure("hopper_levers")
 # %% [markdown]
 # How good was your list? At 2048 there is one wave, so nothing that hides behind a *next* tile can help: persistent,
 # deferred, tile order; and stream-K, which cuts tiles that would have fitted, costs most. Clusters of 2×2 have no row:
-# where a GPU holds fewer than 32 of them, they need a second wave at 2048, as you counted. At 8192 there are 16 waves,
-# and what counts is the step along K, and the bytes that it moves: multicast. The order of the tiles brings nothing
-# even here; probably L2 holds enough in either. And `stagger`, which sounds so right? Probably blocks in step are each
-# other's cache: one has a line fetched, and the others find it. Out of step, every line has to stay in L2 for longer.
+# where a GPU holds fewer than 32 of them, they need a second wave at 2048, as you counted. At 4096 it is persistence
+# that counts, and at 8192, with its 16 waves, the last of them.
+#
+# And multicast, for which L2 sends a third less? Next to nothing. Blocks in step are each other's cache: they ask for
+# the same lines at the same moment, and one answer serves them all, cluster or not. That is also why `stagger`, which
+# sounds so right, costs something: out of step, every line is asked for once more, and has to stay in L2 for longer.
+# It needs the right neighbours, though. A launch *without* clusters puts blocks elsewhere than a launch of clusters
+# with one block each, where the same kernel is slower; in a single wave of small tiles, much slower. So the course's
+# kernel says nothing of clusters where there are none (`geometry` in `tutorlib/kernels/hopper/gemm.py`).
 #
 # ### In watts
 #
@@ -831,8 +839,9 @@ show_figure("gemm_ladder")
 #
 # </details>
 #
-# <details><summary>3. Why can ping-pong with tiles of 128×192 not reach the tensor cores' full rate?</summary>
+# <details><summary>3. What does ping-pong with tiles of 128×192 pay for hiding its epilogues?</summary>
 #
-# A step asks for 139 bytes of shared memory in a cycle, and 128 is all there is: 92 per cent of the rate, at most.
+# A step has three quarters of the arithmetic of one with 128×256, and five sixths of its bytes. In every cycle L2 has
+# to send 53 bytes in place of 48, and shared memory to move 139 in place of 128.
 #
 # </details>
