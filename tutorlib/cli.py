@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from tutorlib.machine.imports import skip_url_grammar
-
 if TYPE_CHECKING:
     from tutorlib.measuring.sweeps.sweep import Sweep
 
@@ -25,7 +23,6 @@ def fail(message: str, code: int = 2) -> typer.Exit:
 @app.callback()
 def tutor() -> None:
     """Build, grade and measure the course."""
-    skip_url_grammar()
 
 
 @app.command()

@@ -15,10 +15,7 @@ import pytest
 
 import tutorlib.grading.plugin  # noqa: F401  the plugin that pytest is told to load, as nbval's, which it imports
 
-PYTEST = (
-    "import sys; from tutorlib.machine.imports import skip_url_grammar; skip_url_grammar(); "
-    "import pytest; sys.exit(pytest.main())"
-)
+PYTEST = "import sys, pytest; sys.exit(pytest.main())"
 
 
 def start_pytest(arguments: Sequence[str], folder: Path, environment: Mapping[str, str], pipe: int, log: int) -> int:
