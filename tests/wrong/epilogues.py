@@ -3,8 +3,9 @@
 import cutlass
 from cutlass import BFloat16, Float32, cute
 
+from tests.wrong.change import derive, swap, without
+from tests.wrong.pages import right_answers
 from tests.wrong.table import answer, says
-from tutorlib.kernels.ampere.thread_share import Sums
 
 # 16.1 gelu ------------------------------------------------------------------------------------------------------
 
@@ -107,120 +108,46 @@ BIASED = [
 
 # 16.4 fetch -----------------------------------------------------------------------------------------------------
 
-
-@cute.jit
-def no_edges(sums: Sums):
-    """Reads beyond the matrix."""
-    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
-    for n in cutlass.range_constexpr(cute.size(registers)):
-        registers[n] = sums.tCgD[n].to(Float32)
-    return registers
-
-
-@cute.jit
-def rows_alone(sums: Sums):
-    """Looks at the row, and not at the column."""
-    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
-    registers.fill(0.0)
-    for n in cutlass.range_constexpr(cute.size(registers)):
-        if sums.coordinates[n][0] < sums.shape[0]:
+FETCH = right_answers("16_fusion")["16.4"]
+INSIDE = "cute.elem_less(sums.coordinates[n], sums.shape)"
+LOOP = f"""    for n in cutlass.range_constexpr(cute.size(registers)):
+        if {INSIDE}:
             registers[n] = sums.tCgD[n].to(Float32)
-    return registers
+"""
 
 
-@cute.jit
-def columns_alone(sums: Sums):
-    """Looks at the column, and not at the row."""
-    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
-    registers.fill(0.0)
-    for n in cutlass.range_constexpr(cute.size(registers)):
-        if sums.coordinates[n][1] < sums.shape[1]:
-            registers[n] = sums.tCgD[n].to(Float32)
-    return registers
-
-
-@cute.jit
-def one_row_short(sums: Sums):
-    """Leaves the last row out."""
-    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
-    registers.fill(0.0)
-    for n in cutlass.range_constexpr(cute.size(registers)):
-        if cute.elem_less(sums.coordinates[n], (sums.shape[0] - 1, sums.shape[1])):
-            registers[n] = sums.tCgD[n].to(Float32)
-    return registers
-
-
-@cute.jit
-def one_column_short(sums: Sums):
-    """Leaves the last column out."""
-    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
-    registers.fill(0.0)
-    for n in cutlass.range_constexpr(cute.size(registers)):
-        if cute.elem_less(sums.coordinates[n], (sums.shape[0], sums.shape[1] - 1)):
-            registers[n] = sums.tCgD[n].to(Float32)
-    return registers
-
-
-@cute.jit
-def either_inside(sums: Sums):
-    """Row or column inside is not both."""
-    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
-    registers.fill(0.0)
-    for n in cutlass.range_constexpr(cute.size(registers)):
-        if sums.coordinates[n][0] < sums.shape[0] or sums.coordinates[n][1] < sums.shape[1]:
-            registers[n] = sums.tCgD[n].to(Float32)
-    return registers
-
-
-@cute.jit
-def first_of_all(sums: Sums):
-    """Asks whether the first is inside, and takes all."""
-    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
-    registers.fill(0.0)
-    for n in cutlass.range_constexpr(cute.size(registers)):
-        if cute.elem_less(sums.coordinates[0], sums.shape):
-            registers[n] = sums.tCgD[n].to(Float32)
-    return registers
-
-
-@cute.jit
-def the_sums_again(sums: Sums):
-    """Fetches the sums."""
-    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
-    registers.store(sums.tCrC.load())
-    return registers
-
-
-@cute.jit
-def only_zeros(sums: Sums):
-    """Fetches nothing."""
-    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
-    registers.fill(0.0)
-    return registers
-
-
-@cute.jit
-def out_of_c(sums: Sums):
-    """Reads C, which is not written yet."""
-    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
-    registers.fill(0.0)
-    for n in cutlass.range_constexpr(cute.size(registers)):
-        if cute.elem_less(sums.coordinates[n], sums.shape):
-            registers[n] = sums.tCgC[n].to(Float32)
-    return registers
+def asking(name, what, condition):
+    """FETCH with another condition on what it reads."""
+    return derive(FETCH, name, what, swap(INSIDE, condition))
 
 
 FETCHES = [
-    no_edges,
-    rows_alone,
-    columns_alone,
-    one_row_short,
-    first_of_all,
-    the_sums_again,
-    only_zeros,
-    out_of_c,
-    one_column_short,
-    either_inside,
+    derive(FETCH, "no_edges", "Reads beyond the matrix.", without("fill(0.0)"), swap(f"if {INSIDE}", "if True")),
+    asking("rows_alone", "Looks at the row, and not at the column.", "sums.coordinates[n][0] < sums.shape[0]"),
+    asking("columns_alone", "Looks at the column, and not at the row.", "sums.coordinates[n][1] < sums.shape[1]"),
+    asking(
+        "one_row_short", "Leaves the last row out.", INSIDE.replace("sums.shape", "(sums.shape[0] - 1, sums.shape[1])")
+    ),
+    asking("first_of_all", "Asks whether the first is inside, and takes all.", INSIDE.replace("[n]", "[0]")),
+    derive(
+        FETCH,
+        "the_sums_again",
+        "Fetches the sums.",
+        without("fill(0.0)"),
+        swap(LOOP, "    registers.store(sums.tCrC.load())\n"),
+    ),
+    derive(FETCH, "only_zeros", "Fetches nothing.", swap(LOOP, "")),
+    derive(FETCH, "out_of_c", "Reads C, which is not written yet.", swap("sums.tCgD", "sums.tCgC")),
+    asking(
+        "one_column_short",
+        "Leaves the last column out.",
+        INSIDE.replace("sums.shape", "(sums.shape[0], sums.shape[1] - 1)"),
+    ),
+    asking(
+        "either_inside",
+        "Row or column inside is not both.",
+        "sums.coordinates[n][0] < sums.shape[0] or sums.coordinates[n][1] < sums.shape[1]",
+    ),
 ]
 
 # 16.5 largest ---------------------------------------------------------------------------------------------------
