@@ -2,14 +2,12 @@
 
 from dataclasses import replace
 
-import cutlass
 import pytest
 from cutlass import cute
 from cutlass.cute.nvgpu import warpgroup
-from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 from tests.checking.rehearsing import broken, loops, unusual
-from tests.wrong.change import derive, swap
+from tests.wrong.change import derive, swap, without
 from tutorlib.checking.hopper import HopperLoopExercise, k_tiles_to_try
 from tutorlib.exercises import find
 from tutorlib.kernels.ampere.config import GemmConfig
@@ -125,36 +123,14 @@ def test_tensor_cores_that_wait_are_weak_where_the_exercise_asks():
 # What is not rehearsed --------------------------------------------------------------------------------------------
 
 
-@cute.jit
-def by_lane(steps):
-    """One lane arrives, which only a compiler knows."""
-    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
-    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
-        if cute.arch.lane_idx() == 0:
-            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
-        steps.load(k_tile, state.index)
-        state.advance()
-
-
-@cute.jit
-def overwrites_by_lane(steps):
-    """The same, and it does not wait until a stage is empty."""
-    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
-    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-        if cute.arch.lane_idx() == 0:
-            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
-        steps.load(k_tile, state.index)
-        state.advance()
-
-
 @pytest.mark.usefixtures("no_gpu")
 class TestNotRehearsed:
     def test_what_only_a_compiler_understands_is_simulated(self):
-        assert find("14.1").grade(by_lane).message == "✓ 14.1 produce: 4 points"
+        assert find("14.1").grade(unusual.by_lane).message == "✓ 14.1 produce: 4 points"
 
     def test_what_is_wrong_with_it_is_found_there(self):
-        message = find("14.1").grade(overwrites_by_lane).message
+        overwrites = derive(unusual.by_lane, "overwrites", "does not wait for an empty stage", without("mbarrier_wait"))
+        message = find("14.1").grade(overwrites).message
         assert "writes to shared memory into which TMA" in message
         assert "`steps.load(k_tile, state.index)`" in message
 
@@ -163,7 +139,7 @@ class TestNotRehearsed:
             raise NotSimulated("brkpt")
 
         monkeypatch.setattr("tutorlib.checking.kernel.find_simulated_fault", lacks)
-        verdict = replace(PRODUCE, requires=()).judge(by_lane)
+        verdict = replace(PRODUCE, requires=()).judge(unusual.by_lane)
         assert (verdict.status, verdict.points) == ("not_run", 0)
         assert "compiled for sm_90a; not run: brkpt is not simulated" in verdict.lines[0]
         assert "; not rehearsed: " in verdict.lines[0]

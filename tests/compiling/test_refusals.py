@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from tests.compiling import refused_arguments, refused_cute, refused_cutile  # noqa: F401
+from tests.compiling import refused_arguments, refused_copies, refused_cute, refused_cutile, refused_times  # noqa: F401
 from tutorlib.checking.exercise import Exercise
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.cutile import compile_cutile

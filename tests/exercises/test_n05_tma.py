@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.wrong.n05_copy_kernels import TMA, WRONG_WHEN_RUN
+from tests.wrong.copies_by_tma import TMA
+from tests.wrong.n05_copy_kernels import WRONG_WHEN_RUN
 from tutorlib.exercises import find
 from tutorlib.machine import device
 from tutorlib.machine.features import TMA as HAS_TMA

@@ -9,7 +9,8 @@ import pytest
 import torch
 from cutlass import cute
 
-from tests.right.n15_loops import RIGHT, asks_for_its_warp
+from tests.right.n15_loops import RIGHT
+from tests.right.tensor_memory import asks_for_its_warp
 from tests.wrong.n15_loops import WRONG
 from tests.wrong.table import by_name
 from tutorlib.exercises import find

@@ -19,6 +19,8 @@ from tutorlib.paths import ROOT
 pytestmark = pytest.mark.browser
 
 PATIENCE_S = 300  # for a server or a page that shares its machine with others
+LOOK_S = 0.2
+LOOKS = int(PATIENCE_S / LOOK_S)
 SWITCHES = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
 
 
@@ -55,16 +57,15 @@ def lab(tmp_path):
 
 
 def wait_for(address, server):
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
+    for _ in range(LOOKS):
         assert server.poll() is None, "JupyterLab ended before it answered"
         try:
             urllib.request.urlopen(address, timeout=PATIENCE_S)
         except URLError:
-            time.sleep(0.2)
+            time.sleep(LOOK_S)
         else:
             return
-    pytest.fail(f"JupyterLab did not answer within {PATIENCE_S} s")
+    pytest.fail(f"JupyterLab did not answer {LOOKS} times")
 
 
 class Notebook:
@@ -77,11 +78,12 @@ class Notebook:
     def cell(self, text):
         """The code cell with this text; JupyterLab renders a cell when it is scrolled into view."""
         found = self.panel.locator(".jp-CodeCell").filter(has_text=text)
-        end = time.monotonic() + PATIENCE_S
-        while not found.count() and time.monotonic() < end:
+        for _ in range(LOOKS):
+            if found.count():
+                break
             self.panel.locator(".jp-Notebook").hover()
             self.page.mouse.wheel(0, 300)
-            self.page.wait_for_timeout(100)
+            self.page.wait_for_timeout(1000 * LOOK_S)
         return found.first
 
     def run(self, text, instead=None):

@@ -23,34 +23,6 @@ def counts_by_itself(steps):
 
 
 @cute.jit
-def fills_first(steps):
-    """All stages without a wait, since they are empty at the start; then each as it becomes free."""
-    for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + k_tile, steps.stage_bytes)
-        steps.load(k_tile, k_tile)
-    state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-    for k_tile in cutlass.range(steps.stages, steps.k_tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
-        with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
-        steps.load(k_tile, state.index)
-        state.advance()
-
-
-@cute.jit
-def by_lane(steps):
-    """Lane 0 arrives, which only a compiler knows: it is simulated, not rehearsed."""
-    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
-    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
-        if cute.arch.lane_idx() == 0:
-            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
-        steps.load(k_tile, state.index)
-        state.advance()
-
-
-@cute.jit
 def backwards_and_polling(steps):
     """From the last K tile to the first, which a sum does not mind; a loop asks the barrier again and again."""
     state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
@@ -121,8 +93,8 @@ def in_helpers(steps):
 RIGHT = {
     "14.1": [
         counts_by_itself,
-        fills_first,
-        by_lane,
+        unusual.fills_first,
+        unusual.by_lane,
         unusual.a_while_loop,
         unusual.loads_before_it_expects,
         backwards_and_polling,

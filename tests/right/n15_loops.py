@@ -1,74 +1,13 @@
-"""Unusual right answers to notebook 15's loops, and to who holds tensor memory."""
+"""Unusual right answers to notebook 15's loops."""
 
 import cutlass
 from cutlass import cute
 from cutlass.cute.nvgpu import tcgen05
 from cutlass.pipeline import PipelineState, PipelineUserType, make_pipeline_state
 
+from tests.right import tensor_memory
 from tests.wrong.blackwell_loops import loops
-from tutorlib.kernels.blackwell.holding import Holding
 from tutorlib.kernels.blackwell.steps import TileSteps
-
-# Holding ----------------------------------------------------------------------------------------------------------
-
-
-@cute.jit
-def other_warps(holding: Holding):
-    """Warp 0 allocates, and gives up the right to more; warp 5 frees; an extra meeting."""
-    if holding.warp == 0:
-        cute.arch.alloc_tmem(holding.columns, holding.address)
-        cute.arch.relinquish_tmem_alloc_permit()
-    holding.meet()
-    holding.meet()
-    sums = holding.pointer()
-    holding.work(sums)
-    holding.meet()
-    if holding.warp == 5:
-        cute.arch.dealloc_tmem(sums, holding.columns)
-
-
-@cute.jit
-def by_keywords(holding: Holding):
-    """Arguments by their names; the pointer is taken by cute.arch itself."""
-    if holding.warp == 4:
-        cute.arch.alloc_tmem(num_columns=holding.columns, smem_ptr_to_write_address=holding.address)
-    holding.meet()
-    sums = cute.arch.retrieve_tmem_ptr(cutlass.Float32, alignment=16, ptr_to_buffer_holding_addr=holding.address)
-    holding.work(sums)
-    holding.meet()
-    if holding.warp == 4:
-        cute.arch.dealloc_tmem(tmem_ptr=sums, num_columns=holding.columns)
-
-
-@cute.jit
-def allocate(holding: Holding, warp: cutlass.Constexpr):
-    if holding.warp == warp:
-        cute.arch.alloc_tmem(holding.columns, holding.address)
-    cute.arch.sync_threads()
-
-
-@cute.jit
-def in_helpers(holding: Holding):
-    """A function that allocates and meets; the block's own barrier for `meet`."""
-    allocate(holding, 4)
-    holding.work(holding.pointer())
-    cute.arch.barrier()
-    if holding.warp == 4:
-        cute.arch.dealloc_tmem(holding.pointer(), holding.columns)
-
-
-@cute.jit
-def asks_for_its_warp(holding: Holding):
-    """The warp's number from the hardware; each warp asks for its pointer when it needs it."""
-    warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
-    if warp == 4:
-        cute.arch.alloc_tmem(holding.columns, holding.address)
-    holding.meet()
-    holding.work(holding.pointer())
-    holding.meet()
-    if warp == 4:
-        cute.arch.dealloc_tmem(holding.pointer(), holding.columns)
-
 
 # Producing --------------------------------------------------------------------------------------------------------
 
@@ -399,7 +338,12 @@ def announces_beforehand(steps: TileSteps):
 
 
 RIGHT = {
-    "15.3": (other_warps, by_keywords, in_helpers, asks_for_its_warp),
+    "15.3": (
+        tensor_memory.other_warps,
+        tensor_memory.by_keywords,
+        tensor_memory.in_helpers,
+        tensor_memory.asks_for_its_warp,
+    ),
     "15.4": (counts_by_itself, loads_first, one_flat_loop, index_and_phase, nested),
     "15.5": (commits_in_the_loop, polls, first_one_apart, a_flag, helper_for_a_tile),
     "15.6": (backwards, unrolled_parts, last_one_apart, polls_ready),

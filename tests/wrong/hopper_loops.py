@@ -49,11 +49,27 @@ def send(steps, k_tile):
 
 
 @cute.jit
-def helpers_that_free_too_early(steps):
-    """Frees this K tile's stage and not that of the one before: its wgmma has only just begun."""
+def fill_ring(steps):
     if steps.loads_too:
         for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
             send(steps, k_tile)
+
+
+@cute.jit
+def multiply_alone(steps, k_tile):
+    """A K tile's wgmma, and a wait until it is over."""
+    stage = k_tile % steps.stages
+    mbarrier_wait(steps.full + stage, k_tile // steps.stages % 2)
+    fence()
+    steps.multiply(stage, k_tile == 0)
+    commit_group()
+    wait_group(0)
+
+
+@cute.jit
+def helpers_that_free_too_early(steps):
+    """Frees this K tile's stage and not that of the one before: its wgmma has only just begun."""
+    fill_ring(steps)
     for k_tile in cutlass.range(steps.k_tiles, unroll=1):
         mbarrier_wait(steps.full + k_tile % steps.stages, k_tile // steps.stages % 2)
         fence()
@@ -73,9 +89,7 @@ helpers_that_free_too_early.says = ("while the wgmma of K tile 0 may still read 
 @cute.jit
 def polls_for_the_wrong_phase(steps):
     """A loop over try_wait that asks for the parity of the round before."""
-    if steps.loads_too:
-        for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
-            send(steps, k_tile)
+    fill_ring(steps)
     for k_tile in cutlass.range(steps.k_tiles, unroll=1):
         stage = k_tile % steps.stages
         while not cute.arch.mbarrier_try_wait(steps.full + stage, 1 - k_tile // steps.stages % 2):
@@ -92,18 +106,11 @@ polls_for_the_wrong_phase.says = ("reads stage 0, where K tile 0 may not have la
 @cute.jit
 def deadlocks_at_a_barrier(steps):
     """The warp that loads waits for empty where the others wait at the block's barrier."""
-    if steps.loads_too:
-        for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
-            send(steps, k_tile)
+    fill_ring(steps)
     for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-        stage = k_tile % steps.stages
-        mbarrier_wait(steps.full + stage, k_tile // steps.stages % 2)
-        fence()
-        steps.multiply(stage, k_tile == 0)
-        commit_group()
-        wait_group(0)
+        multiply_alone(steps, k_tile)
         if steps.loads_too and k_tile + steps.stages < steps.k_tiles:
-            mbarrier_wait(steps.empty + stage, k_tile // steps.stages % 2)
+            mbarrier_wait(steps.empty + k_tile % steps.stages, k_tile // steps.stages % 2)
             send(steps, k_tile + steps.stages)
         cute.arch.sync_threads()
         release(steps, k_tile)
@@ -115,16 +122,9 @@ deadlocks_at_a_barrier.says = ("deadlock", "empty[0], which lacks all 8 arrivals
 @cute.jit
 def loads_when_it_likes(steps):
     """Sends for a tile while K tile 0 is multiplied: into its stage, after a wait for this warp's own wgmma alone."""
-    if steps.loads_too:
-        for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
-            send(steps, k_tile)
+    fill_ring(steps)
     for k_tile in cutlass.range(steps.k_tiles, unroll=1):
-        stage = k_tile % steps.stages
-        mbarrier_wait(steps.full + stage, k_tile // steps.stages % 2)
-        fence()
-        steps.multiply(stage, k_tile == 0)
-        commit_group()
-        wait_group(0)
+        multiply_alone(steps, k_tile)
         if steps.loads_too and k_tile + steps.stages < steps.k_tiles:
             send(steps, k_tile + steps.stages)
 

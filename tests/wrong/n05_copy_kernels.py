@@ -4,7 +4,7 @@ WRONG: those that any machine can tell, by what they return, by not compiling or
 WRONG_WHEN_RUN: kernels that compile well and move the wrong bytes, or too many: a GPU tells, or the simulator.
 """
 
-from tests.wrong import copies_of_rows, copies_through_tiles
+from tests.wrong import copies_by_tma, copies_of_rows, copies_through_tiles
 from tests.wrong.change import derive, swap, without
 from tests.wrong.pages import right_answers
 from tests.wrong.table import answer, says
@@ -47,7 +47,7 @@ def one_past_the_end(offsets, element_bytes, vector=1):
 # Kernels --------------------------------------------------------------------------------------------------------
 
 RIGHT = right_answers("05_copy_kernels")
-NAIVE, COALESCED, VECTORISED, STAGED, TURN, SWIZZLED, TMA = (RIGHT[f"05.{n}"] for n in range(2, 9))
+NAIVE, COALESCED, VECTORISED, STAGED, TURN, SWIZZLED = (RIGHT[f"05.{n}"] for n in range(2, 8))
 TURNED = "cute.make_layout((TURN, TURN), stride=(1, TURN))"
 
 through_registers = derive(VECTORISED, "through_registers", "The vectorised copy, whatever is asked for.")
@@ -96,25 +96,7 @@ WRONG = {
     "05.6": [
         through_registers,
     ],
-    "05.8": [
-        through_registers,
-        derive(
-            TMA,
-            "does_not_wait",
-            "Starts the fetch and goes on: no mbarrier counts the bytes.",
-            without("elect_one()", "mbarrier_init(", "mbarrier_init_fence()", "expect_tx(", "mbarrier_wait("),
-            within="tma_kernel",
-        ),
-        says("the matrix's part comes first")(
-            derive(
-                TMA,
-                "fetches_backwards",
-                "The load's two sides exchanged.",
-                swap("load, from_src, to_tile", "load, to_tile, from_src"),
-                within="tma_kernel",
-            )
-        ),
-    ],
+    "05.8": [through_registers, *copies_by_tma.WRONG],
 }
 
 WRONG_WHEN_RUN = {
@@ -366,58 +348,7 @@ WRONG_WHEN_RUN = {
             swap("make_swizzle(5, 0, 6)", "make_swizzle(0, 0, 6)"),
         ),
     ],
-    "05.8": [
-        derive(TMA, name, says, *changes, within="tma_kernel")
-        for name, says, *changes in (
-            (
-                "expects_half",
-                "Announces half of the bytes: the phase may be over before the tile is there.",
-                swap("expect_tx(barrier, tile_bytes)", "expect_tx(barrier, tile_bytes // 2)"),
-            ),
-            (
-                "expects_twice",
-                "Announces twice the bytes, which never come.",
-                swap("expect_tx(barrier, tile_bytes)", "expect_tx(barrier, tile_bytes * 2)"),
-            ),
-            (
-                "announces_nothing",
-                "Arrives without announcing any bytes.",
-                swap("arrive_and_expect_tx(barrier, tile_bytes)", "arrive(barrier)"),
-            ),
-            (
-                "waits_for_the_other_phase",
-                "Waits for the phase before the first, which counts as over.",
-                swap("mbarrier_wait(barrier, 0)", "mbarrier_wait(barrier, 1)"),
-            ),
-            (
-                "does_not_wait_for_the_tile",
-                "Stores a tile that may not be there.",
-                without("mbarrier_wait(barrier, 0)"),
-            ),
-            (
-                "made_for_two",
-                "Its mbarrier is made for two arrivals, and one thread arrives.",
-                swap("mbarrier_init(barrier, 1)", "mbarrier_init(barrier, 2)"),
-            ),
-            ("never_made", "Nobody makes the mbarrier.", without("mbarrier_init(barrier")),
-            (
-                "waits_before_it_is_made",
-                "Threads may wait for an mbarrier that is not made yet.",
-                without("sync_warp()"),
-            ),
-            ("stores_in_no_group", "Waits for no group, since there is none.", without("bulk_commit_group()")),
-            ("leaves_before_it_is_stored", "Ends while TMA still reads the tile.", without("bulk_wait_group(0")),
-            ("leaves_the_tile_inside", "Never stores it.", without("from_tile, to_dst)")),
-            (
-                "all_threads_announce",
-                "Every thread arrives and announces the bytes.",
-                swap(
-                    "        cute.arch.mbarrier_arrive_and_expect_tx(barrier, tile_bytes)",
-                    "    cute.arch.sync_warp()\n    cute.arch.mbarrier_arrive_and_expect_tx(barrier, tile_bytes)",
-                ),
-            ),
-        )
-    ],
+    "05.8": copies_by_tma.WRONG_WHEN_RUN,
 }
 
 for exercise, more in {**copies_of_rows.MORE, **copies_through_tiles.MORE}.items():

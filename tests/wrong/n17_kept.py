@@ -48,46 +48,6 @@ class SetsDefault:
         return self.kept.setdefault(self.key(*tensors), self.compile(*tensors))(*tensors)
 
 
-class ByTruth:
-    """Takes None for nothing: a key that is false is never kept."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.kept = compile, key, {}
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if not key or key not in self.kept:
-            self.kept[key] = self.compile(*tensors)
-        return self.kept[key](*tensors)
-
-
-class KeepsFailures:
-    """Marks a key as compiled before it is."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.kept = compile, key, {}
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if key not in self.kept:
-            self.kept[key] = None
-            self.kept[key] = self.compile(*tensors)
-        return self.kept[key](*tensors)
-
-
-class KeepsResults:
-    """Keeps what the function returned, not the function."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.kept = compile, key, {}
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if key not in self.kept:
-            self.kept[key] = self.compile(*tensors)(*tensors)
-        return self.kept[key]
-
-
 class ThirtyTwo:
     """Forgets the oldest beyond 32."""
 
@@ -117,59 +77,6 @@ class SwallowsErrors:
             return self.kept[key](*tensors)
         except RuntimeError:
             return None
-
-
-@says("any key is a key")
-class ByHash:
-    """Keeps by the key's hash, which other keys may have."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.kept = compile, key, {}
-
-    def __call__(self, *tensors):
-        key = hash(self.key(*tensors))
-        if key not in self.kept:
-            self.kept[key] = self.compile(*tensors)
-        return self.kept[key](*tensors)
-
-
-class GivesTheFunction:
-    """Returns the compiled function and does not call it."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.kept = compile, key, {}
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if key not in self.kept:
-            self.kept[key] = self.compile(*tensors)
-        return self.kept[key]
-
-
-class KeyOfTheFirst:
-    """Asks for the key of the first tensor alone."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.kept = compile, key, {}
-
-    def __call__(self, *tensors):
-        key = self.key(tensors[0])
-        if key not in self.kept:
-            self.kept[key] = self.compile(*tensors)
-        return self.kept[key](*tensors)
-
-
-class CompilesForNothing:
-    """Compiles without the tensors."""
-
-    def __init__(self, compile, key):
-        self.compile, self.key, self.kept = compile, key, {}
-
-    def __call__(self, *tensors):
-        key = self.key(*tensors)
-        if key not in self.kept:
-            self.kept[key] = self.compile()
-        return self.kept[key](*tensors)
 
 
 # 17.5 -----------------------------------------------------------------------------------------------------------
@@ -268,15 +175,54 @@ WRONG = {
         KeptByAll,
         KeepsTheLast,
         SetsDefault,
-        ByTruth,
-        KeepsFailures,
-        KeepsResults,
+        wrong(
+            "17.4",
+            "ByTruth",
+            "Takes None for nothing: a key that is false is never kept.",
+            "if key not in self.kept:",
+            "if not key or key not in self.kept:",
+        ),
+        wrong(
+            "17.4",
+            "KeepsFailures",
+            "Marks a key as compiled before it is.",
+            "            self.kept[key] = ",
+            "            self.kept[key] = None\n            self.kept[key] = ",
+        ),
+        wrong(
+            "17.4",
+            "KeepsResults",
+            "Keeps what the function returned, not the function.",
+            "self.compile(*tensors)\n        return self.kept[key](*tensors)",
+            "self.compile(*tensors)(*tensors)\n        return self.kept[key]",
+        ),
         ThirtyTwo,
         SwallowsErrors,
-        ByHash,
-        GivesTheFunction,
-        KeyOfTheFirst,
-        CompilesForNothing,
+        wrong(
+            "17.4",
+            "ByHash",
+            "Keeps by the key's hash, which other keys may have.",
+            "self.key(*tensors)",
+            "hash(self.key(*tensors))",
+            "any key is a key",
+        ),
+        wrong(
+            "17.4",
+            "GivesTheFunction",
+            "Returns the compiled function and does not call it.",
+            "return self.kept[key](*tensors)",
+            "return self.kept[key]",
+        ),
+        wrong(
+            "17.4",
+            "KeyOfTheFirst",
+            "Asks for the key of the first alone.",
+            "self.key(*tensors)",
+            "self.key(tensors[0])",
+        ),
+        wrong(
+            "17.4", "CompilesForNothing", "Compiles without the tensors.", "self.compile(*tensors)", "self.compile()"
+        ),
     ],
     "17.5": [
         wraps_each_call,

@@ -46,6 +46,22 @@ def an_unrolled_prologue(steps):
             with cute.arch.elect_one():
                 cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)
             steps.load(stage, stage)
+    fill_again(steps)
+
+
+@cute.jit
+def fills_first(steps):
+    """All stages without a wait, since they are empty at the start; then each as it becomes free."""
+    for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
+        with cute.arch.elect_one():
+            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + k_tile, steps.stage_bytes)
+        steps.load(k_tile, k_tile)
+    fill_again(steps)
+
+
+@cute.jit
+def fill_again(steps):
+    """All rounds but the first: each stage as it becomes free."""
     state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
     for k_tile in cutlass.range(steps.stages, steps.k_tiles, unroll=1):
         cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
@@ -149,6 +165,18 @@ def poll(barrier, phase):
     complete = cute.arch.mbarrier_try_wait(barrier, phase)
     while not complete:
         complete = cute.arch.mbarrier_try_wait(barrier, phase)
+
+
+@cute.jit
+def by_lane(steps):
+    """Lane 0 arrives, which only a compiler knows: it is simulated, not rehearsed."""
+    state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)
+        if cute.arch.lane_idx() == 0:
+            cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)
+        steps.load(k_tile, state.index)
+        state.advance()
 
 
 # Multiplications ------------------------------------------------------------------------------------------------

@@ -1,0 +1,129 @@
+"""CuTe functions whose copies and MMAs do not compile: vectors, parts of threads, cp.async, TMA, ldmatrix.
+
+They join `refused_cute.REFUSED`.
+"""
+
+from cutlass import BFloat16, Boolean, Float32, Int64, cute
+from cutlass.cute.nvgpu import CopyUniversalOp, cpasync, warp
+from cutlass.memory import SmemAllocator
+
+from tests.compiling.refused_cute import TILE, refused, refused_host
+
+
+@cute.jit
+def part_of(op, x, threads, values, bits):
+    """(a TiledCopy, this thread's part of x)."""
+    thread, _, _ = cute.arch.thread_idx()
+    atom = cute.make_copy_atom(op, x.element_type, num_bits_per_copy=bits)
+    tiled = cute.make_tiled_copy_tv(atom, cute.make_ordered_layout(threads, order=(1, 0)), cute.make_layout(values))
+    return tiled, tiled.get_slice(thread).partition_S(x)
+
+
+@refused("The 8 elements of one access must lie side by side", TILE)
+@cute.jit
+def vectors_down_a_column(x, y):
+    tiled, part = part_of(CopyUniversalOp(), x, (16, 8), (8, 1), 128)
+    cute.copy(tiled, part, cute.make_fragment_like(part))
+
+
+@refused("is it one thread's part (partition_S, partition_D) that is copied?", TILE)
+@cute.jit
+def copies_the_whole_tile(x, y):
+    tiled, _ = part_of(CopyUniversalOp(), x, (16, 8), (1, 8), 128)
+    cute.copy(tiled, x, y)
+
+
+@refused("cute.make_fragment_like(the other side)", TILE)
+@cute.jit
+def registers_in_a_row(x, y):
+    tiled, part = part_of(CopyUniversalOp(), x, (16, 8), (1, 8), 128)
+    cute.copy(tiled, part, cute.make_rmem_tensor((64,), x.element_type))
+
+
+@refused("(1, M, N) where the partition is (V, M, N)", TILE)
+@cute.jit
+def one_predicate_for_all(x, y):
+    tiled, part = part_of(CopyUniversalOp(), x, (16, 8), (1, 8), 128)
+    cute.copy(tiled, part, cute.make_fragment_like(part), pred=cute.make_rmem_tensor((1,), Boolean))
+
+
+@refused("cp.async writes to shared memory alone", TILE)
+@cute.jit
+def cp_async_into_registers(x, y):
+    tiled, part = part_of(cpasync.CopyG2SOp(), x, (16, 8), (1, 8), 128)
+    cute.copy(tiled, part, cute.make_fragment_like(part))
+
+
+@refused("cp.async reads global memory alone", TILE)
+@cute.jit
+def cp_async_out_of_shared_memory(x, y):
+    thread, _, _ = cute.arch.thread_idx()
+    tiled, _ = part_of(cpasync.CopyG2SOp(), x, (16, 8), (1, 8), 128)
+    tile = SmemAllocator().allocate_tensor(x.element_type, cute.make_ordered_layout((128, 64), order=(1, 0)), 128)
+    cute.copy(tiled, tiled.get_slice(thread).partition_S(tile), tiled.get_slice(thread).partition_D(tile))
+
+
+@refused("num_bits_per_copy is 32, 64 or 128", TILE)
+@cute.jit
+def cp_async_of_two_bytes(x, y):
+    tiled, part = part_of(cpasync.CopyG2SOp(), x, (16, 8), (1, 1), 16)
+    thread, _, _ = cute.arch.thread_idx()
+    tile = SmemAllocator().allocate_tensor(x.element_type, cute.make_ordered_layout((128, 64), order=(1, 0)))
+    cute.copy(tiled, part, tiled.get_slice(thread).partition_D(tile))
+
+
+@refused(
+    "An access of 16 bytes needs an address that is a multiple of 16, and here the compiler can be sure of 8", TILE
+)
+@cute.jit
+def values_fill_half_an_access(x, y):
+    tiled, part = part_of(CopyUniversalOp(), x, (16, 8), (1, 4), 128)
+    cute.copy(tiled, part, cute.make_fragment_like(part))
+
+
+@cute.kernel
+def backwards_kernel(load: cute.CopyAtom, x: cute.Tensor, rows: cute.Layout):
+    memory = SmemAllocator()
+    tile, barrier = memory.allocate_tensor(BFloat16, rows, byte_alignment=128), memory.allocate_array(Int64, 1)
+    box = cute.local_tile(x, (128, 64), (0, 0))
+    to_tile, from_x = cpasync.tma_partition(
+        load, 0, cute.make_layout(1), cute.group_modes(tile, 0, 2), cute.group_modes(box, 0, 2)
+    )
+    cute.copy(load, to_tile, from_x, tma_bar_ptr=barrier)
+
+
+@refused_host("A TMA load goes from the matrix to shared memory", TILE)
+@cute.jit
+def fetches_backwards(x: cute.Tensor, y: cute.Tensor):
+    rows = cute.make_layout((128, 64), stride=(64, 1))
+    load, tma_x = cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), x, rows, (128, 64))
+    backwards_kernel(load, tma_x, rows).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+@refused("ldmatrix reads shared memory", TILE)
+@cute.jit
+def ldmatrix_from_global_memory(x, y):
+    thread, _, _ = cute.arch.thread_idx()
+    tiled_mma = cute.make_tiled_mma(warp.MmaF16BF16Op(BFloat16, Float32, (16, 8, 16)))
+    ldmatrix = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4), BFloat16)
+    s2r = cute.make_tiled_copy_A(ldmatrix, tiled_mma).get_slice(thread)
+    registers = tiled_mma.make_fragment_A(tiled_mma.get_slice(thread).partition_A(x))
+    cute.copy(ldmatrix, s2r.partition_S(x), s2r.retile(registers))
+
+
+@refused("a coordinate of two numbers with a shape of two", TILE)
+@cute.jit
+def compares_with_one_size(x, y):
+    if cute.elem_less(cute.make_identity_tensor(x.shape)[0, 0], x.shape[0]):
+        y[0, 0] = x[0, 0]
+
+
+@refused("cute.gemm(tiled_mma, D, A, B, C)", TILE)
+@cute.jit
+def exchanges_a_and_b(x, y):
+    thread, _, _ = cute.arch.thread_idx()
+    tiled_mma = cute.make_tiled_mma(warp.MmaF16BF16Op(BFloat16, Float32, (16, 8, 16)))
+    math = tiled_mma.get_slice(thread)
+    a, b = tiled_mma.make_fragment_A(math.partition_A(x)), tiled_mma.make_fragment_B(math.partition_B(x))
+    sums = tiled_mma.make_fragment_C(math.partition_C(cute.local_tile(y, (128, 64), (0, 0))))
+    cute.gemm(tiled_mma, sums, b, a, sums)
