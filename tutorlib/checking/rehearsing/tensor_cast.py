@@ -3,14 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tutorlib.checking.rehearsing.cast import LANES, Wait
+from tutorlib.checking.rehearsing.cast import LANES, PARTS, SMALLER_PARTS, Wait
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.plain import CallSite
 from tutorlib.checking.rehearsing.turns import Actor
 
 TileRole = Literal["produce", "multiply", "store"]
-PARTS_OF_STAGE = (16_384, 32_768)  # bytes of A's and of B's tile: 128×64 and 256×64 of bf16
-PARTS_IN_PAIR = (16_384, 16_384)  # of each block: half of B
 STORERS = 4  # warps of a block that store
 NOWHERE = CallSite("", 0)
 
@@ -152,8 +150,9 @@ class TileScene:
 
     @property
     def part_bytes(self) -> tuple[int, ...]:
-        """Of each part of a block's load."""
-        return PARTS_OF_STAGE if self.blocks == 1 else PARTS_IN_PAIR
+        """Of each part of a block's load, in a pair with half of B: not always the same, as in `cast`."""
+        of_a, of_b = SMALLER_PARTS if self.stages == 3 else PARTS
+        return of_a, of_b // self.blocks
 
     @property
     def stage_bytes(self) -> int:
