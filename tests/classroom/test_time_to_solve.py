@@ -11,7 +11,7 @@ import pytest
 from tests.classroom.a_class import RIGHT, points_in
 from tests.trial_course import Course, make_course
 from tutorlib.notebook.attempts import text_of_tries
-from tutorlib.notebook.progress import Try
+from tutorlib.notebook.progress import Tried
 
 NOON = 1_767_268_800
 SCRIPT = "<script>alert(1)</script>"
@@ -55,7 +55,7 @@ def out(tmp_path_factory) -> Path:
         (root / "in" / student).mkdir(parents=True)
         path = course.submit(root / "in" / student, 90, texts)
         known = MINUTES.get(student, {})
-        tries = {k: [Try(NOON + 60 * abs(minute), minute > 0) for minute in each] for k, each in known.items()}
+        tries = {k: [Tried(NOON + 60 * abs(minute), minute > 0) for minute in each] for k, each in known.items()}
         leave(path, [{"exercise": f"90.{k}", "tries": text_of_tries(each)} for k, each in tries.items()] or LIES)
     done = course.tutor("class", root / "in", "--out", root / "out", "--seed", 5)
     assert done.returncode == 0, done.stderr

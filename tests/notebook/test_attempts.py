@@ -19,10 +19,10 @@ from tutorlib.course.source import parse
 from tutorlib.notebook import progress
 from tutorlib.notebook.attempts import MOST, is_left, leave, text_of_tries, tries_in
 from tutorlib.notebook.check import RESULTS
-from tutorlib.notebook.progress import PROGRESS, Try
+from tutorlib.notebook.progress import PROGRESS, Tried
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS, notebook_names
 
-TRIES = st.lists(st.builds(Try, st.integers(10**8, 10**10 - 1), st.booleans()), min_size=1, max_size=60)
+TRIES = st.lists(st.builds(Tried, st.integers(10**8, 10**10 - 1), st.booleans()), min_size=1, max_size=60)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import Any
 
 from tutorlib.exercises import of_notebook
 from tutorlib.notebook import attempts
-from tutorlib.notebook.progress import Try
+from tutorlib.notebook.progress import Tried
 
 PAUSE_S = 30 * 60
 
@@ -26,7 +26,7 @@ def times_in(content: bytes, notebook: str, now: float) -> tuple[tuple[str, floa
     return tuple(times_to_solve(of_page).items())
 
 
-def times_to_solve(tries: Mapping[str, Sequence[Try]]) -> dict[str, float]:
+def times_to_solve(tries: Mapping[str, Sequence[Tried]]) -> dict[str, float]:
     """Exercise → seconds that it took to solve, from all tries at the exercises of one page.
 
     The stretch between a try and the last one before it, whichever exercise that was at, was spent on the later one's:
@@ -46,7 +46,7 @@ def times_to_solve(tries: Mapping[str, Sequence[Try]]) -> dict[str, float]:
     return {id: spent[id] for id in tries if id in solved and id in spent}
 
 
-def left_in(content: bytes) -> Iterator[tuple[str, list[Try]]]:
+def left_in(content: bytes) -> Iterator[tuple[str, list[Tried]]]:
     """Exercise and tries, as each well-formed output of a check in a notebook's file has them."""
     try:
         notebook = json.loads(content.decode(json.detect_encoding(content), "replace"))

@@ -11,7 +11,7 @@ import sys
 from typing import Any, TypeVar
 
 from tutorlib.notebook import progress
-from tutorlib.notebook.progress import NoRecord, Try
+from tutorlib.notebook.progress import NoRecord, Tried
 
 KEY = "tutorlib"  # of the output's metadata
 MOST = 12  # tries that are left of those up to the first right one, and of those after it: 264 characters
@@ -34,7 +34,7 @@ def leave(exercise: str) -> None:
         shell.display_pub.publish(data={}, metadata={KEY: {"exercise": exercise, "tries": text_of_tries(tries)}})
 
 
-def text_of_tries(tries: list[Try]) -> str:
+def text_of_tries(tries: list[Tried]) -> str:
     """At most 2·MOST of them. Those after the first right one are kept too: the next exercise begins at one of them."""
     until = next((n for n, one in enumerate(tries, 1) if one.right), len(tries))
     kept = thinned(tries[:until]) + thinned(tries[until:])
@@ -48,11 +48,11 @@ def thinned(tries: list[T]) -> list[T]:
     return [tries[n * (len(tries) - 1) // (MOST - 1)] for n in range(MOST)]
 
 
-def tries_in(text: Any) -> list[Try]:
+def tries_in(text: Any) -> list[Tried]:
     """The tries that a text tells; none where it is not one of these texts as a whole."""
     if not (isinstance(text, str) and TRIES.fullmatch(text)):
         return []
-    return [Try(int(utc), sign == "+") for utc, sign in re.findall(r"(\d+)([+-])", text)]
+    return [Tried(int(utc), sign == "+") for utc, sign in re.findall(r"(\d+)([+-])", text)]
 
 
 def is_left(output: dict[str, Any]) -> bool:

@@ -49,7 +49,7 @@ class Attempt:
     utc: str
 
 
-class Try(NamedTuple):
+class Tried(NamedTuple):
     """When a check was made, in seconds since 1970, and whether the answer was right as far as this machine could tell.
 
     A kernel is right where all but its speed was looked at: it has points then, and is "not run".
@@ -117,7 +117,7 @@ def best() -> dict[str, Attempt]:
         return {exercise: Attempt(*rest) for exercise, *rest in rows}
 
 
-def tries(exercise: str) -> list[Try]:
+def tries(exercise: str) -> list[Tried]:
     """Every attempt at an exercise, the first one first; those without a date are left out. Raises NoRecord."""
     path = file()
     if path is None or not path.exists():
@@ -126,7 +126,7 @@ def tries(exercise: str) -> list[Try]:
     moment = "cast(strftime('%s', utc) as integer)"
     query = f"select {moment}, {right} from attempts where exercise = ? and {moment} is not null order by id"
     with opened(path) as db:
-        return [Try(utc, bool(right)) for utc, right in db.execute(query, (exercise,))]
+        return [Tried(utc, bool(right)) for utc, right in db.execute(query, (exercise,))]
 
 
 def forget(notebook: str = "") -> int:
