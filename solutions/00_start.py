@@ -112,7 +112,8 @@ hint("00.1")
 # ## Points
 #
 # What a check gives you is kept on this machine. The [contents page](contents.ipynb) shows your points so far, and so
-# does `tutor progress` in a terminal. The best attempt counts: a later one takes nothing away.
+# does `tutor progress` in a terminal. The best attempt counts: a later one takes nothing away. Each check also leaves
+# in the notebook, unseen, when you tried its exercise: whoever grades a class sees from it how long an exercise takes.
 #
 # `make grade` in a terminal grades the solved notebooks that come with the course. To grade your own, name a
 # notebook or the folder: `tutor grade notebooks`. The grader takes nothing but your answer cells, puts them into a

@@ -16,7 +16,13 @@ MEASURED = {"shape": [4096, 4096, 4096], "ratio": 0.97}
 def submission(student: str, points: float = 2.0, message: str = "right") -> Submission:
     outcomes = [Outcome(f"00.{k}", "title", "passed", points, 3, message, MEASURED) for k in (1, 2, 10)]
     graded = Graded(
-        tuple(Judged(one, 3.0) for one in outcomes), (("00_start", "a.ipynb"),), ("a note",), 1.5, "", "GPU"
+        tuple(Judged(one, 3.0) for one in outcomes),
+        (("00_start", "a.ipynb"),),
+        ("a note",),
+        1.5,
+        "",
+        "GPU",
+        (("00.1", 90.0),),
     )
     return Submission(student, "hash", ("00_start",), 2**47, "2026-01-01T00:00:00+00:00", graded)
 
@@ -59,6 +65,22 @@ def test_a_full_disk_is_one_line_and_takes_nothing_away(path):
     with open_gradebook(path) as book:
         book.put(submission("too much", message="x" * 10**6))
         assert list(book.submissions()) == ["before", "too much"]
+
+
+def test_a_gradebook_of_version_1_opens_and_loses_nothing(path):
+    with open_gradebook(path) as book:
+        book.put(submission("before"))
+    with sqlite3.connect(path) as db:  # what version 1 had
+        db.execute("drop table times")
+        db.execute("pragma user_version = 1")
+    one = submission("before")
+    without = replace(one, graded=replace(one.graded, times=()))
+    with open_gradebook(path) as book:
+        assert book.submissions() == {"before": without}
+        book.put(submission("new"))
+    with open_gradebook(path) as book:
+        assert book.submissions() == {"before": without, "new": submission("new")}
+        assert book.db.execute("pragma user_version").fetchone() == (2,)
 
 
 @pytest.mark.parametrize("content", [b"no database at all, but a text of some length" * 100, None])

@@ -9,7 +9,16 @@ from tutorlib.classroom.exports import file_stems, harmless, printable
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.handed_in import HandedIn
-from tutorlib.classroom.report import board, class_page, following, mistakes, student_page, write_reports
+from tutorlib.classroom.report import (
+    board,
+    class_page,
+    exercise_rows,
+    following,
+    minutes,
+    mistakes,
+    student_page,
+    write_reports,
+)
 from tutorlib.classroom.task import Graded, Judged
 from tutorlib.exercises import of_notebook
 from tutorlib.measuring.results import all_results
@@ -123,6 +132,36 @@ def test_harmless(value, is_):
 
 def test_printable():
     assert printable("a\x00b\ud800c\n") == "a?b?c\n"
+
+
+def test_time_to_solve_is_the_median_of_those_who_solved_it(classroom):
+    """ann and bob solved it, cy did not by its points, and the others say nothing."""
+    (exercise,) = of_notebook("00_start")
+    times = {"ann": (1200, 2), "bob": (100, 2), "cy": (9000, 0)}
+    grades = []
+    for grade in classroom.grades:
+        seconds, points = times.get(grade.name, (None, 2))
+        outcomes = tuple(
+            replace(one, outcome=exercise.outcome("passed", points, "")) if one.outcome.id == "00.1" else one
+            for one in grade.judged
+        )
+        graded = replace(grade.submission.graded, times=(("00.1", seconds),) if seconds else ())
+        grades.append(replace(grade, judged=outcomes, submission=replace(grade.submission, graded=graded)))
+    rows = {row["exercise"].id: row for id in classroom.exercises for row in exercise_rows(classroom, id)}
+    assert not any(row["times"] for row in rows.values())
+    timed = replace(classroom, grades=tuple(grades))
+    (row,) = exercise_rows(timed, "00.1")
+    assert row["times"] == [1200, 100]
+    assert minutes(row["times"]) == "11 min"
+    assert "11 min <small>of 2</small>" in class_page(timed, file_stems(grade.name for grade in timed.grades))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [([], "–"), ([0], "< 1 min"), ([59], "< 1 min"), ([60, 90, 6000], "2 min"), ([0, 660], "6 min")],
+)
+def test_minutes(seconds, shown):
+    assert minutes(seconds) == shown
 
 
 @pytest.mark.browser

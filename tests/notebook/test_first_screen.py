@@ -12,6 +12,7 @@ from urllib.error import URLError
 
 import pytest
 
+from tutorlib.classroom.pace import left_in
 from tutorlib.course.build import NOT_RUN
 from tutorlib.notebook.progress import PROGRESS
 from tutorlib.paths import ROOT
@@ -26,7 +27,10 @@ SWITCHES = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-backgr
 
 @pytest.fixture
 def lab(tmp_path):
-    """`make lab` in a copy of the course, with no one's settings and no one's points. Yields the server's address."""
+    """`make lab` in a copy of the course, tmp_path / "course", with no one's settings and no one's points.
+
+    Yields the server's address.
+    """
     course = tmp_path / "course"
     for name in ("tutorlib", "notebooks", "solutions", ".lab"):
         shutil.copytree(ROOT / name, course / name, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
@@ -127,15 +131,27 @@ def test_the_first_screen(lab, chromium, tmp_path):
         expect(check.locator(".jp-OutputArea-output")).to_have_text(line + NOT_RUN)
         page.screenshot(path=tmp_path / "3_unrun.png")
         top.run("from tutorlib import check, hint")
+        top.run("def ceil_div")
+        top.run('check("00.1"')
+        expect(check.locator(".jp-OutputArea-output")).to_contain_text("✗ 00.1 ceil_div: not written yet")
         top.run("def ceil_div", "def ceil_div(n, tile):\n    return -(-n // tile)")
         top.run('check("00.1"')
         expect(check.locator(".jp-OutputArea-output")).to_have_text(line)
+        page.screenshot(path=tmp_path / "4_right.png")
+        outputs = check.locator(".jp-Cell-outputArea > .lm-Widget")
+        heights = outputs.evaluate_all("all => all.map(one => one.getBoundingClientRect().height)")
+        assert [height > 0 for height in heights] == [False, True]  # what the check leaves in the notebook, its line
+        page.keyboard.press("Control+s")
+        expect(page.locator(".jp-mod-current.jp-mod-dirty")).to_have_count(0)
+        content = (tmp_path / "course" / "notebooks" / "00_start.ipynb").read_bytes()
+        (_, tries), *more = left_in(content)
+        assert ([one.right for one in tries], more) == ([False, True], [])
 
         page.get_by_role("tab", name="contents.ipynb").click()
         top.run("show_contents()")
         expect(table.locator("tbody tr").first).to_contain_text("2 / 2")
         expect(table.locator(".passed")).to_have_count(1)
         expect(table).to_contain_text("Next: 01.1 offset")
-        page.screenshot(path=tmp_path / "4_after_a_check.png")
+        page.screenshot(path=tmp_path / "5_after_a_check.png")
         assert page.get_by_text("Jupyter news").count() == 0
         browser.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom.task import Graded, Judged
 
-VERSION = 1
+VERSION = 2  # 1 had no times; a table that is missing is made, and nothing else changes
 SCHEMA = """
 create table if not exists submissions (
     student text primary key,
@@ -38,6 +38,12 @@ create table if not exists outcomes (
     counts real not null,    -- how many points the exercise could give where it was graded
     message text not null,
     measurement text,        -- as JSON
+    primary key (student, exercise)
+);
+create table if not exists times (  -- as the notebooks say
+    student text not null references submissions on delete cascade,
+    exercise text not null,
+    seconds real not null,   -- to solve it
     primary key (student, exercise)
 );
 create table if not exists notes (
@@ -101,6 +107,7 @@ class Gradebook:
             db.execute("insert into submissions values (?, ?, ?, ?, ?, ?, ?, ?)", head)
             db.executemany("insert into notebooks values (?, ?, ?)", [(student, *one) for one in graded.notebooks])
             db.executemany("insert into outcomes values (?, ?, ?, ?, ?, ?, ?, ?, ?)", outcomes)
+            db.executemany("insert into times values (?, ?, ?)", [(student, *one) for one in graded.times])
             db.executemany("insert into notes values (?, ?)", [(student, line) for line in graded.notes])
 
     def forget(self, students: Iterable[str]) -> None:
@@ -115,7 +122,8 @@ class Gradebook:
             found = {}
             for student, content, wanted, seed, seconds, failed, gpu, utc in heads.fetchall():
                 graded = Graded(
-                    self.judged(student), self.notebooks(student), self.notes(student), seconds, failed, gpu
+                    *(self.judged(student), self.notebooks(student), self.notes(student), seconds, failed, gpu),
+                    self.times(student),
                 )
                 asked = json.loads(wanted)
                 seed = seed and int(seed)
@@ -132,6 +140,10 @@ class Gradebook:
 
     def notebooks(self, student: str) -> tuple[tuple[str, str], ...]:
         return tuple(self.db.execute("select name, file from notebooks where student = ? order by name", (student,)))
+
+    def times(self, student: str) -> tuple[tuple[str, float], ...]:
+        found = self.db.execute("select exercise, seconds from times where student = ? order by rowid", (student,))
+        return tuple(found)
 
     def notes(self, student: str) -> tuple[str, ...]:
         return tuple(line for (line,) in self.db.execute("select line from notes where student = ?", (student,)))

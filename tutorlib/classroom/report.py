@@ -103,8 +103,17 @@ def render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["points"] = lambda number: f"{number:g}"
+    environment.filters["minutes"] = minutes
     environment.globals |= {"WORDS": WORDS, "state_of": state_of}
     return environment.get_template(template).render(values)
+
+
+def minutes(seconds: list[float]) -> str:
+    """The median, in whole minutes."""
+    if not seconds:
+        return "–"
+    middle = median(seconds) / 60
+    return f"{middle:.0f} min" if middle >= 1 else "< 1 min"
 
 
 def title(notebook: str) -> str:
@@ -113,14 +122,20 @@ def title(notebook: str) -> str:
 
 
 def exercise_rows(classroom: Classroom, id: str) -> Iterator[dict[str, Any]]:
-    """How an exercise went: the share of its points that the class got, how many students got which status."""
-    judged = [one for grade in classroom.grades for one in grade.judged if one.outcome.id == id]
+    """How an exercise went: the share of its points that the class got, how many students got which status.
+
+    times: seconds to solve it, of those to whom it gave all that it could.
+    """
+    graded = [(grade, one) for grade in classroom.grades for one in grade.judged if one.outcome.id == id]
+    judged = [one for _, one in graded]
+    solved = [dict(grade.submission.graded.times) for grade, one in graded if one.outcome.points == one.counts]
     most = sum(one.counts for one in judged)
     statuses = Counter(map(state_of, judged))
     yield {
         "exercise": find(id),
         "share": sum(one.outcome.points for one in judged) / most if most else None,
         "statuses": {status: statuses[status] for status in WORDS if statuses[status]},
+        "times": [times[id] for times in solved if id in times],
     }
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tutorlib.checking.exercise import Outcome
+from tutorlib.classroom.pace import times_in
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.all_notebooks import grade
 from tutorlib.grading.run import Limits
@@ -55,7 +56,8 @@ class Graded:
     """What came of a task.
 
     notebooks: name → the file that was graded. notes: lines about files that were not. failed: why the grader itself
-    ended, or "". seconds: it took. gpu: the driver's name of the GPU that timed its kernels, or "".
+    ended, or "". seconds: it took. gpu: the driver's name of the GPU that timed its kernels, or "". times: exercise →
+    seconds to solve it, as the notebooks say.
     """
 
     judged: tuple[Judged, ...] = ()
@@ -64,6 +66,7 @@ class Graded:
     seconds: float = 0.0
     failed: str = ""
     gpu: str = ""
+    times: tuple[tuple[str, float], ...] = ()
 
     def __add__(self, other: "Graded") -> "Graded":
         """Of a task's two parts, that of the CPU first, one."""
@@ -74,6 +77,7 @@ class Graded:
             self.seconds + other.seconds,
             self.failed or other.failed,
             self.gpu or other.gpu,
+            self.times + other.times,
         )
 
     def dumps(self) -> bytes:
@@ -84,13 +88,13 @@ class Graded:
     def loads(cls, text: bytes) -> "Graded":
         data: dict[str, Any] = json.loads(text)
         judged = tuple(Judged(Outcome(**one), counts) for one in data["judged"] for counts in [one.pop("counts")])
-        notebooks = tuple((name, file) for name, file in data["notebooks"])
-        return cls(**data | {"judged": judged, "notebooks": notebooks, "notes": tuple(data["notes"])})
+        pairs = {name: tuple((key, value) for key, value in data[name]) for name in ("notebooks", "times")}
+        return cls(**data | pairs | {"judged": judged, "notes": tuple(data["notes"])})
 
 
 def grade_task(task: Task) -> Graded:
     """Grade a student's files, one notebook after the other. Raises OSError, as of a full disk."""
-    start = time.monotonic()
+    start, now = time.monotonic(), time.time()
     notes: list[str] = []
     judged: list[Judged] = []
     chosen = [one for one in read_files(task, notes.append) if in_share(one.name, task.share)]
@@ -99,11 +103,12 @@ def grade_task(task: Task) -> Graded:
         outcomes, why = grade_one(submitted, task.settings)
         failed = failed or why
         judged += (Judged(outcome, most_here(outcome)) for outcome in outcomes)
-    labels = {f"{n:04}.ipynb": label for n, (label, _) in enumerate(task.files)}
-    notebooks = tuple((one.name, labels[one.path.name]) for one in chosen)
+    files = {f"{n:04}.ipynb": file for n, file in enumerate(task.files)}
+    notebooks = tuple((one.name, files[one.path.name][0]) for one in chosen)
+    times = tuple(pair for one in chosen for pair in times_in(files[one.path.name][1], one.name, now))
     found = device.gpu() if any(one.outcome.measurement for one in judged) else None
     seconds = time.monotonic() - start
-    return Graded(tuple(judged), notebooks, tuple(notes), seconds, failed, found.name if found else "")
+    return Graded(tuple(judged), notebooks, tuple(notes), seconds, failed, found.name if found else "", times)
 
 
 def read_files(task: Task, say: Callable[[str], None]) -> list[Submitted]:

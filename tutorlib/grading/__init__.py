@@ -34,6 +34,7 @@ code that sets out to may evade that. The pages whose answers are only called (0
 those of kernels' pages. nvcc, ptxas and tileiras read what students wrote on this side.
 
 What rests on the student's process still: the exercises of `judged.INSIDE`, with a GPU and without. Their record counts
-as far as it is well formed; read those answers where grades matter. Without a wall (`--no-sandbox`) an answer can
-attack the grader's processes and files.
+as far as it is well formed; read those answers where grades matter. The class page's time to solve is what their file
+says, and nothing else rests on it. Without a wall (`--no-sandbox`) an answer can attack the grader's processes and
+files.
 """

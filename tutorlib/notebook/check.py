@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tutorlib.checking.exercise import Answer, Outcome
 from tutorlib.exercises import find
-from tutorlib.notebook import progress
+from tutorlib.notebook import attempts, progress
 
 RESULTS = "TUTORLIB_RESULTS"  # environment variable: while grading, the file to which outcomes are appended
 JUDGED_OUTSIDE = "TUTORLIB_JUDGED_OUTSIDE"  # while grading, the exercises that another process judges
@@ -109,3 +109,4 @@ def _record(outcome: Outcome) -> None:
             file.write(json.dumps(outcome.as_json(), ensure_ascii=False) + "\n")
     else:
         progress.record(outcome)
+        attempts.leave(outcome.id)

@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import platformdirs
 
@@ -46,6 +47,16 @@ class Attempt:
     points: float
     max_points: int
     utc: str
+
+
+class Tried(NamedTuple):
+    """When a check was made, in seconds since 1970, and whether the answer was right as far as this machine could tell.
+
+    A kernel is right where all but its speed was looked at: it has points then, and is "not run".
+    """
+
+    utc: int
+    right: bool
 
 
 def file() -> Path | None:
@@ -104,6 +115,18 @@ def best() -> dict[str, Attempt]:
     with opened(path) as db:
         rows = db.execute("select exercise, status, points, max_points, utc from attempts order by points, id")
         return {exercise: Attempt(*rest) for exercise, *rest in rows}
+
+
+def tries(exercise: str) -> list[Tried]:
+    """Every attempt at an exercise, the first one first; those without a date are left out. Raises NoRecord."""
+    path = file()
+    if path is None or not path.exists():
+        return []
+    right = "status = 'passed' or (status = 'not_run' and points > 0)"
+    moment = "cast(strftime('%s', utc) as integer)"
+    query = f"select {moment}, {right} from attempts where exercise = ? and {moment} is not null order by id"
+    with opened(path) as db:
+        return [Tried(utc, bool(right)) for utc, right in db.execute(query, (exercise,))]
 
 
 def forget(notebook: str = "") -> int:
