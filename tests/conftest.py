@@ -88,6 +88,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         run = {len(group) * k // n for k in range(n)}
         for item in (one for number, one in enumerate(group) if number not in run):
             item.add_marker("long")
+    items.sort(key=lambda item: "chromium" not in item.fixturenames)  # who waits for a browser begins, and nobody waits
 
 
 @pytest.hookimpl(wrapper=True)
