@@ -288,8 +288,9 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
 # bytes in every cycle from L2, for each of 132 SMs at once. Smaller tiles ask for more on both roads, so here is
 # ping-pong's price: its tiles are 128×192 or 64×256. Whatever takes bytes off L2's road is welcome.
 #
-# Take the middle column with a grain of salt. Nsight Compute's counter for this road agrees with wgmma's reads alone;
-# TMA's writes hardly get in their way. So a little over 128 is not the end, and reads over 128 are.
+# Take shared memory's column with a grain of salt. Nsight Compute's counter for this road (L1/TEX in `ncu --section
+# SpeedOfLight`) agrees with wgmma's reads alone, as if TMA's writes did not get in their way. So more than 128 in that
+# column need not cost anything.
 #
 # ## Clusters
 #
@@ -506,7 +507,7 @@ show_levers()
 
 # %% [markdown]
 # And the same as gains. Where two levers work on the same gap, the second brings less, whichever that is: so some stand
-# here in both orders. Look for such a pair, and for one that brings more together than each alone.
+# here in both orders. Look for such a pair.
 
 # %%
 show_gains()
@@ -520,12 +521,12 @@ show_figure("hopper_levers")
 # where a GPU holds fewer than 32 of them, they need a second wave at 2048, as you counted. At 4096 it is persistence
 # that counts, and at 8192, with its 16 waves, the last of them.
 #
-# And multicast, for which L2 sends a third less? Next to nothing. Blocks in step are each other's cache: they ask for
-# the same lines at the same moment, and one answer serves them all, cluster or not. That is also why `stagger`, which
-# sounds so right, costs something: out of step, every line is asked for once more, and has to stay in L2 for longer.
-# It needs the right neighbours, though. A launch *without* clusters puts blocks elsewhere than a launch of clusters
-# with one block each, where the same kernel is slower; in a single wave of small tiles, much slower. So the course's
-# kernel says nothing of clusters where there are none (`geometry` in `tutorlib/kernels/hopper/gemm.py`).
+# And multicast, for which L2 sends a third less? Next to nothing. Probably blocks in step are each other's cache: they
+# ask for the same lines at the same moment, and one answer serves them all, cluster or not. That may also be why
+# `stagger`, which sounds so right, costs something: out of step, lines are asked for again, and have to stay in L2 for
+# longer. It depends on who is whose neighbour, though. A launch *without* clusters puts blocks on other SMs than one of
+# clusters with a single block each, and as such the same kernel was often slower. So the course's kernel says nothing
+# of clusters where there are none (`geometry` in `tutorlib/kernels/hopper/gemm.py`).
 #
 # ### In watts
 #
@@ -534,7 +535,8 @@ show_figure("hopper_levers")
 # wait with everything switched on. A lever that saves cycles and no joules should bring less. "In turn" is beside
 # cuBLAS, where both share one clock; "alone" is each by itself, at the clock that it finds. Is it the thriftier one
 # that gets a higher clock? Read *energy* (joules beside cuBLAS's) and *MHz* together before you believe it, and then
-# the three sizes apart.
+# the three sizes apart. (Rows of 2026-11-21 are older than what was said of launches: there *plain* still ran as
+# clusters of one block, so some of what multicast gains over it is that.)
 
 # %%
 show_sustained()

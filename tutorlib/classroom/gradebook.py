@@ -121,10 +121,8 @@ class Gradebook:
             heads = db.execute("select student, content, wanted, seed, seconds, failed, gpu, utc from submissions")
             found = {}
             for student, content, wanted, seed, seconds, failed, gpu, utc in heads.fetchall():
-                graded = Graded(
-                    *(self.judged(student), self.notebooks(student), self.notes(student), seconds, failed, gpu),
-                    self.times(student),
-                )
+                judged, notebooks, notes = self.judged(student), self.notebooks(student), self.notes(student)
+                graded = Graded(judged, notebooks, notes, seconds, failed, gpu, self.times(student))
                 asked = json.loads(wanted)
                 seed = seed and int(seed)
                 found[student] = Submission(student, content, asked and tuple(asked), seed, utc, graded)

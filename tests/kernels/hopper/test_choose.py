@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tutorlib.kernels.hopper import choose as chooser
-from tutorlib.kernels.hopper.choose import FILE, Constants, ShapeError, candidates, choose, cost, fitted
+from tutorlib.kernels.hopper.choose import FILE, Constants, ShapeError, candidates, choose, cost, fitted, step_cycles
 from tutorlib.kernels.hopper.config import BYTES, HopperConfig
 from tutorlib.kernels.hopper.fit import miss, read, regret, usable
 from tutorlib.paths import DATA
@@ -93,6 +93,16 @@ def test_a_known_shape_is_not_thought_about_again(monkeypatch):
     assert len(calls) == len(candidates())
     assert choose(*shape) is first
     assert len(calls) == len(candidates())
+
+
+def test_blocks_that_are_no_clusters_share_what_l2_sends_while_they_are_in_step():
+    """Where L2 is the limit: with the rounds of tiles they fall out of step, and a cluster stays what it is."""
+
+    def step(cluster, rounds):
+        return step_cycles(HopperConfig((128, 96, 64), cluster=cluster), (4096, 4096, 4096), 1.0, rounds, fitted())
+
+    assert step((1, 1), 1.0) < step((1, 1), 2.0) < step((1, 1), 8.0)
+    assert step((2, 1), 1.0) == step((2, 1), 8.0)
 
 
 def test_a_gpu_with_fewer_sms_is_slower():

@@ -5,6 +5,7 @@ import pytest
 from tutorlib.compiling import ptxas
 from tutorlib.compiling.cubin import resources
 from tutorlib.kernels.hopper.config import BYTES, HopperConfig
+from tutorlib.kernels.hopper.gemm import geometry
 from tutorlib.kernels.hopper.launch import compile_gemm
 
 E4M3 = {"dtype": "e4m3", "transposed": True}
@@ -31,6 +32,13 @@ BATTERY = {
     "e4m3, transposed": E4M3 | {"tile": (256, 160, 128), "cluster": (1, 2), "scaled": True},
     "block scales, turns": E4M3 | {"tile": (128, 160, 128), "cluster": (1, 2), "block_scaled": True, "turns": 2},
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BATTERY)
+def test_a_block_of_its_own_is_launched_without_clusters(name):
+    config = HopperConfig(**BATTERY[name])
+    cluster = *config.cluster, config.split_k
+    assert geometry(7, config).get("cluster") == (None if cluster == (1, 1, 1) else cluster)
 
 
 @pytest.mark.sampled(5)

@@ -50,6 +50,11 @@ def test_a_time_is_told_as_of_a_gpu_on_which_the_baseline_takes_as_long_as_usual
     assert [timed.us for timed in usable(times)] == [33.0] * 3
 
 
+def test_a_time_beside_an_unusual_baseline_is_passed_over():
+    times = [result(us=30.0, baseline_us=baseline) for baseline in (20.0, 20.0, 20.0, 23.0, 30.0, 12.0)]
+    assert len(usable(times)) == 4
+
+
 def test_a_fit_is_possible():
     assert is_possible(TRUE)
     assert is_possible(fitted())

@@ -22,7 +22,7 @@ from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
 STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each constant
 DOUBT = 0.02  # by which two estimates must differ, or two times, before the difference means something
 FAR_OFF = 1.5  # times the fastest one's time: what is slower still, nobody wants to know exactly
-UNSTEADY = 1.2
+UNSTEADY = 1.2  # times the usual time of a baseline, or that part of it: something else was going on
 MISS = 0.5  # weight of what estimates miss by, beside what choices cost
 
 

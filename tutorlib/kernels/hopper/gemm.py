@@ -303,14 +303,17 @@ def plan_for(c: cute.Tensor, k: Int32, max_clusters: Int32, config: HopperConfig
 def geometry(clusters: Int32, config: HopperConfig) -> dict[str, Any]:
     """A launch of so many clusters, but for its stream.
 
-    Blocks of their own are not launched as clusters of one: a GPC would be filled with neighbours of the grid.
+    Blocks of their own are launched without clusters, and not as clusters of one. On an H200 two neighbours of the grid
+    then share a TPC, where clusters of one have a TPC each, and the same kernel is often faster.
     """
     cluster_m, cluster_n = config.cluster
-    launch = {
+    launch: dict[str, Any] = {
         "grid": (clusters * cluster_m, cluster_n, config.split_k),
         "block": (config.threads, 1, 1),
         "min_blocks_per_mp": config.blocks_per_sm,
         "preferred_smem_carveout": 100,
         "use_pdl": config.pdl,
     }
-    return launch | {"cluster": (cluster_m, cluster_n, config.split_k)} if config.cluster_blocks > 1 else launch
+    if config.cluster_blocks > 1:
+        launch["cluster"] = cluster_m, cluster_n, config.split_k
+    return launch
