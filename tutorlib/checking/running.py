@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.chance import fresh_generator
+from tutorlib.machine import turns
 from tutorlib.problems.differences import NEARLY, find_difference
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work, call_in_order, call_in_peace
@@ -19,8 +20,15 @@ def find_fault(problem: Problem, launcher: Launcher, shape: Shape) -> Wrong | No
     Where the first is nearly right, the others have the word: a ramp's large numbers make much look like lost digits.
     Raises CompileFailed and KernelFault.
     """
-    work = Work(problem, shape)
-    call = launcher.on(work)
+    with turns.shared_turn():
+        work = Work(problem, shape)
+    call = launcher.on(work)  # nobody waits while it is compiled
+    with turns.shared_turn():
+        return find_fault_of_calls(call, work)
+
+
+def find_fault_of_calls(call: Call, work: Work) -> Wrong | None:
+    """As `find_fault`, of a call that is ready."""
     earlier: tuple[Tensor, Tensor] | None = None
     nearly: Wrong | None = None
     generator = fresh_generator(str(work.output.tensor.device))

@@ -96,19 +96,15 @@ def grade_task(task: Task) -> Graded:
     """Grade a student's files, one notebook after the other. Raises OSError, as of a full disk."""
     start, now = time.monotonic(), time.time()
     notes: list[str] = []
-    judged: list[Judged] = []
     chosen = [one for one in read_files(task, notes.append) if in_share(one.name, task.share)]
-    failed = ""
-    for submitted in chosen:
-        outcomes, why = grade_one(submitted, task.settings)
-        failed = failed or why
-        judged += (Judged(outcome, most_here(outcome)) for outcome in outcomes)
+    outcomes, failed = grade_all(chosen, task)
+    judged = tuple(Judged(outcome, most_here(outcome)) for outcome in outcomes)
     files = {f"{n:04}.ipynb": file for n, file in enumerate(task.files)}
     notebooks = tuple((one.name, files[one.path.name][0]) for one in chosen)
     times = tuple(pair for one in chosen for pair in times_in(files[one.path.name][1], one.name, now))
     found = device.gpu() if any(one.outcome.measurement for one in judged) else None
     seconds = time.monotonic() - start
-    return Graded(tuple(judged), notebooks, tuple(notes), seconds, failed, found.name if found else "", times)
+    return Graded(judged, notebooks, tuple(notes), seconds, failed, found.name if found else "", times)
 
 
 def read_files(task: Task, say: Callable[[str], None]) -> list[Submitted]:
@@ -132,11 +128,15 @@ def read_files(task: Task, say: Callable[[str], None]) -> list[Submitted]:
     return sorted(wanted, key=lambda one: one.name)
 
 
-def grade_one(submitted: Submitted, settings: Settings) -> tuple[list[Outcome], str]:
-    """The outcomes of one notebook, and why it ended the grader, else ""."""
-    limits = Limits(seconds=settings.seconds)
-    scores = grade([submitted], limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=1, demos=False)
-    return list(scores.outcomes), "".join(f"{ENDED}: {why}" for why in scores.broken.values())
+def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, ...], str]:
+    """The outcomes of its notebooks, and why one ended the grader, else "".
+
+    Those that need a GPU, which nobody else has meanwhile, side by side; others one by one, as each core has a task.
+    """
+    limits, workers = Limits(seconds=task.settings.seconds), None if task.share == "gpu" else 1
+    settings = task.settings
+    scores = grade(submission, limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=workers, demos=False)
+    return scores.outcomes, next((f"{ENDED}: {why}" for why in scores.broken.values()), "")
 
 
 def in_share(notebook: str, share: Needing) -> bool:

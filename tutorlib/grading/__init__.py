@@ -14,6 +14,10 @@ a machine with the GPU for it, launched and timed by pytest's process, on inputs
 judge's own. What the kernel's process says of an answer can only lower its points. nbval executes the page, and
 pytest's JUnit file tells the judge's verdicts.
 
+On a GPU the notebooks of a submission are graded side by side. Each has a judge and a context of its own; whoever takes
+times waits until the others have ended what they run there, and they wait for it (`machine.turns`). Cells that run in
+the kernel's own process take such a turn as well. Another submission's processes never share the GPU meanwhile.
+
 A kernel that breaks the judge's CUDA context, or never ends, ends this pytest: the answers that are left go on in a
 fresh one, with a context of its own. A call has `work.TIME_LIMIT_S` seconds; one that hangs only while it is timed is
 ended when the grader has heard nothing for too long (`run.SLACK_S`).

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from tutorlib.grading.submission import Submitted
 from tutorlib.machine.device import gpu
 
 ATTEMPTS = 2  # at a notebook: a kernel may fail to start on a machine that has too much to do
+ON_GPU = 8  # notebooks at a time, at most, that share a GPU's memory
 
 
 def grade(
@@ -32,19 +34,28 @@ def grade(
     workers: int | None = None,
     demos: bool = True,
 ) -> Scores:
-    """Grade the notebooks of a submission side by side, one on each core; with a GPU one by one, as they take times.
+    """Grade the notebooks of a submission side by side; on a GPU they take turns, and each has it alone for its times.
 
     out: a folder that keeps pytest's JUnit files. graded: called with each notebook's name when it is done.
     seed: of the inputs that the judge draws; None for one that nobody knows. The scores name it.
-    sandboxed: whether students' processes are walled in. workers: how many notebooks at a time, where not so many.
+    sandboxed: whether students' processes are walled in. workers: how many notebooks at a time; None: `at_a_time`.
     demos: whether the page's own cells run too that no answer needs.
     Raises GradingFailed where there is no wall, BuildError where the course itself is broken, OSError.
     """
     if sandboxed and (why := sandbox.why_open()):
         raise GradingFailed(f"{why}, or grade without a wall around students' code: --no-sandbox.")
     limits = replace(limits, seed=new_seed() if seed is None else seed)
-    grader = Grader(limits, out, graded, sandboxed, demos)
-    return asyncio.run(grader.grade(list(submission), workers or (1 if gpu() else os.cpu_count() or 1)))
+    with tempfile.TemporaryDirectory(prefix="tutor-") as turns:
+        if gpu():
+            limits = replace(limits, turns=Path(turns))
+        grader = Grader(limits, out, graded, sandboxed, demos)
+        return asyncio.run(grader.grade(list(submission), workers or at_a_time()))
+
+
+def at_a_time() -> int:
+    """How many notebooks: one on each core; with a GPU on half of them, as judging takes cores beside the kernel's."""
+    cores = os.cpu_count() or 1
+    return max(1, min(cores // 2, ON_GPU)) if gpu() else cores
 
 
 @dataclass(frozen=True)

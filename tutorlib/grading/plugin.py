@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from queue import Empty
@@ -37,7 +37,7 @@ from tutorlib.grading.line import Late, Lost
 from tutorlib.grading.remote import judge
 from tutorlib.grading.sandbox import PROCESSES
 from tutorlib.grading.verdict import tidy, without_head
-from tutorlib.machine import device, versions
+from tutorlib.machine import device, turns, versions
 from tutorlib.notebook.check import RESULTS
 
 LARGEST_FILE = 2**30  # bytes that a cell may write to one file
@@ -213,7 +213,8 @@ class Witness:
     def pytest_runtest_protocol(self, item: IPyNbCell) -> Iterator[None]:
         self.new_records()  # a record counts in the cell that wrote it
         self.report("start", item)
-        return (yield)
+        with turn_of(item):
+            return (yield)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -309,6 +310,17 @@ class Witness:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         self.pipe.close()  # the grader then kills this one, too: a kernel that never ends would hold up an orderly end
+
+
+def turn_of(item: IPyNbCell) -> AbstractContextManager[None]:
+    """The turn on the GPU of what a cell's own process does with it. An answer judged out here is given its own."""
+    role = item.cell.metadata.get("tutorlib", {})
+    if role.get("role") != "check":
+        return turns.shared_turn()
+    exercise = find(role["exercise"])
+    if judged_outside(exercise):
+        return nullcontext()
+    return turns.own_turn() if getattr(exercise, "bench_shape", None) else turns.shared_turn()
 
 
 def lacks_gpu(exercise: Exercise) -> bool:

@@ -24,6 +24,7 @@ from tutorlib.grading.judged import judged_outside
 from tutorlib.grading.sandbox import walled
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.verdict import verdict
+from tutorlib.machine.turns import TURNS
 from tutorlib.measuring.recorded import RECORDED
 from tutorlib.notebook.check import JUDGED_OUTSIDE, RESULTS
 from tutorlib.paths import ROOT
@@ -44,12 +45,14 @@ class GradingFailed(Exception):
 class Limits:
     """seconds: for a cell, and again for judging its answer. memory: bytes that one process may allocate.
 
-    seed: of the inputs that the judge draws.
+    seed: of the inputs that the judge draws. turns: the folder of the turns on the GPU that the submission's notebooks
+    take; None where each has it to itself.
     """
 
     seconds: float = 60.0
     memory: int = 8 * 2**30
     seed: int = 0
+    turns: Path | None = None
 
 
 async def grade_notebook(
@@ -162,7 +165,8 @@ async def pytest_child(
     arguments += ["--tutor-judge", ",".join(wanted), "--tutor-seed", str(limits.seed)]
     arguments += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), str(path)]
     with (folder / "log").open("wb") as log:
-        pid = start_pytest(arguments, folder, environment(folder) | own | HOME, write, log.fileno())
+        turns = {TURNS: str(limits.turns)} if limits.turns else {}
+        pid = start_pytest(arguments, folder, environment(folder) | own | HOME | turns, write, log.fileno())
     os.close(write)
     pipe = asyncio.StreamReader(limit=LARGEST_LINE)
     protocol = asyncio.StreamReaderProtocol(pipe)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import partial
 
-from tutorlib.machine import device
+from tutorlib.machine import device, turns
 from tutorlib.measuring import bench, sustained
 from tutorlib.measuring.measurement import Measurement, Regime, summarise
 from tutorlib.problems.differences import find_difference
@@ -29,10 +29,11 @@ def measure(
     Raises WrongWhenTimed where a timed call's output is wrong or an input was changed, and KernelFault; HostBound
     where a sustained measurement would be the host's.
     """
-    for _ in range(ATTEMPTS if regime == "cool" else 1):
-        measured = measure_once(problem, launcher, shape, regime, pairs)
-        if not measured.noisy:
-            break
+    with turns.own_turn():
+        for _ in range(ATTEMPTS if regime == "cool" else 1):
+            measured = measure_once(problem, launcher, shape, regime, pairs)
+            if not measured.noisy:
+                break
     return measured
 
 

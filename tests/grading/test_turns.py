@@ -1,0 +1,39 @@
+"""Which turn on the GPU a cell gets while a submission's notebooks are graded side by side."""
+
+import fcntl
+from types import SimpleNamespace
+
+import pytest
+
+from tests.machine.test_turns import is_free
+from tutorlib.grading import all_notebooks
+from tutorlib.grading.plugin import turn_of
+from tutorlib.machine import turns
+
+
+@pytest.mark.parametrize(
+    ("role", "others", "timed"),
+    [
+        ({}, True, False),  # the course's own cells
+        ({"role": "added"}, True, False),
+        ({"role": "answer", "exercise": "07.7"}, True, False),
+        ({"role": "check", "exercise": "05.3"}, True, True),  # the judge takes its turns itself
+        ({"role": "check", "exercise": "06.6"}, True, False),
+    ],
+)
+def test_a_cells_turn(tmp_path, monkeypatch, role, others, timed):
+    monkeypatch.setenv(turns.TURNS, str(tmp_path))
+    cell = SimpleNamespace(metadata={"tutorlib": role} if role else {})
+    (tmp_path / "gpu").touch()
+    with turn_of(SimpleNamespace(cell=cell)):
+        assert is_free(tmp_path / "gpu", fcntl.LOCK_SH) == others
+        assert is_free(tmp_path / "gpu", fcntl.LOCK_EX) == timed
+
+
+@pytest.mark.parametrize(
+    ("cores", "gpu", "notebooks"), [(2, None, 2), (2, "a GPU", 1), (6, "a GPU", 3), (64, "a GPU", 8)]
+)
+def test_how_many_notebooks_at_a_time(monkeypatch, cores, gpu, notebooks):
+    monkeypatch.setattr(all_notebooks, "gpu", lambda: gpu)
+    monkeypatch.setattr(all_notebooks.os, "cpu_count", lambda: cores)
+    assert all_notebooks.at_a_time() == notebooks

@@ -1,0 +1,41 @@
+"""Turns on a GPU that several processes judge kernels with: results are looked at side by side, times taken alone.
+
+The processes share a folder, which an environment variable names; where there is none, nobody waits. A process that
+dies gives its turn back.
+"""
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+TURNS = "TUTORLIB_TURNS"
+
+
+@contextmanager
+def shared_turn() -> Iterator[None]:
+    """A turn that others have too, as long as they take no times."""
+    with turn(fcntl.LOCK_SH):
+        yield
+
+
+@contextmanager
+def own_turn() -> Iterator[None]:
+    """A turn that nobody else has."""
+    with turn(fcntl.LOCK_EX):
+        yield
+
+
+@contextmanager
+def turn(kind: int) -> Iterator[None]:
+    """Who asks first is first: one that wants to be alone is not overtaken by any that come later."""
+    folder = os.environ.get(TURNS)
+    if folder is None:
+        yield
+        return
+    with Path(folder, "queue").open("a") as queue, Path(folder, "gpu").open("a") as gpu:
+        fcntl.flock(queue, fcntl.LOCK_EX)
+        fcntl.flock(gpu, kind)
+        queue.close()
+        yield
