@@ -5,6 +5,7 @@ import pytest
 from tutorlib.checking.values import ValueExercise
 from tutorlib.grading.verdict import verdict, well_formed
 from tutorlib.measuring.results import all_results
+from tutorlib.problems.fault import RESTART
 
 PASSED = {"passed": True, "raised": ""}
 RECORD = {"id": "90.1", "status": "passed", "points": 2, "message": "✓ 90.1 answer: 2 points"}
@@ -72,3 +73,10 @@ def test_what_the_judge_found_outside_is_the_verdict():
     found = exercise.outcome("partial", 1, "✗ 90.1 answer: 1 of 2 cases right")
     outcome = verdict(exercise, PASSED, {**PASSED, "record": RECORD, "outcome": found.as_json()})
     assert (outcome.status, outcome.points, outcome.message) == ("partial", 1, "1 of 2 cases right")
+
+
+def test_a_report_tells_nobody_to_restart_a_kernel():
+    exercise = ValueExercise(id="90.1", title="answer", points=2, cases=())
+    found = exercise.outcome("error", 0, f"it crashed. {RESTART}\n  Simulated at 128: …")
+    outcome = verdict(exercise, PASSED, {**PASSED, "outcome": found.as_json()})
+    assert outcome.message == "it crashed.\n  Simulated at 128: …"

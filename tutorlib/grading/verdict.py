@@ -5,6 +5,7 @@ from typing import Any
 
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.measuring.measurement import Measurement
+from tutorlib.problems.fault import RESTART
 from tutorlib.problems.wrong import count
 
 LONGEST_MESSAGE = 4000  # characters
@@ -73,10 +74,13 @@ def well_formed(told: Any) -> dict[str, Any] | None:
 
 
 def without_head(exercise: Exercise, message: str) -> str:
-    """A message of `check` without the id and title in front, which the table shows anyway."""
+    """A message of `check` without the id and title in front, which the table shows anyway.
+
+    Nor does a report tell anybody to restart a kernel: the grader has done that.
+    """
     for mark in "✓✗–":
         message = message.removeprefix(f"{mark} {exercise.id} {exercise.title}: ")
-    return tidy(message)
+    return tidy(message.replace(f" {RESTART}", ""))
 
 
 def tidy(text: str) -> str:
