@@ -37,6 +37,7 @@ class Served:
         self.answer = self.called = answer
         self.kernels: dict[str, Any] = {}
         self.simulators: dict[str, Any] = {}
+        self.numbers: Any = None
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -63,6 +64,14 @@ class Served:
         from tutorlib.checking.traced import call_on_vectors
 
         return call_on_vectors(self.answer, *args)
+
+    def numbered(self, *args: Any) -> Any:
+        """Which key of a cache the answer gives, by a number, and the key as text."""
+        if self.numbers is None:
+            from tutorlib.exercises.compile_once.keys import Numbered
+
+            self.numbers = Numbered(lambda *given: self.called(*given))
+        return self.numbers(*args)
 
     def exercise(self, id: str) -> "KernelExercise":
         return cast("KernelExercise", replace(find(id), run_elsewhere=True))  # type: ignore[call-arg]
@@ -141,7 +150,7 @@ class Served:
         return {"file": file, "lines": linecache.getlines(file)}
 
 
-SERVICES = ("examined", "compiled", "tile_ir", "traced", "launches", "source", "watch", "layout", "vectors")
+SERVICES = ("examined", "compiled", "tile_ir", "traced", "launches", "source", "watch", "layout", "vectors", "numbered")
 
 
 def serve(address: str, answer: Answer, kind: type[Served] = Served) -> None:
