@@ -9,7 +9,13 @@ from tests.wrong.test_wrong import WRONG
 from tutorlib.exercises import find
 from tutorlib.grading import inside
 
-VALUES = ("16.8", "17.3", "17.4")
+VALUES = ("16.8", "17.3", "17.4", "17.6")
+
+
+@pytest.fixture(autouse=True)
+def seed(monkeypatch):
+    """One for all that is drawn, as in a grading run."""
+    monkeypatch.setattr("tutorlib.checking.chance._fixed", 17)
 
 
 @pytest.mark.usefixtures("no_gpu")
@@ -74,3 +80,14 @@ def test_gradients_that_do_not_come_from_gemm_are_not_counted(tmp_path):
     outcome = judged(tmp_path, "16.8", beside_it)
     assert outcome.points == 2
     assert "not what it gave" in outcome.message
+
+
+class Twice(inside.Served):
+    """Has a file for everything, and no function but y = 2x, which a notebook's check would take."""
+
+    def shelf(self, number, does, *args):
+        return {"get": lambda x: 2 * x, "files": {"double.o": b""}, "put": None}[does]
+
+
+def test_a_function_that_is_not_the_compilers_is_none(tmp_path):
+    assert judged(tmp_path, "17.6", answer_to("17.6"), Twice).points == 0

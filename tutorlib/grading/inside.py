@@ -38,6 +38,7 @@ class Served:
         self.kernels: dict[str, Any] = {}
         self.simulators: dict[str, Any] = {}
         self.numbers: Any = None
+        self.shelves: dict[int, Any] = {}
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -72,6 +73,13 @@ class Served:
 
             self.numbers = Numbered(lambda *given: self.called(*given))
         return self.numbers(*args)
+
+    def shelf(self, number: int, does: str, *args: Any) -> Any:
+        """What a folder is asked in which the answer keeps compiled functions."""
+        from tutorlib.checking.saved import Shelf
+
+        shelf = self.shelves.setdefault(number, Shelf(self.called))
+        return getattr(shelf, does)(*args)
 
     def exercise(self, id: str) -> "KernelExercise":
         return cast("KernelExercise", replace(find(id), run_elsewhere=True))  # type: ignore[call-arg]
@@ -150,7 +158,19 @@ class Served:
         return {"file": file, "lines": linecache.getlines(file)}
 
 
-SERVICES = ("examined", "compiled", "tile_ir", "traced", "launches", "source", "watch", "layout", "vectors", "numbered")
+SERVICES = (
+    "examined",
+    "compiled",
+    "tile_ir",
+    "traced",
+    "launches",
+    "source",
+    "watch",
+    "layout",
+    "vectors",
+    "numbered",
+    "shelf",
+)
 
 
 def serve(address: str, answer: Answer, kind: type[Served] = Served) -> None:
