@@ -3,13 +3,13 @@
 import pytest
 
 from tests.checking.elsewhere import answer_to
-from tests.grading.test_far import judged
+from tests.grading.test_far import Liar, judged
 from tests.right.test_right import RIGHT
 from tests.wrong.test_wrong import WRONG
 from tutorlib.exercises import find
 from tutorlib.grading import inside
 
-VALUES = ("16.8", "17.3", "17.4", "17.6")
+VALUES = ("16.8", "17.3", "17.4", "17.6", "17.8")
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def seed(monkeypatch):
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("id", VALUES)
 def test_right_answers_have_all_points_outside(tmp_path, id):
-    for answer in (answer_to(id), *RIGHT[id]):
+    for answer in (answer_to(id), *RIGHT[id][: 1 if id == "17.8" else None]):
         outcome = judged(tmp_path, id, answer)
         assert (outcome.status, outcome.points) == ("passed", find(id).points), outcome.message
 
@@ -91,3 +91,10 @@ class Twice(inside.Served):
 
 def test_a_function_that_is_not_the_compilers_is_none(tmp_path):
     assert judged(tmp_path, "17.6", answer_to("17.6"), Twice).points == 0
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", ["one_stage", "tiles_first", "aligned_to_128", "short_barriers", "fp16", "bytes"])
+def test_a_struct_is_what_a_kernel_finds_in_it_whatever_its_process_says(tmp_path, name):
+    (answer,) = (answer for answer in WRONG["17.8"] if answer.__name__ == name)
+    assert judged(tmp_path, "17.8", answer, Liar).points == 0
