@@ -52,10 +52,13 @@ def test_values_cross_to_the_judge_and_back(tmp_path):
 def test_tensors_cross(tmp_path, dtype):
     tensor = torch.arange(6).view(2, 3).to(dtype).T
 
-    def holds(got, tensor):
-        return None if got.dtype == dtype and got.float().equal(tensor.float()) else "another"
+    gaps = torch.arange(40).to(dtype)[3:].as_strided((3, 4), (9, 2), 5)
 
-    case = law("a tensor", [(tensor,)], holds)
+    def holds(got, tensor):
+        alike = got.dtype == dtype and got.stride() == tensor.stride() and got.float().equal(tensor.float())
+        return None if alike and (got.data_ptr() - tensor.data_ptr()) % 64 == 0 else "another"
+
+    case = law("tensors", [(tensor,), (gaps,), (tensor[:0],), (gaps[0].expand(5, 4),)], holds)
     assert judge_in_a_thread(tmp_path, exercise_of(case), lambda tensor: tensor).status == "passed"
 
 
@@ -166,8 +169,11 @@ def message(text: bytes, behind: bytes = b"") -> bytes:
         message(b'{"array":["<f4",[2],[-4],0,8]}', b"12345678"),
         message(b'{"array":["O",[1],[8],0,8]}', b"12345678"),
         message(b'{"scalar":["O",8]}', b"12345678"),
-        message(b'{"tensor":["load",[2],8]}', b"12345678"),
-        message(b'{"tensor":["float32",[5],8]}', b"12345678"),
+        message(b'{"tensor":["load",[2],[1],0,8]}', b"12345678"),
+        message(b'{"tensor":["float32",[5],[1],0,8]}', b"12345678"),
+        message(b'{"tensor":["float32",[2],[1],3,8]}', b"12345678"),
+        message(b'{"tensor":["float32",[2],[-1],0,8]}', b"12345678"),
+        message(b'{"tensor":["float32",[1000000000000],[0],0,4]}', b"1234"),
         message(b'{"record":["os","PathLike",{}]}'),
         message(b'{"record":["tutorlib.models.l2","os",{}]}'),
         message(b'{"record":["tutorlib.models.l2","__builtins__",{}]}'),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind, not_run, wrong
-from tutorlib.checking.leaning import Library, refuse_leaning
+from tutorlib.checking.leaning import Elsewhere, Library, refuse_leaning
 from tutorlib.compiling.cute import with_reader_line
 from tutorlib.compiling.errors import without_colours
 from tutorlib.machine import device
@@ -62,7 +62,10 @@ class KeptExercise(Exercise):
     def judge(self, answer: Answer) -> Verdict:
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
-        refuse_leaning(answer, self.library)
+        if isinstance(answer, Elsewhere):
+            answer.watch(self.library)
+        else:
+            refuse_leaning(answer, self.library)
         wrongs = [(what, said) for what, trial in self.cases if (said := trial(answer))]
         if not wrongs:
             return self.right(answer)

@@ -1,14 +1,32 @@
 """Exercises whose answer is a cute.struct: what a kernel keeps in shared memory."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.checking.far import FarCute
+from tutorlib.checking.leaning import Elsewhere
 from tutorlib.checking.values import attempt
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.machine.features import TMA, Feature
+from tutorlib.measuring.launchers import CuteLauncher
+from tutorlib.problems.problem import Operand, Problem, Shape
 from tutorlib.problems.wrong import count
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tutorlib.kernels.storage import Tried
+    from tutorlib.simulate.ptx.ir import Module
+    from tutorlib.simulate.ptx.languages.cute_host import Recorded
+
 LIMIT = 227 * 1024  # bytes of shared memory that a block can have on sm_90
+
+
+BEFORE = 2048  # bytes of shared memory in front of the struct, whose first member's alignment may be 1,024
+UNIT = 2**40  # of numbers that are kept as whole ones
 
 
 class Member(NamedTuple):
@@ -21,10 +39,89 @@ class Member(NamedTuple):
     kinds: tuple[str, ...]
     align: int = 1
 
+    @property
+    def whole(self) -> bool:
+        """Whether its elements are whole numbers."""
+        return "Int64" in self.kinds
+
+    @property
+    def bytes(self) -> int:
+        return self.elements * (8 if self.whole else 2)
+
+
+Members = Mapping[str, Member]
+
+
+def shape_of(members: Members) -> Shape:
+    """How many elements are written, and how many numbers are read: those, and a remainder for each member."""
+    elements = sum(member.elements for member in members.values())
+    return elements, elements + len(members)
+
+
+def tried_of(members: Members) -> "list[Tried]":
+    return [(name, one.elements, one.whole, one.align) for name, one in members.items()]
+
+
+def probing(structs: Mapping[Shape, Members]) -> Problem:
+    """x (X,) is written to the members of a struct, in their order, and read back when all are there: y (Y,).
+
+    Numbers are rounded as the members' dtypes do it. What follows them is by how much each member's address misses a
+    multiple of its alignment: 0. structs: by the shape (X, Y), what is wanted.
+    """
+
+    def reference(x: "Tensor") -> "Tensor":
+        import torch
+
+        members = next(members for (size, _), members in structs.items() if size == len(x)).values()
+        parts = zip(members, x.split([member.elements for member in members]), strict=True)
+        kept = [(part.abs() * UNIT).long() / UNIT if one.whole else part.bfloat16().float() for one, part in parts]
+        return torch.cat([*kept, x.new_zeros(len(kept))])
+
+    return Problem(
+        name="storage",
+        dims="XY",
+        inputs=(Operand("x", "X", "fp32"),),
+        output=Operand("y", "Y", "fp32"),
+        reference=reference,
+        bound=None,
+        baseline=lambda y, x: y.copy_(reference(x)),
+        baseline_name="torch",
+    )
+
+
+@dataclass
+class Probed(CuteLauncher):
+    """A kernel that uses the answer's structs, and the answer."""
+
+    answer: Answer = field(kw_only=True)
+
+
+@dataclass
+class FarProbe(FarCute):
+    """The kernel in another process. room: at most so many bytes of shared memory, by shape."""
+
+    room: Mapping[Shape, int]
+
+    def launches(
+        self, module: "Module", shape: Shape, addresses: Sequence[int], here: bool = False
+    ) -> "list[Recorded]":
+        made = super().launches(module, shape, addresses, here)
+        for one in made:
+            variables = (*module.variables.values(), *module.kernels[one.kernel].variables.values())
+            taken = one.dynamic_smem + sum(part.size or 0 for part in variables if part.space == "shared")
+            if taken > self.room[shape]:
+                raise CompileFailed(
+                    f"it takes {taken:,} bytes of shared memory, and needs {self.room[shape]:,} at most"
+                )
+        return made
+
 
 @dataclass(frozen=True, kw_only=True)
-class StructExercise(Exercise):
+class StructExercise(CuteExercise):
     """The answer takes a number and returns a cute.struct with these members, in any order.
+
+    Here the struct itself is looked at. Of another process's answer a kernel is simulated that uses it, so that what
+    counts is where its members lie: see `kernels.storage`.
 
     wanted: takes the number. numbers: those that are tried. spare: bytes more than its members that it may have.
     """
@@ -33,17 +130,52 @@ class StructExercise(Exercise):
     numbers: tuple[int, ...]
     spare: int = 2048
     limit: int = field(default=LIMIT)
+    needs: Feature = TMA
+    patterned: bool = False
+    problem: Problem = field(init=False)
+    shapes: tuple[Shape, ...] = field(init=False)
 
-    def judge(self, answer: Answer) -> Verdict:
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "problem", probing({shape_of(one): one for one in map(self.wanted, self.numbers)}))
+        object.__setattr__(self, "shapes", tuple(shape_of(self.wanted(number)) for number in self.numbers))
+
+    def accept(self, answer: Answer) -> Probed:
+        from tutorlib.kernels.storage import make_probe
+
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
-        wrongs = {number: said for number in self.numbers if (said := self.fault(answer, number))}
+        tried = {size: (number, tried_of(self.wanted(number))) for (size, _), number in self.by_shape.items()}
+        return Probed(make_probe(answer, tried), self.problem, answer=answer)
+
+    @property
+    def by_shape(self) -> dict[Shape, int]:
+        return dict(zip(self.shapes, self.numbers, strict=True))
+
+    def examine(self, kernel: Any) -> Verdict | None:
+        wrongs = {number: said for number in self.numbers if (said := self.fault(kernel.answer, number))}
         if not wrongs:
-            return Verdict(self.points)
+            return None
         right = len(self.numbers) - len(wrongs)
         number, said = next(iter(wrongs.items()))
         lines = (f"{right} of {count(len(self.numbers), 'number')} of stages right", f"with {number} stages {said}")
         return Verdict(self.points * right / len(self.numbers), lines)
+
+    def examine_far(self, kernel: Any) -> Verdict | None:
+        return None
+
+    def run_or_simulate(self, kernel: Any) -> Verdict:
+        """The struct has said all there is."""
+        return Verdict(self.points)
+
+    def far(self, answer: Elsewhere) -> FarCute:
+        """Its kernel has no more shared memory than the members need, and what else may be there."""
+        members = {shape: self.wanted(number).values() for shape, number in self.by_shape.items()}
+        room = {shape: sum(one.bytes for one in ones) + self.spare + BEFORE for shape, ones in members.items()}
+        return FarProbe(answer, self.id, room)
+
+    def run(self, kernel: Any) -> Verdict:
+        """No GPU knows more of addresses than the simulator."""
+        return self.simulate_all(kernel, "")
 
     def fault(self, answer: Answer, number: int) -> str:
         """What is wrong with the struct for a number, as the end of a sentence; "" where nothing is."""

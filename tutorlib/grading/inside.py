@@ -37,6 +37,8 @@ class Served:
         self.answer = self.called = answer
         self.kernels: dict[str, Any] = {}
         self.simulators: dict[str, Any] = {}
+        self.numbers: Any = None
+        self.shelves: dict[int, Any] = {}
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         try:
@@ -63,6 +65,21 @@ class Served:
         from tutorlib.checking.traced import call_on_vectors
 
         return call_on_vectors(self.answer, *args)
+
+    def numbered(self, *args: Any) -> Any:
+        """Which key of a cache the answer gives, by a number, and the key as text."""
+        if self.numbers is None:
+            from tutorlib.exercises.compile_once.keys import Numbered
+
+            self.numbers = Numbered(lambda *given: self.called(*given))
+        return self.numbers(*args)
+
+    def shelf(self, number: int, does: str, *args: Any) -> Any:
+        """What a folder is asked in which the answer keeps compiled functions."""
+        from tutorlib.checking.saved import Shelf
+
+        shelf = self.shelves.setdefault(number, Shelf(self.called))
+        return getattr(shelf, does)(*args)
 
     def exercise(self, id: str) -> "KernelExercise":
         return cast("KernelExercise", replace(find(id), run_elsewhere=True))  # type: ignore[call-arg]
@@ -141,7 +158,19 @@ class Served:
         return {"file": file, "lines": linecache.getlines(file)}
 
 
-SERVICES = ("examined", "compiled", "tile_ir", "traced", "launches", "source", "watch", "layout", "vectors")
+SERVICES = (
+    "examined",
+    "compiled",
+    "tile_ir",
+    "traced",
+    "launches",
+    "source",
+    "watch",
+    "layout",
+    "vectors",
+    "numbered",
+    "shelf",
+)
 
 
 def serve(address: str, answer: Answer, kind: type[Served] = Served) -> None:

@@ -7,9 +7,10 @@ module's and the constructors of NumPy's and torch's arrays, of tensor_layouts' 
 
 import ctypes
 import json
+import math
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import import_module
 from types import BuiltinFunctionType, FunctionType, MethodType
@@ -23,6 +24,7 @@ LARGEST = 2**28  # bytes of a message
 LARGEST_JSON = 2**25  # bytes of it that are JSON
 MOST_ELEMENTS = 2**26  # of an array, counted as often as its strides repeat them
 LONGEST_RANGE = 2**20  # elements: whoever lists one of more never comes to its end
+LINE = 64  # bytes: tensors begin where they did, to a multiple of this
 KINDS = "biufcSU"  # of NumPy's dtypes: those without references
 HEAD = struct.Struct("<Q")
 RECORDS = ("tutorlib.models.", "tutorlib.kernels.")  # where dataclasses of plain fields live
@@ -90,8 +92,7 @@ class Writer:
         if kind is np.ndarray and value.dtype.kind in KINDS:
             return {"array": self.array(value)}
         if is_tensor(value):
-            memory = value.detach().contiguous().view(-1).view(sys.modules["torch"].uint8).numpy().tobytes()
-            return {"tensor": [str(value.dtype).removeprefix("torch."), list(value.shape), self.buffer(memory)]}
+            return {"tensor": self.tensor(value.detach())}
         if kind is Layout:
             return {"layout": [self.plain(part, depth + 1) for part in (value.shape, value.stride)]}
         if kind is Swizzle:
@@ -113,6 +114,13 @@ class Writer:
         start = value.__array_interface__["data"][0] - low
         raw = ctypes.string_at(low, high - low)
         return [value.dtype.str, list(value.shape), list(value.strides), start, self.buffer(raw)]
+
+    def tensor(self, value: Any) -> list[Any]:
+        """dtype, shape, strides in elements, where a line of LINE bytes it begins, and the buffer, as of an array."""
+        length = spanned(value.shape, value.stride()) * value.element_size()
+        raw = ctypes.string_at(value.data_ptr(), length) if length else b""
+        dtype = str(value.dtype).removeprefix("torch.")
+        return [dtype, list(value.shape), list(value.stride()), value.data_ptr() % LINE, self.buffer(raw)]
 
     def buffer(self, raw: bytes) -> int:
         """Put bytes behind the JSON; their length."""
@@ -185,12 +193,21 @@ class Reader:
     def tensor(self, content: Any) -> Any:
         import torch
 
-        name, shape, length = content
+        name, shape, strides, start, length = content
         dtype, raw = getattr(torch, str(name), None), self.take(length)
         if not isinstance(dtype, torch.dtype):
             raise CannotCross("no dtype of torch's")
-        flat = torch.frombuffer(raw, dtype=dtype) if raw else torch.empty(0, dtype=dtype)
-        return flat.view(tuple(shape))
+        if min((*shape, *strides), default=0) < 0 or spanned(shape, strides) * dtype.itemsize != len(raw):
+            raise CannotCross("a tensor that is not where it says")
+        if math.prod(shape) > MOST_ELEMENTS:
+            raise CannotCross("a tensor too large")
+        memory = torch.empty(LINE + len(raw), dtype=torch.uint8)
+        skip = (start - memory.data_ptr()) % LINE
+        memory = memory[skip : skip + len(raw)]
+        if raw:
+            memory.copy_(torch.frombuffer(raw, dtype=torch.uint8))
+        flat = memory.view(dtype)
+        return flat.as_strided(tuple(shape), tuple(strides), flat.storage_offset())
 
     def record(self, content: Any, depth: int) -> Any:
         module, name, parts = content
@@ -204,9 +221,16 @@ class Reader:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether it is one of torch's, of several elements and in ordinary memory; torch takes long to import."""
+    """Whether it is one of torch's, no scalar and in ordinary memory; torch takes long to import."""
     torch = sys.modules.get("torch")
-    return torch is not None and type(value) is torch.Tensor and value.device.type == "cpu" and value.ndim > 0
+    if torch is None or type(value) is not torch.Tensor:
+        return False
+    return value.device.type == "cpu" and value.layout is torch.strided and value.ndim > 0
+
+
+def spanned(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """Elements from the first to the last, both counted; 0 where there are none."""
+    return 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) if all(shape) else 0
 
 
 def is_record(module: str) -> bool:

@@ -1,6 +1,5 @@
 """A GEMM that takes what the course's kernels take, and counts: for gradients that are to be made of it."""
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,11 +10,14 @@ class NotRows(ValueError):
     """Matrices that the kernels do not take. One line."""
 
 
-@dataclass
 class RowGemm:
     """gemm(a, b) = A (M, K) · Bᵀ with B (N, K), rows contiguous. Raises NotRows. done: M·N·K of each call."""
 
-    done: list[int] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.done: list[int] = []
+
+    def __repr__(self) -> str:
+        return "gemm"
 
     def __call__(self, a: "Tensor", b: "Tensor") -> "Tensor":
         for name, matrix in (("a", a), ("b", b)):

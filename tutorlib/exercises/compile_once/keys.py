@@ -1,9 +1,13 @@
 """Cases of 17.3 and 17.4: keys of tensors, and what keeps compiled functions by them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from random import Random
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.chance import fresh_dice, new_seed
 from tutorlib.checking.exercise import Answer, WrongKind
+from tutorlib.checking.leaning import Elsewhere
 from tutorlib.checking.values import Case, attempt
 from tutorlib.problems.wrong import Wrong, count
 
@@ -35,89 +39,134 @@ def given(*tensors: "Tensor", constants: tuple = (), arch: str = ARCH) -> Given:
     return list(tensors), constants, arch
 
 
-def alike() -> list[Pair]:
+def alike(dice: Random) -> list[Pair]:
     """Calls that one compilation serves."""
+    few, many = 8 * dice.randint(1, 3), 8 * dice.randint(4, 9)
+    odd, longer = 2 * dice.randint(2, 20) + 1, 16 * dice.randint(5, 9)
     return [
-        ("the number of rows", given(matrix(8)), given(matrix(24))),
-        ("the number of columns", given(matrix(columns=64)), given(matrix(columns=128))),
-        ("the pitch of the rows", given(matrix()), given(matrix(pitch=96))),
-        ("the pitch of the rows", given(matrix()), given(matrix(pitch=72))),
-        ("the address", given(matrix()), given(matrix(skip=8))),
-        ("the number of columns", given(matrix(8, 64).T), given(matrix(16, 64).T)),
-        ("the length", given(vector(64), vector(64)), given(vector(7), vector(7))),
-        ("the tensors themselves", given(vector(), constants=(64, "relu")), given(vector(), constants=(64, "relu"))),
+        ("the number of rows", given(matrix(few)), given(matrix(many))),
+        ("the number of columns", given(matrix(columns=64)), given(matrix(columns=longer))),
+        ("the pitch of the rows", given(matrix()), given(matrix(pitch=longer))),
+        ("the pitch of the rows", given(matrix()), given(matrix(pitch=longer + 8))),
+        ("the address", given(matrix()), given(matrix(skip=8 * dice.randint(1, 3)))),
+        ("the number of columns", given(matrix(few, 64).T), given(matrix(many, 64).T)),
+        ("the length", given(vector(longer), vector(longer)), given(vector(odd), vector(odd))),
+        ("the tensors themselves", given(vector(), constants=(few, "relu")), given(vector(), constants=(few, "relu"))),
     ]
 
 
-def dtypes() -> list[Pair]:
+def dtypes(dice: Random) -> list[Pair]:
+    of_two, of_four = (dice.sample(names, 2) for names in (["float16", "bfloat16", "int16"], ["float32", "int32"]))
+    one, other = matrix(dtype=of_four[0]), matrix(dtype=of_two[0])
     return [
-        ("the dtype", given(matrix(dtype="float16")), given(matrix(dtype="bfloat16"))),
-        ("the dtype", given(matrix(dtype="float32")), given(matrix(dtype="int32"))),
+        ("the dtype", given(matrix(dtype=of_two[0])), given(matrix(dtype=of_two[1]))),
+        ("the dtype", given(matrix(dtype=of_four[0])), given(matrix(dtype=of_four[1]))),
+        ("the second tensor's dtype", given(matrix(), one), given(matrix(), other)),
+        ("which tensor has which dtype", given(other, one), given(one, other)),
+    ]
+
+
+def layouts(dice: Random) -> list[Pair]:
+    side, rows = 64 * dice.randint(1, 3), 4 * dice.randint(1, 4)
+    return [
+        ("which mode is contiguous", given(matrix(side, side)), given(matrix(side, side).T)),
         (
-            "the second tensor's dtype",
-            given(matrix(), matrix(dtype="float32")),
-            given(matrix(), matrix(dtype="float16")),
+            "which mode is contiguous",
+            given(matrix(side, side), matrix(side, side)),
+            given(matrix(side, side), matrix(side, side).T),
         ),
+        ("the rank", given(vector(side)), given(matrix(columns=side).T)),
+        ("the rank", given(matrix(rows, side).T), given(matrix(rows, side).T.unflatten(1, (2, -1)))),
+        ("how many tensors there are", given(vector(side)), given(vector(side), vector(side))),
+    ]
+
+
+def alignments(dice: Random) -> list[Pair]:
+    skip, width = dice.choice((1, 2, 3, 5, 6, 7)), 8 * dice.randint(7, 12)
+    odd = width + dice.choice((2, 4, 6))
+    return [
         (
-            "which tensor has which dtype",
-            given(matrix(), matrix(dtype="float32")),
-            given(matrix(dtype="float32"), matrix()),
+            "whether 16 bytes divide the address",
+            given(vector(dtype="float32")),
+            given(vector(63, "float32", skip=dice.randint(1, 3))),
         ),
-    ]
-
-
-def layouts() -> list[Pair]:
-    return [
-        ("which mode is contiguous", given(matrix(64, 64)), given(matrix(64, 64).T)),
-        ("which mode is contiguous", given(matrix(64, 64), matrix(64, 64)), given(matrix(64, 64), matrix(64, 64).T)),
-        ("the rank", given(vector()), given(matrix().T)),
-        ("the rank", given(matrix(4, 64).T), given(matrix(4, 64).T.unflatten(1, (2, 2)))),
-        ("how many tensors there are", given(vector()), given(vector(), vector())),
-    ]
-
-
-def alignments() -> list[Pair]:
-    return [
-        ("whether 16 bytes divide the address", given(vector(dtype="float32")), given(vector(63, "float32", skip=1))),
-        ("whether 16 bytes divide the address", given(matrix()), given(matrix(skip=1))),
-        ("whether 16 bytes divide the rows' pitch", given(matrix()), given(matrix(pitch=68))),
-        ("whether 16 bytes divide the columns' pitch", given(matrix(8, 64).T), given(matrix(8, 68).T)),
+        ("whether 16 bytes divide the address", given(matrix()), given(matrix(skip=skip))),
+        ("whether 16 bytes divide the rows' pitch", given(matrix()), given(matrix(pitch=64 + dice.choice((2, 4, 6))))),
+        ("whether 16 bytes divide the columns' pitch", given(matrix(8, width).T), given(matrix(8, odd).T)),
         (
             "whether 16 bytes divide the second tensor's pitch",
             given(matrix(), matrix()),
-            given(matrix(), matrix(columns=100)),
+            given(matrix(), matrix(columns=odd)),
         ),
     ]
 
 
-def others() -> list[Pair]:
+def others(dice: Random) -> list[Pair]:
+    one, other = dice.sample(range(2, 256), 2)
+    architecture = dice.choice(("sm_80", "sm_89", "sm_100a"))
     return [
-        ("the architecture", given(vector()), given(vector(), arch="sm_80")),
-        ("a constant", given(vector(), constants=(64, "relu")), given(vector(), constants=(128, "relu"))),
-        ("a constant", given(vector(), constants=(64, "relu")), given(vector(), constants=(64, "gelu"))),
-        ("which constant is which", given(vector(), constants=(64, 128)), given(vector(), constants=(128, 64))),
+        ("the architecture", given(vector()), given(vector(), arch=architecture)),
+        ("a constant", given(vector(), constants=(one, "relu")), given(vector(), constants=(other, "relu"))),
+        ("a constant", given(vector(), constants=(one, "relu")), given(vector(), constants=(one, "gelu"))),
+        ("which constant is which", given(vector(), constants=(one, other)), given(vector(), constants=(other, one))),
         ("2 and 2.0 as constant", given(vector(), constants=(2,)), given(vector(), constants=(2.0,))),
         ("1 and True as constant", given(vector(), constants=(1,)), given(vector(), constants=(True,))),
     ]
 
 
-def keys_case(name: str, pairs: Callable[[], list[Pair]], equal: bool) -> Case:
-    """Right when the two keys of each pair are equal, or when none are."""
+KINDS = (alike, dtypes, layouts, alignments, others)
+
+
+@dataclass
+class Numbered:
+    """cache_key, whose keys are told by numbers: equal ones have the same. With each goes the key as text.
+
+    So they are numbered in another process, too, where keys may hold what cannot cross.
+    """
+
+    answer: Answer
+    kept: dict[Hashable, int] = field(default_factory=dict)
+
+    def __call__(self, *call: Any) -> tuple[int, str]:
+        """Raises WrongKind where the key cannot be the key of a dictionary."""
+        if isinstance(self.answer, Elsewhere):
+            number, shown = self.answer.ask("numbered", *call)
+            return number, str(shown)
+        key = self.answer(*call)
+        try:
+            return self.kept.setdefault(key, len(self.kept)), repr(key)
+        except TypeError as error:
+            why = f"{key!r} cannot be the key of a dictionary: {error}.\n  Tuples can, lists cannot."
+            raise WrongKind(why) from None
+
+
+def keys_case(name: str, pairs: Callable[[Random], list[Pair]], equal: bool) -> Case:
+    """Right when the two keys of each pair are equal, or when none are; and of equal calls there is one key.
+
+    Another process is asked in any order, about other pairs besides, so that it cannot tell which answer is hoped for.
+    """
 
     def judge(answer: Answer) -> Wrong | None:
-        for what, one, other in pairs():
-            keys = []
-            for call in (one, other):
-                key, wrong = attempt(answer, call)
-                if wrong:
-                    return wrong
-                try:
-                    hash(key)
-                except TypeError as error:
-                    return Wrong(f"{key!r} cannot be the key of a dictionary: {error}.", "Tuples can, lists cannot.")
-                keys.append(key)
-            if (keys[0] == keys[1]) is not equal:
-                return Wrong(f"{calls_differ(what, one, other)} {verdict(equal)}: {keys[0]!r}, {keys[1]!r}.")
+        dice, numbered = fresh_dice(), Numbered(answer)
+        tried, again = pairs(Random(0)), pairs(Random(0))
+        besides: list[Pair] = []
+        if isinstance(answer, Elsewhere):
+            tried += pairs(dice)
+            besides = [pair for kind in KINDS if kind is not pairs for pair in kind(dice)]
+        asked = [call for _, *calls in (*tried, *again, *besides) for call in calls]
+        order = [*range(len(asked))]
+        if besides:
+            dice.shuffle(order)
+        given: dict[int, tuple[Any, Wrong | None]] = {n: attempt(numbered, asked[n]) for n in order}
+        for n, (what, *calls) in enumerate(tried):
+            keys, wrongs = zip(given[2 * n], given[2 * n + 1], strict=True)
+            if wrong := next(filter(None, wrongs), None):
+                return wrong
+            if (keys[0][0] == keys[1][0]) is not equal:
+                return Wrong(f"{calls_differ(what, *calls)} {verdict(equal)}: {keys[0][1]}, {keys[1][1]}.")
+        for n in range(2 * len(again)):
+            if given[n][0] != (twice := given[2 * len(tried) + n][0]):
+                return Wrong(f"Two calls with {described(asked[n])} have two keys: {given[n][0][1]}, {twice[1]}.")
         return None
 
     return Case(name, judge)
@@ -146,25 +195,37 @@ def described(call: Given) -> str:
 # 17.4 CompiledKernels -------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, eq=False)
+class Vector:
+    """Stands for a tensor. Another process has no more than its name: it can pass it on, and call it."""
+
+    size: int
+
+    def __call__(self) -> int:
+        return self.size
+
+
 class Compiler:
-    """Stands for the compiler: what it makes returns which one it is, and what it was called with."""
+    """Stands for the compiler: what it makes returns a number that it alone knows, and what it was called with."""
 
     def __init__(self, failures: int = 0) -> None:
         self.made: list[tuple] = []
+        self.numbers: list[int] = []
         self.failures = failures
 
     def __call__(self, *tensors: Any) -> Callable[..., tuple]:
         if self.failures:
             self.failures -= 1
             raise RuntimeError("it does not compile")
-        number = len(self.made)
+        number = new_seed()
         self.made.append(tensors)
-        return lambda *given: (number, *map(id, given))
+        self.numbers.append(number)
+        return lambda *given: (number, *given)
 
 
-def by_length(*tensors: Any) -> tuple:
-    """A key: the lengths of lists, which stand for tensors."""
-    return tuple(map(len, tensors))
+def by_length(*tensors: Vector) -> tuple:
+    """A key: the lengths."""
+    return tuple(tensor.size for tensor in tensors)
 
 
 Problem = Callable[[Answer], str]
@@ -194,23 +255,29 @@ def calls(answer: Answer) -> str:
     kernels = make(answer, compiler)
     if compiler.made:
         return "Something is compiled before there was a call."
-    x, y = [1.0, 2.0], [3.0, 4.0, 5.0]
+    x, y = Vector(2), Vector(3)
     got = kernels(x, y)
     if compiler.made != [(x, y)]:
         return f"After one call the compiler was called {count(len(compiler.made), 'time')}; once, with the tensors."
-    if got != (0, id(x), id(y)):
+    if got != (*compiler.numbers, x, y):
         return "A call should return what the compiled function returns when it is called with the same tensors."
-    other = [6.0, 7.0]
-    if kernels(other, y) != (0, id(other), id(y)):
+    other = Vector(2)
+    if kernels(other, y) != (*compiler.numbers, other, y):
         return "A second call with the same key should call the kept function with its own tensors."
     return ""
+
+
+def which(compiler: Compiler, got: Any) -> int:
+    """Which of the functions that the compiler made gave this, from 0; -1 for none of them."""
+    number = got[0] if isinstance(got, tuple) and got else None
+    return compiler.numbers.index(number) if number in compiler.numbers else -1
 
 
 def once_for_each(answer: Answer) -> str:
     compiler = Compiler()
     kernels = make(answer, compiler)
     lengths = [*range(40), *range(40), 7, 39, 0]
-    got = [kernels([0.0] * n)[0] for n in lengths]
+    got = [which(compiler, kernels(Vector(n))) for n in lengths]
     if len(compiler.made) != 40:
         return f"{len(lengths)} calls with 40 different keys were compiled {len(compiler.made)} times."
     if got != lengths:
@@ -222,7 +289,7 @@ def equal_keys(answer: Answer) -> str:
     compiler = Compiler()
     keys = (None, 0, 0, -1, -2)  # the last two have one hash
     kernels = make(answer, compiler, lambda *tensors: keys[len(tensors) - 1])
-    numbers = [kernels(*[[0.0]] * n)[0] for n in (1, 1, 2, 3, 4, 5)]
+    numbers = [which(compiler, kernels(*[Vector(1)] * n)) for n in (1, 1, 2, 3, 4, 5)]
     if len(compiler.made) != 4 or numbers != [0, 0, 1, 1, 2, 3]:
         made = count(len(compiler.made), "compilation")
         return f"With the keys None, None, 0, 0, -1, -2 there are {made}; any key is a key, and these are four."
@@ -232,8 +299,8 @@ def equal_keys(answer: Answer) -> str:
 def two_of_them(answer: Answer) -> str:
     first, second = Compiler(), Compiler()
     one, other = make(answer, first), make(answer, second)
-    one([0.0])
-    other([0.0])
+    one(Vector(1))
+    other(Vector(1))
     if len(second.made) != 1:
         return "Two CompiledKernels share what they keep: the second did not use its own compiler."
     return ""
@@ -243,11 +310,11 @@ def after_a_failure(answer: Answer) -> str:
     compiler = Compiler(failures=1)
     kernels = make(answer, compiler)
     try:
-        kernels([0.0])
+        kernels(Vector(1))
     except RuntimeError:
         pass
     else:
         return "Where the compiler raises, the call should raise, too."
-    if kernels([0.0])[0] != 0 or len(compiler.made) != 1:
+    if which(compiler, kernels(Vector(1))) != 0 or len(compiler.made) != 1:
         return "After a compilation that failed the next call should compile again."
     return ""

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.values import Case, attempt, law
+from tutorlib.checking.values import Case, Drawn, attempt, law
 from tutorlib.models.row_gemm import RowGemm
 from tutorlib.problems.wrong import Wrong, count
 
@@ -49,25 +50,45 @@ def gradients(x: Shape, weight: Shape) -> Case:
     name = f"x {x}, weight {weight}"
 
     def judge(answer: Answer) -> Wrong | None:  # draws here: whoever only looks at the exercises needs no torch
-        return law(name, [(*draw((*x[:-1], weight[0]), x, weight), RowGemm())], holds).judge(answer)
+        def calls(seed: int) -> list[tuple]:
+            return [(*draw((*x[:-1], weight[0]), x, weight, seed=seed), RowGemm())]
+
+        return law(name, Drawn(calls, 0), holds).judge(answer)
 
     return Case(name, judge)
 
 
 def counted(name: str, x: Shape, weight: Shape) -> Case:
-    """A case that is right when it is gemm that multiplies: twice, with as much to do as forward."""
+    """A case that is right when it is gemm that multiplies: twice, with as much to do as forward.
+
+    What gemm gives is made larger by a factor that nobody foresees, and what is returned must be, too.
+    """
 
     def judge(answer: Answer) -> Wrong | None:
-        gemm = RowGemm()
-        _, wrong = attempt(answer, (*draw((*x[:-1], weight[0]), x, weight), gemm))
-        if wrong is not None:
-            return wrong
-        if gemm.done == [prod(x[:-1]) * weight[0] * weight[1]] * 2:
+        gemm, factor = RowGemm(), float(fresh_dice().randint(3, 2**20))
+        given = draw((*x[:-1], weight[0]), x, weight)
+        got, wrong = attempt(answer, (*given, gemm))
+        if wrong is None and gemm.done != [prod(x[:-1]) * weight[0] * weight[1]] * 2:
+            times = count(len(gemm.done), "time")
+            return Wrong(f"gemm was called {times}; two GEMMs as large as the forward one are all there is to do.")
+        larger, again = attempt(answer, (*given, lambda a, b: factor * gemm(a, b)))
+        if wrong or again:
+            return wrong or again
+        if are_tensors(got) and are_tensors(larger) and all(map(is_close, larger, (factor * one for one in got))):
             return None
-        times = count(len(gemm.done), "time")
-        return Wrong(f"gemm was called {times}; two GEMMs as large as the forward one are all there is to do.")
+        return Wrong("gemm was called twice, but what is returned is not what it gave.")
 
     return Case(name, judge)
+
+
+def are_tensors(got: Any) -> bool:
+    import torch
+
+    return isinstance(got, tuple | list) and all(isinstance(one, torch.Tensor) for one in got)
+
+
+def is_close(got: "Tensor", wanted: "Tensor") -> bool:
+    return got.shape == wanted.shape and got.allclose(wanted)
 
 
 # 16.9 linear_fake -----------------------------------------------------------------------------------------------

@@ -1,0 +1,100 @@
+"""Answers about compiled functions and layers, judged outside: what their process says counts for nothing."""
+
+import pytest
+
+from tests.checking.elsewhere import answer_to
+from tests.grading.test_far import Liar, judged
+from tests.right.test_right import RIGHT
+from tests.wrong.test_wrong import WRONG
+from tutorlib.exercises import find
+from tutorlib.grading import inside
+
+VALUES = ("16.8", "17.3", "17.4", "17.6", "17.8")
+
+
+@pytest.fixture(autouse=True)
+def seed(monkeypatch):
+    """One for all that is drawn, as in a grading run."""
+    monkeypatch.setattr("tutorlib.checking.chance._fixed", 17)
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("id", VALUES)
+def test_right_answers_have_all_points_outside(tmp_path, id):
+    for answer in (answer_to(id), *RIGHT[id][: 1 if id == "17.8" else None]):
+        outcome = judged(tmp_path, id, answer)
+        assert (outcome.status, outcome.points) == ("passed", find(id).points), outcome.message
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize("id", VALUES)
+def test_wrong_answers_have_no_more_points_outside(tmp_path, id):
+    for answer in WRONG[id][-3:]:
+        here = find(id).grade(answer)
+        assert judged(tmp_path, id, answer).points <= here.points < find(id).points, answer.__name__
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_drawn_keys_are_those_that_the_course_tells_apart(tmp_path, seed, monkeypatch):
+    """Whatever the dice draw."""
+    monkeypatch.setattr("tutorlib.checking.chance._fixed", seed)
+    assert judged(tmp_path, "17.3", answer_to("17.3")).points == 4
+
+
+class Counting(inside.Served):
+    """Numbers keys as they would have to be numbered if each pair were asked by itself."""
+
+    asked = 0
+
+    def numbered(self, *call):
+        self.asked += 1
+        return self.asked // 2, "a key"
+
+
+class AllAlike(inside.Served):
+    def numbered(self, *call):
+        return 0, "a key"
+
+
+class AllNew(Counting):
+    def numbered(self, *call):
+        return super().numbered()[0] + self.asked, "a key"
+
+
+@pytest.mark.parametrize(("served", "most"), [(Counting, 0), (AllNew, 0), (AllAlike, 0.5)])
+def test_keys_that_are_numbered_without_looking_are_wrong(tmp_path, served, most):
+    """One case of five is about keys that are equal."""
+    assert judged(tmp_path, "17.3", lambda *call: 0, served).points <= most
+
+
+def test_who_calls_no_compiler_has_nothing_of_what_it_makes(tmp_path):
+    assert judged(tmp_path, "17.4", lambda compile, key: lambda *tensors: (0, *tensors)).points == 0
+
+
+def test_gradients_that_do_not_come_from_gemm_are_not_counted(tmp_path):
+    def beside_it(grad, x, weight, gemm):
+        gemm(grad.flatten(0, -2) * 0, weight.mT.contiguous())
+        gemm(grad.flatten(0, -2).mT.contiguous() * 0, x.flatten(0, -2).mT.contiguous())
+        return grad @ weight, grad.flatten(0, -2).mT @ x.flatten(0, -2)
+
+    outcome = judged(tmp_path, "16.8", beside_it)
+    assert outcome.points == 2
+    assert "not what it gave" in outcome.message
+
+
+class Twice(inside.Served):
+    """Has a file for everything, and no function but y = 2x, which a notebook's check would take."""
+
+    def shelf(self, number, does, *args):
+        return {"get": lambda x: 2 * x, "files": {"double.o": b""}, "put": None}[does]
+
+
+def test_a_function_that_is_not_the_compilers_is_none(tmp_path):
+    assert judged(tmp_path, "17.6", answer_to("17.6"), Twice).points == 0
+
+
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize("name", ["one_stage", "tiles_first", "aligned_to_128", "short_barriers", "fp16", "bytes"])
+def test_a_struct_is_what_a_kernel_finds_in_it_whatever_its_process_says(tmp_path, name):
+    (answer,) = (answer for answer in WRONG["17.8"] if answer.__name__ == name)
+    assert judged(tmp_path, "17.8", answer, Liar).points == 0
