@@ -91,14 +91,18 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
 
     @wraps(answer)
     def watched(*args: Any, **kwargs: Any) -> Any:
+        exhausted = False
         with calls_of(functions, objects) as called:
             try:
                 got = answer(*args, **kwargs)
                 if id(got) in objects:
                     called.append(leaning(f"uses {objects[id(got)]}"))
                 return got
+            except (MemoryError, RecursionError):  # of the hook too, which Python then takes away
+                exhausted = True
+                raise
             finally:
-                if sys.getprofile() is None:
+                if sys.getprofile() is None and not exhausted:
                     called.append(asking("sys.setprofile"))
                 if called:
                     raise called[0]
