@@ -154,7 +154,7 @@ def characters(content: Any) -> int:
 
 
 def size_of(folder: Path) -> float:
-    """Bytes in the folder, and a block for each file; no end of them where it has folders: those can be too deep to see."""
+    """Bytes in the folder, and a block for each file; where it has folders, no end: some may be too deep to be seen."""
     try:
         return sum(map(disk_bytes, folder.iterdir()))
     except OSError:
