@@ -46,6 +46,7 @@ def graded(course, tmp_path_factory):
     (broken / "91_trial.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "source": 3}]}))
     os.mkfifo(broken / "92.ipynb")
     (folder / "nobody").mkdir()
+    due["old \\xe9"] = hand_in(course, folder, "old \udce9", {90: 3}, dice)  # a name in one byte a letter
     (folder / "stray.xlsx").touch()
     done = course.tutor("class", folder, "--out", out, "--seed", 5)
     assert done.returncode == 0, done.stderr
@@ -79,7 +80,8 @@ def test_grades_csv(graded):
     exercises = [f"{number}.{k}" for number, count in SIZES.items() for k in range(1, count + 1)]
     assert list(rows[0]) == ["student", "points", "max_points", *exercises]
     assert [row["student"] for row in rows] == sorted(
-        (f"'{HOSTILE}", "Zoë, van Dam", "broken", "late", "nobody"), key=lambda name: name.removeprefix("'")
+        (f"'{HOSTILE}", "Zoë, van Dam", "broken", "late", "nobody", "old \\xe9"),
+        key=lambda name: name.removeprefix("'"),
     )
     for row in rows:
         points = due.get(row["student"].removeprefix("'"), {})
@@ -109,13 +111,13 @@ def test_other_systems_files(graded):
         scores = {(row["assignment"], row["student_id"]): float(row["score"]) for row in csv.DictReader(file)}
     assert scores["90_trial", "7"] == late["score"]
     suites = ElementTree.parse(out / "junit.xml").getroot()
-    assert [suite.get("tests") for suite in suites] == ["5"] * 5
+    assert [suite.get("tests") for suite in suites] == ["5"] * 6
 
 
 def test_reports_name_everybody_and_run_nothing(graded):
     out = graded[1]
     index = (out / "index.html").read_text(encoding="utf-8")
-    assert len(list((out / "students").iterdir())) == 5
+    assert len(list((out / "students").iterdir())) == 6
     assert "Zoë, van Dam" in index
     assert "&#39; C calc&#39;!A0" in index
     for page in (out / "index.html", *(out / "students").iterdir()):
@@ -152,7 +154,7 @@ def test_only_notebooks_that_were_asked_for_count(graded, course):
     done = course.tutor("class", folder, "--out", out, "--seed", 5, "--notebooks", 91)
     assert done.returncode == 0, done.stderr
     header, *rows = (out / "grades.csv").read_text(encoding="utf-8").splitlines()
-    assert header == "student,points,max_points,91.1,91.2"
+    assert header == '"student","points","max_points","91.1","91.2"'
     assert {row.split(",")[-3] for row in rows} == {"4"}
 
 

@@ -16,7 +16,7 @@ def write(folder: Path, *names: str) -> None:
     for name in names:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(name)
+        path.write_bytes(os.fsencode(name))
 
 
 def zip_of(members: dict[str, bytes]) -> bytes:
@@ -49,6 +49,7 @@ def notes(folder: Path) -> list[str]:
         ("smithjohn_LATE_123_4567_00_start-1.ipynb", "smithjohn", "canvas", "123"),
         ("=cmd()/00_start.ipynb", "=cmd()", "", ""),
         ("a\nb\x1b[2J/00_start.ipynb", "a b [2J", "", ""),
+        ("Jos\udce9/00_start.ipynb", "Jos\\xe9", "", ""),
     ],
 )
 def test_whose_it_is(tmp_path, name, student, system, id):
@@ -61,6 +62,22 @@ def test_whose_it_is(tmp_path, name, student, system, id):
 def test_names_are_one_however_they_are_spelled():
     assert tidy_name("Zoe\u0308  van\tDam ") == tidy_name("Zoë van Dam")
     assert tidy_name("\x00") == "nameless"
+
+
+def test_two_spellings_of_a_name_have_a_line(tmp_path):
+    write(tmp_path, "Zoë/00_start.ipynb", "Zoe\u0308/01_layouts.ipynb", "Jos\udce9/a.ipynb", "Jos\udce8/a.ipynb")
+    assert {student: len(files) for student, files in found(tmp_path).items()} == {
+        "Jos\\xe8": 1,
+        "Jos\\xe9": 1,
+        "Zoë": 2,
+    }
+    assert notes(tmp_path) == [r"One student's by name, in different spellings: 'Zoe\u0308', 'Zo\xeb'."]
+
+
+def test_a_label_can_be_printed_and_stored(tmp_path):
+    write(tmp_path, "eve/\udce9\x1b]0;x\x07\n.ipynb")
+    ((label,),) = found(tmp_path).values()
+    assert label == "eve/\\xe9�]0;x� .ipynb"
 
 
 def test_two_students_of_one_name_stay_two(tmp_path):

@@ -1,11 +1,12 @@
 """The reports: mistakes grouped, speeds in a board, names that attack, and how they look in a browser."""
 
 from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 
 from tutorlib.checking.exercise import Outcome
-from tutorlib.classroom.exports import file_stems, harmless, printable
+from tutorlib.classroom.exports import as_csv, file_stems, harmless, printable
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.handed_in import HandedIn
@@ -119,15 +120,23 @@ def test_names_of_files():
     stems = file_stems(names)
     assert len({stem.casefold() for stem in stems.values()}) == len(names)
     assert not [stem for stem in stems.values() if "/" in stem or stem.startswith(".") or len(stem.encode()) > 120]
+    forged = "O_Brien-" + sha256(b"O'Brien").hexdigest()[:8]
+    assert len(set(file_stems(["O'Brien", forged, forged.upper()]).values())) == 3
     assert file_stems(["Zoë van Dam"]) == {"Zoë van Dam": "Zoë van Dam"}
 
 
 @pytest.mark.parametrize(
     ("value", "is_"),
-    [("=1", "'=1"), ("@x", "'@x"), ("\tx", "'\tx"), ("a=1", "a=1"), (2.0, "2"), (2.5, "2.5"), (-1, -1)],
+    [("=1", "'=1"), ("@x", "'@x"), ("\tx", "'\tx"), ("a=1", "a=1"), (2.0, 2), (2.5, 2.5), (-1, -1)],
 )
 def test_harmless(value, is_):
     assert harmless(value) == is_
+
+
+def test_a_text_is_one_field_wherever_a_spreadsheet_splits():
+    assert as_csv([{"student": "ann;=cmd()", "points": 2.0}, {"student": "bob", "points": 0.5}]) == (
+        '"student","points"\n"ann;=cmd()",2\n"bob",0.5\n'
+    )
 
 
 def test_printable():

@@ -2,6 +2,7 @@
 
 import os
 import threading
+from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection
 
@@ -14,8 +15,8 @@ from tutorlib.checking.values import Case, ValueExercise, equals, law
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.grading import inside, remote
-from tutorlib.grading.line import Lost
-from tutorlib.grading.wire import HEAD, CannotCross, Reader
+from tutorlib.grading.line import Late, Lost
+from tutorlib.grading.wire import HEAD, CannotCross, Reader, Writer
 from tutorlib.models.occupancy import H100
 from tutorlib.paths import notebook_names
 from tutorlib.problems.wrong import Wrong
@@ -212,6 +213,32 @@ def test_the_judge_does_not_wait_for_ever(tmp_path):
     case = equals("3", [()], lambda: 3)
     with pytest.raises(Lost, match="no result in time"):
         judge_in_a_thread(tmp_path, exercise_of(case), lambda: never.wait(), seconds=0.2)
+
+
+@pytest.mark.parametrize("harms", ["sends half a message", "reads nothing"])
+def test_nor_in_the_middle_of_a_message(tmp_path, monkeypatch, harms):
+    send, question = Connection.send_bytes, Writer(lambda function: {"mine": 0}).message(["call", 99, (), {}])
+
+    def stall(self, sent):
+        if b'["call"' in sent:  # the judge's own
+            return send(self, sent)
+        if harms == "reads nothing":
+            with suppress(OSError):
+                while True:
+                    send(self, question)
+        os.write(self.fileno(), b"\0\0\1\0half")
+        threading.Event().wait()
+
+    monkeypatch.setattr(Connection, "send_bytes", stall)
+    with pytest.raises(Late):
+        judge_in_a_thread(tmp_path, exercise_of(equals("3", [()], lambda: 3)), lambda: 3, seconds=0.5)
+
+
+def test_whoever_takes_too_much_is_hung_up_on(tmp_path):
+    door, never = tmp_path / "judge.sock", threading.Event()
+    served = threading.Thread(target=inside.serve, args=(str(door), never.wait), daemon=True)
+    with pytest.raises(Lost, match="it eats"):
+        remote.judge(exercise_of(equals("3", [()], lambda: 3)), door, served.start, 300.0, lambda: "it eats")
 
 
 def test_what_cannot_cross_is_wrong(tmp_path):

@@ -217,6 +217,18 @@ def test_a_folder_in_use_stays(tmp_path, monkeypatch):
     assert not folder.exists()
 
 
+def test_a_folder_is_removed_however_deep_it_is(tmp_path, monkeypatch):
+    (tmp_path / "folder").mkdir()
+    monkeypatch.chdir(tmp_path / "folder")
+    for _ in range(1200):
+        os.mkdir("deeper")
+        os.chdir("deeper")
+    os.chmod(".", 0)
+    os.chdir("/")
+    scratch.remove(tmp_path / "folder")
+    assert not list(tmp_path.iterdir())
+
+
 def wait_for(condition, looks: int = 2400) -> None:
     for _ in range(looks):
         if condition():

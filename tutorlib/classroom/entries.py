@@ -40,7 +40,9 @@ class Entry:
 
     @property
     def label(self) -> str:
-        return "/".join(self.parts)
+        """Its place, as it can be printed and stored."""
+        letters = legible("/".join(self.parts))
+        return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in letters)
 
 
 def entries(path: Path, without: Path | None = None, parts: tuple[str, ...] = ()) -> Iterator[Entry]:
@@ -139,6 +141,11 @@ def read_at_most(opened: Callable[[], BinaryIO], most: int) -> bytes:
     if len(content) > most:
         raise Unreadable(f"larger than {most // 2**20} MB")
     return content
+
+
+def legible(name: str) -> str:
+    """A name as text: bytes in it that are no UTF-8, as of an older system, are written as \\xe9."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def broken(parts: tuple[str, ...], why: str) -> Entry:

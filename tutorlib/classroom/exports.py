@@ -1,5 +1,6 @@
 """Grades as other systems want them: CSV files, Gradescope's results.json, JUnit's XML."""
 
+import csv
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from tutorlib.classroom.grades import Classroom, Grade
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would calculate what begins so
 LONGEST_STEM = 80  # bytes of a file's name
+HASHED = re.compile("-[0-9a-f]{8}$")  # how a file's name ends that is not just the student's
 UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 cannot hold
 
 
@@ -54,24 +56,24 @@ def file_stems(names: Iterable[str]) -> dict[str, str]:
     spelled = [stem.casefold() for stem in short.values()]
     return {
         name: stem
-        if stem == name and spelled.count(stem.casefold()) == 1
-        else f"{stem}-{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+        if stem == name and spelled.count(stem.casefold()) == 1 and not HASHED.search(stem.casefold())
+        else f"{stem}-{sha256(name.encode()).hexdigest()[:8]}"
         for name, stem in short.items()
     }
 
 
 def as_csv(rows: Iterable[dict[str, Any]]) -> str:
-    """A table as CSV, in which no text is a formula to a spreadsheet."""
+    """A table as CSV, in which no text is a formula to a spreadsheet, also to one that splits lines at semicolons."""
     import pandas as pd
 
     safe = [{key: harmless(value) for key, value in row.items()} for row in rows]
-    return pd.DataFrame(safe).to_csv(index=False, lineterminator="\n")
+    return pd.DataFrame(safe, dtype=object).to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
 
 
 def harmless(value: Any) -> Any:
-    """Text with an apostrophe before what a spreadsheet would calculate."""
+    """Text with an apostrophe before what a spreadsheet would calculate; whole numbers without a point."""
     if not isinstance(value, str):
-        return f"{value:g}" if isinstance(value, float) else value
+        return int(value) if isinstance(value, float) and value.is_integer() else value
     return f"'{value}" if value.startswith(FORMULA) else value
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tutorlib.classroom.entries import Entry, entries, hidden
+from tutorlib.classroom.entries import Entry, entries, hidden, legible
 from tutorlib.paths import notebook_names
 
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL)
@@ -23,13 +23,20 @@ System = Literal["", "moodle", "canvas"]
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose a file is. id: the student's in Moodle or Canvas. attempt: Canvas counts uploads upwards."""
+    """Whose a file is. written: the name as it stands there. id: the student's in Moodle or Canvas.
 
-    name: str
+    attempt: Canvas counts uploads upwards.
+    """
+
+    written: str
     system: System = ""
     id: str = ""
     late: bool = False
     attempt: int = 0
+
+    @property
+    def name(self) -> str:
+        return tidy_name(self.written)
 
 
 @dataclass
@@ -67,7 +74,7 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
             belongs[own.name, own.system, own.id] = []  # an empty one is a student's too
     found = list(entries(folder, without))
     whole, others = zips_of_classes(found, not belongs)
-    stray += [f"{name}: {ONE_STUDENTS}" for name in sorted(others)]
+    stray += [f"{legible(name)}: {ONE_STUDENTS}" for name in sorted(others)]
     for entry in found:
         if own := owner(entry.parts, whole):
             belongs.setdefault((own.name, own.system, own.id), []).append((own, entry))
@@ -85,6 +92,8 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
 
 def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
     """A student's files put in order: what may be a notebook, and a line for each that is late or cannot be opened."""
+    if len(spelled := {own.written for own, _ in files}) > 1:
+        found.notes.append(f"One student's by name, in different spellings: {', '.join(map(ascii, sorted(spelled)))}.")
     for own, entry in sorted(files, key=age):
         suffix = Path(entry.parts[-1]).suffix.lower()
         if own.late:
@@ -136,7 +145,7 @@ def owner(parts: tuple[str, ...], whole: Collection[str] = ()) -> Owner | None:
     if own := of_system(first):
         return own
     if len(parts) > 1 or first.lower().endswith(".zip"):
-        return Owner(tidy_name(first[:-4] if first.lower().endswith(".zip") else first))
+        return Owner(first[:-4] if first.lower().endswith(".zip") else first)
     return of_file(re.split(r"\.ipynb\b", first, flags=re.IGNORECASE)[0]) if is_notebook(first) else None
 
 
@@ -148,9 +157,9 @@ def is_notebook(name: str) -> bool:
 def of_system(part: str) -> Owner | None:
     """The owner that a name of Moodle's or Canvas's tells."""
     if found := MOODLE.fullmatch(part):
-        return Owner(tidy_name(found["name"]), "moodle", found["id"])
+        return Owner(found["name"], "moodle", found["id"])
     if found := CANVAS.fullmatch(part):
-        return Owner(tidy_name(found["name"]), "canvas", found["id"], bool(found["late"]), int(found["attempt"]))
+        return Owner(found["name"], "canvas", found["id"], bool(found["late"]), int(found["attempt"]))
     return None
 
 
@@ -160,10 +169,10 @@ def of_file(stem: str) -> Owner | None:
         if stem.startswith(name):
             return None
         stem = re.sub(rf"[ _-]+{re.escape(name)}.*", "", stem)
-    return Owner(tidy_name(stem))
+    return Owner(stem)
 
 
 def tidy_name(name: str) -> str:
-    """A name in one spelling: composed letters, single spaces, nothing that does not print."""
-    letters = (c if c.isprintable() else " " for c in unicodedata.normalize("NFC", name))
+    """A name in one spelling: composed letters, single spaces, nothing that does not print. See `entries.legible`."""
+    letters = (c if c.isprintable() else " " for c in unicodedata.normalize("NFC", legible(name)))
     return " ".join("".join(letters).split()) or "nameless"

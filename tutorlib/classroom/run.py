@@ -134,7 +134,7 @@ def files_of(student: HandedIn, version: str) -> Files:
     read.reverse()
     hashed = hashlib.sha256(version.encode())
     for label, content in read:
-        hashed.update(f"{len(label)} {label} {len(content)} ".encode("utf-8", "surrogatepass") + content)
+        hashed.update(f"{len(label)} {label} {len(content)} ".encode() + content)
     return Files(hashed.hexdigest(), tuple(read), tuple(notes))
 
 

@@ -2,7 +2,8 @@
 
 import builtins
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -10,6 +11,8 @@ from tutorlib.checking.exercise import Unwritten, WrongKind
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.grading.wire import LARGEST, CannotCross, Opaque, Reader, Writer
 
+GONE = "the kernel is gone"
+LATE = "it gave no result in time"
 LONGEST_WORDS = 4000  # characters of an exception's text
 OURS: dict[str, type[Exception]] = {kind.__name__: kind for kind in (CompileFailed, Unwritten, WrongKind)}
 
@@ -40,7 +43,11 @@ class End:
     lenient: whether a result that cannot cross goes as Opaque; arguments that cannot are a TypeError at the caller's.
     seconds: for which the other end may keep this one waiting, all its replies together.
     locate: says of an exception where it comes from, "" for nothing; it goes as a note of the exception's.
+    why_lost: what is said where the line breaks: whoever hangs up may know better.
     """
+
+    why_lost = GONE
+    waiting_since: float | None = None
 
     def __init__(
         self,
@@ -106,26 +113,39 @@ class End:
 
     def send(self, message: bytes) -> None:
         try:
-            self.connection.send_bytes(message)
+            with self.waiting():
+                self.connection.send_bytes(message)
         except OSError:
-            raise Lost("the kernel is gone") from None
+            raise self.lost() from None
 
-    def wait(self) -> None:
-        """Until there is a message. Only waiting counts against the limit, not what is done between."""
-        if self.seconds is None:
-            return
-        since = time.monotonic()
-        there = self.connection.poll(max(0.0, self.seconds))
-        self.seconds -= time.monotonic() - since
-        if not there:
-            raise Late("it gave no result in time")
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Only waiting counts against the limit, not what is done between."""
+        since = self.waiting_since = time.monotonic()
+        try:
+            yield
+        finally:
+            self.waiting_since = None
+            if self.seconds is not None:
+                self.seconds -= time.monotonic() - since
+
+    def overdue(self) -> str:
+        """What is to be said where the other end has kept this one waiting for too long; "" where it has not."""
+        since = self.waiting_since
+        late = self.seconds is not None and since is not None and time.monotonic() - since > self.seconds
+        return LATE if late else ""
+
+    def lost(self) -> Lost:
+        return Late(LATE) if self.why_lost == LATE else Lost(self.why_lost)
 
     def receive(self) -> Any:
         try:
-            self.wait()
-            message = self.connection.recv_bytes(LARGEST)
+            with self.waiting():
+                if self.seconds is not None and not self.connection.poll(max(0.0, self.seconds)):
+                    raise Late(LATE)
+                message = self.connection.recv_bytes(LARGEST)
         except (OSError, EOFError):
-            raise Lost("the kernel is gone") from None
+            raise self.lost() from None
         try:
             return self.reader.value(message)
         except CannotCross as error:

@@ -18,6 +18,7 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from queue import Empty
 from typing import Any
@@ -100,14 +101,20 @@ class WatchedKernel(RunningKernel):
             except Empty:
                 if not alive:
                     raise KernelDied(self.ending()) from None
-                if size_of(self.door) > LARGEST_DOOR:
-                    raise KernelDied("(it fills a folder that is not its own)") from None
-                if IS_ROOT and len(psutil.Process().children(recursive=True)) > PROCESSES:
-                    raise KernelDied("(it starts more processes than anybody needs)") from None
+                if why := self.too_much():
+                    raise KernelDied(f"({why})") from None
                 if time.monotonic() >= end:
                     raise
             except Exception as error:
                 raise KernelDied(f"(it sends what is no message: {type(error).__name__})") from None
+
+    def too_much(self) -> str:
+        """What it takes that nobody needs, or ""."""
+        if size_of(self.door) > LARGEST_DOOR:
+            return "it fills a folder that is not its own"
+        if IS_ROOT and len(psutil.Process().children(recursive=True)) > PROCESSES:
+            return "it starts more processes than anybody needs"
+        return ""
 
     def last_words(self) -> str:
         """What is said of a kernel that has ended, or is about to; "" of one that has not."""
@@ -146,16 +153,20 @@ def characters(content: Any) -> int:
     return len(content) if isinstance(content, str | bytes | memoryview) else 1
 
 
-def size_of(folder: Path) -> int:
-    """Bytes in the folder, and a block for each file."""
-    return sum(4096 + sum(4096 + disk_bytes(Path(at, name)) for name in files) for at, _, files in os.walk(folder))
-
-
-def disk_bytes(path: Path) -> int:
+def size_of(folder: Path) -> float:
+    """Bytes in the folder, and a block for each file; where it has folders, no end: some may be too deep to be seen."""
     try:
-        return path.lstat().st_size
+        return sum(map(disk_bytes, folder.iterdir()))
+    except OSError:
+        return 0
+
+
+def disk_bytes(path: Path) -> float:
+    try:
+        found = path.lstat()
     except OSError:  # gone meanwhile
         return 0
+    return float("inf") if stat.S_ISDIR(found.st_mode) else 4096 + found.st_size
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -275,7 +286,8 @@ class Witness:
         answer = f"globals().get({name!r})"
         serve = f"__import__('tutorlib.grading.inside', fromlist=['serve']).serve({str(door)!r}, {answer})"
         kernel = item.parent.kernel
-        return judge(exercise, door, lambda: kernel.execute_cell_input(serve, allow_stdin=False), self.timeout)
+        start = partial(kernel.execute_cell_input, serve, allow_stdin=False)
+        return judge(exercise, door, start, self.timeout, kernel.too_much)
 
     def new_records(self) -> list[str]:
         """The lines written to the results file since the last call. It may have become something else meanwhile."""

@@ -6,7 +6,9 @@ its place. What crosses is plain data: see `wire`. A value that cannot cross equ
 
 import errno
 import socket
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from tutorlib.checking.leaning import Elsewhere, Library, as_told
 from tutorlib.grading.line import End, Far, Lost
 
 CONNECT_S = 10.0
+LOOK_S = 0.25
 
 
 class RemoteAnswer(Far, Elsewhere):
@@ -31,11 +34,18 @@ class RemoteAnswer(Far, Elsewhere):
         return self.line.call(service, args, {})
 
 
-def judge(exercise: Exercise, address: Path, start: Callable[[], None], seconds: float) -> Outcome:
+def judge(
+    exercise: Exercise,
+    address: Path,
+    start: Callable[[], object],
+    seconds: float,
+    too_much: Callable[[], str] = lambda: "",
+) -> Outcome:
     """Grade the answer that a kernel serves at a socket.
 
     start: makes the kernel call `inside.serve(address, answer)`.
-    seconds: for which it may keep the judge waiting, all its replies together. Raises Lost.
+    seconds: for which it may keep the judge waiting, all its replies together.
+    too_much: says what else ends it, meanwhile asked again and again; "" for nothing. Raises Lost.
     """
     with socket.socket(socket.AF_UNIX) as door:
         try:
@@ -52,9 +62,36 @@ def judge(exercise: Exercise, address: Path, start: Callable[[], None], seconds:
         except TimeoutError:
             raise Lost("the kernel did not answer the judge") from None
         finally:
-            address.unlink(missing_ok=True)  # the kernel may have been there
-    with Connection(line.detach()) as connection:
-        try:
-            return exercise.grade(RemoteAnswer(End(connection, seconds=seconds)))
-        except Exception as error:  # a case that stumbles over what the answer returned
-            return exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
+            with suppress(OSError):  # the kernel may have been there
+                address.unlink()
+    with line, Connection(line.dup().detach()) as connection:
+        end = End(connection, seconds=seconds)
+        with looked_after(end, line, too_much):
+            try:
+                return exercise.grade(RemoteAnswer(end))
+            except Exception as error:  # a case that stumbles over what the answer returned
+                return exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
+
+
+@contextmanager
+def looked_after(end: End, line: socket.socket, too_much: Callable[[], str]) -> Iterator[None]:
+    """Meanwhile hang up where the other end sends half a message, or reads none, for longer than it may; or where there
+    is `too_much` of something.
+    """
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(LOOK_S):
+            if why := end.overdue() or too_much():
+                end.why_lost = why
+                with suppress(OSError):  # it has hung up itself
+                    line.shutdown(socket.SHUT_RDWR)
+                return
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        looking.join()

@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def scratch_folder() -> Iterator[Path]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        remove(folder)
         os.close(lock)
 
 
@@ -41,6 +41,15 @@ def remove_abandoned(parent: Path) -> None:
             lock = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
+                remove(folder)
             finally:
                 os.close(lock)
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder, however deep its folders are (shutil's way ends where Python's stack does) and whoever may read
+    them.
+    """
+    for command in (("rm", "-rf"), ("chmod", "-R", "u+rwx"), ("rm", "-rf")):
+        if folder.exists():
+            subprocess.run([*command, str(folder)], stderr=subprocess.DEVNULL, check=False)
