@@ -17,9 +17,7 @@ BEFORE = 8  # bytes, so that a struct which is not aligned begins in the wrong p
 ProbedMembers = list[tuple[str, int, bool, int]]  # name, elements, whether they are whole numbers, alignment
 
 
-def make_probe(
-    storage: Callable[[int], Any], tried: Mapping[int, tuple[int, list[ProbedMember]]]
-) -> Callable[..., None]:
+def make_probe(storage: Callable[[int], Any], tried: Mapping[int, tuple[int, ProbedMembers]]) -> Callable[..., None]:
     """The host function of (x, y): what x holds goes to the members, and from there to y, behind it remainders.
 
     storage: takes a number, gives the struct. tried: by the size of x, that number and the members.
