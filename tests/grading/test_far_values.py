@@ -7,9 +7,11 @@ from tests.grading.test_far import Liar, judged
 from tests.right.test_right import RIGHT
 from tests.wrong.test_wrong import WRONG
 from tutorlib.exercises import find
+from tutorlib.exercises.fusion import layers
 from tutorlib.grading import inside
+from tutorlib.kernels.fused.linear import KernelLinear
 
-VALUES = ("16.8", "17.3", "17.4", "17.6", "17.8")
+VALUES = ("16.8", "16.9", "16.10", "17.3", "17.4", "17.6", "17.8")
 
 
 @pytest.fixture(autouse=True)
@@ -98,3 +100,42 @@ def test_a_function_that_is_not_the_compilers_is_none(tmp_path):
 def test_a_struct_is_what_a_kernel_finds_in_it_whatever_its_process_says(tmp_path, name):
     (answer,) = (answer for answer in WRONG["17.8"] if answer.__name__ == name)
     assert judged(tmp_path, "17.8", answer, Liar).points == 0
+
+
+class FromMemory(inside.Served):
+    """Tells of fakes and of models what is right in a notebook, where sizes are known."""
+
+    def fake(self, x, weight, dtype, device):
+        shape, strides = [2, 3, 5, 7] if dtype != "float32" else [6, 3], [105, 35, 7, 1]
+        return dict(shape=shape, strides=strides, dtype=dtype, device=device, data=False, input=False)
+
+    def symbols(self, x, weight):
+        return {"asked": "", "given": [["s0", "s1", "s2"], ["s3", "s2"]], "shape": ["s0", "s1", "s3"]}
+
+    def swapped(self, model, held, x, multiply, compiled):
+        """Every layer is said to be swapped; the result is what it was before."""
+        made = layers.build(layers.Model(*model))
+        made.load_state_dict(held)
+        kernel = layers.kind_of(KernelLinear(1, 1))
+        kinds = {
+            path: layers.kind_of(one).replace("torch.nn.modules.linear.Linear", kernel)
+            for path, one in made.named_modules()
+        }
+        return {
+            "modules": {path: (kinds[path], one.training) for path, one in made.named_modules()},
+            "parameters": {path: path for path in held},
+            "trained": True,
+            "result": made(x).detach(),
+            "breaks": 0,
+        }
+
+
+def test_what_is_told_by_heart_is_wrong(tmp_path):
+    assert judged(tmp_path, "16.9", answer_to("16.9"), FromMemory).points == 0
+
+
+def test_a_model_that_is_said_to_have_kernels_multiplies_without_them(tmp_path):
+    """In one case of six nothing is to be swapped."""
+    outcome = judged(tmp_path, "16.10", lambda module: module, FromMemory)
+    assert outcome.points == 0.5
+    assert "its result has changed" in outcome.message

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 TIMES = 2**16  # above all n; products with what is tried are exact
-Multiply = Callable[["Tensor"], "Tensor"]
+Scaled = Callable[["Tensor"], "Tensor"]
 
 
 @cache
-def times(n: int) -> Any:
+def compiled_times(n: int) -> Any:
     """y = n·x for the CPU, compiled once."""
     from tutorlib.kernels.doubling import times_on_cpu
 
@@ -39,12 +39,12 @@ def object_file(n: int, name: str, *options: tuple[str, bool]) -> bytes:
     """The function saved under this name. options: of `export_to_c`."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "function.o")
-        times(n).export_to_c(str(file), name, **dict(options))
+        compiled_times(n).export_to_c(str(file), name, **dict(options))
         return file.read_bytes()
 
 
 class Compiling:
-    """Stands for the compiler, gives y = n·x, and counts. It gives a function that exports: see `Compiled`.
+    """Stands for the compiler, gives y = n·x, and counts. It gives a function that exports: see `Saveable`.
 
     torn: what it gives writes half a file when it is saved, and raises.
     """
@@ -63,7 +63,7 @@ class Compiling:
 
 
 @dataclass(frozen=True)
-class Compiled:
+class Saveable:
     """A compiled function as the answer meets it. export: the compiler's, maybe in another process."""
 
     export: Callable[..., tuple[bytes, bool]]
@@ -94,11 +94,11 @@ class Shelf:
         self.around = tempfile.TemporaryDirectory()
         self.folder = Path(self.around.name, "kernels")
 
-    def get(self, name: str, compile: Callable[[], Any]) -> Multiply:
+    def get(self, name: str, compile: Callable[[], Any]) -> Scaled:
         """The function of this name, which is called with x and gives y. Raises WrongKind and what the answer does."""
         import torch
 
-        function = self.answer(self.folder, name, lambda: Compiled(compile()))
+        function = self.answer(self.folder, name, lambda: Saveable(compile()))
         if not callable(function):
             raise WrongKind(f"it should return the function; it returns {function!r}.")
 
@@ -125,7 +125,7 @@ class FarShelf:
     answer: Elsewhere
     number: int
 
-    def get(self, name: str, compile: Callable[[], Any]) -> Multiply:
+    def get(self, name: str, compile: Callable[[], Any]) -> Scaled:
         function = self.answer.ask("shelf", self.number, "get", name, compile)
         if not callable(function):
             raise WrongKind("it should return the function.")
@@ -158,7 +158,7 @@ def on_a_shelf(trial: OnShelf) -> Callable[[Answer], str]:
     return tried
 
 
-def works(multiply: Multiply, n: int) -> str:
+def works(multiply: Scaled, n: int) -> str:
     """What is wrong with a function that should be y = n·x, or ""."""
     for x, _ in vectors_of(5, 2):
         y = multiply(x)

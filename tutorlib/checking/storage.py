@@ -18,7 +18,7 @@ from tutorlib.problems.wrong import count
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.kernels.storage import Tried
+    from tutorlib.kernels.storage import ProbedMembers
     from tutorlib.simulate.ptx.ir import Module
     from tutorlib.simulate.ptx.languages.cute_host import Recorded
 
@@ -52,13 +52,13 @@ class Member(NamedTuple):
 Members = Mapping[str, Member]
 
 
-def shape_of(members: Members) -> Shape:
+def probe_shape(members: Members) -> Shape:
     """How many elements are written, and how many numbers are read: those, and a remainder for each member."""
     elements = sum(member.elements for member in members.values())
     return elements, elements + len(members)
 
 
-def tried_of(members: Members) -> "list[Tried]":
+def as_probed(members: Members) -> "ProbedMembers":
     return [(name, one.elements, one.whole, one.align) for name, one in members.items()]
 
 
@@ -136,15 +136,15 @@ class StructExercise(CuteExercise):
     shapes: tuple[Shape, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "problem", probing({shape_of(one): one for one in map(self.wanted, self.numbers)}))
-        object.__setattr__(self, "shapes", tuple(shape_of(self.wanted(number)) for number in self.numbers))
+        object.__setattr__(self, "problem", probing({probe_shape(one): one for one in map(self.wanted, self.numbers)}))
+        object.__setattr__(self, "shapes", tuple(probe_shape(self.wanted(number)) for number in self.numbers))
 
     def accept(self, answer: Answer) -> Probed:
         from tutorlib.kernels.storage import make_probe
 
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
-        tried = {size: (number, tried_of(self.wanted(number))) for (size, _), number in self.by_shape.items()}
+        tried = {size: (number, as_probed(self.wanted(number))) for (size, _), number in self.by_shape.items()}
         return Probed(make_probe(answer, tried), self.problem, answer=answer)
 
     @property

@@ -6,7 +6,9 @@ from tutorlib.checking.exercise import Answer
 from tutorlib.checking.fused import EpilogueFunctionExercise
 from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import ValueExercise
-from tutorlib.exercises.fusion.operators import counted, faked, gradients, swapped, symbolic
+from tutorlib.exercises.fusion.fakes import faked, symbolic
+from tutorlib.exercises.fusion.layers import swapped
+from tutorlib.exercises.fusion.operators import counted, gradients
 from tutorlib.exercises.fusion.parts import INTERLEAVING, interleaves, refuses, splits
 from tutorlib.exercises.remedies.fusion import FUSION_REMEDIES
 from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax

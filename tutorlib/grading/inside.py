@@ -81,6 +81,23 @@ class Served:
         shelf = self.shelves.setdefault(number, Shelf(self.called))
         return getattr(shelf, does)(*args)
 
+    def fake(self, x: Any, weight: Any, dtype: str, device: str) -> Any:
+        """What is told of the tensor that the answer makes of two without data."""
+        from tutorlib.exercises.fusion.fakes import Given, told_of_fake
+
+        return told_of_fake(self.called, Given(x, weight, dtype, device))
+
+    def symbols(self, *args: Any) -> Any:
+        from tutorlib.exercises.fusion.fakes import told_of_symbols
+
+        return told_of_symbols(self.called, *args)
+
+    def swapped(self, model: Any, *args: Any) -> Any:
+        """What is told of a model whose layers the answer has swapped."""
+        from tutorlib.exercises.fusion.layers import Model, told_of_swapped
+
+        return told_of_swapped(self.called, Model(*model), *args)
+
     def exercise(self, id: str) -> "KernelExercise":
         return cast("KernelExercise", replace(find(id), run_elsewhere=True))  # type: ignore[call-arg]
 
@@ -158,19 +175,9 @@ class Served:
         return {"file": file, "lines": linecache.getlines(file)}
 
 
-SERVICES = (
-    "examined",
-    "compiled",
-    "tile_ir",
-    "traced",
-    "launches",
-    "source",
-    "watch",
-    "layout",
-    "vectors",
-    "numbered",
-    "shelf",
-)
+OF_VALUES = ("fake", "layout", "numbered", "shelf", "swapped", "symbols", "vectors", "watch")
+OF_KERNELS = ("compiled", "examined", "launches", "source", "tile_ir", "traced")
+SERVICES = (*OF_VALUES, *OF_KERNELS)
 
 
 def serve(address: str, answer: Answer, kind: type[Served] = Served) -> None:

@@ -24,7 +24,7 @@ ALGEBRA = "algebra"  # references of page 02 have a folder of their own
 # Exercises whose points rest on `check` in the student's process. HostExercise: what launches is the student's Python.
 # ProgramExercise: what runs is the student's program. 07.7: FP8, which the simulator lacks: it is interpreted. 16:
 # a GEMM that counts its calls, modules, tensors without data. 17: dtypes, compiled functions and structs.
-INSIDE = frozenset(("06.6", "07.7", "07.9", "08.6", "16.9", "16.10", "17.5"))
+INSIDE = frozenset(("06.6", "07.7", "07.9", "08.6", "17.5"))
 
 
 def judged_outside(exercise: Exercise) -> bool:

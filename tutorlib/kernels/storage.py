@@ -1,6 +1,6 @@
 """A kernel that writes to every member of a struct in shared memory, and reads when all is written.
 
-Members that overlap, end too early, begin in the wrong place or round as another dtype show in what is read.
+ProbedMembers that overlap, end too early, begin in the wrong place or round as another dtype show in what is read.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,10 +14,10 @@ THREADS = 1024
 UNIT = 2.0**40  # whole numbers are kept as multiples of 1 / UNIT
 BEFORE = 8  # bytes, so that a struct which is not aligned begins in the wrong place
 
-Tried = tuple[str, int, bool, int]  # of a member: name, elements, whether they are whole numbers, alignment
+ProbedMembers = list[tuple[str, int, bool, int]]  # name, elements, whether they are whole numbers, alignment
 
 
-def make_probe(storage: Callable[[int], Any], tried: Mapping[int, tuple[int, list[Tried]]]) -> Callable[..., None]:
+def make_probe(storage: Callable[[int], Any], tried: Mapping[int, tuple[int, ProbedMembers]]) -> Callable[..., None]:
     """The host function of (x, y): what x holds goes to the members, and from there to y, behind it remainders.
 
     storage: takes a number, gives the struct. tried: by the size of x, that number and the members.
@@ -35,7 +35,8 @@ def make_probe(storage: Callable[[int], Any], tried: Mapping[int, tuple[int, lis
             member = getattr(kept, name).get_tensor(cute.make_layout(elements))
             for i in cutlass.range(thread, elements, THREADS):
                 value = x[base + i]
-                member[i] = (abs_of(value) * UNIT if whole else value).to(member.element_type)
+                kept_value: Any = abs_of(value) * UNIT if whole else value
+                member[i] = kept_value.to(member.element_type)
             base += elements
         cute.arch.sync_threads()
         base = 0

@@ -1,6 +1,5 @@
-"""16.8 to 16.10: a linear layer's gradients, its fake, and modules that have it."""
+"""16.8: a linear layer's gradients, made of GEMMs."""
 
-from collections.abc import Callable
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ from tutorlib.models.row_gemm import RowGemm
 from tutorlib.problems.wrong import Wrong, count
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
 Shape = tuple[int, ...]
 
@@ -21,9 +20,6 @@ def draw(*shapes: Shape, seed: int = 0, dtype: str = "float64") -> "tuple[Tensor
 
     generator = torch.Generator().manual_seed(seed)
     return tuple(torch.randn(shape, generator=generator, dtype=getattr(torch, dtype)) for shape in shapes)
-
-
-# 16.8 linear_backward -------------------------------------------------------------------------------------------
 
 
 def gradients(x: Shape, weight: Shape) -> Case:
@@ -89,131 +85,3 @@ def are_tensors(got: Any) -> bool:
 
 def is_close(got: "Tensor", wanted: "Tensor") -> bool:
     return got.shape == wanted.shape and got.allclose(wanted)
-
-
-# 16.9 linear_fake -----------------------------------------------------------------------------------------------
-
-
-def faked(name: str, x: Shape, weight: Shape, dtype: str = "float32", device: str = "cpu") -> Case:
-    """A case that is right when the answer says what the result is like, from tensors that have no data."""
-
-    def judge(answer: Answer) -> Wrong | None:
-        import torch
-        from torch._subclasses.fake_tensor import FakeTensorMode
-
-        with FakeTensorMode() as mode:
-            fakes = [torch.empty(shape, dtype=getattr(torch, dtype), device=device) for shape in (x, weight)]
-            got, wrong = attempt(answer, tuple(fakes))
-            if wrong is not None:
-                return wrong
-            what = f"x {x} and weight {weight}, {dtype} on {device}: "
-            if not isinstance(got, torch.Tensor):
-                return Wrong(f"{what}it gives {got!r}, and no tensor.")
-            if getattr(got, "fake_mode", None) is not mode:
-                return Wrong(f"{what}it gives a tensor with data. Where nothing is computed, nothing is to be stored.")
-            like = (tuple(got.shape), got.dtype, got.device)
-            want = ((*x[:-1], weight[0]), fakes[0].dtype, fakes[0].device)
-            if like != want:
-                return Wrong(f"{what}it gives {show_like(*like)}; the result is {show_like(*want)}.")
-            if not got.is_contiguous():
-                return Wrong(f"{what}it gives strides {got.stride()}; the operator's result is contiguous.")
-            if any(got is fake or got._base is fake for fake in fakes):
-                return Wrong(f"{what}it gives one of its inputs back; the result is a tensor of its own.")
-        return None
-
-    return Case(name, judge)
-
-
-def show_like(shape: Shape, dtype: Any, device: Any) -> str:
-    return f"{shape}, {str(dtype).removeprefix('torch.')} on {device}"
-
-
-def symbolic(name: str) -> Case:
-    """A case that is right when sizes may be unknown: torch.compile asks with symbols for numbers."""
-
-    def judge(answer: Answer) -> Wrong | None:
-        import torch
-        from torch._subclasses.fake_tensor import FakeTensorMode
-        from torch.fx.experimental.symbolic_shapes import ShapeEnv
-
-        env = ShapeEnv()
-        mode = FakeTensorMode(shape_env=env)
-        x, weight = (mode.from_tensor(torch.empty(shape), static_shapes=False) for shape in ((5, 7, 11), (13, 11)))
-        with mode:
-            got, wrong = attempt(answer, (x, weight))
-        if wrong is not None:
-            return wrong
-        if env.guards:
-            return Wrong(f"it asks for a size's value ({env.guards[0].expr}); torch.compile then compiles for each.")
-        if not isinstance(got, torch.Tensor):
-            return Wrong(f"it gives {got!r}, and no tensor.")
-        if tuple(got.shape) != (*x.shape[:-1], weight.shape[0]):
-            return Wrong(f"of x {tuple(x.shape)} and weight {tuple(weight.shape)} it makes {tuple(got.shape)}.")
-        return None
-
-    return Case(name, judge)
-
-
-# 16.10 use_kernels ----------------------------------------------------------------------------------------------
-
-
-def models() -> "dict[str, Callable[[], nn.Module]]":
-    from torch import nn
-
-    from tutorlib.kernels.fused.mlp import LlamaMLP
-
-    return {
-        "an MLP": lambda: LlamaMLP(16, 48),
-        "layers in layers": lambda: nn.Sequential(
-            nn.LayerNorm(16), nn.ModuleList([nn.Sequential(nn.Linear(16, 8))])[0]
-        ),
-        "a bias": lambda: nn.Sequential(nn.Linear(16, 24), nn.GELU(), nn.Linear(24, 16, bias=False)),
-        "another dtype": lambda: LlamaMLP(16, 32).double(),
-        "frozen, in eval": lambda: LlamaMLP(16, 32).requires_grad_(False).eval(),
-        "a subclass, which stays": lambda: nn.Sequential(nn.modules.linear.NonDynamicallyQuantizableLinear(16, 16)),
-    }
-
-
-def swapped(name: str, compiled: bool = False) -> Case:
-    """A case that is right when only the nn.Linear have changed, and nothing that they hold.
-
-    compiled: torch.compile is to find no graph break either.
-    """
-
-    def judge(answer: Answer) -> Wrong | None:
-        import torch
-        from torch import nn
-
-        from tutorlib.kernels.fused.linear import KernelLinear
-
-        torch.manual_seed(0)
-        model = models()[name]()
-        kinds = {path: type(module) for path, module in model.named_modules()}
-        held = dict(model.named_parameters())
-        modes = {path: module.training for path, module in model.named_modules()}
-        x = torch.randn(3, 16, dtype=next(iter(held.values())).dtype)
-        expected = model(x)
-        got, wrong = attempt(answer, (model,))
-        if wrong is not None:
-            return wrong
-        if got is not model:
-            return Wrong(f"it returns {type(got).__name__}; the module itself is wanted, changed.")
-        for path, module in model.named_modules():
-            want = KernelLinear if kinds.get(path) is nn.Linear else kinds.get(path)
-            if type(module) is not want:
-                return Wrong(f"{path or 'the module'} is a {type(module).__name__}, not a {want and want.__name__}.")
-            if module.training is not modes[path]:
-                return Wrong(f"{path} was in {'training' if modes[path] else 'eval'} mode, and is no more.")
-        now = dict(model.named_parameters())
-        if now.keys() != held.keys():
-            return Wrong(f"its parameters were {', '.join(held)} and are {', '.join(now)}.")
-        for path, parameter in held.items():
-            if now[path] is not parameter:
-                return Wrong(f"{path} is another tensor now: an optimiser that has the old one trains nothing.")
-        if not torch.allclose(model(x), expected, rtol=1e-4, atol=1e-5):
-            return Wrong("its result has changed.")
-        if compiled and (breaks := torch._dynamo.explain(model)(x).graph_break_count):
-            return Wrong(f"torch.compile breaks its graph {breaks} times.")
-        return None
-
-    return Case(name, judge)

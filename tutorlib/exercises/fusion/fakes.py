@@ -1,0 +1,154 @@
+"""16.9: what a linear layer's result is like, told without data.
+
+What the answer makes is looked at where the answer lives, and described: a description can cross to another process.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass
+from functools import partial, update_wrapper
+from typing import Any
+
+from tutorlib.checking.chance import fresh_dice
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.values import Case, attempt
+from tutorlib.problems.wrong import Wrong
+
+Shape = tuple[int, ...]
+Told = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Given:
+    """Two tensors without data: x (…, in) and weight (out, in)."""
+
+    x: Shape
+    weight: Shape
+    dtype: str = "float32"
+    device: str = "cpu"
+
+    def drawn_anew(self) -> "Given":
+        """With other sizes, of which those are equal that were, and where it is no fp32 maybe another dtype."""
+        dice = fresh_dice()
+        known = sorted({*self.x, *self.weight})
+        size = dict(zip(known, dice.sample(range(2, 400), len(known)), strict=True))
+        dtype = self.dtype if self.dtype == "float32" else dice.choice(("float16", "bfloat16", "float64"))
+        x, weight = (tuple(size[n] for n in shape) for shape in (self.x, self.weight))
+        return Given(x, weight, dtype, self.device)
+
+
+def told_of_fake(answer: Answer, given: Given) -> Told:
+    """What the answer makes of tensors that have no data. Raises what the answer raises."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode() as mode:
+        dtype = getattr(torch, given.dtype)
+        fakes = [torch.empty(shape, dtype=dtype, device=given.device) for shape in (given.x, given.weight)]
+        got = answer(*fakes)
+        if not isinstance(got, torch.Tensor):
+            return {"value": repr(got)[:200]}
+        return {
+            "shape": [*map(int, got.shape)],
+            "dtype": str(got.dtype).removeprefix("torch."),
+            "device": str(got.device),
+            "strides": [*map(int, got.stride())],
+            "data": getattr(got, "fake_mode", None) is not mode,
+            "input": any(got is fake or got._base is fake for fake in fakes),
+        }
+
+
+def told_of_symbols(answer: Answer, x: Shape, weight: Shape) -> Told:
+    """What the answer makes of tensors whose sizes are symbols. Raises what the answer raises."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    env = ShapeEnv()
+    mode = FakeTensorMode(shape_env=env)
+    fakes = [mode.from_tensor(torch.empty(shape), static_shapes=False) for shape in (x, weight)]
+    with mode:
+        got = answer(*fakes)
+    told: Told = {"asked": str(env.guards[0].expr) if env.guards else "", "given": [*map(sizes, fakes)]}
+    return told | ({"shape": sizes(got)} if isinstance(got, torch.Tensor) else {"value": repr(got)[:200]})
+
+
+def sizes(tensor: Any) -> list[str]:
+    return [str(size) for size in tensor.shape]
+
+
+def faked(name: str, x: Shape, weight: Shape, dtype: str = "float32", device: str = "cpu") -> Case:
+    """A case that is right when the answer says what the result is like, from tensors that have no data."""
+    known = Given(x, weight, dtype, device)
+
+    def judge(answer: Answer) -> Wrong | None:
+        if isinstance(answer, Elsewhere):
+            tried = (known, known.drawn_anew())
+            return next(filter(None, (wrong_fake(partial(ask_for_fake, answer), one) for one in tried)), None)
+        return wrong_fake(update_wrapper(partial(told_of_fake, answer), answer), known)
+
+    return Case(name, judge)
+
+
+def ask_for_fake(answer: Elsewhere, given: Given) -> Told:
+    told: Told = answer.ask("fake", *astuple(given))
+    return told
+
+
+def wrong_fake(tell: Any, given: Given) -> Wrong | None:
+    """tell: takes what is given, returns what is told of the result."""
+    told, wrong = attempt(tell, (given,))
+    if wrong is not None:
+        return Wrong(wrong.what.partition(" raised ")[2])
+    what = f"x {given.x} and weight {given.weight}, {given.dtype} on {given.device}: "
+    if "shape" not in told:
+        return Wrong(f"{what}it gives {told.get('value')}, and no tensor.")
+    if told["data"]:
+        return Wrong(f"{what}it gives a tensor with data. Where nothing is computed, nothing is to be stored.")
+    shape = (*given.x[:-1], given.weight[0])
+    want = shown(shape, given.dtype, given.device)
+    if (like := shown(told["shape"], told["dtype"], told["device"])) != want:
+        return Wrong(f"{what}it gives {like}; the result is {want}.")
+    if tuple(told["strides"]) != rows_first(shape):
+        return Wrong(f"{what}it gives strides {tuple(told['strides'])}; the operator's result is contiguous.")
+    if told["input"]:
+        return Wrong(f"{what}it gives one of its inputs back; the result is a tensor of its own.")
+    return None
+
+
+def rows_first(shape: Shape) -> Shape:
+    """The strides of a contiguous tensor."""
+    strides = [1]
+    for size in reversed(shape[1:]):
+        strides.insert(0, strides[0] * size)
+    return tuple(strides)
+
+
+def shown(shape: Sequence[int], dtype: str, device: str) -> str:
+    return f"{tuple(shape)}, {dtype} on {device}"
+
+
+def symbolic(name: str) -> Case:
+    """A case that is right when sizes may be unknown: torch.compile asks with symbols for numbers."""
+
+    def judge(answer: Answer) -> Wrong | None:
+        tell: Callable[..., Told] = update_wrapper(partial(told_of_symbols, answer), answer)
+        x: Shape = (5, 7, 11)
+        out = 13
+        if isinstance(answer, Elsewhere):
+            dice, tell = fresh_dice(), partial(answer.ask, "symbols")
+            out, *rows = dice.sample(range(3, 24), dice.randint(3, 6))
+            x = tuple(rows)
+        told, wrong = attempt(tell, (x, (out, x[-1])))
+        if wrong is not None:
+            return Wrong(wrong.what.partition(" raised ")[2])
+        if told["asked"]:
+            return Wrong(f"it asks for a size's value ({told['asked']}); torch.compile then compiles for each.")
+        if "shape" not in told:
+            return Wrong(f"it gives {told.get('value')}, and no tensor.")
+        symbols, of_weight = told["given"]
+        if len(symbols) != len(x) or told["shape"] != [*symbols[:-1], of_weight[0]]:
+            return Wrong(f"of x {symbols} and weight {of_weight} it makes {told['shape']}.")
+        return None
+
+    return Case(name, judge)

@@ -1,0 +1,209 @@
+"""16.10: modules whose linear layers become the course's.
+
+The model is built from a recipe of plain values where the answer lives. What comes of it is told in plain values, and
+its result is computed with products that the judge makes: it shows which of the layers have become kernels.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import astuple, dataclass
+from functools import partial, update_wrapper
+from random import Random
+from typing import TYPE_CHECKING, Any, cast
+from unittest import mock
+
+from tutorlib.checking.chance import fresh_dice
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.values import Case, attempt
+from tutorlib.problems.wrong import Wrong
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+Recipe = tuple[Any, ...]  # a module: its kind, and its sizes or its children
+WIDTH = 16  # of what goes in
+
+
+@dataclass(frozen=True)
+class Model:
+    recipe: Recipe
+    dtype: str = "float32"
+    trained: bool = True
+    training: bool = True
+
+
+def nested(dice: Random, depth: int = 2) -> Recipe:
+    """Layers in layers, WIDTH wide."""
+    inner = nested(dice, depth - 1) if depth else ("Linear", WIDTH, WIDTH, True)
+    children = [("LayerNorm", WIDTH), ("Sequential", inner), *[("Linear", WIDTH, WIDTH, True)] * dice.randint(0, 2)]
+    return ("Sequential", *dice.sample(children, len(children)))
+
+
+def biased(dice: Random) -> Recipe:
+    """Layers with a bias and without."""
+    biases = [True, False, *(dice.random() < 0.5 for _ in range(dice.randint(0, 2)))]
+    dice.shuffle(biases)
+    return ("Sequential", *(one for bias in biases for one in (("Linear", WIDTH, WIDTH, bias), ("GELU",))))
+
+
+def mlp(dice: Random) -> Recipe:
+    return ("LlamaMLP", WIDTH, 8 * dice.randint(2, 9))
+
+
+MODELS: dict[str, Callable[[Random], Model]] = {
+    "an MLP": lambda dice: Model(mlp(dice)),
+    "layers in layers": lambda dice: Model(nested(dice)),
+    "a bias": lambda dice: Model(biased(dice)),
+    "another dtype": lambda dice: Model(mlp(dice), "float64"),
+    "frozen, in eval": lambda dice: Model(mlp(dice), trained=False, training=False),
+    "a subclass, which stays": lambda dice: Model(("Sequential", *[("Subclass", WIDTH, WIDTH)] * dice.randint(1, 3))),
+}
+
+
+def build(model: Model) -> "nn.Module":
+    import torch
+
+    made = module_of(model.recipe).to(getattr(torch, model.dtype))
+    return made.requires_grad_(model.trained).train(model.training)
+
+
+def module_of(recipe: Recipe) -> "nn.Module":
+    from torch import nn
+
+    from tutorlib.kernels.fused.mlp import LlamaMLP
+
+    match recipe:
+        case "Sequential", *children:
+            return nn.Sequential(*map(module_of, children))
+        case "Linear", width, out, bias:
+            return nn.Linear(width, out, bias)
+        case "Subclass", width, out:
+            return nn.modules.linear.NonDynamicallyQuantizableLinear(width, out)
+        case "LlamaMLP", width, features:
+            return LlamaMLP(width, features)
+        case "LayerNorm", width:
+            return nn.LayerNorm(width)
+    return nn.GELU()
+
+
+def kind_of(module: "nn.Module") -> str:
+    """Its class by name; of a class that is not to be found under its name, as nobody's."""
+    import sys
+
+    kind = type(module)
+    found = vars(sys.modules.get(kind.__module__, object)).get(kind.__name__)
+    return f"{kind.__module__}.{kind.__name__}" if found is kind else f"another {kind.__name__}"
+
+
+@contextmanager
+def products_by(multiply: Callable[..., "Tensor"]) -> Iterator[None]:
+    """Kernels on the CPU compute with this meanwhile."""
+    from tutorlib.kernels.fused import linear
+
+    with mock.patch.object(linear, "multiply", multiply):
+        yield
+
+
+def told_of_swapped(
+    answer: Answer, model: Model, held: Mapping[str, "Tensor"], x: "Tensor", multiply: Any, compiled: bool
+) -> dict[str, Any]:
+    """What becomes of a model with these parameters, and of x in it. Raises what the answer raises.
+
+    modules: path → kind and whether it is in training. parameters: path → under which path it stood before.
+    """
+    import torch
+
+    made = build(model)
+    before = dict(made.named_parameters())
+    with torch.no_grad():
+        for path, value in held.items():
+            before[path].copy_(value)
+    got = answer(made)
+    if got is not made:
+        return {"instead": type(got).__name__}
+    now = dict(made.named_parameters())
+    with products_by(lambda a, b: multiply(a.detach(), b.detach())):
+        result = made(x).detach()
+    return {
+        "modules": {path: (kind_of(module), module.training) for path, module in made.named_modules()},
+        "parameters": {
+            path: next((old for old, one in before.items() if one is now[path]), "") for path in sorted(now)
+        },
+        "trained": all(one.requires_grad is model.trained for one in now.values()),
+        "result": result,
+        "breaks": torch._dynamo.explain(made)(x).graph_break_count if compiled else 0,
+    }
+
+
+def swapped(name: str, compiled: bool = False) -> Case:
+    """A case that is right when only the nn.Linear have changed, and nothing that they hold.
+
+    compiled: torch.compile is to find no graph break either.
+    """
+
+    def judge(answer: Answer) -> Wrong | None:
+        dice = fresh_dice() if isinstance(answer, Elsewhere) else Random(16)
+        return wrong_swap(answer, MODELS[name](dice), compiled)
+
+    return Case(name, judge)
+
+
+def telling(answer: Answer) -> Callable[..., dict[str, Any]]:
+    """`told_of_swapped`, where the answer lives."""
+    if isinstance(answer, Elsewhere):
+        ask = answer.ask
+        return lambda model, *given: cast("dict[str, Any]", ask("swapped", astuple(model), *given))
+    return update_wrapper(partial(told_of_swapped, answer), answer)
+
+
+def wrong_swap(answer: Answer, model: Model, compiled: bool) -> Wrong | None:
+    import torch
+
+    from tutorlib.kernels.fused.linear import KernelLinear, use_kernels
+
+    dice = fresh_dice()
+    torch.manual_seed(dice.getrandbits(32))
+    mine = build(model)
+    held = {path: parameter.detach() for path, parameter in mine.named_parameters()}
+    modules = {path: (kind_of(module), module.training) for path, module in mine.named_modules()}
+    x = torch.randn(3, WIDTH, dtype=getattr(torch, model.dtype))
+    factor = dice.uniform(0.5, 2.0)
+
+    def multiply(a: "Tensor", b: "Tensor") -> "Tensor":
+        """By a factor that nobody foresees, so that the result shows whose products it is made of."""
+        return factor * (a @ b.mT)
+
+    given = (model, held, x, multiply, compiled)
+    told, wrong = attempt(telling(answer), given)
+    if wrong is not None:
+        return Wrong(f"it raised {wrong.what.partition(' raised ')[2]}")
+    if "instead" in told:
+        return Wrong(f"it returns {told['instead']}; the module itself is wanted, changed.")
+    kernel = kind_of(KernelLinear(1, 1))
+    for path, (kind, training) in told["modules"].items():
+        was, mode = modules.get(path, (None, None))
+        want = kernel if was == "torch.nn.modules.linear.Linear" else was
+        if kind != want:
+            return Wrong(f"{path or 'the module'} is a {short(kind)}, not a {want and short(want)}.")
+        if training is not mode:
+            return Wrong(f"{path} was in {'training' if mode else 'eval'} mode, and is no more.")
+    if told["parameters"].keys() != held.keys() or told["modules"].keys() != modules.keys():
+        return Wrong(f"its parameters were {', '.join(held)} and are {', '.join(told['parameters'])}.")
+    for path, old in told["parameters"].items():
+        if old != path:
+            return Wrong(f"{path} is another tensor now: an optimiser that has the old one trains nothing.")
+    if not told["trained"]:
+        return Wrong("it has changed which parameters are trained.")
+    with products_by(multiply):
+        expected = use_kernels(mine)(x).detach()
+    got = told["result"]
+    if got.shape != expected.shape or not torch.allclose(got, expected, rtol=1e-4, atol=1e-5):
+        return Wrong("its result has changed.")
+    if told["breaks"]:
+        return Wrong(f"torch.compile breaks its graph {told['breaks']} times.")
+    return None
+
+
+def short(kind: str) -> str:
+    return kind.rpartition(".")[2]
