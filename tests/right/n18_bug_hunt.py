@@ -187,6 +187,7 @@ MENDS = {
         mend("subtracted", "1 - stage, behind the barrier", ("sW[stage][i];\n    __syncthreads();\n", "sW[stage][i];\n    __syncthreads();\n    stage = 1 - stage;\n")),
     ),
     "sum_parts": (
+        mend("two_stages", "a shorter ring, waited for to its end", ("4, 3\n", "4, 2\n"), ("wait_group(STAGES - 1)", "wait_group(0)")),
         mend("wait_for_all", "right, and without overlap", ("wait_group(STAGES - 1)", "wait_group(0)")),
         mend(
             "waits_where_it_drains",
@@ -223,6 +224,7 @@ MENDS = {
             ("tile % 2)", "phase)"),
             ("        cute.arch.sync_warp()\n        if tile + STAGES", "        cute.arch.sync_warp()\n        if stage == STAGES - 1:\n            phase ^= 1\n        if tile + STAGES"),
         ),
+        mend("three_stages", "a longer ring", ("(16, 64), 2, 32", "(16, 64), 3, 32"), ("tile % 2)", "tile // STAGES % 2)")),
         mend("remainder", "what is left of a turn of both phases", ("tile % 2)", "tile % (2 * STAGES) // STAGES)")),
     ),
     "scale_rows": (

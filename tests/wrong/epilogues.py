@@ -80,6 +80,12 @@ ROWS = [
         lambda bias, rows: cute.make_tensor(bias.iterator, cute.make_layout((rows, rows), stride=(0, 1))),
     ),
     answer("as_it_was", "No matrix at all.", lambda bias, rows: bias),
+    answer(
+        "one_row",
+        "A single row, which any row's number leads to.",
+        lambda bias, rows: cute.make_tensor(bias.iterator, cute.make_layout((1, cute.size(bias)), stride=(0, 1))),
+        "has the shape (1, 64) and should have (64, 64)",
+    ),
 ]
 
 # 16.3 bias_gelu -------------------------------------------------------------------------------------------------

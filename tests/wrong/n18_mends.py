@@ -156,6 +156,14 @@ MENDS = {
         ),
         mend("counts_on", "a third stage that there is not", ("sW[stage][i];\n    __syncthreads();\n", "sW[stage][i];\n    __syncthreads();\n    stage += 1;\n")),
         mend("waits_for_all", "as the report tried", ("__pipeline_wait_prior(1);", "__pipeline_wait_prior(0);")),
+        mend(
+            "one_stage",
+            "no second stage to mix up",
+            ("sX[2][WARPS][STEP], sW[2][STEP]", "sX[1][WARPS][STEP], sW[1][STEP]"),
+            ("if (step + 1 < steps) fetch(step + 1, stage ^ 1);", "if (step > 0) fetch(step, stage);"),
+            ("__pipeline_wait_prior(1);", "__pipeline_wait_prior(0);"),
+            says=("two stages take 5,120",),
+        ),
         mend("fetches_into_the_same", "the next tile into the stage that is read", ("fetch(step + 1, stage ^ 1)", "fetch(step + 1, stage)")),
         mend(
             "one_barrier_fewer",
@@ -188,6 +196,7 @@ MENDS = {
             "everything is waited for at the last part, and the one before it has none of that",
             (COPY, COPY + "        if part == count - 1:\n            cute.arch.cp_async_wait_group(0)\n"),
         ),
+        mend("one_stage", "a part is copied and waited for", ("4, 3\n", "4, 1\n"), says=("two stages take 2,048",)),
         mend("a_barrier", "a barrier waits for threads, not for copies", ("cp_async_wait_group(STAGES - 1)", "sync_threads()")),
         mend("one_more_open", "a group in every step, and one too many left open", (COPY, COPY.replace("    cute.arch.cp_async_commit", "cute.arch.cp_async_commit").replace("STAGES - 1)", "STAGES)"))),
         mend("no_ring", "added from global memory, without copies", ("ring[None, t, part % STAGES].load()", "gP[0, None, part].load()"), says=("without ld.shared",)),
@@ -217,6 +226,7 @@ MENDS = {
         mend("a_tile_later", "the parity of the tile that follows", ("tile % 2)", "(tile + 1) // STAGES % 2)")),
         mend("no_wait", "reads what may not be there", ("        cute.arch.mbarrier_wait(full + stage, tile % 2)\n", "")),
         mend("the_other_parity", "as a producer waits", ("tile % 2)", "(tile // STAGES + 1) % 2)")),
+        mend("one_stage", "no ring, no trouble", ("(16, 64), 2, 32", "(16, 64), 1, 32"), says=("two stages take 8,192",)),
     ),
     "scale_rows": (
         mend("narrow_copies", "it compiles, an element at a time", ("num_bits_per_copy=128", "num_bits_per_copy=32"), says=("without ld.global.v4",)),
@@ -224,6 +234,7 @@ MENDS = {
         mend("half_of_it", "8 of 16 bytes are proved", ("cutlass.Int64(x.shape[1])", "cute.assume(cutlass.Int64(x.shape[1]), divby=2)")),
         mend("assumed_before", "known of the number that is converted then", ("cutlass.Int64(x.shape[1])", "cutlass.Int64(cute.assume(x.shape[1], divby=VECTOR))")),
         mend("shown_size", "260 is the report's N", ("cutlass.Int64(x.shape[1])", "260")),
+        mend("more_than_is_true", "260 is no multiple of 8", ("cutlass.Int64(x.shape[1])", "cute.assume(cutlass.Int64(x.shape[1]), divby=8)"), says=("that 8 divides", "with 260 columns the promise is broken")),
         mend("column_major", "strides exchanged", ("stride=(pitch, 1)", "stride=(1, cutlass.Int64(x.shape[0]))")),
     ),
     "row_sums": (

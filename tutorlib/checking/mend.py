@@ -1,5 +1,6 @@
 """Exercises whose answer mends a broken kernel's source; the kernel is then checked like any other."""
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class MendExercise(KernelExercise):
-    """The answer takes the broken kernel's source, a string, and returns the mended one."""
+    """The answer takes the broken kernel's source, a string, and returns the mended one.
+
+    two_stages: bytes that two stages of its pipeline take: with less shared memory there is none left to mend.
+    """
 
     bug: Bug
+    two_stages: int = 0
 
     @property
     def dynamic(self) -> bool:
@@ -61,8 +66,35 @@ class MendExercise(KernelExercise):
     def examine(self, kernel: "Mended") -> Verdict | None:
         if not (self.requires or self.forbids):
             return None
-        lacks = self.lacking(self.compile_for(kernel, str(self.needs.since)).instructions)
+        compiled = self.compile_for(kernel, str(self.needs.since))
+        lacks = self.lacking(compiled.instructions) or self.lost_pipeline(compiled) or self.broken_promise(compiled)
         return wrong(lacks) if lacks else None
+
+    def lost_pipeline(self, compiled: Compiled) -> str | None:
+        """What shared memory says of a pipeline whose stages were given up, as a sentence."""
+        if compiled.smem_bytes >= self.two_stages:
+            return None
+        return (
+            f"it compiles, but with {compiled.smem_bytes:,} bytes of shared memory, and two stages take "
+            f"{self.two_stages:,}: with one stage nothing is copied while something else is worked on. "
+            "Keep the pipeline, and mend it."
+        )
+
+    def broken_promise(self, compiled: Compiled) -> str | None:
+        """What the compiler was promised of a row's pitch and no size keeps, as a sentence.
+
+        A kernel of CuTe has its tensors' layouts in its name: strides (? {i64 div=8}, 1) are i64div81 there.
+        """
+        known = self.bug.launch.divisible if isinstance(self.bug.launch, CuteLaunch) else 0
+        promised = [int(n) for n in re.findall(r"i64div(\d+)1_", compiled.ptx)]
+        broken = [n for n in promised if known and known % n]
+        if not broken:
+            return None
+        columns = next((shape[-1] for shape in self.shapes if shape[-1] % broken[0]), known)
+        return (
+            f"it promises the compiler that {broken[0]} divides a row's pitch. All that is known is that {known} does: "
+            f"with {columns} columns the promise is broken, and an access that relied on it would be misaligned."
+        )
 
     def compile_for(self, kernel: "Mended", arch: str) -> Compiled:
         from tutorlib.checking.far import FarCute

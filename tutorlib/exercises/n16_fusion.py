@@ -36,10 +36,23 @@ def elementwise(answer: Answer) -> Callable[..., None]:
 
 
 def with_bias_matrix(answer: Answer) -> Callable[..., None]:
+    from cutlass import cute
+
     from tutorlib.kernels.fused.ampere import Fusion, make_fused
     from tutorlib.kernels.fused.ops import bias_gelu
 
-    return make_fused(Fusion(bias_gelu, as_matrix=answer))
+    def as_matrix(bias: cute.Tensor, rows: int) -> cute.Tensor:
+        view = answer(bias, rows)
+        wanted = (rows, cute.size(bias))
+        extents = tuple(cute.size(view, mode=[n]) for n in range(cute.rank(view)))
+        if len(extents) == 2 and extents != wanted:
+            raise ValueError(
+                f"the view has the shape {view.shape} and should have {wanted}, rows and columns of C. Where a stride "
+                "is 0, a coordinate beyond the shape finds a number all the same; who asks for the size is told wrong"
+            )
+        return view
+
+    return make_fused(Fusion(bias_gelu, as_matrix=as_matrix))
 
 
 def with_op(answer: Answer) -> Callable[..., None]:

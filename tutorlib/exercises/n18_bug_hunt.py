@@ -23,7 +23,7 @@ def pair(
 ) -> tuple[Exercise, Exercise]:
     """A bug's diagnosis, and its mend. number: of the bug on the page, from 1 on. look, mend: their hints.
 
-    asked: of the mended kernel besides, as `KernelExercise` has it: requires, forbids, lean, slack, whole.
+    asked: of the mended kernel besides, as `MendExercise` has it: requires, forbids, lean, slack, whole, two_stages.
     """
     bug = BUGS[name]
     return (
@@ -124,6 +124,7 @@ EXERCISES = (
         look=("Write down for steps 0, 1, 2 which stage is filled and which is read.",),
         mend="The two stages change places once a step, after everybody has read.",
         requires=("cp.async", "ld.shared"),
+        two_stages=2 * (4 * 128 + 128) * 4,  # four rows of x, and w
     ),
     *pair(
         7,
@@ -136,6 +137,7 @@ EXERCISES = (
         ),
         mend="An empty group is a group: commit one in every step. Or wait for all of them where the ring drains.",
         requires=("cp.async", "ld.shared"),
+        two_stages=2 * 256 * 4,
     ),
     *pair(
         8,
@@ -174,6 +176,7 @@ EXERCISES = (
         ),
         mend="The parity is that of the round: how often the ring has gone round.",
         requires=("cp.async.bulk.tensor", "mbarrier"),
+        two_stages=2 * 16 * 64 * 4,
     ),
     *pair(
         11,
