@@ -248,7 +248,7 @@ def test_a_folder_is_removed_however_deep_it_is(tmp_path, monkeypatch):
         os.chdir("deeper")
     os.chmod(".", 0)
     os.chdir("/")
-    scratch.remove(tmp_path / "folder")
+    scratch.remove_whole(tmp_path / "folder")
     assert not list(tmp_path.iterdir())
 
 
