@@ -14,6 +14,10 @@ from typer.testing import CliRunner
 
 from tests.trial_course import Course, make_course
 from tutorlib.cli import app
+from tutorlib.compiling import outside
+from tutorlib.compiling.cpp import compile_cpp
+from tutorlib.compiling.cuda import compile_cuda
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.grading import sandbox, scratch
 from tutorlib.paths import NOTEBOOKS, ROOT
 
@@ -79,6 +83,25 @@ def test_the_scratch_folder_is_of_limited_size_and_leaves_nothing(tmp_path, monk
     fill = "try: open('file', 'wb').write(bytes(2**22))\nexcept OSError as error: print(error.strerror)"
     assert behind_the_wall(tmp_path, fill) == "No space left on device"
     assert [path.name for path in tmp_path.iterdir()] == ["door"]
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("compiler", [compile_cpp, compile_cuda])
+def test_a_compiler_reads_no_file_but_the_systems(tmp_path, monkeypatch, compiler):
+    """Its errors quote what it reads."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("SECRET here;")
+    monkeypatch.setattr(outside, "_wall", sandbox.walled_compiler)
+    with pytest.raises(CompileFailed, match="secret") as refused:
+        compiler(f'#include "{secret}"')
+    assert "SECRET" not in f"{refused.value.lines} {refused.value.detail}"
+
+
+@needs_bubblewrap
+@pytest.mark.usefixtures("nothing_kept")
+def test_a_compiler_behind_the_wall_compiles(monkeypatch):
+    monkeypatch.setattr(outside, "_wall", sandbox.walled_compiler)
+    assert ".entry here" in compile_cuda('#include <cuda_bf16.h>\nextern "C" __global__ void here() {}')
 
 
 def test_without_bubblewrap_the_command_says_what_to_do(monkeypatch):
@@ -225,7 +248,7 @@ def test_a_folder_is_removed_however_deep_it_is(tmp_path, monkeypatch):
         os.chdir("deeper")
     os.chmod(".", 0)
     os.chdir("/")
-    scratch.remove(tmp_path / "folder")
+    scratch.remove_whole(tmp_path / "folder")
     assert not list(tmp_path.iterdir())
 
 

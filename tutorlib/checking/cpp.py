@@ -43,7 +43,7 @@ class CppExercise(KernelExercise):
     def judge_far(self, answer: Elsewhere) -> Verdict:
         """What the other process returns is all that is needed of it."""
         kernel = self.accept(answer)
-        return self.examine(kernel) or self.run_or_simulate(kernel)
+        return self.examine(kernel) or self.run_for_points(kernel)
 
     def examine(self, kernel: str) -> Verdict | None:
         lacks = self.wrong_code(compile_cpp(kernel, INSPECTED))

@@ -56,7 +56,7 @@ class MendExercise(KernelExercise):
         if not isinstance(self.bug.launch, CudaLaunch):
             return super().judge_far(answer)
         kernel = self.accept(answer)
-        return self.examine(kernel) or self.run_or_simulate(kernel)
+        return self.examine(kernel) or self.run_for_points(kernel)
 
     def far(self, answer: Elsewhere) -> "FarCute | FarCutile":
         from tutorlib.checking.far import FarCute, FarCutile

@@ -15,7 +15,6 @@ import hashlib
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 import textwrap
 from contextlib import suppress
@@ -28,6 +27,7 @@ import platformdirs
 
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed, ToolMissing, shortened
+from tutorlib.compiling.outside import run_compiler
 from tutorlib.compiling.refusals import what_to_do
 from tutorlib.compiling.refused_cpp import CPP
 from tutorlib.compiling.tile_ir import entries_of, inspect_tile_kernel, ptx_of
@@ -127,7 +127,7 @@ def build(source: str, arch: str) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory() as folder:
         file, made = Path(folder) / "source.cu", Path(folder) / "source.cubin"
         file.write_text(text, encoding="utf-8")
-        done = subprocess.run([nvcc, *options, "-o", made, file], capture_output=True, text=True, check=False)
+        done = run_compiler([nvcc, *options, "-o", made, file], Path(folder))
         output = done.stdout + done.stderr
         if done.returncode:
             raise failure(output, source)

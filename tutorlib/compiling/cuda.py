@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-import subprocess
 import tempfile
 import textwrap
 from contextlib import suppress
@@ -15,6 +14,7 @@ import platformdirs
 from tutorlib.compiling.compiled import inspect_kernel
 from tutorlib.compiling.cpp import FILE, CompiledCpp, failure, nvcc_path
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.outside import run_compiler
 
 ARCH = "sm_80"  # what the simulator runs
 
@@ -59,7 +59,7 @@ def nvcc(source: str, arch: str, kind: Literal["ptx", "cubin"]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file, made = Path(folder) / "source.cu", Path(folder) / f"source.{kind}"
         file.write_text(text, encoding="utf-8")
-        done = subprocess.run([program, *options, "-o", made, file], capture_output=True, text=True, check=False)
+        done = run_compiler([program, *options, "-o", made, file], Path(folder))
         if done.returncode:
             raise failure(done.stdout + done.stderr, source)
         code = made.read_bytes()

@@ -11,7 +11,8 @@ inputs that a secret seed draws, which the scores name. A kernel is traced over 
 on tensors at made-up addresses. What crosses is text, PTX or Tile IR, and no machine code: a cubin may hold a program
 that the driver runs in the process which loads it. The text is read here, made into machine code, and simulated or, on
 a machine with the GPU for it, launched and timed by pytest's process, on inputs, outputs, a stream and a clock of the
-judge's own. What the kernel's process says of an answer can only lower its points. nbval executes the page, and
+judge's own. What the kernel's process says of an answer can only lower its points, and so can what the simulator does
+not have: an instruction that only a GPU runs is no way out of the sum. nbval executes the page, and
 pytest's JUnit file tells the judge's verdicts.
 
 On a GPU the notebooks of a submission are graded side by side. Each has a judge and a context of its own; whoever takes
@@ -35,7 +36,8 @@ Grace) it reaches the judge's own. Its processes together may use more memory th
 sockets lies on disk; it is measured four times a second, and a kernel that puts more than some MB there is ended. It
 has the course's package, which can do much of what pages ask for: what an answer leans on is watched over there, and
 code that sets out to may evade that. The pages whose answers are only called (00 to 03) see no reference; others see
-those of kernels' pages. nvcc, ptxas and tileiras read what students wrote on this side.
+those of kernels' pages. ptxas and tileiras read what students' processes made on this side; nvcc, which includes any
+file that it can read, reads behind a wall of its own.
 
 What rests on the student's process still: the exercises of `judged.INSIDE`, with a GPU and without. Their record counts
 as far as it is well formed; read those answers where grades matter. The class page's time to solve is what their file

@@ -32,11 +32,12 @@ from nbval.plugin import IPyNbCell
 
 from tutorlib.checking.chance import fix_seed
 from tutorlib.checking.exercise import Exercise, Outcome
+from tutorlib.compiling.outside import wall_in
 from tutorlib.exercises import find
 from tutorlib.grading.judged import judged_outside
 from tutorlib.grading.line import Late, Lost
 from tutorlib.grading.remote import judge
-from tutorlib.grading.sandbox import PROCESSES
+from tutorlib.grading.sandbox import PROCESSES, walled_compiler
 from tutorlib.grading.verdict import tidy, without_head
 from tutorlib.machine import device, turns, versions
 from tutorlib.notebook.check import RESULTS
@@ -173,6 +174,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tutor-pipe", type=int, help="file descriptor to report to")
     parser.addoption("--tutor-judge", default="", help="ids of the exercises that are to be judged")
     parser.addoption("--tutor-seed", type=int, default=0, help="seed of what the judge draws")
+    parser.addoption("--tutor-walled", action="store_true", help="whether what strangers wrote is walled in")
     parser.addoption("--tutor-memory", type=int, help="bytes that a process of the run may allocate")
 
 
@@ -186,6 +188,8 @@ def pytest_configure(config: pytest.Config) -> None:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     nbval.plugin.RunningKernel = WatchedKernel
     fix_seed(config.option.tutor_seed)
+    if config.option.tutor_walled:
+        wall_in(walled_compiler)
     config.pluginmanager.register(Witness(config), "tutor-witness")
 
 

@@ -70,6 +70,17 @@ def walled(
     ]
 
 
+def walled_compiler(command: Iterable[str], folder: Path) -> list[str]:
+    """The command that starts a compiler behind a wall: it sees the system's files, and a folder that it works in."""
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return [
+        *("bwrap", *APART, *system(), *unseen(), "--proc", "/proc", "--dev", "/dev"),
+        *("--bind", str(folder), str(folder), "--remount-ro", "/", "--chdir", str(folder)),
+        *(part for name, value in (kept | {"TMPDIR": str(folder)}).items() for part in ("--setenv", name, value)),
+        *("--", *command),
+    ]
+
+
 def limited(command: Iterable[str]) -> list[str]:
     """The command with at most PROCESSES processes, if it is started behind the wall.
 
@@ -96,14 +107,19 @@ def course(hidden: Iterable[Path]) -> Iterator[str]:
     """The course's package and the figures that its pages show: no solutions, no tests, no notebooks."""
     for folder in (ROOT / "tutorlib", FIGURES):
         yield from ("--ro-bind-try", str(folder), str(folder))
-    for name in UNSEEN:  # they would be seen where the course itself lies below a folder of the system's
-        if (ROOT / name).is_dir() and ROOT.is_relative_to("/usr"):
-            yield from ("--tmpfs", str(ROOT / name))
+    yield from unseen()
     for path in hidden:
         if path.is_dir():
             yield from ("--tmpfs", str(path), "--remount-ro", str(path))
         else:
             yield from ("--ro-bind", os.devnull, str(path))  # no device opens behind a bind: it cannot be read
+
+
+def unseen() -> Iterator[str]:
+    """What would be seen of the course where it lies below a folder of the system's."""
+    for name in UNSEEN:
+        if (ROOT / name).is_dir() and ROOT.is_relative_to("/usr"):
+            yield from ("--tmpfs", str(ROOT / name))
 
 
 def devices() -> Iterator[str]:

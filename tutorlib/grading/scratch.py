@@ -27,7 +27,7 @@ def scratch_folder() -> Iterator[Path]:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield folder
     finally:
-        remove(folder)
+        remove_whole(folder)
         os.close(lock)
 
 
@@ -41,12 +41,12 @@ def remove_abandoned(parent: Path) -> None:
             lock = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                remove(folder)
+                remove_whole(folder)
             finally:
                 os.close(lock)
 
 
-def remove(folder: Path) -> None:
+def remove_whole(folder: Path) -> None:
     """Remove a folder, however deep its folders are (shutil's way ends where Python's stack does) and whoever may read
     them.
     """

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from tests.simulate.ptx.snippets import kernel, launch
-from tutorlib.simulate.ptx import simulation
+from tutorlib.simulate.ptx import CannotLaunch, NotSimulated, simulation
 from tutorlib.simulate.ptx.launch import run_kernel
 from tutorlib.simulate.ptx.parse import parse_ptx
 from tutorlib.simulate.ptx.places import by_loc
@@ -383,3 +383,18 @@ class TestRegisters:
         assert finding.kind == "unset"
         assert "thread 8 of block 0 reads a variable that nobody has set" in finding.message
         assert not run(body.replace("@%p1 ", ""))[0].findings  # nor what is read beside it and used by nobody
+
+
+@pytest.mark.parametrize(
+    ("variables", "grid", "says"),
+    [
+        (".global .b8 much[6442450944];", (1, 1, 1), "variables of 6,442,450,944 bytes"),
+        ("", (2**31 - 1, 2, 1), "a grid of 4,294,967,294 blocks"),
+        (".shared .b8 much[1073741824];", (1, 1, 1), "1,073,741,824 bytes of shared memory"),
+    ],
+)
+def test_what_nobody_can_wait_or_has_memory_for_is_refused(variables, grid, says):
+    module = parse_ptx(kernel("ret;").replace(".visible .entry", f"{variables}\n.visible .entry"))
+    (entry,) = module.kernels.values()
+    with pytest.raises((NotSimulated, CannotLaunch), match=says):
+        run_kernel(module, entry, grid, (32, 1, 1), {}, 0, by_loc(module))

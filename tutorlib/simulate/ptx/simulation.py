@@ -8,7 +8,7 @@ import numpy as np
 
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
-from tutorlib.simulate.ptx.errors import CannotLaunch
+from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
 from tutorlib.simulate.ptx.findings import Finding, Findings
 from tutorlib.simulate.ptx.flow import BasicBlock, basic_blocks, ends_block, execution_order, waits_for_warpgroup
 from tutorlib.simulate.ptx.geometry import ALONE, WARPGROUP, Dim3, Geometry, volume
@@ -38,6 +38,9 @@ LIMIT = 300_000  # instructions that the warps which go together may execute, on
 LOCAL_ALIGNMENT = 16
 TMA_ELEMENT = 1  # bytes, at least, of which boxes in global memory have whole ones
 MOST_THREADS = 1024  # of a block
+MOST_SHARED = 227 * 2**10  # bytes that a block may have, static and dynamic, on any GPU
+MOST_BLOCKS = 2**22  # of a grid, and
+MOST_VARIABLES = 2**28  # bytes of a module's own: more takes longer, or more memory, than anybody has
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,11 @@ class Launch:
 
 
 def module_sizes(module: Module) -> list[int]:
-    return [v.size or 0 for v in module.variables.values() if v.space in ("global", "const")]
+    """Of its own variables. Raises NotSimulated where they are too large."""
+    sizes = [v.size or 0 for v in module.variables.values() if v.space in ("global", "const")]
+    if sum(sizes) > MOST_VARIABLES:
+        raise NotSimulated(f"a module with variables of {sum(sizes):,} bytes")
+    return sizes
 
 
 def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: bool = True) -> Report:
@@ -66,7 +73,7 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: b
 
     traced: write down what the first block does, in order. follow_unset: whether what comes of a register that nobody
         has set is a fault where it counts; else it is NaN.
-    Raises NotSimulated.
+    Raises NotSimulated and CannotLaunch.
     """
     kernel = launch.kernel
     if kernel.threads is not None and np.prod(kernel.threads) < np.prod(launch.block):
@@ -77,8 +84,12 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: b
         raise CannotLaunch(f"a grid of {launch.grid} blocks of {launch.block} threads")
     if any(size % blocks for size, blocks in zip(launch.grid, launch.cluster, strict=True)):
         raise CannotLaunch(f"a grid of {launch.grid} blocks in clusters of {launch.cluster}")
+    if volume(launch.grid) > MOST_BLOCKS:
+        raise NotSimulated(f"a grid of {volume(launch.grid):,} blocks")
     symbols, static = addresses(launch, arena)
     smem = static + launch.dynamic_smem
+    if smem > MOST_SHARED:
+        raise CannotLaunch(f"{smem:,} bytes of shared memory for a block, which has at most {MOST_SHARED:,}")
     geometry = Geometry(launch.grid, launch.block, batch_of(launch, smem), launch.cluster)
     findings, places, blocks = Findings(), Places(kernel, launch.find), basic_blocks(kernel)
     shared = SharedMemory(geometry.batch, smem)
