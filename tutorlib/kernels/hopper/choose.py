@@ -24,7 +24,7 @@ AREA = 128 * 256  # elements of the tile of C that the constants are for
 LINE = 128  # bytes of L2
 SPECIAL, ARITHMETIC = 16, 128  # operations of an SM in a cycle (CUDA C++ Programming Guide, 8.4.1, sm_90)
 FETCHED = 5.1  # elements in a cycle: threads wait for each eight; an H200's residual costs so much, cooperative
-SECTOR = 32  # bytes of C's rows that a store begins and ends with: only longer ones fill whole lines of 128
+SECTOR = 32  # bytes in which L2 sends and takes lines; C's stores begin and end with one, so longer ones fill lines
 TMA_BYTES = 16  # that the rows of a matrix must be multiples of
 K_MAJORS: Majors = ("k", "k")
 
@@ -39,15 +39,19 @@ class Constants:
 
     mma_efficiency: of the tensor cores' rate, where nothing else limits. least: cycles of a K tile, however small.
     written: part of the bytes that TMA writes into shared memory for which wgmma's reads of it have to wait.
-    l2_bytes: in a cycle, where all SMs want as much. crossing: by how much more L2 has to do where a K tile's part of a
-        row lies in two lines of it. alone, alone_crossing: for blocks that are no clusters, times as many bytes, and
-        that. They are spread over the GPU otherwise, and neighbours' requests for a line meet on their way, as long as
-        all are in step: the more rounds of tiles there are, the less.
+    l2_bytes: in a cycle, where all SMs want as much. own: part of that time which the SM's own way to L2 takes, however
+        few want something. crossing: by how much more L2 has to do where a K tile's part of a row lies in two lines of
+        it; straddling: more, where it begins in the middle of a sector.
+    alone_bytes: as l2_bytes, of blocks that are no clusters. They are spread over the GPU otherwise, and neighbours'
+        requests for a line meet on their way, as long as all are at the same place of K: not where they share tiles.
+        alone_crossing: times as much more for lines and sectors as for clusters, since such requests seldom meet.
     coupling: by how much each other block of a cluster, which shares its loads and waits for it, makes a K tile longer.
     hbm_bytes: of A and B, of the GPU in a µs. c_bytes: of C; narrow: the part of it where a store is SECTOR wide.
     start: µs of every launch; gather: more for each other block of a cluster. last: cycles of the last tile's stores.
-    store: cycles from a tile's last multiplication to the next tile's first; deferred: the same where stores are
-        deferred; ping-pong has none. exchange: cycles to add up in a cluster that splits K.
+    store: cycles from a tile's last multiplication to the next tile's first, which in ping-pong the other tile's
+        multiplication hides as far as it reaches; deferred: the same where stores are deferred.
+    exchange: cycles to give all sums of a tile to other blocks in a cluster that splits K, and to add them.
+    shares: µs to work out who has which part of which tile, stream-K's, though no tile be cut.
     share: cycles to give a tile's sums away through L2 and to add them; wait: for them, however small.
     """
 
@@ -55,8 +59,10 @@ class Constants:
     least: float
     written: float
     l2_bytes: float
+    own: float
     crossing: float
-    alone: float
+    straddling: float
+    alone_bytes: float
     alone_crossing: float
     coupling: float
     hbm_bytes: float
@@ -68,6 +74,7 @@ class Constants:
     store: float
     deferred: float
     exchange: float
+    shares: float
     share: float
     wait: float
 
@@ -153,12 +160,12 @@ def cost(
     tiles = ceil(m / (tile_m * cluster_m)) * ceil(n / (tile_n * cluster_n))
     k_tiles, clusters = ceil(k / tile_k), clusters_at_once(config.cluster_blocks, sms)
     area = tile_m * tile_n / AREA
-    store = 0.0 if config.schedule == "pingpong" else known.deferred if config.defer_stores else known.store
-    extra = 0.0
+    store = known.deferred if config.defer_stores else known.store
+    extra, cut = 0.0, 0
     if config.stream_k:
         clusters = max(min(clusters, tiles * k_tiles // MIN_SHARED_K_TILES), 1)
         steps, stores = tiles * k_tiles / clusters, ceil(tiles / clusters) - 1
-        if tiles % clusters:
+        if cut := cut_tiles(tiles, clusters):
             extra = known.wait + known.share * area * max(1.0, clusters / tiles)
     else:
         if k_tiles < MIN_SPLIT_K_TILES * config.split_k > MIN_SPLIT_K_TILES:
@@ -166,45 +173,58 @@ def cost(
         clusters = min(clusters, tiles)
         rounds = ceil(tiles / clusters)
         steps, stores = rounds * ceil(k_tiles / config.split_k), rounds - 1
-        if config.split_k > 1:
-            extra = rounds * known.exchange * area
-    step = step_cycles(config, (m, n, k), clusters * config.cluster_blocks / sms, max(tiles / clusters, 1.0), known)
-    between = store * area + exposed(config, work.cycles * area, k_tiles * step)
+        extra = rounds * known.exchange * area * (1 - 1 / config.split_k)
+    step = step_cycles(config, (m, n, k), clusters * config.cluster_blocks / sms, cut / tiles, known)
+    between = exposed(config, (store + work.cycles) * area, k_tiles * step)
     busy = steps * step + stores * between + extra
     bytes_ = BYTES[config.dtype]
     loading = (m + n) * k * bytes_ / known.hbm_bytes
     main = ((busy / CLOCK) ** OVERLAP + loading**OVERLAP) ** (1 / OVERLAP)
     width = 16 if config.transposed else config.store_columns
     storing = m * n * 2 / known.c_bytes / (known.narrow if width * 2 <= SECTOR else 1)
-    start = known.start + known.gather * (config.cluster_blocks - 1)
+    start = known.start + known.gather * (config.cluster_blocks - 1) + known.shares * config.stream_k
     return start + main + storing + (known.last + work.cycles) * area / CLOCK
 
 
 def exposed(config: HopperConfig, work: float, tile: float) -> float:
-    """Cycles of an epilogue's work during which nobody multiplies: in ping-pong the other warpgroup does, a tile."""
+    """Cycles of results' work during which nobody multiplies: in ping-pong the other warpgroup does, a tile."""
     return max(work - tile, 0.0) if config.schedule == "pingpong" else work
 
 
+def cut_tiles(tiles: int, clusters: int) -> int:
+    """Tiles that stream-K cuts up among all clusters: those that fill no wave, and a wave more where they are few."""
+    left = tiles % clusters
+    return left + clusters if 0 < 2 * left < clusters < tiles else left
+
+
 def step_cycles(
-    config: HopperConfig, mnk: tuple[int, int, int], busy_sms: float, rounds: float, known: Constants
+    config: HopperConfig, mnk: tuple[int, int, int], busy_sms: float, cut: float, known: Constants
 ) -> float:
     """Cycles of a K tile while this part of all SMs is at work: the longest of what it needs, or a little more.
 
-    rounds: tiles of a block, on the average.
+    cut: part of the tiles that stream-K cuts up.
     """
     (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
     row = tile_k * BYTES[config.dtype]
     mma = tile_m / MMA_M * tile_n / 2 * row / 32 / known.mma_efficiency
     smem = (tile_m / MMA_M * (MMA_M + tile_n) + known.written * (tile_m + tile_n)) * row / SMEM_BYTES
     lengths = [mnk[2 if major == "k" else mode] * BYTES[config.dtype] for mode, major in enumerate(config.majors)]
-    crossed = [1 - gcd(length, LINE) / LINE for length in lengths]  # of A's and B's lines: in two of L2's
-    l2_bytes, crossing = known.l2_bytes, known.crossing
+    more_a, more_b = (crossed(length, known) for length in lengths)
+
+    def l2(bytes_: float, times: float) -> float:
+        of_a, of_b = tile_m / cluster_n * (1 + times * more_a), tile_n / cluster_m * (1 + times * more_b)
+        return (of_a + of_b) * row / bytes_ * (known.own + (1 - known.own) * min(busy_sms, 1.0))
+
+    from_l2 = l2(known.l2_bytes, 1.0)
     if config.cluster_blocks == 1:
-        l2_bytes, crossing = l2_bytes * (1 + (known.alone - 1) / rounds), known.alone_crossing
-    of_a, of_b = (1 + crossing * part for part in crossed)
-    l2 = (tile_m / cluster_n * of_a + tile_n / cluster_m * of_b) * row / l2_bytes * min(busy_sms, 1.0)
-    longest = sum(limit**SHARPNESS for limit in (mma, smem, l2, known.least)) ** (1 / SHARPNESS)
+        from_l2 = cut * from_l2 + (1 - cut) * l2(known.alone_bytes, known.alone_crossing)
+    longest = sum(limit**SHARPNESS for limit in (mma, smem, from_l2, known.least)) ** (1 / SHARPNESS)
     return longest * (1 + known.coupling * (config.cluster_size - 1))
+
+
+def crossed(length: int, known: Constants) -> float:
+    """By how much more L2 has to do for pieces of LINE bytes, of rows of so many, than for whole lines."""
+    return known.crossing * (1 - gcd(length, LINE) / LINE) + known.straddling * (length % SECTOR != 0)
 
 
 def shape_problem(m: int, n: int, k: int, dtype: str = "bf16", majors: Majors = K_MAJORS) -> str | None:
