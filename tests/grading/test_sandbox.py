@@ -53,6 +53,11 @@ def test_what_is_hidden_cannot_be_read(tmp_path):
 
 
 @needs_bubblewrap
+def test_who_works_there_has_a_name(tmp_path):
+    assert behind_the_wall(tmp_path, "import getpass; print(getpass.getuser())") == "student"
+
+
+@needs_bubblewrap
 def test_no_process_no_network_no_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("GITHUB_TOKEN", "secret")
     look = (

@@ -27,6 +27,7 @@ PASSED_ON = (
     *("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "OMP_NUM_THREADS"),
     "CUDA_VISIBLE_DEVICES",  # the GPU that this submission has to itself
 )
+NOBODY = {"LOGNAME": "student"}  # there is no /etc/passwd inside, and torch's compiler asks who it works for
 INSTALL = "bubblewrap is missing: install it (apt-get install bubblewrap)"
 
 
@@ -58,7 +59,7 @@ def walled(
     folder within, which both sides write to. environment: variables that are set inside, beside those PASSED_ON.
     hidden: files and folders of the course's package that are empty inside.
     """
-    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    kept = NOBODY | {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     return [
         *("bwrap", *APART, *system(), *course(hidden)),
         *("--proc", "/proc", "--dev", "/dev", *devices()),
