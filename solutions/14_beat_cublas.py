@@ -788,8 +788,13 @@ with suppress(NotImplementedError):  # until you have written it
 # %% [markdown]
 # (An error of up to 0.5 is bf16's own: the largest of these sums lie beyond 128, where neighbours are 1 apart.)
 #
-# The course's own function of this kind has a finer model (`tutorlib/kernels/hopper/choose.py`). At squares, and at
-# twice forty random shapes up to 8192 (`tutor sweep gemm_any`):
+# The course's own function of this kind has a finer model (`tutorlib/kernels/hopper/choose.py`). Beside your terms it
+# knows what K does to L2: where rows of A or B are no multiple of 128 bytes, a K tile's part of a row lies in two
+# lines, and where they are no multiple of 32 it begins in mid-sector, so that a sector more has to come. Blocks without
+# a cluster meet on their way to L2 only while they are at the same place of K: stream-K's are not, and round by round
+# all others fall out of step too. And ping-pong hides a tile's stores only as long as the other tile multiplies, which
+# with a small K is not long. Its constants are fitted to kernels that were timed. At squares, and at twice forty random
+# shapes up to 8192 (`tutor sweep gemm_any`):
 
 # %%
 show_figure("gemm_any")

@@ -4,7 +4,7 @@ import pytest
 
 from tutorlib.compiling import ptxas
 from tutorlib.compiling.cubin import resources
-from tutorlib.kernels.hopper.config import BYTES, HopperConfig
+from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
 from tutorlib.kernels.hopper.gemm import geometry
 from tutorlib.kernels.hopper.launch import compile_gemm
 
@@ -56,3 +56,21 @@ def test_nothing_is_spilled_and_no_wgmma_waits_for_the_one_before(name, tmp_path
     assert ptx.count("wgmma.mma_async") == m_atoms * k_blocks * copies
     assert (".multicast::cluster" in ptx) == (config.cluster_size > 1)
     assert ("setmaxnreg.inc" in ptx) == config.moves_registers
+
+
+def spilled(config, folder):
+    built = compile_gemm(config, f"--keep-ptx --keep-cubin --dump-dir {folder}")
+    return ptxas.spilled(built.artifacts.PTX)
+
+
+def test_an_odd_number_of_deferred_stores_is_refused_where_it_spills_and_nowhere_else(tmp_path, monkeypatch):
+    """240 columns transposed are 15 stores; 16 are not refused, nor 13 of fewer results, nor 15 without stream-K."""
+    deferred = {"cluster": (2, 1), "defer_stores": True, "transposed": True, "zigzag": True, "polls": True}
+    for other in ({"tile": (128, 256, 64), "stream_k": True}, {"tile": (128, 240, 64)}):
+        assert spilled(HopperConfig(**deferred, **other), tmp_path) == 0
+    HopperConfig(**deferred, tile=(128, 208, 64), stream_k=True)
+    refused = {**deferred, "tile": (128, 240, 64), "stream_k": True}
+    with pytest.raises(ConfigError, match="even number of stores"):
+        HopperConfig(**refused)
+    monkeypatch.setattr(HopperConfig, "broken_rules", lambda self: ())
+    assert spilled(HopperConfig(**refused), tmp_path) > 0

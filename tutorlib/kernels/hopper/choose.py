@@ -45,7 +45,9 @@ class Constants:
     alone_bytes: as l2_bytes, of blocks that are no clusters. They are spread over the GPU otherwise, and neighbours'
         requests for a line meet on their way, as long as all are at the same place of K: not where they share tiles.
         alone_crossing: times as much more for lines and sectors as for clusters, since such requests seldom meet.
-    coupling: by how much each other block of a cluster, which shares its loads and waits for it, makes a K tile longer.
+    drift: by how much longer a K tile is for blocks that are no clusters when rounds of tiles have brought all out of
+        step. coupling: by how much each other block of a cluster, which shares its loads and waits for it, makes it
+        longer.
     hbm_bytes: of A and B, of the GPU in a µs. c_bytes: of C; narrow: the part of it where a store is SECTOR wide.
     start: µs of every launch; gather: more for each other block of a cluster. last: cycles of the last tile's stores.
     store: cycles from a tile's last multiplication to the next tile's first, which in ping-pong the other tile's
@@ -64,6 +66,7 @@ class Constants:
     straddling: float
     alone_bytes: float
     alone_crossing: float
+    drift: float
     coupling: float
     hbm_bytes: float
     c_bytes: float
@@ -171,10 +174,11 @@ def cost(
         if k_tiles < MIN_SPLIT_K_TILES * config.split_k > MIN_SPLIT_K_TILES:
             return float("inf")
         clusters = min(clusters, tiles)
-        rounds = ceil(tiles / clusters)
-        steps, stores = rounds * ceil(k_tiles / config.split_k), rounds - 1
-        extra = rounds * known.exchange * area * (1 - 1 / config.split_k)
-    step = step_cycles(config, (m, n, k), clusters * config.cluster_blocks / sms, cut / tiles, known)
+        waves = ceil(tiles / clusters)
+        steps, stores = waves * ceil(k_tiles / config.split_k), waves - 1
+        extra = waves * known.exchange * area * (1 - 1 / config.split_k)
+    busy_sms, rounds = clusters * config.cluster_blocks / sms, max(tiles / clusters, 1.0)
+    step = step_cycles(config, (m, n, k), busy_sms, rounds, cut / tiles, known)
     between = exposed(config, (store + work.cycles) * area, k_tiles * step)
     busy = steps * step + stores * between + extra
     bytes_ = BYTES[config.dtype]
@@ -198,11 +202,11 @@ def cut_tiles(tiles: int, clusters: int) -> int:
 
 
 def step_cycles(
-    config: HopperConfig, mnk: tuple[int, int, int], busy_sms: float, cut: float, known: Constants
+    config: HopperConfig, mnk: tuple[int, int, int], busy_sms: float, rounds: float, cut: float, known: Constants
 ) -> float:
     """Cycles of a K tile while this part of all SMs is at work: the longest of what it needs, or a little more.
 
-    cut: part of the tiles that stream-K cuts up.
+    rounds: tiles of a block, on the average. cut: part of all tiles that stream-K cuts up.
     """
     (tile_m, tile_n, tile_k), (cluster_m, cluster_n) = config.tile, config.cluster
     row = tile_k * BYTES[config.dtype]
@@ -215,11 +219,12 @@ def step_cycles(
         of_a, of_b = tile_m / cluster_n * (1 + times * more_a), tile_n / cluster_m * (1 + times * more_b)
         return (of_a + of_b) * row / bytes_ * (known.own + (1 - known.own) * min(busy_sms, 1.0))
 
-    from_l2 = l2(known.l2_bytes, 1.0)
+    from_l2, together = l2(known.l2_bytes, 1.0), known.coupling * (config.cluster_size - 1)
     if config.cluster_blocks == 1:
+        together = known.drift * (1 - 1 / rounds)
         from_l2 = cut * from_l2 + (1 - cut) * l2(known.alone_bytes, known.alone_crossing)
     longest = sum(limit**SHARPNESS for limit in (mma, smem, from_l2, known.least)) ** (1 / SHARPNESS)
-    return longest * (1 + known.coupling * (config.cluster_size - 1))
+    return longest * (1 + together)
 
 
 def crossed(length: int, known: Constants) -> float:

@@ -321,6 +321,11 @@ class HopperConfig:
                 f"registers: {results} for results and {REGISTERS_BESIDE_RESULTS} others do not fit in "
                 f"the {self.multiply_registers} that a thread can have"
             )
+        if self.stream_k and self.defer_stores and results > self.launch_registers and self.store_steps % 2:
+            yield (  # found by compiling: ptxas finds room for an even number of stores, and for fewer results
+                f"registers: with stream_k, {results} for results, of which {self.store_steps} stores are deferred, "
+                f"spill: more than {self.launch_registers} want an even number of stores, or no defer_stores"
+            )
         if n // 2 + REGISTERS_BESIDE_RESULTS > self.launch_registers:
             yield f"tile N = {n}: a wgmma's results must fit in the {self.launch_registers} registers of a new thread"
         if self.schedule != "cooperative" and (self.defer_stores or self.lag):
