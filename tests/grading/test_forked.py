@@ -1,6 +1,7 @@
 """The process that pytest is started in."""
 
 import asyncio
+import mmap
 import os
 import sys
 import traceback
@@ -11,17 +12,26 @@ import torch
 from jupyter_core.utils import run_sync
 
 from tutorlib.grading.forked import start_pytest
+from tutorlib.machine import device
 
 PAGE = "import sys\n\n\ndef test_this_is_a_new_python():\n    assert not hasattr(sys, 'of_the_parent')\n"
 
 
-def test_where_cuda_was_used_pytest_starts_in_a_new_python(tmp_path, monkeypatch):
-    parent = os.getpid()
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: os.getpid() == parent)  # as torch: a fork never was
+@pytest.mark.parametrize("loaded", [True, False])
+def test_where_cudas_driver_is_loaded_pytest_starts_in_a_new_python(tmp_path, monkeypatch, loaded):
+    library = tmp_path / ("libcuda.so.1" if loaded else "libcudart.so.13")
+    library.write_bytes(bytes(mmap.PAGESIZE))
     monkeypatch.setattr(sys, "of_the_parent", True, raising=False)
     (tmp_path / "test_page.py").write_text(PAGE)
-    code, printed = pytest_in(tmp_path, "test_page.py")
-    assert code == 0, printed
+    with library.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ):
+        code, printed = pytest_in(tmp_path, "test_page.py")
+    assert (code == 0) == loaded, printed
+
+
+def test_a_process_that_is_shown_no_gpu_does_not_load_the_driver(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: pytest.fail("torch was asked"))
+    assert device.gpu.__wrapped__() is None
 
 
 LOOPS = """

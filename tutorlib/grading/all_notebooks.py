@@ -2,8 +2,8 @@
 
 import asyncio
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from tutorlib.grading.graft import graft
 from tutorlib.grading.judged import hidden_from
 from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
 from tutorlib.grading.scores import Scores
+from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.submission import Submitted
 from tutorlib.machine.device import gpu
 
@@ -45,10 +46,8 @@ def grade(
     if sandboxed and (why := sandbox.why_open()):
         raise GradingFailed(f"{why}, or grade without a wall around students' code: --no-sandbox.")
     limits = replace(limits, seed=new_seed() if seed is None else seed)
-    with tempfile.TemporaryDirectory(prefix="tutor-") as turns:
-        if gpu():
-            limits = replace(limits, turns=Path(turns))
-        grader = Grader(limits, out, graded, sandboxed, demos)
+    with scratch_folder() if gpu() else nullcontext() as turns:
+        grader = Grader(replace(limits, turns=turns), out, graded, sandboxed, demos)
         return asyncio.run(grader.grade(list(submission), workers or at_a_time()))
 
 

@@ -1,5 +1,6 @@
 """The GPU at hand, and what it can run."""
 
+import os
 import warnings
 from dataclasses import dataclass
 from functools import cache
@@ -30,8 +31,11 @@ class GPU:
 
 @cache
 def gpu() -> GPU | None:
-    """The current CUDA device of torch; None where torch finds none: `obstacle` says why."""
-    if find_spec("torch") is None:
+    """The current CUDA device of torch; None where torch finds none: `obstacle` says why.
+
+    A process that is shown none does not look for one: the driver would be in it then, and a fork cannot use that.
+    """
+    if find_spec("torch") is None or os.environ.get("CUDA_VISIBLE_DEVICES") == "":
         return None
     import torch
 
