@@ -10,6 +10,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.diagnosis import DiagnosisExercise
 from tutorlib.checking.exercise import Exercise
+from tutorlib.checking.host import HostExercise
 from tutorlib.checking.kept import KeptExercise
 from tutorlib.checking.mend import MendExercise
 from tutorlib.checking.traced import CuteLayoutExercise
@@ -17,18 +18,26 @@ from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import modules, of_notebook
 
 CALLED = (ValueExercise, CuteLayoutExercise, DiagnosisExercise)  # for these the process needs nothing of the exercise
-COMPILED = (CuteExercise, CutileExercise, CppExercise, ChosenExercise, MendExercise)  # run here, or simulated
+COMPILED = (
+    CuteExercise,
+    CutileExercise,
+    CppExercise,
+    ChosenExercise,
+    HostExercise,
+    MendExercise,
+)  # run here, or simulated
+LAUNCHED = (HostExercise,)  # what they launch is written down, and run or simulated here
 KEPT = (KeptExercise,)  # what they leave in folders is the judge's own
 ALGEBRA = "algebra"  # references of page 02 have a folder of their own
 
 # Exercises whose points rest on `check` in the student's process. HostExercise: what launches is the student's Python.
 # ProgramExercise: what runs is the student's program. 07.7: FP8, which the simulator lacks: it is interpreted. 16:
 # a GEMM that counts its calls, modules, tensors without data. 17: dtypes, compiled functions and structs.
-INSIDE = frozenset(("06.6", "07.7", "07.9", "08.6", "17.5"))
+INSIDE = frozenset(("07.7", "08.6", "17.5"))
 
 
 def judged_outside(exercise: Exercise) -> bool:
-    return exercise.id not in INSIDE and isinstance(exercise, CALLED + COMPILED + KEPT)
+    return exercise.id not in INSIDE and isinstance(exercise, CALLED + COMPILED + LAUNCHED + KEPT)
 
 
 def hidden_from(notebook: str) -> Iterator[Path]:
