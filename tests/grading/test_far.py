@@ -9,7 +9,6 @@ from tests.stand_ins import H200
 from tests.wrong.test_wrong import WRONG
 from tutorlib.checking import chance
 from tutorlib.checking.far_host import read_plan
-from tutorlib.checking.host import HostExercise
 from tutorlib.compiling.text import module_from
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import inside, remote
@@ -30,7 +29,7 @@ def judged(tmp_path, id, answer, served=inside.Served):
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
-    "id", ["04.4", "05.7", "05.8", "06.1", "06.5", "06.6", "07.9", "08.1", "13.1", "18.2", "18.6", "18.22"]
+    "id", ["04.4", "05.7", "05.8", "06.1", "06.5", "06.6", "07.7", "07.9", "08.1", "13.1", "18.2", "18.6", "18.22"]
 )
 def test_a_right_kernel_has_the_points_that_it_has_inside(tmp_path, id):
     answer = answer_to(id)
@@ -162,7 +161,8 @@ def test_which_exercises_rest_on_the_students_process(gpu, monkeypatch):
     kernels = (
         find(id) for name in notebook_names() for id in (one.id for one in of_notebook(name)) if id not in INSIDE
     )
-    assert all(one.simulated or isinstance(one, HostExercise) for one in kernels if hasattr(one, "simulated"))
+    unlike = {one.id for one in kernels if not getattr(one, "simulated", True)}
+    assert unlike == {"06.6", "07.7", "07.9"}  # host code, and FP8: see judged
 
 
 def test_a_page_whose_answers_are_called_sees_no_reference():

@@ -141,10 +141,14 @@ class KernelExercise(Exercise):
         found, reason = self.examine_far(kernel), device.why_not(self.needs)
         if found is None:
             try:
-                found = self.simulate_all(kernel, reason) if reason else self.run(kernel)
+                found = self.without_gpu(kernel, reason) if reason else self.run(kernel)
             except NotSimulated as error:  # what its process says of it does not count
                 return not_run(f"not run: {error}")
         return found if found.points <= said[0] else Verdict(said[0], tuple(map(str, said[1:])))
+
+    def without_gpu(self, kernel: Any, why: str) -> Verdict:
+        """The verdict on a kernel of another process, on a machine that lacks the GPU. Raises NotSimulated."""
+        return self.simulate_all(kernel, why)
 
     def far(self, answer: Elsewhere) -> Any:
         """An answer of another process as `launcher` and `simulator` take it."""

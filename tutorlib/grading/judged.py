@@ -30,10 +30,11 @@ LAUNCHED = (HostExercise,)  # what they launch is written down, and run or simul
 KEPT = (KeptExercise,)  # what they leave in folders is the judge's own
 ALGEBRA = "algebra"  # references of page 02 have a folder of their own
 
-# Exercises whose points rest on `check` in the student's process. HostExercise: what launches is the student's Python.
-# ProgramExercise: what runs is the student's program. 07.7: FP8, which the simulator lacks: it is interpreted. 16:
-# a GEMM that counts its calls, modules, tensors without data. 17: dtypes, compiled functions and structs.
-INSIDE = frozenset(("07.7", "08.6", "17.5"))
+# Exercises whose points rest on `check` in the student's process. 08.6: its program would have to run here. 17.5: what
+# it returns is machine code of theirs, for the host. What is judged outside and rests on their word in part: 07.7 without
+# a GPU, since the simulator lacks FP8 (it is interpreted there, on inputs drawn here, and compiled here); 16.9, whose
+# tensors have no data, so that they are described; and of 16.10 all but its result.
+INSIDE = frozenset(("08.6", "17.5"))
 
 
 def judged_outside(exercise: Exercise) -> bool:
