@@ -68,7 +68,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LaunchPlan:
     """All that a host function launches, in order. memories: what it made besides, after None for each tensor."""
 
     launches: tuple[Planned, ...]
@@ -88,9 +88,9 @@ class FarHost(FarKernel):
     """The host function."""
 
     operands: int
-    _plans: dict[tuple[Shape, str], Plan] = field(default_factory=dict)
+    _plans: dict[tuple[Shape, str], LaunchPlan] = field(default_factory=dict)
 
-    def plan(self, shape: Shape, arch: str, sms: int) -> Plan:
+    def plan(self, shape: Shape, arch: str, sms: int) -> LaunchPlan:
         """What it launches on tensors of this shape. Raises CompileFailed."""
         if (shape, arch) not in self._plans:
             try:
@@ -100,14 +100,14 @@ class FarHost(FarKernel):
         return self._plans[shape, arch]
 
 
-def read_plan(told: Any, operands: int) -> Plan:
+def read_plan(told: Any, operands: int) -> LaunchPlan:
     """Raises KeyError, TypeError and ValueError where it is none."""
     memories = tuple(told["memories"])
     if list(memories[:operands]) != [None] * operands or not all(type(one) is bytes for one in memories[operands:]):
         raise ValueError("no memories")
     if sum(map(len, memories[operands:])) > MOST_MEMORY:
         raise ValueError("too much memory")
-    return Plan(tuple(read_planned(one, len(memories)) for one in told["launches"][:MOST_LAUNCHES]), memories)
+    return LaunchPlan(tuple(read_planned(one, len(memories)) for one in told["launches"][:MOST_LAUNCHES]), memories)
 
 
 def read_planned(told: Any, memories: int) -> Planned:
@@ -143,7 +143,7 @@ class SimulatedFarHost:
     reports: list[Report] = field(default_factory=list)
     traced: bool = False
 
-    def plan(self, shape: Shape) -> Plan:
+    def plan(self, shape: Shape) -> LaunchPlan:
         from tutorlib.simulate.cutile.launching import SMS
         from tutorlib.simulate.ptx.languages.cutile import ARCH
 

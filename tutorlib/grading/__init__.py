@@ -33,8 +33,9 @@ has the course's package, which can do much of what pages ask for: what an answe
 code that sets out to may evade that. The pages whose answers are only called (00 to 03) see no reference; others see
 those of kernels' pages. nvcc, ptxas and tileiras read what students wrote on this side.
 
-What rests on the student's process still: the exercises of `judged.INSIDE`, with a GPU and without. Their record counts
-as far as it is well formed; read those answers where grades matter. The class page's time to solve is what their file
-says, and nothing else rests on it. Without a wall (`--no-sandbox`) an answer can attack the grader's processes and
-files.
+What rests on the student's process still: the exercise of `judged.INSIDE`, with a GPU and without, whose record counts
+as far as it is well formed, and parts of three others, which are named there: read those answers where grades matter.
+A C++ program's host code runs in a process of its own, behind a wall of its own; what it writes is compared here. The
+class page's time to solve is what their file says, and nothing else rests on it. Without a wall (`--no-sandbox`) an
+answer can attack the grader's processes and files.
 """

@@ -31,11 +31,12 @@ from nbval.plugin import IPyNbCell
 
 from tutorlib.checking.chance import fix_seed
 from tutorlib.checking.exercise import Exercise, Outcome
+from tutorlib.checking.program import put_behind
 from tutorlib.exercises import find
 from tutorlib.grading.judged import judged_outside
 from tutorlib.grading.line import Late, Lost
 from tutorlib.grading.remote import judge
-from tutorlib.grading.sandbox import PROCESSES
+from tutorlib.grading.sandbox import PROCESSES, program_walled
 from tutorlib.grading.verdict import tidy, without_head
 from tutorlib.machine import device, versions
 from tutorlib.notebook.check import RESULTS
@@ -162,6 +163,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tutor-pipe", type=int, help="file descriptor to report to")
     parser.addoption("--tutor-judge", default="", help="ids of the exercises that are to be judged")
     parser.addoption("--tutor-seed", type=int, default=0, help="seed of what the judge draws")
+    parser.addoption("--tutor-walled", action="store_true", help="whether students' processes are walled in")
     parser.addoption("--tutor-memory", type=int, help="bytes that a process of the run may allocate")
 
 
@@ -175,6 +177,8 @@ def pytest_configure(config: pytest.Config) -> None:
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     nbval.plugin.RunningKernel = WatchedKernel
     fix_seed(config.option.tutor_seed)
+    if config.option.tutor_walled:
+        put_behind(program_walled)
     config.pluginmanager.register(Witness(config), "tutor-witness")
 
 

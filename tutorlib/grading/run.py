@@ -160,6 +160,7 @@ async def pytest_child(
     arguments += ["-p", "nbval.plugin", "-p", "tutorlib.grading.plugin", "--nbval-lax", "--nbval-kernel-name", KERNEL]
     arguments += ["--nbval-cell-timeout", str(limits.seconds), "--tutor-memory", str(limits.memory)]
     arguments += ["--tutor-judge", ",".join(wanted), "--tutor-seed", str(limits.seed)]
+    arguments += ["--tutor-walled"] if hidden is not None else []
     arguments += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), str(path)]
     with (folder / "log").open("wb") as log:
         pid = start_pytest(arguments, folder, environment(folder) | own | HOME, write, log.fileno())
