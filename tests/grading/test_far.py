@@ -6,7 +6,9 @@ import pytest
 
 from tests.checking.elsewhere import answer_to
 from tests.stand_ins import H200
+from tests.wrong.test_wrong import WRONG
 from tutorlib.checking import chance
+from tutorlib.checking.far_host import read_plan
 from tutorlib.compiling.text import module_from
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import inside, remote
@@ -26,7 +28,9 @@ def judged(tmp_path, id, answer, served=inside.Served):
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.parametrize("id", ["04.4", "05.7", "05.8", "06.1", "06.5", "08.1", "13.1", "18.2", "18.6", "18.22"])
+@pytest.mark.parametrize(
+    "id", ["04.4", "05.7", "05.8", "06.1", "06.5", "06.6", "07.7", "07.9", "08.1", "13.1", "18.2", "18.6", "18.22"]
+)
 def test_a_right_kernel_has_the_points_that_it_has_inside(tmp_path, id):
     answer = answer_to(id)
     outcome, here = judged(tmp_path, id, answer), find(id).grade(answer)
@@ -75,6 +79,44 @@ def test_the_judge_imports_no_mended_source(tmp_path, monkeypatch):
     assert here not in imported
 
 
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.sampled(2)
+@pytest.mark.parametrize(
+    ("id", "name"),
+    [("06.6", "a_block_short"), ("06.6", "a_block_too_many"), ("06.6", "always_4096"), ("07.9", "one_part")],
+)
+def test_what_host_code_launches_is_looked_at_whatever_its_process_says(tmp_path, id, name):
+    (answer,) = (answer for answer in WRONG[id] if answer.__name__ == name)
+    assert judged(tmp_path, id, answer, Liar).points < find(id).points
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_what_host_code_computes_by_itself_reaches_no_output(tmp_path):
+    """Over there the tensors hold nothing."""
+    assert judged(tmp_path, "06.6", lambda x, y: y.copy_(x.softmax(-1)), Liar).points == 0
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"launches": [], "memories": []},
+        {"launches": [{}], "memories": [None, None]},
+        {"launches": [{"tile_ir": b"", "opt_level": 3, "grid": (0,), "args": []}], "memories": [None, None]},
+        {"launches": [{"tile_ir": b"", "opt_level": 9, "grid": (1,), "args": []}], "memories": [None, None]},
+        {
+            "launches": [
+                {"tile_ir": b"", "opt_level": 3, "grid": (1,), "args": [("tensor", 7, 0, "float32", (1,), (1,))]}
+            ],
+            "memories": [None, None],
+        },
+    ],
+)
+def test_a_plan_that_is_none_is_refused(told):
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        read_plan(told, 2)
+
+
 class Forger(Liar):
     """Sends what is asked for in a shape that nobody expects."""
 
@@ -119,7 +161,8 @@ def test_which_exercises_rest_on_the_students_process(gpu, monkeypatch):
     kernels = (
         find(id) for name in notebook_names() for id in (one.id for one in of_notebook(name)) if id not in INSIDE
     )
-    assert all(one.simulated for one in kernels if hasattr(one, "simulated"))
+    unlike = {one.id for one in kernels if not getattr(one, "simulated", True)}
+    assert unlike == {"06.6", "07.7", "07.9"}  # host code, and FP8: see judged
 
 
 def test_a_page_whose_answers_are_called_sees_no_reference():

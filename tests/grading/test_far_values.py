@@ -6,12 +6,13 @@ from tests.checking.elsewhere import answer_to
 from tests.grading.test_far import Liar, judged
 from tests.right.test_right import RIGHT
 from tests.wrong.test_wrong import WRONG
+from tutorlib.checking import program
 from tutorlib.exercises import find
 from tutorlib.exercises.fusion import layers
-from tutorlib.grading import inside
+from tutorlib.grading import inside, sandbox
 from tutorlib.kernels.fused.linear import KernelLinear
 
-VALUES = ("16.8", "16.9", "16.10", "17.3", "17.4", "17.6", "17.8")
+VALUES = ("16.8", "16.9", "16.10", "08.6", "17.3", "17.4", "17.6", "17.8")
 
 
 @pytest.fixture(autouse=True)
@@ -23,7 +24,7 @@ def seed(monkeypatch):
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("id", VALUES)
 def test_right_answers_have_all_points_outside(tmp_path, id):
-    for answer in (answer_to(id), *RIGHT[id][: 1 if id == "17.8" else None]):
+    for answer in (answer_to(id), *RIGHT[id][: 1 if id in ("08.6", "17.8") else None]):
         outcome = judged(tmp_path, id, answer)
         assert (outcome.status, outcome.points) == ("passed", find(id).points), outcome.message
 
@@ -31,7 +32,7 @@ def test_right_answers_have_all_points_outside(tmp_path, id):
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("id", VALUES)
 def test_wrong_answers_have_no_more_points_outside(tmp_path, id):
-    for answer in WRONG[id][-3:]:
+    for answer in WRONG[id][-2:]:
         here = find(id).grade(answer)
         assert judged(tmp_path, id, answer).points <= here.points < find(id).points, answer.__name__
 
@@ -139,3 +140,39 @@ def test_a_model_that_is_said_to_have_kernels_multiplies_without_them(tmp_path):
     outcome = judged(tmp_path, "16.10", lambda module: module, FromMemory)
     assert outcome.points == 0.5
     assert "its result has changed" in outcome.message
+
+
+def in_cpp(body):
+    """An answer to 08.6."""
+    return lambda: f"void add_on_gpu(const float* a, const float* b, float* c, int n) {{ {body} }}"
+
+
+FORGED_PROGRAMS = {
+    "ends": "std::exit(0);",
+    "says so": 'std::printf("%d of %d elements right\\n", n, n); std::fflush(stdout); std::_Exit(0);',
+    "without a GPU": """
+        float *x, *y, *z;
+        cudaMalloc(&x, n * sizeof(float)); cudaMalloc(&y, n * sizeof(float)); cudaMalloc(&z, n * sizeof(float));
+        vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n);
+        cudaFree(x); cudaFree(y); cudaFree(z);
+        for (int i = 0; i < n; i++) c[i] = a[i] + b[i];
+    """,
+}
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.sampled(1)
+@pytest.mark.parametrize("name", ["without a GPU", "ends", "says so"])
+def test_a_program_is_judged_by_the_sums_that_it_writes(tmp_path, name):
+    """The GPU that is none adds what nobody else knows."""
+    assert judged(tmp_path, "08.6", in_cpp(FORGED_PROGRAMS[name])).points == 0
+
+
+@pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")
+@pytest.mark.usefixtures("no_gpu")
+def test_a_program_runs_behind_a_wall(tmp_path, monkeypatch):
+    monkeypatch.setattr(program, "around", sandbox.program_walled)
+    assert judged(tmp_path, "08.6", answer_to("08.6")).points == 4
+    harm = tmp_path / "harm"
+    judged(tmp_path, "08.6", in_cpp(f'if (auto file = std::fopen("{harm}", "w")) std::fclose(file);'))
+    assert not harm.exists()

@@ -9,6 +9,7 @@ from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wron
 from tutorlib.checking.interpreting import Interpretation, WrongResult, interpret
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.simulating import find_simulated_fault
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CutileLauncher
@@ -83,6 +84,17 @@ class CutileExercise(KernelExercise):
             lacks = self.lacking(self.compile_for(kernel, self.arch or str(self.needs.since)).instructions)
             return wrong(lacks) if lacks else None
         return None
+
+    def without_gpu(self, kernel: "FarCutile", why: str) -> Verdict:
+        """What the simulator lacks is interpreted over there, on inputs that are drawn here."""
+        from tutorlib.checking.far import InterpretedFarCutile
+
+        if self.simulated:
+            return super().without_gpu(kernel, why)
+        launcher, shapes = InterpretedFarCutile(kernel), self.sizes_simulated
+        found = {shape: find_simulated_fault(self.problem, launcher, shape, self.patterned) for shape in shapes}
+        wrongs = {shape: wrong for shape, wrong in found.items() if wrong}
+        return self.wrong_at(wrongs, shapes) if wrongs else self.unrun(why)
 
     def far(self, answer: Elsewhere) -> "FarCutile":
         from tutorlib.checking.far import FarCutile

@@ -142,6 +142,32 @@ class SimulatedFarCutile:
         return call
 
 
+@dataclass
+class InterpretedFarCutile:
+    """A launcher (`problems.work.Launcher`) that has the kernel's own process interpret it, and takes its word for what
+    comes of inputs that it cannot foresee.
+    """
+
+    kernel: FarCutile
+    reports: list[Report] = field(default_factory=list)
+    traced: bool = False
+
+    def ptx(self, shape: Shape) -> str:
+        return ""
+
+    def on(self, work: Work) -> Call:
+        *_, output = work.problem.operands
+
+        def call() -> None:
+            *inputs, result = work.tensors
+            got = self.kernel.ask("interpreted", work.shape, [tensor.clone() for tensor in inputs])["result"]
+            if type(got) is not type(result) or (got.shape, got.dtype) != (result.shape, result.dtype):
+                raise CompileFailed(f"{output.name} cannot be read")
+            result.copy_(got)
+
+        return call
+
+
 def is_ptx(text: Any) -> bool:
     return isinstance(text, str) and len(text) <= MOST_PTX and ".entry" in text
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.interpreting import WrongResult, interpret
 from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.leaning import Elsewhere
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.problems.problem import Shape
@@ -16,6 +17,7 @@ from tutorlib.problems.wrong import Wrong
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tutorlib.checking.far_host import FarHost, Planned, SimulatedFarHost
     from tutorlib.simulate.cutile import Accepted, Report
     from tutorlib.simulate.cutile.launching import Launched
 
@@ -30,7 +32,8 @@ class HostExercise(KernelExercise):
     unlike: takes a shape and the launches, gives what they are not as the exercise asks, as a sentence, or None.
     """
 
-    unlike: "Callable[[Shape, Sequence[Launched]], str | None]" = field(default=lambda shape, launched: None)
+    patterned: bool = False  # it is interpreted on identity and ramp
+    unlike: "Callable[[Shape, Sequence[Launched | Planned]], str | None]" = field(default=lambda shape, launched: None)
     mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
 
     @property
@@ -46,6 +49,33 @@ class HostExercise(KernelExercise):
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
         return answer
+
+    def far(self, answer: Elsewhere) -> "FarHost":
+        from tutorlib.checking.far_host import FarHost
+
+        return FarHost(answer, self.id, len(self.problem.operands))
+
+    def examine_far(self, kernel: Any) -> Verdict | None:
+        return None
+
+    def simulator(self, kernel: Any) -> "SimulatedFarHost":
+        """Of a host function in another process."""
+        from tutorlib.checking.far_host import SimulatedFarHost
+
+        return SimulatedFarHost(kernel)
+
+    def simulate_all(self, kernel: "FarHost", why: str) -> Verdict:
+        """And what was launched is as the exercise asks."""
+        found, launcher = super().simulate_all(kernel, why), self.simulator(kernel)
+        if found.points < self.correctness_points:
+            return found
+        planned = {shape: launcher.plan(shape).launches for shape in (*self.sizes_simulated, *self.shapes)}
+        wrongs = {
+            shape: Wrong(f"right, but {unlike}.")
+            for shape, launches in planned.items()
+            if (unlike := self.unlike(shape, launches))
+        }
+        return self.wrong_at(wrongs, tuple(planned)) if wrongs else found
 
     def examine(self, kernel: Answer) -> Verdict | None:
         accepted: Accepted = []
@@ -76,8 +106,10 @@ class HostExercise(KernelExercise):
             return Wrong(found.what, "It launched nothing.")
         return found
 
-    def launcher(self, kernel: Answer) -> Launcher:
-        return HostLauncher(kernel)
+    def launcher(self, kernel: "Answer | FarHost") -> Launcher:
+        from tutorlib.checking.far_host import FarHost, LaunchedFarHost
+
+        return LaunchedFarHost(kernel) if isinstance(kernel, FarHost) else HostLauncher(kernel)
 
     def compile_for(self, kernel: Answer, arch: str) -> Compiled:
         raise TypeError(f"{self.id} is about launches, not about a kernel")

@@ -145,13 +145,16 @@ class KernelExercise(Exercise):
         """
         from tutorlib.simulate.ptx import NotSimulated
 
-        reason = device.why_not(self.needs)
-        if not (reason and self.simulated):
-            return self.run_or_simulate(kernel)
+        if not (reason := device.why_not(self.needs)):
+            return self.run(kernel)
         try:
-            return self.simulate_all(kernel, reason)
+            return self.without_gpu(kernel, reason)
         except NotSimulated as error:
             return wrong(f"it cannot be graded here: {error}.")
+
+    def without_gpu(self, kernel: Any, why: str) -> Verdict:
+        """The verdict on a kernel of another process, on a machine that lacks the GPU. Raises NotSimulated."""
+        return self.simulate_all(kernel, why) if self.simulated else self.unrun(why)
 
     def far(self, answer: Elsewhere) -> Any:
         """An answer of another process as `launcher` and `simulator` take it."""

@@ -10,7 +10,7 @@ from tutorlib.checking.far import FarCute
 from tutorlib.checking.leaning import Elsewhere
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.machine.features import TMA, Feature
+from tutorlib.machine.features import TMA
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.problem import Operand, Problem, Shape
 from tutorlib.problems.wrong import count
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tutorlib.kernels.storage import ProbedMembers
     from tutorlib.simulate.ptx.ir import Module
     from tutorlib.simulate.ptx.languages.cute_host import Recorded
+    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 LIMIT = 227 * 1024  # bytes of shared memory that a block can have on sm_90
 
@@ -130,7 +131,6 @@ class StructExercise(CuteExercise):
     numbers: tuple[int, ...]
     spare: int = 2048
     limit: int = field(default=LIMIT)
-    needs: Feature = TMA
     patterned: bool = False
     problem: Problem = field(init=False)
     shapes: tuple[Shape, ...] = field(init=False)
@@ -172,6 +172,15 @@ class StructExercise(CuteExercise):
         members = {shape: self.wanted(number).values() for shape, number in self.by_shape.items()}
         room = {shape: sum(one.bytes for one in ones) + self.spare + BEFORE for shape, ones in members.items()}
         return FarProbe(answer, self.id, room)
+
+    def simulator(self, kernel: "CuteLauncher | FarCute") -> "SimulatedLauncher":
+        """On the GPU that has as much shared memory."""
+        from tutorlib.checking.far import SimulatedFarCute
+        from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+
+        if isinstance(kernel, FarCute):
+            return SimulatedFarCute(kernel)
+        return SimulatedCute(kernel.host, self.problem, arch=TMA.target)
 
     def run(self, kernel: Any) -> Verdict:
         """No GPU knows more of addresses than the simulator."""

@@ -14,10 +14,12 @@ from tutorlib.compiling.spec import DType
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
 from tutorlib.problems.catalogue import vector_add
 from tutorlib.problems.problem import Operand, Problem, Shape
+from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from tutorlib.checking.far_host import Planned
     from tutorlib.simulate.cutile.launching import Launched
 
 # 06.2 broadcast_shape -------------------------------------------------------------------------------------------
@@ -147,9 +149,11 @@ WHOLE_AND_RAGGED = ((64, 96), (70, 70), (33, 129))
 ROWS_IN_FOURS = ((64, 96), (68, 70), (36, 129))
 
 
-def larger_tiles(shape: Shape, launched: "Sequence[Launched]") -> str | None:
-    """Which launch has a tile that is larger than a row needs."""
+def more_than_needed(shape: Shape, launched: "Sequence[Launched | Planned]") -> str | None:
+    """Which launch has more blocks than there are rows, or a tile that is larger than a row needs."""
     for launch in launched:
+        if (blocks := math.prod(launch.grid)) > shape[0]:
+            return f"there are {blocks} blocks for {count(shape[0], 'row')}"
         for tile in (arg for arg in launch.args if isinstance(arg, int)):
             if tile >= 2 * shape[1] and tile > 1:
                 return f"a tile of {tile} for a row of {shape[1]}: the smallest power of two that holds it will do"
@@ -255,7 +259,8 @@ EXERCISES = (
         points=3,
         problem=softmax("fp32"),
         shapes=((5, 64), (100, 100), (3, 1), (7, 129)),
-        unlike=larger_tiles,
+        simulated_shapes=((5, 64), (7, 129)),
+        unlike=more_than_needed,
         hints=(
             "Three things: the tile's width, the grid, ct.launch.",
             "One block does one row: the grid is (x.shape[0],), a tuple with one number.",

@@ -40,6 +40,7 @@ from tutorlib.problems.split_k import parts_of_gemm
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
+    from tutorlib.checking.far_host import Planned
     from tutorlib.measuring.launchers import CutileLauncher
     from tutorlib.simulate.cutile.launching import Launched
 
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 # 07.9 split_gemm ------------------------------------------------------------------------------------------------
 
 
-def as_many_as_needed(shape: Shape, launched: "Sequence[Launched]") -> str | None:
+def as_many_as_needed(shape: Shape, launched: "Sequence[Launched | Planned]") -> str | None:
     """Whether K is cut where C has too few tiles, and only there."""
     from tutorlib.simulate.cutile.launching import SMS
 
@@ -257,6 +258,7 @@ EXERCISES = (
         points=4,
         problem=gemm("bf16"),
         shapes=((128, 128, 512), (100, 72, 700), (384, 256, 128), (120, 90, 40), (200, 128, 256)),
+        simulated_shapes=((128, 72, 192), (256, 128, 128)),  # three parts, and one; compiled once for both
         bench_shape=(512, 512, 16384),
         unlike=as_many_as_needed,
         mistakes=cut_short,

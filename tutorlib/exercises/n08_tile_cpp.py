@@ -6,7 +6,7 @@ from tutorlib.checking.program import ProgramExercise
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.kernels.cpp.gemm import Variant
 from tutorlib.kernels.cpp.grids import blocks_of, persistent_grid, tile_grid
-from tutorlib.kernels.cpp.program import program
+from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_sums, program
 from tutorlib.kernels.cpp.vector_add import in_tiles
 from tutorlib.problems.catalogue import gemm, vector_add
 
@@ -142,6 +142,8 @@ EXERCISES = (
         title="add_on_gpu",
         points=4,
         program=lambda host: program(in_tiles(VECTOR_TILE), host),
+        judged=lambda host: program(in_tiles(VECTOR_TILE), host, JUDGED_MAIN),
+        sums=drawn_sums,
         numbers=(5000, 1024, 1, 100_000),
         hints=(
             "Three pointers float *x, *y, *z; and cudaMalloc(&x, n * sizeof(float)) for each.",

@@ -169,6 +169,31 @@ class Served:
             ]
         }
 
+    def interpreted(self, id: str, shape: tuple[int, ...], inputs: "list[Tensor]") -> dict[str, Any]:
+        """What a cuTile kernel makes of these inputs, block by block."""
+        import torch
+
+        from tutorlib.problems.problem import torch_dtype
+        from tutorlib.simulate.cutile import run
+
+        exercise, kernel = self.exercise(id), self.kernel(id)
+        output = exercise.problem.output
+        size = exercise.problem.shape_of(output, shape)
+        result = torch.full(size, float("nan")).to(torch_dtype(output.dtype))
+        run(kernel.kernel, kernel.grid(shape), (*inputs, result, *kernel.constants(shape)))
+        return {"result": result}
+
+    def host_launches(self, id: str, shape: tuple[int, ...], arch: str, sms: int) -> dict[str, Any]:
+        """What a host function launches of cuTile's kernels, on tensors that hold nothing."""
+        import torch
+
+        from tutorlib.problems.problem import torch_dtype
+        from tutorlib.simulate.cutile.recording import recorded
+
+        problem = self.exercise(id).problem
+        tensors = [torch.zeros(problem.shape_of(op, shape), dtype=torch_dtype(op.dtype)) for op in problem.operands]
+        return recorded(self.kernel(id), tensors, arch, sms)
+
     def source(self, id: str) -> dict[str, Any]:
         """The file in which a cuTile kernel stands, which may be a notebook's cell, and its lines."""
         file = self.kernel(id).kernel._pyfunc.__code__.co_filename
@@ -176,7 +201,7 @@ class Served:
 
 
 OF_VALUES = ("fake", "layout", "numbered", "shelf", "swapped", "symbols", "vectors", "watch")
-OF_KERNELS = ("compiled", "examined", "launches", "source", "tile_ir", "traced")
+OF_KERNELS = ("compiled", "examined", "host_launches", "interpreted", "launches", "source", "tile_ir", "traced")
 SERVICES = (*OF_VALUES, *OF_KERNELS)
 
 

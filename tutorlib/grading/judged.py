@@ -10,25 +10,37 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.diagnosis import DiagnosisExercise
 from tutorlib.checking.exercise import Exercise
+from tutorlib.checking.host import HostExercise
 from tutorlib.checking.kept import KeptExercise
 from tutorlib.checking.mend import MendExercise
+from tutorlib.checking.program import ProgramExercise
 from tutorlib.checking.traced import CuteLayoutExercise
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import modules, of_notebook
 
 CALLED = (ValueExercise, CuteLayoutExercise, DiagnosisExercise)  # for these the process needs nothing of the exercise
-COMPILED = (CuteExercise, CutileExercise, CppExercise, ChosenExercise, MendExercise)  # run here, or simulated
+COMPILED = (
+    CuteExercise,
+    CutileExercise,
+    CppExercise,
+    ChosenExercise,
+    HostExercise,
+    MendExercise,
+)  # run here, or simulated
+BUILT = (ProgramExercise,)  # their source is built here, and runs behind a wall of its own
+LAUNCHED = (HostExercise,)  # what they launch is written down, and run or simulated here
 KEPT = (KeptExercise,)  # what they leave in folders is the judge's own
 ALGEBRA = "algebra"  # references of page 02 have a folder of their own
 
-# Exercises whose points rest on `check` in the student's process. HostExercise: what launches is the student's Python.
-# ProgramExercise: what runs is the student's program. 07.7: FP8, which the simulator lacks: it is interpreted. 16:
-# a GEMM that counts its calls, modules, tensors without data. 17: dtypes, compiled functions and structs.
-INSIDE = frozenset(("06.6", "07.7", "07.9", "08.6", "17.5"))
+# Exercises whose points rest on `check` in the student's process. 17.5 returns machine code for the host, which nobody
+# here may run. What is judged outside and rests in part on that process's word: 07.7 without a GPU, since the simulator
+# lacks FP8 (it is interpreted there, on inputs drawn here, and compiled here); 16.9, whose tensors have no data and are
+# described; of 16.10 all but its result.
+INSIDE = frozenset(("17.5",))
 
 
 def judged_outside(exercise: Exercise) -> bool:
-    return exercise.id not in INSIDE and isinstance(exercise, CALLED + COMPILED + KEPT)
+    return exercise.id not in INSIDE and isinstance(exercise, CALLED + COMPILED + LAUNCHED + BUILT + KEPT)
 
 
 def hidden_from(notebook: str) -> Iterator[Path]:

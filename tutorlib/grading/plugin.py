@@ -32,12 +32,13 @@ from nbval.plugin import IPyNbCell
 
 from tutorlib.checking.chance import fix_seed
 from tutorlib.checking.exercise import Exercise, Outcome
+from tutorlib.checking.program import put_behind
 from tutorlib.compiling.outside import wall_in
 from tutorlib.exercises import find
 from tutorlib.grading.judged import judged_outside
 from tutorlib.grading.line import Late, Lost
 from tutorlib.grading.remote import judge
-from tutorlib.grading.sandbox import PROCESSES, walled_compiler
+from tutorlib.grading.sandbox import PROCESSES, program_walled, walled_compiler
 from tutorlib.grading.verdict import tidy, without_head
 from tutorlib.machine import device, turns, versions
 from tutorlib.notebook.check import RESULTS
@@ -190,6 +191,7 @@ def pytest_configure(config: pytest.Config) -> None:
     fix_seed(config.option.tutor_seed)
     if config.option.tutor_walled:
         wall_in(walled_compiler)
+        put_behind(program_walled)
     config.pluginmanager.register(Witness(config), "tutor-witness")
 
 

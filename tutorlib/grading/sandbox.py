@@ -9,7 +9,9 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from glob import glob
 from pathlib import Path
@@ -21,6 +23,7 @@ SHARED = 2**28  # bytes of shared memory
 PROCESSES = 512 + 8 * (os.cpu_count() or 1)  # at a time, threads counted: torch and OpenBLAS have some for each core
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "fonts", "localtime", "ssl")  # of /etc
+PRINTED = 2**22  # bytes that a program behind a wall of its own may print
 UNSEEN = ("solutions", "tests", "notebooks")  # of the course
 DEVICES = ("/dev/nvidia*", "/dev/dxg")
 PASSED_ON = (
@@ -80,6 +83,16 @@ def walled_compiler(command: Iterable[str], folder: Path) -> list[str]:
         *(part for name, value in (kept | {"TMPDIR": str(folder)}).items() for part in ("--setenv", name, value)),
         *("--", *command),
     ]
+
+
+@contextmanager
+def program_walled(program: Path) -> Iterator[list[str]]:
+    """The command that runs a program, which is built of a student's source, behind a wall of its own."""
+    with tempfile.TemporaryDirectory(prefix="tutor-wall-") as folder:
+        door = Path(folder, "door")
+        door.mkdir()
+        shutil.copy(program, door)
+        yield ["prlimit", f"--fsize={PRINTED}", *walled([str(door / program.name)], Path(folder), door, {})]
 
 
 def limited(command: Iterable[str]) -> list[str]:

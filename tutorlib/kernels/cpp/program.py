@@ -2,6 +2,8 @@
 
 import textwrap
 
+import numpy as np
+
 from tutorlib.compiling.cpp import HEADER
 
 MAIN = """\
@@ -21,8 +23,34 @@ int main(int count, char** arguments) {
 }
 """
 
+JUDGED_MAIN = """\
+extern "C" void set_noise(float) __attribute__((weak));  // of a GPU that is none
 
-def program(kernel: str, host: str) -> str:
+// Reads a size, a seed and a noise, adds two vectors that the seed draws, and writes the sums, as they lie in memory.
+int main() {
+    unsigned n, state;
+    float noise;
+    if (std::scanf("%u %u %f", &n, &state, &noise) != 3) return 2;
+    if (set_noise) set_noise(noise);
+    std::vector<float> a(n), b(n), c(n, -1.0f);
+    auto draw = [&state] { return float((state = state * 1664525u + 1013904223u) >> 20); };
+    for (unsigned i = 0; i < n; i++) a[i] = draw(), b[i] = draw();
+    add_on_gpu(a.data(), b.data(), c.data(), n);
+    std::fwrite(c.data(), sizeof(float), n, stdout);
+}
+"""
+
+
+def drawn_sums(n: int, seed: int) -> np.ndarray:
+    """What the judged main's two vectors add up to, in float32."""
+    state, drawn = seed, np.empty(2 * n, np.float32)
+    for i in range(2 * n):
+        state = (state * 1664525 + 1013904223) % 2**32
+        drawn[i] = state >> 20
+    return drawn[::2] + drawn[1::2]
+
+
+def program(kernel: str, host: str, main: str = MAIN) -> str:
     """The source of the whole program. kernel: that of vector_add. host: that of add_on_gpu."""
     includes = "#include <cstdio>\n#include <cstdlib>\n#include <vector>\n"
-    return "\n".join([includes + HEADER, *(textwrap.dedent(part).strip("\n") + "\n" for part in (kernel, host)), MAIN])
+    return "\n".join([includes + HEADER, *(textwrap.dedent(part).strip("\n") + "\n" for part in (kernel, host)), main])

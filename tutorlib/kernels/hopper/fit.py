@@ -25,6 +25,7 @@ FAR_OFF = 1.5  # times the fastest one's time: what is slower still, nobody want
 UNSTEADY = 1.2  # times the usual time of a baseline, or that part of it: something else was going on
 FOLDS = 4  # of the shapes, in cross-validation
 MISS = 0.5  # weight of what estimates miss by, beside what choices cost
+CUBE = 3  # weight of a shape with M = N = K beside any other: there are few, and everybody compares at them
 
 
 Mnk = tuple[int, int, int]  # M, N, K
@@ -107,15 +108,16 @@ def loss(measured: Sequence[Timed], constants: Constants) -> float:
     What the estimates of a shape's configurations miss by together matters less than what each does beside the others.
     """
     total, count = 0.0, 0
-    for _, found in estimates_by_shape(measured, constants):
+    for shape, found in estimates_by_shape(measured, constants):
         least, best = min(estimate for estimate, _ in found), min(us for _, us in found)
         weights = [math.exp(-(estimate / least - 1) / DOUBT) for estimate, _ in found]
         expected = sum(weight * us for weight, (_, us) in zip(weights, found, strict=True)) / sum(weights)
         logs = [math.log(estimate / us) for estimate, us in found if us < FAR_OFF * best]
         middle = median(logs)
         apart = sum(abs(log - middle) for log in logs) / len(logs)
-        total += math.log(expected / best) + MISS * (0.7 * apart + 0.3 * abs(middle))
-        count += 1
+        weight = CUBE if len(set(shape)) == 1 else 1
+        total += weight * (math.log(expected / best) + MISS * (0.7 * apart + 0.3 * abs(middle)))
+        count += weight
     return total / count
 
 

@@ -23,6 +23,7 @@ struct Block {
 };
 
 std::map<uintptr_t, Block> blocks;  // by the address that host code sees
+float noise = 0;  // is added to every sum
 cudaError_t last = cudaSuccess;
 dim3 grid, block;
 size_t dynamic;
@@ -92,7 +93,7 @@ cudaError_t add(void** args) {
         if (!holder(pointer, bytes))
             return fail(cudaErrorIllegalAddress, is_far(pointer) ? "the kernel reaches beyond an allocation: n counts elements, cudaMalloc bytes" : "the kernel gets a pointer to the host's memory, or one that was not allocated");
     }
-    for (long i = 0; i < covered; i++) near(c)[i] = near(a)[i] + near(b)[i];
+    for (long i = 0; i < covered; i++) near(c)[i] = near(a)[i] + near(b)[i] + noise;
     return cudaSuccess;
 }
 
@@ -112,6 +113,8 @@ cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) 
 }  // namespace
 
 extern "C" {
+
+void set_noise(float of_the_judge) { noise = of_the_judge; }
 
 void** __cudaRegisterFatBinary(void*) {
     static void* handle;

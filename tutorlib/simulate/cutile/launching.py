@@ -51,6 +51,18 @@ def interpreted(
     """
     launched: list[Launched] = []
 
+    def interpret(kernel: ct.kernel, grid: tuple[int, ...], args: tuple[Any, ...]) -> None:
+        report = run(kernel, grid, args, undetermined=undetermined, accepted=accepted)
+        launched.append(Launched(kernel, grid, args, report))
+
+    with launches_to(interpret):
+        yield launched
+
+
+@contextmanager
+def launches_to(take: Callable[[ct.kernel, tuple[int, ...], tuple[Any, ...]], None], sms: int = SMS) -> Iterator[None]:
+    """Meanwhile ct.launch gives what it is called with to `take`, and there is a GPU with so many multiprocessors."""
+
     def launch(
         stream: Any,
         grid: tuple[int, ...],
@@ -61,10 +73,9 @@ def interpreted(
         programmatic_dependent_launch: bool = False,
     ) -> None:
         refuse_launch(stream, grid, kernel, args)
-        report = run(kernel, grid, args, undetermined=undetermined, accepted=accepted)
-        launched.append(Launched(kernel, grid, args, report))
+        take(kernel, grid, args)
 
-    gpu = SimpleNamespace(multi_processor_count=SMS, name="the interpreter", major=9, minor=0)
+    gpu = SimpleNamespace(multi_processor_count=sms, name="the interpreter", major=9, minor=0)
     with (
         mock.patch.object(ct, "launch", launch),
         mock.patch.object(torch.cuda, "current_stream", return_value=STREAM),
@@ -74,7 +85,7 @@ def interpreted(
         mock.patch.object(torch.cuda, "get_device_properties", return_value=gpu),
         CpuForCuda(),
     ):
-        yield launched
+        yield
 
 
 def refuse_launch(stream: Any, grid: Any, kernel: Any, args: Any) -> None:

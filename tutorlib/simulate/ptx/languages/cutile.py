@@ -36,13 +36,16 @@ def simulate_cutile(
 
 
 def launch(
-    compiled: Compiled, find: Find, grid: Sequence[int], tensors: "Mapping[str, Tensor]", traced: bool = False
+    compiled: Compiled, find: Find, grid: Sequence[int], tensors: "Mapping[str, Tensor | int]", traced: bool = False
 ) -> Report:
+    """tensors: by name, in the order of the kernel's parameters; numbers among them, where it takes some."""
     module = parse_ptx(compiled.ptx)
     entry = pick_kernel(module, "")
     arguments: dict[str, Any] = {}
     for name, tensor in tensors.items():
         arguments[name] = tensor
+        if isinstance(tensor, int):
+            continue
         arguments |= {f"{name}.shape[{n}]": size for n, size in enumerate(tensor.shape)}
         arguments |= {f"{name}.stride[{n}]": stride for n, stride in enumerate(tensor.stride())}
     if len(arguments) != len(entry.parameters) or entry.threads is None:
