@@ -205,6 +205,8 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
                         f"{show_call(answer, args)} gives a value of more than {most}. No answer needs as many."
                     )
                 broken = holds(plain(got), *args)
+            except OverflowError:
+                return Wrong(f"{show_call(answer, args)} gives a number too large to be compared.")
             except RecursionError:
                 return Wrong(f"{show_call(answer, args)} gives a value that contains itself, or is nested too deeply.")
             if broken is not None:
