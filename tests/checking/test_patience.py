@@ -1,5 +1,6 @@
 """Answers without an end: their check ends, its line says so, and the notebook is as it was."""
 
+import builtins
 import os
 import resource
 import signal
@@ -122,6 +123,23 @@ def test_the_reader_s_own_interrupt_ends_it(answer):
     with pytest.raises(KeyboardInterrupt):
         interrupted(answer)
     assert state() == before
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_import_comes_to_its_end(tmp_path, monkeypatch):
+    """Half a module would stay for as long as the kernel does: torch takes seconds."""
+    (tmp_path / "slowly.py").write_text("import time\nwhile time.thread_time() < until: pass\nready = True\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(builtins, "until", time.thread_time() + 0.6, raising=False)
+
+    def imports(n):
+        import slowly
+
+        while slowly.ready:
+            pass
+
+    assert "imports(1) was ended" in DOUBLE.grade(imports).message
+    assert sys.modules.pop("slowly").ready
 
 
 @pytest.mark.usefixtures("impatient")

@@ -1,12 +1,14 @@
 """Exercises about what a function returns: cases, partial credit, messages and the mistakes that they name."""
 
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import pytest
+from tensor_layouts import Layout
 
 from tutorlib.checking.values import Case, Mistake, ValueExercise, equals, law, same
-from tutorlib.problems.wrong import Wrong
+from tutorlib.problems.wrong import Wrong, count
 
 
 def double(n):
@@ -138,3 +140,37 @@ def test_a_value_that_contains_itself_is_told():
         return values
 
     assert "endless(1) gives a value that contains itself" in DOUBLE.grade(endless).message
+
+
+MANY = 100_000
+WIDE = {
+    "modes": (Layout((1,) * MANY, (0,) * MANY), "64 modes"),
+    "a nested layout": (Layout(((1, 1),) * 40, ((0, 0),) * 40), "64 modes"),
+    "a layout beside a number": ((0, Layout((1,) * 65, (0,) * 65)), "64 modes"),
+    "a tuple": ((0,) * MANY, "2,048 parts"),
+    "a list of pairs": ([(0, 0)] * MANY, "2,048 parts"),
+    "a dictionary": (dict.fromkeys(range(MANY)), "2,048 parts"),
+    "one tuple many times": (reduce(lambda value, _: (value, value), range(40), 1), "2,048 parts"),
+}
+
+
+@pytest.mark.parametrize("what", WIDE)
+def test_what_has_more_parts_than_any_right_value_is_compared_with_nothing(what):
+    """Each of them costs minutes where somebody looks at it index by index."""
+    value, said = WIDE[what]
+
+    def holds(got, n):
+        pytest.fail("it was looked at")
+
+    exercise = replace(DOUBLE, cases=(law("all", [(1,), (2,)], holds),))
+    message = exercise.grade(lambda n: value).message
+    assert f"all: <lambda>(1) gives a value of more than {said}. No answer needs as many." in message
+
+
+def test_an_array_is_one_part():
+    exercise = replace(DOUBLE, cases=(equals("an array", [(2**15,)], np.arange),))
+    assert exercise.grade(lambda n: np.arange(n)).status == "passed"
+
+
+def test_more_elements_than_a_float_counts_are_told_as_many():
+    assert count(2**2000, "element") == "more than 2^62 elements"

@@ -9,7 +9,9 @@ from tutorlib.checking.exercise import Exercise
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.refusals import CUTE, CUTILE, what_to_do
+from tutorlib.compiling.refusals import what_to_do
+from tutorlib.compiling.refused_cute import CUTE
+from tutorlib.compiling.refused_cutile import CUTILE
 from tutorlib.compiling.spec import TensorSpec
 
 MATRIX = TensorSpec((64, 64))

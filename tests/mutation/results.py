@@ -15,6 +15,8 @@ EXPECTED_LATE = "until the thread arrives the phase cannot end, so bytes may lan
 NO_GROUP = "without a copy there is no group, and wait_group(0) waits for those that there are"
 NUMBER = "the statement before it computes the number of a stage, which waits for nothing"
 SAME_SUMS = "a wgmma that adds to the sums of the one before it needs no fence between (PTX ISA, wgmma.fence)"
+WAITED_LATE = "wgmma.fence orders what a warpgroup has done to its own registers, and waiting does nothing to them"
+NOT_FILLED_AGAIN = "in 14.2's kernel every tile has barriers of its own: nobody fills the last stage again"
 HARMLESS: dict[tuple[str, str], str] = {  # exercise and mutant → why it is as right as the solution
     ("04.6", "`four > 0` off by one"): "0 times the slope is 0",
     ("04.8", "`cute.arch.sync_threads()` one statement earlier"): (
@@ -24,6 +26,13 @@ HARMLESS: dict[tuple[str, str], str] = {  # exercise and mutant → why it is as
     ("05.5", "`cute.arch.cp_async_wait_group(0)` one statement later"): OWN,
     ("05.5", "without `cute.arch.sync_threads()`"): OWN,
     ("05.7", "5 → 6 in `cute.make_swizzle(5, 0, 6)`"): "Swizzle(6, 0, 6) is free of conflicts, too",
+    (
+        "05.8",
+        "`cute.arch.sync_warp()` one statement earlier",
+    ): "the barrier is ready by then, and who copies made it so",
+    ("07.8", "one less in `ct.cdiv(a.shape[1], tk)`"): (
+        "they differ where K is one more than a multiple of 16, and K is a multiple of 8"
+    ),
     ("08.1", "a load without its mask: `C.store_masked(A.load_masked(i) + B.load_masked(i), i);`"): (
         "the compiler asks for the bounds all the same, and what it leaves unset beyond them is stored nowhere"
     ),
@@ -41,16 +50,23 @@ HARMLESS: dict[tuple[str, str], str] = {  # exercise and mutant → why it is as
         "13.7",
         "`cute.arch.mbarrier_arrive_and_expect_tx(steps.full + stage, steps.stage_bytes)` one statement later",
     ): EXPECTED_LATE,
-    ("13.7", "`cute.arch.mbarrier_wait(steps.full + state.index, state.phase)` one statement later"): (
-        "wgmma.fence orders what a warpgroup has done to its own registers, and waiting does nothing to them"
-    ),
+    ("13.7", "`cute.arch.mbarrier_wait(steps.full + state.index, state.phase)` one statement later"): WAITED_LATE,
     ("13.7", "without `warpgroup.fence()`"): SAME_SUMS,
     ("13.7", "`warpgroup.fence()` one statement later"): SAME_SUMS,
     ("13.8", "`cute.arch.sync_threads()` one statement earlier"): "what comes before it writes registers alone",
     ("13.8", "`cute.arch.fence_proxy('async.shared', space='cta')` one statement later"): (
         "the lane that copies fences after it has met the others: a fence still lies between each write and the copy"
     ),
+    ("13.9", "always, without `if warp == 0`"): "a descriptor may be prefetched by every warp: it is a hint",
+    ("13.9", "128 → 129 in `group * 128`"): (
+        "a slice of wgmma's is the warpgroup's, and thread 129 is of the same one as thread 128"
+    ),
     ("14.1", EXPECTS_LATE): EXPECTED_LATE,
+    ("14.2", "`cute.arch.mbarrier_wait(steps.full + state.index, state.phase)` one statement later"): WAITED_LATE,
+    ("14.2", "`warpgroup.wait_group(0)` one statement later"): NOT_FILLED_AGAIN,
+    ("14.2", "without `cute.arch.mbarrier_arrive(steps.empty + before.index)`"): NOT_FILLED_AGAIN,
+    ("14.2", "without `warpgroup.fence()`"): SAME_SUMS,
+    ("14.2", "`warpgroup.fence()` one statement later"): SAME_SUMS,
     ("15.4", EXPECTS_LATE): EXPECTED_LATE,
     ("16.5", "one more in `cutlass.range_constexpr(5)`"): "the lane 32 further on does not exist: a lane gets its own",
     ("16.5", "`values < 0.0` off by one"): "-0 is no smaller than 0",

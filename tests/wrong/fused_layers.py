@@ -25,6 +25,7 @@ INTERLEAVINGS = [
     answer("where_it_goes", "The inverse's strides.", lambda f, w: ((w, f // w, 2), (1, 2 * w, w))),
     answer("no_up", "Width rows on.", lambda f, w: ((w, 2, f // w), (1, w, 2 * w))),
     answer("too_few", "Gate alone.", lambda f, w: ((w, f // w), (1, w)), "together have"),
+    answer("without_an_end", "2^60 rows.", lambda f, w: ((2,) * 60, (1,) * 60), "between 1 and 1,048,576 rows"),
     answer("a_layout_short", "One stride is missing.", lambda f, w: ((w, 2, f // w), (1, f)), "as long as one another"),
     answer("halves", "Gate and up in two halves of a piece.", lambda f, w: ((w // 2, 2, 2 * f // w), (1, f, w // 2))),
     answer("no_pair", "A number.", lambda f, w: f // w, "a pair (shape, stride)"),

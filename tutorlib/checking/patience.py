@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from types import FrameType, TracebackType
 
 import psutil
@@ -21,7 +22,8 @@ SECONDS = 30.0  # of computing on this thread: 15 times what the slowest right a
 MEMORY = 2**32  # bytes that an answer may take beside what the notebook has
 LOOK_S = 0.25  # how often it is looked
 AGAIN_S = 20e-6, 1e-3  # until it is ended once more where it caught its end: the first time, and from then on
-KEPT_WHOLE = (leaning.__file__, contextlib.__file__)  # what they set for a while they must take back
+KEPT_WHOLE = ([leaning.__file__], [contextlib.__file__])  # what they set for a while they must take back
+IMPORT = "<frozen importlib._bootstrap>"
 
 
 class OutOfPatience(BaseException):
@@ -82,14 +84,21 @@ class Patience:
             signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
             return
         signal.setitimer(signal.ITIMER_REAL, *AGAIN_S)
-        if frame is None or frame.f_code.co_filename not in KEPT_WHOLE:
+        if not self.kept_whole(frame):
             self.raised = True
             raise self.ending
 
+    def kept_whole(self, frame: FrameType | None) -> bool:
+        """Whether what runs must not be ended in its middle. The reader may end an import, and no timer does."""
+        running = list(self.files(frame))
+        return running[:1] in KEPT_WHOLE or (IMPORT in running and self.ending is OutOfPatience)
+
     def caught_in(self, frame: FrameType | None) -> bool:
         """Whether code of the reader's still runs inside the block."""
+        return any(not file.startswith((*leaning.INSTALLED, "<frozen")) for file in self.files(frame))
+
+    def files(self, frame: FrameType | None) -> Iterator[str]:
+        """Whose code runs inside the block, the innermost first."""
         while frame is not None and frame is not self.outside:
-            if not frame.f_code.co_filename.startswith(leaning.INSTALLED):
-                return True
+            yield frame.f_code.co_filename
             frame = frame.f_back
-        return False

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from inspect import unwrap
+from itertools import chain, islice
 from typing import Any
 
 from tutorlib.checking.chance import fresh_dice
@@ -12,6 +13,9 @@ from tutorlib.checking.leaning import Elsewhere, Library, on_its_own, refuse_lea
 from tutorlib.checking.patience import SECONDS, OutOfPatience, Patience
 from tutorlib.problems.wrong import Wrong, count
 
+MOST_PARTS = 2**11  # of a value, all in all: laws look at each of them at every call, and no right one has a third
+DEEPEST = 100  # one within another
+MOST_MODES = 64  # of a layout, however nested; no right one has ten
 LARGEST = 2**20  # elements of an array that is told part by part; strides can make any number of one
 
 
@@ -196,7 +200,13 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
             if wrong is not None:
                 return wrong
             try:
+                if most := too_wide(got):
+                    return Wrong(
+                        f"{show_call(answer, args)} gives a value of more than {most}. No answer needs as many."
+                    )
                 broken = holds(plain(got), *args)
+            except OverflowError:
+                return Wrong(f"{show_call(answer, args)} gives a number too large to be compared.")
             except RecursionError:
                 return Wrong(f"{show_call(answer, args)} gives a value that contains itself, or is nested too deeply.")
             if broken is not None:
@@ -256,6 +266,42 @@ def plain(value: Any) -> Any:
     if type(value) in (tuple, list):
         return type(value)(map(plain, value))
     return value
+
+
+def too_wide(value: Any) -> str:
+    """What a value has more of than anybody compares: "64 modes"; "" where it has not. Raises as `parts`."""
+    for number, part in enumerate(parts(value)):
+        if number >= MOST_PARTS:
+            return f"{MOST_PARTS:,} parts"
+        if hasattr(part, "stride") and has_more_modes(getattr(part, "shape", ())):
+            return f"{MOST_MODES} modes"
+    return ""
+
+
+def has_more_modes(shape: Any) -> bool:
+    """Whether a layout of this shape has more than MOST_MODES."""
+    return sum(1 for _ in islice((one for one in parts(shape) if type(one) is int), MOST_MODES + 1)) > MOST_MODES
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """The value, and what tuples, lists, sets and dictionaries in it hold, one within another.
+
+    Raises RecursionError where it is nested too deeply.
+    """
+    left: list[Iterator[Any]] = [iter((value,))]
+    while left:
+        if len(left) > DEEPEST:
+            raise RecursionError
+        for part in left[-1]:
+            yield part
+            if type(part) in (tuple, list, set, frozenset):
+                left.append(iter(part))
+                break
+            if type(part) is dict:
+                left.append(chain.from_iterable(part.items()))
+                break
+        else:
+            left.pop()
 
 
 def nested_tuple(value: Any) -> Any:

@@ -13,6 +13,7 @@ from tutorlib.problems.catalogue import gemm, vector_add
 VECTOR_TILE = 1024
 RAGGED = ((256, 256, 256), (300, 200, 129), (70, 513, 96))
 RAGGED_VECTORS = ((256, 256, 256), (304, 200, 136), (72, 520, 96))  # sizes are multiples of 8
+TALL = (1160, 136, 8)  # 10 rows of tiles: a strip of 8 and one of 2
 BENCH = (4096, 4096, 4096)
 # Where K is less than one step, what hangs over its edge is set by nobody; later it is what the step before left.
 SHORT = (*RAGGED[:2], (70, 513, 40))
@@ -122,7 +123,8 @@ EXERCISES = (
         title="persistent gemm",
         points=5,
         problem=gemm("bf16"),
-        shapes=RAGGED_VECTORS,
+        shapes=(*RAGGED_VECTORS, TALL),
+        simulated_shapes=(RAGGED_VECTORS[0], TALL, RAGGED_VECTORS[2]),
         bench_shape=BENCH,
         tiers=(0.7, 0.9),
         requires=("wgmma",),

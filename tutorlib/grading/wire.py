@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from tensor_layouts import ComposedLayout, Layout, Swizzle
 
+from tutorlib.checking.values import MOST_MODES, has_more_modes
+
 DEEPEST = 60  # one within another
 LARGEST = 2**28  # bytes of a message
 LARGEST_JSON = 2**25  # bytes of it that are JSON
@@ -256,7 +258,7 @@ READERS: dict[str, Callable[[Reader, Any, int], Any]] = {
     "scalar": lambda reader, content, depth: np.frombuffer(reader.take(content[1]), plain_dtype(content[0]), 1)[0],
     "array": lambda reader, content, depth: reader.array(content),
     "tensor": lambda reader, content, depth: reader.tensor(content),
-    "layout": lambda reader, content, depth: Layout(*reader.parts(content, depth)),
+    "layout": lambda reader, content, depth: bounded_layout(*reader.parts(content, depth)),
     "swizzle": lambda reader, content, depth: Swizzle(*content),
     "composed": lambda reader, content, depth: composed(*reader.parts(content, depth)),
     "record": lambda reader, content, depth: reader.record(content, depth),
@@ -271,6 +273,13 @@ def bounded_range(start: int, stop: int, step: int) -> range:
     if len(found := range(start, stop, step)) > LONGEST_RANGE:
         raise CannotCross("a range too long")
     return found
+
+
+def bounded_layout(shape: Any, stride: Any) -> Layout:
+    """Raises CannotCross where it has too many modes."""
+    if has_more_modes(shape):
+        raise CannotCross(f"a layout of more than {MOST_MODES} modes")
+    return Layout(shape, stride)
 
 
 def composed(outer: Any, inner: Any, offset: Any) -> ComposedLayout:

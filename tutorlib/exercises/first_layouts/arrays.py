@@ -53,7 +53,7 @@ def describes(got: Layout, array: np.ndarray) -> str | None:
     """The law: element c of the view lies offset(c) elements after its first one."""
     if not isinstance(got, Layout):
         return "it should be a Layout"
-    if tuple(np.atleast_1d(got.shape)) != array.shape:
+    if (got.shape if isinstance(got.shape, tuple) else (got.shape,)) != array.shape:
         return f"its shape should be {array.shape}"
     first = array.__array_interface__["data"][0]
     for coord in product(*(range(0, extent, max(1, extent - 1)) for extent in array.shape)):

@@ -1,6 +1,7 @@
 """16.6 and 16.11: weights in another order, and in parts."""
 
 from collections.abc import Iterable
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Unwritten, is_placeholder
@@ -9,6 +10,8 @@ from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+MOST_ROWS = 2**20  # that are written down; the largest weights here have a few hundred
 
 # 16.6 interleaving ----------------------------------------------------------------------------------------------
 
@@ -25,6 +28,8 @@ def rows_of(layout: Any) -> list[int] | str:
         sizes = [(int(size), int(step)) for size, step in zip(shape, stride, strict=True)]
     except (TypeError, ValueError):
         return "it should be a pair (shape, stride) of tuples of whole numbers, as long as one another"
+    if any(size < 1 for size, _ in sizes) or prod(size for size, _ in sizes) > MOST_ROWS:
+        return f"its shape should have between 1 and {MOST_ROWS:,} rows"
     rows = [0]
     for size, step in sizes:
         rows = [row + step * n for n in range(size) for row in rows]

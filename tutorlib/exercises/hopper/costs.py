@@ -13,6 +13,8 @@ from tutorlib.models.work import Sm
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import Wrong
 
+LONGEST = 1e12  # µs: an integer may be larger than any float
+
 
 def with_changes(**changes: float) -> Answer:
     """`cost` on a machine where something takes no time, as for a formula that forgets it."""
@@ -90,6 +92,8 @@ def costs(name: str, shapes: tuple[Shape, ...], *configs: dict[str, Any], **gpu:
                 return Wrong(f"{call}: {fault.what.rpartition(' raised ')[2]}")
             if isinstance(got, bool) or not isinstance(got, int | float):
                 return Wrong(f"{call} gives {shorten(got)}: it should be a number of µs.")
+            if abs(got) > LONGEST:
+                return Wrong(f"{call} gives {shorten(got)} µs: it should be {gemm_time(*args):.3f}.")
             if not isclose(got, want := gemm_time(*args), rel_tol=1e-6):
                 return Wrong(f"{call} gives {got:.3f} µs: it should be {want:.3f}.", forgotten(got, args))
         return None

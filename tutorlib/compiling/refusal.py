@@ -1,0 +1,49 @@
+"""One kind of a compiler's refusal, and the names that somebody meant."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from inspect import signature
+
+NAMESPACES = ("cutlass.cute", "cutlass.cute.arch", "cutlass.cute.math", "cutlass", "cuda.tile")
+SHORT = {"cutlass.cute": "cute", "cutlass.cute.arch": "cute.arch", "cutlass.cute.math": "cute.math", "cuda.tile": "ct"}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """words: a regular expression that the compiler's one line matches. advice: what to do, made of its groups."""
+
+    words: str
+    advice: str | Callable[[re.Match[str]], str]
+
+    def about(self, message: str) -> str:
+        """What to do, or "" where this is another refusal."""
+        if not (found := re.search(self.words, message)):
+            return ""
+        return found.expand(self.advice) if isinstance(self.advice, str) else self.advice(found)
+
+
+def nearest_name(found: re.Match[str]) -> str:
+    """Where a name is that a module does not have: in another module, or spelled a little differently."""
+    module, name = found.groups()
+    places = [place for place in NAMESPACES if hasattr(import_module(place), name)]
+    if places and module not in places:
+        return f"It is `{SHORT.get(places[0], places[0])}.{name}`."
+    names = [known for known in dir(import_module(module)) if not known.startswith("_")]
+    shown = SHORT.get(module, module)
+    plain = {known.replace("_", ""): known for known in names}
+    near = plain.get(name.replace("_", "")) or next(iter(get_close_matches(name, names, 1)), "")
+    return f"`{shown}` has no `{name}`." + (f" Did you mean `{shown}.{near}`?" if near else "")
+
+
+def nearest_keyword(found: re.Match[str]) -> str:
+    """Which keyword a function has in place of one that it does not have."""
+    function, given = found.groups()
+    if function == "__init__" and "LaunchConfig" in found.string:
+        return f"launch takes grid=(x, y, z) and block=(x, y, z), and has no `{given}`."
+    places = [place for place in map(import_module, NAMESPACES) if callable(getattr(place, function, None))]
+    known = [name for place in places for name in signature(getattr(place, function)).parameters]
+    near = next(iter(get_close_matches(given, known, 1)), "")
+    return f"{function}() has no keyword `{given}`." + (f" Did you mean `{near}=`?" if near else "")
