@@ -10,7 +10,7 @@ from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, Wro
 from tutorlib.checking.leaning import Elsewhere, Library, on_its_own, refuse_leaning
 from tutorlib.problems.wrong import Wrong, count
 
-LARGEST = 2**20  # elements of an array that is told part by part; strides can make any number of one
+LARGEST = 2**16  # elements of an array that is told part by part; strides can make any number of one
 
 
 @dataclass(frozen=True)
