@@ -10,7 +10,7 @@ FIGURES = ROOT / "figures"
 DATA = FIGURES / "data"  # what solutions reached, a file for each GPU
 SWEEPS = DATA / "sweeps"  # what sweeps found, a file for each GPU and sweep
 
-EXERCISE_ID = re.compile(r"\d\d\.\d+")
+EXERCISE_ID = re.compile(r"\d\d\.\d+", re.ASCII)
 
 
 def notebook_names() -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.grading import inside, remote
 from tutorlib.grading.line import Late, Lost
-from tutorlib.grading.wire import HEAD, CannotCross, Reader, Writer
+from tutorlib.grading.wire import HEAD, MOST_KEYS, CannotCross, Reader, Writer
 from tutorlib.models.occupancy import H100
 from tutorlib.paths import notebook_names
 from tutorlib.problems.wrong import Wrong
@@ -162,6 +162,8 @@ def message(text: bytes, behind: bytes = b"") -> bytes:
         message(b'{"dict":[[[1],2]]}'),
         message(b'{"yours":7}'),
         message(b'{"layout":["a",1]}'),
+        message(b'{"set":[%s]}' % b",".join(b"%d" % n for n in range(MOST_KEYS + 1))),
+        message(b"[%s]" % b",".join([b'{"dict":[[1,2]]}'] * (MOST_KEYS + 1))),
         message(b'{"bytes":-1}'),
         message(b'{"range":[0,1000000000000000000,1]}'),
         message(b'{"range":[0,1000000000000000000000,1]}'),

@@ -181,3 +181,31 @@ def format_4_5_with_ids_missing(notebook, folder):
 def format_of_tomorrow(notebook, folder):
     """A minor version that does not exist yet."""
     return in_format(notebook, 4, 9, folder)
+
+
+def old_mac_lines(notebook, folder):
+    """Lines of JSON that end as they did before Mac OS X."""
+    return written(folder, nbformat.writes(notebook).replace("\n", "\r").encode())
+
+
+def on_one_line(notebook, folder):
+    """All of it on one line, its keys sorted, letters as escapes."""
+    return written(folder, json.dumps(notebook, sort_keys=True, separators=(",", ":")).encode())
+
+
+def sources_line_by_line(notebook, folder):
+    """Every source a list of lines, some of them empty."""
+    page = json.loads(json.dumps(notebook))
+    for one in page["cells"]:
+        one["source"] = ["", *one["source"].splitlines(keepends=True), ""]
+    return written(folder, json.dumps(page).encode())
+
+
+def a_name_in_letters_of_old(notebook, folder):
+    """A file's name that is no UTF-8, as of a disk of long ago."""
+    return written(folder, nbformat.writes(notebook).encode(), "60_l\udcf6sung.ipynb")
+
+
+def named_by_a_messenger(notebook, folder):
+    """A name as a messenger gives it."""
+    return written(folder, nbformat.writes(notebook).encode(), "60_trial (1) [final] – Kopie 2.ipynb")

@@ -316,3 +316,94 @@ def no_kernel_named(notebook):
 def paired_with_a_script(notebook):
     """jupytext keeps it beside a script."""
     notebook.metadata["jupytext"] = {"formats": "ipynb,py:percent", "text_representation": {"extension": ".py"}}
+
+
+def edited_in_pycharm(notebook):
+    """PyCharm: an id of its own for each cell, times, and whether a cell is folded or just ran."""
+    for n, one in enumerate(notebook.cells):
+        one.id = f"{n:x}" * 16
+        one.metadata.update(pycharm={"name": "#%%\n", "is_executing": False}, ExecuteTime={"end_time": "2026-03-01"})
+
+
+def edited_in_deepnote(notebook):
+    """Deepnote: marks for each cell, its own ids, and a cell with its name at the end."""
+    for n, one in enumerate(notebook.cells):
+        one.id = f"{n:032x}"
+        one.metadata.update(cell_id=one.id, deepnote_cell_type="code", source_hash="b623e53d", execution_start=1)
+    notebook.metadata["deepnote"] = {"is_reactive": False}
+    notebook.cells.append(v4.new_markdown_cell("<a href='https://deepnote.com'>Created in deepnote.com</a>"))
+
+
+def edited_in_emacs(notebook):
+    """EIN: a name that is a number, and half of the metadata."""
+    notebook.metadata = {"kernelspec": {"name": "python3", "argv": ["python"]}, "name": "60_trial.ipynb"}
+    for one in notebook.cells:
+        one.metadata = {**one.metadata, "autoscroll": False, "ein.hycell": False, "ein.tags": "worksheet-0"}
+
+
+def exported_by_nbdev(notebook):
+    """nbdev: directives in front of each cell."""
+    cell(notebook, "answer-60-1").source = f"#| default_exp core\n#| export\n{PLAIN}"
+    cell(notebook, "answer-60-2").source = f"#|eval: true\n#|echo: false\n{PLAIN}"
+
+
+def kept_by_quarto(notebook):
+    """Quarto: a head in a raw cell, and options in front of an answer."""
+    notebook.cells.insert(0, v4.new_raw_cell("---\ntitle: Mine\nexecute:\n  enabled: true\n---"))
+    cell(notebook, "answer-60-1").source = f"#| label: answer\n#| code-fold: true\n{PLAIN}"
+
+
+def run_by_papermill(notebook):
+    """papermill: parameters injected, and what it noted of each cell."""
+    notebook.metadata["papermill"] = {"duration": 3.5, "exception": None, "parameters": {"n": 3}, "version": "2.6.0"}
+    add(notebook, "# Parameters\nn = 3")
+    for one in notebook.cells:
+        one.metadata["papermill"] = {"status": "completed", "exception": False, "duration": 0.01}
+
+
+def assigned_by_nbgrader(notebook):
+    """nbgrader knows the cells, and locks the course's."""
+    for n, one in enumerate(notebook.cells):
+        solution = one.id.startswith("answer-")
+        one.metadata["nbgrader"] = {"grade": not solution, "grade_id": f"cell-{n}", "locked": not solution, "points": 0}
+
+
+def answers_above_the_imports(notebook):
+    """The answers' cells were moved above everything, the course's imports included."""
+    notebook.cells.sort(key=lambda one: not one.id.startswith("answer-"))
+
+
+def everything_in_one_cell_above(notebook):
+    """Both answers' helpers, constants and imports stand in one long cell at the top, under `if True`."""
+    notebook.cells.insert(0, v4.new_code_cell(f"if True:\n    import math\n    STEP = 1\n\n\n{HELPER}"))
+    cell(notebook, "answer-60-2").source = USES_HELPER
+
+
+def helper_below_its_check(notebook):
+    """The second answer calls a helper that its own cell imports from the first: names found in `globals()`."""
+    cell(notebook, "answer-60-1").source = f"{HELPER}\n\n\n{USES_HELPER}\n\n\nfirst = answer"
+    cell(notebook, "answer-60-2").source = "answer = lambda n: globals()['first'](n)"
+
+
+def a_loop_left_running(notebook):
+    """A task of the page's own loop goes on while it is graded."""
+    add(
+        notebook,
+        "import asyncio\n\n\nasync def tick():\n    while True:\n        await asyncio.sleep(1)\n\n\n"
+        "task = asyncio.create_task(tick())",
+    )
+
+
+def settings_in_an_added_cell(notebook):
+    """Settings for everything below: sockets that give up, warnings as errors, strict numbers, another folder."""
+    add(
+        notebook,
+        "import os, socket, warnings\nimport numpy as np\nsocket.setdefaulttimeout(5)\nwarnings.simplefilter('error')\n"
+        "np.seterr(all='raise')\nos.makedirs('work', exist_ok=True)\nos.chdir('work')",
+    )
+
+
+def headings_and_rules(notebook):
+    """Sections of its own between all cells."""
+    for n in reversed(range(len(notebook.cells))):
+        notebook.cells.insert(n, v4.new_markdown_cell(f"---\n## Part {n}"))

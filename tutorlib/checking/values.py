@@ -16,7 +16,7 @@ from tutorlib.problems.wrong import Wrong, count
 MOST_PARTS = 2**11  # of a value, all in all: laws look at each of them at every call, and no right one has a third
 DEEPEST = 100  # one within another
 MOST_MODES = 64  # of a layout, however nested; no right one has ten
-LARGEST = 2**20  # elements of an array that is told part by part; strides can make any number of one
+LARGEST = 2**16  # elements of an array that is told part by part; strides can make any number of one
 
 
 @dataclass(frozen=True)

@@ -209,6 +209,7 @@ def serve(address: str, answer: Answer, kind: type[Served] = Served) -> None:
     """Carry out what the judge asks, until it hangs up. What the answer prints is not shown."""
     served = kind(answer)
     with socket.socket(socket.AF_UNIX) as line:
+        line.setblocking(True)  # the page may have set a time limit for all of its sockets
         line.connect(address)
         connection = Connection(line.detach())
     services = {name: quietly(getattr(served, name)) for name in SERVICES}

@@ -15,7 +15,7 @@ from tutorlib.grading import mended
 from tutorlib.paths import EXERCISE_ID, SOLUTIONS, notebook_names
 
 SUFFIX = ".ipynb"
-ANSWER_ID = re.compile(r"answer-(\d\d)-(\d+)")
+ANSWER_ID = re.compile(r"answer-(\d\d)-(\d+)", re.ASCII)
 
 
 class BadSubmission(Exception):

@@ -25,6 +25,7 @@ DEEPEST = 60  # one within another
 LARGEST = 2**28  # bytes of a message
 LARGEST_JSON = 2**25  # bytes of it that are JSON
 MOST_ELEMENTS = 2**26  # of an array, counted as often as its strides repeat them
+MOST_KEYS = 2**12  # in all sets and dictionaries of a message: numbers can be chosen that all have one hash
 LONGEST_RANGE = 2**20  # elements: whoever lists one of more never comes to its end
 LINE = 64  # bytes: tensors begin where they did, to a multiple of this
 KINDS = "biufcSU"  # of NumPy's dtypes: those without references
@@ -145,6 +146,7 @@ class Reader:
     theirs: Callable[[int], Any]
     mine: Callable[[int], Any]
     rest: memoryview = field(default_factory=lambda: memoryview(b""))
+    keys: int = 0  # of sets and dictionaries, so far
 
     def value(self, message: bytes) -> Any:
         """Raises CannotCross where the message is none."""
@@ -153,7 +155,7 @@ class Reader:
             if length > LARGEST_JSON:
                 raise CannotCross("it is too large")
             text = message[HEAD.size : HEAD.size + length]
-            self.rest = memoryview(message)[HEAD.size + length :]
+            self.rest, self.keys = memoryview(message)[HEAD.size + length :], 0
             return self.read(json.loads(text))
         except CannotCross:
             raise
@@ -174,6 +176,13 @@ class Reader:
         if not isinstance(content, list):
             raise CannotCross("no list")
         return [self.read(part, depth) for part in content]
+
+    def hashed(self, content: Any) -> Any:
+        """What is to be keys, of which nobody sends so many."""
+        self.keys += len(content)
+        if self.keys > MOST_KEYS:
+            raise CannotCross("too many keys")
+        return content
 
     def take(self, length: int) -> bytearray:
         """The next bytes behind the JSON."""
@@ -250,9 +259,11 @@ def plain_dtype(text: Any) -> np.dtype:
 READERS: dict[str, Callable[[Reader, Any, int], Any]] = {
     "int": lambda reader, content, depth: int(content[:5000], 16),
     "tuple": lambda reader, content, depth: tuple(reader.parts(content, depth)),
-    "set": lambda reader, content, depth: set(reader.parts(content, depth)),
-    "frozenset": lambda reader, content, depth: frozenset(reader.parts(content, depth)),
-    "dict": lambda reader, content, depth: {reader.read(k, depth): reader.read(v, depth) for k, v in content},
+    "set": lambda reader, content, depth: set(reader.parts(reader.hashed(content), depth)),
+    "frozenset": lambda reader, content, depth: frozenset(reader.parts(reader.hashed(content), depth)),
+    "dict": lambda reader, content, depth: {
+        reader.read(k, depth): reader.read(v, depth) for k, v in reader.hashed(content)
+    },
     "range": lambda reader, content, depth: bounded_range(*content),
     "bytes": lambda reader, content, depth: bytes(reader.take(content)),
     "scalar": lambda reader, content, depth: np.frombuffer(reader.take(content[1]), plain_dtype(content[0]), 1)[0],
