@@ -2,6 +2,7 @@
 
 import ctypes
 import struct
+import weakref
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ import torch
 from tests.checking.elsewhere import Near, answer_to
 from tests.stand_ins import H200
 from tutorlib.checking.far import MOST_PTX, MOST_TILE_IR, FarCute, FarCutile, launches_of
+from tutorlib.checking.far_host import LaunchedFarHost, LaunchPlan, Placed, Planned
 from tutorlib.checking.launched import LaunchedFarCute, LaunchedFarCutile, packed
 from tutorlib.compiling.cubin import sections
 from tutorlib.compiling.errors import CompileFailed
@@ -201,3 +203,28 @@ def test_a_cutile_kernel_gets_the_judges_tensors(launches):
         assert parameter(places, number, 8) == struct.pack("<Q", tensor.data_ptr())
         sizes = [struct.unpack("<i", parameter(places, number + n, 4))[0] for n in range(1, 5)]
         assert sizes == [*tensor.shape, *tensor.stride()]
+
+
+def test_each_call_of_a_host_function_finds_the_memory_that_it_made(monkeypatch):
+    problem = find("07.9").problem
+    sums = Placed(3, 0, "float32", (4,), (1,))
+    plan = LaunchPlan((Planned(b"", 3, (1,), (sums,), (sums,)),), (None, None, None, bytes(16)))
+    found = []
+
+    def add_to(_, launch, memories):
+        (placed,) = launch.taken
+        address, kept = placed.within(memories).data_ptr(), weakref.ref(memories[placed.memory])
+
+        def run():
+            assert kept() is not None  # a launch has the address alone
+            memory = (ctypes.c_float * 4).from_address(address)
+            found.append(list(memory))
+            memory[:] = [n + 1 for n in memory]
+
+        return run
+
+    monkeypatch.setattr(LaunchedFarHost, "prepared", add_to)
+    call = LaunchedFarHost(SimpleNamespace(plan=lambda *_: plan)).on(Work(problem, (8, 8, 8), "cpu"))
+    call()
+    call()
+    assert found == [[0.0] * 4] * 2
