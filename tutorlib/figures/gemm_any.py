@@ -60,9 +60,10 @@ def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
     least = min((point.measurement for point in swept.points), key=lambda one: one.ratio)
     axes.scatter([intensity(least)], [least.ratio], s=170, facecolors="none", edgecolors=MARK, linewidths=2, zorder=4)
     axes.annotate(
-        f"{least.ratio:.3f} at {by(least.shape)}", (intensity(least), least.ratio), (12, -4),
+        f"{least.ratio:.3f} at {by(least.shape)}", (intensity(least), least.ratio), (8, -8), va="top",
         textcoords="offset points", color=INK, bbox={"facecolor": "white", "edgecolor": "none", "pad": 1}, zorder=5,
     )  # fmt: skip
+    axes.margins(y=0.1)  # room for that below the point
     axes.set_xscale("log", base=2)
     axes.set_xlabel("FLOP for each byte that must cross memory")
     axes.set_ylabel(f"speed as a fraction of {swept.baseline}")
