@@ -164,7 +164,10 @@ def test_what_has_more_parts_than_any_right_value_is_compared_with_nothing(what)
 
     exercise = replace(DOUBLE, cases=(law("all", [(1,), (2,)], holds),))
     message = exercise.grade(lambda n: value).message
-    assert f"all: <lambda>(1) gives a value of more than {said}. No answer needs as many." in message
+    assert (
+        f"all: <lambda>(1) gives a value of more than {said}. No answer needs as many; a tensor counts as one."
+        in message
+    )
 
 
 def test_an_array_is_one_part():

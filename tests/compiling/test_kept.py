@@ -1,5 +1,7 @@
 """Compiled functions that are kept: equal keys are served by one compilation, which CuTe itself says."""
 
+from random import Random
+
 import pytest
 import torch
 
@@ -26,7 +28,7 @@ def test_calls_with_equal_keys_are_served_by_one_compilation():
 
 @pytest.mark.parametrize("pairs", [keys.dtypes, keys.layouts, keys.alignments, keys.others], ids=lambda f: f.__name__)
 def test_calls_that_need_two_have_two_keys(pairs):
-    for what, one, other in pairs():
+    for what, one, other in pairs(Random(17)):
         assert cache_key(*one) != cache_key(*other), what
 
 

@@ -6,6 +6,7 @@ from tests.course.trial_page import PAGE, write_source
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.host import HostExercise
 from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.storage import StructExercise
 from tutorlib.course import answers
 from tutorlib.course.source import parse
 from tutorlib.exercises import find, of_notebook
@@ -55,7 +56,7 @@ def kernels():
         pytest.param(exercise.id, arch, id=f"{exercise.id}-sm_{arch}", marks=() if arch in OFTEN else pytest.mark.long)
         for name in notebook_names()
         for exercise in of_notebook(name)
-        if isinstance(exercise, KernelExercise) and not isinstance(exercise, HostExercise)
+        if isinstance(exercise, KernelExercise) and not isinstance(exercise, HostExercise | StructExercise)
         for arch in GENERATIONS
         if exercise.needs.on(arch)
     ]

@@ -98,7 +98,7 @@ def files(root: Path) -> set[Path]:
         (8, "error", 0, "it ended the notebook's process (SIGSEGV)"),
         (9, "passed", 2, "2 points"),
         (10, "timeout", 0, f"no result after {TIMEOUT} seconds"),
-        (11, "failed", 0, "raised MemoryError"),
+        (11, "failed", 0, "ran out of memory (line 2 of your answer)"),
         (12, "failed", 0, "your cell fails: TypeError"),
         (13, "passed", 2, "2 points"),
         (14, "failed", 0, "it displays more than 16 MB (line 5 of your answer)"),

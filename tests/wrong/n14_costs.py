@@ -153,7 +153,7 @@ WRONG = {
         wrong_scales("first_scale", "One scale for all.", f"spread{CUT}", "scales[0, 0]"),
         wrong_scales("rows_alone", "Scales are repeated along the rows, and broadcast along the columns.", ".repeat_interleave(block[1], 1)", "[:, :1]"),
         wrong_scales("always_128_columns", "Blocks of 128 columns.", "repeat_interleave(block[1], 1)", "repeat_interleave(128, 1)"),
-        wrong_scales("a_list", "Numbers in lists.", f"x.float() * spread{CUT}", f"(x.float() * spread{CUT}).tolist()", "it should be a tensor"),
+        wrong_scales("a_list", "Numbers in lists.", f"x.float() * spread{CUT}", f"(x.float() * spread{CUT}).tolist()", "a tensor counts as one"),
         answer("with_padding", padded.__doc__, padded, "it should have the shape"),
         wrong_scales("from_the_end", "Cut at the wrong end.", CUT, "[-rows:, -columns:]"),
         wrong_scales("scales_alone", "Forgets x.", "x.float() * ", ""),

@@ -154,7 +154,7 @@ class KernelExercise(Exercise):
 
     def without_gpu(self, kernel: Any, why: str) -> Verdict:
         """The verdict on a kernel of another process, on a machine that lacks the GPU. Raises NotSimulated."""
-        return self.simulate_all(kernel, why) if self.simulated else self.unrun(why)
+        return self.simulate_all(kernel, why)
 
     def far(self, answer: Elsewhere) -> Any:
         """An answer of another process as `launcher` and `simulator` take it."""

@@ -201,9 +201,8 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
                 return wrong
             try:
                 if most := too_wide(got):
-                    return Wrong(
-                        f"{show_call(answer, args)} gives a value of more than {most}. No answer needs as many."
-                    )
+                    more = f"{show_call(answer, args)} gives a value of more than {most}"
+                    return Wrong(f"{more}. No answer needs as many; a tensor counts as one.")
                 broken = holds(plain(got), *args)
             except OverflowError:
                 return Wrong(f"{show_call(answer, args)} gives a number too large to be compared.")

@@ -19,14 +19,7 @@ from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import modules, of_notebook
 
 CALLED = (ValueExercise, CuteLayoutExercise, DiagnosisExercise)  # for these the process needs nothing of the exercise
-COMPILED = (
-    CuteExercise,
-    CutileExercise,
-    CppExercise,
-    ChosenExercise,
-    HostExercise,
-    MendExercise,
-)  # run here, or simulated
+COMPILED = (CuteExercise, CutileExercise, CppExercise, ChosenExercise, MendExercise)  # run here, or simulated
 BUILT = (ProgramExercise,)  # their source is built here, and runs behind a wall of its own
 LAUNCHED = (HostExercise,)  # what they launch is written down, and run or simulated here
 KEPT = (KeptExercise,)  # what they leave in folders is the judge's own

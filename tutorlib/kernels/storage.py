@@ -1,6 +1,6 @@
 """A kernel that writes to every member of a struct in shared memory, and reads when all is written.
 
-ProbedMembers that overlap, end too early, begin in the wrong place or round as another dtype show in what is read.
+Members that overlap, end too early, begin in the wrong place or round as another dtype show in what is read.
 """
 
 from collections.abc import Callable, Mapping
