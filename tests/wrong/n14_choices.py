@@ -96,7 +96,7 @@ WRONG = {
         setting("one_number", "A cluster's side.", "cluster = 2: (M, N) are whole numbers", cluster=2),
         setting("fp8", "A word for e4m3.", "dtype = 'fp8' is none of", dtype="fp8"),
         setting("no_place", "Not a block for each SM.", "blocks_per_sm = 0", blocks_per_sm=0),
-        setting("small_tiles", "Twice the bytes.", "the course's model expects", tile=(64, 64, 64)),
+        setting("small_tiles", "Four times the bytes.", "the course's model expects", tile=(64, 32, 64)),
         setting("in_parts", "Split-K keeps no block.", "parts of a tile go to blocks of their own", split_k=2),
         answer("the_class", "Not an instance.", lambda: HopperConfig, "not a HopperConfig"),
         answer("settings", "Settings alone.", lambda: {"cluster": (2, 1)}, "not a HopperConfig"),
