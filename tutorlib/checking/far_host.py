@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.far import MOST_LAUNCHES, MOST_TILE_IR, FarKernel
-from tutorlib.checking.launched import packed
+from tutorlib.checking.launched import cutile_arguments, load_entry, packed
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.driver import LaunchConfig, load_function, prepare
+from tutorlib.compiling.driver import LaunchConfig, prepare
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.tile_ir import compile_tile_ir, entries_of
+from tutorlib.compiling.tile_ir import compile_tile_ir
 from tutorlib.machine import device
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Call, Work
@@ -202,24 +202,7 @@ class LaunchedFarHost:
         return call
 
     def prepared(self, one: Planned, memories: "Sequence[Tensor]") -> Call:
-        kinds = tuple(k for arg in one.taken for k in (("u32",) if isinstance(arg, int) else taken_by(arg.ndim)))
-        values: list[int] = []
-        for arg in one.taken:
-            if isinstance(arg, int):
-                values.append(arg)
-            else:
-                tensor = arg.within(memories)
-                values += [tensor.data_ptr(), *tensor.shape, *tensor.stride()]
+        kinds, values = cutile_arguments(arg if isinstance(arg, int) else arg.within(memories) for arg in one.taken)
         if one.tile_ir not in self._loaded:
-            compiled = one.compiled(device.tile_target())
-            match entries_of(compiled.ptx):
-                case [(name, takes)] if takes == kinds:
-                    self._loaded[one.tile_ir] = load_function(compiled.cubin, name)
-                case _:
-                    raise CompileFailed("what was compiled takes other parameters than its launch has")
+            self._loaded[one.tile_ir] = load_entry(one.compiled(device.tile_target()), kinds)
         return prepare(self._loaded[one.tile_ir], LaunchConfig(one.grid), *packed(kinds, values))
-
-
-def taken_by(ndim: int) -> tuple[str, ...]:
-    """The parameters of a tensor: address, sizes, strides."""
-    return "ptr", *["u32"] * (2 * ndim)

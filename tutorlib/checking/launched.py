@@ -5,12 +5,13 @@ What it runs on and what it is compared with are the judge's own: inputs, output
 
 import math
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.far import FarCute, FarCutile
 from tutorlib.checking.relocating import Relocatable, made_up_addresses, relocatable
+from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.driver import LaunchConfig, LaunchGrid, load_function, prepare
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.spec import DTYPES
@@ -20,6 +21,9 @@ from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.simulate.ptx.ir import Module
 from tutorlib.simulate.ptx.parse import parse_ptx
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FORMS = {"ptr": "Q", "u32": "i"}  # as struct packs them
 
@@ -80,8 +84,7 @@ class LaunchedFarCutile:
     _loaded: dict[Shape, Any] = field(default_factory=dict)
 
     def on(self, work: Work) -> Call:
-        kinds = tuple(kind for tensor in work.tensors for kind in ("ptr", *["u32"] * (2 * tensor.ndim)))
-        values = [n for one in work.tensors for n in (one.data_ptr(), *one.shape, *one.stride())]
+        kinds, values = cutile_arguments(work.tensors)
         if work.shape not in self._loaded:
             self._loaded[work.shape] = self.load(work.problem, work.shape, kinds)
         parameters, offsets = packed(kinds, values)
@@ -90,10 +93,29 @@ class LaunchedFarCutile:
     def load(self, problem: Problem, shape: Shape, kinds: tuple[str, ...]) -> Any:
         """The function on the GPU at hand. Raises CompileFailed where it takes other parameters."""
         compiled = self.kernel.compiled(problem, shape, device.tile_target())
-        match entries_of(compiled.ptx):
-            case [(name, takes)] if takes == kinds:
-                return load_function(compiled.cubin, name)
-        raise CompileFailed("what was compiled takes other parameters than its tensors")
+        return load_entry(compiled, kinds)
+
+
+def cutile_arguments(args: Iterable["Tensor | int"]) -> tuple[tuple[str, ...], list[int]]:
+    """The kinds and values that cuTile passes for its arguments: of a tensor its address, sizes and strides."""
+    kinds: list[str] = []
+    values: list[int] = []
+    for arg in args:
+        if isinstance(arg, int):
+            kinds.append("u32")
+            values.append(arg)
+        else:
+            kinds += ["ptr", *["u32"] * (2 * arg.ndim)]
+            values += [arg.data_ptr(), *arg.shape, *arg.stride()]
+    return tuple(kinds), values
+
+
+def load_entry(compiled: Compiled, kinds: tuple[str, ...]) -> Any:
+    """The one kernel of a module, on the GPU at hand. Raises CompileFailed where it takes other parameters."""
+    match entries_of(compiled.ptx):
+        case [(name, takes)] if takes == kinds:
+            return load_function(compiled.cubin, name)
+    raise CompileFailed("what was compiled takes other parameters than its tensors")
 
 
 def packed(kinds: Sequence[str], values: Sequence[int]) -> tuple[bytes, list[int]]:

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 LIMIT = 227 * 1024  # bytes of shared memory that a block can have on sm_90
-
-
 BEFORE = 2048  # bytes of shared memory in front of the struct, whose first member's alignment may be 1,024
-UNIT = 2**40  # of numbers that are kept as whole ones
 
 
 class Member(NamedTuple):
@@ -72,6 +69,8 @@ def probing(structs: Mapping[Shape, Members]) -> Problem:
 
     def reference(x: "Tensor") -> "Tensor":
         import torch
+
+        from tutorlib.kernels.storage import UNIT
 
         members = next(members for (size, _), members in structs.items() if size == len(x)).values()
         parts = zip(members, x.split([member.elements for member in members]), strict=True)

@@ -133,8 +133,8 @@ def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, .
 
     Those that need a GPU, which nobody else has meanwhile, side by side; others one by one, as each core has a task.
     """
-    limits, workers = Limits(seconds=task.settings.seconds), None if task.share == "gpu" else 1
-    settings = task.settings
+    settings, workers = task.settings, None if task.share == "gpu" else 1
+    limits = Limits(seconds=settings.seconds)
     scores = grade(submission, limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=workers, demos=False)
     return scores.outcomes, next((f"{ENDED}: {why}" for why in scores.broken.values()), "")
 

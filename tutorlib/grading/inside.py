@@ -21,7 +21,7 @@ from tutorlib.checking.values import where
 from tutorlib.compiling.spec import DTYPES, DType
 from tutorlib.exercises import find
 from tutorlib.grading.line import End
-from tutorlib.grading.verdict import without_head
+from tutorlib.grading.verdict import as_reported
 from tutorlib.notebook.check import Printed
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Served:
     def examined(self, id: str) -> list[Any]:
         """What is found of a kernel without running it: points, and then the lines of its message."""
         outcome = self.exercise(id).grade(self.answer)
-        return [float(outcome.points), *without_head(self.exercise(id), outcome.message).split("\n  ")]
+        return [float(outcome.points), *as_reported(self.exercise(id), outcome.message).split("\n  ")]
 
     def kernel(self, id: str) -> Any:
         """The answer as its exercise takes it."""

@@ -39,7 +39,7 @@ from tutorlib.grading.judged import judged_outside
 from tutorlib.grading.line import Late, Lost
 from tutorlib.grading.remote import judge
 from tutorlib.grading.sandbox import PROCESSES, program_walled, walled_compiler
-from tutorlib.grading.verdict import tidy, without_head
+from tutorlib.grading.verdict import as_reported, tidy
 from tutorlib.machine import device, turns, versions
 from tutorlib.notebook.check import RESULTS
 
@@ -278,11 +278,11 @@ class Witness:
             except Lost as error:
                 return "error", item.parent.kernel.last_words() or str(error)
             if outcome.status in ("error", "timeout") and not lacks_gpu(exercise):  # nothing runs here after it
-                return outcome.status, without_head(exercise, outcome.message)
+                return outcome.status, as_reported(exercise, outcome.message)
         elif record := self.record(exercise.id):
             seen |= {"record": record, "excused": lacks(exercise)}
             if exercise.needs and record["status"] in ("error", "timeout"):  # nothing runs there after it
-                return record["status"], without_head(exercise, record["message"])
+                return record["status"], as_reported(exercise, record["message"])
         return None
 
     def judge(self, item: IPyNbCell, exercise: Exercise) -> Outcome:
@@ -333,12 +333,8 @@ class Witness:
 def turn_of(item: IPyNbCell) -> AbstractContextManager[None]:
     """The turn on the GPU of what a cell's own process does with it. An answer judged out here is given its own."""
     role = item.cell.metadata.get("tutorlib", {})
-    if role.get("role") != "check":
-        return turns.shared_turn()
-    exercise = find(role["exercise"])
-    if judged_outside(exercise):
-        return nullcontext()
-    return turns.own_turn() if getattr(exercise, "bench_shape", None) else turns.shared_turn()
+    outside = role.get("role") == "check" and judged_outside(find(role["exercise"]))
+    return nullcontext() if outside else turns.shared_turn()
 
 
 def lacks_gpu(exercise: Exercise) -> bool:

@@ -16,6 +16,7 @@ from functools import cache
 from glob import glob
 from pathlib import Path
 
+from tutorlib.checking.program import MOST_PRINTED
 from tutorlib.paths import FIGURES, ROOT
 
 SCRATCH = 2**30  # bytes that may be written to the scratch folder
@@ -23,7 +24,6 @@ SHARED = 2**28  # bytes of shared memory
 PROCESSES = 512 + 8 * (os.cpu_count() or 1)  # at a time, threads counted: torch and OpenBLAS have some for each core
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "fonts", "localtime", "ssl")  # of /etc
-PRINTED = 2**22  # bytes that a program behind a wall of its own may print
 UNSEEN = ("solutions", "tests", "notebooks")  # of the course
 DEVICES = ("/dev/nvidia*", "/dev/dxg")
 PASSED_ON = (
@@ -62,25 +62,23 @@ def walled(
     folder within, which both sides write to. environment: variables that are set inside, beside those PASSED_ON.
     hidden: files and folders of the course's package that are empty inside.
     """
-    kept = NOBODY | {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     return [
         *("bwrap", *APART, *system(), *course(hidden)),
         *("--proc", "/proc", "--dev", "/dev", *devices()),
         *("--size", str(SHARED), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
         *("--size", str(SCRATCH), "--tmpfs", str(scratch), "--bind", str(door), str(door)),
         *("--remount-ro", "/", "--chdir", str(scratch)),
-        *(part for name, value in (kept | dict(environment)).items() for part in ("--setenv", name, value)),
+        *variables(environment),
         *("--", *limited(command)),
     ]
 
 
 def walled_compiler(command: Iterable[str], folder: Path) -> list[str]:
     """The command that starts a compiler behind a wall: it sees the system's files, and a folder that it works in."""
-    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     return [
         *("bwrap", *APART, *system(), *unseen(), "--proc", "/proc", "--dev", "/dev"),
         *("--bind", str(folder), str(folder), "--remount-ro", "/", "--chdir", str(folder)),
-        *(part for name, value in (kept | {"TMPDIR": str(folder)}).items() for part in ("--setenv", name, value)),
+        *variables({"TMPDIR": str(folder)}),
         *("--", *command),
     ]
 
@@ -92,7 +90,14 @@ def program_walled(program: Path) -> Iterator[list[str]]:
         door = Path(folder, "door")
         door.mkdir()
         shutil.copy(program, door)
-        yield ["prlimit", f"--fsize={PRINTED}", *walled([str(door / program.name)], Path(folder), door, {})]
+        yield ["prlimit", f"--fsize={MOST_PRINTED}", *walled([str(door / program.name)], Path(folder), door, {})]
+
+
+def variables(more: Mapping[str, str]) -> Iterator[str]:
+    """Those PASSED_ON, and more."""
+    passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    for name, value in (NOBODY | passed_on | dict(more)).items():
+        yield from ("--setenv", name, value)
 
 
 def limited(command: Iterable[str]) -> list[str]:

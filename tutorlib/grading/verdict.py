@@ -25,7 +25,7 @@ def verdict(exercise: Exercise, answer: dict[str, Any], check: dict[str, Any]) -
         return exercise.outcome("failed", 0, f"your cell fails: {tidy(answer['raised'])}")
     if "outcome" in check:
         outcome = Outcome(**check["outcome"])
-        return replace(outcome, message=without_head(exercise, outcome.message))
+        return replace(outcome, message=as_reported(exercise, outcome.message))
     return recorded_verdict(exercise, check)
 
 
@@ -36,7 +36,7 @@ def recorded_verdict(exercise: Exercise, check: dict[str, Any]) -> Outcome:
         return exercise.outcome(
             "error", 0, tidy(f"check came to no verdict: {check['raised'] or 'nothing was recorded'}")
         )
-    status, message = record["status"], without_head(exercise, record["message"])
+    status, message = record["status"], as_reported(exercise, record["message"])
     if status == "not_run" and check.get("excused"):
         right = record["points"] > 0  # NaN is not
         return exercise.outcome("not_run", min(record["points"], exercise.points_anywhere) if right else 0, message)
@@ -73,7 +73,7 @@ def well_formed(told: Any) -> dict[str, Any] | None:
     return read.as_json() if well else None
 
 
-def without_head(exercise: Exercise, message: str) -> str:
+def as_reported(exercise: Exercise, message: str) -> str:
     """A message of `check` without the id and title in front, which the table shows anyway.
 
     Nor does a report tell anybody to restart a kernel: the grader has done that.

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import cutlass
 from cutlass import Float32, cute
-from cutlass.utils import SmemAllocator
+from cutlass.memory import SmemAllocator
 
 THREADS = 1024
 UNIT = 2.0**40  # whole numbers are kept as multiples of 1 / UNIT

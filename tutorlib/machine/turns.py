@@ -7,24 +7,20 @@ dies gives its turn back.
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 TURNS = "TUTORLIB_TURNS"
 
 
-@contextmanager
-def shared_turn() -> Iterator[None]:
+def shared_turn() -> AbstractContextManager[None]:
     """A turn that others have too, as long as they take no times."""
-    with turn(fcntl.LOCK_SH):
-        yield
+    return turn(fcntl.LOCK_SH)
 
 
-@contextmanager
-def own_turn() -> Iterator[None]:
+def own_turn() -> AbstractContextManager[None]:
     """A turn that nobody else has."""
-    with turn(fcntl.LOCK_EX):
-        yield
+    return turn(fcntl.LOCK_EX)
 
 
 @contextmanager

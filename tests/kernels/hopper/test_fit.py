@@ -45,6 +45,17 @@ def test_what_is_preferred_counts_and_then_what_the_others_miss_by():
     assert loss(right, TRUE) < loss(off, TRUE) < loss(worse, TRUE)
 
 
+def test_a_cube_weighs_as_much_as_three_other_shapes():
+    def wrong_at(one, *others):
+        config = HopperConfig()
+        factors = {one: 1.2} | dict.fromkeys(others, 1.0)
+        us = {shape: cost(config, *shape, constants=TRUE) * factor for shape, factor in factors.items()}
+        return loss([Timed(config, *made) for made in us.items()], TRUE)
+
+    cube, other = (4096, 4096, 4096), (4096, 4096, 2048)
+    assert wrong_at(cube, other) == pytest.approx(3 * wrong_at(other, cube))
+
+
 def test_a_time_is_told_as_of_a_gpu_on_which_the_baseline_takes_as_long_as_usual():
     times = [result(us=30.0, baseline_us=20.0), result(us=33.0, baseline_us=22.0), result(us=36.0, baseline_us=24.0)]
     assert [timed.us for timed in usable(times)] == [33.0] * 3
