@@ -9,7 +9,7 @@ from tutorlib.measuring.sweeps.gemm import SQUARES
 from tutorlib.measuring.sweeps.hopper import SEEDS, random_shapes
 from tutorlib.problems.problem import Shape
 
-MORE_SEEDS = (7, 9, 21, 22)  # of random shapes
+MORE_SEEDS = (7, 9, 21, 22, 31, 32)  # of random shapes
 EXTREME = (
     (768, 1280, 16384), (512, 768, 8192), (320, 8192, 4096), (512, 512, 8192), (64, 8192, 8192), (128, 128, 8192),
     (256, 256, 4096), (8192, 128, 1024), (1536, 2560, 3072), (4224, 3968, 4160), (8192, 512, 4096),
