@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.wrong.tile_cpp import ADD, FIRST
-from tutorlib.compiling import cpp as compiler
+from tutorlib.compiling import nvcc
 from tutorlib.exercises import find
 from tutorlib.measuring import launchers
 
@@ -32,8 +32,7 @@ def test_what_a_gemm_without_tma_hears():
 @pytest.mark.usefixtures("nothing_kept")
 class TestMissingTools:
     def test_without_a_host_compiler(self, monkeypatch):
-        compiler.nvcc_path.cache_clear()
-        monkeypatch.setattr(compiler.shutil, "which", lambda name: None)
+        monkeypatch.setattr(nvcc.shutil, "which", lambda name: None)
         outcome = find("08.1").grade(lambda: ADD)
         assert outcome.status == "not_run"
         assert outcome.message == (
@@ -43,10 +42,10 @@ class TestMissingTools:
 
     def test_without_nvcc(self, monkeypatch):
         def missing(name):
-            raise compiler.metadata.PackageNotFoundError(name)
+            raise nvcc.metadata.PackageNotFoundError(name)
 
-        compiler.nvcc_path.cache_clear()
-        monkeypatch.setattr(compiler.metadata, "files", missing)
+        nvcc.nvcc_path.cache_clear()
+        monkeypatch.setattr(nvcc.metadata, "files", missing)
         outcome = find("08.1").grade(lambda: ADD)
         assert outcome.status == "not_run"
         assert outcome.message == "– 08.1 vector_add: not run: the package nvidia-cuda-nvcc is missing"

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.wrong.tile_cpp import ADD, HOST, PROMISING
-from tutorlib.compiling.cpp import nvcc_path
+from tutorlib.compiling.nvcc import nvcc_command
 from tutorlib.compiling.program import command
 from tutorlib.exercises import find
 from tutorlib.kernels.cpp.gemm import PROMISES, WAYS
@@ -42,7 +42,7 @@ def test_the_program_is_built_by_the_line_that_is_printed(monkeypatch, tmp_path,
     write_program("vector_add.cu", lambda: ADD, lambda: HOST)
     line = capsys.readouterr().out.splitlines()[1].split()
     assert line == command("vector_add.cu", "vector_add", "sm_90")
-    subprocess.run([nvcc_path(), *line[1:]], check=True, timeout=300)
+    subprocess.run([*nvcc_command(), *line[1:]], check=True, timeout=300)
     assert (tmp_path / "vector_add").exists()
 
 

@@ -7,14 +7,13 @@ r"""CUDA Tile C++ from a notebook: a source string compiled by nvcc, looked at, 
     ... }'''))
     sm_90: 128 threads, 14 registers, 0 bytes of stack, 0 bytes of shared memory
 
-nvcc comes with pip (nvidia-cuda-nvcc) and needs a C++ compiler of the system for its preprocessor. Compiling needs no
-GPU. Launching goes through cuda-bindings.
+nvcc needs a C++ compiler of the system for its preprocessor. Compiling needs no GPU. Launching goes through
+cuda-bindings.
 """
 
 import hashlib
 import os
 import re
-import shutil
 import tempfile
 import textwrap
 from contextlib import suppress
@@ -26,7 +25,8 @@ from pathlib import Path
 import platformdirs
 
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.compiling.errors import CompileFailed, ToolMissing, shortened
+from tutorlib.compiling.errors import CompileFailed, shortened
+from tutorlib.compiling.nvcc import nvcc_command
 from tutorlib.compiling.outside import run_compiler
 from tutorlib.compiling.refusals import what_to_do
 from tutorlib.compiling.refused_cpp import CPP
@@ -75,21 +75,6 @@ class CompiledCpp(Compiled):
 
 
 @cache
-def nvcc_path() -> Path:
-    """Raises ModuleNotFoundError where the package is missing, ToolMissing where there is no host compiler."""
-    try:
-        files = metadata.files("nvidia-cuda-nvcc") or []
-    except metadata.PackageNotFoundError:
-        files = []
-    nvcc = next((Path(file.locate()) for file in files if file.name == "nvcc"), None)
-    if nvcc is None:
-        raise ModuleNotFoundError("nvcc is missing: pip install nvidia-cuda-nvcc", name="nvidia-cuda-nvcc")
-    if shutil.which("gcc") is None:
-        raise ToolMissing("nvcc needs a C++ compiler, and there is no gcc here (Debian, Ubuntu: apt install g++)")
-    return nvcc
-
-
-@cache
 def compile_cpp(source: str, arch: str = "sm_90") -> CompiledCpp:
     """Compile the one __tile_global__ function of a source that begins after HEADER.
 
@@ -119,7 +104,7 @@ def build(source: str, arch: str) -> tuple[bytes, str]:
     """
     options = ["-std=c++20", "--enable-tile", "-arch", arch, "-tilecubin", "-lineinfo", "-Xtileiras", "--remarks=all"]
     text = f'{HEADER}#line 1 "{FILE}"\n{source}\n'
-    nvcc, version = nvcc_path(), metadata.version("nvidia-cuda-nvcc")
+    nvcc, version = nvcc_command(), metadata.version("nvidia-cuda-nvcc")
     key = hashlib.sha256("\0".join([version, *options, text]).encode()).hexdigest()
     kept = platformdirs.user_cache_path("tutorlib") / "tile_cpp" / f"{key}.cubin"
     if kept.exists():
@@ -127,7 +112,7 @@ def build(source: str, arch: str) -> tuple[bytes, str]:
     with tempfile.TemporaryDirectory() as folder:
         file, made = Path(folder) / "source.cu", Path(folder) / "source.cubin"
         file.write_text(text, encoding="utf-8")
-        done = run_compiler([nvcc, *options, "-o", made, file], Path(folder))
+        done = run_compiler([*nvcc, *options, "-o", made, file], Path(folder))
         output = done.stdout + done.stderr
         if done.returncode:
             raise failure(output, source)

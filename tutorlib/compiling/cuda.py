@@ -12,8 +12,9 @@ from typing import Literal
 import platformdirs
 
 from tutorlib.compiling.compiled import inspect_kernel
-from tutorlib.compiling.cpp import FILE, CompiledCpp, failure, nvcc_path
+from tutorlib.compiling.cpp import FILE, CompiledCpp, failure
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.nvcc import nvcc_command
 from tutorlib.compiling.outside import run_compiler
 
 ARCH = "sm_80"  # what the simulator runs
@@ -51,7 +52,7 @@ def nvcc(source: str, arch: str, kind: Literal["ptx", "cubin"]) -> bytes:
     source = textwrap.dedent(source).strip("\n")
     options = ["-std=c++20", "-arch", arch, f"-{kind}", "-lineinfo"]
     text = f'#line 1 "{FILE}"\n{source}\n'
-    program, version = nvcc_path(), metadata.version("nvidia-cuda-nvcc")
+    program, version = nvcc_command(), metadata.version("nvidia-cuda-nvcc")
     key = hashlib.sha256("\0".join([version, *options, text]).encode()).hexdigest()
     kept = platformdirs.user_cache_path("tutorlib") / "cuda_cpp" / f"{key}.{kind}"
     if kept.exists():
@@ -59,7 +60,7 @@ def nvcc(source: str, arch: str, kind: Literal["ptx", "cubin"]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         file, made = Path(folder) / "source.cu", Path(folder) / f"source.{kind}"
         file.write_text(text, encoding="utf-8")
-        done = run_compiler([program, *options, "-o", made, file], Path(folder))
+        done = run_compiler([*program, *options, "-o", made, file], Path(folder))
         if done.returncode:
             raise failure(done.stdout + done.stderr, source)
         code = made.read_bytes()

@@ -11,15 +11,16 @@ from pathlib import Path
 
 import platformdirs
 
-from tutorlib.compiling.cpp import failure, nvcc_path
+from tutorlib.compiling.cpp import failure
+from tutorlib.compiling.nvcc import nvcc_command
 
 OPTIONS = ("-std=c++20", "--enable-tile")
 WITHOUT_RUNTIME = ("--cudart", "none", "--cudadevrt", "none")
 
 
-def command(source: str, program: str, arch: str, nvcc: str = "nvcc") -> list[str]:
+def command(source: str, program: str, arch: str, nvcc: Sequence[str] = ("nvcc",)) -> list[str]:
     """What builds a program from a file. arch: "sm_90", …"""
-    return [nvcc, *OPTIONS, "-arch", arch, "-o", program, source]
+    return [*nvcc, *OPTIONS, "-arch", arch, "-o", program, source]
 
 
 def build_program(source: str, arch: str, runtime: Path | None = None) -> Path:
@@ -28,7 +29,7 @@ def build_program(source: str, arch: str, runtime: Path | None = None) -> Path:
     runtime: a C++ file that takes the place of the CUDA runtime library.
     Raises CompileFailed with the first error, ModuleNotFoundError and ToolMissing.
     """
-    nvcc, version = nvcc_path(), metadata.version("nvidia-cuda-nvcc")
+    nvcc, version = nvcc_command(), metadata.version("nvidia-cuda-nvcc")
     others = runtime.read_text(encoding="utf-8") if runtime else ""
     key = hashlib.sha256("\0".join([version, arch, *OPTIONS, source, others]).encode()).hexdigest()
     kept = platformdirs.user_cache_path("tutorlib") / "programs" / key
@@ -39,7 +40,7 @@ def build_program(source: str, arch: str, runtime: Path | None = None) -> Path:
     file.write_text(source, encoding="utf-8")
     extra: Sequence[str | Path] = (*WITHOUT_RUNTIME, runtime) if runtime else ()
     done = subprocess.run(
-        [*command(str(file), str(made), arch, str(nvcc)), *extra], capture_output=True, text=True, check=False
+        [*command(str(file), str(made), arch, nvcc), *extra], capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise failure(done.stdout + done.stderr, source, str(file))

@@ -31,7 +31,7 @@ def tileiras_path() -> Path:
     found = next((Path(file.locate()) for file in files if file.name in ("tileiras", "tileiras.exe")), None)
     found = found or (Path(which) if (which := shutil.which("tileiras")) else None)
     if found is None:
-        raise ToolMissing("there is no tileiras here: pip install 'cuda-tile[tileiras]'")
+        raise ToolMissing("there is no tileiras here: pip install nvidia-cuda-tileiras")
     return found
 
 
