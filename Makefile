@@ -37,6 +37,6 @@ lint: .venv/.ready
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit(f"The course needs Python 3.11, 3.12 or 3.13; $(PYTHON) is {v[0]}.{v[1]}. Name another: make PYTHON=python3.12")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -e '.[dev]'
-	$(BIN)/python -m tutorlib.compiling.nvcc  # torch's CUDA build has older headers
+	$(BIN)/python -m tutorlib.compiling.nvcc  # headers of its version
 	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || :  # pip compiles on one core; some packages hold files that are no Python
 	@touch $@

@@ -1,4 +1,4 @@
-"""Where nvcc finds headers of its own version: torch's CUDA build keeps an environment's at an older one."""
+"""Where nvcc finds headers of its own version: environments have others, torch's CUDA build older ones."""
 
 from importlib import metadata
 from pathlib import Path
@@ -17,13 +17,12 @@ __tile_global__ void clear(float* x, int n) {
 
 
 @pytest.fixture
-def folders(tmp_path, monkeypatch):
-    """Where nvcc looks by itself, empty, and where younger headers are put, which is not there yet."""
-    own, beside = tmp_path / "own", tmp_path / "headers" / "nvidia" / "cu13" / "include"
-    own.mkdir()
-    monkeypatch.setattr(nvcc, "own_headers", lambda: own)
-    monkeypatch.setattr(nvcc, "BESIDE", beside)
-    return own, beside
+def beside(tmp_path, monkeypatch):
+    """Where nvcc's headers are put, in an environment that has others; it is not there yet."""
+    folder = tmp_path / "headers" / "nvidia" / "cu13" / "include"
+    monkeypatch.setattr(nvcc, "headers_fit", lambda: False)
+    monkeypatch.setattr(nvcc, "BESIDE", folder)
+    return folder
 
 
 @pytest.fixture
@@ -33,35 +32,39 @@ def asked_of_pip(monkeypatch):
     return asked
 
 
-def test_headers_with_tiles_need_no_others(folders, asked_of_pip):
-    (folders[0] / nvcc.TILES).touch()
-    assert nvcc.nvcc_command() == [str(nvcc.nvcc_path())]
+@pytest.mark.parametrize(("headers", "fit"), [("13.4.92", True), ("13.0.96", False), ("13.5.37", False), (None, False)])
+def test_only_headers_of_its_own_version_fit(monkeypatch, asked_of_pip, headers, fit):
+    def version(name):
+        if name == nvcc.HEADERS and headers is None:
+            raise metadata.PackageNotFoundError(name)
+        return headers if name == nvcc.HEADERS else "13.4.92"
+
+    monkeypatch.setattr(nvcc.metadata, "version", version)
+    monkeypatch.setattr(nvcc, "BESIDE", Path("no", "such", "folder", "here"))
+    assert nvcc.headers_fit() == fit
     nvcc.add_headers()
-    assert asked_of_pip == []
+    assert len(asked_of_pip) == (not fit)
 
 
-def test_older_headers_are_said_before_nvcc_stumbles(folders):
-    with pytest.raises(ToolMissing, match=r"nvcc's headers are older .* -m tutorlib\.compiling\.nvcc$"):
+def test_others_are_said_before_nvcc_stumbles(beside):
+    with pytest.raises(ToolMissing, match=r"nvcc needs headers of its own version: .* -m tutorlib\.compiling\.nvcc$"):
         nvcc.nvcc_command()
 
 
-def test_headers_of_nvccs_version_are_put_beside_older_ones_once(folders, asked_of_pip):
-    _, beside = folders
+def test_headers_of_nvccs_version_are_put_beside_others_once(beside, asked_of_pip):
     nvcc.add_headers()
     ((*_, folder, wanted),) = asked_of_pip
     assert Path(folder) == beside.parents[2]
     assert wanted == f"nvidia-cuda-runtime=={metadata.version('nvidia-cuda-nvcc')}"
     beside.mkdir(parents=True)
-    (beside / nvcc.TILES).touch()
     nvcc.add_headers()
     assert len(asked_of_pip) == 1
 
 
-def test_headers_from_beside_come_first(tmp_path, monkeypatch, folders):
+def test_headers_from_beside_come_first(tmp_path, monkeypatch, beside):
     """nvcc's own environment has some, too; these have an error of their own."""
-    _, beside = folders
     beside.mkdir(parents=True)
-    (beside / nvcc.TILES).write_text("#error from beside\n")
+    (beside / "cuda_tile.h").write_text("#error from beside\n")
     monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "cache")
     compile_cpp.cache_clear()
     with pytest.raises(CompileFailed, match="from beside"):

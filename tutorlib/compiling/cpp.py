@@ -26,7 +26,7 @@ import platformdirs
 
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed, shortened
-from tutorlib.compiling.nvcc import nvcc_command
+from tutorlib.compiling.nvcc import NVCC, nvcc_command
 from tutorlib.compiling.outside import run_compiler
 from tutorlib.compiling.refusals import what_to_do
 from tutorlib.compiling.refused_cpp import CPP
@@ -104,7 +104,7 @@ def build(source: str, arch: str) -> tuple[bytes, str]:
     """
     options = ["-std=c++20", "--enable-tile", "-arch", arch, "-tilecubin", "-lineinfo", "-Xtileiras", "--remarks=all"]
     text = f'{HEADER}#line 1 "{FILE}"\n{source}\n'
-    nvcc, version = nvcc_command(), metadata.version("nvidia-cuda-nvcc")
+    nvcc, version = nvcc_command(), metadata.version(NVCC)
     key = hashlib.sha256("\0".join([version, *options, text]).encode()).hexdigest()
     kept = platformdirs.user_cache_path("tutorlib") / "tile_cpp" / f"{key}.cubin"
     if kept.exists():

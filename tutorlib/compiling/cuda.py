@@ -14,7 +14,7 @@ import platformdirs
 from tutorlib.compiling.compiled import inspect_kernel
 from tutorlib.compiling.cpp import FILE, CompiledCpp, failure
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.compiling.nvcc import nvcc_command
+from tutorlib.compiling.nvcc import NVCC, nvcc_command
 from tutorlib.compiling.outside import run_compiler
 
 ARCH = "sm_80"  # what the simulator runs
@@ -52,7 +52,7 @@ def nvcc(source: str, arch: str, kind: Literal["ptx", "cubin"]) -> bytes:
     source = textwrap.dedent(source).strip("\n")
     options = ["-std=c++20", "-arch", arch, f"-{kind}", "-lineinfo"]
     text = f'#line 1 "{FILE}"\n{source}\n'
-    program, version = nvcc_command(), metadata.version("nvidia-cuda-nvcc")
+    program, version = nvcc_command(), metadata.version(NVCC)
     key = hashlib.sha256("\0".join([version, *options, text]).encode()).hexdigest()
     kept = platformdirs.user_cache_path("tutorlib") / "cuda_cpp" / f"{key}.{kind}"
     if kept.exists():

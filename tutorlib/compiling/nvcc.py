@@ -1,7 +1,8 @@
 """nvcc, which comes with pip (nvidia-cuda-nvcc), and headers of its own version.
 
-torch's CUDA build keeps CUDA's headers in an environment at its own version, 13.0, and cuda_tile.h is younger. There,
-`python -m tutorlib.compiling.nvcc` puts nvcc's beside them; `make` does so when it sets up.
+An environment has CUDA's headers in another version: torch's CUDA build keeps them at its own, 13.0, which has no
+cuda_tile.h, and elsewhere pip takes the newest. There, `python -m tutorlib.compiling.nvcc` puts nvcc's beside them;
+`make` does so when it sets up.
 """
 
 import shutil
@@ -13,21 +14,20 @@ from pathlib import Path
 
 from tutorlib.compiling.errors import ToolMissing
 
-PACKAGE = "nvidia-cuda-runtime"  # that has the headers
+NVCC, HEADERS = "nvidia-cuda-nvcc", "nvidia-cuda-runtime"  # packages
 BESIDE = Path(sys.prefix, "cuda-headers", "nvidia", "cu13", "include")
-TILES = "cuda_tile.h"
 
 
 @cache
 def nvcc_path() -> Path:
     """Raises ModuleNotFoundError where the package is missing."""
     try:
-        files = metadata.files("nvidia-cuda-nvcc") or []
+        files = metadata.files(NVCC) or []
     except metadata.PackageNotFoundError:
         files = []
     nvcc = next((Path(file.locate()) for file in files if file.name == "nvcc"), None)
     if nvcc is None:
-        raise ModuleNotFoundError("nvcc is missing: pip install nvidia-cuda-nvcc", name="nvidia-cuda-nvcc")
+        raise ModuleNotFoundError(f"nvcc is missing: pip install {NVCC}", name=NVCC)
     return nvcc
 
 
@@ -39,23 +39,26 @@ def nvcc_command() -> list[str]:
     nvcc = nvcc_path()
     if shutil.which("gcc") is None:
         raise ToolMissing("nvcc needs a C++ compiler, and there is no gcc here (Debian, Ubuntu: apt install g++)")
-    if (own_headers() / TILES).exists():
+    if headers_fit():
         return [str(nvcc)]
-    if not (BESIDE / TILES).exists():
-        raise ToolMissing(f"nvcc's headers are older than it is here: run {sys.executable} -m tutorlib.compiling.nvcc")
+    if not BESIDE.exists():
+        raise ToolMissing(f"nvcc needs headers of its own version: run {sys.executable} -m tutorlib.compiling.nvcc")
     return [str(nvcc), "-I", str(BESIDE)]
 
 
-def own_headers() -> Path:
-    """Where nvcc looks by itself."""
-    return nvcc_path().parents[1] / "include"
+def headers_fit() -> bool:
+    """Whether the environment's headers have nvcc's version."""
+    try:
+        return metadata.version(HEADERS) == metadata.version(NVCC)
+    except metadata.PackageNotFoundError:
+        return False
 
 
 def add_headers() -> None:
-    """Put headers of nvcc's version beside older ones, once. Raises ModuleNotFoundError and CalledProcessError."""
-    if not any((include / TILES).exists() for include in (own_headers(), BESIDE)):
-        wanted = f"{PACKAGE}=={metadata.version('nvidia-cuda-nvcc')}"
+    """Put headers of nvcc's version beside others, once. Raises PackageNotFoundError and CalledProcessError."""
+    if not headers_fit() and not BESIDE.exists():
         options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--target", str(BESIDE.parents[2])]
+        wanted = f"{HEADERS}=={metadata.version(NVCC)}"
         subprocess.run([sys.executable, "-m", "pip", "install", *options, wanted], check=True)
 
 

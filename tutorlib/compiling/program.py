@@ -12,7 +12,7 @@ from pathlib import Path
 import platformdirs
 
 from tutorlib.compiling.cpp import failure
-from tutorlib.compiling.nvcc import nvcc_command
+from tutorlib.compiling.nvcc import NVCC, nvcc_command
 
 OPTIONS = ("-std=c++20", "--enable-tile")
 WITHOUT_RUNTIME = ("--cudart", "none", "--cudadevrt", "none")
@@ -29,7 +29,7 @@ def build_program(source: str, arch: str, runtime: Path | None = None) -> Path:
     runtime: a C++ file that takes the place of the CUDA runtime library.
     Raises CompileFailed with the first error, ModuleNotFoundError and ToolMissing.
     """
-    nvcc, version = nvcc_command(), metadata.version("nvidia-cuda-nvcc")
+    nvcc, version = nvcc_command(), metadata.version(NVCC)
     others = runtime.read_text(encoding="utf-8") if runtime else ""
     key = hashlib.sha256("\0".join([version, arch, *OPTIONS, source, others]).encode()).hexdigest()
     kept = platformdirs.user_cache_path("tutorlib") / "programs" / key
