@@ -531,6 +531,8 @@ show_figure("hopper_levers")
 # deferred, tile order; and stream-K, which cuts tiles that would have fitted, costs most. Clusters of 2×2 have no row:
 # where a GPU holds fewer than 32 of them, they need a second wave at 2048, as you counted. At 4096 it is persistence
 # that counts. At 8192, with 16 waves, three things bring something: persistence, zigzag, and stream-K in the last wave.
+# And the last row, with another tile, is the best of all at 8192 and the worst of all at 2048. So there is no list of
+# levers to pull; there is something to choose, and the second half of this page is about that.
 #
 # And multicast, for which L2 sends a third less? Next to nothing. Probably blocks in step are each other's cache: they
 # ask for the same lines at the same moment, and one answer serves them all, cluster or not. That may also be why
@@ -694,7 +696,8 @@ def cost(config, m, n, k, sm):
 check("14.10", cost)
 
 # %% [markdown]
-# Ten numbers, and how far do they carry? Here are the levers' times beside what the formula says of them:
+# Ten numbers, and how far do they carry? Here are the levers' times as they were measured, and the formula's as a
+# multiple of them. (It knows nothing of some of the switches: for those it says the same, and the times differ.)
 
 # %%
 show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
