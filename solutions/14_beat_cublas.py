@@ -174,9 +174,12 @@ print(compiled)
 compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
+# (On the course's H200 it is 5 or 6 per cent slower, at both sizes. What the small tile pays is counted further down,
+# in *What a step asks for*.)
+#
 # ## Registers move
 #
-# Look at that line again: 384 threads with 168 registers each. A thread that multiplies holds 128 sums, and needs
+# Look at the line about registers again: 384 threads with 168 of them each. A thread that multiplies holds 128 sums, and needs
 # more than 168 as soon as it holds results on top. The producer's threads count stages, and need two dozen. But a
 # block starts with the same number for every thread.
 #
