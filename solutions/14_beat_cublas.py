@@ -179,9 +179,9 @@ compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA
 #
 # ## Registers move
 #
-# Look at the line about registers again: 384 threads with 168 of them each. A thread that multiplies holds 128 sums, and needs
-# more than 168 as soon as it holds results on top. The producer's threads count stages, and need two dozen. But a
-# block starts with the same number for every thread.
+# Look at the line about registers again: 384 threads with 168 of them each. A thread that multiplies holds 128 sums,
+# and needs more than 168 as soon as it holds results on top. The producer's threads count stages, and need two dozen.
+# But a block starts with the same number for every thread.
 #
 # For this there is an instruction: `setmaxnreg`. A warpgroup gives registers back to the block's pool
 # (`setmaxregister_decrease`), and another takes them (`setmaxregister_increase`), waiting until they are there.
@@ -535,7 +535,7 @@ show_figure("hopper_levers")
 # where a GPU holds fewer than 32 of them, they need a second wave at 2048, as you counted. At 4096 it is persistence
 # that counts. At 8192, with 16 waves, three things bring something: persistence, zigzag, and stream-K in the last wave.
 # And the last row, with another tile, is the best of all at 8192 and the worst of all at 2048. So there is no list of
-# levers to pull; there is something to choose, and the second half of this page is about that.
+# levers to pull: for each shape there is something to choose, and that is where this page ends.
 #
 # And multicast, for which L2 sends a third less? Next to nothing. Probably blocks in step are each other's cache: they
 # ask for the same lines at the same moment, and one answer serves them all, cluster or not. That may also be why
@@ -631,9 +631,9 @@ show_sweep("hopper_fp8")
 
 # %% [markdown]
 # With one scale nobody here is ahead of cuBLASLt. And beware of the row *A stays in L2*, whose loads ask L2 to keep A's
-# lines: by its µs it is no faster than the row above it, but its *ratio* is better. What it keeps in L2 is still there
-# when cuBLASLt, timed in turns with it, wants the room, and slows *that* down. A pairing is fair if neither leaves the
-# other anything.
+# lines: by its µs it is no faster than the row above it, only its ratio is better. It stands beside another cuBLASLt
+# than all other rows, one that runs while those lines are still kept. A pairing is fair if neither leaves the other
+# anything.
 #
 # Block scales: 80 additions of 256 threads are 160 cycles of the SM's 128 lanes, a quarter of 640, and the table says
 # more. Nobody may add sums before their wgmmas are done, and until they are added, their registers cannot take the next
