@@ -401,6 +401,9 @@ compare_on_gpu(
 )
 
 # %% [markdown]
+# (On the course's H200 two stages reach a little less than two thirds of four's speed, and at both sizes alike: what a
+# K tile has to wait for it waits for every time, however many there are.)
+#
 # ## The epilogue: stmatrix, and TMA again
 #
 # In notebook 09 sums went straight from registers to C, because the detour through shared memory cost threads a second
@@ -573,7 +576,8 @@ show_figure("gemm_ladder_13")
 # NVIDIA presented its Python DSL with two curves over K: a Hopper GEMM of 128×256×64 tiles at M = N = 8192 and at
 # M = N = 2048, as a percentage of the arithmetic peak, beside the same in C++. Here they are, in fp16 as theirs, with a
 # kernel that does what yours does (the plain one among notebook 14's), cuBLAS, NVIDIA's example, and the kernel with
-# which notebook 14 will end (`tutor sweep hopper_k`, `tutor plots hopper_k`).
+# which notebook 14 will end. (Where a curve ends before the others, the sweep's time was over: `tutor sweep hopper_k
+# --resume` measures what is missing, and `tutor plots hopper_k` draws it.)
 #
 # **Predict** before you look: what happens at small K, and is it worse at 8192 or at 2048?
 
@@ -584,8 +588,9 @@ show_figure("hopper_k")
 # Each block begins with an empty ring and ends with an epilogue, and meanwhile its tensor cores do nothing; nobody
 # else is on the SM, since one block takes all of its shared memory. At 2048 there are 128 tiles, one for each SM, and
 # each is a kernel's whole life: launch, first load, multiplication, store. With small K that is mostly the rest and
-# hardly any multiplication, so the curve begins low, and all four kernels lie on one line: a single tile has no
-# neighbour that could fill its gaps. At 8192 there are 2,048 tiles, sixteen for each SM. The launch is shared by all
+# hardly any multiplication, so the curve begins low, and all four kernels are hardly apart: a single tile has no
+# neighbour that could fill its gaps. (What notebook 14's is ahead at small K it owes to smaller tiles: where an SM has
+# two of them, one has a neighbour.) At 8192 there are 2,048 tiles, sixteen for each SM. The launch is shared by all
 # of them; filling and emptying is paid sixteen times in a row, and there the kernels differ.
 #
 # So it is a matter of *who* does things and *when*, and no longer of instructions. A warp that does nothing but load

@@ -174,11 +174,14 @@ print(compiled)
 compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
+# (On the course's H200 it is 5 or 6 per cent slower, at both sizes. What the small tile pays is counted further down,
+# in *What a step asks for*.)
+#
 # ## Registers move
 #
-# Look at that line again: 384 threads with 168 registers each. A thread that multiplies holds 128 sums, and needs
-# more than 168 as soon as it holds results on top. The producer's threads count stages, and need two dozen. But a
-# block starts with the same number for every thread.
+# Look at the line about registers again: 384 threads with 168 of them each. A thread that multiplies holds 128 sums,
+# and needs more than 168 as soon as it holds results on top. The producer's threads count stages, and need two dozen.
+# But a block starts with the same number for every thread.
 #
 # For this there is an instruction: `setmaxnreg`. A warpgroup gives registers back to the block's pool
 # (`setmaxregister_decrease`), and another takes them (`setmaxregister_increase`), waiting until they are there.
@@ -246,6 +249,17 @@ show_roles("cooperative", "deferred stores", "ping-pong")
 show_figure("hopper_timeline")
 
 # %% [markdown]
+# The numbers count a block's K tiles from its first one on. At K = 4096 each tile of C has 64 of them, so with 128 the
+# third tile begins.
+#
+# - *plain*: the loads for 128 (red) go out when the results have, and both warpgroups wait for memory's latency.
+# - *cooperative*: the producer has sent for 128 long before; its next stroke comes as soon as a stage is free. What is
+#   left is the gap of the results, which both warpgroups have at nearly the same time.
+# - *ping-pong*: that gap is gone, too. One warpgroup multiplies from the moment that the other stops.
+#
+# And yet ping-pong takes longest. Its tile is 128×192, so a K tile is three quarters of the others' work; but in cycles
+# (above each) it is more than three quarters. Why?
+#
 # ## What a step asks for
 #
 # A step along K is a certain number of bytes, on three roads. The tensor cores' road you know: 4,096 operations in a
@@ -519,7 +533,9 @@ show_figure("hopper_levers")
 # How good was your list? At 2048 there is one wave, so nothing that hides behind a *next* tile can help: persistent,
 # deferred, tile order; and stream-K, which cuts tiles that would have fitted, costs most. Clusters of 2×2 have no row:
 # where a GPU holds fewer than 32 of them, they need a second wave at 2048, as you counted. At 4096 it is persistence
-# that counts, and at 8192, with its 16 waves, the last of them.
+# that counts. At 8192, with 16 waves, three things bring something: persistence, zigzag, and stream-K in the last wave.
+# And the last row, with another tile, is the best of all at 8192 and the worst of all at 2048. So there is no list of
+# levers to pull: for each shape there is something to choose, and that is where this page ends.
 #
 # And multicast, for which L2 sends a third less? Next to nothing. Probably blocks in step are each other's cache: they
 # ask for the same lines at the same moment, and one answer serves them all, cluster or not. That may also be why
@@ -535,13 +551,19 @@ show_figure("hopper_levers")
 # wait with everything switched on. A lever that saves cycles and no joules should bring less. "In turn" is beside
 # cuBLAS, where both share one clock; "alone" is each by itself, at the clock that it finds. Is it the thriftier one
 # that gets a higher clock? Read *energy* (joules beside cuBLAS's) and *MHz* together before you believe it, and then
-# the three sizes apart. (Rows of 2026-11-21 are older than what was said of launches: there *plain* still ran as
-# clusters of one block, so some of what multicast gains over it is that.)
+# the sizes apart. (*multicast* and *zigzag, polling* have all levers of the tree's rows above them; *chosen* is what
+# the function at the end of this page picks. Where a row is missing, the sweep's time was over: on a GPU `tutor sweep
+# hopper_sustained --resume` measures it.)
 
 # %%
 show_sustained()
 
 # %% [markdown]
+# No: at 4096 and 8192 nobody's clock is higher than cuBLAS's. Where the limit holds all draw the same watts, so a
+# launch's joules are its time once more, as far as the meter can tell (cuBLAS's own joules, whose row is the middle one
+# of its runs, differ by 2 to 3 per cent from run to run). A kernel that needs fewer cycles has more at work in each:
+# each costs more, and the clock goes down until it is paid for. That is why *alone* says less than *in turn* there.
+#
 # ## FP8: 320 rows
 #
 # Notebook 07 left off here: A has 320 rows, B is a weight matrix of 32576×7168, both e4m3. Its idea was to put B's rows
@@ -602,13 +624,22 @@ for outlier, (name, block) in product((30.0, 30_000.0), BLOCKS.items()):
 #
 # Measured at 320×32576×7168, beside cuBLASLt with one scale for each matrix and fast accumulation. **Predict** the
 # price of block scales from the number of instructions above: a step of 128×160×128 keeps the tensor cores busy for
-# 640 cycles. (Where the rows with block scales are missing, the sweep ran out of its seconds: on a GPU `tutor sweep
-# hopper_fp8 --resume` measures what is not in the file yet.)
+# 640 cycles. (In the row *turns*, the two warpgroups multiply one after the other, so that one adds meanwhile.)
 
 # %%
 show_sweep("hopper_fp8")
 
 # %% [markdown]
+# With one scale nobody here is ahead of cuBLASLt. And beware of the row *A stays in L2*, whose loads ask L2 to keep A's
+# lines: by its µs it is no faster than the row above it, only its ratio is better. It stands beside another cuBLASLt
+# than all other rows, one that runs while those lines are still kept. A pairing is fair if neither leaves the other
+# anything.
+#
+# Block scales: 80 additions of 256 threads are 160 cycles of the SM's 128 lanes, a quarter of 640, and the table says
+# more. Nobody may add sums before their wgmmas are done, and until they are added, their registers cannot take the next
+# ones. So each warpgroup stops at every step, and its tensor cores have only the other one's work; waiting for turns
+# costs more than it brings.
+#
 # ## What to choose when
 #
 # No configuration is the best at every shape. What decides can be counted, and you have counted most of it:
@@ -668,7 +699,8 @@ def cost(config, m, n, k, sm):
 check("14.10", cost)
 
 # %% [markdown]
-# Ten numbers, and how far do they carry? Here are the levers' times beside what the formula says of them:
+# Ten numbers, and how far do they carry? Here are the levers' times as they were measured, and the formula's as a
+# multiple of them. (It knows nothing of some of the switches: for those it says the same, and the times differ.)
 
 # %%
 show_model("hopper_levers", lambda config, m, n, k: course.gemm_time(config, m, n, k, Sm()))
@@ -793,21 +825,24 @@ with suppress(NotImplementedError):  # until you have written it
 # lines, and where they are no multiple of 32 it begins in mid-sector, so that a sector more has to come. Blocks without
 # a cluster meet on their way to L2 only while they are at the same place of K: stream-K's are not, and round by round
 # all others fall out of step too. And ping-pong hides a tile's stores only as long as the other tile multiplies, which
-# with a small K is not long. Its constants are fitted to kernels that were timed. At squares, and at twice forty random
-# shapes up to 8192 (`tutor sweep gemm_any`):
+# with a small K is not long. Its constants are fitted to kernels that were timed, at squares and at random shapes.
+#
+# A fit can look well where it was made, and be worth nothing elsewhere. So there are two lots of forty random shapes
+# up to 8192 (`tutor sweep gemm_any`): those of seed 2026 are among the ones that it was fitted to, as the squares are,
+# and those of seed 1971 it has never seen. **Predict** how much worse it is there.
 
 # %%
 show_figure("gemm_any")
 
 # %% [markdown]
-# Each point is one shape. Read the median, and then how far single shapes lie from it, on both sides: this beats
+# Each point is one shape. Read the medians, and then how far single shapes lie from them, on both sides: this beats
 # cuBLAS in the middle, and by no means everywhere.
 #
 # cuBLAS is not the only one to stand beside. QuACK's GEMM is written in the same DSL, and tries its configurations at
 # a shape until it has the fastest. Both were timed beside cuBLAS on an H200, at three squares (`tutor sweep
-# gemm_quack`, which wants `quack-kernels`; the numbers are in `figures/data/sweeps/h200_gemm_quack.json`). The
-# course's function was ahead of it at 8192 and a little at 4096; at 2048 the two could not be told apart. No other
-# shape was tried.
+# gemm_quack`, which wants `quack-kernels`; the numbers are in `figures/data/sweeps/h200_gemm_quack.json`). At 8192 the
+# course's function was ahead of it. At 4096 and 2048, too, but by less than the pairs of a measurement differ among
+# themselves. No other shape was tried.
 #
 # ## The ladder, to its end
 #

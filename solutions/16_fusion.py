@@ -324,14 +324,22 @@ show_costs("fused_epilogues")
 
 # %% [markdown]
 # Cooperative warpgroups show what an epilogue costs, and the residual costs most: it alone reads a matrix as large as
-# C. GELU's cost shrinks as K grows, since its work is the same for each tile and the main loop's is not. Ping-pong
-# hides it only as long as there is a next tile to multiply; at the smaller size the last wave is what shows, and
-# stream-K shares that wave out. SwiGLU costs nothing: it stores half of what the plain GEMM stores.
+# C. By your count GELU's cost should be half at twice the K. The two cooperative rows are nearer to each other: what
+# they stand beside is a plain GEMM with a configuration of its own, and two configurations differ by a per cent even
+# with nothing in their epilogues. Ping-pong hides GELU only as long as there is a next tile to multiply; at the smaller
+# size the last wave is what shows, and stream-K shares that wave out. SwiGLU costs nothing to speak of: it stores half
+# of what the plain GEMM stores.
 #
 # So the best tile for a GEMM is not the best one for its epilogue. The rows with no comma in their name chose by
 # themselves, by notebook 14's model with your count of a tile's work added: all of it where warpgroups cooperate, none
 # in ping-pong as long as it is shorter than a tile's multiplication. Where that is more than the model can tell apart,
 # ping-pong has the preference. The op's registers count too: with a tile of 208 columns GELU would be spilled.
+#
+# With the residual it chose badly: the cooperative row, which it could have had, is ahead of its own, which is slower
+# even than cuBLAS with beta = 1. Its choice was ping-pong in blocks that have no cluster. Those share L2's answers only
+# while they are in step (notebook 14), and probably waiting for D, each for its own rows, brings them out of it. The
+# model was fitted to GEMMs that do nothing but round, and knows nothing of that. Never believe a model where nobody
+# has measured it.
 
 # %%
 show_figure("fusion")

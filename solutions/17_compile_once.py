@@ -145,8 +145,8 @@ def per_call(way, calls, trace, compile, load, launch):
 check("17.1", per_call)
 
 # %% [markdown]
-# With the published numbers, and about what the table has for the two that were not published (1,000 µs for loading,
-# 10 µs for a launch), after a thousand calls:
+# With the published numbers, and for the two that were not published round ones of the size that the table has
+# (1,000 µs for loading, 10 µs for a launch), after a thousand calls:
 
 # %%
 for way in ("nothing kept", "traced each time", "kept", "loaded"):

@@ -177,8 +177,10 @@ def test_right_choices_are_right_in_the_simulator(id, answer):
 
 
 def test_stream_k_says_what_is_wrong_with_all_shares_together():
+    right = solution("14.8", {})
+
     def twice(cluster, count, tiles, k_tiles):
-        return solution("14.8", {})(cluster // 2 * 2, count, tiles, k_tiles)
+        return right(cluster // 2 * 2, count, tiles, k_tiles)
 
     assert "clusters 0 and 1 both compute K tile 0 of tile 0" in find("14.8").grade(twice).message
 

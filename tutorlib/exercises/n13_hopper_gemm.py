@@ -179,7 +179,7 @@ EXERCISES = (
         ),
         hints=(
             "What is counted does not depend on the matrix at all.",
-            "Of the `step` rows from at * step on, min(step, size - at * step) are inside, unless that is negative.",
+            "A tile begins at row place[0] * tile[0]: min(tile[0], shape[0] - that) rows are inside, 0 at least.",
         ),
     ),
     BoxesExercise(

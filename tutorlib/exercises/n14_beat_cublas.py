@@ -290,7 +290,7 @@ EXERCISES = (
         hints=(
             "Start from HopperConfig(cluster=(2, 1)) and take one lever after the other.",
             "4096 has 512 tiles of 128×256 for 132 SMs: 3.9 rounds. What lies between two rounds can be hidden.",
-            "Look at the table of levers: defer_stores, then the order of the tiles.",
+            "Look at the gains at 4096 alone: persistent is on by default; which others gain there, if only a little?",
         ),
     ),
     ChosenExercise(
@@ -306,8 +306,8 @@ EXERCISES = (
         tiers=(0.85, 0.93),  # of the slowest of five shapes: GPUs of one architecture differ there most
         library={"choose of the course": InModule("tutorlib.kernels.hopper.choose", "choose")},
         hints=(
-            "min(candidates, key=…) with your cost is nearly all.",
-            "candidates() of kernels.hopper.choose are all that break no rule; leave out what you cannot estimate.",
+            "min(SPACE, key=…) with your cost is nearly all.",
+            "Print what it gives for 4096³, 64×8192×8192, 512×512×8192: whole tiles, shared ones, K in parts?",
             "min(SPACE, key=lambda config: cost(config, m, n, k, Sm())) will do. Where several cost the same, take "
             "the one that asks L2 for least: a key may be a tuple, (round(cost(…), 1), bytes).",
         ),

@@ -33,7 +33,7 @@ def gemm_any(everything: Sequence[SweepResults] | None = None) -> "Figure":
 
 
 def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
-    """A mark for each shape; the median of the random ones as a line, the least of all by name."""
+    """A mark for each shape, each kind's median in the key; that of the random ones as a line, the least by name."""
     problem, kinds = gemm("bf16"), kinds_of(swept)
 
     def intensity(measured: Measurement) -> float:
@@ -50,13 +50,11 @@ def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
     for (kind, measured), colour, marker in zip(kinds.items(), (LINES[1], LINES[3], LINES[2]), "soD", strict=False):
         axes.scatter(
             [intensity(one) for one in measured], [one.ratio for one in measured],
-            color=colour, marker=marker, s=55, label=f"{kind}: {len(measured)}", zorder=3,
+            color=colour, marker=marker, s=55, label=f"{kind}: {told(measured)}", zorder=3,
         )  # fmt: skip
-    ratios = [one.ratio for measured in list(kinds.values())[1:] for one in measured]
-    if ratios:
-        axes.axhline(
-            median(ratios), color=LINES[3], linewidth=1.5, label=f"median of random ones, {median(ratios):.3f}"
-        )
+    if drawn := [one for measured in list(kinds.values())[1:] for one in measured]:
+        middle = median(one.ratio for one in drawn)
+        axes.axhline(middle, color=LINES[3], linewidth=1.5, label=f"all random ones: {told(drawn)}")
     least = min((point.measurement for point in swept.points), key=lambda one: one.ratio)
     axes.scatter([intensity(least)], [least.ratio], s=170, facecolors="none", edgecolors=MARK, linewidths=2, zorder=4)
     axes.annotate(
@@ -71,3 +69,8 @@ def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
     axes.set_title(f"{swept.gpu}, bf16, {swept.regime}: gemm(a, b, c) at any shape", loc="left", color=INK)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     tidy_axes(axes)
+
+
+def told(measured: Sequence[Measurement]) -> str:
+    """How many shapes these are, and their median ratio."""
+    return f"{len(measured)}, median {median(one.ratio for one in measured):.3f}" if measured else "0"

@@ -17,6 +17,7 @@ COLOURS = {  # in the order of the legend
     "waiting for empty": CATEGORIES[7],
 }
 LOADS = "TMA issued"  # a stroke, not a stretch
+NARROW = 0.025  # part of the window in which a number has no room
 
 
 class Stretch(NamedTuple):
@@ -83,7 +84,7 @@ def draw_kernel(axes: "Axes", swept: SweepResults, point: Point) -> None:
     stamps = point.facts["stamps"]
     for row, written in enumerate(stamps.values()):
         for stretch in stretches([tuple(stamp) for stamp in written]):
-            draw_stretch(axes, row, stretch)
+            draw_stretch(axes, row, stretch, point.facts["window"])
         for what, _, cycle in written:
             if what == "ISSUE_LOAD":
                 axes.plot([cycle, cycle], [row - 0.42, row - 0.1], color=MARK, linewidth=1.6, zorder=4)
@@ -102,7 +103,7 @@ def draw_kernel(axes: "Axes", swept: SweepResults, point: Point) -> None:
     )  # fmt: skip
 
 
-def draw_stretch(axes: "Axes", row: int, stretch: Stretch) -> None:
+def draw_stretch(axes: "Axes", row: int, stretch: Stretch, window: int) -> None:
     """Waits below, work above: a warpgroup waits for the next stage while the tensor cores are at the one before."""
     if stretch.end <= stretch.begin:
         return
@@ -112,11 +113,11 @@ def draw_stretch(axes: "Axes", row: int, stretch: Stretch) -> None:
         [(stretch.begin, stretch.end - stretch.begin)], (bottom, height), facecolor=COLOURS[stretch.what],
         edgecolor=INK, linewidth=0.6,
     )  # fmt: skip
-    if stretch.what == "wgmma":
+    seen = [min(max(end, 0), window) for end in (stretch.begin, stretch.end)]
+    if stretch.what == "wgmma" and seen[1] - seen[0] > NARROW * window:
         axes.text(
-            (stretch.begin + stretch.end) / 2, bottom + height / 2, str(stretch.number),
-            ha="center", va="center", color=INK, fontsize=9, clip_on=True,
-        )  # fmt: skip
+            sum(seen) / 2, bottom + height / 2, str(stretch.number), ha="center", va="center", color=INK, fontsize=9
+        )
 
 
 def draw_key(figure: "Figure") -> None:

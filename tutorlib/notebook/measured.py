@@ -1,6 +1,6 @@
 """What was measured, in a notebook: ladders and sweeps as tables, figures as pictures."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -137,6 +137,7 @@ def show_sustained() -> "DataFrame | None":
     """Kernels under the power limit: in turn with cuBLAS, which shares the clock, and alone, where each has its own.
 
     in turn, alone: speed as a fraction of cuBLAS. energy: joules for a launch over cuBLAS's, so below 1 is thriftier.
+    Each kernel's alone and energy are beside a run of cuBLAS's next to its own; cuBLAS's row is the median of those.
     """
     return tables("hopper_sustained", sustained_table)
 
@@ -154,8 +155,14 @@ def sustained_table(swept: SweepResults) -> "DataFrame":
                 **draw_columns(measured.alone),
                 "energy": known(measured.energy_ratio, ".3f"),
             }
-        rows[size(shape), swept.baseline] = draw_columns(swept.at(shape)[0].measurement.baseline_alone)
+        runs = [run for point in swept.at(shape) if (run := point.measurement.baseline_alone)]
+        rows[size(shape), swept.baseline] = draw_columns(middle(runs))
     return pandas.DataFrame.from_dict(rows, orient="index").fillna("")
+
+
+def middle(runs: Sequence[Alone]) -> Alone | None:
+    """The median of a kernel's runs, by its energy or, where nobody counted that, by its time."""
+    return sorted(runs, key=lambda run: run.joules or run.us)[len(runs) // 2] if runs else None
 
 
 def draw_columns(alone: Alone | None) -> dict[str, str]:

@@ -27,7 +27,8 @@ def tune_hopper(
 
     space: what differs from the default configuration. within: times the least estimate; what should take longer is
     not timed. most: so many are timed, those with the least estimates first.
-    Columns: estimate in µs, µs and ratio to cuBLAS as measured, and in `why` the reason where it was not.
+    Columns: estimate in µs, µs and ratio to cuBLAS as measured (a text, of which no rounding takes the third digit),
+    and in `why` the reason where it was not.
     """
     import pandas
 
@@ -47,7 +48,7 @@ def tune_hopper(
         else:
             timed += 1
             measured = measure(gemm("bf16"), HopperLauncher(row["config"]), shape)
-            row |= {"µs": measured.median_us, "ratio": measured.ratio}
+            row |= {"µs": measured.median_us, "ratio": f"{measured.ratio:.3f}"}
     return pandas.DataFrame(rows).drop(columns="config")
 
 
@@ -56,7 +57,7 @@ def row_of(changes: dict[str, Any], shape: Shape, estimate: Estimate) -> dict[st
     from tutorlib.kernels.hopper.config import ConfigError, HopperConfig
 
     m, n, k = shape
-    row: dict[str, Any] = {**changes, "config": None, "estimate": float("inf"), "µs": None, "ratio": None, "why": ""}
+    row: dict[str, Any] = {**changes, "config": None, "estimate": float("inf"), "µs": None, "ratio": "", "why": ""}
     try:
         row["config"] = HopperConfig(**changes)
     except ConfigError as rule:

@@ -60,7 +60,8 @@ class HopperConfig:
     majors: which mode of A, and of B, is contiguous: "k", or "mn", A's M and B's N.
     dtype: of A and B; C is bf16 where they are e4m3.
     scaled: C is multiplied by a scale of A and one of B.
-    block_scaled: every 128 of K have scales of their own, one for each column and one for 128 rows of C; see fp8.py.
+    block_scaled: every 128 of K have scales of their own, one for each column and one for 128 rows of C, as
+        block_scaled.py says.
     turns: with block scales, the warpgroups use the tensor cores one after the other, so that one adds while the other
         multiplies. The other's turn begins, 1: when all wgmmas of a K tile are done, 2: when all but one are.
     trace: every role writes down what it did when; see timeline.py.
