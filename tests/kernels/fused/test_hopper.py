@@ -12,6 +12,7 @@ from tutorlib.kernels.fused.ampere import make_elementwise
 from tutorlib.kernels.fused.hopper import ADD, BIAS_GELU, SWIGLU, choose_fused, fusable, fused_fakes, make_fused
 from tutorlib.kernels.hopper.choose import candidates, cost, exposed
 from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.measuring.sweeps.fusion import COOPERATIVE
 from tutorlib.simulate.ptx.languages.cute_lines import compile_for
 
 LARGE = ((4096, 14336, 4096), (8192, 8192, 8192), (4096, 28672, 4096))
@@ -48,6 +49,13 @@ def test_what_takes_time_goes_under_another_tiles_main_loop(shape):
     """And what takes next to none does not give up the best tile for it."""
     assert choose_fused(*shape, 132, BIAS_GELU).schedule == "pingpong"
     assert choose_fused(*shape, 132, SWIGLU) == min(fusable(SWIGLU), key=lambda config: cost(config, *shape))
+
+
+@pytest.mark.parametrize("shape", LARGE, ids=str)
+def test_what_reads_a_matrix_stays_in_clusters(shape):
+    """At the first two shapes the model alone prefers blocks without one, which were a tenth slower."""
+    assert choose_fused(*shape, 132, ADD) == COOPERATIVE
+    assert all(config.cluster_blocks > 1 for config in fusable(ADD))
 
 
 def test_work_costs_a_cooperative_tile_all_of_it_and_a_ping_pong_one_what_is_longer_than_a_tile():
