@@ -335,8 +335,8 @@ show_costs("fused_epilogues")
 # in ping-pong as long as it is shorter than a tile's multiplication. Where that is more than the model can tell apart,
 # ping-pong has the preference. The op's registers count too: with a tile of 208 columns GELU would be spilled.
 #
-# The residual's row is a bad choice: the cooperative one, which it could have had, is ahead of it, and so is cuBLAS with
-# beta = 1. It is ping-pong in blocks that have no cluster. Those share L2's answers only while they are in step
+# The residual's row is a bad choice: the cooperative one, which it could have had, is ahead of it, and so is cuBLAS
+# with beta = 1. It is ping-pong in blocks that have no cluster. Those share L2's answers only while they are in step
 # (notebook 14), and probably waiting for D, each for its own rows, brings them out of it. The model was fitted to GEMMs
 # that do nothing but round, and knows nothing of that. So since this was measured the course's function takes clusters
 # where an op reads a matrix, and at both sizes that leaves it with the cooperative row. Never believe a model where
