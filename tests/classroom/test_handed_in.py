@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tutorlib.classroom import entries, run
-from tutorlib.classroom.entries import Unreadable
 from tutorlib.classroom.handed_in import NobodyHandedIn, handed_in, tidy_name
+from tutorlib.classroom.unpacking import Unpacking, Unreadable
 
 
 def write(folder: Path, *names: str) -> None:
@@ -142,7 +142,7 @@ def test_a_zip_is_a_folder(tmp_path):
         "alice": ["alice.zip/mine/00_start.ipynb"],
         "bob": ["bob/all.ZIP/inner.zip/01_layouts.ipynb"],
     }
-    assert [entry.read() for one in handed_in(tmp_path)[0] for entry in one.notebooks] == [b"1", b"3"]
+    assert [entry.read(Unpacking()) for one in handed_in(tmp_path)[0] for entry in one.notebooks] == [b"1", b"3"]
 
 
 @pytest.mark.parametrize("inside", [True, False])
@@ -162,7 +162,7 @@ def test_no_zip_reaches_out_of_itself_or_fills_memory(tmp_path, monkeypatch):
     read = {}
     for entry in eve.notebooks:
         try:
-            read[entry.parts[-1]] = entry.read()
+            read[entry.parts[-1]] = entry.read(Unpacking())
         except Unreadable as error:
             read[entry.parts[-1]] = str(error)
     assert read == {"bomb.ipynb": "larger than 1 MB", "good.ipynb": b"{}"}
@@ -246,7 +246,7 @@ def test_a_damaged_or_locked_member_cannot_be_read(tmp_path):
     (tmp_path / "alice.zip").write_bytes(content)
     ((alice,), _) = handed_in(tmp_path)
     with pytest.raises(Unreadable, match="cannot be unpacked: "):
-        alice.notebooks[0].read()
+        alice.notebooks[0].read(Unpacking())
 
 
 # What is no file ------------------------------------------------------------------------------------------------

@@ -2,12 +2,14 @@
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections import deque
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tutorlib.classroom.entries import Entry, entries, hidden, legible
+from tutorlib.classroom.entries import Entry, broken, entries, hidden, legible, unpacked
+from tutorlib.classroom.unpacking import TooMuch, Unpacking
 from tutorlib.paths import notebook_names
 
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL)
@@ -72,7 +74,7 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     for name in folders(folder, without):
         if own := owner((name, "")):
             belongs[own.name, own.system, own.id] = []  # an empty one is a student's too
-    found = list(entries(folder, without))
+    found = [inner for entry in entries(folder, without) for inner in first_of(entry)]
     whole, others = zips_of_classes(found, not belongs)
     stray += [f"{legible(name)}: {ONE_STUDENTS}" for name in sorted(others)]
     for entry in found:
@@ -90,11 +92,41 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     return students, stray
 
 
+def first_of(entry: Entry) -> list[Entry]:
+    """The entry; of a zip whose names may say whose is what, what it holds."""
+    if not entry.packed or len(entry.parts) > 1 or (entry.parts and of_system(entry.parts[0])):
+        return [entry]
+    with Unpacking() as unpacking:
+        try:
+            inside = list(unpacked(entry, unpacking))
+        except TooMuch as error:
+            return [broken(entry.parts, str(error))]
+    return inside if entry.parts else [inner for one in inside for inner in first_of(one)]
+
+
+def all_of(files: list[tuple[Owner, Entry]], say: Callable[[str], None]) -> list[tuple[Owner, Entry]]:
+    """A student's files with those inside zips in the place of these; a line where that is too much."""
+    found = []
+    with Unpacking() as unpacking:
+        left = deque(files)
+        while left:
+            own, entry = left.popleft()
+            if not entry.packed:
+                found.append((own, entry))
+                continue
+            try:
+                left.extendleft((own, inner) for inner in unpacked(entry, unpacking))
+            except TooMuch as error:
+                say(f"{entry.label}: {error}; this zip, and others that were not opened yet, are left out.")
+                return found + [(own, entry) for own, entry in left if not entry.packed]
+    return found
+
+
 def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
     """A student's files put in order: what may be a notebook, and a line for each that is late or cannot be opened."""
     if len(spelled := {own.written for own, _ in files}) > 1:
         found.notes.append(f"One student's by name, in different spellings: {', '.join(map(ascii, sorted(spelled)))}.")
-    for own, entry in sorted(files, key=age):
+    for own, entry in sorted(all_of(files, found.notes.append), key=age):
         suffix = Path(entry.parts[-1]).suffix.lower()
         if own.late:
             found.notes.append(f"{entry.label}: handed in late.")

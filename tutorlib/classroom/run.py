@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tutorlib.checking.chance import new_seed
-from tutorlib.classroom.entries import Unreadable
 from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
 from tutorlib.classroom.handed_in import HandedIn
 from tutorlib.classroom.pool import Lane, graded_here
 from tutorlib.classroom.task import Graded, Needing, Settings, Task
+from tutorlib.classroom.unpacking import TooMuch, Unpacking, Unreadable
 from tutorlib.machine import device
 from tutorlib.paths import ROOT, SOLUTIONS
 
@@ -120,17 +120,21 @@ def files_of(student: HandedIn, version: str) -> Files:
     """A student's files, read."""
     read, notes = [], []
     room = LARGEST_HAND_IN
-    for entry in reversed(student.notebooks):  # the newest count
-        try:
-            content = entry.read() if room > 0 else b""
-        except Unreadable as error:
-            notes.append(f"{entry.label}: {error}.")
-            continue
-        room -= len(content)
-        if room > 0:
-            read.append((entry.label, content))
-        else:
-            notes.append(f"{entry.label}: left out: more than {LARGEST_HAND_IN // 2**20} MB were handed in.")
+    with Unpacking() as unpacking:
+        for entry in reversed(student.notebooks):  # the newest count
+            try:
+                content = entry.read(unpacking) if room > 0 else b""
+            except TooMuch as error:
+                notes.append(f"{entry.label}: {error}; it and all that is older are left out.")
+                break
+            except Unreadable as error:
+                notes.append(f"{entry.label}: {error}.")
+                continue
+            room -= len(content)
+            if room > 0:
+                read.append((entry.label, content))
+            else:
+                notes.append(f"{entry.label}: left out: more than {LARGEST_HAND_IN // 2**20} MB were handed in.")
     read.reverse()
     hashed = hashlib.sha256(version.encode())
     for label, content in read:
