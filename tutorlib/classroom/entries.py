@@ -80,7 +80,7 @@ def entries(path: Path, without: Path | None = None, parts: tuple[str, ...] = ()
             below = entries(here, without, place)
             yield from islice(below, None if parts else MOST_FILES)
             if not parts and next(below, None):
-                yield broken(place, f"more than {MOST_FILES} files; the others are left out")
+                yield broken((*place, "..."), f"more than {MOST_FILES} files; the others are left out")
 
 
 def file_entries(path: Path, parts: tuple[str, ...]) -> Iterator[Entry]:

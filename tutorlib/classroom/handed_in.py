@@ -11,6 +11,7 @@ from typing import Literal
 from tutorlib.classroom.entries import Entry, broken, entries, hidden, legible, unpacked
 from tutorlib.classroom.unpacking import TooMuch, Unpacking
 from tutorlib.paths import notebook_names
+from tutorlib.problems.wrong import count
 
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL)
 CANVAS = re.compile(
@@ -20,6 +21,7 @@ ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 STRAY = "whose is it? Put it into a folder that has its student's name."
 ONE_STUDENTS = "one student's, by where it lies, with names of others in it. Is it a class's? Grade it by itself."
 NO_NOTEBOOK = "neither a notebook nor a zip; left out."
+MOST_NOTES = 100  # lines for the report of one student's files
 System = Literal["", "moodle", "canvas"]
 
 
@@ -80,6 +82,8 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     for entry in found:
         if own := owner(entry.parts, whole):
             belongs.setdefault((own.name, own.system, own.id), []).append((own, entry))
+        elif not entry.parts:
+            raise NobodyHandedIn(f"{folder}: {entry.why_not}.")
         else:
             stray.append(f"{entry.label}: {STRAY if is_notebook(entry.parts[-1]) else NO_NOTEBOOK}")
     if not belongs:
@@ -136,6 +140,8 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
             found.notebooks.append(entry)
         elif suffix in ARCHIVES:
             found.notes.append(f"{entry.label}: not opened; ask for a .zip, or for the notebooks themselves.")
+    if (more := len(found.notes) - MOST_NOTES) > 0:
+        found.notes[MOST_NOTES:] = [f"{count(more, 'more line')} about files."]
     return found
 
 

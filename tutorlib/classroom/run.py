@@ -19,6 +19,7 @@ from tutorlib.machine import device
 from tutorlib.paths import ROOT, SOLUTIONS
 
 LARGEST_HAND_IN = 2**27  # bytes of one student's notebooks
+MOST_NOTEBOOKS = 300  # that one student's newest answers are looked for in
 NOT_GRADING = ("classroom", "draw", "explorers", "figures")  # folders of the package that decide no points
 
 
@@ -122,8 +123,11 @@ def files_of(student: HandedIn, version: str) -> Files:
     room = LARGEST_HAND_IN
     with Unpacking() as unpacking:
         for entry in reversed(student.notebooks):  # the newest count
+            if len(read) == MOST_NOTEBOOKS:
+                notes.append(f"{entry.label}: it and all that is older are left out: more than {MOST_NOTEBOOKS} files.")
+                break
             try:
-                content = entry.read(unpacking) if room > 0 else b""
+                content = entry.read(unpacking)
             except TooMuch as error:
                 notes.append(f"{entry.label}: {error}; it and all that is older are left out.")
                 break
@@ -131,10 +135,11 @@ def files_of(student: HandedIn, version: str) -> Files:
                 notes.append(f"{entry.label}: {error}.")
                 continue
             room -= len(content)
-            if room > 0:
-                read.append((entry.label, content))
-            else:
-                notes.append(f"{entry.label}: left out: more than {LARGEST_HAND_IN // 2**20} MB were handed in.")
+            if room <= 0:
+                most = f"more than {LARGEST_HAND_IN // 2**20} MB were handed in"
+                notes.append(f"{entry.label}: it and all that is older are left out: {most}.")
+                break
+            read.append((entry.label, content))
     read.reverse()
     hashed = hashlib.sha256(version.encode())
     for label, content in read:
