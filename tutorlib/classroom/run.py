@@ -119,7 +119,8 @@ def visible_gpus(count: int) -> list[str]:
 
 def files_of(student: HandedIn, version: str) -> Files:
     """A student's files, read."""
-    read, notes = [], []
+    read: list[tuple[str, bytes]] = []
+    notes: list[str] = []
     room = LARGEST_HAND_IN
     with Unpacking() as unpacking:
         for entry in reversed(student.notebooks):  # the newest count
