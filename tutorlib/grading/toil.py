@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
-LIMITS = 2.0  # time limits of one cell that judging may compute: right answers take less than a quarter of that
+LIMITS = 1.5  # time limits of one cell that judging may compute: of 60 s. Right answers take 12 s at most
 LOOK_S = 0.5
 
 
