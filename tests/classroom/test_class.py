@@ -219,10 +219,14 @@ def test_killed_it_goes_on_and_leaves_nothing_running(course, tmp_path):
 
 # Takes SIGTERM for itself as Ray does, and makes another exception of what a signal raises.
 RAY = """
-import os, signal, time
+import os, signal, sys, time
 class exceptions:
     RayError = RayTaskError = ZeroDivisionError
-def init(*_, **__): signal.signal(signal.SIGTERM, lambda *_: os.abort())
+def init(*_, **__):
+    if "STARTING" in os.environ:
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(number))
+        wait(())
+    signal.signal(signal.SIGTERM, lambda *_: os.abort())
 def cluster_resources(): return {"CPU": 1}
 def remote(**_): return lambda work: type("", (), {"remote": lambda task: task})
 def shutdown(): print("shut down", flush=True)
@@ -231,6 +235,7 @@ def wait(running):
     try:
         time.sleep(600)
     except BaseException as error:
+        if "STARTING" in os.environ: raise
         raise SystemError("a result with an exception set") from error
 """
 
@@ -238,13 +243,21 @@ def wait(running):
 RAYS = ("--ray", "local")
 
 
-@pytest.mark.parametrize(("number", "ray"), [(signal.SIGTERM, RAYS), (signal.SIGINT, RAYS), (signal.SIGTERM, ())])
-def test_a_signal_ends_it_with_one_line_and_leaves_nothing(course, tmp_path, number, ray):
+@pytest.mark.parametrize(
+    ("number", "ray", "told"),
+    [
+        (signal.SIGTERM, RAYS, {}),
+        (signal.SIGTERM, RAYS, {"STARTING": "1"}),
+        (signal.SIGINT, RAYS, {}),
+        (signal.SIGTERM, (), {}),
+    ],
+)
+def test_a_signal_ends_it_with_one_line_and_leaves_nothing(course, tmp_path, number, ray, told):
     due = {"ann": hand_in(course, tmp_path / "class", "ann", {90: 1}, random.Random(1))}
     (tmp_path / "path").mkdir()
     (tmp_path / "path" / "ray.py").write_text(RAY)
     path = f"{course.root}{os.pathsep}{tmp_path / 'path'}"
-    with start(course, tmp_path / "class", "--out", tmp_path / "out", *ray, PYTHONPATH=path) as grader:
+    with start(course, tmp_path / "class", "--out", tmp_path / "out", *ray, PYTHONPATH=path, **told) as grader:
         if ray:
             assert grader.stdout.readline() == "at work\n"
         else:

@@ -111,9 +111,11 @@ def ended_by_signals() -> Iterator[None]:
     before = {one: signal.signal(one, end) for one in SIGNALS}
     try:
         yield
-    except BaseException:  # Ray makes something else of what a signal raises
-        if heard:
+    except BaseException as error:
+        if heard:  # Ray makes something else of what a signal raises,
             raise Ended(128 + heard[0]) from None
+        if isinstance(error, SystemExit):  # and while it starts it hears SIGTERM itself
+            raise Ended(128 + signal.SIGTERM) from None
         raise
     finally:
         for one, handler in before.items():

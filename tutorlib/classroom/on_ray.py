@@ -29,6 +29,9 @@ def graded_on_ray(address: str, tasks: Mapping[Needing, Iterator[Task]]) -> Iter
         )
     except Exception as error:  # Ray raises many kinds
         raise MachineFailed(f"--ray {address}: {error}") from None
+    except BaseException:  # a signal, while half of it is there
+        ray.shutdown()
+        raise
     signal.signal(signal.SIGTERM, on_sigterm)  # Ray's own prints a trace and aborts
     try:
         yield from gathered(ray, tasks)
