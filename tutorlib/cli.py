@@ -187,6 +187,8 @@ def grade_class(
         summary = command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err)
     except command.ENDINGS as error:
         raise fail(str(error)) from None
+    except command.Ended as error:
+        raise fail(str(error), error.status) from None
     for line in summary.lines:
         err.print(line, style="yellow", markup=False)
     out.print(summary.table, soft_wrap=False)

@@ -6,8 +6,11 @@ import json
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import sys
+import time
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from xml.etree import ElementTree
@@ -212,6 +215,65 @@ def killed_at_random(course: Course, root: Path, students: int, kills: int, seed
 @pytest.mark.long
 def test_killed_it_goes_on_and_leaves_nothing_running(course, tmp_path):
     killed_at_random(course, tmp_path, students=2, kills=2, seed=2)
+
+
+# Takes SIGTERM for itself as Ray does, and makes another exception of what a signal raises.
+RAY = """
+import os, signal, sys, time
+class exceptions:
+    RayError = RayTaskError = ZeroDivisionError
+def init(*_, **__):
+    if "STARTING" in os.environ:
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(number))
+        wait(())
+    signal.signal(signal.SIGTERM, lambda *_: os.abort())
+def cluster_resources(): return {"CPU": 1}
+def remote(**_): return lambda work: type("", (), {"remote": lambda task: task})
+def shutdown(): print("shut down", flush=True)
+def wait(running):
+    print("at work", flush=True)
+    try:
+        time.sleep(600)
+    except BaseException as error:
+        if "STARTING" in os.environ: raise
+        raise SystemError("a result with an exception set") from error
+"""
+
+
+RAYS = ("--ray", "local")
+
+
+@pytest.mark.parametrize(
+    ("number", "ray", "told"),
+    [
+        (signal.SIGTERM, RAYS, {}),
+        (signal.SIGTERM, RAYS, {"STARTING": "1"}),
+        (signal.SIGINT, RAYS, {}),
+        (signal.SIGTERM, (), {}),
+    ],
+)
+def test_a_signal_ends_it_with_one_line_and_leaves_nothing(course, tmp_path, number, ray, told):
+    due = {"ann": hand_in(course, tmp_path / "class", "ann", {90: 1}, random.Random(1))}
+    (tmp_path / "path").mkdir()
+    (tmp_path / "path" / "ray.py").write_text(RAY)
+    path = f"{course.root}{os.pathsep}{tmp_path / 'path'}"
+    with start(course, tmp_path / "class", "--out", tmp_path / "out", *ray, PYTHONPATH=path, **told) as grader:
+        if ray:
+            assert grader.stdout.readline() == "at work\n"
+        else:
+            wait_for((tmp_path / "out" / "gradebook.sqlite").exists)
+        os.killpg(grader.pid, number) if number == signal.SIGINT else grader.send_signal(number)
+        said, errors = grader.communicate(timeout=60)
+    assert (said, grader.returncode) == ("shut down\n" if ray else "", 128 + number), errors
+    assert errors == "Ended. What was graded is in the gradebook; run this again, and it goes on.\n"
+    assert left_running(course) == []
+    assert course.tutor("class", tmp_path / "class", "--out", tmp_path / "out").returncode == 0
+    assert points_in(tmp_path / "out")["ann"].items() >= due["ann"].items()
+
+
+def wait_for(there: Callable[[], bool]) -> None:
+    while not there():
+        time.sleep(0.02)
 
 
 @pytest.mark.long

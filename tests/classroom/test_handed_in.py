@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tutorlib.classroom import entries, run
-from tutorlib.classroom.entries import Unreadable
+from tutorlib.classroom import entries, run, unpacking
+from tutorlib.classroom import handed_in as handed_in_module
 from tutorlib.classroom.handed_in import NobodyHandedIn, handed_in, tidy_name
+from tutorlib.classroom.unpacking import Unpacking, Unreadable
 
 
 def write(folder: Path, *names: str) -> None:
@@ -122,9 +123,11 @@ def test_a_file_that_is_nobody_s_has_a_line(tmp_path):
     ]
 
 
-@pytest.mark.parametrize("name", ["", "gone", "file.txt"])
+@pytest.mark.parametrize("name", ["", "gone", "file.txt", "no.zip"])
 def test_nothing_to_grade_is_one_line(tmp_path, name):
     (tmp_path / "file.txt").touch()
+    if name == "no.zip":
+        (tmp_path / name).touch()
     with pytest.raises(NobodyHandedIn) as error:
         handed_in(tmp_path / name)
     assert "\n" not in str(error.value)
@@ -142,7 +145,7 @@ def test_a_zip_is_a_folder(tmp_path):
         "alice": ["alice.zip/mine/00_start.ipynb"],
         "bob": ["bob/all.ZIP/inner.zip/01_layouts.ipynb"],
     }
-    assert [entry.read() for one in handed_in(tmp_path)[0] for entry in one.notebooks] == [b"1", b"3"]
+    assert [entry.read(Unpacking()) for one in handed_in(tmp_path)[0] for entry in one.notebooks] == [b"1", b"3"]
 
 
 @pytest.mark.parametrize("inside", [True, False])
@@ -162,7 +165,7 @@ def test_no_zip_reaches_out_of_itself_or_fills_memory(tmp_path, monkeypatch):
     read = {}
     for entry in eve.notebooks:
         try:
-            read[entry.parts[-1]] = entry.read()
+            read[entry.parts[-1]] = entry.read(Unpacking())
         except Unreadable as error:
             read[entry.parts[-1]] = str(error)
     assert read == {"bomb.ipynb": "larger than 1 MB", "good.ipynb": b"{}"}
@@ -215,7 +218,78 @@ def test_one_student_s_notebooks_do_not_fill_memory(tmp_path, monkeypatch):
     assert eve.notes == ["eve.zip/swells.zip: a zip that swells when it is unpacked."]
     files = run.files_of(eve, "")
     assert [label for label, _ in files.read] == [entry.label for entry in eve.notebooks[-3:]]
-    assert len(files.notes) == 6
+    (note,) = files.notes
+    assert note.startswith(eve.notebooks[-4].label + ": it and all that is older are left out: more than 1 MB")
+
+
+def test_a_zip_s_list_is_read_once_for_all_that_is_in_it(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(zipfile.ZipFile, "_RealGetContents", counting(zipfile.ZipFile._RealGetContents, opened))
+    (tmp_path / "eve.zip").write_bytes(zip_of({"in.zip": zip_of({f"{n}.ipynb": b"{}" for n in range(50)})}))
+    ((eve,), _) = handed_in(tmp_path)
+    opened.clear()
+    assert len(run.files_of(eve, "").read) == 50
+    assert len(opened) == 2
+
+
+def counting(method, calls):
+    def counted(self):
+        calls.append(self)
+        return method(self)
+
+    return counted
+
+
+def zips_of_hidden() -> dict[str, bytes]:
+    hidden = zip_of({"00_start.ipynb": b"{}"} | {f".git/{n}": b"" for n in range(200)})
+    return {f"{n}.zip": hidden for n in range(20)}
+
+
+def long_list() -> dict[str, bytes]:
+    return {"d/" * 1000 + f"{n}.ipynb": b"{}" for n in range(20)}
+
+
+@pytest.mark.parametrize(
+    ("bound", "value", "members", "says", "left"),
+    [
+        ("MOST_BYTES", 2**20, {f"{n}.ipynb": bytes(2**18) for n in range(9)}, "takes more than anybody needs", 3),
+        ("MOST_LISTED", 1500, zips_of_hidden(), "takes more than anybody needs", 7),
+        ("MOST_SECONDS", 0.0, {"a.ipynb": b"{}"}, "takes more than anybody needs", 0),
+        ("LARGEST_LIST", 2**14, long_list(), "list of files is longer", 0),
+    ],
+)
+def test_unpacking_costs_a_student_only_so_much(tmp_path, monkeypatch, bound, value, members, says, left):
+    """Each of them makes the grader busy for minutes if it goes on; the neighbour is graded all the same."""
+    (tmp_path / "eve.zip").write_bytes(zip_of(members))
+    write(tmp_path, "ann/00_start.ipynb")
+    monkeypatch.setattr(unpacking, bound, value)
+    (ann, eve), _ = handed_in(tmp_path)
+    files = run.files_of(eve, "")
+    assert len(files.read) == left
+    (line,) = [line for line in (*eve.notes, *files.notes) if says in line]
+    assert line.startswith("eve.zip")
+    monkeypatch.undo()
+    assert len(run.files_of(ann, "").read) == 1
+
+
+def test_of_thousands_of_files_the_newest_are_looked_at(tmp_path):
+    (tmp_path / "eve.zip").write_bytes(zip_of({f"{n}.ipynb": b"{}" for n in range(400)} | deep_names(200)))
+    ((eve,), _) = handed_in(tmp_path)
+    files = run.files_of(eve, "")
+    assert (len(files.read), len(files.notes)) == (run.MOST_NOTEBOOKS, 1)
+    assert len(eve.notes) == handed_in_module.MOST_NOTES + 1
+    assert eve.notes[-1] == "100 more lines about files."
+
+
+def deep_names(n: int) -> dict[str, bytes]:
+    return {"d/" * 40 + f"{k}.ipynb": b"" for k in range(n)}
+
+
+def test_a_folder_of_thousands_of_files_ends_somewhere(tmp_path, monkeypatch):
+    monkeypatch.setattr(entries, "MOST_FILES", 5)
+    write(tmp_path, *(f"eve/{n}/x.ipynb" for n in range(9)), "ann/00_start.ipynb")
+    assert {name: len(files) for name, files in found(tmp_path).items()} == {"ann": 1, "eve": 5}
+    assert notes(tmp_path) == ["eve/...: more than 5 files; the others are left out."]
 
 
 def deep_zip() -> bytes:
@@ -246,7 +320,7 @@ def test_a_damaged_or_locked_member_cannot_be_read(tmp_path):
     (tmp_path / "alice.zip").write_bytes(content)
     ((alice,), _) = handed_in(tmp_path)
     with pytest.raises(Unreadable, match="cannot be unpacked: "):
-        alice.notebooks[0].read()
+        alice.notebooks[0].read(Unpacking())
 
 
 # What is no file ------------------------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -31,6 +33,15 @@ class CannotGrade(Exception):
     """What was asked for cannot be done. One line."""
 
 
+class Ended(Exception):
+    """A signal ended the command. One line. status: its exit status."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__("Ended. What was graded is in the gradebook; run this again, and it goes on.")
+        self.status = status
+
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
 ENDINGS = (AtWork, GradebookFailed, MachineFailed, NobodyHandedIn, NotWritten, CannotGrade)
 
 
@@ -55,11 +66,11 @@ def grade_folder(
 ) -> Summary:
     """Grade what is new below `folder` into the gradebook in `out`, then write everything that is made of it.
 
-    Raises one of ENDINGS; what the gradebook has then stays, and the next run goes on from there.
+    Raises Ended, and one of ENDINGS; what the gradebook has then stays, and the next run goes on from there.
     """
     if settings.sandboxed and (why := sandbox.why_open()):
         raise CannotGrade(f"{why}, or grade without a wall around students' code: --no-sandbox.")
-    with ended_by_sigterm(), alone_in(out):
+    with ended_by_signals(), alone_in(out):
         students, stray = handed_in(folder.resolve(), without=out.resolve())
         for name in again:
             if name not in {student.student for student in students}:
@@ -86,17 +97,29 @@ def grade_folder(
 
 
 @contextmanager
-def ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM ends the command as Ctrl-C does, with its workers."""
+def ended_by_signals() -> Iterator[None]:
+    """SIGTERM and Ctrl-C end what is inside, its workers too; a second one does not disturb that. Raises Ended."""
 
-    def end(*_: object) -> None:
-        raise SystemExit(128 + signal.SIGTERM)
+    heard: list[int] = []
 
-    before = signal.signal(signal.SIGTERM, end)
+    def end(number: int, frame: FrameType | None) -> NoReturn:
+        for one in SIGNALS:
+            signal.signal(one, signal.SIG_IGN)
+        heard.append(number)
+        raise SystemExit
+
+    before = {one: signal.signal(one, end) for one in SIGNALS}
     try:
         yield
+    except BaseException as error:
+        if heard:  # Ray makes something else of what a signal raises,
+            raise Ended(128 + heard[0]) from None
+        if isinstance(error, SystemExit):  # and while it starts it hears SIGTERM itself
+            raise Ended(128 + signal.SIGTERM) from None
+        raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def progress_bar(console: Console) -> Progress:

@@ -10,19 +10,26 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
+
+from tutorlib.classroom.unpacking import TooMuch, Unpacking, Unreadable
 
 LARGEST_NOTEBOOK = 2**25  # bytes; one with many pictures has 2**20
 LARGEST_ZIP = 2**28  # bytes of a zip inside another,
 MOST_PACKED = 50  # times the bytes that it takes there: a zip of work can hardly be packed again
-MOST_FILES = 5000  # in one zip, hidden ones and those of environments not counted
+MOST_FILES = 5000  # in one zip, hidden ones and those of environments not counted; or below one folder of the first
 DEEPEST = 20  # folders in folders; and zips in zips count ten each
 ZIP_DEPTH = 10
 
 
-class Unreadable(Exception):
-    """A file that cannot be had. Why, in a few words."""
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """A zip. archive: opens it. depth: 1, or one more than that of the zip it is in."""
+
+    archive: Callable[[Unpacking], zipfile.ZipFile]
+    depth: int
 
 
 @dataclass(frozen=True)
@@ -30,13 +37,14 @@ class Entry:
     """A file, by its place below the folder: ("alice.zip", "work", "00_start.ipynb").
 
     modified: seconds since 1970, as its folder or zip has it. read: its bytes; raises Unreadable.
-    why_not: why it cannot be read, where that is plain beforehand.
+    why_not: why it cannot be read, where that is plain beforehand. packed: where it is a zip; see `unpacked`.
     """
 
     parts: tuple[str, ...]
     modified: float
-    read: Callable[[], bytes]
+    read: Callable[[Unpacking], bytes]
     why_not: str = ""
+    packed: Packed | None = None
 
     @property
     def label(self) -> str:
@@ -46,12 +54,12 @@ class Entry:
 
 
 def entries(path: Path, without: Path | None = None, parts: tuple[str, ...] = ()) -> Iterator[Entry]:
-    """The files below a folder, or inside a zip, by name; those below `without` are left out.
+    """The files below a folder, by name, or the one zip that `path` is; those below `without` are left out.
 
-    What is no file, and what no file can be read from, is an entry whose `read` says so.
+    What is no file, and what no file can be read from, is an entry whose `why_not` says so.
     """
     if path.is_file():
-        yield from zipped(lambda: path.open("rb"), parts, path.stat().st_mtime)
+        yield from file_entries(path, parts)
         return
     try:
         inside = sorted(os.scandir(path), key=lambda one: one.name)
@@ -64,15 +72,19 @@ def entries(path: Path, without: Path | None = None, parts: tuple[str, ...] = ()
             continue
         if one.is_symlink():
             yield broken(place, "a link, which is not followed")
-        elif one.is_dir():
-            deep = len(place) > DEEPEST
-            yield from [broken(place, "too many folders in folders")] if deep else entries(here, without, place)
-        else:
+        elif not one.is_dir():
             yield from file_entries(here, place)
+        elif len(place) > DEEPEST:
+            yield broken(place, "too many folders in folders")
+        else:
+            below = entries(here, without, place)
+            yield from islice(below, None if parts else MOST_FILES)
+            if not parts and next(below, None):
+                yield broken((*place, "..."), f"more than {MOST_FILES} files; the others are left out")
 
 
 def file_entries(path: Path, parts: tuple[str, ...]) -> Iterator[Entry]:
-    """The entry of a file, or those inside it where it is a zip."""
+    """The entry of a file."""
     try:
         found = path.lstat()
     except OSError as error:
@@ -81,19 +93,35 @@ def file_entries(path: Path, parts: tuple[str, ...]) -> Iterator[Entry]:
     if not stat.S_ISREG(found.st_mode):
         yield broken(parts, "neither a file nor a folder")
     elif path.suffix.lower() == ".zip":
-        yield from zipped(lambda: path.open("rb"), parts, found.st_mtime)
+        yield zip_entry(parts, found.st_mtime, lambda unpacking: path.open("rb"), 1)
     else:
-        yield Entry(parts, found.st_mtime, lambda: read_at_most(lambda: path.open("rb"), LARGEST_NOTEBOOK))
+        read = lambda unpacking: unpacking.read(lambda: path.open("rb"), LARGEST_NOTEBOOK)  # noqa: E731
+        yield Entry(parts, found.st_mtime, read)
 
 
-def zipped(opened: Callable[[], BinaryIO], parts: tuple[str, ...], modified: float, depth: int = 1) -> Iterator[Entry]:
-    """What a zip holds; where it cannot be read, or holds too much, one entry that says so."""
+def zip_entry(parts: tuple[str, ...], modified: float, opened: Callable[[Unpacking], BinaryIO], depth: int) -> Entry:
+    packed = Packed(lambda unpacking: unpacking.archive(packed, lambda: opened(unpacking)), depth)
+    return Entry(parts, modified, broken(parts, "a zip").read, packed=packed)
+
+
+def unpacked(entry: Entry, unpacking: Unpacking) -> Iterator[Entry]:
+    """What a zip holds, and not what the zips in it hold; where it cannot be read, one entry that says so.
+
+    Raises TooMuch.
+    """
+    assert entry.packed
+    parts, packed = entry.parts, entry.packed
     try:
-        with opened() as file, zipfile.ZipFile(file) as archive:
-            members = [one for one in archive.infolist() if not one.is_dir() and not nobodys(one.filename)]
-    except Exception as error:  # zipfile fails in many ways
-        yield broken(parts, f"not a zip: {error}")
+        found = packed.archive(unpacking).infolist()
+    except TooMuch:
+        raise
+    except OSError as error:
+        yield broken(parts, error.strerror or "cannot be read")
         return
+    except Unreadable as error:
+        yield broken(parts, str(error))
+        return
+    members = [one for one in found if not one.is_dir() and not nobodys(one.filename)]
     if len(members) > MOST_FILES:
         yield broken(parts, f"a zip of more than {MOST_FILES} files")
         return
@@ -106,41 +134,23 @@ def zipped(opened: Callable[[], BinaryIO], parts: tuple[str, ...], modified: flo
             continue
         if ".." in inner or member.filename.startswith("/"):
             yield broken(place, "its name leads out of its zip")
-        elif member.filename.lower().endswith(".zip"):
-            if depth * ZIP_DEPTH >= DEEPEST:
-                yield broken(place, "too many zips in zips")
-                continue
-            if member.file_size > MOST_PACKED * max(member.compress_size, 2**14):
-                yield broken(place, "a zip that swells when it is unpacked")
-                continue
-            content = bounded(opened, member, LARGEST_ZIP)
-            yield from zipped(lambda content=content: io.BytesIO(content()), place, when(member), depth + 1)  # type: ignore[misc]
+        elif len(inner) > DEEPEST:
+            yield broken((*parts, *inner[:2], inner[-1]), "too many folders in folders")
+        elif not member.filename.lower().endswith(".zip"):
+            yield Entry(place, when(member), reading(packed, member, LARGEST_NOTEBOOK))
+        elif packed.depth * ZIP_DEPTH >= DEEPEST:
+            yield broken(place, "too many zips in zips")
+        elif member.file_size > MOST_PACKED * max(member.compress_size, 2**14):
+            yield broken(place, "a zip that swells when it is unpacked")
         else:
-            yield Entry(place, when(member), bounded(opened, member, LARGEST_NOTEBOOK))
+            content = reading(packed, member, LARGEST_ZIP)
+            opened = lambda unpacking, content=content: io.BytesIO(content(unpacking))  # noqa: E731
+            yield zip_entry(place, when(member), opened, packed.depth + 1)
 
 
-def bounded(opened: Callable[[], BinaryIO], member: zipfile.ZipInfo, most: int) -> Callable[[], bytes]:
+def reading(packed: Packed, member: zipfile.ZipInfo, most: int) -> Callable[[Unpacking], bytes]:
     """Reads one member of a zip, whatever size it claims to have."""
-
-    def read_member() -> bytes:
-        with opened() as file, zipfile.ZipFile(file) as archive:
-            return read_at_most(lambda: archive.open(member), most)  # type: ignore[arg-type, return-value]
-
-    return read_member
-
-
-def read_at_most(opened: Callable[[], BinaryIO], most: int) -> bytes:
-    """What a file holds. Raises Unreadable, also where that is more than `most` bytes."""
-    try:
-        with opened() as file:
-            content = file.read(most + 1)
-    except OSError as error:
-        raise Unreadable(error.strerror or "cannot be read") from None
-    except Exception as error:  # a damaged or encrypted member fails in many ways
-        raise Unreadable(f"cannot be unpacked: {error}") from None
-    if len(content) > most:
-        raise Unreadable(f"larger than {most // 2**20} MB")
-    return content
+    return lambda unpacking: unpacking.read(lambda: packed.archive(unpacking).open(member), most)  # type: ignore[arg-type, return-value]
 
 
 def legible(name: str) -> str:
@@ -149,7 +159,7 @@ def legible(name: str) -> str:
 
 
 def broken(parts: tuple[str, ...], why: str) -> Entry:
-    def refuse() -> bytes:
+    def refuse(unpacking: Unpacking) -> bytes:
         raise Unreadable(why)
 
     return Entry(parts, 0.0, refuse, why)

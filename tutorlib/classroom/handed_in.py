@@ -2,13 +2,16 @@
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections import deque
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tutorlib.classroom.entries import Entry, entries, hidden, legible
+from tutorlib.classroom.entries import Entry, broken, entries, hidden, legible, unpacked
+from tutorlib.classroom.unpacking import TooMuch, Unpacking
 from tutorlib.paths import notebook_names
+from tutorlib.problems.wrong import count
 
 MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)", re.DOTALL)
 CANVAS = re.compile(
@@ -18,6 +21,7 @@ ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 STRAY = "whose is it? Put it into a folder that has its student's name."
 ONE_STUDENTS = "one student's, by where it lies, with names of others in it. Is it a class's? Grade it by itself."
 NO_NOTEBOOK = "neither a notebook nor a zip; left out."
+MOST_NOTES = 100  # lines for the report of one student's files
 System = Literal["", "moodle", "canvas"]
 
 
@@ -72,12 +76,14 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     for name in folders(folder, without):
         if own := owner((name, "")):
             belongs[own.name, own.system, own.id] = []  # an empty one is a student's too
-    found = list(entries(folder, without))
+    found = [inner for entry in entries(folder, without) for inner in first_of(entry)]
     whole, others = zips_of_classes(found, not belongs)
     stray += [f"{legible(name)}: {ONE_STUDENTS}" for name in sorted(others)]
     for entry in found:
         if own := owner(entry.parts, whole):
             belongs.setdefault((own.name, own.system, own.id), []).append((own, entry))
+        elif not entry.parts:
+            raise NobodyHandedIn(f"{folder}: {entry.why_not}.")
         else:
             stray.append(f"{entry.label}: {STRAY if is_notebook(entry.parts[-1]) else NO_NOTEBOOK}")
     if not belongs:
@@ -90,11 +96,41 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     return students, stray
 
 
+def first_of(entry: Entry) -> list[Entry]:
+    """The entry; of a zip whose names may say whose is what, what it holds."""
+    if not entry.packed or len(entry.parts) > 1 or (entry.parts and of_system(entry.parts[0])):
+        return [entry]
+    with Unpacking() as unpacking:
+        try:
+            inside = list(unpacked(entry, unpacking))
+        except TooMuch as error:
+            return [broken(entry.parts, str(error))]
+    return inside if entry.parts else [inner for one in inside for inner in first_of(one)]
+
+
+def all_of(files: list[tuple[Owner, Entry]], say: Callable[[str], None]) -> list[tuple[Owner, Entry]]:
+    """A student's files with those inside zips in the place of these; a line where that is too much."""
+    found = []
+    with Unpacking() as unpacking:
+        left = deque(files)
+        while left:
+            own, entry = left.popleft()
+            if not entry.packed:
+                found.append((own, entry))
+                continue
+            try:
+                left.extendleft((own, inner) for inner in unpacked(entry, unpacking))
+            except TooMuch as error:
+                say(f"{entry.label}: {error}; this zip, and others that were not opened yet, are left out.")
+                return found + [(own, entry) for own, entry in left if not entry.packed]
+    return found
+
+
 def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
     """A student's files put in order: what may be a notebook, and a line for each that is late or cannot be opened."""
     if len(spelled := {own.written for own, _ in files}) > 1:
         found.notes.append(f"One student's by name, in different spellings: {', '.join(map(ascii, sorted(spelled)))}.")
-    for own, entry in sorted(files, key=age):
+    for own, entry in sorted(all_of(files, found.notes.append), key=age):
         suffix = Path(entry.parts[-1]).suffix.lower()
         if own.late:
             found.notes.append(f"{entry.label}: handed in late.")
@@ -104,6 +140,8 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
             found.notebooks.append(entry)
         elif suffix in ARCHIVES:
             found.notes.append(f"{entry.label}: not opened; ask for a .zip, or for the notebooks themselves.")
+    if (more := len(found.notes) - MOST_NOTES) > 0:
+        found.notes[MOST_NOTES:] = [f"{count(more, 'more line')} about files."]
     return found
 
 

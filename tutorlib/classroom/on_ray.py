@@ -1,5 +1,6 @@
 """The tasks of a class on Ray: one CPU for each, and one GPU for each that is timed; Ray decides where."""
 
+import signal
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -21,12 +22,17 @@ def graded_on_ray(address: str, tasks: Mapping[Needing, Iterator[Task]]) -> Iter
         import ray
     except ModuleNotFoundError:
         raise MachineFailed(MISSING) from None
+    on_sigterm = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(
             None if address == LOCAL else address, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
         )
     except Exception as error:  # Ray raises many kinds
         raise MachineFailed(f"--ray {address}: {error}") from None
+    except BaseException:  # a signal, while half of it is there
+        ray.shutdown()
+        raise
+    signal.signal(signal.SIGTERM, on_sigterm)  # Ray's own prints a trace and aborts
     try:
         yield from gathered(ray, tasks)
     finally:

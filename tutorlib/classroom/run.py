@@ -10,15 +10,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tutorlib.checking.chance import new_seed
-from tutorlib.classroom.entries import Unreadable
 from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
 from tutorlib.classroom.handed_in import HandedIn
 from tutorlib.classroom.pool import Lane, graded_here
 from tutorlib.classroom.task import Graded, Needing, Settings, Task
+from tutorlib.classroom.unpacking import TooMuch, Unpacking, Unreadable
 from tutorlib.machine import device
 from tutorlib.paths import ROOT, SOLUTIONS
 
 LARGEST_HAND_IN = 2**27  # bytes of one student's notebooks
+MOST_NOTEBOOKS = 300  # that one student's newest answers are looked for in
 NOT_GRADING = ("classroom", "draw", "explorers", "figures")  # folders of the package that decide no points
 
 
@@ -118,19 +119,28 @@ def visible_gpus(count: int) -> list[str]:
 
 def files_of(student: HandedIn, version: str) -> Files:
     """A student's files, read."""
-    read, notes = [], []
+    read: list[tuple[str, bytes]] = []
+    notes: list[str] = []
     room = LARGEST_HAND_IN
-    for entry in reversed(student.notebooks):  # the newest count
-        try:
-            content = entry.read() if room > 0 else b""
-        except Unreadable as error:
-            notes.append(f"{entry.label}: {error}.")
-            continue
-        room -= len(content)
-        if room > 0:
+    with Unpacking() as unpacking:
+        for entry in reversed(student.notebooks):  # the newest count
+            if len(read) == MOST_NOTEBOOKS:
+                notes.append(f"{entry.label}: it and all that is older are left out: more than {MOST_NOTEBOOKS} files.")
+                break
+            try:
+                content = entry.read(unpacking)
+            except TooMuch as error:
+                notes.append(f"{entry.label}: {error}; it and all that is older are left out.")
+                break
+            except Unreadable as error:
+                notes.append(f"{entry.label}: {error}.")
+                continue
+            room -= len(content)
+            if room <= 0:
+                most = f"more than {LARGEST_HAND_IN // 2**20} MB were handed in"
+                notes.append(f"{entry.label}: it and all that is older are left out: {most}.")
+                break
             read.append((entry.label, content))
-        else:
-            notes.append(f"{entry.label}: left out: more than {LARGEST_HAND_IN // 2**20} MB were handed in.")
     read.reverse()
     hashed = hashlib.sha256(version.encode())
     for label, content in read:

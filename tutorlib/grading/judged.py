@@ -25,10 +25,16 @@ LAUNCHED = (HostExercise,)  # what they launch is written down, and run or simul
 KEPT = (KeptExercise,)  # what they leave in folders is the judge's own
 ALGEBRA = "algebra"  # references of page 02 have a folder of their own
 
-# Exercises whose points rest on `check` in the student's process. 17.5 returns machine code for the host, which nobody
-# here may run. What is judged outside and rests in part on that process's word: 07.7 without a GPU, since the simulator
-# lacks FP8 (it is interpreted there, on inputs drawn here, and compiled here); 16.9, whose tensors have no data and are
-# described; of 16.10 all but its result.
+# Exercises whose points rest on `check` in the student's process. 17.5 returns a compiled host function. Behind a
+# wall of its own (`sandbox.program_walled`) a process could run machine code that was exported of it, and its y = 2x
+# would be compared here. What stands in the way is that this is not what 17.5 asks: right is who compiles once for
+# all lengths and wraps no tensor anew, and both are counted where the student's Python calls `cute.compile` and
+# `from_dlpack`. An object file does not say how often it was made or what stood around it, and any that doubles would
+# do; a right answer may return a function around the compiled one, which has no object file. With a GPU two of its
+# points are for what a launch costs the host, which only a clock in the process of that machine code can tell. What
+# is judged outside and rests in part on that process's word: 07.7 without a GPU, since the simulator lacks FP8 (it is
+# interpreted there, on inputs drawn here, and compiled here); 16.9, whose tensors have no data and are described; of
+# 16.10 all but its result.
 INSIDE = frozenset(("17.5",))
 
 

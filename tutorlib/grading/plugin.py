@@ -39,6 +39,7 @@ from tutorlib.grading.judged import judged_outside
 from tutorlib.grading.line import Late, Lost
 from tutorlib.grading.remote import judge
 from tutorlib.grading.sandbox import PROCESSES, program_walled, walled_compiler
+from tutorlib.grading.toil import LIMITS, ended_after
 from tutorlib.grading.verdict import as_reported, tidy
 from tutorlib.machine import device, turns, versions
 from tutorlib.notebook.check import RESULTS
@@ -124,6 +125,11 @@ class WatchedKernel(RunningKernel):
         while self.is_alive() and time.monotonic() < end:
             time.sleep(POLL_S)
         return "" if self.is_alive() else f"it ended the notebook's process {self.ending()}".rstrip()
+
+    @property
+    def pid(self) -> int | None:
+        process = getattr(self.km.provisioner, "process", None)
+        return process.pid if process else None
 
     def ending(self) -> str:
         """How the process ended, "(exit code 0)" or "(SIGSEGV)". bubblewrap gives a signal as 128 and its number."""
@@ -293,7 +299,14 @@ class Witness:
         serve = f"__import__('tutorlib.grading.inside', fromlist=['serve']).serve({str(door)!r}, {answer})"
         kernel = item.parent.kernel
         start = partial(kernel.execute_cell_input, serve, allow_stdin=False)
-        return judge(exercise, door, start, self.timeout, kernel.too_much)
+        with ended_after(LIMITS * self.timeout, kernel.pid, partial(self.give_up, item)):
+            return judge(exercise, door, start, self.timeout, kernel.too_much)
+
+    def give_up(self, item: IPyNbCell) -> None:
+        """End this process, which judges without end; the grader goes on in a fresh one."""
+        what = f"judging it had no end after {LIMITS * self.timeout:g} seconds of computing"
+        self.report("end", item, end=("timeout", what), passed=False, raised="")
+        os._exit(1)
 
     def new_records(self) -> list[str]:
         """The lines written to the results file since the last call. It may have become something else meanwhile."""

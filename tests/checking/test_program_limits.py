@@ -1,0 +1,23 @@
+"""A program without an end costs its first run's limit once, and not once for every size."""
+
+from pathlib import Path
+
+import pytest
+
+from tutorlib.checking import program
+from tutorlib.exercises import find
+
+
+@pytest.mark.parametrize("judged", [True, False])
+def test_who_never_ends_is_not_waited_for_again_and_again(monkeypatch, judged):
+    limits = []
+
+    def run(command, told="", limit_s=program.TIME_LIMIT_S):
+        limits.append(limit_s)
+        return program.ProgramRun("it does not end", b"", True)
+
+    monkeypatch.setattr(program, "run_of", run)
+    exercise = find("08.6")
+    wrongs = (exercise.faults_judged if judged else exercise.faults)(Path("program"), True)
+    assert len(wrongs) == len(exercise.numbers)
+    assert limits == [program.TIME_LIMIT_S] + [program.AGAIN_S] * (len(wrongs) - 1)

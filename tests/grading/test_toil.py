@@ -1,0 +1,65 @@
+"""A judge's own work without an end costs the exercise it is about, and nothing else."""
+
+import json
+import subprocess
+import sys
+import threading
+
+from tests.trial_course import make_course
+from tutorlib.grading.toil import computed, ended_after
+
+EXERCISES = """
+from tutorlib.checking.values import ValueExercise, law
+
+
+def agrees(got, n):
+    while got == "for ever":
+        pass
+    return None if got == n else "no"
+
+
+EXERCISES = tuple(
+    ValueExercise(
+        id=f"{number}.{{k}}", title="answer", points=2, hints=("Do.", "Do it.", "n"),
+        cases=(law("right", [(n,) for n in range(3)], agrees),),
+    )
+    for k in range(1, {count} + 1)
+)
+"""
+EXERCISE = """
+# %%
+def answer_{k}(n):
+    ### BEGIN SOLUTION (about 1 line)
+    return n
+    ### END SOLUTION
+
+
+# %%
+check("{number}.{k}", answer_{k})
+"""
+SPIN = "import time\nwhile time.process_time() < 20: pass"
+
+
+def test_judging_that_never_ends_costs_its_exercise_alone(tmp_path):
+    course = make_course(tmp_path / "course", {90: 3}, EXERCISES, EXERCISE)
+    right, endless = "def answer_{}(n):\n    return n", "def answer_{}(n):\n    return 'for ever'"
+    answers = {k: text.format(k) for k, text in ((1, right), (2, endless), (3, right))}
+    path = course.submit(tmp_path, 90, answers)
+    graded = course.tutor("grade", path, "--timeout", 2, "--format", "json", limit_s=100)
+    found = {one["id"]: one for one in json.loads(graded.stdout)["exercises"]}
+    assert [(one["status"], one["points"]) for one in found.values()] == [("passed", 2), ("timeout", 0), ("passed", 2)]
+    assert found["90.2"]["message"] == "judging it had no end after 3 seconds of computing"
+
+
+def test_what_a_child_computes_counts_and_what_the_kernel_does_not():
+    with subprocess.Popen([sys.executable, "-c", SPIN]) as child:
+        try:
+            ended = threading.Event()
+            with ended_after(1.0, child.pid, ended.set):
+                assert not ended.wait(3)
+            before = computed(child.pid)
+            with ended_after(1.0, None, ended.set):
+                assert ended.wait(60)
+            assert computed(None) > before + 1
+        finally:
+            child.kill()

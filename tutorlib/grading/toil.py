@@ -1,0 +1,51 @@
+"""How much judging one answer may have this machine compute, and what happens where it is more.
+
+What the student's process takes has a limit of its own. What is left is the judge's: simulating what a kernel does,
+compiling it, comparing. That is measured in computing, not in time that passes: a busy machine takes longer for the
+same, and whoever waits for a turn on the GPU computes nothing.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import psutil
+
+LIMITS = 1.5  # time limits of one cell that judging may compute: of 60 s. Right answers take 12 s at most
+LOOK_S = 0.5
+
+
+@contextmanager
+def ended_after(seconds: float, apart: int | None, end: Callable[[], object]) -> Iterator[None]:
+    """While its block runs, call `end` once this process has computed for so many seconds, with all below it.
+
+    apart: the id of a child that is not counted, nor what is below it. end: called on another thread; the one that
+    judges may be anywhere, and nothing but the end of the process ends that.
+    """
+    over = threading.Event()
+    until = computed(apart) + seconds
+
+    def look() -> None:
+        while not over.wait(LOOK_S):
+            if computed(apart) > until:
+                end()
+                return
+
+    looking = threading.Thread(target=look, daemon=True)
+    looking.start()
+    try:
+        yield
+    finally:
+        over.set()
+        looking.join()
+
+
+def computed(apart: int | None) -> float:
+    """Seconds of computing, of this process and of those that it started and waited for, or still has."""
+    process = psutil.Process()
+    total = sum(process.cpu_times()[:4])
+    for child in process.children():
+        with suppress(psutil.NoSuchProcess):
+            if child.pid != apart:
+                total += sum(sum(one.cpu_times()[:4]) for one in (child, *child.children(recursive=True)))
+    return total
