@@ -39,7 +39,7 @@ def gpu() -> GPU | None:
     A process that is shown none does not look for one: the driver would be in it then, and a fork cannot use that.
     Nor is torch asked, whose import takes seconds, where there is no driver.
     """
-    if find_spec("torch") is None or os.environ.get("CUDA_VISIBLE_DEVICES") == "" or not has_driver():
+    if find_spec("torch") is None or os.environ.get("CUDA_VISIBLE_DEVICES") == "" or not may_have_gpu():
         return None
     import torch
 
@@ -57,7 +57,7 @@ def gpu() -> GPU | None:
     )
 
 
-def has_driver() -> bool:
+def may_have_gpu() -> bool:
     """Whether CUDA's driver may be here: in the kernel, or as the library through which torch looks for a GPU."""
     if sys.platform != "linux" or Path("/proc/driver/nvidia").exists():
         return True
