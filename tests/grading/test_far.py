@@ -58,6 +58,14 @@ def test_what_was_examined_is_not_compiled_again(tmp_path, monkeypatch):
     assert archs == ["sm_80"]
 
 
+@pytest.mark.usefixtures("no_gpu")
+def test_a_right_kernel_of_other_instructions_is_found_by_the_judge(tmp_path):
+    (answer,) = (answer for answer in WRONG["07.6"] if answer.__name__ == "through_fp32")
+    outcome = judged(tmp_path, "07.6", answer)
+    assert outcome.points == 0
+    assert "it compiles, but without mma.sync" in outcome.message
+
+
 class Liar(inside.Served):
     """Says that nothing speaks against the answer."""
 
