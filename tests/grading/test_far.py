@@ -9,12 +9,13 @@ from tests.stand_ins import H200
 from tests.wrong.test_wrong import WRONG
 from tutorlib.checking import chance
 from tutorlib.checking.far_host import read_plan
+from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.text import module_from
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import inside, remote
 from tutorlib.grading.judged import INSIDE, hidden_from, judged_outside
 from tutorlib.machine import device
-from tutorlib.measuring import hunted
+from tutorlib.measuring import hunted, launchers
 from tutorlib.paths import notebook_names
 
 
@@ -42,6 +43,27 @@ def test_a_right_kernel_has_the_points_that_it_has_inside(tmp_path, id):
     answer = answer_to(id)
     outcome, here = judged(tmp_path, id, answer), find(id).grade(answer)
     assert (outcome.status, outcome.points, outcome.message) == (here.status, here.points, here.message)
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_what_was_examined_is_not_compiled_again(tmp_path, monkeypatch):
+    archs = []
+
+    def noted(host, specs, arch):
+        archs.append(arch)
+        return compile_cute(host, specs, arch)
+
+    monkeypatch.setattr(launchers, "compile_cute", noted)
+    assert judged(tmp_path, "04.5", answer_to("04.5")).status == "passed"
+    assert archs == ["sm_80"]
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_a_right_kernel_of_other_instructions_is_found_by_the_judge(tmp_path):
+    (answer,) = (answer for answer in WRONG["07.6"] if answer.__name__ == "through_fp32")
+    outcome = judged(tmp_path, "07.6", answer)
+    assert outcome.points == 0
+    assert "it compiles, but without mma.sync" in outcome.message
 
 
 class Liar(inside.Served):

@@ -37,7 +37,7 @@ ANSWERS = {
     7: "def answer(n):\n    exit()",
     8: "import ctypes\n\n\ndef answer(n):\n    ctypes.string_at(0)",
     9: "def answer(n):\n    print(n)\n    return n + 9",
-    10: "while True:\n    try:\n        pass\n    except KeyboardInterrupt:\n        pass",
+    10: "import time\n\nwhile True:\n    try:\n        time.sleep(60)\n    except KeyboardInterrupt:\n        pass",
     11: "def answer(n):\n    bytearray(2**40)",
     12: "def answer(n):\n    return n + 12\n\n\nanswer('text')",
     13: "import subprocess\n\nsubprocess.Popen(['sleep', '3141'], start_new_session=True)\n\n\n"

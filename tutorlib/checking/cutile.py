@@ -61,7 +61,8 @@ class CutileExercise(KernelExercise):
         return CutileLauncher(answer, self.grid, self.constants)
 
     def examine(self, kernel: CutileLauncher) -> Verdict | None:
-        """Interpret it on every shape; then look at the instructions, where the exercise asks for some.
+        """Interpret it on every shape; then look at the instructions, where the exercise asks for some and no other
+        process is going to: compiling takes long.
 
         What the interpreter lacks is no fault where a GPU can run the kernel.
         """
@@ -76,7 +77,7 @@ class CutileExercise(KernelExercise):
             return self.wrong_at(wrongs, self.shapes)
         if wasted := next((one.repeated for one in seen.values() if self.once and one.repeated), ""):
             return self.more_than_it_must(wasted)
-        return self.examine_far(kernel)
+        return None if self.run_elsewhere else self.examine_far(kernel)
 
     def examine_far(self, kernel: "CutileLauncher | FarCutile") -> Verdict | None:
         """Its instructions, where the exercise asks for some."""

@@ -1,7 +1,7 @@
 """Exercises whose answer is a GPU kernel, whatever its language: what they have in common."""
 
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,8 @@ class KernelExercise(Exercise):
     once: whether each element of the output, at that size, must be stored by one block only.
     whole: those of `shapes` that the exercise's tiles divide without a rest.
     library: what of a library does the very thing that is asked; an answer that names it is told so.
-    run_elsewhere: whether another process runs or simulates it; here, what nothing speaks against is right.
+    run_elsewhere: where another process runs or simulates it: what takes the kernel against which nothing speaks here,
+        and which is right as far as this process is concerned.
     """
 
     needs: Feature = MMA_SYNC
@@ -65,7 +66,7 @@ class KernelExercise(Exercise):
     once: bool = False
     whole: tuple[Shape, ...] = ()
     library: Library = field(default_factory=dict)
-    run_elsewhere: bool = False
+    run_elsewhere: Callable[[Any], None] | None = None
 
     @property
     def correctness_points(self) -> int:
@@ -120,7 +121,10 @@ class KernelExercise(Exercise):
         kernel = self.accept(answer)
         if found := self.examine(kernel):
             return found
-        return Verdict(self.points) if self.run_elsewhere else self.run_or_simulate(kernel)
+        if self.run_elsewhere:
+            self.run_elsewhere(kernel)
+            return Verdict(self.points)
+        return self.run_or_simulate(kernel)
 
     def run_or_simulate(self, kernel: Any) -> Verdict:
         """On this machine's GPU, or without one. Raises CompileFailed and KernelFault."""

@@ -46,9 +46,12 @@ def grade(
     if sandboxed and (why := sandbox.why_open()):
         raise GradingFailed(f"{why}, or grade without a wall around students' code: --no-sandbox.")
     limits = replace(limits, seed=new_seed() if seed is None else seed)
+    submission = list(submission)
+    if any(map(work, submission)):
+        import torch  # noqa: F401  once: those who judge kernels are forked from this process
     with scratch_folder() if gpu() else nullcontext() as turns:
         grader = Grader(replace(limits, turns=turns), out, graded, sandboxed, demos)
-        return asyncio.run(grader.grade(list(submission), workers or at_a_time()))
+        return asyncio.run(grader.grade(submission, workers or at_a_time()))
 
 
 def at_a_time() -> int:

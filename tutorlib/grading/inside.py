@@ -99,10 +99,14 @@ class Served:
         return told_of_swapped(self.called, Model(*model), *args)
 
     def exercise(self, id: str) -> "KernelExercise":
-        return cast("KernelExercise", replace(find(id), run_elsewhere=True))  # type: ignore[call-arg]
+        keep = partial(self.kernels.__setitem__, id)
+        return cast("KernelExercise", replace(find(id), run_elsewhere=keep))  # type: ignore[call-arg]
 
     def examined(self, id: str) -> list[Any]:
-        """What is found of a kernel without running it: points, and then the lines of its message."""
+        """What is found of a kernel without running it: points, and then the lines of its message.
+
+        The kernel is kept with what was compiled of it.
+        """
         outcome = self.exercise(id).grade(self.answer)
         return [float(outcome.points), *as_reported(self.exercise(id), outcome.message).split("\n  ")]
 

@@ -1,10 +1,13 @@
 """The GPU at hand, and what it can run."""
 
+import ctypes
 import os
+import sys
 import warnings
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 
 from tutorlib.machine.features import Feature, cute_target
 from tutorlib.machine.hardware import Hardware, hardware_of
@@ -34,8 +37,9 @@ def gpu() -> GPU | None:
     """The current CUDA device of torch; None where torch finds none: `obstacle` says why.
 
     A process that is shown none does not look for one: the driver would be in it then, and a fork cannot use that.
+    Nor is torch asked, whose import takes seconds, where there is no driver.
     """
-    if find_spec("torch") is None or os.environ.get("CUDA_VISIBLE_DEVICES") == "":
+    if find_spec("torch") is None or os.environ.get("CUDA_VISIBLE_DEVICES") == "" or not may_have_gpu():
         return None
     import torch
 
@@ -53,6 +57,17 @@ def gpu() -> GPU | None:
     )
 
 
+def may_have_gpu() -> bool:
+    """Whether CUDA's driver may be here: in the kernel, or as the library through which torch looks for a GPU."""
+    if sys.platform != "linux" or Path("/proc/driver/nvidia").exists():
+        return True
+    try:
+        ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return False
+    return True
+
+
 def need_gpu() -> GPU:
     """The GPU at hand, for code that runs on one. Raises RuntimeError where there is none."""
     if (found := gpu()) is None:
@@ -64,11 +79,11 @@ def obstacle() -> str:
     """Why torch finds no GPU, in one line: there is none, or what keeps torch from it."""
     if find_spec("torch") is None:
         return "the package torch is missing"
+    if (driver := driver_version()) is None:
+        return NO_GPU
     import torch
 
-    driver, cuda = driver_version(), torch.version.cuda
-    if driver is None:
-        return NO_GPU
+    cuda = torch.version.cuda
     if cuda is None:
         return f"the driver ({driver}) finds a GPU, and this torch is a build without CUDA"
     needed = MIN_DRIVER.get(cuda.split(".")[0], 0)
