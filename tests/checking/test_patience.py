@@ -75,6 +75,42 @@ def test_an_answer_that_never_ends_is_ended(answer):
 
 
 @pytest.mark.usefixtures("impatient")
+def test_an_end_that_comes_while_something_is_deleted_is_lost_without_a_word_and_comes_again(monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", told.append)
+
+    class Lingering:
+        def __del__(self):
+            while True:
+                pass
+
+    def leaves(n):
+        while True:
+            Lingering()
+
+    assert DOUBLE.grade(leaves).status == "timeout"
+    assert told == []
+    assert sys.unraisablehook == told.append
+
+
+@pytest.mark.usefixtures("impatient")
+def test_what_else_goes_wrong_there_is_told(monkeypatch):
+    told = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: told.append(unraisable.exc_type))
+
+    class Broken:
+        def __del__(self):
+            raise OSError
+
+    def breaks(n):
+        Broken()
+        return 2 * n
+
+    assert DOUBLE.grade(breaks).status == "passed"
+    assert told == [OSError] * 2
+
+
+@pytest.mark.usefixtures("impatient")
 def test_nor_can_it_make_something_else_of_its_end():
     outcome = DOUBLE.grade(makes_another_of_it)
     assert outcome.status == "timeout"
@@ -117,6 +153,15 @@ def interrupted(answer):
         timer.join()
 
 
+@pytest.fixture
+def interruptible():
+    """As a notebook is. Who was started in a shell's background is not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("answer", [endless, catches_everything, catches_everything_in_a_helper, makes_another_of_it])
 def test_the_reader_s_own_interrupt_ends_it(answer):
     before = state()

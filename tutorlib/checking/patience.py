@@ -53,6 +53,7 @@ class Patience:
         self.interrupt = signal.getsignal(signal.SIGINT)
         if self.interrupt is signal.default_int_handler:
             signal.signal(signal.SIGINT, self.look)
+        self.hook, sys.unraisablehook = sys.unraisablehook, self.told_elsewhere
         self.timer = signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
 
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
@@ -61,6 +62,7 @@ class Patience:
             signal.signal(signal.SIGALRM, self.alarm)
             signal.signal(signal.SIGINT, self.interrupt)
             resource.setrlimit(resource.RLIMIT_DATA, self.limits)
+            sys.unraisablehook = self.hook
         if self.ending and not isinstance(error, (self.ending, NeverEnds)):  # the answer made something else of it
             raise self.ending from None
 
@@ -87,6 +89,11 @@ class Patience:
         if not self.kept_whole(frame):
             self.raised = True
             raise self.ending
+
+    def told_elsewhere(self, unraisable: "sys.UnraisableHookArgs") -> None:
+        """An end that came while something was being deleted, where nothing can be raised, is lost and comes again."""
+        if not (self.ending and issubclass(unraisable.exc_type, self.ending)):
+            self.hook(unraisable)
 
     def kept_whole(self, frame: FrameType | None) -> bool:
         """Whether what runs must not be ended in its middle. The reader may end an import, and no timer does."""
