@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 import psutil
 
 LIMITS = 1.5  # time limits of one cell that judging may compute: of 60 s. Right answers take 12 s at most
-LOOK_S = 0.5
+LOOK_S = 2.0  # between looks, which take some milliseconds
 
 
 @contextmanager
