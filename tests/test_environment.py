@@ -4,8 +4,10 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 
 import yaml
+from packaging.requirements import Requirement
 
 from tutorlib.paths import ROOT
 
@@ -21,6 +23,18 @@ def test_conda_has_the_same_pins():
 def test_every_dependency_is_pinned():
     everything = PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]
     assert [line for line in everything if not re.fullmatch(r"[\w-]+(\[\w+\])?==[\w.]+", line)] == []
+
+
+def test_nothing_wants_another_cuda_toolkit_than_torch_does():
+    """torch's CUDA build has one of its own, and pip finds no version for both."""
+    wanting = []
+    for line in PROJECT["dependencies"]:
+        package, extra = re.match(r"([\w-]+)(?:\[(\w+)\])?", line).groups()
+        for wanted in map(Requirement, metadata.requires(package) or []):
+            needed = wanted.marker is None or wanted.marker.evaluate({"extra": extra or ""})
+            if package != "torch" and needed and wanted.name == "cuda-toolkit":
+                wanting.append(line)
+    assert wanting == []
 
 
 def test_make_refuses_an_old_python_in_one_line(tmp_path):

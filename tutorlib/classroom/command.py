@@ -99,7 +99,6 @@ def grade_folder(
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
     """SIGTERM and Ctrl-C end what is inside, its workers too; a second one does not disturb that. Raises Ended."""
-
     heard: list[int] = []
 
     def end(number: int, frame: FrameType | None) -> NoReturn:

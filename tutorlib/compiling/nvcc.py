@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from tutorlib.compiling.errors import ToolMissing
+from tutorlib.compiling.packaged import packaged_program
 
 NVCC, HEADERS = "nvidia-cuda-nvcc", "nvidia-cuda-runtime"  # packages
 BESIDE = Path(sys.prefix, "cuda-headers", "nvidia", "cu13", "include")
@@ -21,12 +22,7 @@ BESIDE = Path(sys.prefix, "cuda-headers", "nvidia", "cu13", "include")
 @cache
 def nvcc_path() -> Path:
     """Raises ModuleNotFoundError where the package is missing."""
-    try:
-        files = metadata.files(NVCC) or []
-    except metadata.PackageNotFoundError:
-        files = []
-    nvcc = next((Path(file.locate()) for file in files if file.name == "nvcc"), None)
-    if nvcc is None:
+    if (nvcc := packaged_program(NVCC, "nvcc")) is None:
         raise ModuleNotFoundError(f"nvcc is missing: pip install {NVCC}", name=NVCC)
     return nvcc
 

@@ -5,10 +5,10 @@ import re
 import subprocess
 import tempfile
 from functools import cache, lru_cache
-from importlib import metadata
 from pathlib import Path
 
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
+from tutorlib.compiling.packaged import packaged_program
 
 LIMIT_S = 120.0  # that it may take
 
@@ -20,12 +20,7 @@ class NoPtxas(ToolMissing):
 @cache
 def path() -> Path:
     """Where it is, in the package nvidia-cuda-nvcc. Raises NoPtxas."""
-    try:
-        files = metadata.files("nvidia-cuda-nvcc") or []
-    except metadata.PackageNotFoundError:
-        files = []
-    found = next((Path(file.locate()) for file in files if file.name in ("ptxas", "ptxas.exe")), None)
-    if found is None:
+    if (found := packaged_program("nvidia-cuda-nvcc", "ptxas")) is None:
         raise NoPtxas("there is no ptxas here: pip install nvidia-cuda-nvcc")
     return found
 

@@ -4,10 +4,10 @@ import re
 import subprocess
 import tempfile
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 
 from tutorlib.compiling.errors import ToolMissing
+from tutorlib.compiling.packaged import packaged_program
 
 PACKAGE = "nvidia-cuda-nvdisasm"
 NAMES = {  # what a kernel with cp.async, ldmatrix and mma.sync is made of: PTX → as nvdisasm prints it
@@ -25,12 +25,7 @@ SASS_OPCODES = {name: rf"(?:@!?U?P\d+ )?{re.escape(name)}\b" for name in NAMES.v
 @cache
 def nvdisasm_path() -> Path:
     """Raises ToolMissing."""
-    try:
-        files = metadata.files(PACKAGE) or []
-    except metadata.PackageNotFoundError:
-        files = []
-    found = next((Path(str(file.locate())) for file in files if file.name.removesuffix(".exe") == "nvdisasm"), None)
-    if found is None:
+    if (found := packaged_program(PACKAGE, "nvdisasm")) is None:
         raise ToolMissing(f"nvdisasm is missing: pip install {PACKAGE}")
     return found
 

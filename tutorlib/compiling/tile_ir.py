@@ -10,12 +10,12 @@ import shutil
 import subprocess
 import tempfile
 from functools import cache, lru_cache
-from importlib import metadata
 from pathlib import Path
 
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.cubin import sections
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
+from tutorlib.compiling.packaged import packaged_program
 
 LIMIT_S = 120.0  # that tileiras may take
 TOOLKIT = ("CUDA_HOME", "CUDA_PATH")  # another CUDA, whose libraries tileiras would take for its own
@@ -24,11 +24,7 @@ TOOLKIT = ("CUDA_HOME", "CUDA_PATH")  # another CUDA, whose libraries tileiras w
 @cache
 def tileiras_path() -> Path:
     """Where tileiras is, in the package nvidia-cuda-tileiras or on the path. Raises ToolMissing."""
-    try:
-        files = metadata.files("nvidia-cuda-tileiras") or []
-    except metadata.PackageNotFoundError:
-        files = []
-    found = next((Path(file.locate()) for file in files if file.name in ("tileiras", "tileiras.exe")), None)
+    found = packaged_program("nvidia-cuda-tileiras", "tileiras")
     found = found or (Path(which) if (which := shutil.which("tileiras")) else None)
     if found is None:
         raise ToolMissing("there is no tileiras here: pip install nvidia-cuda-tileiras")

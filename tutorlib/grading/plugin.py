@@ -127,14 +127,16 @@ class WatchedKernel(RunningKernel):
         return "" if self.is_alive() else f"it ended the notebook's process {self.ending()}".rstrip()
 
     @property
+    def process(self) -> subprocess.Popen | None:
+        return getattr(self.km.provisioner, "process", None)
+
+    @property
     def pid(self) -> int | None:
-        process = getattr(self.km.provisioner, "process", None)
-        return process.pid if process else None
+        return self.process.pid if self.process else None
 
     def ending(self) -> str:
         """How the process ended, "(exit code 0)" or "(SIGSEGV)". bubblewrap gives a signal as 128 and its number."""
-        process = getattr(self.km.provisioner, "process", None)
-        code = process.poll() if process else None
+        code = self.process.poll() if self.process else None
         if code is None:
             return ""
         number = -code if code < 0 else code - 128

@@ -6,7 +6,6 @@ its place. What crosses is plain data: see `wire`. A value that cannot cross equ
 
 import errno
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
@@ -16,6 +15,7 @@ from typing import Any
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.leaning import Elsewhere, Library, as_told
 from tutorlib.grading.line import End, Far, Lost
+from tutorlib.grading.looking import watching
 
 CONNECT_S = 10.0
 LOOK_S = 0.25
@@ -78,20 +78,13 @@ def looked_after(end: End, line: socket.socket, too_much: Callable[[], str]) -> 
     """Meanwhile hang up where the other end sends half a message, or reads none, for longer than it may; or where there
     is `too_much` of something.
     """
-    over = threading.Event()
 
-    def look() -> None:
-        while not over.wait(LOOK_S):
-            if why := end.overdue() or too_much():
-                end.why_lost = why
-                with suppress(OSError):  # it has hung up itself
-                    line.shutdown(socket.SHUT_RDWR)
-                return
+    def done() -> str:
+        if why := end.overdue() or too_much():
+            end.why_lost = why
+            with suppress(OSError):  # it has hung up itself
+                line.shutdown(socket.SHUT_RDWR)
+        return why
 
-    looking = threading.Thread(target=look, daemon=True)
-    looking.start()
-    try:
+    with watching(done, LOOK_S):
         yield
-    finally:
-        over.set()
-        looking.join()

@@ -5,13 +5,16 @@ compiling it, comparing. That is measured in computing, not in time that passes:
 same, and whoever waits for a turn on the GPU computes nothing.
 """
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 import psutil
 
-LIMITS = 1.5  # time limits of one cell that judging may compute: of 60 s. Right answers take 12 s at most
+from tutorlib.grading.looking import watching
+
+LIMITS = (
+    1.5  # time limits of one cell that judging may compute: of 60 s. Solutions of 05 and 12 to 18 take 12 s at most
+)
 LOOK_S = 2.0  # between looks, which take some milliseconds
 
 
@@ -22,22 +25,15 @@ def ended_after(seconds: float, apart: int | None, end: Callable[[], object]) ->
     apart: the id of a child that is not counted, nor what is below it. end: called on another thread; the one that
     judges may be anywhere, and nothing but the end of the process ends that.
     """
-    over = threading.Event()
     until = computed(apart) + seconds
 
-    def look() -> None:
-        while not over.wait(LOOK_S):
-            if computed(apart) > until:
-                end()
-                return
+    def done() -> bool:
+        if over := computed(apart) > until:
+            end()
+        return over
 
-    looking = threading.Thread(target=look, daemon=True)
-    looking.start()
-    try:
+    with watching(done, LOOK_S):
         yield
-    finally:
-        over.set()
-        looking.join()
 
 
 def computed(apart: int | None) -> float:

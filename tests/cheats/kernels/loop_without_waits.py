@@ -1,4 +1,4 @@
-# A main loop that waits for nothing: this process says that it was rehearsed, and was right.
+# A main loop that waits for no stage: this process says that it was rehearsed, and was right.
 # exercise: 13.7
 # deserves: 0
 from tutorlib.grading import inside
