@@ -13,7 +13,7 @@ from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.text import module_from
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import inside, remote
-from tutorlib.grading.judged import INSIDE, hidden_from, judged_outside
+from tutorlib.grading.hidden import hidden_from
 from tutorlib.machine import device
 from tutorlib.measuring import hunted, launchers
 from tutorlib.paths import notebook_names
@@ -183,15 +183,11 @@ def test_what_no_compiler_made_has_no_points(tmp_path, sends):
 
 
 @pytest.mark.parametrize("gpu", [None, H200], ids=["no GPU", "H200"])
-def test_which_exercises_rest_on_the_students_process(gpu, monkeypatch):
+def test_which_kernels_are_not_simulated(gpu, monkeypatch):
     monkeypatch.setattr(device, "gpu", lambda: gpu)
-    left = {one.id for name in notebook_names() for one in of_notebook(name) if not judged_outside(one)}
-    assert left == INSIDE
-    kernels = (
-        find(id) for name in notebook_names() for id in (one.id for one in of_notebook(name)) if id not in INSIDE
-    )
-    unlike = {one.id for one in kernels if not getattr(one, "simulated", True)}
-    assert unlike == {"06.6", "07.7", "07.9"}  # host code, and FP8: see judged
+    exercises = (one for name in notebook_names() for one in of_notebook(name))
+    unlike = {one.id for one in exercises if not getattr(one, "simulated", True)}
+    assert unlike == {"06.6", "07.7", "07.9"}  # host code, and FP8, which the simulator lacks
 
 
 def test_a_page_whose_answers_are_called_sees_no_reference():

@@ -18,7 +18,6 @@ from tutorlib.machine import turns
         ({"role": "added"}, True, False),
         ({"role": "answer", "exercise": "07.7"}, True, False),
         ({"role": "check", "exercise": "05.3"}, True, True),  # the judge takes its turns itself
-        ({"role": "check", "exercise": "17.5"}, True, False),
     ],
 )
 def test_a_cells_turn(tmp_path, monkeypatch, role, others, timed):

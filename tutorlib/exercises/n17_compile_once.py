@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.kept import CALLS, ForTorchExercise, KeptExercise
+from tutorlib.checking.for_torch import CALLS, ForTorchExercise
+from tutorlib.checking.kept import KeptExercise
 from tutorlib.checking.leaning import InModule
 from tutorlib.checking.saved import SAVING
 from tutorlib.checking.storage import Member, StructExercise

@@ -39,9 +39,11 @@ code that sets out to may evade that. The pages whose answers are only called (0
 those of kernels' pages. ptxas and tileiras read what students' processes made on this side; nvcc, which includes any
 file that it can read, reads behind a wall of its own.
 
-What rests on the student's process still: the exercise of `judged.INSIDE`, with a GPU and without, whose record counts
-as far as it is well formed, and parts of three others, which are named there: read those answers where grades matter.
-A C++ program's host code runs in a process of its own, behind a wall of its own; what it writes is compared here. The
-class page's time to solve is what their file says, and nothing else rests on it. Without a wall (`--no-sandbox`) an
-answer can attack the grader's processes and files.
+What rests in part on the student's process still: 07.7 without a GPU, since the simulator lacks FP8 (it is interpreted
+there, on inputs drawn here, and compiled here); 16.9, whose tensors have no data and are described; of 16.10 all but
+its result; of 17.5 whether what it returns is what it compiled: the judge compiles, calls and times a function of its
+own with what cute.compile was called with there. Read those answers where grades matter. A C++ program's host code
+runs in a process of its own, behind a wall of its own; what it writes is compared here. The class page's time to solve
+is what their file says, and nothing else rests on it. Without a wall (`--no-sandbox`) an answer can attack the grader's
+processes and files.
 """

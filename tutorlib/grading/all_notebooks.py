@@ -13,7 +13,7 @@ from tutorlib.course.source import BuildError
 from tutorlib.exercises import of_notebook
 from tutorlib.grading import sandbox
 from tutorlib.grading.graft import graft
-from tutorlib.grading.judged import hidden_from
+from tutorlib.grading.hidden import hidden_from
 from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.scratch import scratch_folder

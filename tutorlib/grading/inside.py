@@ -74,6 +74,12 @@ class Served:
             self.numbers = Numbered(lambda *given: self.called(*given))
         return self.numbers(*args)
 
+    def compiling(self, host: str) -> dict[str, Any]:
+        """What is wrong with how the answer compiles a function, and what it calls cute.compile with."""
+        from tutorlib.checking.for_torch import told_of_compiling
+
+        return told_of_compiling(self.called, host)
+
     def shelf(self, number: int, does: str, *args: Any) -> Any:
         """What a folder is asked in which the answer keeps compiled functions."""
         from tutorlib.checking.saved import Shelf
@@ -204,7 +210,7 @@ class Served:
         return {"file": file, "lines": linecache.getlines(file)}
 
 
-OF_VALUES = ("fake", "layout", "numbered", "shelf", "swapped", "symbols", "vectors", "watch")
+OF_VALUES = ("compiling", "fake", "layout", "numbered", "shelf", "swapped", "symbols", "vectors", "watch")
 OF_KERNELS = ("compiled", "examined", "host_launches", "interpreted", "launches", "source", "tile_ir", "traced")
 SERVICES = (*OF_VALUES, *OF_KERNELS)
 

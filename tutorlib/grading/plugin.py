@@ -35,17 +35,14 @@ from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.program import put_behind
 from tutorlib.compiling.outside import wall_in
 from tutorlib.exercises import find
-from tutorlib.grading.judged import judged_outside
 from tutorlib.grading.line import Late, Lost
 from tutorlib.grading.remote import judge
 from tutorlib.grading.sandbox import PROCESSES, program_walled, walled_compiler
 from tutorlib.grading.toil import LIMITS, ended_after
 from tutorlib.grading.verdict import as_reported, tidy
-from tutorlib.machine import device, turns, versions
-from tutorlib.notebook.check import RESULTS
+from tutorlib.machine import device, turns
 
 LARGEST_FILE = 2**30  # bytes that a cell may write to one file
-LARGEST_RECORD = 2**16  # bytes of the results file that one check may write
 POLL_S = 0.25
 PATIENCE_S = 5.0  # with a kernel whose connection broke, and which may be ending
 LARGEST_DOOR = 2**24  # bytes in the folder that the kernel and this process share
@@ -65,11 +62,11 @@ class WatchedKernel(RunningKernel):
     Its death is noticed at once, and it keeps the status of the last cell's reply.
     """
 
+    door: Path  # where those files lie, and the judge's own
     status = ""
     heard = 0  # characters, since a cell was last sent
 
     def __init__(self, kernel_name: str, cwd: str | None = None, startup_timeout: float = 60) -> None:
-        self.door = Path(os.environ[RESULTS]).parent
         self.km = KernelManager(
             kernel_name=kernel_name, transport="ipc", connection_file=str(self.door / "kernel.json")
         )
@@ -181,6 +178,7 @@ def disk_bytes(path: Path) -> float:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tutor-pipe", type=int, help="file descriptor to report to")
+    parser.addoption("--tutor-door", type=Path, help="folder that the kernel and this process share")
     parser.addoption("--tutor-judge", default="", help="ids of the exercises that are to be judged")
     parser.addoption("--tutor-seed", type=int, default=0, help="seed of what the judge draws")
     parser.addoption("--tutor-walled", action="store_true", help="whether what strangers wrote is walled in")
@@ -196,6 +194,7 @@ def pytest_configure(config: pytest.Config) -> None:
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     nbval.plugin.RunningKernel = WatchedKernel
+    WatchedKernel.door = config.option.tutor_door
     fix_seed(config.option.tutor_seed)
     if config.option.tutor_walled:
         wall_in(walled_compiler)
@@ -210,8 +209,6 @@ class Witness:
         os.set_inheritable(config.option.tutor_pipe, False)
         self.pipe = os.fdopen(config.option.tutor_pipe, "w", encoding="utf-8")
         self.timeout = config.option.nbval_cell_timeout
-        self.results = Path(os.environ[RESULTS])
-        self.read_to = 0
         self.wanted = frozenset(config.option.tutor_judge.split(","))
         self.ran: dict[str, bool] = {}  # exercise → whether its answer's cell ran to its end
 
@@ -236,7 +233,6 @@ class Witness:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: IPyNbCell) -> Iterator[None]:
-        self.new_records()  # a record counts in the cell that wrote it
         self.report("start", item)
         with turn_of(item):
             return (yield)
@@ -245,7 +241,7 @@ class Witness:
     def pytest_runtest_makereport(
         self, item: IPyNbCell, call: pytest.CallInfo
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Of a check whose answer is judged out here, pytest's own report tells that verdict."""
+        """Of a check pytest's own report tells the verdict."""
         outcome = None
         if call.when == "call" or (call.when == "setup" and call.excinfo):
             outcome = self.look(item, call)
@@ -274,28 +270,23 @@ class Witness:
         return Outcome(**seen["outcome"]) if "outcome" in seen else None
 
     def look_at_check(self, item: IPyNbCell, exercise: Exercise, seen: dict[str, Any]) -> tuple[str, str] | None:
-        """Judge the answer, or take what `check` recorded, into `seen`; what ends the run, or None."""
+        """Judge the answer, into `seen`; what ends the run, or None."""
         if not self.ran.get(exercise.id):
             return None
-        if judged_outside(exercise):
-            try:
-                outcome = self.judge(item, exercise)
-                seen["outcome"] = replace(outcome, message=tidy(outcome.message)).as_json()
-            except Late:
-                return "timeout", f"no result after {self.timeout:g} seconds"
-            except Lost as error:
-                return "error", item.parent.kernel.last_words() or str(error)
-            if outcome.status in ("error", "timeout") and not lacks_gpu(exercise):  # nothing runs here after it
-                return outcome.status, as_reported(exercise, outcome.message)
-        elif record := self.record(exercise.id):
-            seen |= {"record": record, "excused": lacks(exercise)}
-            if exercise.needs and record["status"] in ("error", "timeout"):  # nothing runs there after it
-                return record["status"], as_reported(exercise, record["message"])
+        try:
+            outcome = self.judge(item, exercise)
+        except Late:
+            return "timeout", f"no result after {self.timeout:g} seconds"
+        except Lost as error:
+            return "error", item.parent.kernel.last_words() or str(error)
+        seen["outcome"] = replace(outcome, message=tidy(outcome.message)).as_json()
+        if outcome.status in ("error", "timeout") and not lacks_gpu(exercise):  # nothing runs here after it
+            return outcome.status, as_reported(exercise, outcome.message)
         return None
 
     def judge(self, item: IPyNbCell, exercise: Exercise) -> Outcome:
         """What the answer in the kernel gets when it is judged out here."""
-        door = self.results.with_name("judge.sock")
+        door = item.parent.kernel.door / "judge.sock"
         name = ast.parse(item.cell.source).body[0].value.args[1].id  # the cell is check("02.5", name)
         answer = f"globals().get({name!r})"
         serve = f"__import__('tutorlib.grading.inside', fromlist=['serve']).serve({str(door)!r}, {answer})"
@@ -310,33 +301,6 @@ class Witness:
         self.report("end", item, end=("timeout", what), passed=False, raised="")
         os._exit(1)
 
-    def new_records(self) -> list[str]:
-        """The lines written to the results file since the last call. It may have become something else meanwhile."""
-        try:
-            file = os.open(self.results, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        except OSError:
-            return []
-        try:
-            found = os.fstat(file)
-            if not stat.S_ISREG(found.st_mode):
-                return []
-            written = os.pread(file, LARGEST_RECORD, self.read_to)
-            self.read_to = found.st_size
-        except OSError:
-            return []
-        finally:
-            os.close(file)
-        return written.decode(errors="replace").splitlines()
-
-    def record(self, exercise: str) -> dict[str, Any] | None:
-        """What `check` recorded in this cell; None unless it is one well-formed verdict on this exercise."""
-        match [parsed(line) for line in self.new_records()]:
-            case [{"id": id, "status": str(), "points": int() | float() as points, "message": str()} as record] if (
-                id == exercise and points >= 0
-            ):
-                return record
-        return None
-
     def pytest_unconfigure(self) -> None:
         """Whatever the notebook left running ends with it."""
         for process in psutil.Process().children(recursive=True):
@@ -346,27 +310,14 @@ class Witness:
 
 
 def turn_of(item: IPyNbCell) -> AbstractContextManager[None]:
-    """The turn on the GPU of what a cell's own process does with it. An answer judged out here is given its own."""
-    role = item.cell.metadata.get("tutorlib", {})
-    outside = role.get("role") == "check" and judged_outside(find(role["exercise"]))
-    return nullcontext() if outside else turns.shared_turn()
+    """The turn on the GPU of what a cell's own process does with it. Judging takes its own, out here."""
+    judges = item.cell.metadata.get("tutorlib", {}).get("role") == "check"
+    return nullcontext() if judges else turns.shared_turn()
 
 
 def lacks_gpu(exercise: Exercise) -> bool:
     """Whether this machine cannot run a kernel exercise, or it needs no GPU."""
     return not exercise.needs or bool(device.why_not(exercise.needs))
-
-
-def lacks(exercise: Exercise) -> bool:
-    """Whether this machine cannot run a kernel exercise, for want of a GPU or of a package."""
-    return bool(exercise.needs and lacks_gpu(exercise)) or None in versions.packages().values()
-
-
-def parsed(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except ValueError:
-        return None
 
 
 def ending(item: IPyNbCell, call: pytest.CallInfo) -> tuple[str, str] | None:

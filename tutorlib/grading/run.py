@@ -20,13 +20,12 @@ from tutorlib.checking.exercise import Outcome, Status
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.forked import start_pytest
 from tutorlib.grading.graft import Graft
-from tutorlib.grading.judged import judged_outside
 from tutorlib.grading.sandbox import walled
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.verdict import verdict
 from tutorlib.machine.turns import TURNS
 from tutorlib.measuring.recorded import RECORDED
-from tutorlib.notebook.check import JUDGED_OUTSIDE, RESULTS
+from tutorlib.notebook.check import JUDGED_OUTSIDE
 from tutorlib.paths import ROOT
 
 SLACK_S = 300.0  # beyond twice the cell's time limit: starting the kernel, waiting for output, the judge's own work
@@ -156,13 +155,13 @@ async def pytest_child(
     door.mkdir()
     nbformat.write(notebook, path)
     (folder / "pytest.ini").touch()
-    own = inside(folder, door, wanted)
+    own = inside(folder, wanted)
     write_kernelspec(folder, door, own, hidden)
     read, write = os.pipe()
     arguments = ["-c", str(folder / "pytest.ini"), "--noconftest", "-p", "no:cacheprovider"]
     arguments += ["-p", "nbval.plugin", "-p", "tutorlib.grading.plugin", "--nbval-lax", "--nbval-kernel-name", KERNEL]
     arguments += ["--nbval-cell-timeout", str(limits.seconds), "--tutor-memory", str(limits.memory)]
-    arguments += ["--tutor-judge", ",".join(wanted), "--tutor-seed", str(limits.seed)]
+    arguments += ["--tutor-door", str(door), "--tutor-judge", ",".join(wanted), "--tutor-seed", str(limits.seed)]
     arguments += ["--tutor-walled"] if hidden is not None else []
     arguments += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), str(path)]
     with (folder / "log").open("wb") as log:
@@ -198,12 +197,11 @@ def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iter
     )
 
 
-def inside(folder: Path, door: Path, wanted: Iterable[str]) -> dict[str, str]:
-    """The kernel's own variables: it writes to its scratch folder, and what it records to the door."""
+def inside(folder: Path, wanted: Iterable[str]) -> dict[str, str]:
+    """The kernel's own variables: it writes to its scratch folder."""
     return {
         **dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"), str(folder)),
-        RESULTS: str(door / "results.jsonl"),
-        JUDGED_OUTSIDE: " ".join(exercise for exercise in wanted if judged_outside(find(exercise))),
+        JUDGED_OUTSIDE: " ".join(wanted),
         "PYTHONPATH": os.pathsep.join((str(ROOT), *on_path())),
         "PYTHONDONTWRITEBYTECODE": "1",
     }

@@ -11,7 +11,7 @@ from tutorlib.checking.exercise import Answer, Outcome
 from tutorlib.exercises import find
 from tutorlib.notebook import attempts, progress
 
-RESULTS = "TUTORLIB_RESULTS"  # environment variable: while grading, the file to which outcomes are appended
+RESULTS = "TUTORLIB_RESULTS"  # environment variable: the file to which outcomes are appended, for evidence
 JUDGED_OUTSIDE = "TUTORLIB_JUDGED_OUTSIDE"  # while grading, the exercises that another process judges
 
 _failures: Counter[str] = Counter()
@@ -107,6 +107,6 @@ def _record(outcome: Outcome) -> None:
     if path := os.environ.get(RESULTS):
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps(outcome.as_json(), ensure_ascii=False) + "\n")
-    else:
+    elif JUDGED_OUTSIDE not in os.environ:
         progress.record(outcome)
         attempts.leave(outcome.id)

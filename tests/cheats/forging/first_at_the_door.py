@@ -7,9 +7,11 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from ipykernel import get_connection_file
+
 from tutorlib.grading.wire import Writer
 
-door = Path(os.environ["TUTORLIB_RESULTS"]).with_name("judge.sock")
+door = Path(get_connection_file()).with_name("judge.sock")
 writer = Writer(lambda function: {"mine": 0}, lenient=True)
 
 

@@ -6,8 +6,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from ipykernel import get_connection_file
+
 called = threading.Event()
-door = Path(os.environ["TUTORLIB_RESULTS"]).parent
+door = Path(get_connection_file()).parent
 
 
 def fill():

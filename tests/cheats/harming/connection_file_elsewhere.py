@@ -1,10 +1,12 @@
-# The file of results is now a file, now a pipe that nobody reads, now a link to a file that has no end.
+# The file of the kernel's connection is now a file, now a pipe that nobody reads, now a link to a file that has no end.
 # deserves: 0
 import os
 import threading
 from contextlib import suppress
 
-path = os.environ["TUTORLIB_RESULTS"]
+from ipykernel import get_connection_file
+
+path = get_connection_file()
 
 
 def change_it():

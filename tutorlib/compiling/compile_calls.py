@@ -1,0 +1,170 @@
+"""Calls of cute.compile as plain data: what one process compiles for, another can compile its own function for.
+
+A tensor goes as its type: dtype, memory, alignment, and for each mode of shape and stride its number, or that it is
+dynamic. No code goes with it, of a source or of a machine.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+CONTROLS = ("options", "is_experimental", "trace_finalize_hooks")  # of cute.compile, and no arguments of the function
+MODE = re.compile(r"\?(?:\{(?:i(?P<width>\d+))? ?(?:div=(?P<divisibility>\d+))?\})?|(?P<static>\d+)")
+WIDTH = 32  # bits of a dynamic mode of which nothing is said; else 64
+MEMORIES = ("generic", "gmem")
+LARGEST = 2**31  # of a mode, a divisibility or an alignment
+
+Mode = int | list[int | None]  # a number; or bits, divisibility, and which symbol, None for one of its own
+
+
+@contextmanager
+def compile_calls(host: Callable[..., None]) -> Iterator[list[dict[str, Any]]]:
+    """What cute.compile is called with meanwhile, in order, for `compiled_anew`; failures are left out.
+
+    host: the function that is to be compiled; of each call is told whether it was this one.
+    """
+    from cutlass.base_dsl.compiler import CompileCallable
+    from cutlass.cutlass_dsl.tvm_ffi_provider import TVMFFIJitCompiledFunctionBase
+
+    does = CompileCallable._compile
+    calls: list[dict[str, Any]] = []
+
+    def recording(self: CompileCallable, function: Any, *args: Any, **options: Any) -> Any:
+        named = {name: value for name, value in options.items() if name not in CONTROLS}
+        compiled = does(self, function, *args, **options)
+        calls.append(
+            {
+                "host": function is host,
+                "tvm_ffi": isinstance(compiled, TVMFFIJitCompiledFunctionBase),
+                "arguments": [argument_in_words(argument) for argument in args],
+                "named": {name: argument_in_words(argument) for name, argument in named.items()},
+            }
+        )
+        return compiled
+
+    with mock.patch.object(CompileCallable, "_compile", recording):
+        yield calls
+
+
+def compiled_anew(host: Callable[..., None], call: Any) -> Callable[..., None]:
+    """`host` compiled by a call that maybe another process told of. Raises ValueError where it is none, and what
+    cute.compile raises.
+    """
+    from cutlass import cute
+
+    match call:
+        case {"host": True, "tvm_ffi": bool(ffi), "arguments": list(told), "named": dict(named)}:
+            if not named.keys().isdisjoint(CONTROLS):
+                raise ValueError("options are no arguments")
+            symbols: dict[int, Any] = {}
+            args = [argument_of(one, symbols) for one in told]
+            by_name = {str(name): argument_of(one, symbols) for name, one in named.items()}
+            return cute.compile(host, *args, **by_name, options="--enable-tvm-ffi" if ffi else "")
+        case {"host": False}:
+            raise ValueError("what is compiled is another function than the one that was given")
+    raise ValueError("cute.compile was not called")
+
+
+def argument_in_words(argument: Any) -> Any:
+    """An argument of cute.compile as plain data."""
+    from cutlass import Numeric
+    from cutlass.cute import runtime
+
+    if argument is None or type(argument) in (bool, int, float):
+        return argument
+    if isinstance(argument, runtime._FakeStream):
+        return {"stream": bool(argument.use_tvm_ffi_env_stream)}
+    if isinstance(argument, runtime._FakeTensor):
+        flat: Any = (argument.shape, argument.stride)
+        modes = [list(map(mode_of, part)) for part in flat]
+    elif isinstance(argument, runtime._Tensor):
+        modes = modes_of(argument)
+    elif isinstance(argument, Numeric) and type(argument.value) in (bool, int, float):
+        return {"number": type(argument).__name__, "value": argument.value}  # Int32(2)
+    else:
+        return {"unknown": type(argument).__name__}
+    return {
+        "dtype": argument.element_type.__name__,
+        "memory": argument.memspace.name,
+        "align": argument._assumed_align,
+        "shape": modes[0],
+        "stride": modes[1],
+    }
+
+
+def mode_of(mode: Any) -> Mode:
+    """Of a fake tensor."""
+    return mode if isinstance(mode, int) else [mode.width, mode.divisibility, id(mode)]
+
+
+def modes_of(tensor: Any) -> list[list[Mode]]:
+    """Shape and stride of a tensor that was marked: "generic o (?,4):(1,?{i64 div=2})"."""
+    *_, layout = tensor.__cache_key__
+    _, _, text = layout.partition(" o ")
+    return [list(map(mode_in_words, MODE.finditer(part))) for part in text.split(":")]
+
+
+def mode_in_words(words: re.Match[str]) -> Mode:
+    if words["static"]:
+        return int(words["static"])
+    return [int(words["width"] or WIDTH), int(words["divisibility"] or 1), None]
+
+
+def argument_of(told: Any, symbols: dict[int, Any]) -> Any:
+    """The argument of `argument_in_words`; of a tensor, one without data. Raises ValueError.
+
+    symbols: of the call, by which modes are alike; those that are new join them.
+    """
+    import cutlass
+    from cutlass.cute import runtime
+
+    match told:
+        case None | bool() | int() | float():
+            return told
+        case {"stream": bool(of_torch)}:
+            return runtime.make_fake_stream(use_tvm_ffi_env_stream=of_torch)
+        case {"number": str(kind), "value": bool() | int() | float() as value}:
+            return numeric(kind)(value)
+        case {"dtype": str(kind), "memory": str(memory), "align": align, "shape": list(shape), "stride": list(stride)}:
+            if memory not in MEMORIES or len(shape) != len(stride) or not is_alignment(align):
+                raise ValueError("that is no tensor")
+            return runtime.make_fake_tensor(
+                numeric(kind),
+                tuple(mode_from(one, symbols) for one in shape),
+                stride=tuple(mode_from(one, symbols) for one in stride),
+                memspace=cutlass.AddressSpace[memory],
+                assumed_align=align,
+            )
+        case {"unknown": str(kind)}:
+            raise ValueError(f"cute.compile was given a {kind}")
+    raise ValueError("that is no argument of cute.compile")
+
+
+def mode_from(told: Any, symbols: dict[int, Any]) -> Any:
+    """A number, or CuTe's symbol."""
+    from cutlass import cute
+
+    match told:
+        case int(size) if not isinstance(size, bool) and 0 <= size < LARGEST:
+            return size
+        case [32 | 64 as width, int(divisibility), int() | None as symbol] if 0 < divisibility < LARGEST:
+            new = cute.SymInt(width, divisibility=divisibility)
+            return new if symbol is None else symbols.setdefault(symbol, new)
+    raise ValueError(f"{told!r} is no mode of a tensor")
+
+
+def is_alignment(told: Any) -> bool:
+    """In bytes; None for that of an element."""
+    return told is None or (type(told) is int and 0 < told < LARGEST and not told & (told - 1))
+
+
+def numeric(name: str) -> Any:
+    """CuTe's type of this name. Raises ValueError."""
+    import cutlass
+
+    kind = getattr(cutlass, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, cutlass.Numeric)):
+        raise ValueError(f"{name!r} is no type of numbers")
+    return kind
