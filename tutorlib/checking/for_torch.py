@@ -29,7 +29,7 @@ ROUNDS = 7
 KERNEL = "double"
 ANEW = "right, but each call wraps its tensors anew; compiled with --enable-tvm-ffi it takes torch's."
 InOut = tuple["Tensor", "Tensor"]
-Compiled = Callable[..., None]
+HostFunction = Callable[..., None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +83,7 @@ class Calls:
     before: Callable[[], tuple[Any, ...]] = tuple
 
     @property
-    def function(self) -> Compiled:
+    def function(self) -> HostFunction:
         from tutorlib.kernels import doubling
 
         return getattr(doubling, self.host)
@@ -119,7 +119,7 @@ class Calls:
             return f"compiled so in another process it raised {type(error).__name__}: {first_line(error)}"
         return self.wrong_calls(compiled)
 
-    def wrong_calls(self, compiled: Compiled) -> str:
+    def wrong_calls(self, compiled: HostFunction) -> str:
         """What is wrong with y = 2x in one of the calls, or with how they are made, or ""."""
         before = self.before()
         with watched_compiler() as during:
@@ -134,7 +134,7 @@ class Calls:
         return ANEW if during["from_dlpack"] else ""
 
 
-def compiled_by(answer: Answer, host: Compiled, *arguments: Any) -> Compiled:
+def compiled_by(answer: Answer, host: HostFunction, *arguments: Any) -> HostFunction:
     """Raises CompileFailed, WrongKind and the placeholder's error."""
     got = with_reader_line(lambda more: answer(host, *arguments))
     if not callable(got):
@@ -173,7 +173,7 @@ def as_layout(x: "Tensor") -> str:
 # On a GPU -------------------------------------------------------------------------------------------------------------
 
 
-def kernel_by(answer: Answer) -> Compiled:
+def kernel_by(answer: Answer) -> HostFunction:
     """The launch that the answer makes of y = 2x's kernel, on whatever is torch's stream. Raises as `compiled_by`."""
     import torch
     from cutlass.cute.runtime import make_fake_stream
@@ -184,7 +184,7 @@ def kernel_by(answer: Answer) -> Compiled:
     return compiled_by(answer, double, x, y, make_fake_stream(use_tvm_ffi_env_stream=True))
 
 
-def far_kernel(answer: Elsewhere) -> Compiled:
+def far_kernel(answer: Elsewhere) -> HostFunction:
     """The same, compiled here as an answer in another process compiles it. Raises CompileFailed and WrongKind."""
     from tutorlib.kernels.doubling import double
 
@@ -197,7 +197,7 @@ def far_kernel(answer: Elsewhere) -> Compiled:
     raise WrongKind("a kernel is not compiled once, by cute.compile.")
 
 
-def fault_in_a_graph(launch: Compiled) -> str:
+def fault_in_a_graph(launch: HostFunction) -> str:
     """What is wrong with y = 2x when its launch is captured in a CUDA graph, or ""."""
     import torch
 
@@ -214,7 +214,7 @@ def fault_in_a_graph(launch: Compiled) -> str:
     return "captured in a CUDA graph, the kernel leaves another y: it runs on another stream than torch's."
 
 
-def launch_costs(launch: Compiled) -> tuple[float, float]:
+def launch_costs(launch: HostFunction) -> tuple[float, float]:
     """µs of the host's time for a launch, and for torch's: the median pair."""
     import torch
 
