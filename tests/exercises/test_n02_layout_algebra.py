@@ -154,6 +154,18 @@ def test_each_law_takes_what_is_right_and_says_what_breaks_it(law, args, right, 
     assert says in law(wrong, *args)
 
 
+@pytest.mark.parametrize(
+    "layout",
+    [*(a for pair in drawn(5, composable) for a in pair), Layout(4, 2), Layout((), ()), Layout((4, 0), (1, 4))],
+)
+def test_offsets_are_what_the_layout_gives_where_it_is_called(layout):
+    offsets = laws.Offsets(layout)
+    assert offsets.flat == table(layout) == [offsets(index) for index in range(size(layout))]
+    if len(laws.extents(layout)) == 2:
+        rows, columns = map(range, laws.extents(layout))
+        assert all(offsets(row, column) == layout(row, column) for row in rows for column in columns)
+
+
 def test_the_page_counts_the_wrong_answers_of_cute():
     text = (SOLUTIONS / "02_layout_algebra.py").read_text(encoding="utf-8")
     in_order = [

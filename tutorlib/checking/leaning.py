@@ -88,11 +88,13 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
     objects = {id(part.value): name for name, part in library.items() if isinstance(part, Itself)}
     if read := next((attributes[name] for name in names_in(answer) if name in attributes), ""):
         raise leaning(f"uses {read}")
+    written = {code: name for name, function in functions.items() for code in codes_of(function)[:1]}
+    compiled = {id(function): name for name, function in functions.items() if not codes_of(function)}
 
     @wraps(answer)
     def watched(*args: Any, **kwargs: Any) -> Any:
         exhausted = False
-        with calls_of(functions, objects) as called:
+        with calls_of(written, compiled, objects) as called:
             try:
                 got = answer(*args, **kwargs)
                 if id(got) in objects:
@@ -176,25 +178,31 @@ def asking(name: str) -> WrongKind:
 
 
 @contextmanager
-def calls_of(functions: Mapping[str, Any], objects: Mapping[int, str]) -> Iterator[list[WrongKind]]:
-    """What is to be said of calls meanwhile, in a list that grows: of these functions and objects (by their
-    ids), and of what knows the answers.
+def calls_of(
+    written: Mapping[CodeType, str], compiled: Mapping[int, str], objects: Mapping[int, str]
+) -> Iterator[list[WrongKind]]:
+    """What is to be said of calls meanwhile, in a list that grows: of these functions, by their code or their ids, of
+    these objects, by their ids, and of what knows the answers.
 
     A call counts that comes from outside of the function's package, or from the caller of this function itself.
     """
-    written = {code: name for name, function in functions.items() for code in codes_of(function)[:1]}
-    compiled = {id(function): name for name, function in functions.items() if not codes_of(function)}
+    names = {code.co_name for code in written} | ({"__call__"} if objects else set())
     called: list[WrongKind] = []
     by = sys._getframe(2)  # beyond contextlib's
 
     def look(frame: FrameType, event: str, arg: Any) -> None:
-        if event == "call" and (package(frame) != package(frame.f_back) or frame.f_back is by):
-            if frame.f_code.co_name == "__call__" and id(frame.f_locals.get("self")) in objects:
+        if event == "call":  # of thousands one may count, and so the cheapest question comes first
+            code, module = frame.f_code, str(frame.f_globals.get("__name__"))
+            if code.co_name not in names and not module.startswith(CHECKS):
+                return
+            if package(frame) == package(frame.f_back) and frame.f_back is not by:
+                return
+            if code.co_name == "__call__" and id(frame.f_locals.get("self")) in objects:
                 called.append(leaning(f"uses {objects[id(frame.f_locals['self'])]}"))
-            elif frame.f_code in written:
-                called.append(leaning(f"calls {written[frame.f_code]}"))
-            elif is_of_the_checks(str(frame.f_globals.get("__name__")), frame.f_code.co_qualname):
-                called.append(asking(f"{frame.f_globals['__name__']}.{frame.f_code.co_name}"))
+            elif code in written:
+                called.append(leaning(f"calls {written[code]}"))
+            elif is_of_the_checks(module, code.co_qualname):
+                called.append(asking(f"{module}.{code.co_name}"))
         elif event == "c_call" and id(arg) in compiled and package(frame) != arg.__module__:
             called.append(leaning(f"calls {compiled[id(arg)]}"))
 

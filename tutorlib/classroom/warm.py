@@ -1,7 +1,26 @@
-"""Imported once, in the process that workers are forked from: all that grading a submission imports."""
+"""Made once, in the process that workers are forked from: what grading a submission imports, and the course's pages."""
+
+import gc
+import sys
+from contextlib import suppress
+
+import nbformat
 
 import tutorlib.classroom.task  # noqa: F401
+from tutorlib.course.execute import environment
+from tutorlib.course.source import BuildError
 from tutorlib.exercises import modules, of_notebook
+from tutorlib.grading.graft import pristine_page
+from tutorlib.grading.sandbox import devices
+from tutorlib.grading.scratch import scratch_folder
+from tutorlib.paths import SOLUTIONS
 
 for name in modules():
     of_notebook(name)
+    with suppress(BuildError, OSError):  # whoever grades the page says so
+        nbformat.validate(pristine_page(SOLUTIONS / f"{name}.py"))
+asked = sys.modules.get("tutorlib.layouts.oracle")  # where an exercise asks CuTe
+if asked and not any(devices()):  # beside a GPU cutlass loads its driver, which no fork can use
+    with scratch_folder() as folder, environment(TMPDIR=str(folder)):  # where cutlass keeps files
+        asked.ask(())
+gc.freeze()  # a worker would write to all of it when it collects, and so copy it

@@ -1,12 +1,14 @@
 """A student's code put into the pristine notebook.
 
-The pristine notebook is built from its source at this moment, so a student may work in notebooks/ itself. Its cells
+The pristine notebook is built from its source by this process, so a student may work in notebooks/ itself. Its cells
 run as the course has them. Beside them stand the cells that the student added, each in its place, and before a course
 cell that was changed, the student's version of it: what they raise does not matter, and so they can only add names.
 """
 
 import itertools
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
 from nbformat import NotebookNode, v4
 
@@ -91,12 +93,18 @@ class Graft:
 
 def graft(submitted: Submitted, demos: bool = True) -> Graft:
     """The pristine notebook with what of a submission can run. Raises BuildError where the course itself is broken."""
-    pristine = student_notebook(parse(SOLUTIONS / f"{submitted.name}.py"))
+    pristine = pristine_page(SOLUTIONS / f"{submitted.name}.py")
     found = sort_cells(submitted.cells, pristine)
     ids = (f"added-{n}" for n in itertools.count())
     before = {place: [added_cell(next(ids), text)] for place, text in found.changed.items()}
     behind = {place: [added_cell(next(ids), text) for text in texts] for place, texts in found.added.items()}
     return Graft(submitted.name, pristine, found.answers, found.unusable, before, behind, demos=demos)
+
+
+@cache
+def pristine_page(source: Path) -> NotebookNode:
+    """The notebook as students get it. Raises BuildError."""
+    return student_notebook(parse(source))
 
 
 def added_cell(id: str, text: str) -> NotebookNode:

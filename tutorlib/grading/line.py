@@ -1,6 +1,7 @@
 """A line between two processes, over which each calls functions that live in the other."""
 
 import builtins
+import select
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -58,6 +59,8 @@ class End:
     ) -> None:
         self.connection, self.named, self.seconds, self.locate = connection, named or {}, seconds, locate
         self.kept: list[Callable[..., Any]] = []
+        self.heard = select.poll()  # the connection's own poll makes one each time
+        self.heard.register(connection, select.POLLIN)
         self.reader = Reader(lambda number: Far(self, int(number)), lambda number: self.kept[int(number)])
 
     def handle(self, function: Any) -> dict[str, int]:
@@ -141,7 +144,7 @@ class End:
     def receive(self) -> Any:
         try:
             with self.waiting():
-                if self.seconds is not None and not self.connection.poll(max(0.0, self.seconds)):
+                if self.seconds is not None and not self.heard.poll(max(0.0, 1000 * self.seconds)):
                     raise Late(LATE)
                 message = self.connection.recv_bytes(LARGEST)
         except (OSError, EOFError):

@@ -32,7 +32,8 @@ SLACK_S = 300.0  # beyond twice the cell's time limit: starting the kernel, wait
 LARGEST_LINE = 2**20  # bytes of one report
 ADDED = 10  # time limits of one cell that the cells which a student added may take together
 KERNEL = "tutorlib"
-LAUNCHER = "from ipykernel import kernelapp; kernelapp.launch_new_instance()"
+NO_DEBUGGER = "import sys; sys.modules['debugpy'] = None"  # whose import takes long, and nobody steps through
+LAUNCHER = f"{NO_DEBUGGER}; from ipykernel import kernelapp; kernelapp.launch_new_instance()"
 HOME = {"HOME": str(Path.home())}  # the judge's compilers keep what they made there
 
 

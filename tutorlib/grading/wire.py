@@ -3,6 +3,7 @@
 A message is JSON and, behind it, the bytes of its arrays. None, truth values, numbers and texts stand as they are;
 lists, too. Everything else is an object with one key that names its kind. Reading a message calls no code but this
 module's and the constructors of NumPy's and torch's arrays, of tensor_layouts' layouts and of RECORDS, on plain values.
+NumPy is imported by the first array: most answers see none, and each kernel would import it.
 """
 
 import ctypes
@@ -14,12 +15,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from importlib import import_module
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from tensor_layouts import ComposedLayout, Layout, Swizzle
 
 from tutorlib.checking.values import MOST_MODES, has_more_modes
+
+if TYPE_CHECKING:
+    import numpy as np
 
 DEEPEST = 60  # one within another
 LARGEST = 2**28  # bytes of a message
@@ -90,10 +93,13 @@ class Writer:
 
     def other(self, value: Any, depth: int) -> Any:
         kind = type(value)
-        if isinstance(value, np.generic) and kind.__module__ == "numpy" and value.dtype.kind in KINDS:
-            return {"scalar": [value.dtype.str, self.buffer(value.tobytes())]}
-        if kind is np.ndarray and value.dtype.kind in KINDS:
-            return {"array": self.array(value)}
+        if kind.__module__ == "numpy":
+            import numpy as np
+
+            if isinstance(value, np.generic) and value.dtype.kind in KINDS:
+                return {"scalar": [value.dtype.str, self.buffer(value.tobytes())]}
+            if kind is np.ndarray and value.dtype.kind in KINDS:
+                return {"array": self.array(value)}
         if is_tensor(value):
             return {"tensor": self.tensor(value.detach())}
         if kind is Layout:
@@ -109,8 +115,10 @@ class Writer:
             return self.handle(value)
         return self.unsent(kind.__name__)
 
-    def array(self, value: np.ndarray) -> list[Any]:
+    def array(self, value: "np.ndarray") -> list[Any]:
         """dtype, shape, strides, where the first element stands in a buffer, and the buffer: gaps cross, too."""
+        import numpy as np
+
         if not value.size:
             return [value.dtype.str, list(value.shape), list(value.strides), 0, self.buffer(b"")]
         low, high = np.lib.array_utils.byte_bounds(value)
@@ -191,7 +199,15 @@ class Reader:
         taken, self.rest = bytearray(self.rest[:length]), self.rest[length:]
         return taken
 
-    def array(self, content: Any) -> np.ndarray:
+    def scalar(self, content: Any) -> "np.generic":
+        import numpy as np
+
+        dtype, length = content
+        return np.frombuffer(self.take(length), plain_dtype(dtype), 1)[0]
+
+    def array(self, content: Any) -> "np.ndarray":
+        import numpy as np
+
         dtype, shape, strides, start, length = content
         raw = self.take(length)
         elements = 1
@@ -248,8 +264,10 @@ def is_record(module: str) -> bool:
     return module.startswith(RECORDS)
 
 
-def plain_dtype(text: Any) -> np.dtype:
+def plain_dtype(text: Any) -> "np.dtype":
     """Raises CannotCross where it is none, or one with references."""
+    import numpy as np
+
     dtype = np.dtype(str(text)[:16])
     if dtype.kind not in KINDS:
         raise CannotCross("a dtype that is not plain")
@@ -266,7 +284,7 @@ READERS: dict[str, Callable[[Reader, Any, int], Any]] = {
     },
     "range": lambda reader, content, depth: bounded_range(*content),
     "bytes": lambda reader, content, depth: bytes(reader.take(content)),
-    "scalar": lambda reader, content, depth: np.frombuffer(reader.take(content[1]), plain_dtype(content[0]), 1)[0],
+    "scalar": lambda reader, content, depth: reader.scalar(content),
     "array": lambda reader, content, depth: reader.array(content),
     "tensor": lambda reader, content, depth: reader.tensor(content),
     "layout": lambda reader, content, depth: bounded_layout(*reader.parts(content, depth)),

@@ -8,7 +8,7 @@ from tensor_layouts import Layout, size
 
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.values import Case, Mistake, law
-from tutorlib.exercises.algebra.laws import differs, of_layouts
+from tutorlib.exercises.algebra.laws import Offsets, differs, of_layouts
 from tutorlib.layouts.notation import text
 from tutorlib.layouts.oracle import ask
 from tutorlib.problems.wrong import Wrong
@@ -30,7 +30,7 @@ def agrees_with_cute(
 
     def holds(got: Layout, *args: Any) -> str | None:
         want = cute()[args]
-        if broken := differs(got, want, size(want)):
+        if broken := differs(got, Offsets(want), size(want)):
             return f"CuTe gives {text(want)}; in yours, {broken}"
         return f"CuTe writes it {text(want)}" if as_written and got != want else None
 

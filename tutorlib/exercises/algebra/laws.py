@@ -32,13 +32,31 @@ def of_layouts(holds: Law) -> Law:
     return layout_holds
 
 
+class Offsets:
+    """A layout on its own coordinates, worked out at once: to call it for each takes ten times as long."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.extents = extents(layout)
+        self.flat = [0]
+        for extent, stride in modes_of(layout):
+            self.flat = [start + n * stride for n in range(extent) for start in self.flat]
+
+    def __call__(self, *coord: int) -> int:
+        """At an index, or at an index into each of the first modes."""
+        index, step = 0, 1
+        for at, extent in zip(coord, self.extents, strict=False):
+            index += at * step
+            step *= extent
+        return self.flat[index]
+
+
 def differs(got: Layout, want: Callable[[int], int], n: int) -> str | None:
     """Where `got` is not the function `want` on the indices 0 … n-1."""
     if size(got) != n:
         return f"it has {count(size(got), 'element')} and should have {n}"
-    for index in range(n):
-        if got(index) != want(index):
-            return f"it sends index {index} to {got(index)} and should send it to {want(index)}"
+    for index, at in enumerate(Offsets(got).flat):
+        if at != (should := want(index)):
+            return f"it sends index {index} to {at} and should send it to {should}"
     return None
 
 
@@ -58,7 +76,7 @@ def is_coalesced(got: Layout, layout: Layout) -> str | None:
 
     The post-conditions of coalesce in the CuTe docs, and the two cases in which it drops or merges a mode.
     """
-    if broken := differs(got, layout, size(layout)):
+    if broken := differs(got, Offsets(layout), size(layout)):
         return broken
     if size(got) == 1 and got != Layout(1, 0):
         return "where no mode is left it should be Layout(1, 0)"
@@ -93,9 +111,9 @@ def is_composition(got: Layout, a: Layout, b: Layout) -> str | None:
     """
     if size(got) != size(b):
         return f"it has {count(size(got), 'element')} and should have B's {size(b)}"
-    for index in range(size(b)):
-        if got(index) != (want := offset_at(a, b(index))):
-            return f"R({index}) is {got(index)}, but B({index}) = {b(index)} and A({b(index)}) = {want}"
+    for index, (at, through) in enumerate(zip(Offsets(got).flat, Offsets(b).flat, strict=True)):
+        if at != (want := offset_at(a, through)):
+            return f"R({index}) is {at}, but B({index}) = {through} and A({through}) = {want}"
     if not compatible(b.shape, got.shape):
         return f"it does not take the coordinates of B, whose shape is {text(b.shape)}"
     return None
@@ -110,9 +128,10 @@ def is_transpose(got: Layout, layout: Layout) -> str | None:
     rows, columns = extents(layout)
     if extents(got) != (columns, rows):
         return f"it should be a matrix of {columns}×{rows}"
+    theirs, matrix = Offsets(got), Offsets(layout)
     for row, column in product(range(rows), range(columns)):
-        if got(column, row) != (want := layout(row, column)):
-            return f"it sends ({column}, {row}) to {got(column, row)}; the matrix has ({row}, {column}) at {want}"
+        if (at := theirs(column, row)) != (want := matrix(row, column)):
+            return f"it sends ({column}, {row}) to {at}; the matrix has ({row}, {column}) at {want}"
     return None
 
 
@@ -126,8 +145,8 @@ def is_complement(got: Layout, layout: Layout, bound: int) -> str | None:
     enough = size(complement(layout, bound))
     if not 1 <= size(got) <= enough:
         return f"it has {size(got)} elements, and {enough} are what fills 0 … {bound - 1}"
-    reached = {layout(index) for index in range(size(layout))}
-    starts = [got(index) for index in range(size(got))]
+    reached = set(Offsets(layout).flat)
+    starts = Offsets(got).flat
     for offset, after in pairwise(starts):
         if after <= offset:
             return f"its offsets should ascend and not repeat, and {offset} is followed by {after}"
@@ -152,12 +171,13 @@ def is_division(got: Layout, layout: Layout, tile: Layout) -> str | None:
     inside, outside = extents(got)
     if (inside, outside) != (size(tile), size(starts)):
         return f"its modes have {inside} and {outside} elements; a tile has {size(tile)}, and there are {size(starts)}"
-    for i, j in product(range(inside), range(outside)):
-        index = tile(i) + starts(j)
-        if index < size(layout) and got(i, j) != layout(index):
+    theirs, whole = Offsets(got), Offsets(layout)
+    for (i, within), (j, start) in product(enumerate(Offsets(tile).flat), enumerate(Offsets(starts).flat)):
+        index = within + start
+        if index < len(whole.flat) and theirs(i, j) != whole(index):
             return (
-                f"it sends ({i}, {j}), element {i} of tile {j}, to {got(i, j)}; that is index {index} of the layout, "
-                f"at {layout(index)}"
+                f"it sends ({i}, {j}), element {i} of tile {j}, to {theirs(i, j)}; that is index {index} of the "
+                f"layout, at {whole(index)}"
             )
     return None
 
@@ -218,11 +238,11 @@ def is_product(got: Layout, block: Layout, grid: Layout) -> str | None:
     """
     if rank(got) != 2:
         return "it should have two modes, (inside the block, which copy)"
-    if broken := differs(mode(got, 0), block, size(block)):
+    if broken := differs(mode(got, 0), Offsets(block), size(block)):
         return f"its first mode should be the block; {broken}"
     room = cosize(grid)
-    places = complement(block, size(block) * room)
-    if broken := differs(mode(got, 1), lambda j: places(grid(j)), size(grid)):
+    places, cells = complement(block, size(block) * room), Offsets(grid)
+    if broken := differs(mode(got, 1), lambda j: places(cells(j)), size(grid)):
         starts = [places(n) for n in range(room)]
         return f"copies can begin at {starts}, and the grid picks from these; in mode 1, {broken}"
     return None
@@ -238,13 +258,13 @@ def is_blocked(got: Layout, block: Layout, grid: Layout) -> str | None:
     if rank(got) != 2 or extents(got) != (rows * down, columns * across):
         return f"it should be a matrix of {rows * down}×{columns * across}"
     places = complement(block, size(block) * cosize(grid))
-    for p, q, i, j in product(range(down), range(across), range(rows), range(columns)):
-        row, column = i + rows * p, j + columns * q
-        if got(row, column) != (want := block(i, j) + places(grid(p, q))):
-            return (
-                f"row {row}, column {column} is element ({i}, {j}) of copy ({p}, {q}), at {want}; yours has "
-                f"{got(row, column)}"
-            )
+    theirs, inside, cells = Offsets(got), Offsets(block), Offsets(grid)
+    for p, q in product(range(down), range(across)):
+        start = places(cells(p, q))
+        for i, j in product(range(rows), range(columns)):
+            row, column = i + rows * p, j + columns * q
+            if (at := theirs(row, column)) != (want := inside(i, j) + start):
+                return f"row {row}, column {column} is element ({i}, {j}) of copy ({p}, {q}), at {want}; yours has {at}"
     return None
 
 
@@ -254,11 +274,12 @@ def is_right_inverse(got: Layout, layout: Layout) -> str | None:
 
     The post-condition of right_inverse in the CuTe docs. It is as long as it can be where A has no offset size(R).
     """
-    for k in range(size(got)):
-        if got(k) not in range(size(layout)):
-            return f"it sends offset {k} to index {got(k)}, and the layout has {size(layout)}"
-        if layout(got(k)) != k:
-            return f"it sends offset {k} to index {got(k)}, where the layout has {layout(got(k))}"
+    whole = Offsets(layout)
+    for k in range(size(got)):  # of any size: it is not worked out at once
+        if (index := got(k)) not in range(size(layout)):
+            return f"it sends offset {k} to index {index}, and the layout has {size(layout)}"
+        if whole(index) != k:
+            return f"it sends offset {k} to index {index}, where the layout has {whole(index)}"
     enough = size(right_inverse(layout))
     return f"it ends at offset {size(got)}, and the layout goes on without a gap" if size(got) < enough else None
 
@@ -273,12 +294,13 @@ def is_thread_value(got: Layout, threads: Layout, values: Layout) -> str | None:
     if rank(got) != 2 or extents(got) != (size(threads), size(values)):
         return f"it should have two modes, of {size(threads)} threads and of {size(values)} values"
     rows = down * value_rows
+    theirs, thread_at, value_at = Offsets(got), Offsets(threads), Offsets(values)
     for p, q, i, j in product(range(down), range(across), range(value_rows), range(value_columns)):
         row, column = value_rows * p + i, value_columns * q + j
-        thread, value = threads(p, q), values(i, j)
-        if got(thread, value) != (want := row + rows * column):
+        thread, value = thread_at(p, q), value_at(i, j)
+        if (at := theirs(thread, value)) != (want := row + rows * column):
             return (
                 f"value {value} of thread {thread} is row {row}, column {column} of the tile, index {want}; yours says "
-                f"{got(thread, value)}"
+                f"{at}"
             )
     return None
