@@ -1,6 +1,8 @@
 """Exercises whose answer is a CuTe kernel."""
 
 from dataclasses import dataclass
+from functools import cache
+from types import CodeType
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
@@ -76,6 +78,20 @@ class CuteExercise(KernelExercise):
 
 
 def require_jit(answer: Answer) -> None:
-    """Raises WrongKind where the answer is not a @cute.jit function."""
-    if getattr(answer, "_decorator_kind", None) != "jit":
+    """Raises WrongKind where the answer is not a @cute.jit function.
+
+    What such a function's call runs is the decorator's code, which nothing else has that only says so.
+    """
+    marked = getattr(answer, "_decorator_kind", None) == "jit"
+    if not marked or getattr(answer, "__code__", None) is not code_of_jit():
         raise WrongKind(f"{getattr(answer, '__name__', repr(answer))} is not a @cute.jit function.")
+
+
+@cache
+def code_of_jit() -> CodeType:
+    from cutlass import cute
+
+    @cute.jit
+    def host() -> None: ...
+
+    return host.__code__

@@ -91,7 +91,9 @@ def whole(exercise: str, parts: Sequence[tuple[int, str]], behind: str | None, s
     written = [(n, text) for n, text in parts if not is_unwritten(text, stub)]
     if not written:
         return "", "not written yet", False
-    placeholder = re.compile(rf'^[ \t]*raise\b.*NotImplementedError\("Exercise {re.escape(exercise)}"\)', re.MULTILINE)
+    placeholder = re.compile(
+        rf'^[ \t]*raise\b.*NotImplementedError\(["\']Exercise {re.escape(exercise)}["\']\)', re.MULTILINE
+    )
     done = [(n, text) for n, text in written if not placeholder.search(text)] or written[:1]
     solved = {meaning(text): (n, text) for n, text in reversed(done)}
     numbers, texts = zip(*sorted(solved.values()), strict=True)

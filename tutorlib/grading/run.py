@@ -34,6 +34,7 @@ ADDED = 10  # time limits of one cell that the cells which a student added may t
 KERNEL = "tutorlib"
 NO_DEBUGGER = "import sys; sys.modules['debugpy'] = None"  # whose import takes long, and nobody steps through
 LAUNCHER = f"{NO_DEBUGGER}; from ipykernel import kernelapp; kernelapp.launch_new_instance()"
+OWN_FOLDER = "__import__('sys').path.append('')"  # as in any notebook, a cell may write a module; last: it hides none
 HOME = {"HOME": str(Path.home())}  # the judge's compilers keep what they made there
 
 
@@ -188,7 +189,7 @@ def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iter
     argv = [sys.executable, "-P", "-c", LAUNCHER, "-f", "{connection_file}", "--HistoryManager.enabled=False"]
     argv += ["--IPKernelApp.outstream_class=tutorlib.notebook.capped.CappedStream"]
     cap = "__import__('tutorlib.notebook.capped', fromlist=['x']).cap_displays(get_ipython())"
-    argv += [f"--IPKernelApp.exec_lines={cap}", "--IPKernelApp.exec_lines=from sys import exit; quit = exit"]
+    argv += [f"--IPKernelApp.exec_lines={line}" for line in (cap, OWN_FOLDER, "from sys import exit; quit = exit")]
     if hidden is not None:
         argv = walled(argv, folder, door, own, hidden)
     spec = folder / "kernels" / KERNEL / "kernel.json"
