@@ -27,6 +27,7 @@ HIDDEN, FEATURES = LLAMA_8B
 PAIRS = 12  # a reference takes twenty times as long as what it checks
 PINGPONG = HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1), zigzag=True, polls=True)
 SHARED = replace(PINGPONG, stream_k=True)
+ALONE = HopperConfig((128, 144, 64), "pingpong", stream_k=True, zigzag=True, polls=True)
 COOPERATIVE = HopperConfig(cluster=(2, 1), defer_stores=True, stream_k=True, zigzag=True, polls=True)
 
 
@@ -56,6 +57,7 @@ def fused_epilogues() -> Sweep:
         fused("bias + GELU, ping-pong", BIAS_GELU, beside_plain(gelu), PINGPONG),
         fused("residual", ADD, beside_plain(add)),
         fused("residual, cooperative", ADD, beside_plain(add), COOPERATIVE),
+        fused("residual, ping-pong, no clusters", ADD, beside_plain(add), ALONE),  # what the model alone would choose
         fused("SwiGLU", SWIGLU, beside_plain(gated)),
         fused("SwiGLU, ping-pong, stream-K", SWIGLU, beside_plain(gated), SHARED),
         fused("bias + GELU beside torch.compile", BIAS_GELU, gelu),
