@@ -576,8 +576,7 @@ show_figure("gemm_ladder_13")
 # NVIDIA presented its Python DSL with two curves over K: a Hopper GEMM of 128×256×64 tiles at M = N = 8192 and at
 # M = N = 2048, as a percentage of the arithmetic peak, beside the same in C++. Here they are, in fp16 as theirs, with a
 # kernel that does what yours does (the plain one among notebook 14's), cuBLAS, NVIDIA's example, and the kernel with
-# which notebook 14 will end. (Where a curve ends before the others, the sweep's time was over: `tutor sweep hopper_k
-# --resume` measures what is missing, and `tutor plots hopper_k` draws it.)
+# which notebook 14 will end.
 #
 # **Predict** before you look: what happens at small K, and is it worse at 8192 or at 2048?
 

@@ -552,8 +552,7 @@ show_figure("hopper_levers")
 # cuBLAS, where both share one clock; "alone" is each by itself, at the clock that it finds. Is it the thriftier one
 # that gets a higher clock? Read *energy* (joules beside cuBLAS's) and *MHz* together before you believe it, and then
 # the sizes apart. (*multicast* and *zigzag, polling* have all levers of the tree's rows above them; *chosen* is what
-# the function at the end of this page picks. Where a row is missing, the sweep's time was over: on a GPU `tutor sweep
-# hopper_sustained --resume` measures it.)
+# the function at the end of this page picks.)
 
 # %%
 show_sustained()

@@ -335,12 +335,11 @@ show_costs("fused_epilogues")
 # in ping-pong as long as it is shorter than a tile's multiplication. Where that is more than the model can tell apart,
 # ping-pong has the preference. The op's registers count too: with a tile of 208 columns GELU would be spilled.
 #
-# The residual's row is a bad choice: the cooperative one, which it could have had, is ahead of it, and so is cuBLAS
-# with beta = 1. It is ping-pong in blocks that have no cluster. Those share L2's answers only while they are in step
-# (notebook 14), and probably waiting for D, each for its own rows, brings them out of it. The model was fitted to GEMMs
-# that do nothing but round, and knows nothing of that. So since this was measured the course's function takes clusters
-# where an op reads a matrix, and at both sizes that leaves it with the cooperative row. Never believe a model where
-# nobody has measured it.
+# There is a row that nobody chooses: *residual, ping-pong, no clusters* is what the model alone takes for the fastest, and
+# it is the slowest of all. Blocks without a cluster share L2's answers only while they are in step (notebook 14), and
+# probably waiting for D, each for its own rows, brings them out of it. The model was fitted to GEMMs that do nothing
+# but round, and knows nothing of that. So the course's function takes clusters where an op reads a matrix. Never
+# believe a model where nobody has measured it.
 
 # %%
 show_figure("fusion")
@@ -516,7 +515,7 @@ show_costs("mlp_training")
 # %% [markdown]
 # Compare what the copies cost with what 1.6 GB take at notebook 05's bandwidth. It is many times more: a copy that
 # transposes is not a copy, as 05's transposes showed. (≈ at 8,192 tokens: the pairs of that row lie further apart than
-# what it gains.)
+# it does from torch.)
 #
 # ## Two GPUs, one all-reduce
 #
