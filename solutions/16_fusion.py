@@ -335,11 +335,11 @@ show_costs("fused_epilogues")
 # in ping-pong as long as it is shorter than a tile's multiplication. Where that is more than the model can tell apart,
 # ping-pong has the preference. The op's registers count too: with a tile of 208 columns GELU would be spilled.
 #
-# There is a row that nobody chooses: *residual, ping-pong, no clusters* is what the model alone takes for the fastest, and
-# it is the slowest of all. Blocks without a cluster share L2's answers only while they are in step (notebook 14), and
-# probably waiting for D, each for its own rows, brings them out of it. The model was fitted to GEMMs that do nothing
-# but round, and knows nothing of that. So the course's function takes clusters where an op reads a matrix. Never
-# believe a model where nobody has measured it.
+# There is a row that nobody chooses: *residual, ping-pong, no clusters* is what the model alone takes for the fastest,
+# and it is the slowest of all. Blocks without a cluster share L2's answers only while they are in step (notebook 14),
+# and probably waiting for D, each for its own rows, brings them out of it. The model was fitted to GEMMs that do
+# nothing but round, and knows nothing of that. So the course's function takes clusters where an op reads a matrix.
+# Never believe a model where nobody has measured it.
 
 # %%
 show_figure("fusion")
