@@ -6,6 +6,7 @@ cell that was changed, the student's version of it: what they raise does not mat
 """
 
 import itertools
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -93,7 +94,7 @@ class Graft:
 
 def graft(submitted: Submitted, demos: bool = True) -> Graft:
     """The pristine notebook with what of a submission can run. Raises BuildError where the course itself is broken."""
-    pristine = pristine_page(SOLUTIONS / f"{submitted.name}.py")
+    pristine = deepcopy(pristine_page(SOLUTIONS / f"{submitted.name}.py"))
     found = sort_cells(submitted.cells, pristine)
     ids = (f"added-{n}" for n in itertools.count())
     before = {place: [added_cell(next(ids), text)] for place, text in found.changed.items()}

@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
 
 PREFIX = "tutor-grade-"
@@ -32,9 +31,8 @@ def scratch_folder() -> Iterator[Path]:
         os.close(lock)
 
 
-@cache
 def remove_abandoned(parent: Path) -> None:
-    """Remove this user's folders whose owner was killed; once, as a temporary folder may hold very many others."""
+    """Remove this user's folders whose owner was killed."""
     for folder in parent.glob(f"{PREFIX}*"):
         with suppress(OSError):  # gone meanwhile, locked, or another user's
             seen = folder.lstat()
