@@ -5,7 +5,6 @@ CuTe and cuTile read a kernel's source from its file, so every source is written
 
 import ast
 import sys
-import tempfile
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tutorlib.compiling.text import lasting_folder
 from tutorlib.course.answers import checks, needed_cells
 from tutorlib.course.source import SourceCell, parse
 from tutorlib.paths import SOLUTIONS
@@ -33,7 +33,7 @@ class Answer:
 
 @cache
 def folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="tutor-mutants-"))
+    return lasting_folder()
 
 
 def answers(notebook: str) -> list[Answer]:

@@ -6,13 +6,14 @@ fit the source any more is an error, so a wrong answer cannot silently become a 
 
 import ast
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import util
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from tutorlib.compiling.text import lasting_folder
 
 Change = Callable[[list[str]], list[str]]  # the lines of a function → as they are then
 
@@ -83,8 +84,7 @@ def derive(right: Any, name: str, says: str, *changes: Change, within: str = "")
     edits = {within or code.co_name: [*changes]}
     edits.setdefault(code.co_name, []).append(swap(f"def {code.co_name}(", f"def {name}("))
     text = edited(Path(code.co_filename).read_text(encoding="utf-8"), edits)
-    folder = Path(tempfile.mkdtemp(prefix="tutor-wrong-"))  # stays: a kernel's source is read when it is compiled
-    file = folder / f"{name}.py"
+    file = lasting_folder() / f"{name}.py"
     file.write_text(text, encoding="utf-8")
     spec = util.spec_from_file_location(name, file)
     module = util.module_from_spec(spec)

@@ -7,7 +7,6 @@ them hang and some leave the GPU's context unusable: run each in a process of it
 import ast
 import importlib
 import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import tutorlib.kernels.hopper as right
 from tests.wrong.change import Change, DoesNotApply, place, swap, without
+from tutorlib.compiling.text import lasting_folder
 from tutorlib.kernels.hopper.config import HopperConfig
 
 FOLDER = Path(right.__file__).parent
@@ -136,7 +136,7 @@ def changed(source: str, name: str, change: Change) -> str:
 def build(wrong: WrongKernel) -> ModuleType:
     """`launch` of a copy of the package that has the change. Raises DoesNotApply."""
     module, function = wrong.place.split(":")
-    parent = Path(tempfile.mkdtemp(prefix="tutor-wrong-"))  # stays: a kernel's source is read when it is compiled
+    parent = lasting_folder()
     package = f"wrong_{parent.name.replace('-', '_')}"
     folder = parent / package
     folder.mkdir()

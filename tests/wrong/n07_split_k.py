@@ -1,7 +1,5 @@
 """Wrong answers to notebook 07: K in parts."""
 
-import tempfile
-from pathlib import Path
 from runpy import run_path
 
 import cuda.tile as ct
@@ -10,6 +8,7 @@ import torch
 from tests.wrong.change import derive, swap
 from tests.wrong.cutile_gemms import PARTS
 from tests.wrong.table import answer, says
+from tutorlib.compiling.text import lasting_folder
 from tutorlib.course.source import parse
 from tutorlib.paths import SOLUTIONS
 
@@ -49,9 +48,7 @@ def a_number_for_the_stream(a, b, c):
 def load_page():
     """The names of the solved page's functions that are no exercise's answer."""
     code = next(cell for cell in parse(SOLUTIONS / "07_cutile_gemm.py") if "def add_parts" in cell.solved)
-    file = (
-        Path(tempfile.mkdtemp(prefix="tutor-page-")) / "page.py"
-    )  # stays: a kernel's source is read when it is compiled
+    file = lasting_folder() / "page.py"
     file.write_text("import cuda.tile as ct\n\n" + code.solved, encoding="utf-8")
     return run_path(str(file))
 

@@ -1,5 +1,8 @@
 """A Python module made of text: the DSLs read a kernel's source from its file, so it is written to one."""
 
+import atexit
+import os
+import shutil
 import tempfile
 from importlib import util
 from pathlib import Path
@@ -10,8 +13,7 @@ from tutorlib.compiling.errors import CompileFailed
 
 def module_from(text: str, name: str) -> ModuleType:
     """The module. Raises CompileFailed where the text is no Python, or raises as it is imported."""
-    folder = Path(tempfile.mkdtemp(prefix="tutor-text-"))  # stays: a kernel's source is read when it is compiled
-    file = folder / f"{name}.py"
+    file = lasting_folder() / f"{name}.py"
     file.write_text(text, encoding="utf-8")
     spec = util.spec_from_file_location(name, file)
     assert spec is not None  # a .py file has both
@@ -25,3 +27,16 @@ def module_from(text: str, name: str) -> ModuleType:
     except Exception as error:
         raise CompileFailed(f"importing it raises {type(error).__name__}: {error}") from error
     return module
+
+
+def lasting_folder() -> Path:
+    """A folder that lasts as long as this process: a kernel's source is read when it is compiled."""
+    folder = tempfile.mkdtemp(prefix="tutor-text-")
+    atexit.register(remove_as, os.getpid(), folder)
+    return Path(folder)
+
+
+def remove_as(owner: int, folder: str) -> None:
+    """Unless this process is a fork of the folder's owner."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -4,11 +4,11 @@ CuTe and cuTile read a kernel's source from its file, so the cells are written t
 """
 
 import symtable
-import tempfile
 from importlib import util
 from pathlib import Path
 from typing import Any
 
+from tutorlib.compiling.text import lasting_folder
 from tutorlib.course.source import SourceCell, parse, read_check
 from tutorlib.paths import SOLUTIONS
 
@@ -16,8 +16,7 @@ from tutorlib.paths import SOLUTIONS
 def load_answers(name: str, solutions: Path = SOLUTIONS) -> dict[str, Any]:
     """Exercise id → the answer that the solved notebook hands to `check`, in the notebook's order."""
     cells = parse(solutions / f"{name}.py")
-    folder = Path(tempfile.mkdtemp(prefix="tutor-answers-"))  # stays: a kernel's source is read when it is compiled
-    file = folder / f"answers_{name}.py"
+    file = lasting_folder() / f"answers_{name}.py"
     file.write_text("\n\n\n".join(cell.solved for cell in needed_cells(cells)) + "\n", encoding="utf-8")
     spec = util.spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
