@@ -188,7 +188,10 @@ def grade_class(
     except command.ENDINGS as error:
         raise fail(str(error)) from None
     except command.Ended as error:
-        raise fail(str(error), error.status) from None
+        ended = fail(str(error), error.status)
+        if ray:  # whose threads can crash a process that takes its leave
+            os._exit(error.status)
+        raise ended from None
     for line in summary.lines:
         err.print(line, style="yellow", markup=False)
     out.print(summary.table, soft_wrap=False)
