@@ -95,15 +95,13 @@ class Calls:
         """What is wrong with the answer, or ""."""
         with watched_compiler() as during:
             compiled = compiled_by(answer, self.function, *self.before(), *self.pairs()[0])
-            first = during["compile"]
             said = self.wrong_calls(compiled)
-            if said == ANEW or not said:
-                if not first and not during["compile"]:
-                    return "nothing was compiled."
-                if during["compile"] > 1:
-                    calls = count(len(self.pairs()), "call")
-                    return f"{count(during['compile'], 'compilation')} for {calls}; one serves all."
-        return said
+        if said not in ("", ANEW) or during["compile"] == 1:
+            return said
+        if not during["compile"]:
+            return "nothing was compiled."
+        calls = count(len(self.pairs()), "call")
+        return f"{count(during['compile'], 'compilation')} for {calls}; one serves all."
 
     def judge_far(self, answer: Elsewhere) -> str:
         match answer.ask("compiling", self.host):
