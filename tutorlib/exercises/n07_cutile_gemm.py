@@ -8,8 +8,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.exercise import Remedy, Verdict
+from tutorlib.checking.cutile import CutileExercise, ThroughTf32
+from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.host import HostExercise
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.cutile_gemms.choices import FITS_MISTAKES, PAIRS, REGISTERS, SHARED, SHARING, fits, no_spill
@@ -41,7 +41,6 @@ from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
     from tutorlib.checking.far_host import Planned
-    from tutorlib.measuring.launchers import CutileLauncher
     from tutorlib.simulate.cutile.launching import Launched
 
 
@@ -70,17 +69,6 @@ def as_many_as_needed(shape: Shape, launched: "Sequence[Launched | Planned]") ->
 
 
 # 07.6 gemm through tf32 --------------------------------------------------------------------------------------------
-
-
-class ThroughTf32(CutileExercise):
-    """bf16 matrices are to be multiplied as they are."""
-
-    def examine(self, kernel: "CutileLauncher") -> Verdict | None:
-        if found := super().examine(kernel):
-            return found
-        if ".tf32" in kernel.compiled(gemm("bf16"), WHOLE[0], "sm_80").ptx:  # of an instruction: no name has a dot
-            return self.more_than_it_must("matrices in bf16 are multiplied in tf32, too, and not in their own dtype.")
-        return None
 
 
 # 07.7 fp8 ---------------------------------------------------------------------------------------------------------
@@ -187,6 +175,7 @@ EXERCISES = (
         title="gemm through tf32",
         points=3,
         problem=gemm_tf32(),
+        in_bf16=gemm("bf16"),
         shapes=SMALL,
         whole=WHOLE,
         once=True,

@@ -1,28 +1,23 @@
 """Exercises of notebook 11: in which order blocks visit the tiles of C."""
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from random import Random
 from typing import Any
 
-from tutorlib.checking.exercise import Answer, Remedy, Verdict, WrongKind, wrong
-from tutorlib.checking.first_parts import first_cause
+from tutorlib.checking.block_order import OrderExercise
+from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.leaning import InModule
-from tutorlib.checking.part import Part, PartExercise
 from tutorlib.checking.values import Mistake, ValueExercise, equals, law
-from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.catalogue import gemm
-from tutorlib.problems.wrong import count
 
 BENCH = (8192, 8192, 8192)
 SHAPES = ((1024, 1024, 64), (1400, 600, 64), (129, 2100, 72))  # grids of 8×8, 11×5 and 2×17 tiles
 GRIDS = ((16, 12), (8, 8), (11, 5), (5, 11), (1, 7), (7, 1), (40, 9), (64, 64), (30, 17))
-IN_FLIGHT = 264  # blocks on 132 multiprocessors, two on each
 
 # 11.1 footprint -------------------------------------------------------------------------------------------------
 
@@ -209,94 +204,6 @@ TALL_AND_WIDE = [(64, 16, 132), (16, 64, 132), (40, 5, 32), (3, 50, 24), (1, 40,
 # 11.4 order -----------------------------------------------------------------------------------------------------
 
 
-class NotATile(Exception):
-    """An order that does not return a tile. The message says what it returns."""
-
-
-def in_a_kernel(order: Order, rows: int, columns: int) -> list[Tile]:
-    """The tile of every block, where the block's number is known at run time only, as in a kernel: compiled and run.
-
-    Raises CompileFailed, from NotATile where what it returns is none.
-    """
-    import torch
-    from cutlass import cute
-    from cutlass.cute.runtime import from_dlpack
-
-    from tutorlib.compiling.cute import call_host
-
-    def tile_of(block: Any) -> tuple[Any, Any]:
-        tile = order(block, rows, columns)
-        if isinstance(tile, cute.Tensor) or not hasattr(tile, "__len__") or len(tile) != 2:
-            raise NotATile(f"it returns {type(tile).__name__}; a tile is two numbers, (m, n).")
-        return tile[0], tile[1]
-
-    @cute.jit
-    def host(places: cute.Tensor) -> None:
-        for block in range(rows * columns):
-            m, n = tile_of(block)
-            places[block, 0], places[block, 1] = m, n
-
-    places = torch.full((rows * columns, 2), -1, dtype=torch.int32)
-    call_host(host, from_dlpack(places))
-    return [(m, n) for m, n in places.tolist()]
-
-
-AT_RUN_TIME = (
-    "In the kernel the block's number is known at run time only, and Python's if, min, divmod and int() want a number "
-    "at once. Arithmetic (//, %, *), cutlass.min, or @cute.jit over the function, which makes a branch of an if."
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OrderExercise(PartExercise):
-    """A function (block, rows, columns) → tile: tried on whole grids as a kernel would, then used in one."""
-
-    part: Part = "order"
-
-    def examine_alone(self, answer: Answer) -> Verdict | None:
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
-        try:
-            for rows, columns in GRIDS:
-                if flaw := find_flaw(in_a_kernel(answer, rows, columns), rows, columns):
-                    return wrong(f"of {rows}×{columns} tiles, {flaw}")
-            first = in_a_kernel(answer, 64, 64)[:IN_FLIGHT]
-        except CompileFailed as failed:
-            if refused := first_cause(failed, NotATile):
-                return wrong(str(refused))
-            return wrong("with a block that is known at run time only, CuTe refuses it.", AT_RUN_TIME, str(failed))
-        in_raster = footprint(l2.waves((64, 64), l2.raster, IN_FLIGHT)[0])
-        if footprint(first) > 0.75 * in_raster:
-            return wrong(
-                f"the first {IN_FLIGHT} blocks of 64×64 tiles read {footprint(first)} rows and columns of tiles; "
-                f"raster order reads {in_raster}, and it can be far fewer."
-            )
-        return None
-
-
-def find_flaw(tiles: list[Tile], rows: int, columns: int) -> str:
-    """What is wrong with an order, by the tile of each block, or ""."""
-    inside = {(m, n) for m in range(rows) for n in range(columns)}
-    if set(tiles) == inside:
-        return ""
-    if {(n, m) for m, n in tiles} == inside:
-        return "its answer is right with its two numbers exchanged: a tile is (m, n), the row of tiles first."
-    if len(set(tiles)) == 1:
-        return f"every block computes {tiles[0]}."
-    if outside := [(block, tile) for block, tile in enumerate(tiles) if tile not in inside]:
-        block, tile = outside[0]
-        return f"block {block} computes {tile}, which lies outside. " + unvisited(inside - set(tiles))
-    takers = Counter(tiles)
-    twice = next(tile for tile in tiles if takers[tile] > 1)
-    first, second = [block for block, tile in enumerate(tiles) if tile == twice][:2]
-    return f"blocks {first} and {second} both compute {twice}. " + unvisited(inside - set(tiles))
-
-
-def unvisited(tiles: set[Tile]) -> str:
-    some = f"{min(tiles)}" + (f" and {count(len(tiles) - 1, 'other')}" if len(tiles) > 1 else "")
-    return f"Nobody computes {some}."
-
-
 EXERCISES = (
     ValueExercise(
         id="11.1",
@@ -363,6 +270,8 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.9,),
         config=GemmConfig(stages=2),
+        grids=GRIDS,
+        footprint=footprint,
         requires=("cp.async", "ldmatrix", "mma.sync"),
         library={"in_eights": InModule("tutorlib.kernels.ladder", "in_eights")},
         hints=(

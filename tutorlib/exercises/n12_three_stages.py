@@ -1,18 +1,15 @@
 """Exercises of notebook 12: any number of stages, what they cost, and the fastest configuration."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import product
 
 from tutorlib.checking.ampere_parts import WholeGemmExercise
-from tutorlib.checking.exercise import Answer, Remedy, Verdict, WrongKind, wrong
-from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, LoopExercise, Part, PartExercise
-from tutorlib.checking.values import Mistake, ValueExercise, attempt, equals
+from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, ConfigExercise, LoopExercise
+from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm
-from tutorlib.problems.wrong import count
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
@@ -66,31 +63,6 @@ def kernels(*, smem: tuple[int, ...], registers: tuple[int, ...], threads: tuple
 
 
 # 12.3 tuned -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConfigExercise(PartExercise):
-    """A function without arguments that returns a GemmConfig."""
-
-    part: Part = "config"
-    archs: tuple[str, ...] = ("90",)  # an A100's shared memory would refuse what is fastest on an H100
-
-    def examine_alone(self, answer: Answer) -> Verdict | None:
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
-        config, fault = attempt(answer, ())
-        if fault:
-            return wrong(fault.what)
-        if not isinstance(config, GemmConfig):
-            return wrong(f"it returns {config!r}, not a GemmConfig.")
-        if config.stages < 2:
-            return wrong(f"{count(config.stages, 'stage')}: the loop needs two or more.")
-        return None
-
-    def examine(self, kernel: CuteLauncher) -> Verdict | None:
-        if spilled := self.compile_for(kernel, self.inspected[0]).spill_bytes:
-            return wrong(f"it spills {spilled} bytes of registers in each thread.")
-        return super().examine(kernel)
 
 
 LOOPING = (

@@ -1,9 +1,7 @@
 """Exercises of notebook 13: TMA, mbarriers and WGMMA, part by part, and the reader's own Hopper kernel."""
 
-from collections.abc import Callable
 from itertools import product
 
-from tutorlib.checking.exercise import Answer
 from tutorlib.checking.first_parts import (
     BYTES,
     BoxesExercise,
@@ -13,6 +11,7 @@ from tutorlib.checking.first_parts import (
     WholeKernelExercise,
 )
 from tutorlib.checking.hopper import HopperLoopExercise
+from tutorlib.checking.hosts import with_loop
 from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.problems.catalogue import gemm
@@ -131,13 +130,6 @@ def steps(producer: bool, rounds: int) -> list[tuple[int, int, bool]]:
 
 
 # 13.7 main_loop -------------------------------------------------------------------------------------------------
-
-
-def with_loop(answer: Answer) -> Callable[..., None]:
-    """The course's kernel with this main loop."""
-    from tutorlib.kernels.hopper.first import Parts, make_first_gemm
-
-    return make_first_gemm(Parts(main_loop=answer))
 
 
 HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")

@@ -2,11 +2,11 @@
 
 from tutorlib.checking.chosen import ChosenExercise
 from tutorlib.checking.hopper import HopperLoopExercise
+from tutorlib.checking.hosts import own_consumer, own_producer, with_consumer, with_producer
 from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.hopper.costs import costs
 from tutorlib.exercises.hopper.feeding import BYTES, MULTICAST, REGISTERS, members
-from tutorlib.exercises.hopper.roles import own_consumer, own_producer, with_consumer, with_producer
 from tutorlib.exercises.hopper.scales import dequantises
 from tutorlib.exercises.hopper.sharing import streams
 from tutorlib.exercises.hopper.tiles import (

@@ -1,7 +1,6 @@
 """Exercises of notebook 17: what compiling costs, what is kept, structs, and PTX of one's own."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cute import CuteExercise
@@ -42,10 +41,11 @@ from tutorlib.exercises.compile_once.keys import (
 )
 from tutorlib.exercises.remedies.compile_once import COMPILE_ONCE_REMEDIES
 from tutorlib.models.compiling import compilations_of, per_call, struct_layout
-from tutorlib.problems.problem import Operand, Problem, Shape
+from tutorlib.problems.integers import on_integers
+from tutorlib.problems.problem import Problem
 
 if TYPE_CHECKING:
-    from torch import Generator, Tensor
+    from torch import Tensor
 
 # 17.8 shared_storage --------------------------------------------------------------------------------------------
 
@@ -68,20 +68,6 @@ def storage_members(stages: int) -> Mapping[str, Member]:
 LANES = 32
 
 
-@dataclass(frozen=True)
-class OnIntegers(Problem):
-    """Inputs of random int32, of which every bit counts."""
-
-    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
-        import torch
-
-        def draw(op: Operand) -> "Tensor":
-            size = self.shape_of(op, shape)
-            return torch.randint(-(2**31), 2**31, size, generator=generator, device=generator.device).to(torch.int32)
-
-        return tuple(map(draw, self.inputs))
-
-
 def majority() -> Problem:
     """y (N,): each bit as two or three of a, b and c have it."""
     return on_integers("majority", "N", ("a", "b", "c"), lambda a, b, c: (a & b) | (a & c) | (b & c))
@@ -96,21 +82,6 @@ def row_totals() -> Problem:
         return x.sum(-1, dtype=torch.int32)
 
     return on_integers("row_totals", "MN", ("x",), reference, "M")
-
-
-def on_integers(
-    name: str, dims: str, inputs: tuple[str, ...], reference: Callable[..., "Tensor"], out: str = ""
-) -> Problem:
-    return OnIntegers(
-        name=name,
-        dims=dims,
-        inputs=tuple(Operand(one, dims, "int32") for one in inputs),
-        output=Operand("y", out or dims, "int32"),
-        reference=reference,
-        bound=None,
-        baseline=lambda y, *tensors: y.copy_(reference(*tensors)),
-        baseline_name="torch",
-    )
 
 
 COURSE = "tutorlib.compiling.kept"  # where the answers stand, too

@@ -13,7 +13,7 @@ from tutorlib.course.source import BuildError
 from tutorlib.exercises import of_notebook
 from tutorlib.grading import sandbox
 from tutorlib.grading.graft import graft
-from tutorlib.grading.hidden import hidden_from
+from tutorlib.grading.hidden import hidden
 from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.scratch import scratch_folder
@@ -104,12 +104,12 @@ class Grader:
 
         Raises BuildError and OSError: these are about no notebook.
         """
-        hidden = tuple(hidden_from(submitted.name)) if self.sandboxed else None
+        concealed = hidden() if self.sandboxed else None
         why = ""
         for _ in range(ATTEMPTS):
             try:
                 grafted = graft(submitted, self.demos)
-                outcomes = await grade_notebook(grafted, self.limits, self.out, hidden)
+                outcomes = await grade_notebook(grafted, self.limits, self.out, concealed)
                 return GradedPage(outcomes, stumbled=grafted.stumbled)
             except GradingFailed as error:
                 why = str(error)

@@ -13,9 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.checking.exercise import Exercise, Outcome
+from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.leaning import Elsewhere, Library, as_told
 from tutorlib.grading.line import End, Far, Lost
 from tutorlib.grading.looking import watching
+from tutorlib.grading.portable import packed
+from tutorlib.grading.wire import EXERCISES
 
 CONNECT_S = 10.0
 LOOK_S = 0.25
@@ -65,10 +68,13 @@ def judge(
             with suppress(OSError):  # the kernel may have been there
                 address.unlink()
     with line, Connection(line.dup().detach()) as connection:
-        end = End(connection, seconds=seconds)
+        end = End(connection, seconds=seconds, sends=EXERCISES)
         with looked_after(end, line, too_much):
             try:
-                return exercise.grade(RemoteAnswer(end))
+                answer = RemoteAnswer(end)
+                if isinstance(exercise, KernelExercise):
+                    answer.ask("take", *packed(exercise))
+                return exercise.grade(answer)
             except Exception as error:  # a case that stumbles over what the answer returned
                 return exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
 

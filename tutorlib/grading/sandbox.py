@@ -129,7 +129,8 @@ def course(hidden: Iterable[Path]) -> Iterator[str]:
     yield from unseen()
     for path in hidden:
         if path.is_dir():
-            yield from ("--tmpfs", str(path), "--remount-ro", str(path))
+            package = str(path / "__init__.py")  # it stays: without it the package cannot be imported
+            yield from ("--tmpfs", str(path), "--ro-bind-try", package, package, "--remount-ro", str(path))
         else:
             yield from ("--ro-bind", os.devnull, str(path))  # no device opens behind a bind: it cannot be read
 

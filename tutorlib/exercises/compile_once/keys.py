@@ -1,13 +1,14 @@
 """Cases of 17.3 and 17.4: keys of tensors, and what keeps compiled functions by them."""
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.chance import fresh_dice, new_seed
 from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.numbered_keys import Numbered
 from tutorlib.checking.values import Case, attempt
 from tutorlib.problems.wrong import Wrong, count
 
@@ -115,29 +116,6 @@ def others(dice: Random) -> list[Pair]:
 
 
 KINDS = (alike, dtypes, layouts, alignments, others)
-
-
-@dataclass
-class Numbered:
-    """cache_key, whose keys are told by numbers: equal ones have the same. With each goes the key as text.
-
-    So they are numbered in another process, too, where keys may hold what cannot cross.
-    """
-
-    answer: Answer
-    kept: dict[Hashable, int] = field(default_factory=dict)
-
-    def __call__(self, *call: Any) -> tuple[int, str]:
-        """Raises WrongKind where the key cannot be the key of a dictionary."""
-        if isinstance(self.answer, Elsewhere):
-            number, shown = self.answer.ask("numbered", *call)
-            return number, str(shown)
-        key = self.answer(*call)
-        try:
-            return self.kept.setdefault(key, len(self.kept)), repr(key)
-        except TypeError as error:
-            why = f"{key!r} cannot be the key of a dictionary: {error}.\n  Tuples can, lists cannot."
-            raise WrongKind(why) from None
 
 
 def keys_case(name: str, pairs: Callable[[Random], list[Pair]], equal: bool) -> Case:
