@@ -48,9 +48,9 @@ class PartExercise(AloneExercise):
 
     def build(self, answer: Answer) -> Callable[..., None]:
         """The host function gemm(a, b, c) that has the answer as a part. Raises WrongKind and Unwritten."""
+        from tutorlib.kernels.ampere.block_order import in_eights
         from tutorlib.kernels.ampere.gemm import make_gemm
         from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
-        from tutorlib.kernels.ladder import in_eights
 
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import unwrap
 from itertools import chain, islice
 from typing import Any
@@ -25,10 +25,12 @@ class Case:
 
     name: what the case is about, as the reader sees it ("a nested mode").
     judge: takes the answer; returns None where it is right.
+    reference: a function that does what is asked, where the case has one.
     """
 
     name: str
     judge: Callable[[Answer], Wrong | None]
+    reference: Answer | None = None
 
 
 @dataclass(frozen=True)
@@ -252,7 +254,7 @@ def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable
             return f"it should be a {type(want).__name__}, {shorten(want)}, and is a {type(got).__name__}"
         return f"it should give {shorten(want)}"
 
-    return law(name, calls, holds, mistakes)
+    return replace(law(name, calls, holds, mistakes), reference=wanted)
 
 
 def plain(value: Any) -> Any:

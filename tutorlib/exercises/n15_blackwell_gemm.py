@@ -3,6 +3,7 @@
 from itertools import product
 
 from tutorlib.checking.blackwell import HoldExercise, TileLoopExercise
+from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.blackwell.formats import NV, SCALING, SUMMING, nv_calls, rows_of, scaling_blocks
 from tutorlib.exercises.blackwell.memory import ALLOCATING, PLACES, RINGS
@@ -15,6 +16,12 @@ BENCH = (8192, 8192, 8192)
 SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
 SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
 REST = 33 * 1024  # bytes of shared memory beside the ring: boxes of C, mbarriers
+
+
+def course(module: str, *names: str) -> dict[str, InModule]:
+    """The course's own functions that do what an exercise asks for."""
+    return {f"the course's {name}": InModule(f"tutorlib.kernels.blackwell.{module}", name) for name in names}
+
 
 EXERCISES = (
     ValueExercise(
@@ -66,6 +73,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
+        library=course("holding", "hold"),
         hints=(
             "One warp allocates, `if holding.warp == 4:`; the whole warp, without elect_one.",
             "Between the allocation and the pointer there is a meeting, and another one between the work and the end.",
@@ -80,6 +88,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
+        library=course("loops", "produce_tiles"),
         loop="produce",
         hints=(
             "It is 14.1 with one more loop around it: for each tile, for each K tile.",
@@ -96,6 +105,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
+        library=course("loops", "multiply_tiles"),
         loop="multiply",
         hints=(
             "Two states: a consumer's for the stages, a producer's for the accumulators.",
@@ -112,6 +122,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
+        library=course("loops", "store_tiles"),
         loop="store",
         hints=(
             "For each tile: wait for ready; for each part: read, wait for the tcgen05.ld, write; then the next "
@@ -148,6 +159,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
+        library=course("loops", "produce_tiles", "multiply_tiles", "store_tiles"),
         bench_shape=BENCH,
         tiers=(0.9,),
         loop="all",

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from tutorlib.checking.exercise import Outcome, Status
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.forked import start_pytest
 from tutorlib.grading.graft import Graft
+from tutorlib.grading.redacted import Round
 from tutorlib.grading.sandbox import walled
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.verdict import verdict
@@ -57,22 +58,24 @@ class Limits:
 
 
 async def grade_notebook(
-    graft: Graft, limits: Limits, out: Path | None = None, hidden: Iterable[Path] | None = None
+    graft: Graft, limits: Limits, out: Path | None = None, rounds: Sequence[Round] | None = None
 ) -> list[Outcome]:
     """The outcome of each exercise of the notebook, in order.
 
     An answer that hangs or ends its kernel is left out, and the others go on in a fresh one. `out` keeps pytest's
-    JUnit file of each run: NN_name.xml, NN_name-2.xml … hidden: as in `pytest_child`. Raises GradingFailed.
+    JUnit file of each run: NN_name.xml, NN_name-2.xml … rounds: the sandboxes, one after the other; None for none.
+    Raises GradingFailed.
     """
     outcomes: dict[str, Outcome] = {}
     runs = 0
-    while graft.answers.keys() - outcomes.keys():
-        runs += 1
-        junit = out / f"{graft.name}{f'-{runs}' if runs > 1 else ''}.xml" if out else None
-        ended = await run(graft, limits, junit, outcomes, hidden)
-        if ended is not None:
-            outcomes[ended.id] = ended
-            graft.leave_out(ended.id, ended.message)
+    for round in rounds or [Round(tuple(graft.answers))]:
+        while wanted := [id for id in round.exercises if id in graft.answers and id not in outcomes]:
+            runs += 1
+            junit = out / f"{graft.name}{f'-{runs}' if runs > 1 else ''}.xml" if out else None
+            ended = await run(graft, wanted, limits, junit, outcomes, round if rounds else None)
+            if ended is not None:
+                outcomes.setdefault(ended.id, ended)
+                graft.leave_out(ended.id, ended.message)
     for id, why in graft.left_out.items():
         outcomes.setdefault(id, find(id).outcome("failed", 0, why))
     return [outcomes[exercise.id] for exercise in of_notebook(graft.name)]
@@ -80,12 +83,15 @@ async def grade_notebook(
 
 async def run(
     graft: Graft,
+    wanted: Collection[str],
     limits: Limits,
     junit: Path | None,
     outcomes: dict[str, Outcome],
-    hidden: Iterable[Path] | None,
+    round: Round | None,
 ) -> Outcome | None:
-    """One run; adds to `outcomes` each verdict it comes to, on exercises that have none yet.
+    """One run; adds to `outcomes` each verdict it comes to on the exercises that are wanted.
+
+    round: what the sandbox lacks; None for no sandbox.
 
     Returns the outcome of the answer that ended the run before its time; None where the notebook came to its end, or a
     cell ended it that the next run is without: one that the student added (all of them, where they take too long), or a
@@ -96,10 +102,9 @@ async def run(
     own = ""  # the course's own cell that runs
     end: tuple[Status, str] | None = None
     answer: dict[str, Any] = {}
-    wanted = graft.answers.keys() - outcomes.keys()
     with scratch_folder() as folder:
         try:
-            async with pytest_child(graft.notebook(), folder, wanted, limits, junit, hidden) as pipe:
+            async with pytest_child(graft.notebook(), folder, wanted, limits, junit, round) as pipe:
                 while line := await asyncio.wait_for(pipe.readline(), 2 * limits.seconds + SLACK_S):
                     report = json.loads(line)
                     exercise = report["exercise"]
@@ -123,7 +128,7 @@ async def run(
                         outcomes[exercise] = verdict(find(exercise), answer, report)
         except TimeoutError:
             end = "timeout", "no end of it, and it could not be interrupted"
-        if end is None and graft.answers.keys() <= outcomes.keys():
+        if end is None and outcomes.keys() >= set(wanted):
             return None
         if added:
             graft.leave_out_added(added)
@@ -146,25 +151,25 @@ async def pytest_child(
     wanted: Collection[str],
     limits: Limits,
     junit: Path | None,
-    hidden: Iterable[Path] | None,
+    round: Round | None,
 ) -> AsyncIterator[asyncio.StreamReader]:
     """pytest at work on the notebook: yields the pipe of its reports. At exit no process of it is left.
 
-    folder: where everything is written that the run writes. wanted: the exercises that are to be judged. hidden: what
-    the wall around the kernel hides of the course's package; None for no wall.
+    folder: where everything is written that the run writes. wanted: the exercises that are to be judged. round: as in
+    `run`.
     """
     path, door = folder / "notebook.ipynb", folder / "door"
     door.mkdir()
     nbformat.write(notebook, path)
     (folder / "pytest.ini").touch()
     own = inside(folder, wanted)
-    write_kernelspec(folder, door, own, hidden)
+    write_kernelspec(folder, door, own, round.replaced(folder / "redacted") if round else None)
     read, write = os.pipe()
     arguments = ["-c", str(folder / "pytest.ini"), "--noconftest", "-p", "no:cacheprovider"]
     arguments += ["-p", "nbval.plugin", "-p", "tutorlib.grading.plugin", "--nbval-lax", "--nbval-kernel-name", KERNEL]
     arguments += ["--nbval-cell-timeout", str(limits.seconds), "--tutor-memory", str(limits.memory)]
     arguments += ["--tutor-door", str(door), "--tutor-judge", ",".join(wanted), "--tutor-seed", str(limits.seed)]
-    arguments += ["--tutor-walled"] if hidden is not None else []
+    arguments += ["--tutor-walled"] if round else []
     arguments += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), str(path)]
     with (folder / "log").open("wb") as log:
         turns = {TURNS: str(limits.turns)} if limits.turns else {}
@@ -181,8 +186,10 @@ async def pytest_child(
         os.waitpid(pid, 0)
 
 
-def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iterable[Path] | None) -> None:
-    """A kernel of this Python whose output is capped and which writes no history; walled in, but where hidden is None.
+def write_kernelspec(
+    folder: Path, door: Path, own: dict[str, str], replaced: Mapping[Path, Path | None] | None
+) -> None:
+    """A kernel of this Python whose output is capped and which writes no history; no sandbox where `replaced` is None.
 
     Its `exit` raises SystemExit at once: IPython's own ends the kernel a little later, while another answer runs.
     """
@@ -190,8 +197,8 @@ def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iter
     argv += ["--IPKernelApp.outstream_class=tutorlib.notebook.capped.CappedStream"]
     cap = "__import__('tutorlib.notebook.capped', fromlist=['x']).cap_displays(get_ipython())"
     argv += [f"--IPKernelApp.exec_lines={line}" for line in (cap, OWN_FOLDER, "from sys import exit; quit = exit")]
-    if hidden is not None:
-        argv = walled(argv, folder, door, own, hidden)
+    if replaced is not None:
+        argv = walled(argv, folder, door, own, replaced)
     spec = folder / "kernels" / KERNEL / "kernel.json"
     spec.parent.mkdir(parents=True)
     spec.write_text(

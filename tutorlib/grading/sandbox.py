@@ -54,16 +54,20 @@ APART = (
 
 
 def walled(
-    command: Iterable[str], scratch: Path, door: Path, environment: Mapping[str, str], hidden: Iterable[Path] = ()
+    command: Iterable[str],
+    scratch: Path,
+    door: Path,
+    environment: Mapping[str, str],
+    replaced: Mapping[Path, Path | None] | None = None,
 ) -> list[str]:
     """The command that starts another one behind the wall, in the scratch folder.
 
     scratch: where the process finds a folder of its own; what is there outside it does not see, but for `door`, a
     folder within, which both sides write to. environment: variables that are set inside, beside those PASSED_ON.
-    hidden: files and folders of the course's package that are empty inside.
+    replaced: files of the course's package → those that are there instead inside; None for nothing, also for a folder.
     """
     return [
-        *("bwrap", *APART, *system(), *course(hidden)),
+        *("bwrap", *APART, *system(), *course(replaced or {})),
         *("--proc", "/proc", "--dev", "/dev", *devices()),
         *("--size", str(SHARED), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
         *("--size", str(SCRATCH), "--tmpfs", str(scratch), "--bind", str(door), str(door)),
@@ -122,13 +126,17 @@ def system() -> Iterator[str]:
             yield from ("--ro-bind", prefix, prefix)
 
 
-def course(hidden: Iterable[Path]) -> Iterator[str]:
+def course(replaced: Mapping[Path, Path | None]) -> Iterator[str]:
     """The course's package and the figures that its pages show: no solutions, no tests, no notebooks."""
     for folder in (ROOT / "tutorlib", FIGURES):
         yield from ("--ro-bind-try", str(folder), str(folder))
     yield from unseen()
-    for path in hidden:
-        if path.is_dir():
+    for path, instead in replaced.items():
+        if instead:
+            yield from ("--ro-bind", str(instead), str(path))
+            for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
+                yield from ("--ro-bind", os.devnull, str(compiled))  # as below
+        elif path.is_dir():
             package = str(path / "__init__.py")  # it stays: without it the package cannot be imported
             yield from ("--tmpfs", str(path), "--ro-bind-try", package, package, "--remount-ro", str(path))
         else:
