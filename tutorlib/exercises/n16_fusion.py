@@ -177,7 +177,7 @@ EXERCISES = (
             "Shape, dtype, device: whose dtype does the result have, and which modes?",
             "x.new_empty(*shape) takes dtype and device from x.",
         ),
-        library=course(LAYER, "linear"),
+        library=course(LAYER, "linear", "linear_fake"),
         remedies=FUSION_REMEDIES["16.9"],
     ),
     ValueExercise(

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib import exercises
-from tutorlib.checking.chosen import ChosenExercise
-from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.leaning import InModule, Itself, Tool
 from tutorlib.checking.values import ValueExercise
@@ -23,6 +21,7 @@ from tutorlib.exercises import of_notebook
 from tutorlib.paths import ROOT
 
 PACKAGE = "tutorlib."
+KERNELS = "tutorlib.kernels."
 EXERCISES = "tutorlib.exercises."  # references, mistakes and hints: `portable` says how one does without them
 GONE = 'raise NotImplementedError("the course\'s own solution is not here while an answer is graded")'
 Function = tuple[str, str]  # its module and its qualified name
@@ -52,15 +51,16 @@ class Round:
 def rounds_of(notebook: str) -> tuple[Round, ...]:
     """The fewest sandboxes in which no exercise's solution is in reach of its answer.
 
-    Most exercises share one: nothing of the course is called for them. A part of a kernel is compiled together with the
-    course's other parts, which solve other exercises of the page, and so has a sandbox without its own solution alone.
+    Most exercises share one: models and layouts that solve one exercise are of no use to another. Kernels are made of
+    each other: a part of one is compiled together with the course's other parts, which solve other exercises of the
+    page, and so an exercise that the kernels solve has a sandbox that lacks its own solution alone.
     """
     alone: dict[frozenset[Function], list[str]] = {}
     shared: list[str] = []
     lacks: set[Function] = set()
     for exercise in of_notebook(notebook):
         own = frozenset(solutions_of(exercise))
-        if own and isinstance(exercise, CuteExercise | ChosenExercise):
+        if any(module.startswith(KERNELS) for module, _ in own):
             alone.setdefault(own, []).append(exercise.id)
         else:
             shared.append(exercise.id)
