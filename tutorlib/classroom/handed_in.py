@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -29,7 +29,7 @@ System = Literal["", "moodle", "canvas"]
 class Owner:
     """Whose a file is. written: the name as it stands there. id: the student's in Moodle or Canvas.
 
-    attempt: Canvas counts uploads upwards.
+    attempt: Canvas counts uploads upwards. at: when it came, in seconds since 1970.
     """
 
     written: str
@@ -37,24 +37,40 @@ class Owner:
     id: str = ""
     late: bool = False
     attempt: int = 0
+    at: float = 0.0
 
     @property
     def name(self) -> str:
         return tidy_name(self.written)
 
 
+@dataclass(frozen=True)
+class Arrival:
+    """When a file came. at: seconds since 1970, as the course system or the disk has it; 0: unknown.
+
+    late: whether Canvas marks it so. Of what is in a student's own zip, the zip's.
+    """
+
+    at: float
+    late: bool = False
+
+
 @dataclass
 class HandedIn:
     """What one student handed in.
 
-    student: unique in the class. notebooks: files that may be notebooks, the oldest first. notes: lines for the report.
+    student: unique in the class. written: the name in the files' names. notebooks: files that may be notebooks, the
+    oldest first. notes: lines for the report. arrivals: by the label of each file. files: how many there are.
     """
 
     student: str
     system: System
     id: str
+    written: str = ""
     notebooks: list[Entry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    arrivals: dict[str, Arrival] = field(default_factory=dict)
+    files: int = 0
 
 
 class NobodyHandedIn(Exception):
@@ -81,6 +97,7 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     stray += [f"{legible(name)}: {ONE_STUDENTS}" for name in sorted(others)]
     for entry in found:
         if own := owner(entry.parts, whole):
+            own = replace(own, at=arrived(folder, entry, whole))
             belongs.setdefault((own.name, own.system, own.id), []).append((own, entry))
         elif not entry.parts:
             raise NobodyHandedIn(f"{folder}: {entry.why_not}.")
@@ -92,8 +109,16 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     students = []
     for (name, system, id), files in sorted(belongs.items()):
         student = name if names.count(name) == 1 else f"{name} ({id or 'no id'})"
-        students.append(one_students(HandedIn(student, system, id), files))
+        students.append(one_students(HandedIn(student, system, id, name), files))
     return students, stray
+
+
+def arrived(folder: Path, entry: Entry, whole: Collection[str]) -> float:
+    """When a file came: of one in a zip that is a single student's, when the zip did."""
+    outer = folder.joinpath(*entry.parts[:1])
+    if len(entry.parts) > 1 and entry.parts[0] not in whole and outer.is_file():
+        return outer.stat().st_mtime
+    return entry.modified
 
 
 def first_of(entry: Entry) -> list[Entry]:
@@ -132,6 +157,8 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
         found.notes.append(f"One student's by name, in different spellings: {', '.join(map(ascii, sorted(spelled)))}.")
     for own, entry in sorted(all_of(files, found.notes.append), key=age):
         suffix = Path(entry.parts[-1]).suffix.lower()
+        found.arrivals[entry.label] = Arrival(own.at, own.late)
+        found.files += 1
         if own.late:
             found.notes.append(f"{entry.label}: handed in late.")
         if entry.why_not:
