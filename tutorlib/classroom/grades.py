@@ -84,7 +84,7 @@ class Grade:
         """Why there was nothing to grade, or ""."""
         if self.submission.graded.notebooks or self.submission.graded.failed:
             return ""
-        if not self.student.files:
+        if not self.student.arrivals:
             return NOTHING
         return NOT_GRADABLE if self.student.notebooks else NO_NOTEBOOK
 

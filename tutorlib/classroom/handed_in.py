@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from tutorlib.classroom.entries import Entry, broken, entries, hidden, legible, unpacked
+from tutorlib.classroom.entries import EMPTY, Entry, broken, entries, hidden, legible, unpacked
+from tutorlib.classroom.left_out import UNOPENED, kind_of, lines_about, no_notebook
 from tutorlib.classroom.unpacking import TooMuch, Unpacking
 from tutorlib.paths import notebook_names
 from tutorlib.problems.wrong import count
@@ -17,7 +18,6 @@ MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<fil
 CANVAS = re.compile(
     r"(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<attempt>\d+)_(?P<file>.+)", re.DOTALL | re.IGNORECASE
 )
-ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 STRAY = "whose is it? Put it into a folder that has its student's name."
 ONE_STUDENTS = "one student's, by where it lies, with names of others in it. Is it a class's? Grade it by itself."
 NO_NOTEBOOK = "neither a notebook nor a zip; left out."
@@ -60,7 +60,7 @@ class HandedIn:
     """What one student handed in.
 
     student: unique in the class. written: the name in the files' names. notebooks: files that may be notebooks, the
-    oldest first. notes: lines for the report. arrivals: by the label of each file. files: how many there are.
+    oldest first. notes: lines for the report. arrivals: by the label of each file, whatever it is.
     """
 
     student: str
@@ -70,7 +70,6 @@ class HandedIn:
     notebooks: list[Entry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     arrivals: dict[str, Arrival] = field(default_factory=dict)
-    files: int = 0
 
 
 class NobodyHandedIn(Exception):
@@ -155,18 +154,25 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
     """A student's files put in order: what may be a notebook, and a line for each that is late or cannot be opened."""
     if len(spelled := {own.written for own, _ in files}) > 1:
         found.notes.append(f"One student's by name, in different spellings: {', '.join(map(ascii, sorted(spelled)))}.")
+    found.arrivals = {entry.label: Arrival(own.at, own.late) for own, entry in files}
+    there: list[Entry] = []
+    bad: list[tuple[Entry, str]] = []
     for own, entry in sorted(all_of(files, found.notes.append), key=age):
-        suffix = Path(entry.parts[-1]).suffix.lower()
+        name = entry.parts[-1]
         found.arrivals[entry.label] = Arrival(own.at, own.late)
-        found.files += 1
+        there.append(entry)
         if own.late:
             found.notes.append(f"{entry.label}: handed in late.")
-        if entry.why_not:
-            found.notes.append(f"{entry.label}: {entry.why_not}.")
-        elif is_notebook(entry.parts[-1]):
+        if not entry.why_not and is_notebook(name):
             found.notebooks.append(entry)
-        elif suffix in ARCHIVES:
-            found.notes.append(f"{entry.label}: not opened; ask for a .zip, or for the notebooks themselves.")
+        elif kind_of(name) == UNOPENED:
+            bad.append((entry, UNOPENED))
+        elif entry.why_not and (entry.why_not != EMPTY or is_notebook(name) or name.lower().endswith(".zip")):
+            bad.append((entry, entry.why_not))
+    if there and not found.notebooks:
+        found.notes.append(no_notebook(there))
+    else:
+        found.notes += lines_about(bad)
     if (more := len(found.notes) - MOST_NOTES) > 0:
         found.notes[MOST_NOTES:] = [f"{count(more, 'more line')} about files."]
     return found
