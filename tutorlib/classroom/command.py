@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tutorlib.classroom import exports, report
-from tutorlib.classroom.given import Files, Prepared, prepared, unused
+from tutorlib.classroom.given import Files, Prepared, prepared, remarks
 from tutorlib.classroom.gradebook import GradebookFailed, open_gradebook
 from tutorlib.classroom.grades import Classroom, Grade, grades_of
 from tutorlib.classroom.handed_in import NobodyHandedIn, handed_in
@@ -84,7 +84,7 @@ def grade_folder(
                 grade_new(run, book, started=shown.started, done=shown.done)
             submissions = book.submissions()
             classroom = grades_of(class_.students, submissions, wanted, (), class_.adjustments)
-            classroom = replace(classroom, stray=(*stray, *class_.lines, *unused(classroom, class_.adjustments)))
+            classroom = replace(classroom, stray=(*stray, *class_.lines, *remarks(classroom, class_.adjustments)))
             book.record(classroom.results)
         try:
             written = [*exports.write_all(classroom, out), *report.write_reports(classroom, out)]

@@ -66,6 +66,11 @@ def read_corrections(
         elif correction.exercise and correction.exercise not in exercises:
             lines.append(f"{row.place}: exercise {correction.exercise} is not graded; this correction is not applied.")
         else:
+            if correction.exercise[:1] not in ("", "0") and exists(f"{correction.exercise}0"):
+                id = correction.exercise
+                lines.append(
+                    f"{row.place}: this corrects {id}; if it was {id}0 before a spreadsheet dropped the zero, mend it."
+                )
             of_student = found.setdefault(student.student.student, {})
             of_student[correction.exercise] = (*of_student.get(correction.exercise, ()), correction)
     return found, lines

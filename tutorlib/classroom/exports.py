@@ -74,8 +74,11 @@ def as_csv(rows: Iterable[dict[str, Any]]) -> str:
 
 def harmless(value: Any) -> Any:
     """Text with an apostrophe before what a spreadsheet would calculate; whole numbers without a point."""
+    if isinstance(value, float):
+        value = round(value, 6)  # what adding penalties leaves behind is no points
+        return int(value) if value.is_integer() else value
     if not isinstance(value, str):
-        return int(value) if isinstance(value, float) and value.is_integer() else value
+        return value
     return f"'{value}" if value.startswith(FORMULA) else value
 
 

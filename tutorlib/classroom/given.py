@@ -12,7 +12,7 @@ from tutorlib.classroom.gradebook import Gradebook
 from tutorlib.classroom.grades import Adjustments, Classroom
 from tutorlib.classroom.handed_in import HandedIn
 from tutorlib.classroom.roster import Directory, Enrolled, directory_of, enrolled, read_roster
-from tutorlib.classroom.rules import Rules, Times, read_rules, read_times
+from tutorlib.classroom.rules import Rules, Times, moodle_time, read_rules, read_times
 from tutorlib.classroom.tables import read_text
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import notebook_names
@@ -80,6 +80,21 @@ def prepared(students: list[HandedIn], files: Files, book: Gradebook) -> Prepare
 def text_of(file: str | Path) -> tuple[str, str] | None:
     """The text of a file, before it its name; None for "none". Raises BadTable."""
     return None if file == NONE else (read_text(path := Path(file)), path.name)
+
+
+def remarks(classroom: Classroom, adjustments: Adjustments) -> Iterator[str]:
+    """Lines about corrections and times that could not be used."""
+    yield from unused(classroom, adjustments)
+    if unknown := [grade.name for grade in classroom.grades if grade.unknown_time]:
+        yield (
+            f"When these handed in is unknown, and they count as on time: {', '.join(unknown)}. The files in Moodle's "
+            "zip have the time of its download: give Moodle's grading worksheet as --roster, or times in the rules."
+        )
+    rules = adjustments.rules
+    for grade in classroom.grades if rules.due or rules.dues else ():
+        if (one := grade.listed) and len(one.handed_in) > 1 and not moodle_time(one.handed_in, rules.zone):
+            yield f"{one.place}: {one.handed_in!r} is no time in English; export the worksheet in English."
+            break  # the others are alike
 
 
 def unused(classroom: Classroom, adjustments: Adjustments) -> Iterator[str]:

@@ -41,7 +41,8 @@ class Grade:
     """One student's grade: an outcome for every exercise of every notebook that was asked for, in the course's order.
 
     name: unique in the class. missing: notebooks that the student did not hand in. listed: the student's line of the
-    roster. late: the notebooks that came late. total_corrections: those on the sum of all points.
+    roster. late: the notebooks that came late. unknown_time: those that were due, and nothing says when they came.
+    total_corrections: those on the sum of all points.
 
     The points are the grader's, with the corrections of exercises, less what lateness costs, with the corrections of
     the total; `raw_points` are the grader's alone.
@@ -54,6 +55,7 @@ class Grade:
     name: str
     listed: Listed | None = None
     late: tuple[Late, ...] = ()
+    unknown_time: tuple[str, ...] = ()
     total_corrections: tuple[Correction, ...] = ()
 
     @property
@@ -242,12 +244,14 @@ class Adjusting:
                 judged.append(Marked(one.outcome, one.counts, corrections.get(exercise.id, ())))
         name, listed, total = enrolled.name, enrolled.listed, corrections.get(TOTAL, ())
         grade = Grade(student, submission, tuple(judged), tuple(missing), name, listed, total_corrections=total)
-        return replace(grade, late=self.late(enrolled, grade))
+        return self.with_lateness(grade, enrolled)
 
-    def late(self, enrolled: Enrolled, grade: Grade) -> tuple[Late, ...]:
-        """The notebooks that came late, none of which loses more points than it has."""
+    def with_lateness(self, grade: Grade, enrolled: Enrolled) -> Grade:
+        """The grade less what lateness costs; no notebook loses more points than it has."""
         rules, times = self.adjustments.rules, self.adjustments.times
         there = [one for one in grade.submission.graded.notebooks if one[0] in grade.notebooks]
         handed_in = hand_in_times(enrolled, there, rules, times, self.one_download)
         possible = {name: sum(one.counts for one in grade.of_notebook(name)) for name in handed_in}
-        return tuple(limited(one, grade.points_of(one.notebook)) for one in late_notebooks(rules, handed_in, possible))
+        late = [limited(one, grade.points_of(one.notebook)) for one in late_notebooks(rules, handed_in, possible)]
+        unknown = tuple(name for name, _ in there if name not in handed_in and rules.due_of(name))
+        return replace(grade, late=tuple(late), unknown_time=unknown)

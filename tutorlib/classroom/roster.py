@@ -231,9 +231,15 @@ def enrolled(students: Iterable[HandedIn], roster: Roster | None) -> tuple[list[
     pairs += [(absent(one, roster.system, taken), one) for one in roster.students if one not in owners]
     called = Counter(one.name if one else student.student for student, one in pairs)
     found_all = []
+    names: set[str] = set()
     for student, line in pairs:
         name = line.name if line else student.student
-        found_all.append(Enrolled(student, line, name if called[name] == 1 else unlike(name, student)))
+        if called[name] > 1:
+            name = f"{name} ({(line.id or line.email or line.place) if line else 'not on the roster'})"
+        while name in names:  # as where a student's folder is called so
+            name = f"{name} (another)"
+        names.add(name)
+        found_all.append(Enrolled(student, line, name))
     return sorted(found_all, key=lambda one: one.name), lines
 
 
@@ -248,10 +254,6 @@ def directory_of(students: Iterable[Enrolled]) -> Directory[Enrolled]:
             ids += [listed.id, listed.number]
         directory.add(one, ids, names)
     return directory
-
-
-def unlike(name: str, student: HandedIn) -> str:
-    return student.student if student.student.startswith(f"{name} (") else f"{name} ({student.id or student.student})"
 
 
 def absent(one: Listed, system: System, taken: set[str]) -> HandedIn:
