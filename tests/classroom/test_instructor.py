@@ -130,13 +130,16 @@ class TestMoodle:
     def test_the_command_says_what_an_instructor_must_hear(self, with_moodle):
         folder, out, files, _ = with_moodle
         done = tutor(folder, "00", "--out", out, *files)
+        zipped = "CS-Homework 1-99.zip"
         assert done.code == 0
         assert [line for line in done.said if not line.startswith("graded ")] == [
             "Dan Unlisted: not on the roster (no student is called Dan Unlisted). The hand-in is graded all the same.",
             "corrections.csv, line 5: no student is called 4799; this correction is not applied.",
             "corrections.csv, line 6: 07.1 was not asked for; this correction is not applied.",
-            "Bob Word: Bob Word_4713_assignsubmission_file_/answers.docx: a text document, and no notebook.",
-            "Cy Locked: Cy Locked_4715_assignsubmission_file_/work.zip/0.ipynb and 15 more in this zip: "
+            "When these handed in is unknown, and they count as on time: Dan Unlisted. The files in Moodle's zip have "
+            "the time of its download: give Moodle's grading worksheet as --roster, or times in the rules.",
+            f"Bob Word: {zipped}/Bob Word_4713_assignsubmission_file_/answers.docx: a text document, and no notebook.",
+            f"Cy Locked: {zipped}/Cy Locked_4715_assignsubmission_file_/work.zip/0.ipynb and 15 more in this zip: "
             "locked with a password; ask for it without one.",
         ]
         assert "handed in nothing" in done.table
