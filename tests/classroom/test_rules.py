@@ -102,16 +102,16 @@ class TestWhatItCosts:
         times = {"00_start": HandInTime(None, "Canvas's mark", True), "01_layouts": HandInTime(None, "Canvas's mark")}
         (late,) = late_notebooks(rules, times, {"00_start": 10})
         assert (late.notebook, late.days, late.penalty) == ("00_start", 2, 2)
-        assert late.text == "00 marked late, without a time (by Canvas's mark), due 2026-11-20 22:59 UTC: " + (
-            "2 days late: −2 points."
+        assert late.text == (
+            "00 is 2 days late, −2 points: no time is known (by Canvas's mark), due 2026-11-20 22:59 UTC"
         )
 
     def test_no_notebook_loses_more_than_it_has(self):
         rules = read_rules(BERLIN, "r")
         (late,) = late_notebooks(rules, {"00_start": HandInTime(DUE + timedelta(days=3), "x")}, {"00_start": 10})
         assert (late.days, late.free, late.penalty, limited(late, 0.5).penalty) == (3, 1, 2, 0.5)
-        assert (
-            "handed in 2026-11-23 23:59 CET (by x), due 2026-11-20 23:59 CET: 3 days late, 1 of them free" in late.text
+        assert late.text == (
+            "00 is 3 days late (1 free), −2 points: handed in 2026-11-23 23:59 CET (by x), due 2026-11-20 23:59 CET"
         )
 
 

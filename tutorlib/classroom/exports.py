@@ -174,7 +174,7 @@ def canvas_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
 
 def feedback(grade: Grade) -> str:
     """A line for each exercise that lost points, each notebook that was late, each correction."""
-    lost = [one for one in grade.judged if one.points < one.counts]
+    lost = [one for one in grade.judged if one.points < one.counts and not grade.reason]
     lines = [f"{one.outcome.id} {one.outcome.title}: {one.points:g} of {one.counts:g}" for one in lost]
     return "\n".join([*grade.remarks, *lines, *grade.notes])
 

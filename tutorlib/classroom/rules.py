@@ -80,10 +80,10 @@ class Late:
     @property
     def text(self) -> str:
         """All of it in a line."""
-        when = f"handed in {self.handed_in}" if self.handed_in else "marked late, without a time"
-        free = f", {self.free} of them free" if self.free else ""
-        days = f"{count(self.days, 'day')} late{free}: −{count(self.penalty, 'point')}"
-        return f"{self.notebook[:2]} {when} (by {self.source}), due {self.due}: {days}."
+        days = f"{count(self.days, 'day')} late{f' ({self.free} free)' if self.free else ''}"
+        when = f"handed in {self.handed_in}" if self.handed_in else "no time is known"
+        costs = f"−{count(self.penalty, 'point')}"
+        return f"{self.notebook[:2]} is {days}, {costs}: {when} (by {self.source}), due {self.due}"
 
 
 @dataclass(frozen=True)
