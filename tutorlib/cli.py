@@ -175,11 +175,11 @@ def grade_class(
         list[str] | None, typer.Option("--regrade", metavar="STUDENT", help="Grade this student anew: a name or an id.")
     ] = None,
     roster: Annotated[
-        str | None, typer.Option(metavar="CSV", help="The class: Moodle's or Canvas's export, or id,name,email.")
+        list[str] | None, typer.Option(metavar="CSV", help="The class: Moodle's or Canvas's export, or id,name,email.")
     ] = None,
     rules: Annotated[str | None, typer.Option(metavar="TOML", help="Due dates, and what lateness costs.")] = None,
     corrections: Annotated[
-        str | None, typer.Option(metavar="CSV", help="Points and comments by hand: id,exercise,points,comment.")
+        list[str] | None, typer.Option(metavar="CSV", help="Points and comments by hand: id,exercise,points,comment.")
     ] = None,
 ) -> None:
     """Grade every submission below a folder into OUT/gradebook.sqlite; run again, it goes on where it stopped.
@@ -194,7 +194,7 @@ def grade_class(
     wanted = tuple(sorted(set(chosen([*(asked or ()), *(names or ())])))) if asked or names else None
     settings = Settings(timeout, sandboxed, seed)
     try:
-        files = Files(roster, rules, corrections)
+        files = Files(roster or (), [rules] if rules else (), corrections or ())
         summary = command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err, files)
     except command.ENDINGS as error:
         raise fail(str(error)) from None

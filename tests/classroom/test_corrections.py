@@ -13,7 +13,8 @@ EXERCISES = ("00.1", "02.1", "02.2", "16.1", "16.10")
 
 
 def read(text: str) -> tuple[dict[str, dict[str, tuple[Correction, ...]]], list[str]]:
-    return read_corrections(text, "c.csv", directory_of([ANN, BOB]), EXERCISES)
+    found: dict[str, dict[str, tuple[Correction, ...]]] = {}
+    return found, read_corrections(text, "c.csv", directory_of([ANN, BOB]), EXERCISES, found)
 
 
 def only(text: str) -> Correction:
@@ -86,7 +87,7 @@ def test_what_applies_to_nobody_or_nothing_has_a_line_and_the_rest_applies():
     assert lines == [
         "c.csv, line 2: no student is called 9; this correction is not applied.",
         "c.csv, line 3: no student is called cy; this correction is not applied.",
-        "c.csv, line 4: exercise 02.9 is not graded; this correction is not applied.",
+        "c.csv, line 4: there is no exercise 02.9; this correction is not applied.",
     ]
     assert {student: list(ones) for student, ones in found.items()} == {"ann": ["02.1"], "bob": [""]}
 

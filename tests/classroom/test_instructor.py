@@ -297,12 +297,45 @@ def test_the_time_of_a_student_s_own_zip_is_when_it_came(tmp_path, grader):
     """And not when the notebook in it was saved, or what a clock of the student's said."""
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
-    (folder / "ann.zip").write_bytes(zip_of({"00_start.ipynb": b"{}"}))  # of 1980, by the names of its files
+    with zipfile.ZipFile(folder / "ann.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo("00_start.ipynb", (1999, 1, 1, 0, 0, 0)), b"{}")
     (tmp_path / "rules.toml").write_text("due = 2020-01-01T00:00:00Z\npenalty = 0.5\ncap = 1.5\n")
     tutor(folder, "00", "--out", out, "--rules", tmp_path / "rules.toml")
     (row,) = rows(out / "grades.csv", "student").values()
     assert (row["raw_points"], row["points"]) == ("2", "0.5")
     assert "(by the file's time)" in row["remarks"]
+    (tmp_path / "c.csv").write_text("name,exercise,points\nann,00.1,1\n")
+    tutor(folder, "00", "--out", out, "--corrections", tmp_path / "c.csv")
+    (row,) = rows(out / "nbgrader.csv", "student_id").values()
+    assert (row["raw_score"], row["late_submission_penalty"], row["score"]) == ("2", "1", "0")  # not less than nothing
+
+
+def test_who_has_gone_from_the_folder_has_handed_in_nothing(tmp_path, grader):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    for name in ("ann", "bob"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "00_start.ipynb").write_text("{}")
+    (tmp_path / "r.csv").write_text("name\nann\nbob\n")
+    tutor(folder, "00", "--out", out, "--roster", tmp_path / "r.csv")
+    (folder / "bob" / "00_start.ipynb").unlink()
+    (folder / "bob").rmdir()
+    done = tutor(folder, "00", "--out", out)
+    grades = rows(out / "grades.csv", "student")
+    assert [(row["points"], row["remarks"]) for row in grades.values()] == [("2", ""), ("0", "handed in nothing")]
+    assert "In the gradebook, and not in the folder any more: bob." in done.said
+
+
+def test_corrections_of_several_assistants(tmp_path, grader):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    (folder / "ann").mkdir(parents=True)
+    (folder / "ann" / "00_start.ipynb").write_text("{}")
+    (tmp_path / "a.csv").write_text("name,exercise,points,by\nann,00.1,1,A\n")
+    (tmp_path / "b.csv").write_text("name,exercise,points,by\nann,00.1,+0.5,B\nann,,+1,B\n")
+    tutor(folder, "00", "--out", out, "--corrections", tmp_path / "a.csv", "--corrections", tmp_path / "b.csv")
+    for _ in range(2):  # the gradebook keeps both
+        (row,) = rows(out / "grades.csv", "student").values()
+        assert (row["points"], row["remarks"]) == ("2.5", "00.1 set to 1 (A); 00.1 +0.5 (B); total +1 (B)")
+        tutor(folder, "00", "--out", out)
 
 
 def test_with_the_grader(tmp_path):

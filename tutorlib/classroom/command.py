@@ -83,7 +83,8 @@ def grade_folder(
             with progress(console, "submissions") as shown:
                 grade_new(run, book, started=shown.started, done=shown.done)
             submissions = book.submissions()
-            classroom = grades_of(class_.students, submissions, wanted, (), class_.adjustments)
+            there = {one.student: submissions[one.student] for one in students}
+            classroom = grades_of(class_.students, there, wanted, (), class_.adjustments)
             classroom = replace(classroom, stray=(*stray, *class_.lines, *remarks(classroom, class_.adjustments)))
             book.record(classroom.results)
         try:

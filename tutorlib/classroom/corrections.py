@@ -44,19 +44,22 @@ def corrected(points: float, corrections: Iterable[Correction]) -> float:
 
 
 def read_corrections(
-    text: str, file: str, directory: Directory[Enrolled], exercises: Iterable[str]
-) -> tuple[dict[str, dict[str, tuple[Correction, ...]]], list[str]]:
-    """Student → exercise ("" for the total) → corrections; a line about each that applies to nobody or nothing.
+    text: str,
+    file: str,
+    directory: Directory[Enrolled],
+    exercises: Iterable[str],
+    found: dict[str, dict[str, tuple[Correction, ...]]],
+) -> list[str]:
+    """Add a CSV text's corrections to `found`: student → exercise ("" for the total) → corrections.
 
-    The columns of the CSV text: id or name, exercise, points or delta, comment, by. exercises: those that are graded.
-    Raises BadTable.
+    Its columns: id or name, exercise, points or delta, comment, by. exercises: those that there are. Returns a line for
+    each correction that applies to nobody or nothing. Raises BadTable.
     """
     columns, rows = rows_of(text, file)
     if not WHO & set(columns) or not {"points", "delta", "comment"} & set(columns):
         needed = "id (or name), exercise, points (or delta), comment, by"
         raise BadTable(f"{file}: its columns are {', '.join(columns)}; needed: {needed}.")
     exercises = set(exercises)
-    found: dict[str, dict[str, tuple[Correction, ...]]] = {}
     lines = []
     for row in rows:
         correction = read_row(row)
@@ -64,7 +67,7 @@ def read_corrections(
         if isinstance(student, str):
             lines.append(f"{row.place}: {student}; this correction is not applied.")
         elif correction.exercise and correction.exercise not in exercises:
-            lines.append(f"{row.place}: exercise {correction.exercise} is not graded; this correction is not applied.")
+            lines.append(f"{row.place}: there is no exercise {correction.exercise}; this correction is not applied.")
         else:
             if correction.exercise[:1] not in ("", "0") and exists(f"{correction.exercise}0"):
                 id = correction.exercise
@@ -73,7 +76,7 @@ def read_corrections(
                 )
             of_student = found.setdefault(student.student.student, {})
             of_student[correction.exercise] = (*of_student.get(correction.exercise, ()), correction)
-    return found, lines
+    return lines
 
 
 def read_row(row: Row) -> Correction:
