@@ -185,7 +185,7 @@ def grade_class(
     """Grade every submission below a folder into OUT/gradebook.sqlite; run again, it goes on where it stopped.
 
     What is there already and has not changed stays as it is. Then OUT/grades.csv and the other files are written anew.
-    A roster, rules and corrections count in every later run, too, until others are given, or "none".
+    A roster, rules and corrections apply in later runs, too, until you give others, or "none".
     """
     from tutorlib.classroom import command
     from tutorlib.classroom.given import Files

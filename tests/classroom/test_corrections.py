@@ -1,4 +1,4 @@
-"""Corrections by hand: the file, what they do to points, and those that apply to nobody."""
+"""Corrections by hand: the file, what they do to points, and those whose student or exercise is unknown."""
 
 import pytest
 
@@ -82,7 +82,7 @@ def test_a_mistake_is_one_line(text, says):
     assert "\n" not in str(error.value)
 
 
-def test_what_applies_to_nobody_or_nothing_has_a_line_and_the_rest_applies():
+def test_an_unknown_student_or_exercise_has_a_line_and_the_rest_applies():
     found, lines = read("id,name,exercise,points\n9,,02.1,2\n,cy,02.1,2\n7,,02.9,2\n7,,02.1,2\n,bob,,+1\n")
     assert lines == [
         "c.csv, line 2: no student is called 9; this correction is not applied.",

@@ -138,7 +138,7 @@ class TestMoodle:
             "corrections.csv, line 6: 07.1 was not asked for; this correction is not applied.",
             "When these handed in is unknown, and they count as on time: Dan Unlisted. The files in Moodle's zip have "
             "the time of its download: give Moodle's grading worksheet as --roster, or times in the rules.",
-            f"Bob Word: {zipped}/Bob Word_4713_assignsubmission_file_/answers.docx: a text document, and no notebook.",
+            f"Bob Word: {zipped}/Bob Word_4713_assignsubmission_file_/answers.docx: a Word document, and no notebook.",
             f"Cy Locked: {zipped}/Cy Locked_4715_assignsubmission_file_/work.zip/0.ipynb and 15 more in this zip: "
             "locked with a password; ask for it without one.",
         ]
@@ -290,6 +290,20 @@ def test_canvas(tmp_path, grader):
     assert "00 is 1 day late, −0.5 points: no time is known (by Canvas's mark)" in grades["van Dam, Zoë"]["remarks"]
     assert [path.name for path in sorted((out / "students").iterdir())] == [
         *("Liddell, Alice.html", "Nobody, Nic.html", "van Dam, Zoë.html")
+    ]
+
+
+def test_a_class_in_moodle_and_in_canvas_comes_back_to_each(tmp_path, grader):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    moodle(folder)
+    (folder / "submissions.zip").write_bytes(zip_of({"liddellalice_123_10_00_start.ipynb": b"{}"}))
+    (tmp_path / "m.csv").write_text(WORKSHEET, encoding="utf-8", newline="")
+    (tmp_path / "c.csv").write_text(GRADEBOOK, encoding="utf-8")
+    tutor(folder, "00", "--out", out, "--roster", tmp_path / "m.csv", "--roster", tmp_path / "c.csv")
+    assert len(rows(out / "grades.csv", "student")) == 9
+    assert list(rows(out / "canvas.csv", "ID")) == ["", "123", "125", "124"]
+    assert sorted(rows(out / "moodle.csv", "Identifier")) == [
+        *(f"Participant {id}" for id in (4711, 4712, 4713, 4714, 4715, 4790))
     ]
 
 

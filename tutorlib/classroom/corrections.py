@@ -53,7 +53,7 @@ def read_corrections(
     """Add a CSV text's corrections to `found`: student → exercise ("" for the total) → corrections.
 
     Its columns: id or name, exercise, points or delta, comment, by. exercises: those that there are. Returns a line for
-    each correction that applies to nobody or nothing. Raises BadTable.
+    each correction whose student or exercise there is not. Raises BadTable.
     """
     columns, rows = rows_of(text, file)
     if not WHO & set(columns) or not {"points", "delta", "comment"} & set(columns):

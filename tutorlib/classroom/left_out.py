@@ -8,7 +8,8 @@ from tutorlib.classroom.entries import Entry
 NAMED = 3  # files that a line about a hand-in without a notebook names
 UNOPENED = "an archive that is not opened; ask for a .zip, or for the notebooks themselves"
 KINDS = {
-    (".doc", ".docx", ".odt", ".rtf", ".pages"): "a text document",
+    (".doc", ".docx"): "a Word document",
+    (".odt", ".rtf", ".pages"): "a text document",
     (".pdf",): "a PDF",
     (".py",): "a Python file",
     (".xls", ".xlsx", ".ods", ".csv"): "a table",
