@@ -49,7 +49,7 @@ def test_a_column_of_deltas_needs_no_sign():
 @pytest.mark.parametrize(
     ("column", "who"),
     [
-        *(("id", who) for who in ("7", "2202")),
+        *(("id", who) for who in ("7", "2202", "ann")),
         *(("name", who) for who in ("ann", "Ann Lee", "lee, ann", "ann@x")),
         *(("student", who) for who in ("7", "ann", "Ann  Lee")),
     ],

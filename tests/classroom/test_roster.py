@@ -65,6 +65,9 @@ class TestReading:
         (one,) = read_roster(read_text(tmp_path / "r.csv"), "r.csv").students
         assert (one.id, one.name, one.email) == ("7", "Ann Lee", "ann@x")
 
+    def test_a_name_that_begins_with_an_apostrophe_keeps_it(self):
+        assert named("id,name\n7,'t Hooft\n8,'=cmd()\n") == [("7", "'t Hooft"), ("8", "=cmd()")]
+
     @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
     def test_encodings(self, encoding, tmp_path):
         (tmp_path / "r.csv").write_bytes("id,name\n7,Zoë\n".encode(encoding))

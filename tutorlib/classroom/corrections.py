@@ -63,7 +63,7 @@ def read_corrections(
     lines = []
     for row in rows:
         correction = read_row(row)
-        student = directory.find(row.first("id", "student"), row.first("name", "student"))
+        student = directory.find(row.first("id", "student"), row.first("name", "student", "id"))
         if isinstance(student, str):
             lines.append(f"{row.place}: {student}; this correction is not applied.")
         elif correction.exercise and correction.exercise not in exercises:

@@ -216,7 +216,7 @@ def read_times(text: str, file: str, directory: Directory[Enrolled]) -> tuple[Ti
             notebooks = [name for name in notebook_names() if typed.zfill(2) in (name, name[:2])]
             if not notebooks:
                 raise BadTable(f"{row.place}: there is no notebook {typed}.")
-        student = directory.find(row.first("id", "student"), row.first("name", "student"))
+        student = directory.find(row.first("id", "student"), row.first("name", "student", "id"))
         if isinstance(student, str):
             lines.append(f"{row.place}: {student}; this time is not used.")
             continue

@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ class Row:
 
     def __getitem__(self, column: str) -> str:
         """The field without spaces around it, or the apostrophe that keeps a spreadsheet from calculating; or ""."""
-        return self.fields.get(column, "").strip().removeprefix("'")
+        return re.sub(r"^'(?=[=+\-@])", "", self.fields.get(column, "").strip())
 
     def first(self, *columns: str) -> str:
         """The first of these fields that is not empty, or ""."""
