@@ -188,13 +188,13 @@ def grade_class(
     A roster, rules and corrections apply in later runs, too, until you give others, or "none".
     """
     from tutorlib.classroom import command
-    from tutorlib.classroom.given import Files
+    from tutorlib.classroom.given import GivenFiles
     from tutorlib.classroom.task import Settings
 
     wanted = tuple(sorted(set(chosen([*(asked or ()), *(names or ())])))) if asked or names else None
     settings = Settings(timeout, sandboxed, seed)
     try:
-        files = Files(roster or (), [rules] if rules else (), corrections or ())
+        files = GivenFiles(roster or (), [rules] if rules else (), corrections or ())
         summary = command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err, files)
     except command.ENDINGS as error:
         raise fail(str(error)) from None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tutorlib.classroom.roster import Directory, Enrolled
-from tutorlib.classroom.tables import BadTable, Row, rows_of
+from tutorlib.classroom.tables import BadTable, TableRow, rows_of
 from tutorlib.exercises import UnknownExercise, find
 
 WHO = {"id", "name", "student"}
@@ -79,7 +79,7 @@ def read_corrections(
     return lines
 
 
-def read_row(row: Row) -> Correction:
+def read_row(row: TableRow) -> Correction:
     points, added = points_in(row, "points")
     delta, _ = points_in(row, "delta")
     if points is not None and delta is not None:
@@ -91,7 +91,7 @@ def read_row(row: Row) -> Correction:
     return Correction(exercise_in(row), points, added, row["comment"], row["by"], row.place)
 
 
-def points_in(row: Row, column: str) -> tuple[float | None, bool]:
+def points_in(row: TableRow, column: str) -> tuple[float | None, bool]:
     """The number there, with a decimal point or comma, and whether it has a sign; None where there is none."""
     said = row[column].replace(",", ".").replace("\N{MINUS SIGN}", "-")
     if not said:
@@ -105,7 +105,7 @@ def points_in(row: Row, column: str) -> tuple[float | None, bool]:
     return number, said[0] in "+-"
 
 
-def exercise_in(row: Row) -> str:
+def exercise_in(row: TableRow) -> str:
     """An exercise's id, also one that a spreadsheet took for a number: 2.1 for 02.1. Raises BadTable."""
     said = row["exercise"].replace(",", ".")
     if not said:

@@ -12,7 +12,7 @@ from tutorlib.classroom.gradebook import Gradebook
 from tutorlib.classroom.grades import Adjustments, Classroom
 from tutorlib.classroom.handed_in import HandedIn
 from tutorlib.classroom.roster import Directory, Enrolled, directory_of, enrolled, read_roster
-from tutorlib.classroom.rules import Rules, Times, moodle_time, read_rules, read_times
+from tutorlib.classroom.rules import HandInTimes, Rules, moodle_time, read_rules, read_times
 from tutorlib.classroom.tables import read_text
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import notebook_names
@@ -21,7 +21,7 @@ NONE = "none"  # as a file's name: what was given before no longer counts
 
 
 @dataclass(frozen=True)
-class Files:
+class GivenFiles:
     """The files that this run was given: paths, or "none"; no path where what was given before still counts."""
 
     roster: Sequence[str] = ()
@@ -44,7 +44,7 @@ class Prepared:
     kept: str
 
 
-def prepared(students: list[HandedIn], files: Files, book: Gradebook) -> Prepared:
+def prepared(students: list[HandedIn], files: GivenFiles, book: Gradebook) -> Prepared:
     """The class by its roster, and what comes on top of its points. Raises BadTable, GradebookFailed.
 
     The gradebook keeps the files as soon as all of them can be read.
@@ -59,7 +59,7 @@ def prepared(students: list[HandedIn], files: Files, book: Gradebook) -> Prepare
         texts["times"] = book.given("times")
     else:
         texts["times"] = texts_of([str(Path(files.rules[0]).parent / rules.times)] if rules.times else [])
-    times = Times()
+    times = HandInTimes()
     for one in texts["times"]:
         times, unknown = read_times(*one, directory)
         lines += unknown

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from tutorlib.classroom.handed_in import HandedIn, System, tidy_name
-from tutorlib.classroom.tables import BadTable, Row, rows_of
+from tutorlib.classroom.tables import BadTable, TableRow, rows_of
 
 POINTS_POSSIBLE = "points possible"  # Canvas's second row, which is no student
 TEST_STUDENT = {"student, test", "test student"}  # Canvas's Student View
@@ -58,7 +58,7 @@ def read_roster(text: str, file: str) -> Roster:
     """The roster in a CSV text: Moodle's or Canvas's export as it is, or columns id, name, email. Raises BadTable."""
     columns, rows = rows_of(text, file)
     system: System = ""
-    read: Callable[[Row], Listed | None]
+    read: Callable[[TableRow], Listed | None]
     if "identifier" in columns:
         system, read = "moodle", of_moodle
     elif "student" in columns and "id" in columns:
@@ -78,12 +78,12 @@ def read_roster(text: str, file: str) -> Roster:
     return without_duplicates(found, system)
 
 
-def of_moodle(row: Row) -> Listed:
+def of_moodle(row: TableRow) -> Listed:
     """Of the grading worksheet; one that hides names has identifiers alone."""
     id = re.sub(r"\D+", "", row["identifier"])
     if not id:
         raise BadTable(f"{row.place}: the identifier {row['identifier']!r} is not Moodle's, like Participant 4711.")
-    names = tidy(row["full name"]) or f"Participant {id}"
+    names = tidied(row["full name"]) or f"Participant {id}"
     return Listed(
         names,
         id,
@@ -95,27 +95,27 @@ def of_moodle(row: Row) -> Listed:
     )
 
 
-def of_participants(row: Row) -> Listed:
+def of_participants(row: TableRow) -> Listed:
     """Of Moodle's participants page or its grade export, which have no identifiers."""
-    name = tidy(row["full name"] or f"{row['first name']} {row['last name']}")
+    name = tidied(row["full name"] or f"{row['first name']} {row['last name']}")
     return Listed(name, "", row["email address"], row["id number"], section=row["groups"], place=row.place)
 
 
-def of_canvas(row: Row) -> Listed | None:
+def of_canvas(row: TableRow) -> Listed | None:
     name = row["student"]
     if name.casefold() == POINTS_POSSIBLE or name.casefold() in TEST_STUDENT or not (name or row["id"]):
         return None
     login = row["sis login id"]
     email = login if "@" in login else ""
-    return Listed(tidy(name), row["id"], email, row["sis user id"], login, row["section"], place=row.place)
+    return Listed(tidied(name), row["id"], email, row["sis user id"], login, row["section"], place=row.place)
 
 
-def of_plain(row: Row) -> Listed:
-    id, name = row["id"], tidy(row["name"])
+def of_plain(row: TableRow) -> Listed:
+    id, name = row["id"], tidied(row["name"])
     return Listed(name or id, id, row.first("email", "e-mail", "mail"), section=row["section"], place=row.place)
 
 
-def tidy(name: str) -> str:
+def tidied(name: str) -> str:
     return tidy_name(name) if name.strip() else ""
 
 
