@@ -173,6 +173,10 @@ def grade_class(
     ] = True,
     seed: Annotated[int | None, typer.Option(min=0, help="Of all drawn inputs; default: a secret for each.")] = None,
     again: Annotated[list[str] | None, typer.Option("--regrade", help="Grade this student anew.")] = None,
+    shown: Annotated[
+        Literal["names", "pseudonyms"] | None,
+        typer.Option("--leaderboard", help="Write OUT/leaderboard.html, with the students' names or with pseudonyms."),
+    ] = None,
 ) -> None:
     """Grade every submission below a folder into OUT/gradebook.sqlite; run again, it goes on where it stopped.
 
@@ -184,7 +188,7 @@ def grade_class(
     wanted = tuple(sorted(set(chosen([*(asked or ()), *(names or ())])))) if asked or names else None
     settings = Settings(timeout, sandboxed, seed)
     try:
-        summary = command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err)
+        summary = command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err, shown)
     except command.ENDINGS as error:
         raise fail(str(error)) from None
     except command.Ended as error:

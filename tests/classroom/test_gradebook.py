@@ -80,7 +80,7 @@ def test_a_gradebook_of_version_1_opens_and_loses_nothing(path):
         book.put(submission("new"))
     with open_gradebook(path) as book:
         assert book.submissions() == {"before": without, "new": submission("new")}
-        assert book.db.execute("pragma user_version").fetchone() == (2,)
+        assert book.db.execute("pragma user_version").fetchone() == (3,)
 
 
 @pytest.mark.parametrize("content", [b"no database at all, but a text of some length" * 100, None])

@@ -10,12 +10,12 @@ from tutorlib.classroom.exports import as_csv, file_stems, harmless, printable
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.handed_in import HandedIn
+from tutorlib.classroom.pages import minutes
 from tutorlib.classroom.report import (
     board,
     class_page,
     exercise_rows,
     following,
-    minutes,
     mistakes,
     student_page,
     write_reports,

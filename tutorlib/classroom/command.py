@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from tutorlib.classroom import exports, report
+from tutorlib.classroom import exports, feedback, leaderboard, report, similar
 from tutorlib.classroom.gradebook import GradebookFailed, open_gradebook
 from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.handed_in import NobodyHandedIn, handed_in
@@ -63,9 +63,11 @@ def grade_folder(
     workers: int,
     ray: str | None,
     console: Console,
+    shown: leaderboard.Naming | None = None,
 ) -> Summary:
     """Grade what is new below `folder` into the gradebook in `out`, then write everything that is made of it.
 
+    shown: how the leaderboard names students; None for no leaderboard.
     Raises Ended, and one of ENDINGS; what the gradebook has then stays, and the next run goes on from there.
     """
     if settings.sandboxed and (why := sandbox.why_open()):
@@ -85,15 +87,31 @@ def grade_folder(
                 done=lambda student: bar.advance(task),
             )
             submissions = book.submissions()
+            secret = book.secret() if shown == "pseudonyms" else b""
         classroom = grades_of(students, submissions, wanted, stray)
         try:
-            written = [*exports.write_all(classroom, out), *report.write_reports(classroom, out)]
+            written = [*exports.write_all(classroom, out), *pages_of(classroom, out, shown, secret)]
         except OSError as error:
             raise NotWritten(
                 f"{error.filename or out}: {error.strerror}. The gradebook is whole; run this again."
             ) from None
         gone = sorted(submissions.keys() - {student.student for student in students})
-    return Summary([*lines_of(classroom, gone)], table_of(classroom, out, len(written)), bool(classroom.failed))
+    lines = [*lines_of(classroom, gone)]
+    if shown and out / leaderboard.FILE not in written:
+        lines.append(leaderboard.NOTHING)
+    return Summary(lines, table_of(classroom, out, len(written)), bool(classroom.failed))
+
+
+def pages_of(classroom: Classroom, out: Path, shown: leaderboard.Naming | None, secret: bytes) -> list[Path]:
+    """Write the pages and the zips that give them back. Raises OSError."""
+    names = [grade.name for grade in classroom.grades]
+    written = similar.write_similar(classroom, out)
+    pseudonyms = leaderboard.pseudonyms(names, secret) if shown == "pseudonyms" else {}
+    if shown:
+        written += leaderboard.write_leaderboard(classroom, out, pseudonyms or dict(zip(names, names, strict=True)))
+    links = [path for path in written if path.suffix == ".html"]
+    written += report.write_reports(classroom, out, links, pseudonyms)
+    return written + feedback.write_feedback(classroom, report.student_files(classroom, out), out)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ System = Literal["", "moodle", "canvas"]
 class Owner:
     """Whose a file is. written: the name as it stands there. id: the student's in Moodle or Canvas.
 
-    attempt: Canvas counts uploads upwards.
+    attempt: Canvas counts uploads upwards. download: the file's or folder's name where Moodle or Canvas chose it.
     """
 
     written: str
@@ -37,6 +37,7 @@ class Owner:
     id: str = ""
     late: bool = False
     attempt: int = 0
+    download: str = ""
 
     @property
     def name(self) -> str:
@@ -48,6 +49,7 @@ class HandedIn:
     """What one student handed in.
 
     student: unique in the class. notebooks: files that may be notebooks, the oldest first. notes: lines for the report.
+    download: the name that Moodle or Canvas gave to the newest of the student's files, or ""; a returned report needs it.
     """
 
     student: str
@@ -55,6 +57,7 @@ class HandedIn:
     id: str
     notebooks: list[Entry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    download: str = ""
 
 
 class NobodyHandedIn(Exception):
@@ -131,6 +134,7 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
     if len(spelled := {own.written for own, _ in files}) > 1:
         found.notes.append(f"One student's by name, in different spellings: {', '.join(map(ascii, sorted(spelled)))}.")
     for own, entry in sorted(all_of(files, found.notes.append), key=age):
+        found.download = own.download
         suffix = Path(entry.parts[-1]).suffix.lower()
         if own.late:
             found.notes.append(f"{entry.label}: handed in late.")
@@ -195,9 +199,9 @@ def is_notebook(name: str) -> bool:
 def of_system(part: str) -> Owner | None:
     """The owner that a name of Moodle's or Canvas's tells."""
     if found := MOODLE.fullmatch(part):
-        return Owner(found["name"], "moodle", found["id"])
+        return Owner(found["name"], "moodle", found["id"], download=part)
     if found := CANVAS.fullmatch(part):
-        return Owner(found["name"], "canvas", found["id"], bool(found["late"]), int(found["attempt"]))
+        return Owner(found["name"], "canvas", found["id"], bool(found["late"]), int(found["attempt"]), part)
     return None
 
 
