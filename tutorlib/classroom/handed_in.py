@@ -49,7 +49,7 @@ class HandedIn:
     """What one student handed in.
 
     student: unique in the class. notebooks: files that may be notebooks, the oldest first. notes: lines for the report.
-    download: the name that Moodle or Canvas gave to the newest of the student's files, or ""; a returned report needs it.
+    download: the name that Moodle or Canvas gave to the newest of the files, or ""; a report goes back under it.
     """
 
     student: str

@@ -35,7 +35,6 @@ FIRST = [
     "crimson",
     "eager",
     "early",
-    "fabled",
     "fleet",
     "gentle",
     "golden",
@@ -54,6 +53,7 @@ FIRST = [
     "silver",
     "steady",
     "swift",
+    "violet",
 ]
 SECOND = [
     "badger",

@@ -1,9 +1,11 @@
 """Answers of a class that are more alike than chance makes them, for a person to read; no verdict, and no one's points.
 
 Two answers share statements (see `statements`). Such as the handed-out page or its solution has do not count; any other
-counts log2(answers to the exercise / answers that have it) bits, so that what everybody writes is worth nothing. A pair
-of students is listed where what they share, in one exercise or in all together, is beyond the class's median pair by at
-least LEAST_BITS and by DEVIATIONS robust standard deviations.
+counts log2(answers to the exercise / answers that have it) bits, so that a statement of the whole class counts nothing.
+A pair of students is listed where they share at least LEAST_BITS in one exercise, and more than the median pair by
+DEVIATIONS standard deviations. These are taken from the 95th percentile of the pairs: an approach that a quarter of the
+class chose is no copy. The same holds for all exercises together, where of each that counts which is beyond this
+percentile: so a few copies are found among many answers, and short ones where there are many of them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
 LEAST_BITS = (
     20.0  # a class of 40 has 780 pairs, and 100 exercises: 2^-20 leaves chance less than one pair in ten classes
 )
-DEVIATIONS = 6.0
-MAD = 1.4826  # standard deviations of a normal distribution in a median absolute deviation
+DEVIATIONS = 5.0
+TAIL, TAIL_DEVIATIONS = 0.95, 1.645  # a quantile, and how many standard deviations of a normal distribution it is away
 MOST_PAIRS = 50  # on the page; the table has all
 MOST_SHOWN = 5  # exercises of a pair whose answers the page shows
 
@@ -113,10 +115,10 @@ def similar(classroom: Classroom) -> list[Pair]:
     names = [grade.name for grade in classroom.grades]
     answers = [answers_of(grade) for grade in classroom.grades]
     compared = [compare(id, [texts.get(id, "") for texts in answers]) for id in classroom.exercises]
-    sums = sum((one.shared for one in compared), np.zeros((len(names), len(names))))
-    beyond = np.max([beyond_median(one.shared) for one in compared] + [beyond_median(sums)], axis=0)
-    found = sorted(zip(*np.where(np.triu(beyond >= 1, 1)), strict=True), key=lambda pair: -beyond[pair])
-    return [pair_of(a, b, names, float(sums[a, b]), compared) for a, b in found]
+    unusual = sum((beyond_most(one.shared) for one in compared), np.zeros((len(names), len(names))))
+    apart = np.max([standing_out(bits) for bits in (*(one.shared for one in compared), unusual)], axis=0)
+    found = sorted(zip(*np.where(np.triu(apart >= 1, 1)), strict=True), key=lambda pair: -apart[pair])
+    return [pair_of(a, b, names, compared) for a, b in found]
 
 
 def answers_of(grade: Grade) -> dict[str, str]:
@@ -125,9 +127,9 @@ def answers_of(grade: Grade) -> dict[str, str]:
     return {id: text for id, text in grade.submission.graded.answers if id not in unwritten}
 
 
-def pair_of(a: int, b: int, names: list[str], bits: float, compared: list[Compared]) -> Pair:
+def pair_of(a: int, b: int, names: list[str], compared: list[Compared]) -> Pair:
     alike = sorted((one.alike(a, b) for one in compared if one.shared[a, b] > 0), key=lambda one: -one.bits)
-    return Pair((names[a], names[b]), bits, tuple(alike))
+    return Pair((names[a], names[b]), sum(one.bits for one in alike), tuple(alike))
 
 
 def compare(exercise: str, texts: list[str]) -> Compared:
@@ -151,13 +153,24 @@ def given_statements(number: str) -> dict[str, frozenset[str]]:
     return {cell.exercise: frozenset({*statements(cell.solved), *statements(cell.unsolved)}) for cell in cells}
 
 
-def beyond_median(shared: "np.ndarray") -> "np.ndarray":
-    """How far each pair is beyond the median pair, in units of what makes it stand out."""
+def beyond_most(shared: "np.ndarray") -> "np.ndarray":
+    """What each pair shares beyond what all but a few pairs do."""
+    return (shared - middle_and_tail(shared)[1]).clip(min=0)
+
+
+def middle_and_tail(shared: "np.ndarray") -> tuple[float, float]:
+    """What the median pair shares, and what all but a few do not exceed."""
     import numpy as np
 
     pairs = shared[np.triu_indices_from(shared, 1)]
-    if not pairs.size:
-        return np.zeros_like(shared)
-    middle = np.median(pairs)
-    deviation = MAD * np.median(np.abs(pairs - middle))
-    return (shared - middle) / max(LEAST_BITS, DEVIATIONS * deviation)
+    middle, tail = np.quantile(pairs, (0.5, TAIL)) if pairs.size else (0.0, 0.0)
+    return float(middle), float(tail)
+
+
+def standing_out(shared: "np.ndarray") -> "np.ndarray":
+    """How much each pair stands out: 1 is just enough."""
+    import numpy as np
+
+    middle, tail = middle_and_tail(shared)
+    deviation = max((tail - middle) / TAIL_DEVIATIONS, 1e-9)
+    return np.minimum(shared / LEAST_BITS, (shared - middle) / (DEVIATIONS * deviation))
