@@ -11,9 +11,7 @@ from tutorlib.classroom.task import Graded, Judged
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import notebook_names
 
-NAMES = [
-    "shape",
-    "stride",
+NAMES = (
     "total",
     "out",
     "result",
@@ -28,13 +26,9 @@ NAMES = [
     "cols",
     "tmp",
     "value",
-    "values",
     "item",
-    "flat",
     "part",
-    "step",
-    "rest",
-]
+)
 WAYS = (  # statement by statement, ways to write it; «a» and the like are names of the student's choice
     ("«a» = []", "«a» = list()", "«a» = ()", "«a» = {}", "«a», «b» = [], 0"),
     ("«b» = 0", "«b» = 1", "«b» = -1", "«b» = None", "«b» = 0.0"),
@@ -87,9 +81,7 @@ def disguised(text: str, dice: random.Random) -> str:
     at = [n for n in range(len(lines) - 1) if not lines[n].endswith(":") and not lines[n + 1].startswith("     ")]
     for n in dice.sample(at, min(2, len(at))):
         lines[n : n + 2] = reversed(lines[n : n + 2])
-    others = [f"{name}_2" for name in NAMES]
-    for name, other in zip(NAMES[2:], others[2:], strict=True):  # the first two are the function's parameters
-        lines = [re.sub(rf"\b{name}\b", other, line) for line in lines]
+    lines = [re.sub(rf"\b({'|'.join(NAMES)})\b", r"\1_2", line) for line in lines]
     return "\n".join([head, *(f"{line}  # {dice.choice(REMARKS)[2:]}\n" for line in lines)])
 
 

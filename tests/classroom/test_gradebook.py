@@ -23,6 +23,7 @@ def submission(student: str, points: float = 2.0, message: str = "right") -> Sub
         "",
         "GPU",
         (("00.1", 90.0),),
+        (("00.1", "def answer():\n    return '\x00\u202e'"), ("00.2", "")),
     )
     return Submission(student, "hash", ("00_start",), 2**47, "2026-01-01T00:00:00+00:00", graded)
 
@@ -67,20 +68,29 @@ def test_a_full_disk_is_one_line_and_takes_nothing_away(path):
         assert list(book.submissions()) == ["before", "too much"]
 
 
-def test_a_gradebook_of_version_1_opens_and_loses_nothing(path):
+@pytest.mark.parametrize(("version", "had_not"), [(1, ("times", "answers")), (2, ("answers",))])
+def test_a_gradebook_of_an_older_version_opens_and_loses_nothing(path, version, had_not):
     with open_gradebook(path) as book:
         book.put(submission("before"))
-    with sqlite3.connect(path) as db:  # what version 1 had
-        db.execute("drop table times")
-        db.execute("pragma user_version = 1")
+    with sqlite3.connect(path) as db:
+        for table in (*had_not, "secret"):
+            db.execute(f"drop table {table}")
+        db.execute(f"pragma user_version = {version}")
     one = submission("before")
-    without = replace(one, graded=replace(one.graded, times=()))
+    without = replace(one, graded=replace(one.graded, **dict.fromkeys(had_not, ())))
     with open_gradebook(path) as book:
         assert book.submissions() == {"before": without}
         book.put(submission("new"))
     with open_gradebook(path) as book:
         assert book.submissions() == {"before": without, "new": submission("new")}
         assert book.db.execute("pragma user_version").fetchone() == (3,)
+
+
+def test_the_secret_is_made_once(path, tmp_path):
+    with open_gradebook(path) as book:
+        secret = book.secret()
+    with open_gradebook(path) as book, open_gradebook(tmp_path / "other.sqlite") as other:
+        assert book.secret() == secret != other.secret()
 
 
 @pytest.mark.parametrize("content", [b"no database at all, but a text of some length" * 100, None])

@@ -15,7 +15,7 @@ INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, and marks th
 
 
 def visible(text: str) -> str:
-    """The text with a sign such as ‹U+202E› for each character that is not seen, or that changes how others are seen."""
+    """The text with a sign such as ‹U+202E› for each character that hides, or that changes how others are seen."""
     text = re.sub("\r\n?", "\n", text[:LONGEST_ANSWER])
     seen = (f"‹U+{ord(c):04X}›" if c not in "\n\t" and unicodedata.category(c) in INVISIBLE else c for c in text)
     return "".join(seen)[:LONGEST_ANSWER]
@@ -29,5 +29,5 @@ def highlighted(text: str, marked: Collection[int] = ()) -> "Markup":
     from pygments.lexers import PythonLexer
 
     shown = visible(text)
-    html = highlight(shown, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True, hl_lines=marked))
+    html = highlight(shown, PythonLexer(stripnl=False), HtmlFormatter(nowrap=True, hl_lines=sorted(marked)))
     return Markup(html) if len(html) <= MOST_MARKUP * len(shown) + 100 else escape(shown)

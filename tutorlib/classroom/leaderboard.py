@@ -1,7 +1,7 @@
 """The leaderboard: a page with the kernels of a class that were timed, by GPU and exercise, the fastest first.
 
-A rank is for a difference that was measured: who is behind the first of a rank by no more than the larger of their two
-spreads shares it. A measurement that is too noisy has no rank.
+A rank stands for a difference that was measured: a kernel that is behind the first one of a rank by no more than the
+larger of their two spreads shares it. A measurement that is too noisy has no rank.
 """
 
 import hmac
@@ -21,74 +21,14 @@ from tutorlib.measuring.measurement import Measurement
 Naming = Literal["names", "pseudonyms"]
 FILE = "leaderboard.html"
 NOTHING = f"{FILE} is not written: no kernel of this class was timed, which takes a GPU."
-FIRST = [
-    "amber",
-    "azure",
-    "bold",
-    "brave",
-    "brisk",
-    "calm",
-    "clever",
-    "cobalt",
-    "copper",
-    "coral",
-    "crimson",
-    "eager",
-    "early",
-    "fleet",
-    "gentle",
-    "golden",
-    "grand",
-    "indigo",
-    "ivory",
-    "jade",
-    "keen",
-    "lively",
-    "lucid",
-    "mellow",
-    "noble",
-    "quick",
-    "quiet",
-    "scarlet",
-    "silver",
-    "steady",
-    "swift",
-    "violet",
-]
-SECOND = [
-    "badger",
-    "bison",
-    "condor",
-    "crane",
-    "dolphin",
-    "eagle",
-    "falcon",
-    "finch",
-    "fox",
-    "gecko",
-    "hare",
-    "heron",
-    "ibex",
-    "jaguar",
-    "kestrel",
-    "koala",
-    "lark",
-    "lynx",
-    "marten",
-    "merlin",
-    "moose",
-    "newt",
-    "orca",
-    "osprey",
-    "otter",
-    "panther",
-    "puffin",
-    "raven",
-    "seal",
-    "stork",
-    "tiger",
-    "wren",
-]
+FIRST = """
+amber azure bold brave brisk calm clever cobalt copper coral crimson eager early fleet gentle golden grand indigo ivory
+jade keen lively lucid mellow noble quick quiet scarlet silver steady swift violet
+"""
+SECOND = """
+badger bison condor crane dolphin eagle falcon finch fox gecko hare heron ibex jaguar kestrel koala lark lynx marten
+merlin moose newt orca osprey otter panther puffin raven seal stork tiger wren
+"""
 
 
 @dataclass(frozen=True)
@@ -178,4 +118,6 @@ def pseudonyms(students: Iterable[str], secret: bytes) -> dict[str, str]:
 
 
 def pseudonym(digest: bytes) -> str:
-    return f"{FIRST[digest[0] % len(FIRST)]} {SECOND[digest[1] % len(SECOND)]} {int.from_bytes(digest[2:4]) % 90 + 10}"
+    first, second = FIRST.split(), SECOND.split()
+    number = int.from_bytes(digest[2:4]) % 90 + 10
+    return f"{first[digest[0] % len(first)]} {second[digest[1] % len(second)]} {number}"

@@ -3,7 +3,7 @@
 import json
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +17,8 @@ from tutorlib.grading.submission import BadSubmission, Submitted, newest, read_n
 from tutorlib.machine import device
 
 ENDED = "ended the grader"
-LONGEST_ANSWER = 2**14  # characters of an answer that are kept: more than three times the longest solution
+LONGEST_ANSWER = 2**14  # characters of an answer that are kept: more than three times the longest solution,
+MOST_ANSWERS = 2**18  # and of all answers of one task: as much as all solutions, more than three times
 Needing = Literal["all", "cpu", "gpu"]
 
 
@@ -107,7 +108,7 @@ def grade_task(task: Task) -> Graded:
     times = tuple(pair for one in chosen for pair in times_in(files[one.path.name][1], one.name, now))
     found = device.gpu() if any(one.outcome.measurement for one in judged) else None
     seconds = time.monotonic() - start
-    answers = tuple(pair for one in chosen for pair in answer_texts(one))
+    answers = tuple(answer_texts(chosen))
     return Graded(judged, notebooks, tuple(notes), seconds, failed, found.name if found else "", times, answers)
 
 
@@ -143,11 +144,13 @@ def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, .
     return scores.outcomes, next((f"{ENDED}: {why}" for why in scores.broken.values()), "")
 
 
-def answer_texts(submitted: Submitted) -> Iterator[tuple[str, str]]:
+def answer_texts(submission: Iterable[Submitted]) -> Iterator[tuple[str, str]]:
     """Each exercise and the text of its answer. Of several cells each text once, without those still to be written."""
-    for exercise, texts in submitted.answers.items():
+    room = MOST_ANSWERS
+    for exercise, texts in (pair for one in submission for pair in one.answers.items()):
         written = [text for text in texts if f'"Exercise {exercise}"' not in text] or texts[:1]
-        text = "\n".join(dict.fromkeys(written))[:LONGEST_ANSWER]
+        text = "\n".join(dict.fromkeys(written))[: min(LONGEST_ANSWER, room)]
+        room -= len(text)
         yield exercise, text.encode("utf-8", "replace").decode()  # a notebook's JSON can hold half of a pair
 
 
