@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.classroom.many_answers import class_of
-from tutorlib.classroom.feedback import place_of, write_feedback
+from tutorlib.classroom.feedback import name_in_zip, write_feedback
 from tutorlib.classroom.handed_in import HandedIn, handed_in
 
 MOODLE = (
@@ -126,4 +126,4 @@ def test_a_class_of_both_has_both_and_one_of_neither_none(tmp_path):
     ],
 )
 def test_place_of(student, place):
-    assert place_of(student, student.system) == place
+    assert name_in_zip(student, student.system) == place

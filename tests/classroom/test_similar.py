@@ -38,6 +38,14 @@ def test_a_class_that_wrote_alone_has_no_pair(seed):
     assert similar(class_of(many_answers(40, EXERCISES, seed))) == []
 
 
+def test_seven_students_are_enough():
+    answers = {student: texts for student, texts in class_with_a_copy(1).items() if student <= "student 05"}
+    assert similar(class_of(answers)) == []
+    answers |= {"student 06": {id: disguised(text, random.Random(1)) for id, text in answers["student 01"].items()}}
+    (pair,) = similar(class_of(answers))
+    assert pair.students == ("student 01", "student 06")
+
+
 def test_one_long_copied_answer_among_many_is_found():
     answers = many_answers(40, EXERCISES, 1)
     longest = max(EXERCISES, key=lambda id: len(answers[COPY[0]][id]))

@@ -26,7 +26,7 @@ def write_feedback(classroom: Classroom, pages: Mapping[str, Path], out: Path) -
     written = []
     for system in SYSTEMS:
         path = out / f"feedback-{system}.zip"
-        names = {place: grade for grade in classroom.grades if (place := place_of(grade.student, system))}
+        names = {place: grade for grade in classroom.grades if (place := name_in_zip(grade.student, system))}
         if not names:
             path.unlink(missing_ok=True)  # of a class that had some
             continue
@@ -39,7 +39,7 @@ def write_feedback(classroom: Classroom, pages: Mapping[str, Path], out: Path) -
     return written
 
 
-def place_of(student: HandedIn, system: System) -> str:
+def name_in_zip(student: HandedIn, system: System) -> str:
     """The name that a student's report has in the zip of this system; "" where it can have none."""
     if student.system != system:
         return ""

@@ -32,7 +32,7 @@ merlin moose newt orca osprey otter panther puffin raven seal stork tiger wren
 
 
 @dataclass(frozen=True)
-class Entry:
+class RankedKernel:
     """A student's kernel. rank: None where the measurement is too noisy for one."""
 
     name: str
@@ -51,7 +51,7 @@ class Board:
 
     gpu: str
     exercise: Exercise
-    entries: tuple[Entry, ...]
+    entries: tuple[RankedKernel, ...]
 
     @property
     def scale(self) -> float:
@@ -76,7 +76,7 @@ def boards(classroom: Classroom, names: Mapping[str, str]) -> list[Board]:
     """By GPU, then in the course's order."""
     kernels: dict[tuple[str, str], list[tuple[str, Measurement]]] = {}
     for grade in classroom.grades:
-        for id, measured in timed(grade):
+        for id, measured in right_and_timed(grade):
             place = grade.submission.graded.gpu or "GPU not known", id
             kernels.setdefault(place, []).append((names[grade.name], measured))
     order = {id: n for n, id in enumerate(classroom.exercises)}
@@ -84,14 +84,14 @@ def boards(classroom: Classroom, names: Mapping[str, str]) -> list[Board]:
     return [Board(gpu, find(id), tuple(ranked(kernels[gpu, id]))) for gpu, id in places]
 
 
-def timed(grade: Grade) -> Iterator[tuple[str, Measurement]]:
+def right_and_timed(grade: Grade) -> Iterator[tuple[str, Measurement]]:
     """The student's right kernels that were timed."""
     for one in grade.judged:
         if one.outcome.measurement and one.outcome.status in ("passed", "partial"):
             yield one.outcome.id, Measurement.from_json(one.outcome.measurement)
 
 
-def ranked(kernels: Iterable[tuple[str, Measurement]]) -> Iterator[Entry]:
+def ranked(kernels: Iterable[tuple[str, Measurement]]) -> Iterator[RankedKernel]:
     """The fastest first, those that are too noisy last. Of equals, by name."""
     first: Measurement | None = None
     rank = 0
@@ -99,13 +99,13 @@ def ranked(kernels: Iterable[tuple[str, Measurement]]) -> Iterator[Entry]:
         sorted(kernels, key=lambda one: (bool(one[1].noisy), -one[1].ratio, one[0])), 1
     ):
         if measured.noisy:
-            yield Entry(name, measured, None)
+            yield RankedKernel(name, measured, None)
             continue
         if first is None or first.ratio - measured.ratio > max(
             first.ratio * first.spread, measured.ratio * measured.spread
         ):
             first, rank = measured, n
-        yield Entry(name, measured, rank)
+        yield RankedKernel(name, measured, rank)
 
 
 def pseudonyms(students: Iterable[str], secret: bytes) -> dict[str, str]:

@@ -53,7 +53,7 @@ class Alike:
 
 
 @dataclass(frozen=True)
-class Pair:
+class SimilarPair:
     """Two students. bits: what they share in all exercises. alike: the exercises, the most alike first."""
 
     students: tuple[str, str]
@@ -94,7 +94,7 @@ def write_similar(classroom: Classroom, out: Path) -> list[Path]:
     return [out / "similar.html", out / "similar.csv"]
 
 
-def rows(pairs: list[Pair]) -> Iterator[dict[str, object]]:
+def rows(pairs: list[SimilarPair]) -> Iterator[dict[str, object]]:
     """A row for each exercise in which a listed pair shares anything."""
     for pair in pairs:
         for one in pair.alike:
@@ -108,13 +108,13 @@ def rows(pairs: list[Pair]) -> Iterator[dict[str, object]]:
             }
 
 
-def similar(classroom: Classroom) -> list[Pair]:
+def similar(classroom: Classroom) -> list[SimilarPair]:
     """The pairs that stand out, those beyond the others by most first."""
     import numpy as np
 
     names = [grade.name for grade in classroom.grades]
     answers = [answers_of(grade) for grade in classroom.grades]
-    compared = [compare(id, [texts.get(id, "") for texts in answers]) for id in classroom.exercises]
+    compared = [shared_statements(id, [texts.get(id, "") for texts in answers]) for id in classroom.exercises]
     unusual = sum((beyond_most(one.shared) for one in compared), np.zeros((len(names), len(names))))
     apart = np.max([standing_out(bits) for bits in (*(one.shared for one in compared), unusual)], axis=0)
     found = sorted(zip(*np.where(np.triu(apart >= 1, 1)), strict=True), key=lambda pair: -apart[pair])
@@ -127,12 +127,12 @@ def answers_of(grade: Grade) -> dict[str, str]:
     return {id: text for id, text in grade.submission.graded.answers if id not in unwritten}
 
 
-def pair_of(a: int, b: int, names: list[str], compared: list[Compared]) -> Pair:
+def pair_of(a: int, b: int, names: list[str], compared: list[Compared]) -> SimilarPair:
     alike = sorted((one.alike(a, b) for one in compared if one.shared[a, b] > 0), key=lambda one: -one.bits)
-    return Pair((names[a], names[b]), sum(one.bits for one in alike), tuple(alike))
+    return SimilarPair((names[a], names[b]), sum(one.bits for one in alike), tuple(alike))
 
 
-def compare(exercise: str, texts: list[str]) -> Compared:
+def shared_statements(exercise: str, texts: list[str]) -> Compared:
     """The answers to an exercise, "" of a student who has none."""
     import numpy as np
 
