@@ -7,6 +7,7 @@ from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.handed_in import HandedIn
+from tutorlib.classroom.roster import enrolled
 from tutorlib.classroom.task import Graded, Judged
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import notebook_names
@@ -98,7 +99,8 @@ def class_of(answers: dict[str, dict[str, str]]) -> Classroom:
         )
         graded = Graded(judged, tuple((name, "x.ipynb") for name in notebooks), answers=tuple(texts.items()))
         submissions[student] = Submission(student, "", None, 1, "2026-01-01T00:00:00+00:00", graded)
-    return grades_of([HandedIn(student, "", "") for student in answers], submissions, notebooks)
+    students, _ = enrolled([HandedIn(student, "", "") for student in answers], None)
+    return grades_of(students, submissions, notebooks)
 
 
 def many_answers(students: int, exercises: list[str], seed: int) -> dict[str, dict[str, str]]:

@@ -82,7 +82,12 @@ def test_grades_csv(graded):
     with (out / "grades.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     exercises = [f"{number}.{k}" for number, count in SIZES.items() for k in range(1, count + 1)]
-    assert list(rows[0]) == ["student", "points", "max_points", *exercises]
+    about = ["student", "id", "email", "points", "max_points", "raw_points", "penalty", "remarks"]
+    assert list(rows[0]) == [*about, *exercises]
+    assert {row["student"]: row["remarks"] for row in rows if row["remarks"]} == {
+        "broken": "handed in no notebook that can be graded",
+        "nobody": "handed in nothing",
+    }
     assert [row["student"] for row in rows] == sorted(
         (f"'{HOSTILE}", "Zoë, van Dam", "broken", "late", "nobody", "old \\xe9"),
         key=lambda name: name.removeprefix("'"),
@@ -181,8 +186,8 @@ def test_only_notebooks_that_were_asked_for_count(graded, course):
     done = course.tutor("class", folder, "--out", out, "--seed", 5, "--notebooks", 91)
     assert done.returncode == 0, done.stderr
     header, *rows = (out / "grades.csv").read_text(encoding="utf-8").splitlines()
-    assert header == '"student","points","max_points","91.1","91.2"'
-    assert {row.split(",")[-3] for row in rows} == {"4"}
+    assert header.endswith('"points","max_points","raw_points","penalty","remarks","91.1","91.2"')
+    assert {row["max_points"] for row in csv.DictReader([header, *rows])} == {"4"}
 
 
 @pytest.mark.parametrize(
@@ -190,7 +195,7 @@ def test_only_notebooks_that_were_asked_for_count(graded, course):
     [
         (("gone",), "gone: there is no such folder."),
         (("solutions", "--notebooks", "77"), "There is no notebook 77; there are 00_start, "),
-        (("figures/data", "--regrade", "me"), "--regrade me: no student has this name."),
+        (("figures/data", "--regrade", "me"), "--regrade me: no student is called me."),
         (("figures/data", "--ray", "local"), "--ray needs Ray: pip install '.[ray]'"),
         (("README.md",), "README.md: neither a folder nor a zip"),
     ],

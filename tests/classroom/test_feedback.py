@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.classroom.many_answers import class_of
 from tutorlib.classroom.feedback import name_in_zip, write_feedback
+from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.handed_in import HandedIn, handed_in
+from tutorlib.classroom.roster import Listed, Roster, enrolled
 
 MOODLE = (
     "Zoë van Dam_4711_assignsubmission_file_/00_start.ipynb",
@@ -39,15 +40,17 @@ def folder_of(tmp_path: Path, names: tuple[str, ...]) -> Path:
     return folder
 
 
-def feedback(tmp_path: Path, students: list[HandedIn]) -> list[Path]:
-    """The zips for a class of these students, whose reports say whose they are."""
-    classroom = class_of({student.student: {"00.1": "x"} for student in students})
-    grades = tuple(replace(grade, student=one) for grade, one in zip(classroom.grades, students, strict=True))
+def class_of(students: list[HandedIn], roster: Roster | None = None) -> Classroom:
+    return grades_of(enrolled(students, roster)[0], {}, ("00_start",))
+
+
+def feedback(tmp_path: Path, classroom: Classroom) -> list[Path]:
+    """The zips for a class whose reports say whose they are."""
     pages = {}
-    for student in students:
-        pages[student.student] = tmp_path / f"{len(pages)}.html"
-        pages[student.student].write_text(f"the report of {student.student}")
-    return write_feedback(replace(classroom, grades=grades), pages, tmp_path)
+    for grade in classroom.grades:
+        pages[grade.name] = tmp_path / f"{len(pages)}.html"
+        pages[grade.name].write_text(f"the report of {grade.name}")
+    return write_feedback(classroom, pages, tmp_path)
 
 
 def read_by_moodle(name: str) -> tuple[int, str, str]:
@@ -75,7 +78,7 @@ def read_by_canvas(name: str) -> tuple[str, str]:
 
 def test_moodle_finds_every_student(tmp_path):
     students, _ = handed_in(folder_of(tmp_path, MOODLE))
-    (path,) = feedback(tmp_path, students)
+    (path,) = feedback(tmp_path, class_of(students))
     assert path.name == "feedback-moodle.zip"
     with zipfile.ZipFile(path) as archive:
         found = {read_by_moodle(name): archive.read(name).decode() for name in archive.namelist()}
@@ -93,7 +96,7 @@ def test_moodle_finds_every_student(tmp_path):
 
 def test_canvas_finds_the_newest_upload_of_every_student(tmp_path):
     students, _ = handed_in(folder_of(tmp_path, CANVAS))
-    (path,) = feedback(tmp_path, students)
+    (path,) = feedback(tmp_path, class_of(students))
     assert path.name == "feedback-canvas.zip"
     with zipfile.ZipFile(path) as archive:
         assert [read_by_canvas(name) for name in archive.namelist()] == [
@@ -109,15 +112,26 @@ def test_a_class_of_both_has_both_and_one_of_neither_none(tmp_path):
     own = HandedIn("alice", "", "")
     both = [HandedIn("a", "moodle", "1", download="a_1_assignsubmission_file_"), own]
     both.append(HandedIn("b", "canvas", "2", download="b_2_3_x.ipynb"))
-    assert [path.name for path in feedback(tmp_path, both)] == ["feedback-moodle.zip", "feedback-canvas.zip"]
+    assert [path.name for path in feedback(tmp_path, class_of(both))] == ["feedback-moodle.zip", "feedback-canvas.zip"]
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.zip")}
-    feedback(tmp_path, both)
+    feedback(tmp_path, class_of(both))
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.zip")} == before
-    assert feedback(tmp_path, [own]) == list(tmp_path.glob("*.zip")) == []  # nor one of an earlier run
+    assert feedback(tmp_path, class_of([own])) == list(tmp_path.glob("*.zip")) == []  # nor one of an earlier run
+
+
+def test_with_a_roster_everybody_on_it_whom_the_system_can_find_has_a_report(tmp_path):
+    """Who handed in nothing, and whose folder has a name of its own."""
+    listed = (Listed("Alice Liddell", "4711"), Listed("Zoë_van Dam", "4712"), Listed("No Id"))
+    own = HandedIn("4711", "", "", written="4711")
+    for system, found in (("moodle", {4711, 4712}), ("canvas", set())):
+        roster = Roster(tuple(replace(one, system=system) for one in listed), system)
+        written = feedback(tmp_path, class_of([own], roster))
+        names = [name for path in written for name in zipfile.ZipFile(path).namelist()]
+        assert {read_by_moodle(name)[0] for name in names} == found
 
 
 @pytest.mark.parametrize(
-    ("student", "place"),
+    ("student", "name"),
     [
         (HandedIn("A_B", "moodle", "7"), "A B_7_assignsubmission_file_/report.html"),
         (HandedIn("A", "moodle", "7", download="A\\B_7_assignsubmission_x"), "A B_7_assignsubmission_x/report.html"),
@@ -125,5 +139,6 @@ def test_a_class_of_both_has_both_and_one_of_neither_none(tmp_path):
         (HandedIn("A", "canvas", "7"), ""),  # without an upload there is nothing to comment on
     ],
 )
-def test_place_of(student, place):
-    assert name_in_zip(student, student.system) == place
+def test_name_in_zip(student, name):
+    (grade,) = class_of([student]).grades
+    assert name_in_zip(grade, student.system) == name

@@ -10,6 +10,7 @@ from tutorlib.classroom import command
 from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.handed_in import HandedIn
 from tutorlib.classroom.leaderboard import boards, pseudonyms, ranked, write_leaderboard
+from tutorlib.classroom.roster import enrolled
 from tutorlib.classroom.task import Graded, Judged
 from tutorlib.exercises import find
 from tutorlib.measuring.measurement import Measurement
@@ -33,7 +34,8 @@ def classroom(kernels: dict[str, tuple[str, dict[str, Measurement]]], status: st
             judged.append(Judged(outcome, float(exercise.points)))
         graded = Graded(tuple(judged), (("13_hopper_gemm", "x"), ("09_gemm_baseline", "x")), gpu=gpu)
         submissions[student] = replace(class_of({student: {}}).grades[0].submission, graded=graded)
-    return grades_of([HandedIn(student, "", "") for student in kernels], submissions, None)
+    students, _ = enrolled([HandedIn(student, "", "") for student in kernels], None)
+    return grades_of(students, submissions, None)
 
 
 def ranks(**kernels: Measurement) -> dict[str, int | None]:

@@ -23,6 +23,7 @@ from tutorlib.classroom.report import (
     student_page,
     write_reports,
 )
+from tutorlib.classroom.roster import enrolled
 from tutorlib.classroom.similar import similar
 from tutorlib.classroom.task import LONGEST_ANSWER, Graded, Judged
 from tutorlib.exercises import of_notebook
@@ -73,7 +74,7 @@ def classroom() -> Classroom:
     }
     submissions[ATTACK] = submission(ATTACK, failed=f"ended the grader: {ATTACK}")
     students = [HandedIn(name, "", "") for name in names]
-    return grades_of(students, submissions, None, [f"{ATTACK}: whose is it?"])
+    return grades_of(enrolled(students, None)[0], submissions, None, [f"{ATTACK}: whose is it?"])
 
 
 def test_what_nobody_handed_in_counts_as_for_the_others(classroom):

@@ -6,13 +6,14 @@ by the first two numbers of a file's name, the student's and that of one of the 
 (app/models/abstract_assignment.rb, infer_comment_context_from_filename).
 """
 
+import re
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from tutorlib.classroom.exports import whole_file
-from tutorlib.classroom.grades import Classroom
-from tutorlib.classroom.handed_in import CANVAS, MOODLE, HandedIn, System, legible
+from tutorlib.classroom.grades import Classroom, Grade
+from tutorlib.classroom.handed_in import CANVAS, MOODLE, System, legible
 
 REPORT = "report.html"  # always the same, so that Moodle replaces an earlier one
 SYSTEMS: tuple[System, ...] = ("moodle", "canvas")
@@ -26,7 +27,7 @@ def write_feedback(classroom: Classroom, pages: Mapping[str, Path], out: Path) -
     written = []
     for system in SYSTEMS:
         path = out / f"feedback-{system}.zip"
-        names = {place: grade for grade in classroom.grades if (place := name_in_zip(grade.student, system))}
+        names = {place: grade for grade in classroom.grades if (place := name_in_zip(grade, system))}
         if not names:
             path.unlink(missing_ok=True)  # of a class that had some
             continue
@@ -39,15 +40,14 @@ def write_feedback(classroom: Classroom, pages: Mapping[str, Path], out: Path) -
     return written
 
 
-def name_in_zip(student: HandedIn, system: System) -> str:
+def name_in_zip(grade: Grade, system: System) -> str:
     """The name that a student's report has in the zip of this system; "" where it can have none."""
-    if student.system != system:
+    if grade.system != system:
         return ""
-    download = legible(student.download).replace("\\", " ")  # which some tools take for a folder's end
-    if system == "moodle":
-        if found := MOODLE.fullmatch(download):
-            return f"{download[: found.start('file')]}/{REPORT}"
-        name = student.student.replace("_", " ")  # Moodle splits there
-        return f"{name}_{student.id}_assignsubmission_file_/{REPORT}".replace("\\", " ") if student.id else ""
-    found = CANVAS.fullmatch(download)
-    return f"{download[: found.start('file')]}{REPORT}" if found else ""
+    download = legible(grade.student.download).replace("\\", " ")  # which some tools take for a folder's end
+    if found := (MOODLE if system == "moodle" else CANVAS).fullmatch(download):
+        return f"{download[: found.start('file')]}{'/' if system == 'moodle' else ''}{REPORT}"
+    if system == "moodle" and grade.id:  # by the roster, or by an empty folder
+        name = re.sub(r"[_/\\]", " ", legible(grade.full_name))  # Moodle splits at the first of these
+        return f"{name}_{grade.id}_assignsubmission_file_/{REPORT}"
+    return ""

@@ -2,16 +2,19 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from secrets import token_bytes
+from typing import Any
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom.task import Graded, Judged
 
-VERSION = 3  # 1 had no times, 2 no answers; a missing table is made, and nothing else changes
+# 1 had no times, 2 no answers, no grades and none of the instructor's files; a missing table is made, the rest stays
+VERSION = 3
 SCHEMA = """
 create table if not exists submissions (
     student text primary key,
@@ -60,7 +63,45 @@ create table if not exists notes (
     student text not null references submissions on delete cascade,
     line text not null
 );
+create table if not exists given (  -- the instructor's files, as they were last given
+    kind text primary key,   -- roster, rules, times, corrections
+    text text not null,
+    file text not null,
+    utc text not null
+);
+-- The last run's result, of the whole class: what the tables above give with the instructor's files.
+create table if not exists grades (
+    student text primary key, -- as in submissions, where there is one
+    name text not null,
+    id text not null,        -- in Moodle or Canvas, or on the roster
+    email text not null,
+    raw_points real not null, -- the grader's
+    points real not null,    -- with corrections, less penalties
+    max_points real not null,
+    reason text not null     -- why nothing was graded, or empty
+);
+create table if not exists late (
+    student text not null,
+    notebook text not null,
+    days integer not null,   -- that have started since it was due
+    free_days integer not null,
+    penalty real not null,   -- points
+    handed_in text not null,
+    due text not null,
+    source text not null,    -- what says when it was handed in
+    primary key (student, notebook)
+);
+create table if not exists corrections (
+    student text not null,
+    exercise text not null,  -- empty: on the total
+    points real,             -- null: a comment alone
+    added integer not null,  -- whether the points are added to those that are there
+    comment text not null,
+    by text not null,
+    place text not null      -- its file and line
+);
 """
+RESULTS = {"grades": 8, "late": 8, "corrections": 7}  # tables that every run writes anew, and their columns
 
 
 class GradebookFailed(Exception):
@@ -125,6 +166,27 @@ class Gradebook:
         """Drop the submissions of these students, so that they are graded anew."""
         with self.transaction() as db:
             db.executemany("delete from submissions where student = ?", [(one,) for one in students])
+
+    def keep(self, kind: str, given: tuple[str, str] | None) -> None:
+        """Keep the text and the name of an instructor's file in place of its kind's before; None: keep none."""
+        utc = datetime.now(UTC).isoformat("T", "seconds")
+        with self.transaction() as db:
+            db.execute("delete from given where kind = ?", (kind,))
+            if given:
+                db.execute("insert into given values (?, ?, ?, ?)", (kind, *given, utc))
+
+    def given(self, kind: str) -> tuple[str, str] | None:
+        """The text and the name of the instructor's file of this kind."""
+        with self.transaction() as db:
+            found = db.execute("select text, file from given where kind = ?", (kind,)).fetchone()
+        return found and tuple(found)
+
+    def record(self, results: Mapping[str, Iterable[tuple[Any, ...]]]) -> None:
+        """Write the last run's grades, table → rows, in place of those of the run before."""
+        with self.transaction() as db:
+            for table, columns in RESULTS.items():
+                db.execute(f"delete from {table}")
+                db.executemany(f"insert into {table} values ({', '.join('?' * columns)})", results[table])
 
     def submissions(self) -> dict[str, Submission]:
         """Student → submission, by name."""
