@@ -124,3 +124,4 @@ def test_where_nothing_was_measured_there_is_no_page(tmp_path, shown):
     written = command.pages_of(class_of({"a": {"00.1": "x"}}), tmp_path, shown, b"")
     assert tmp_path / "leaderboard.html" not in written
     assert (tmp_path / "leaderboard.html").exists() == (shown is None)
+    assert "leaderboard" not in (tmp_path / "students" / "a.html").read_text()

@@ -110,7 +110,9 @@ def pages_of(classroom: Classroom, out: Path, naming: leaderboard.Naming | None,
     if naming:
         written += leaderboard.write_leaderboard(classroom, out, pseudonyms or dict(zip(names, names, strict=True)))
     links = [path for path in written if path.suffix == ".html"]
-    written += report.write_reports(classroom, out, links, pseudonyms)
+    timed = {grade.name for grade in classroom.grades if any(leaderboard.right_and_timed(grade))}
+    told = {name: pseudonym for name, pseudonym in pseudonyms.items() if name in timed}
+    written += report.write_reports(classroom, out, links, told)
     return written + feedback.write_feedback(classroom, report.student_files(classroom, out), out)
 
 

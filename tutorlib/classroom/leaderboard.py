@@ -95,17 +95,16 @@ def ranked(kernels: Iterable[tuple[str, Measurement]]) -> Iterator[RankedKernel]
     """The fastest first, those that are too noisy last. Of equals, by name."""
     first: Measurement | None = None
     rank = 0
-    for n, (name, measured) in enumerate(
-        sorted(kernels, key=lambda one: (bool(one[1].noisy), -one[1].ratio, one[0])), 1
-    ):
-        if measured.noisy:
-            yield RankedKernel(name, measured, None)
-            continue
-        if first is None or first.ratio - measured.ratio > max(
-            first.ratio * first.spread, measured.ratio * measured.spread
-        ):
+    ordered = sorted(kernels, key=lambda one: (bool(one[1].noisy), -one[1].ratio, one[0]))
+    for n, (name, measured) in enumerate(ordered, 1):
+        if not measured.noisy and (first is None or not within_spread(first, measured)):
             first, rank = measured, n
-        yield RankedKernel(name, measured, rank)
+        yield RankedKernel(name, measured, None if measured.noisy else rank)
+
+
+def within_spread(first: Measurement, other: Measurement) -> bool:
+    """Whether two kernels differ by no more than the larger distance between the quartiles of their ratios."""
+    return abs(first.ratio - other.ratio) <= max(one.ratio * one.spread for one in (first, other))
 
 
 def pseudonyms(students: Iterable[str], secret: bytes) -> dict[str, str]:
