@@ -175,11 +175,11 @@ def grade_class(
         list[str] | None, typer.Option("--regrade", metavar="STUDENT", help="Grade this student anew: a name or an id.")
     ] = None,
     roster: Annotated[
-        str | None, typer.Option(metavar="CSV", help="The class: Moodle's or Canvas's export, or id,name,email.")
+        list[str] | None, typer.Option(metavar="CSV", help="The class: Moodle's or Canvas's export, or id,name,email.")
     ] = None,
     rules: Annotated[str | None, typer.Option(metavar="TOML", help="Due dates, and what lateness costs.")] = None,
     corrections: Annotated[
-        str | None, typer.Option(metavar="CSV", help="Points and comments by hand: id,exercise,points,comment.")
+        list[str] | None, typer.Option(metavar="CSV", help="Points and comments by hand: id,exercise,points,comment.")
     ] = None,
     naming: Annotated[
         Literal["names", "pseudonyms"] | None,
@@ -189,16 +189,16 @@ def grade_class(
     """Grade every submission below a folder into OUT/gradebook.sqlite; run again, it goes on where it stopped.
 
     What is there already and has not changed stays as it is. Then OUT/grades.csv and the other files are written anew.
-    A roster, rules and corrections count in every later run, too, until others are given, or "none".
+    A roster, rules and corrections apply in later runs, too, until you give others, or "none".
     """
     from tutorlib.classroom import command
-    from tutorlib.classroom.given import Files
+    from tutorlib.classroom.given import GivenFiles
     from tutorlib.classroom.task import Settings
 
     wanted = tuple(sorted(set(chosen([*(asked or ()), *(names or ())])))) if asked or names else None
     settings = Settings(timeout, sandboxed, seed)
     try:
-        files = Files(roster, rules, corrections)
+        files = GivenFiles(roster or (), [rules] if rules else (), corrections or ())
         summary = command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err, files, naming)
     except command.ENDINGS as error:
         raise fail(str(error)) from None

@@ -1,4 +1,4 @@
-"""Corrections by hand: the file, what they do to points, and those that apply to nobody."""
+"""Corrections by hand: the file, what they do to points, and those whose student or exercise is unknown."""
 
 import pytest
 
@@ -13,7 +13,8 @@ EXERCISES = ("00.1", "02.1", "02.2", "16.1", "16.10")
 
 
 def read(text: str) -> tuple[dict[str, dict[str, tuple[Correction, ...]]], list[str]]:
-    return read_corrections(text, "c.csv", directory_of([ANN, BOB]), EXERCISES)
+    found: dict[str, dict[str, tuple[Correction, ...]]] = {}
+    return found, read_corrections(text, "c.csv", directory_of([ANN, BOB]), EXERCISES, found)
 
 
 def only(text: str) -> Correction:
@@ -48,7 +49,7 @@ def test_a_column_of_deltas_needs_no_sign():
 @pytest.mark.parametrize(
     ("column", "who"),
     [
-        *(("id", who) for who in ("7", "2202")),
+        *(("id", who) for who in ("7", "2202", "ann")),
         *(("name", who) for who in ("ann", "Ann Lee", "lee, ann", "ann@x")),
         *(("student", who) for who in ("7", "ann", "Ann  Lee")),
     ],
@@ -81,12 +82,12 @@ def test_a_mistake_is_one_line(text, says):
     assert "\n" not in str(error.value)
 
 
-def test_what_applies_to_nobody_or_nothing_has_a_line_and_the_rest_applies():
+def test_an_unknown_student_or_exercise_has_a_line_and_the_rest_applies():
     found, lines = read("id,name,exercise,points\n9,,02.1,2\n,cy,02.1,2\n7,,02.9,2\n7,,02.1,2\n,bob,,+1\n")
     assert lines == [
         "c.csv, line 2: no student is called 9; this correction is not applied.",
         "c.csv, line 3: no student is called cy; this correction is not applied.",
-        "c.csv, line 4: exercise 02.9 is not graded; this correction is not applied.",
+        "c.csv, line 4: there is no exercise 02.9; this correction is not applied.",
     ]
     assert {student: list(ones) for student, ones in found.items()} == {"ann": ["02.1"], "bob": [""]}
 

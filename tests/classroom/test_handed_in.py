@@ -130,7 +130,7 @@ def test_a_hand_in_without_a_notebook_has_one_line(tmp_path):
     assert said == {
         "cut": ["cut.zip: damaged, or not a zip."],
         "empty": [],
-        "essay": ["essay_7_assignsubmission_file_/essay.docx: a text document, and no notebook."],
+        "essay": ["essay_7_assignsubmission_file_/essay.docx: a Word document, and no notebook."],
         "locked": ["locked.zip/0.ipynb and 15 more in this zip: locked with a password; ask for it without one."],
         "many": [
             "There is no notebook in this hand-in, only a.pdf (a PDF), b.png (a picture), d.md (plain text) and 1 more."

@@ -138,7 +138,7 @@ class TestMoodle:
             "corrections.csv, line 6: 07.1 was not asked for; this correction is not applied.",
             "When these handed in is unknown, and they count as on time: Dan Unlisted. The files in Moodle's zip have "
             "the time of its download: give Moodle's grading worksheet as --roster, or times in the rules.",
-            f"Bob Word: {zipped}/Bob Word_4713_assignsubmission_file_/answers.docx: a text document, and no notebook.",
+            f"Bob Word: {zipped}/Bob Word_4713_assignsubmission_file_/answers.docx: a Word document, and no notebook.",
             f"Cy Locked: {zipped}/Cy Locked_4715_assignsubmission_file_/work.zip/0.ipynb and 15 more in this zip: "
             "locked with a password; ask for it without one.",
         ]
@@ -293,16 +293,63 @@ def test_canvas(tmp_path, grader):
     ]
 
 
+def test_a_class_in_moodle_and_in_canvas_comes_back_to_each(tmp_path, grader):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    moodle(folder)
+    (folder / "submissions.zip").write_bytes(zip_of({"liddellalice_123_10_00_start.ipynb": b"{}"}))
+    (tmp_path / "m.csv").write_text(WORKSHEET, encoding="utf-8", newline="")
+    (tmp_path / "c.csv").write_text(GRADEBOOK, encoding="utf-8")
+    tutor(folder, "00", "--out", out, "--roster", tmp_path / "m.csv", "--roster", tmp_path / "c.csv")
+    assert len(rows(out / "grades.csv", "student")) == 9
+    assert list(rows(out / "canvas.csv", "ID")) == ["", "123", "125", "124"]
+    assert sorted(rows(out / "moodle.csv", "Identifier")) == [
+        *(f"Participant {id}" for id in (4711, 4712, 4713, 4714, 4715, 4790))
+    ]
+
+
 def test_the_time_of_a_student_s_own_zip_is_when_it_came(tmp_path, grader):
     """And not when the notebook in it was saved, or what a clock of the student's said."""
     folder, out = tmp_path / "in", tmp_path / "out"
     folder.mkdir()
-    (folder / "ann.zip").write_bytes(zip_of({"00_start.ipynb": b"{}"}))  # of 1980, by the names of its files
+    with zipfile.ZipFile(folder / "ann.zip", "w") as archive:
+        archive.writestr(zipfile.ZipInfo("00_start.ipynb", (1999, 1, 1, 0, 0, 0)), b"{}")
     (tmp_path / "rules.toml").write_text("due = 2020-01-01T00:00:00Z\npenalty = 0.5\ncap = 1.5\n")
     tutor(folder, "00", "--out", out, "--rules", tmp_path / "rules.toml")
     (row,) = rows(out / "grades.csv", "student").values()
     assert (row["raw_points"], row["points"]) == ("2", "0.5")
     assert "(by the file's time)" in row["remarks"]
+    (tmp_path / "c.csv").write_text("name,exercise,points\nann,00.1,1\n")
+    tutor(folder, "00", "--out", out, "--corrections", tmp_path / "c.csv")
+    (row,) = rows(out / "nbgrader.csv", "student_id").values()
+    assert (row["raw_score"], row["late_submission_penalty"], row["score"]) == ("2", "1", "0")  # not less than nothing
+
+
+def test_who_has_gone_from_the_folder_has_handed_in_nothing(tmp_path, grader):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    for name in ("ann", "bob"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "00_start.ipynb").write_text("{}")
+    (tmp_path / "r.csv").write_text("name\nann\nbob\n")
+    tutor(folder, "00", "--out", out, "--roster", tmp_path / "r.csv")
+    (folder / "bob" / "00_start.ipynb").unlink()
+    (folder / "bob").rmdir()
+    done = tutor(folder, "00", "--out", out)
+    grades = rows(out / "grades.csv", "student")
+    assert [(row["points"], row["remarks"]) for row in grades.values()] == [("2", ""), ("0", "handed in nothing")]
+    assert "In the gradebook, and not in the folder any more: bob." in done.said
+
+
+def test_corrections_of_several_assistants(tmp_path, grader):
+    folder, out = tmp_path / "in", tmp_path / "out"
+    (folder / "ann").mkdir(parents=True)
+    (folder / "ann" / "00_start.ipynb").write_text("{}")
+    (tmp_path / "a.csv").write_text("name,exercise,points,by\nann,00.1,1,A\n")
+    (tmp_path / "b.csv").write_text("name,exercise,points,by\nann,00.1,+0.5,B\nann,,+1,B\n")
+    tutor(folder, "00", "--out", out, "--corrections", tmp_path / "a.csv", "--corrections", tmp_path / "b.csv")
+    for _ in range(2):  # the gradebook keeps both
+        (row,) = rows(out / "grades.csv", "student").values()
+        assert (row["points"], row["remarks"]) == ("2.5", "00.1 set to 1 (A); 00.1 +0.5 (B); total +1 (B)")
+        tutor(folder, "00", "--out", out)
 
 
 def test_with_the_grader(tmp_path):

@@ -74,7 +74,7 @@ def classroom() -> Classroom:
     }
     submissions[ATTACK] = submission(ATTACK, failed=f"ended the grader: {ATTACK}")
     students = [HandedIn(name, "", "") for name in names]
-    return grades_of(enrolled(students, None)[0], submissions, None, [f"{ATTACK}: whose is it?"])
+    return grades_of(enrolled(students, [])[0], submissions, None, [f"{ATTACK}: whose is it?"])
 
 
 def test_what_nobody_handed_in_counts_as_for_the_others(classroom):

@@ -31,7 +31,7 @@ class TestReading:
     def test_moodle_s_worksheet_as_it_is(self):
         roster = read_roster(MOODLE, "roster.csv")
         zoe, ann = roster.students
-        assert (roster.system, zoe.id, zoe.name, zoe.email, zoe.number, zoe.section) == (
+        assert (zoe.system, zoe.id, zoe.name, zoe.email, zoe.number, zoe.section) == (
             *("moodle", "4711", "Zoë van Dam", "zoe@uni.example", "2201", "Lab A"),
         )
         assert (zoe.handed_in, ann.handed_in) == ("Sunday, 22 November 2026, 2:14 PM", "-")
@@ -45,7 +45,7 @@ class TestReading:
     def test_canvas_s_gradebook_as_it_is(self):
         roster = read_roster(CANVAS, "roster.csv")
         alice, zoe = roster.students
-        assert (roster.system, alice.id, alice.name, alice.login) == ("canvas", "123", "Liddell, Alice", "al123")
+        assert (alice.system, alice.id, alice.name, alice.login) == ("canvas", "123", "Liddell, Alice", "al123")
         assert (zoe.section, zoe.email, zoe.number) == ("CS-1 and CS-2", "zoe@uni.example", "30000002")
 
     @pytest.mark.parametrize(
@@ -64,6 +64,9 @@ class TestReading:
         (tmp_path / "r.csv").write_text(text, encoding="utf-8", newline="")
         (one,) = read_roster(read_text(tmp_path / "r.csv"), "r.csv").students
         assert (one.id, one.name, one.email) == ("7", "Ann Lee", "ann@x")
+
+    def test_a_name_that_begins_with_an_apostrophe_keeps_it(self):
+        assert named("id,name\n7,'t Hooft\n8,'=cmd()\n") == [("7", "'t Hooft"), ("8", "=cmd()")]
 
     @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
     def test_encodings(self, encoding, tmp_path):
@@ -116,14 +119,14 @@ def hand_in(name: str, system="", id="") -> HandedIn:
 
 def class_of(roster: str, *students: HandedIn) -> tuple[dict[str, str], list[str]]:
     """Name in the class → the hand-in's name, or "" where nothing was handed in; lines."""
-    found, lines = enrolled(students, read_roster(roster, "r.csv"))
+    found, lines = enrolled(students, [read_roster(roster, "r.csv")])
     handed_in = {student.student for student in students}
     return {one.name: one.student.student if one.student.student in handed_in else "" for one in found}, lines
 
 
 class TestWhoseIsWhose:
     def test_without_a_roster_the_class_is_who_handed_in(self):
-        found, lines = enrolled([hand_in("ann")], None)
+        found, lines = enrolled([hand_in("ann")], [])
         assert ([one.name for one in found], lines) == (["ann"], [])
 
     def test_by_id_whatever_the_name(self):
@@ -158,6 +161,24 @@ class TestWhoseIsWhose:
         found, lines = class_of(roster, hand_in("Ann Lee"))
         assert found == {"Ann Lee (not on the roster)": "Ann Lee", "Ann Lee (1)": "", "Ann Lee (2)": ""}
         assert "Ann Lee: not on the roster (several students are called Ann Lee; give the id). " in lines[-1]
+
+    def test_a_class_with_two_rosters(self):
+        students = [
+            hand_in("x", "moodle", "4711"),
+            hand_in("liddellalice", "canvas", "123"),
+            hand_in("y", "canvas", "4712"),
+        ]
+        rosters = [read_roster(MOODLE, "m.csv"), read_roster(CANVAS, "c.csv")]
+        found, (line,) = enrolled(students, rosters)
+        assert {one.name: one.student.student for one in found} == {
+            "Ann Lee": "Ann Lee",
+            "Liddell, Alice": "liddellalice",
+            "Zoë van Dam": "x",
+            "van Dam, Zoë": "van Dam, Zoë",
+            "y": "y",
+        }
+        assert {one.name: one.student.system for one in found}["Ann Lee"] == "moodle"
+        assert line.startswith("y: not on the roster")
 
     def test_no_two_have_the_same_name_however_a_folder_is_called(self):
         found, _ = class_of("id,name\n1,Ann\n2,Ann\n", hand_in("x", "", "1"), hand_in("y", "", "2"), hand_in("Ann (1)"))

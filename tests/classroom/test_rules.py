@@ -8,10 +8,10 @@ from tutorlib.classroom.handed_in import Arrival, HandedIn
 from tutorlib.classroom.roster import Enrolled, Listed, directory_of
 from tutorlib.classroom.rules import (
     HandInTime,
-    Times,
+    HandInTimes,
+    at_most,
     hand_in_times,
     late_notebooks,
-    limited,
     moodle_time,
     of_one_download,
     read_rules,
@@ -109,7 +109,7 @@ class TestWhatItCosts:
     def test_no_notebook_loses_more_than_it_has(self):
         rules = read_rules(BERLIN, "r")
         (late,) = late_notebooks(rules, {"00_start": HandInTime(DUE + timedelta(days=3), "x")}, {"00_start": 10})
-        assert (late.days, late.free, late.penalty, limited(late, 0.5).penalty) == (3, 1, 2, 0.5)
+        assert (late.days, late.free, late.penalty, at_most(late, 0.5).penalty) == (3, 1, 2, 0.5)
         assert late.text == (
             "00 is 3 days late (1 free), −2 points: handed in 2026-11-23 23:59 CET (by x), due 2026-11-20 23:59 CET"
         )
@@ -127,7 +127,7 @@ def enrolled(system="", moodle="", late=False, id="7") -> Enrolled:
 
 def counts(student: Enrolled, times: str = "", one_download: bool = False) -> HandInTime | None:
     rules = read_rules(BERLIN, "rules.toml")
-    told = read_times(times, "times.csv", directory_of([student]))[0] if times else Times()
+    told = read_times(times, "times.csv", directory_of([student]))[0] if times else HandInTimes()
     return hand_in_times(student, [("00_start", FILE)], rules, told, one_download).get("00_start")
 
 

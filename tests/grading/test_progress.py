@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from tutorlib.grading.progress import BETWEEN_S, Lines, minutes, progress
+from tutorlib.grading.progress import BETWEEN_S, Lines, elapsed, progress
 
 
 def said_of(total: int, seconds_each: float) -> list[str]:
@@ -21,7 +21,7 @@ def said_of(total: int, seconds_each: float) -> list[str]:
 
 def test_a_line_now_and_then_and_one_at_the_end():
     assert said_of(40, 6) == [
-        *(f"graded {n} of 40 submissions, about {minutes(6 * (40 - n))} left" for n in range(2, 40, 2)),
+        *(f"graded {n} of 40 submissions, about {elapsed(6 * (40 - n))} left" for n in range(2, 40, 2)),
         "graded 40 of 40 submissions in 4 min 00 s",
     ]
 
@@ -71,4 +71,4 @@ def test_a_terminal_gets_a_bar_with_the_time_left_and_keeps_nothing():
     ],
 )
 def test_minutes(seconds, text):
-    assert minutes(seconds) == text
+    assert elapsed(seconds) == text

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tutorlib.classroom import exports, feedback, leaderboard, report, similar
-from tutorlib.classroom.given import Files, Prepared, prepared, remarks
+from tutorlib.classroom.given import GivenFiles, Prepared, prepared, remarks
 from tutorlib.classroom.gradebook import GradebookFailed, open_gradebook
 from tutorlib.classroom.grades import Classroom, Grade, grades_of
 from tutorlib.classroom.handed_in import NobodyHandedIn, handed_in
@@ -66,7 +66,7 @@ def grade_folder(
     workers: int,
     ray: str | None,
     console: Console,
-    files: Files,
+    files: GivenFiles,
     naming: leaderboard.Naming | None = None,
 ) -> Summary:
     """Grade what is new below `folder` into the gradebook in `out`, then write everything that is made of it.
@@ -81,11 +81,12 @@ def grade_folder(
         students, stray = handed_in(folder.resolve(), without=out.resolve())
         with open_gradebook(out / "gradebook.sqlite") as book:
             class_ = prepared(students, files, book)
-            run = Run(students, settings, wanted, list(chosen(again, class_)), workers, ray)
+            run = Run(students, settings, wanted, list(to_regrade(again, class_)), workers, ray)
             with progress(console, "submissions") as shown:
                 grade_new(run, book, started=shown.started, done=shown.done)
             submissions = book.submissions()
-            classroom = grades_of(class_.students, submissions, wanted, (), class_.adjustments)
+            there = {one.student: submissions[one.student] for one in students}
+            classroom = grades_of(class_.students, there, wanted, (), class_.adjustments)
             classroom = replace(classroom, stray=(*stray, *class_.lines, *remarks(classroom, class_.adjustments)))
             book.record(classroom.results)
             secret = book.secret() if naming == "pseudonyms" else b""
@@ -141,7 +142,7 @@ def ended_by_signals() -> Iterator[None]:
             signal.signal(one, handler)
 
 
-def chosen(again: Iterable[str], class_: Prepared) -> Iterator[str]:
+def to_regrade(again: Iterable[str], class_: Prepared) -> Iterator[str]:
     """The students whom --regrade names. Raises CannotGrade."""
     there = {one.student.student for one in class_.students}
     for name in again:

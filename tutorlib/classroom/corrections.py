@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tutorlib.classroom.roster import Directory, Enrolled
-from tutorlib.classroom.tables import BadTable, Row, rows_of
+from tutorlib.classroom.tables import BadTable, TableRow, rows_of
 from tutorlib.exercises import UnknownExercise, find
 
 WHO = {"id", "name", "student"}
@@ -44,27 +44,30 @@ def corrected(points: float, corrections: Iterable[Correction]) -> float:
 
 
 def read_corrections(
-    text: str, file: str, directory: Directory[Enrolled], exercises: Iterable[str]
-) -> tuple[dict[str, dict[str, tuple[Correction, ...]]], list[str]]:
-    """Student → exercise ("" for the total) → corrections; a line about each that applies to nobody or nothing.
+    text: str,
+    file: str,
+    directory: Directory[Enrolled],
+    exercises: Iterable[str],
+    found: dict[str, dict[str, tuple[Correction, ...]]],
+) -> list[str]:
+    """Add a CSV text's corrections to `found`: student → exercise ("" for the total) → corrections.
 
-    The columns of the CSV text: id or name, exercise, points or delta, comment, by. exercises: those that are graded.
-    Raises BadTable.
+    Its columns: id or name, exercise, points or delta, comment, by. exercises: those that there are. Returns a line for
+    each correction whose student or exercise there is not. Raises BadTable.
     """
     columns, rows = rows_of(text, file)
     if not WHO & set(columns) or not {"points", "delta", "comment"} & set(columns):
         needed = "id (or name), exercise, points (or delta), comment, by"
         raise BadTable(f"{file}: its columns are {', '.join(columns)}; needed: {needed}.")
     exercises = set(exercises)
-    found: dict[str, dict[str, tuple[Correction, ...]]] = {}
     lines = []
     for row in rows:
         correction = read_row(row)
-        student = directory.find(row.first("id", "student"), row.first("name", "student"))
+        student = directory.find(row.first("id", "student"), row.first("name", "student", "id"))
         if isinstance(student, str):
             lines.append(f"{row.place}: {student}; this correction is not applied.")
         elif correction.exercise and correction.exercise not in exercises:
-            lines.append(f"{row.place}: exercise {correction.exercise} is not graded; this correction is not applied.")
+            lines.append(f"{row.place}: there is no exercise {correction.exercise}; this correction is not applied.")
         else:
             if correction.exercise[:1] not in ("", "0") and exists(f"{correction.exercise}0"):
                 id = correction.exercise
@@ -73,10 +76,10 @@ def read_corrections(
                 )
             of_student = found.setdefault(student.student.student, {})
             of_student[correction.exercise] = (*of_student.get(correction.exercise, ()), correction)
-    return found, lines
+    return lines
 
 
-def read_row(row: Row) -> Correction:
+def read_row(row: TableRow) -> Correction:
     points, added = points_in(row, "points")
     delta, _ = points_in(row, "delta")
     if points is not None and delta is not None:
@@ -88,7 +91,7 @@ def read_row(row: Row) -> Correction:
     return Correction(exercise_in(row), points, added, row["comment"], row["by"], row.place)
 
 
-def points_in(row: Row, column: str) -> tuple[float | None, bool]:
+def points_in(row: TableRow, column: str) -> tuple[float | None, bool]:
     """The number there, with a decimal point or comma, and whether it has a sign; None where there is none."""
     said = row[column].replace(",", ".").replace("\N{MINUS SIGN}", "-")
     if not said:
@@ -102,7 +105,7 @@ def points_in(row: Row, column: str) -> tuple[float | None, bool]:
     return number, said[0] in "+-"
 
 
-def exercise_in(row: Row) -> str:
+def exercise_in(row: TableRow) -> str:
     """An exercise's id, also one that a spreadsheet took for a number: 2.1 for 02.1. Raises BadTable."""
     said = row["exercise"].replace(",", ".")
     if not said:

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom.grades import Classroom, Grade
+from tutorlib.classroom.handed_in import System
 from tutorlib.classroom.roster import Listed
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would calculate what begins so
@@ -146,7 +147,7 @@ def nbgrader_row(grade: Grade, assignment: str) -> dict[str, Any]:
 
 def moodle_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
     """Moodle's grading worksheet: what it finds a student by, and what it takes up."""
-    for grade in classroom.grades:
+    for grade in in_system(classroom, "moodle"):
         yield {
             "Identifier": f"Participant {grade.id}" if grade.system == "moodle" and grade.id else grade.name,
             "Full name": grade.full_name,
@@ -155,6 +156,12 @@ def moodle_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
             "Maximum Grade": grade.max_points,
             "Feedback comments": feedback(grade),
         }
+
+
+def in_system(classroom: Classroom, system: System) -> list[Grade]:
+    """The grades to give back to Moodle or Canvas: of a class that is in both, those of its students alone."""
+    both = {"moodle", "canvas"} <= {grade.system for grade in classroom.grades}
+    return [grade for grade in classroom.grades if not both or grade.system in (system, "")]
 
 
 def canvas_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
@@ -167,7 +174,7 @@ def canvas_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
     head = {"Student": "    Points Possible", "ID": "", "SIS User ID": "", "SIS Login ID": "", "Section": ""}
     possible = {name: sum(one.counts for one in first.of_notebook(name)) for name in classroom.notebooks}
     yield head | possible | ({CORRECTION: 0.0} if corrected else {})
-    for grade in classroom.grades:
+    for grade in in_system(classroom, "canvas"):
         listed = grade.listed or Listed(grade.name)
         row = {
             "Student": grade.full_name,

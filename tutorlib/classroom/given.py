@@ -3,7 +3,7 @@
 The gradebook keeps each of them, and it counts in every run until another one of its kind is given.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from tutorlib.classroom.gradebook import Gradebook
 from tutorlib.classroom.grades import Adjustments, Classroom
 from tutorlib.classroom.handed_in import HandedIn
 from tutorlib.classroom.roster import Directory, Enrolled, directory_of, enrolled, read_roster
-from tutorlib.classroom.rules import Rules, Times, moodle_time, read_rules, read_times
+from tutorlib.classroom.rules import HandInTimes, Rules, moodle_time, read_rules, read_times
 from tutorlib.classroom.tables import read_text
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import notebook_names
@@ -21,12 +21,12 @@ NONE = "none"  # as a file's name: what was given before no longer counts
 
 
 @dataclass(frozen=True)
-class Files:
-    """The files that this run was given: each a path, "none", or None where what was given before still counts."""
+class GivenFiles:
+    """The files that this run was given: paths, or "none"; no path where what was given before still counts."""
 
-    roster: str | None = None
-    rules: str | None = None
-    corrections: str | None = None
+    roster: Sequence[str] = ()
+    rules: Sequence[str] = ()
+    corrections: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -44,42 +44,42 @@ class Prepared:
     kept: str
 
 
-def prepared(students: list[HandedIn], files: Files, book: Gradebook) -> Prepared:
+def prepared(students: list[HandedIn], files: GivenFiles, book: Gradebook) -> Prepared:
     """The class by its roster, and what comes on top of its points. Raises BadTable, GradebookFailed.
 
     The gradebook keeps the files as soon as all of them can be read.
     """
-    typed = vars(files)
-    texts = {kind: book.given(kind) if file is None else text_of(file) for kind, file in typed.items()}
-    roster, rules_file, corrections_file = (texts[kind] for kind in ("roster", "rules", "corrections"))
-    class_, lines = enrolled(students, read_roster(*roster) if roster else None)
+    typed: dict[str, Sequence[str]] = vars(files)
+    texts = {kind: texts_of(named) if named else book.given(kind) for kind, named in typed.items()}
+    class_, lines = enrolled(students, [read_roster(*one) for one in texts["roster"]])
     directory = directory_of(class_)
 
-    rules = read_rules(*rules_file) if rules_file else Rules()
-    if files.rules is None:
-        times_file = book.given("times")
+    rules = next((read_rules(*one) for one in texts["rules"]), Rules())
+    if not files.rules:
+        texts["times"] = book.given("times")
     else:
-        times_file = text_of(Path(files.rules).parent / rules.times) if rules.times else None
-    times, unknown = read_times(*times_file, directory) if times_file else (Times(), [])
-    lines += unknown
-
-    corrections: dict[str, dict[str, tuple[Correction, ...]]] = {}
-    if corrections_file:
-        exercises = [exercise.id for name in notebook_names() for exercise in of_notebook(name)]
-        corrections, unknown = read_corrections(*corrections_file, directory, exercises)
+        texts["times"] = texts_of([str(Path(files.rules[0]).parent / rules.times)] if rules.times else [])
+    times = HandInTimes()
+    for one in texts["times"]:
+        times, unknown = read_times(*one, directory)
         lines += unknown
 
-    for kind, given in (texts | {"times": times_file}).items():
-        if typed["rules" if kind == "times" else kind] is not None:
+    corrections: dict[str, dict[str, tuple[Correction, ...]]] = {}
+    exercises = [exercise.id for name in notebook_names() for exercise in of_notebook(name)]
+    for one in texts["corrections"]:
+        lines += read_corrections(*one, directory, exercises, corrections)
+
+    for kind, given in texts.items():
+        if typed["rules" if kind == "times" else kind]:
             book.keep(kind, given)
-    names = ", ".join(f"--{kind} {text[1]}" for kind, text in texts.items() if text and typed[kind] is None)
+    names = ", ".join(f"--{kind} {file}" for kind in typed if not typed[kind] for _, file in texts[kind])
     kept = f"Used again, as in an earlier run: {names}. With `none` in place of the file it is not." if names else ""
     return Prepared(class_, directory, Adjustments(rules, times, corrections), lines, kept)
 
 
-def text_of(file: str | Path) -> tuple[str, str] | None:
-    """The text of a file, before it its name; None for "none". Raises BadTable."""
-    return None if file == NONE else (read_text(path := Path(file)), path.name)
+def texts_of(files: Iterable[str]) -> list[tuple[str, str]]:
+    """Text and name of each of these files, "none" left out. Raises BadTable."""
+    return [(read_text(Path(file)), Path(file).name) for file in files if file != NONE]
 
 
 def remarks(classroom: Classroom, adjustments: Adjustments) -> Iterator[str]:

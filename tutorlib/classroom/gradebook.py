@@ -64,7 +64,7 @@ create table if not exists notes (
     line text not null
 );
 create table if not exists given (  -- the instructor's files, as they were last given
-    kind text primary key,   -- roster, rules, times, corrections
+    kind text not null,      -- roster, rules, times, corrections
     text text not null,
     file text not null,
     utc text not null
@@ -167,19 +167,18 @@ class Gradebook:
         with self.transaction() as db:
             db.executemany("delete from submissions where student = ?", [(one,) for one in students])
 
-    def keep(self, kind: str, given: tuple[str, str] | None) -> None:
-        """Keep the text and the name of an instructor's file in place of its kind's before; None: keep none."""
+    def keep(self, kind: str, given: Iterable[tuple[str, str]]) -> None:
+        """Keep text and name of the instructor's files of this kind, in place of those before."""
         utc = datetime.now(UTC).isoformat("T", "seconds")
         with self.transaction() as db:
             db.execute("delete from given where kind = ?", (kind,))
-            if given:
-                db.execute("insert into given values (?, ?, ?, ?)", (kind, *given, utc))
+            db.executemany("insert into given values (?, ?, ?, ?)", [(kind, *one, utc) for one in given])
 
-    def given(self, kind: str) -> tuple[str, str] | None:
-        """The text and the name of the instructor's file of this kind."""
+    def given(self, kind: str) -> list[tuple[str, str]]:
+        """Text and name of the instructor's files of this kind, as they were last given."""
         with self.transaction() as db:
-            found = db.execute("select text, file from given where kind = ?", (kind,)).fetchone()
-        return found and tuple(found)
+            found = db.execute("select text, file from given where kind = ? order by rowid", (kind,))
+            return [(text, file) for text, file in found]
 
     def record(self, results: Mapping[str, Iterable[tuple[Any, ...]]]) -> None:
         """Write the last run's grades, table → rows, in place of those of the run before."""

@@ -10,7 +10,15 @@ from tutorlib.classroom.corrections import TOTAL, Correction, all_texts, correct
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.handed_in import HandedIn, System
 from tutorlib.classroom.roster import Enrolled, Listed
-from tutorlib.classroom.rules import Late, Rules, Times, hand_in_times, late_notebooks, limited, of_one_download
+from tutorlib.classroom.rules import (
+    HandInTimes,
+    LateNotebook,
+    Rules,
+    at_most,
+    hand_in_times,
+    late_notebooks,
+    of_one_download,
+)
 from tutorlib.classroom.task import Graded, Judged
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import notebook_names
@@ -22,7 +30,7 @@ NOT_GRADABLE = "handed in no notebook that can be graded"
 
 
 @dataclass(frozen=True)
-class Marked(Judged):
+class MarkedExercise(Judged):
     """One exercise of a grade: what the grader says of it, and the instructor's corrections in their order."""
 
     corrections: tuple[Correction, ...] = ()
@@ -50,11 +58,11 @@ class Grade:
 
     student: HandedIn
     submission: Submission
-    judged: tuple[Marked, ...]
+    judged: tuple[MarkedExercise, ...]
     missing: tuple[str, ...]
     name: str
     listed: Listed | None = None
-    late: tuple[Late, ...] = ()
+    late: tuple[LateNotebook, ...] = ()
     unknown_time: tuple[str, ...] = ()
     total_corrections: tuple[Correction, ...] = ()
 
@@ -124,7 +132,7 @@ class Grade:
         numbers = {one.outcome.id[:2] for one in self.judged}
         return tuple(name for name in notebook_names() if name[:2] in numbers)
 
-    def of_notebook(self, name: str) -> list[Marked]:
+    def of_notebook(self, name: str) -> list[MarkedExercise]:
         return [one for one in self.judged if one.outcome.id[:2] == name[:2]]
 
     def raw_points_of(self, notebook: str) -> float:
@@ -181,7 +189,7 @@ class Adjustments:
     """What comes on top of the grader's verdicts. corrections: student → exercise ("" for the total) → corrections."""
 
     rules: Rules = field(default_factory=Rules)
-    times: Times = field(default_factory=Times)
+    times: HandInTimes = field(default_factory=HandInTimes)
     corrections: Mapping[str, Mapping[str, tuple[Correction, ...]]] = field(default_factory=dict)
 
 
@@ -241,7 +249,7 @@ class Adjusting:
             for exercise in exercises:
                 nothing = Judged(exercise.outcome("failed", 0, MISSING), counted.get(exercise.id, exercise.points_here))
                 one = found.get(exercise.id, nothing)
-                judged.append(Marked(one.outcome, one.counts, corrections.get(exercise.id, ())))
+                judged.append(MarkedExercise(one.outcome, one.counts, corrections.get(exercise.id, ())))
         name, listed, total = enrolled.name, enrolled.listed, corrections.get(TOTAL, ())
         grade = Grade(student, submission, tuple(judged), tuple(missing), name, listed, total_corrections=total)
         return self.with_lateness(grade, enrolled)
@@ -252,6 +260,6 @@ class Adjusting:
         there = [one for one in grade.submission.graded.notebooks if one[0] in grade.notebooks]
         handed_in = hand_in_times(enrolled, there, rules, times, self.one_download)
         possible = {name: sum(one.counts for one in grade.of_notebook(name)) for name in handed_in}
-        late = [limited(one, grade.points_of(one.notebook)) for one in late_notebooks(rules, handed_in, possible)]
+        late = [at_most(one, grade.points_of(one.notebook)) for one in late_notebooks(rules, handed_in, possible)]
         unknown = tuple(name for name, _ in there if name not in handed_in and rules.due_of(name))
         return replace(grade, late=tuple(late), unknown_time=unknown)

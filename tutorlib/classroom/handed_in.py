@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from tutorlib.classroom.entries import EMPTY, Entry, broken, entries, hidden, legible, unpacked
-from tutorlib.classroom.left_out import UNOPENED, kind_of, lines_about, no_notebook
+from tutorlib.classroom.left_out import UNOPENED, kind_by_suffix, lines_about, no_notebook
 from tutorlib.classroom.unpacking import TooMuch, Unpacking
 from tutorlib.paths import notebook_names
 from tutorlib.problems.wrong import count
@@ -100,7 +100,7 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     stray += [f"{legible(name)}: {ONE_STUDENTS}" for name in sorted(others)]
     for entry in found:
         if own := owner(entry.parts, whole):
-            own = replace(own, at=arrived(folder, entry, whole))
+            own = replace(own, at=arrival_time(folder, entry, whole))
             belongs.setdefault((own.name, own.system, own.id), []).append((own, entry))
         elif not entry.parts:
             raise NobodyHandedIn(f"{folder}: {entry.why_not}.")
@@ -116,7 +116,7 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     return students, stray
 
 
-def arrived(folder: Path, entry: Entry, whole: Collection[str]) -> float:
+def arrival_time(folder: Path, entry: Entry, whole: Collection[str]) -> float:
     """When a file came: of one in a zip that is a single student's, when the zip did."""
     outer = folder.joinpath(*entry.parts[:1])
     if len(entry.parts) > 1 and entry.parts[0] not in whole and outer.is_file():
@@ -170,7 +170,7 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
             found.notes.append(f"{entry.label}: handed in late.")
         if not entry.why_not and is_notebook(name):
             found.notebooks.append(entry)
-        elif kind_of(name) == UNOPENED:
+        elif kind_by_suffix(name) == UNOPENED:
             bad.append((entry, UNOPENED))
         elif entry.why_not and (entry.why_not != EMPTY or is_notebook(name) or name.lower().endswith(".zip")):
             bad.append((entry, entry.why_not))

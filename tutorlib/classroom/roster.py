@@ -6,12 +6,12 @@ A student's hand-in is found by the id that Moodle or Canvas puts into its name,
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from tutorlib.classroom.handed_in import HandedIn, System, tidy_name
-from tutorlib.classroom.tables import BadTable, Row, rows_of
+from tutorlib.classroom.tables import BadTable, TableRow, rows_of
 
 POINTS_POSSIBLE = "points possible"  # Canvas's second row, which is no student
 TEST_STUDENT = {"student, test", "test student"}  # Canvas's Student View
@@ -27,7 +27,7 @@ class Listed:
 
     id: what Moodle ("4711" of "Participant 4711") or Canvas puts into the names of files, or the file's own.
     number: the university's (Moodle's ID number, Canvas's SIS User ID). handed_in: Moodle's time of the submission, as
-    its worksheet has it. place: the line of the file.
+    its worksheet has it. place: the line of the file. system: whose id it is.
     """
 
     name: str
@@ -51,7 +51,6 @@ class Roster:
     """The students of a class, in the file's order. notes: lines about the file."""
 
     students: tuple[Listed, ...]
-    system: System = ""
     notes: tuple[str, ...] = ()
 
 
@@ -59,7 +58,7 @@ def read_roster(text: str, file: str) -> Roster:
     """The roster in a CSV text: Moodle's or Canvas's export as it is, or columns id, name, email. Raises BadTable."""
     columns, rows = rows_of(text, file)
     system: System = ""
-    read: Callable[[Row], Listed | None]
+    read: Callable[[TableRow], Listed | None]
     if "identifier" in columns:
         system, read = "moodle", of_moodle
     elif "student" in columns and "id" in columns:
@@ -79,12 +78,12 @@ def read_roster(text: str, file: str) -> Roster:
     return without_duplicates(found, system)
 
 
-def of_moodle(row: Row) -> Listed:
+def of_moodle(row: TableRow) -> Listed:
     """Of the grading worksheet; one that hides names has identifiers alone."""
     id = re.sub(r"\D+", "", row["identifier"])
     if not id:
         raise BadTable(f"{row.place}: the identifier {row['identifier']!r} is not Moodle's, like Participant 4711.")
-    names = tidy(row["full name"]) or f"Participant {id}"
+    names = tidied(row["full name"]) or f"Participant {id}"
     return Listed(
         names,
         id,
@@ -96,27 +95,27 @@ def of_moodle(row: Row) -> Listed:
     )
 
 
-def of_participants(row: Row) -> Listed:
+def of_participants(row: TableRow) -> Listed:
     """Of Moodle's participants page or its grade export, which have no identifiers."""
-    name = tidy(row["full name"] or f"{row['first name']} {row['last name']}")
+    name = tidied(row["full name"] or f"{row['first name']} {row['last name']}")
     return Listed(name, "", row["email address"], row["id number"], section=row["groups"], place=row.place)
 
 
-def of_canvas(row: Row) -> Listed | None:
+def of_canvas(row: TableRow) -> Listed | None:
     name = row["student"]
     if name.casefold() == POINTS_POSSIBLE or name.casefold() in TEST_STUDENT or not (name or row["id"]):
         return None
     login = row["sis login id"]
     email = login if "@" in login else ""
-    return Listed(tidy(name), row["id"], email, row["sis user id"], login, row["section"], place=row.place)
+    return Listed(tidied(name), row["id"], email, row["sis user id"], login, row["section"], place=row.place)
 
 
-def of_plain(row: Row) -> Listed:
-    id, name = row["id"], tidy(row["name"])
+def of_plain(row: TableRow) -> Listed:
+    id, name = row["id"], tidied(row["name"])
     return Listed(name or id, id, row.first("email", "e-mail", "mail"), section=row["section"], place=row.place)
 
 
-def tidy(name: str) -> str:
+def tidied(name: str) -> str:
     return tidy_name(name) if name.strip() else ""
 
 
@@ -141,7 +140,7 @@ def without_duplicates(found: list[Listed], system: System) -> Roster:
         notes.append(
             f"{names[name]} students on the roster are called {name} ({ids}): they are told apart by id alone."
         )
-    return Roster(tuple(replace(one, system=system) for one in students.values()), system, tuple(notes))
+    return Roster(tuple(replace(one, system=system) for one in students.values()), tuple(notes))
 
 
 # Finding a student ------------------------------------------------------------------------------------------------
@@ -194,28 +193,27 @@ class Enrolled:
     name: str
 
 
-def enrolled(students: Iterable[HandedIn], roster: Roster | None) -> tuple[list[Enrolled], list[str]]:
-    """The class by name: each hand-in with its line of the roster, and those who handed in nothing; lines about both.
+def enrolled(students: Iterable[HandedIn], rosters: Sequence[Roster]) -> tuple[list[Enrolled], list[str]]:
+    """The class by name: each hand-in with its line of a roster, and those who handed in nothing; lines about both.
 
     Without a roster the class is those who handed in.
     """
     students = list(students)
-    if roster is None:
+    if not rosters:
         return [Enrolled(one, None, one.student) for one in students], []
     directory: Directory[Listed] = Directory()
-    for one in roster.students:
-        directory.add(one, [one.id], [one.name, *one.names])
+    all_listed = [one for roster in rosters for one in roster.students]
+    for one in all_listed:
+        systems = [one.system] if one.system else ["", "moodle", "canvas"]
+        directory.add(one, [f"{system} {one.id}" for system in systems if one.id], [one.name, *one.names])
     owners: dict[Listed, HandedIn] = {}
-    lines = list(roster.notes)
-
-    def id_of(student: HandedIn) -> str:
-        return student.id if student.system in ("", roster.system) or not roster.system else ""
-
+    lines = [line for roster in rosters for line in roster.notes]
     for by_id in (True, False):  # no name takes what an id has
         for student in students:
-            if by_id != (id_of(student) in directory.by_id):
+            id_there = f"{student.system} {student.id}"  # Moodle's 4711 is not Canvas's
+            if by_id != (id_there in directory.by_id):
                 continue
-            found = directory.find(id_of(student), student.written)
+            found = directory.find(id_there, student.written)
             if isinstance(found, str):
                 lines.append(f"{student.student}: not on the roster ({found}). The hand-in is graded all the same.")
             elif found in owners:
@@ -228,7 +226,7 @@ def enrolled(students: Iterable[HandedIn], roster: Roster | None) -> tuple[list[
     listed = {id(student): one for one, student in owners.items()}
     taken = {student.student for student in students}
     pairs = [(student, listed.get(id(student))) for student in students]
-    pairs += [(absent(one, roster.system, taken), one) for one in roster.students if one not in owners]
+    pairs += [(absent(one, taken), one) for one in all_listed if one not in owners]
     called = Counter(one.name if one else student.student for student, one in pairs)
     found_all = []
     names: set[str] = set()
@@ -256,10 +254,10 @@ def directory_of(students: Iterable[Enrolled]) -> Directory[Enrolled]:
     return directory
 
 
-def absent(one: Listed, system: System, taken: set[str]) -> HandedIn:
+def absent(one: Listed, taken: set[str]) -> HandedIn:
     """Who handed in nothing, under a name that no hand-in has."""
     name = one.name
     if name in taken:
         name = f"{name} ({one.id or one.place})"
     taken.add(name)
-    return HandedIn(name, system, one.id)
+    return HandedIn(name, one.system, one.id)

@@ -62,7 +62,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Late:
+class LateNotebook:
     """A notebook that was handed in late.
 
     days: started days after it was due. free: how many of them the student's free days paid for. penalty: points, as
@@ -107,7 +107,7 @@ def read_rules(text: str, file: str) -> Rules:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadTable(f"{file}: not TOML: {error}.") from None
-    known(file, found, KEYS)
+    check_keys(file, found, KEYS)
 
     def read(key: str, reads: Callable[[Any], Any], otherwise: Any) -> Any:
         try:
@@ -123,7 +123,7 @@ def read_rules(text: str, file: str) -> Rules:
             raise BadTable(f"{file}: there is no notebook {typed}; there are {', '.join(notebook_names())}.")
         if not isinstance(table, dict):
             raise BadTable(f"{file}: write [notebooks.{typed}], and below it due = …")
-        known(f"{file}: [notebooks.{typed}]", table, ("due",))
+        check_keys(f"{file}: [notebooks.{typed}]", table, ("due",))
         try:
             dues |= {name: moment(due, zone) for name in names for due in table.values()}
         except ValueError as error:
@@ -135,15 +135,15 @@ def read_rules(text: str, file: str) -> Rules:
         dues,
         zone,
         read("penalty", amount, Amount(0, False)),
-        timedelta(hours=read("grace_hours", number, 0)),
-        read("free_days", whole, 0),
+        timedelta(hours=read("grace_hours", nonnegative, 0)),
+        read("free_days", count_of_days, 0),
         read("cap", amount, Amount(100, True)),
-        read("late_mark_days", whole, 1),
+        read("late_mark_days", count_of_days, 1),
         read("handed_in", str, ""),
     )
 
 
-def known(place: str, found: Iterable[str], keys: Iterable[str]) -> None:
+def check_keys(place: str, found: Iterable[str], keys: Iterable[str]) -> None:
     for key in found:
         if key not in keys:
             raise BadTable(f"{place}: there is no rule {key}; there are {', '.join(keys)}.")
@@ -171,16 +171,16 @@ def amount(value: Any) -> Amount:
         if not (found := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*%\s*", value)):
             raise ValueError('neither points, like 2, nor a percentage, like "10%"')
         return Amount(float(found[1]), True)
-    return Amount(number(value), False)
+    return Amount(nonnegative(value), False)
 
 
-def number(value: Any) -> float:
+def nonnegative(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise ValueError("not a number from 0 upwards")
     return value
 
 
-def whole(value: Any) -> int:
+def count_of_days(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError("not a whole number from 0 upwards")
     return value
@@ -190,13 +190,13 @@ def whole(value: Any) -> int:
 
 
 @dataclass(frozen=True)
-class Times:
+class HandInTimes:
     """What the instructor's CSV says: student and notebook ("" for all) → when it was handed in, and in which line."""
 
     by_student: Mapping[tuple[str, str], HandInTime] = field(default_factory=dict)
 
 
-def read_times(text: str, file: str, directory: Directory[Enrolled]) -> tuple[Times, list[str]]:
+def read_times(text: str, file: str, directory: Directory[Enrolled]) -> tuple[HandInTimes, list[str]]:
     """The times in a CSV text with columns id or name, utc, and perhaps notebook; lines about those of no student.
 
     Raises BadTable.
@@ -216,7 +216,7 @@ def read_times(text: str, file: str, directory: Directory[Enrolled]) -> tuple[Ti
             notebooks = [name for name in notebook_names() if typed.zfill(2) in (name, name[:2])]
             if not notebooks:
                 raise BadTable(f"{row.place}: there is no notebook {typed}.")
-        student = directory.find(row.first("id", "student"), row.first("name", "student"))
+        student = directory.find(row.first("id", "student"), row.first("name", "student", "id"))
         if isinstance(student, str):
             lines.append(f"{row.place}: {student}; this time is not used.")
             continue
@@ -225,7 +225,7 @@ def read_times(text: str, file: str, directory: Directory[Enrolled]) -> tuple[Ti
             if key in found:
                 raise BadTable(f"{row.place}: a second time for {student.name}.")
             found[key] = HandInTime(utc if utc.tzinfo else utc.replace(tzinfo=UTC), row.place)
-    return Times(found), lines
+    return HandInTimes(found), lines
 
 
 def moodle_time(said: str, zone: tzinfo | None) -> datetime | None:
@@ -240,7 +240,7 @@ def moodle_time(said: str, zone: tzinfo | None) -> datetime | None:
 
 
 def hand_in_times(
-    student: Enrolled, notebooks: Iterable[tuple[str, str]], rules: Rules, times: Times, one_download: bool
+    student: Enrolled, notebooks: Iterable[tuple[str, str]], rules: Rules, times: HandInTimes, one_download: bool
 ) -> dict[str, HandInTime]:
     """Notebook → when it was handed in. notebooks: names, and the files that were graded.
 
@@ -277,7 +277,7 @@ def of_one_download(students: Iterable[HandedIn]) -> bool:
 
 def late_notebooks(
     rules: Rules, handed_in: Mapping[str, HandInTime], possible: Mapping[str, float]
-) -> tuple[Late, ...]:
+) -> tuple[LateNotebook, ...]:
     """The notebooks that are late. possible: notebook → the points that it can give.
 
     A student's free days are spent on the earliest due date first; a day pays for all notebooks that were due together.
@@ -306,19 +306,19 @@ def days_late(time: HandInTime, due: datetime, rules: Rules) -> int:
 
 def one_late(
     rules: Rules, name: str, time: HandInTime, due: datetime, days: int, free: int, possible: Mapping[str, float]
-) -> Late:
+) -> LateNotebook:
     free = min(free, days)
     most = possible.get(name, 0.0)
     penalty = round(min((days - free) * rules.penalty.of(most), rules.cap.of(most)), 2)
     zone = rules.zone or UTC
-    handed_in = "" if time.utc is None else written(time.utc, zone)
-    return Late(name, days, free, penalty, handed_in, written(due, zone), time.source)
+    handed_in = "" if time.utc is None else local_time(time.utc, zone)
+    return LateNotebook(name, days, free, penalty, handed_in, local_time(due, zone), time.source)
 
 
-def written(time: datetime, zone: tzinfo) -> str:
+def local_time(time: datetime, zone: tzinfo) -> str:
     return f"{time.astimezone(zone):%Y-%m-%d %H:%M %Z}"
 
 
-def limited(late: Late, points: float) -> Late:
+def at_most(late: LateNotebook, points: float) -> LateNotebook:
     """The same, with no more penalty than the notebook has points."""
     return replace(late, penalty=min(late.penalty, max(points, 0.0)))

@@ -3,6 +3,7 @@
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ class BadTable(Exception):
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """One row of a table. place: its file and line, for messages. fields: by column, names in lower case."""
 
     place: str
@@ -25,7 +26,7 @@ class Row:
 
     def __getitem__(self, column: str) -> str:
         """The field without spaces around it, or the apostrophe that keeps a spreadsheet from calculating; or ""."""
-        return self.fields.get(column, "").strip().removeprefix("'")
+        return re.sub(r"^'(?=[=+\-@])", "", self.fields.get(column, "").strip())
 
     def first(self, *columns: str) -> str:
         """The first of these fields that is not empty, or ""."""
@@ -54,7 +55,7 @@ def read_text(path: Path) -> str:
     raise BadTable(f"{path}: no text that can be read; save it as CSV in UTF-8.")
 
 
-def rows_of(text: str, file: str) -> tuple[list[str], list[Row]]:
+def rows_of(text: str, file: str) -> tuple[list[str], list[TableRow]]:
     """The columns of a CSV text, in lower case, and its rows that are not empty. Raises BadTable.
 
     The delimiter is the one that splits the header into most columns.
@@ -79,7 +80,7 @@ def rows_of(text: str, file: str) -> tuple[list[str], list[Row]]:
         if any(field.strip() for field in fields[len(columns) :]):
             more = f"{len(fields)} fields, and the header has {len(columns)}"
             raise BadTable(f"{place}: {more}; put a field that contains {delimiter!r} in quotation marks.")
-        rows.append(Row(place, dict(zip(columns, fields, strict=False))))
+        rows.append(TableRow(place, dict(zip(columns, fields, strict=False))))
     return columns, rows
 
 

@@ -57,10 +57,10 @@ class Lines:
         now = self.clock()
         spent = now - self.start
         if self.count == self.total:
-            self.say(f"graded {self.total} of {self.total} {self.what} in {minutes(spent)}")
+            self.say(f"graded {self.total} of {self.total} {self.what} in {elapsed(spent)}")
         elif now - self.said >= BETWEEN_S:
             self.said = now
-            left = minutes(spent / self.count * (self.total - self.count))
+            left = elapsed(spent / self.count * (self.total - self.count))
             self.say(f"graded {self.count} of {self.total} {self.what}, about {left} left")
 
 
@@ -76,7 +76,7 @@ def progress(console: Console, what: str) -> Iterator[Shown]:
         yield Bar(bar, what)
 
 
-def minutes(seconds: float) -> str:
+def elapsed(seconds: float) -> str:
     """ "3 min 05 s"."""
     whole = round(seconds)
     if whole < 60:
