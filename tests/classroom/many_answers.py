@@ -99,7 +99,7 @@ def class_of(answers: dict[str, dict[str, str]]) -> Classroom:
         )
         graded = Graded(judged, tuple((name, "x.ipynb") for name in notebooks), answers=tuple(texts.items()))
         submissions[student] = Submission(student, "", None, 1, "2026-01-01T00:00:00+00:00", graded)
-    students, _ = enrolled([HandedIn(student, "", "") for student in answers], None)
+    students, _ = enrolled([HandedIn(student, "", "") for student in answers], ())
     return grades_of(students, submissions, notebooks)
 
 

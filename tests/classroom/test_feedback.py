@@ -40,8 +40,8 @@ def folder_of(tmp_path: Path, names: tuple[str, ...]) -> Path:
     return folder
 
 
-def class_of(students: list[HandedIn], roster: Roster | None = None) -> Classroom:
-    return grades_of(enrolled(students, roster)[0], {}, ("00_start",))
+def class_of(students: list[HandedIn], *rosters: Roster) -> Classroom:
+    return grades_of(enrolled(students, rosters)[0], {}, ("00_start",))
 
 
 def feedback(tmp_path: Path, classroom: Classroom) -> list[Path]:
@@ -124,7 +124,7 @@ def test_with_a_roster_everybody_on_it_whom_the_system_can_find_has_a_report(tmp
     listed = (Listed("Alice Liddell", "4711"), Listed("Zoë_van Dam", "4712"), Listed("No Id"))
     own = HandedIn("4711", "", "", written="4711")
     for system, found in (("moodle", {4711, 4712}), ("canvas", set())):
-        roster = Roster(tuple(replace(one, system=system) for one in listed), system)
+        roster = Roster(tuple(replace(one, system=system) for one in listed))
         written = feedback(tmp_path, class_of([own], roster))
         names = [name for path in written for name in zipfile.ZipFile(path).namelist()]
         assert {read_by_moodle(name)[0] for name in names} == found

@@ -6,6 +6,9 @@ A pair of students is listed where they share at least LEAST_BITS in one exercis
 DEVIATIONS standard deviations. These are taken from the 95th percentile of the pairs: an approach that a quarter of the
 class chose is no copy. The same holds for all exercises together, where of each that counts which is beyond this
 percentile: so a few copies are found among many answers, and short ones where there are many of them.
+
+MOSS and copydetect compare two files by the share of text that they have in common, however common it is. Three-line
+answers have most of it in common in every class; therefore the class says here how rare a statement is.
 """
 
 from collections.abc import Iterator, Mapping
