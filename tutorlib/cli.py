@@ -181,6 +181,10 @@ def grade_class(
     corrections: Annotated[
         list[str] | None, typer.Option(metavar="CSV", help="Points and comments by hand: id,exercise,points,comment.")
     ] = None,
+    naming: Annotated[
+        Literal["names", "pseudonyms"] | None,
+        typer.Option("--leaderboard", help="Write OUT/leaderboard.html, with the students' names or with pseudonyms."),
+    ] = None,
 ) -> None:
     """Grade every submission below a folder into OUT/gradebook.sqlite; run again, it goes on where it stopped.
 
@@ -195,7 +199,7 @@ def grade_class(
     settings = Settings(timeout, sandboxed, seed)
     try:
         files = GivenFiles(roster or (), [rules] if rules else (), corrections or ())
-        summary = command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err, files)
+        summary = command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err, files, naming)
     except command.ENDINGS as error:
         raise fail(str(error)) from None
     except command.Ended as error:

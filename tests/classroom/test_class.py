@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -120,6 +121,29 @@ def test_other_systems_files(graded):
     assert scores["90_trial", "7"] == late["score"]
     suites = ElementTree.parse(out / "junit.xml").getroot()
     assert [suite.get("tests") for suite in suites] == ["5"] * 6
+
+
+def test_the_answers_are_kept_and_go_back_with_the_report(graded, course):
+    _, out, due, _ = graded
+    with closing(sqlite3.connect(out / "gradebook.sqlite")) as db:
+        kept = dict(db.execute("select exercise, text from answers where student = 'late'"))
+    assert kept.keys() == due["late"].keys()
+    assert all(text.startswith("def answer(n):\n    return n") for text in kept.values())
+    with zipfile.ZipFile(out / "feedback-moodle.zip") as archive:
+        assert archive.namelist() == ["late_7_assignsubmission_file_/report.html"]
+        page = archive.read(archive.namelist()[0]).decode()
+    assert page == (out / "students" / "late.html").read_text()
+    assert page.count('class="code"') == len(kept)
+    assert not (out / "feedback-canvas.zip").exists()
+    assert not (out / "leaderboard.html").exists()
+    assert "No pair of students stands out" in (out / "similar.html").read_text()
+
+
+def test_a_leaderboard_without_measurements_is_a_line(graded, course):
+    folder, out, *_ = graded
+    done = course.tutor("class", folder, "--out", out, "--seed", 5, "--leaderboard", "pseudonyms")
+    assert done.returncode == 0, done.stderr
+    assert "leaderboard.html is not written: no kernel of this class was timed" in done.stderr
 
 
 def test_reports_name_everybody_and_run_nothing(graded):

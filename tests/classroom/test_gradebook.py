@@ -24,8 +24,14 @@ def submission(student: str, points: float = 2.0, message: str = "right") -> Sub
         "",
         "GPU",
         (("00.1", 90.0),),
+        (("00.1", "def answer():\n    return '\x00\u202e'"), ("00.2", "")),
     )
     return Submission(student, "hash", ("00_start",), 2**47, "2026-01-01T00:00:00+00:00", graded)
+
+
+def without(one: Submission, *fields: str) -> Submission:
+    """As a version had it that did not keep these."""
+    return replace(one, graded=replace(one.graded, **dict.fromkeys(fields, ())))
 
 
 @pytest.fixture
@@ -68,20 +74,28 @@ def test_a_full_disk_is_one_line_and_takes_nothing_away(path):
         assert list(book.submissions()) == ["before", "too much"]
 
 
-def test_a_gradebook_of_version_1_opens_and_loses_nothing(path):
+@pytest.mark.parametrize(("version", "had_not"), [(1, ("times", "answers")), (2, ("answers",))])
+def test_a_gradebook_of_an_older_version_opens_and_loses_nothing(path, version, had_not):
     with open_gradebook(path) as book:
         book.put(submission("before"))
-    with sqlite3.connect(path) as db:  # what version 1 had
-        db.execute("drop table times")
-        db.execute("pragma user_version = 1")
-    one = submission("before")
-    without = replace(one, graded=replace(one.graded, times=()))
+    with sqlite3.connect(path) as db:
+        for table in (*had_not, "secret"):
+            db.execute(f"drop table {table}")
+        db.execute(f"pragma user_version = {version}")
+    before = without(submission("before"), *had_not)
     with open_gradebook(path) as book:
-        assert book.submissions() == {"before": without}
+        assert book.submissions() == {"before": before}
         book.put(submission("new"))
     with open_gradebook(path) as book:
-        assert book.submissions() == {"before": without, "new": submission("new")}
+        assert book.submissions() == {"before": before, "new": submission("new")}
         assert book.db.execute("pragma user_version").fetchone() == (3,)
+
+
+def test_the_secret_is_made_once(path, tmp_path):
+    with open_gradebook(path) as book:
+        secret = book.secret()
+    with open_gradebook(path) as book, open_gradebook(tmp_path / "other.sqlite") as other:
+        assert book.secret() == secret != other.secret()
 
 
 def test_a_gradebook_that_version_2_wrote_opens_and_loses_nothing(path):
@@ -89,7 +103,7 @@ def test_a_gradebook_that_version_2_wrote_opens_and_loses_nothing(path):
         db.executescript(Path(__file__).with_name("gradebook_v2.sql").read_text(encoding="utf-8"))
         before = set(db.iterdump())
     second = replace(submission("ünï (7)", points=1.5, message="1 of 2 cases right\n<b>"), seed=None, wanted=None)
-    was = {"before": submission("before"), "ünï (7)": second}
+    was = {name: without(one, "answers") for name, one in {"before": submission("before"), "ünï (7)": second}.items()}
     with open_gradebook(path) as book:
         assert book.submissions() == was
         assert book.given("roster") == []

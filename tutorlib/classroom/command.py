@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tutorlib.classroom import exports, report
+from tutorlib.classroom import exports, feedback, leaderboard, report, similar
 from tutorlib.classroom.given import GivenFiles, Prepared, prepared, remarks
 from tutorlib.classroom.gradebook import GradebookFailed, open_gradebook
 from tutorlib.classroom.grades import Classroom, Grade, grades_of
@@ -67,10 +67,12 @@ def grade_folder(
     ray: str | None,
     console: Console,
     files: GivenFiles,
+    naming: leaderboard.Naming | None = None,
 ) -> Summary:
     """Grade what is new below `folder` into the gradebook in `out`, then write everything that is made of it.
 
-    again: students to grade anew, by name or id. files: the instructor's.
+    again: students to grade anew, by name or id. files: the instructor's. naming: how the leaderboard names students;
+    None for no leaderboard.
     Raises Ended, and one of ENDINGS; what the gradebook has then stays, and the next run goes on from there.
     """
     if settings.sandboxed and (why := sandbox.why_open()):
@@ -87,15 +89,32 @@ def grade_folder(
             classroom = grades_of(class_.students, there, wanted, (), class_.adjustments)
             classroom = replace(classroom, stray=(*stray, *class_.lines, *remarks(classroom, class_.adjustments)))
             book.record(classroom.results)
+            secret = book.secret() if naming == "pseudonyms" else b""
         try:
-            written = [*exports.write_all(classroom, out), *report.write_reports(classroom, out)]
+            written = [*exports.write_all(classroom, out), *pages_of(classroom, out, naming, secret)]
         except OSError as error:
             raise NotWritten(
                 f"{error.filename or out}: {error.strerror}. The gradebook is whole; run this again."
             ) from None
         gone = sorted(submissions.keys() - {student.student for student in students})
     lines = [*filter(None, [class_.kept]), *lines_of(classroom, gone)]
+    if naming and out / leaderboard.FILE not in written:
+        lines.append(leaderboard.NOTHING)
     return Summary(lines, table_of(classroom, out, len(written)), bool(classroom.failed))
+
+
+def pages_of(classroom: Classroom, out: Path, naming: leaderboard.Naming | None, secret: bytes) -> list[Path]:
+    """Write the pages and the zips that give them back. Raises OSError."""
+    names = [grade.name for grade in classroom.grades]
+    written = similar.write_similar(classroom, out)
+    pseudonyms = leaderboard.pseudonyms(names, secret) if naming == "pseudonyms" else {}
+    if naming:
+        written += leaderboard.write_leaderboard(classroom, out, pseudonyms or dict(zip(names, names, strict=True)))
+    links = [path for path in written if path.suffix == ".html"]
+    timed = {grade.name for grade in classroom.grades if any(leaderboard.right_and_timed(grade))}
+    told = {name: pseudonym for name, pseudonym in pseudonyms.items() if name in timed}
+    written += report.write_reports(classroom, out, links, told)
+    return written + feedback.write_feedback(classroom, report.student_files(classroom, out), out)
 
 
 @contextmanager

@@ -7,12 +7,14 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from secrets import token_bytes
 from typing import Any
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom.task import Graded, Judged
 
-VERSION = 3  # 1 had no times, 2 no grades and none of the instructor's files; a missing table is made, the rest stays
+# 1 had no times, 2 no answers, no grades and none of the instructor's files; a missing table is made, the rest stays
+VERSION = 3
 SCHEMA = """
 create table if not exists submissions (
     student text primary key,
@@ -47,6 +49,15 @@ create table if not exists times (  -- as the notebooks say
     exercise text not null,
     seconds real not null,   -- to solve it
     primary key (student, exercise)
+);
+create table if not exists answers (
+    student text not null references submissions on delete cascade,
+    exercise text not null,
+    text text not null,      -- of the answer, as it was handed in
+    primary key (student, exercise)
+);
+create table if not exists secret (  -- that pseudonyms are made of
+    bytes blob not null
 );
 create table if not exists notes (
     student text not null references submissions on delete cascade,
@@ -148,6 +159,7 @@ class Gradebook:
             db.executemany("insert into notebooks values (?, ?, ?)", [(student, *one) for one in graded.notebooks])
             db.executemany("insert into outcomes values (?, ?, ?, ?, ?, ?, ?, ?, ?)", outcomes)
             db.executemany("insert into times values (?, ?, ?)", [(student, *one) for one in graded.times])
+            db.executemany("insert into answers values (?, ?, ?)", [(student, *one) for one in graded.answers])
             db.executemany("insert into notes values (?, ?)", [(student, line) for line in graded.notes])
 
     def forget(self, students: Iterable[str]) -> None:
@@ -182,11 +194,18 @@ class Gradebook:
             found = {}
             for student, content, wanted, seed, seconds, failed, gpu, utc in heads.fetchall():
                 judged, notebooks, notes = self.judged(student), self.notebooks(student), self.notes(student)
-                graded = Graded(judged, notebooks, notes, seconds, failed, gpu, self.times(student))
+                times, answers = self.times(student), self.answers(student)
+                graded = Graded(judged, notebooks, notes, seconds, failed, gpu, times, answers)
                 asked = json.loads(wanted)
                 seed = seed and int(seed)
                 found[student] = Submission(student, content, asked and tuple(asked), seed, utc, graded)
         return dict(sorted(found.items()))
+
+    def secret(self) -> bytes:
+        """Random bytes, the same ones whenever this gradebook is asked."""
+        with self.transaction() as db:
+            db.execute("insert into secret select ? where not exists (select * from secret)", (token_bytes(16),))
+            return db.execute("select bytes from secret").fetchone()[0]
 
     def judged(self, student: str) -> tuple[Judged, ...]:
         columns = "exercise, title, status, points, max_points, message, measurement, counts"
@@ -201,6 +220,10 @@ class Gradebook:
 
     def times(self, student: str) -> tuple[tuple[str, float], ...]:
         found = self.db.execute("select exercise, seconds from times where student = ? order by rowid", (student,))
+        return tuple(found)
+
+    def answers(self, student: str) -> tuple[tuple[str, str], ...]:
+        found = self.db.execute("select exercise, text from answers where student = ? order by rowid", (student,))
         return tuple(found)
 
     def notes(self, student: str) -> tuple[str, ...]:

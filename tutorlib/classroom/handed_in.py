@@ -29,7 +29,8 @@ System = Literal["", "moodle", "canvas"]
 class Owner:
     """Whose a file is. written: the name as it stands there. id: the student's in Moodle or Canvas.
 
-    attempt: Canvas counts uploads upwards. at: when it came, in seconds since 1970.
+    attempt: Canvas counts uploads upwards. at: when it came, in seconds since 1970. download: the file's or folder's
+    name where Moodle or Canvas chose it.
     """
 
     written: str
@@ -37,6 +38,7 @@ class Owner:
     id: str = ""
     late: bool = False
     attempt: int = 0
+    download: str = ""
     at: float = 0.0
 
     @property
@@ -60,7 +62,8 @@ class HandedIn:
     """What one student handed in.
 
     student: unique in the class. written: the name in the files' names. notebooks: files that may be notebooks, the
-    oldest first. notes: lines for the report. arrivals: by the label of each file, whatever it is.
+    oldest first. notes: lines for the report. arrivals: by the label of each file, whatever it is. download: the name
+    that Moodle or Canvas gave to the newest of the files, or ""; a report goes back under it.
     """
 
     student: str
@@ -70,6 +73,7 @@ class HandedIn:
     notebooks: list[Entry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     arrivals: dict[str, Arrival] = field(default_factory=dict)
+    download: str = ""
 
 
 class NobodyHandedIn(Exception):
@@ -160,6 +164,7 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
     for own, entry in sorted(all_of(files, found.notes.append), key=age):
         name = entry.parts[-1]
         found.arrivals[entry.label] = Arrival(own.at, own.late)
+        found.download = own.download
         there.append(entry)
         if own.late:
             found.notes.append(f"{entry.label}: handed in late.")
@@ -228,9 +233,9 @@ def is_notebook(name: str) -> bool:
 def of_system(part: str) -> Owner | None:
     """The owner that a name of Moodle's or Canvas's tells."""
     if found := MOODLE.fullmatch(part):
-        return Owner(found["name"], "moodle", found["id"])
+        return Owner(found["name"], "moodle", found["id"], download=part)
     if found := CANVAS.fullmatch(part):
-        return Owner(found["name"], "canvas", found["id"], bool(found["late"]), int(found["attempt"]))
+        return Owner(found["name"], "canvas", found["id"], bool(found["late"]), int(found["attempt"]), part)
     return None
 
 
