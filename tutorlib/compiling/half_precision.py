@@ -69,14 +69,14 @@ def with_conversions(make_engine: Callable[..., None]) -> Callable[..., None]:
 
 def uses_halves(module: Any) -> bool:
     """Whether a host function of a lowered module has a value in bf16 or fp16."""
-    from cutlass._mlir import ir
+    from cutlass._mlir.ir import WalkResult  # type: ignore[attr-defined]  # its stub lacks it
 
     found = False
 
     def look(operation: Any) -> Any:
         nonlocal found
         found = any(HALF.search(str(result.type)) for result in operation.results)
-        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+        return WalkResult.INTERRUPT if found else WalkResult.ADVANCE
 
     for function in module.body.operations:
         if not found and function.operation.name == "llvm.func":
@@ -86,10 +86,10 @@ def uses_halves(module: Any) -> bool:
 
 def define_conversions(module: Any) -> None:
     """Add the conversions of half_precision.mlir to a lowered module that does not define them."""
-    from cutlass._mlir import ir
+    from cutlass._mlir.ir import Module, SymbolTable  # type: ignore[attr-defined]  # its stub lacks them
 
-    known = ir.SymbolTable(module.operation)
-    conversions = ir.Module.parse(definitions(), module.context)
+    known = SymbolTable(module.operation)
+    conversions = Module.parse(definitions(), module.context)
     for function in list(conversions.body.operations):
         if function.sym_name.value not in known:
             module.body.append(function)
