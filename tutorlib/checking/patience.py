@@ -1,9 +1,10 @@
 """Limits of a check in a notebook: an answer that never ends costs its check, and neither the page nor the kernel.
 
-The answer runs in the reader's own process, on the main thread. A timer's signal looks there at which code runs, counts
-the time, and at the end raises an exception that no `except Exception` stops. Python runs a signal's handler between
-two instructions of its own: one call of C code without an end, such as `sum(itertools.count())`, or a host function that
-CuTe compiled and that loops for ever, ends with the kernel alone. The grader ends processes, and has its own limits.
+The answer runs in the reader's own process, on the main thread. A timer's signal interrupts it four times a second to
+see whose code runs and to count its time, and at the limit raises an exception that no `except Exception` catches.
+Python runs a signal's handler between two of its own instructions. So one call of C code without an end, such as
+`sum(itertools.count())` or a compiled host function with an endless loop, ends with the notebook's kernel alone, as it
+does where the reader interrupts it. The grader ends processes instead, and has its own limits.
 """
 
 import contextlib
