@@ -75,12 +75,13 @@ def uses_halves(module: Any) -> bool:
 
     def look(operation: Any) -> Any:
         nonlocal found
-        found = any(HALF.search(str(result.type)) for result in operation.results)
+        found = any(HALF.search(str(type)) for type in operation.results.types)
         return WalkResult.INTERRUPT if found else WalkResult.ADVANCE
 
-    for function in module.body.operations:
-        if not found and function.operation.name == "llvm.func":
-            function.operation.walk(look)
+    with module.context:
+        for function in module.body.operations:
+            if not found and function.operation.name == "llvm.func":
+                function.operation.walk(look)
     return found
 
 
