@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import cutlass
 import pytest
 from cutlass import cute
 from jupyter_client.manager import start_new_kernel
@@ -19,6 +20,7 @@ from tutorlib.checking import leaning, patience, values
 from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.patience import grade_patiently
 from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.machine.features import TMA
 
@@ -270,6 +272,37 @@ def test_so_has_every_kind_of_answer(id, answer):
     outcome = grade_patiently(find(id), answer)
     assert outcome.status == "timeout"
     assert "was ended after 0.2 s of computing (line " in outcome.message
+
+
+@cute.kernel
+def spins_in_a_branch(x: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    for i in range(thread):
+        if thread > 3:
+            spins()
+            x[i] = x[i] + 1
+
+
+@cute.jit
+def launches_what_spins(x: cute.Tensor, y: cute.Tensor, z: cute.Tensor):
+    spins_in_a_branch(x).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+@cute.jit
+def traces_without_end(x: cute.Tensor, y: cute.Tensor, z: cute.Tensor):
+    for i in cutlass.range_constexpr(10**9):
+        x[0] + y[0]
+        cute.make_layout((4, i + 1))
+
+
+@pytest.mark.parametrize("answer", [launches_what_spins, traces_without_end])
+def test_cute_traces_as_before_when_a_trace_was_ended(answer, monkeypatch):
+    right = load_answers("04_first_kernels")["04.4"]
+    for _ in range(3):
+        with monkeypatch.context() as impatient:
+            impatient.setattr(patience, "SECONDS", 0.2)
+            assert grade_patiently(find("04.4"), answer).status == "timeout"
+        assert grade_patiently(find("04.4"), right).points == 3
 
 
 @dataclass(frozen=True, kw_only=True)

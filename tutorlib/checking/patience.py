@@ -27,7 +27,9 @@ WAITING = 300.0  # seconds that may pass while the answer sleeps or waits for an
 MEMORY = 2**32  # bytes that an answer may take beside what the notebook has
 LOOK_S = 0.25  # between two looks
 AGAIN_S = 20e-6, 1e-3  # until it is ended once more where it caught its end: the first time, and from then on
-KEPT_WHOLE = leaning.__file__, contextlib.__file__  # what they set for a while they must take back
+KEPT_WHOLE = [leaning.__file__], [contextlib.__file__]  # what they set for a while they must take back
+CUTE = "/nvidia_cutlass_dsl/"
+MOST_SPARED = 10_000  # looks
 IMPORT = "<frozen importlib._bootstrap>"
 DEBUGGERS = "/bdb.py", "/pydevd.py", "/ipykernel/kernelbase.py"  # the last one waits for what the reader types
 
@@ -71,6 +73,7 @@ class Patience:
         self.main = threading.current_thread() is threading.main_thread()
         self.ending: type[BaseException] | None = None
         self.raised = False
+        self.spared = 0
         self.computed = self.passed = 0.0
         self.place: tuple[str, int] | None = None
 
@@ -116,13 +119,13 @@ class Patience:
             self.ending = OutOfPatience
         if self.ending is None:
             return
-        own = next(filter(is_the_reader_s, running), None)
-        if self.raised and not own:
+        own = next((depth for depth, place in enumerate(running) if is_the_reader_s(place)), None)
+        if self.raised and own is None:
             signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
             return
         signal.setitimer(signal.ITIMER_REAL, *AGAIN_S)
-        if not self.kept_whole(running):
-            self.place = self.place or own
+        if not self.kept_whole([file for file, _ in running], own):
+            self.place = self.place or (None if own is None else running[own])
             self.raised = True
             raise self.ending
 
@@ -160,10 +163,17 @@ class Patience:
         if not (self.ending and issubclass(unraisable.exc_type, self.ending)):
             self.hook(unraisable)
 
-    def kept_whole(self, running: list[tuple[str, int]]) -> bool:
-        """Whether what runs must not be ended in its middle. The reader may end an import, and no timer does."""
-        files = [file for file, _ in running]
-        return bool(files) and (files[0] in KEPT_WHOLE or (IMPORT in files and self.ending is OutOfPatience))
+    def kept_whole(self, files: list[str], own: int | None) -> bool:
+        """Whether what runs must not be ended in its middle. The reader may end an import, and no timer does.
+
+        own: how many calls are within the innermost code of the reader's; None where none of it runs. Within CuTe an
+        exception may pass through C++ that ends the process, or leave half a trace behind, with which no later
+        compilation works. It waits until the reader's own code goes on, for ten seconds.
+        """
+        if own is not None and any(CUTE in file for file in files[:own]) and self.spared < MOST_SPARED:
+            self.spared += 1
+            return True
+        return files[:1] in KEPT_WHOLE or (IMPORT in files and self.ending is OutOfPatience)
 
     def running(self, frame: FrameType | None) -> Iterator[tuple[str, int]]:
         """The file and the line of each call in progress inside the block, the innermost first."""
