@@ -25,7 +25,7 @@ HALF = re.compile(r"\bb?f16\b")  # in the text of an MLIR type: f16, vector<8xbf
 def install() -> None:
     """Make cutlass, now or as soon as it is imported, define the conversions that a CPU may lack."""
     if ENGINE in sys.modules:
-        patch(sys.modules[ENGINE])
+        define_for(sys.modules[ENGINE])
     else:
         sys.meta_path.insert(0, EngineFinder())
 
@@ -45,13 +45,13 @@ class EngineFinder(MetaPathFinder):
 
             def execute_and_patch(module: ModuleType) -> None:
                 execute(module)
-                patch(module)
+                define_for(module)
 
             spec.loader.exec_module = execute_and_patch  # type: ignore[method-assign]
         return spec
 
 
-def patch(engine: ModuleType) -> None:
+def define_for(engine: ModuleType) -> None:
     engine.ExecutionEngine.__init__ = with_conversions(engine.ExecutionEngine.__init__)
 
 
