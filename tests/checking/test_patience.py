@@ -224,8 +224,8 @@ def joins_an_endless_thread(n):
 def test_waiting_has_an_end_too(answer, monkeypatch):
     monkeypatch.setattr(patience, "WAITING", 0.5)
     message = grade_patiently(DOUBLE, answer).message
-    assert f"{answer.__name__}(1) was ended after 0.5 s of waiting (line " in message
-    assert message.endswith("of your answer). What does it wait for?")
+    assert f"{answer.__name__}(1) was ended after 0.5 s (line " in message
+    assert message.endswith("of your answer). Which loop there never ends, or what does it wait for?")
 
 
 def test_but_not_at_a_breakpoint(monkeypatch):

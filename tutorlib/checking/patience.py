@@ -141,12 +141,12 @@ class Patience:
 
     @property
     def used(self) -> str:
-        return f"{SECONDS:g} s of computing" if self.computed > SECONDS else f"{WAITING:g} s of waiting"
+        return f"{SECONDS:g} s of computing" if self.computed > SECONDS else f"{WAITING:g} s"
 
     @property
     def question(self) -> str:
         if self.computed <= SECONDS:
-            return "What does it wait for?"
+            return "Which loop there never ends, or what does it wait for?"
         return "Which loop there never ends?" if self.place else "Which loop never ends, of it or of what it returns?"
 
     def place_in(self, answer: Answer) -> str:
