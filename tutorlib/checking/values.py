@@ -1,16 +1,15 @@
 """Exercises about what a function returns: laws, equalities, and the mistakes that they recognise."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from inspect import unwrap
 from itertools import chain, islice
 from typing import Any
 
 from tutorlib.checking.chance import fresh_dice
-from tutorlib.checking.exercise import Answer, Exercise, NeverEnds, Unwritten, Verdict, WrongKind, is_placeholder
+from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder
 from tutorlib.checking.leaning import Elsewhere, Library, on_its_own, refuse_leaning
-from tutorlib.checking.patience import SECONDS, OutOfPatience, Patience
+from tutorlib.checking.patience import OutOfPatience
 from tutorlib.problems.wrong import Wrong, count
 
 MOST_PARTS = 2**11  # of a value, all in all: laws look at each of them at every call, and no right one has a third
@@ -80,18 +79,9 @@ class ValueExercise(Exercise):
     library: Library = field(default_factory=dict)
 
     def judge(self, answer: Answer) -> Verdict:
-        """The message is about the first case that is wrong. Raises NeverEnds."""
+        """The message is about the first case that is wrong."""
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
-        try:
-            with nullcontext() if isinstance(answer, Elsewhere) else Patience():
-                return self.judge_patiently(answer)
-        except OutOfPatience:
-            raise NeverEnds(
-                f"no result after {SECONDS:g} s of computing. Which loop never ends, of it or of what it returns?"
-            ) from None
-
-    def judge_patiently(self, answer: Answer) -> Verdict:
         if "_decorator_kind" in getattr(answer, "__dict__", ()):  # CuTe's @jit: a compiler reads it
             refuse_leaning(answer, self.library)
             watched = answer
@@ -143,17 +133,12 @@ def shorten(value: Any, limit: int = 120) -> str:
 
 
 def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
-    """Call the answer; an exception becomes a Wrong that names it and the line of the answer it came from.
-
-    Raises NeverEnds.
-    """
+    """Call the answer; an exception becomes a Wrong that names it and the line of the answer it came from."""
     try:
         return answer(*args), None
-    except OutOfPatience as error:
-        raise NeverEnds(
-            f"{show_call(answer, args)} was ended after {SECONDS:g} s of computing{where(answer, error)}. "
-            "Which loop there never ends?"
-        ) from None
+    except OutOfPatience as end:
+        end.call = show_call(answer, args)
+        raise
     except MemoryError as error:
         place = where(answer, error)
         return None, Wrong(
