@@ -1,5 +1,7 @@
 """Exercises of notebook 09: the first GEMM on tensor cores, part by part."""
 
+from collections.abc import Callable
+from functools import partial
 from random import Random
 
 from tensor_layouts import Layout, is_layout, size
@@ -13,6 +15,7 @@ from tutorlib.checking.ampere_parts import (
     TiledMmaExercise,
     WholeGemmExercise,
 )
+from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.leaning import InModule
 from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, LoopExercise, PartExercise
 from tutorlib.checking.traced import CuteLayoutExercise
@@ -95,6 +98,11 @@ def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
     return value + 2 * lane + 8 * warp + 8 * warps * atom
 
 
+def wide(warps: int) -> Callable[[Random], tuple]:
+    """Calls with tiles of any width."""
+    return lambda dice: (warps, 32 * warps * dice.randint(1, 9))
+
+
 def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
     """What keeps a thread's sums of 4 neighbouring atoms from being 8 neighbours in memory, or None."""
     if not is_layout(got):
@@ -156,8 +164,8 @@ EXERCISES = (
         title="loaded_bytes",
         points=2,
         cases=(
-            equals("whole tiles", problems(1, whole=True), loaded_bytes, LOADING),
-            equals("tiles partly outside", problems(2, whole=False), loaded_bytes, LOADING),
+            equals("whole tiles", Drawn(partial(problems, whole=True), 1), loaded_bytes, LOADING),
+            equals("tiles partly outside", Drawn(partial(problems, whole=False), 2), loaded_bytes, LOADING),
         ),
         hints=(
             "How many blocks are there, and what does one of them load in all its steps along K?",
@@ -252,9 +260,9 @@ EXERCISES = (
         title="columns",
         points=3,
         cases=(
-            law("one warp across", [(1, 32), (1, 64), (1, 128)], not_in_vectors, PERMUTING),
-            law("two warps across", [(2, 64), (2, 128), (2, 256)], not_in_vectors, PERMUTING),
-            law("four warps across", [(4, 128), (4, 256)], not_in_vectors, PERMUTING),
+            law("one warp across", beside([(1, 32), (1, 64), (1, 128)], wide(1)), not_in_vectors, PERMUTING),
+            law("two warps across", beside([(2, 64), (2, 128), (2, 256)], wide(2)), not_in_vectors, PERMUTING),
+            law("four warps across", beside([(4, 128), (4, 256)], wide(4)), not_in_vectors, PERMUTING),
         ),
         library={"n_order": InModule("tutorlib.kernels.ampere.layouts", "n_order")},
         hints=(

@@ -1,9 +1,12 @@
 """Exercises of notebook 12: any number of stages, what they cost, and the fastest configuration."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import product
+from random import Random
 
 from tutorlib.checking.ampere_parts import WholeGemmExercise
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, ConfigExercise, LoopExercise
 from tutorlib.checking.values import Mistake, ValueExercise, equals
@@ -62,6 +65,17 @@ def kernels(*, smem: tuple[int, ...], registers: tuple[int, ...], threads: tuple
     return list(product((A100, H100, UNLIKE_THEM), smem, registers, threads))
 
 
+def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[[Random], tuple]:
+    """Calls on any GPU with blocks of up to so many bytes of shared memory and up to so many threads."""
+
+    def draw(dice: Random) -> tuple:
+        sm = dice.choice((A100, H100, UNLIKE_THEM))
+        sm = replace(sm, blocks=dice.randint(8, 32), piece=dice.choice((128, 256, 512)))
+        return sm, dice.randint(0, smem), dice.choice(registers), 32 * dice.randint(1, threads // 32)
+
+    return draw
+
+
 # 12.3 tuned -----------------------------------------------------------------------------------------------------
 
 
@@ -115,17 +129,31 @@ EXERCISES = (
         cases=(
             equals(
                 "shared memory",
-                kernels(smem=(32768, 65536, 98304, 116736), registers=(32,), threads=(128,)),
+                beside(
+                    kernels(smem=(32768, 65536, 98304, 116736), registers=(32,), threads=(128,)),
+                    kernel(smem=228 * 1024, registers=(32,)),
+                ),
                 blocks_per_sm,
                 LIMITS,
             ),
             equals(
                 "registers",
-                kernels(smem=(0, 4096), registers=(33, 60, 73, 100, 129, 220, 236, 255), threads=(64, 128, 256)),
+                beside(
+                    kernels(smem=(0, 4096), registers=(33, 60, 73, 100, 129, 220, 236, 255), threads=(64, 128, 256)),
+                    kernel(smem=4096, registers=range(24, 256)),
+                ),
                 blocks_per_sm,
                 LIMITS,
             ),
-            equals("small blocks", kernels(smem=(0,), registers=(16,), threads=(32, 128, 1024)), blocks_per_sm, LIMITS),
+            equals(
+                "small blocks",
+                beside(
+                    kernels(smem=(0,), registers=(16,), threads=(32, 128, 1024)),
+                    kernel(smem=0, registers=(16, 24, 32), threads=32),
+                ),
+                blocks_per_sm,
+                LIMITS,
+            ),
         ),
         hints=(
             "Four limits, and the smallest counts: shared memory, registers, threads, blocks.",

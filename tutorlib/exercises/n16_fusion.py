@@ -119,9 +119,9 @@ EXERCISES = (
         title="interleaving",
         points=2,
         cases=(
-            interleaves("pieces of 8, as on Hopper", ((16, 8), (32, 8), (14336, 8)), INTERLEAVING),
-            interleaves("pieces of 32, as here", ((64, 32), (160, 32)), INTERLEAVING),
-            interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), INTERLEAVING),
+            interleaves("pieces of 8, as on Hopper", ((16, 8), (32, 8), (14336, 8)), (8,), INTERLEAVING),
+            interleaves("pieces of 32, as here", ((64, 32), (160, 32)), (32,), INTERLEAVING),
+            interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), (1, 2, 3), INTERLEAVING),
         ),
         hints=(
             "Three modes: the row in its piece, gate or up, which piece. Say the size of each.",

@@ -43,7 +43,9 @@ What rests in part on the student's process still: 07.7 without a GPU, since the
 there, on inputs drawn here, and compiled here); 16.9, whose tensors have no data and are described; of 16.10 all but
 its result; of 17.5 whether what it returns is what it compiled: the judge compiles, calls and times a function of its
 own with what cute.compile was called with there. Read those answers where grades matter. A C++ program's host code
-runs in a process of its own, behind a wall of its own; what it writes is compared here. The class page's time to solve
+runs in a sandbox of its own, and the GPU that it gets first is the judge's process: a launch there returns sums that
+the program cannot compute. A program that speaks the protocol of the runtime library's stand-in by hand has made no
+CUDA call, and is taken for right. The class page's time to solve
 is what their file says, and nothing else rests on it. Without a wall (`--no-sandbox`) an answer can attack the grader's
 processes and files.
 """

@@ -41,13 +41,19 @@ def mlp(dice: Random) -> Recipe:
     return ("LlamaMLP", WIDTH, 8 * dice.randint(2, 9))
 
 
+def beside_subclass(dice: Random) -> Recipe:
+    """A layer that is to become a kernel among some that are not."""
+    layers = [("Linear", WIDTH, WIDTH, True), *[("Subclass", WIDTH, WIDTH)] * dice.randint(1, 3)]
+    return ("Sequential", *dice.sample(layers, len(layers)))
+
+
 MODELS: dict[str, Callable[[Random], Model]] = {
     "an MLP": lambda dice: Model(mlp(dice)),
     "layers in layers": lambda dice: Model(nested(dice)),
     "a bias": lambda dice: Model(biased(dice)),
     "another dtype": lambda dice: Model(mlp(dice), "float64"),
     "frozen, in eval": lambda dice: Model(mlp(dice), trained=False, training=False),
-    "a subclass, which stays": lambda dice: Model(("Sequential", *[("Subclass", WIDTH, WIDTH)] * dice.randint(1, 3))),
+    "a subclass, which stays": lambda dice: Model(beside_subclass(dice)),
 }
 
 
