@@ -20,7 +20,7 @@ from tutorlib.checking.exercise import Outcome, Status
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.forked import start_pytest
 from tutorlib.grading.graft import Graft
-from tutorlib.grading.sandbox import walled
+from tutorlib.grading.sandbox import MEMORY, on_path, walled
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.verdict import verdict
 from tutorlib.machine.turns import TURNS
@@ -44,14 +44,15 @@ class GradingFailed(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """seconds: for a cell, and again for judging its answer. memory: bytes that one process may allocate.
+    """seconds: for a cell, and again for judging its answer. memory: bytes that one process may allocate, and that
+    those of a notebook in its sandbox may use together.
 
     seed: of the inputs that the judge draws. turns: the folder of the turns on the GPU that the submission's notebooks
     take; None where each has it to itself.
     """
 
     seconds: float = 60.0
-    memory: int = 8 * 2**30
+    memory: int = MEMORY
     seed: int = 0
     turns: Path | None = None
 
@@ -158,7 +159,7 @@ async def pytest_child(
     nbformat.write(notebook, path)
     (folder / "pytest.ini").touch()
     own = inside(folder, wanted)
-    write_kernelspec(folder, door, own, hidden)
+    write_kernelspec(folder, door, own, hidden, limits.memory)
     read, write = os.pipe()
     arguments = ["-c", str(folder / "pytest.ini"), "--noconftest", "-p", "no:cacheprovider"]
     arguments += ["-p", "nbval.plugin", "-p", "tutorlib.grading.plugin", "--nbval-lax", "--nbval-kernel-name", KERNEL]
@@ -181,17 +182,18 @@ async def pytest_child(
         os.waitpid(pid, 0)
 
 
-def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iterable[Path] | None) -> None:
-    """A kernel of this Python whose output is capped and which writes no history; walled in, but where hidden is None.
+def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iterable[Path] | None, memory: int) -> None:
+    """A kernel of this Python whose output is capped and which writes no history.
 
-    Its `exit` raises SystemExit at once: IPython's own ends the kernel a little later, while another answer runs.
+    It runs in a sandbox, but where hidden is None. Its `exit` raises SystemExit at once: IPython's own ends the kernel
+    a little later, while another answer runs.
     """
     argv = [sys.executable, "-P", "-c", LAUNCHER, "-f", "{connection_file}", "--HistoryManager.enabled=False"]
     argv += ["--IPKernelApp.outstream_class=tutorlib.notebook.capped.CappedStream"]
     cap = "__import__('tutorlib.notebook.capped', fromlist=['x']).cap_displays(get_ipython())"
     argv += [f"--IPKernelApp.exec_lines={line}" for line in (cap, OWN_FOLDER, "from sys import exit; quit = exit")]
     if hidden is not None:
-        argv = walled(argv, folder, door, own, hidden)
+        argv = walled(argv, folder, door, own, hidden, memory=memory)
     spec = folder / "kernels" / KERNEL / "kernel.json"
     spec.parent.mkdir(parents=True)
     spec.write_text(
@@ -207,11 +209,6 @@ def inside(folder: Path, wanted: Iterable[str]) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join((str(ROOT), *on_path())),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-
-
-def on_path() -> list[str]:
-    """The folders of this process's own PYTHONPATH: a machine may have its packages there."""
-    return [os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
 
 
 def environment(folder: Path) -> dict[str, str]:
