@@ -31,9 +31,17 @@ def course(tmp_path_factory) -> Course:
 
 def behind_the_wall(folder: Path, code: str, hidden=()) -> str:
     """What this Python code prints."""
+    done = started_inside(folder, code, hidden=hidden)
+    assert not done.returncode, done.stderr
+    return done.stdout.strip()
+
+
+def started_inside(folder: Path, code: str, **options) -> subprocess.CompletedProcess:
+    """The end of this Python code in a sandbox. options: of `sandbox.walled`."""
     (folder / "door").mkdir(exist_ok=True)
-    command = sandbox.walled([sys.executable, "-c", code], folder, folder / "door", {"PYTHONPATH": str(ROOT)}, hidden)
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    python = [sys.executable, "-c", code]
+    command = sandbox.walled(python, folder, folder / "door", {"PYTHONPATH": str(ROOT)}, **options)
+    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
 @needs_bubblewrap

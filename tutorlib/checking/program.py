@@ -14,6 +14,7 @@ from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.cpp import source_of
 from tutorlib.checking.exercise import Answer, Exercise, Verdict
 from tutorlib.checking.leaning import Elsewhere
+from tutorlib.compiling.outside import OVER_DISK, OVER_MEMORY
 from tutorlib.compiling.program import build_program
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
@@ -23,6 +24,10 @@ from tutorlib.simulate.cuda_host import NOTICED, RUNTIME
 TIME_LIMIT_S = 60  # for a run; a right one takes less than one
 AGAIN_S = 5  # for each run of a program that did not end before
 MOST_PRINTED = 2**22  # bytes
+TOO_MUCH = {
+    OVER_MEMORY: "it uses more memory than a program may",
+    OVER_DISK: "it writes more to disk than a program may",
+}
 CRASHED = "it crashes: host code can neither read nor write memory of the GPU's"
 
 
@@ -142,6 +147,8 @@ def read_all(file: IO[bytes]) -> bytes:
 def wrong_with(status: int, printed: bytes, errors: str) -> str:
     """What is wrong with a run that ended so."""
     noticed = [line.removeprefix(NOTICED) for line in errors.splitlines() if line.startswith(NOTICED)]
+    if status in TOO_MUCH:
+        return TOO_MUCH[status]
     if status < 0 or status > 128:  # of a signal; a wall tells it so
         return noticed[0] if noticed else CRASHED
     if status:
