@@ -59,4 +59,5 @@ there, on inputs drawn here, and compiled here); 16.9, whose tensors have no dat
 its result; of 17.5 whether what it returns is what it compiled: the judge compiles, calls and times a function of its
 own with what cute.compile was called with there. Read those answers where grades matter. What a C++ program writes is
 compared here. The class page's time to solve is what their file says, and nothing else rests on it. Without a sandbox
-(`--no-sandbox`) an answer can attack the grader's processes and files. """
+(`--no-sandbox`) an answer can attack the grader's processes and files.
+"""

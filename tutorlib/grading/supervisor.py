@@ -40,7 +40,7 @@ BECOME = (
     *("--inh-caps=-all", "--ambient-caps=-all"),
 )
 CLOSED = ("sh", "-c", 'exec "$@" 3<&- 4<&- 5<&- 6<&-', "sh")  # bubblewrap leaves its namespaces' open
-CLONE_NEWUSER = 0x10000000
+CLONE_NEWUSER, PR_SET_PDEATHSIG = 0x10000000, 1
 SHARED = ("/dev/zero (deleted)\n", "/anon_hugepage (deleted)\n")  # how /proc calls memory that is shared without a file
 
 
@@ -67,6 +67,7 @@ class Settings(NamedTuple):
 
 
 def main(arguments: list[str]) -> int:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     settings = Settings(**json.loads(arguments[0]))
     cut = arguments.index("--")
     options, command = arguments[1:cut], arguments[cut + 1 :]
