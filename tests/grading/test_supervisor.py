@@ -196,6 +196,12 @@ def test_the_processes_of_a_sandbox_have_a_limit_together(tmp_path, takes):
     assert (done.stdout, done.returncode) == ("", OVER_MEMORY), done.stderr
 
 
+def test_a_lower_limit_of_the_graders_counts(tmp_path):
+    (tmp_path / "door").mkdir()
+    command = sandbox.walled([sys.executable, "-c", MANY + WAIT], tmp_path, tmp_path / "door", {})
+    assert subprocess.run(["prlimit", f"--data={2**29}", *command]).returncode == OVER_MEMORY
+
+
 SHARING = """
 import os, time
 kept = b"x" * (2**20 * 300)

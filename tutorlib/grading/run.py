@@ -159,7 +159,7 @@ async def pytest_child(
     nbformat.write(notebook, path)
     (folder / "pytest.ini").touch()
     own = inside(folder, wanted)
-    write_kernelspec(folder, door, own, hidden, limits.memory)
+    write_kernelspec(folder, door, own, hidden)
     read, write = os.pipe()
     arguments = ["-c", str(folder / "pytest.ini"), "--noconftest", "-p", "no:cacheprovider"]
     arguments += ["-p", "nbval.plugin", "-p", "tutorlib.grading.plugin", "--nbval-lax", "--nbval-kernel-name", KERNEL]
@@ -182,7 +182,7 @@ async def pytest_child(
         os.waitpid(pid, 0)
 
 
-def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iterable[Path] | None, memory: int) -> None:
+def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iterable[Path] | None) -> None:
     """A kernel of this Python whose output is capped and which writes no history.
 
     It runs in a sandbox, but where hidden is None. Its `exit` raises SystemExit at once: IPython's own ends the kernel
@@ -193,7 +193,7 @@ def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iter
     cap = "__import__('tutorlib.notebook.capped', fromlist=['x']).cap_displays(get_ipython())"
     argv += [f"--IPKernelApp.exec_lines={line}" for line in (cap, OWN_FOLDER, "from sys import exit; quit = exit")]
     if hidden is not None:
-        argv = walled(argv, folder, door, own, hidden, memory=memory)
+        argv = walled(argv, folder, door, own, hidden)
     spec = folder / "kernels" / KERNEL / "kernel.json"
     spec.parent.mkdir(parents=True)
     spec.write_text(

@@ -45,7 +45,8 @@ SHARED = ("/dev/zero (deleted)\n", "/anon_hugepage (deleted)\n")  # how /proc ca
 
 
 class Settings(NamedTuple):
-    """memory: bytes that a process may allocate, and that all together may use; past it the exit is `over_memory`.
+    """memory: bytes that a process may allocate, and that all together may use; past it the exit is `over_memory`. The
+    limit on a process's data that the supervisor has itself counts where it is lower.
 
     processes: at a time, threads counted. file: bytes of the largest that may be written. tmpfs: the folders in memory
     that the sandbox has. shared: the folder on disk that both sides write to; disk: bytes in it and none of its own
@@ -69,6 +70,7 @@ class Settings(NamedTuple):
 def main(arguments: list[str]) -> int:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     settings = Settings(**json.loads(arguments[0]))
+    settings = settings._replace(memory=at_most(settings.memory, resource.RLIMIT_DATA))
     cut = arguments.index("--")
     options, command = arguments[1:cut], arguments[cut + 1 :]
     spaces = []
@@ -84,13 +86,19 @@ def main(arguments: list[str]) -> int:
     if not (bubblewrap := os.fork()):
         pass_on(settings.filter, tell, spaces)
         for kind, most in ((resource.RLIMIT_DATA, settings.memory), (resource.RLIMIT_FSIZE, settings.file)):
-            resource.setrlimit(kind, (most, most))
+            resource.setrlimit(kind, 2 * (at_most(most, kind),))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         known = {name: os.environ[name] for name in ITS_OWN if name in os.environ}
         os.execvpe("bwrap", ["bwrap", *apart, *options, "--", *inner], known)
     os.close(tell)
     return watch(bubblewrap, told, settings)
+
+
+def at_most(size: int, kind: int) -> int:
+    """The size, or this process's own limit where that is lower."""
+    limit = resource.getrlimit(kind)[1]
+    return size if limit == resource.RLIM_INFINITY else min(size, limit)
 
 
 def user_of_its_own() -> int | None:
