@@ -15,6 +15,7 @@ bubblewrap starts with the variables ITS_OWN, so that those of the grader are in
 """
 
 import ctypes
+import fcntl
 import json
 import os
 import re
@@ -181,7 +182,7 @@ def pass_on(program: str, tell: int, spaces: list[int]) -> None:
     source = os.memfd_create("filter")
     os.write(source, zlib.decompress(bytes.fromhex(program)))
     os.lseek(source, 0, os.SEEK_SET)
-    moved = [os.dup(one) for one in (source, tell, *spaces)]  # above all four
+    moved = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, INNER + 1) for one in (source, tell, *spaces)]
     for target, one in enumerate(moved, FILTER):
         os.dup2(one, target)
 
