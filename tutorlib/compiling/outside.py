@@ -20,7 +20,7 @@ OVER_MEMORY, OVER_DISK = 251, 252  # exit status of a sandbox whose processes to
 NO_MEMORY = re.compile(  # what gcc, cudafe++, LLVM, the C++ library and ptxas say that are refused memory
     r"out of memory|virtual memory exhausted|annot allocate memory|bad_alloc|emory allocation failure"
 )
-COMPILER_MEMORY = 2**31  # bytes that a compiler may use in a sandbox; nvcc takes 0.5 GB for a page of Tile C++
+COMPILER_MEMORY = 2**31  # bytes that a compiler may use in a sandbox; measured of page 08: 0.36 GB at most
 
 _wall: Wall | None = None
 

@@ -152,7 +152,7 @@ async def pytest_child(
     """pytest at work on the notebook: yields the pipe of its reports. At exit no process of it is left.
 
     folder: where everything is written that the run writes. wanted: the exercises that are to be judged. hidden: what
-    the wall around the kernel hides of the course's package; None for no wall.
+    the sandbox of the kernel hides of the course's package; None for no sandbox.
     """
     path, door = folder / "notebook.ipynb", folder / "door"
     door.mkdir()
