@@ -15,6 +15,7 @@ import numpy as np
 from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.cpp import source_of
 from tutorlib.checking.exercise import Answer, Exercise, Verdict
+from tutorlib.compiling.outside import OVER_DISK, OVER_MEMORY
 from tutorlib.compiling.program import build_program
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
@@ -25,6 +26,10 @@ from tutorlib.simulate.cuda_host.gpu import AddingGpu
 TIME_LIMIT_S = 60  # for a run; a right one takes less than one
 AGAIN_S = 5  # for each run of a program that did not end before
 MOST_PRINTED = 2**22  # bytes
+TOO_MUCH = {
+    OVER_MEMORY: "it uses more memory than a program may",
+    OVER_DISK: "it writes more to disk than a program may",
+}
 CRASHED = "it crashes: host code can neither read nor write memory of the GPU's"
 CUT_OFF = "it ends before main writes the sums"
 
@@ -141,6 +146,8 @@ def run_of(command: list[str], gpu: AddingGpu | None, limit_s: float = TIME_LIMI
     lines = said.decode(errors="replace").splitlines()
     noticed = next((line.removeprefix(NOTICED) for line in lines if line.startswith(NOTICED)), "")
     status = done.returncode
+    if status in TOO_MUCH:
+        return ProgramRun(TOO_MUCH[status])
     if status < 0 or status > 128:  # of a signal; bubblewrap tells it so
         return ProgramRun(noticed or CRASHED)
     return ProgramRun(f"it ends with status {status}" if status else "", printed, noticed)

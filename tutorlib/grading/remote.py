@@ -5,6 +5,7 @@ its place. What crosses is plain data: see `wire`. A value that cannot cross equ
 """
 
 import errno
+import os
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -37,26 +38,22 @@ class RemoteAnswer(Far, Elsewhere):
         return self.line.call(service, args, {})
 
 
-def judge(
-    exercise: Exercise,
-    address: Path,
-    start: Callable[[], object],
-    seconds: float,
-    too_much: Callable[[], str] = lambda: "",
-) -> Outcome:
+def judge(exercise: Exercise, address: Path, start: Callable[[], object], seconds: float) -> Outcome:
     """Grade the answer that a kernel serves at a socket.
 
     start: makes the kernel call `inside.serve(address, answer)`.
-    seconds: for which it may keep the judge waiting, all its replies together.
-    too_much: says what else ends it, meanwhile asked again and again; "" for nothing. Raises Lost.
+    seconds: for which it may keep the judge waiting, all its replies together. Raises Lost.
     """
     with socket.socket(socket.AF_UNIX) as door:
+        mask = os.umask(0)  # the kernel may be another user's; the folder around the door lets in no third one
         try:
             door.bind(str(address))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
             raise Lost("something stands where the judge opens its door") from None
+        finally:
+            os.umask(mask)
         door.listen(1)
         door.settimeout(CONNECT_S)
         try:
@@ -69,7 +66,7 @@ def judge(
                 address.unlink()
     with line, Connection(line.dup().detach()) as connection:
         end = End(connection, seconds=seconds, sends=EXERCISES)
-        with looked_after(end, line, too_much):
+        with looked_after(end, line):
             try:
                 answer = RemoteAnswer(end)
                 if isinstance(exercise, KernelExercise):
@@ -80,13 +77,11 @@ def judge(
 
 
 @contextmanager
-def looked_after(end: End, line: socket.socket, too_much: Callable[[], str]) -> Iterator[None]:
-    """Meanwhile hang up where the other end sends half a message, or reads none, for longer than it may; or where there
-    is `too_much` of something.
-    """
+def looked_after(end: End, line: socket.socket) -> Iterator[None]:
+    """Meanwhile hang up where the other end sends half a message, or reads none, for longer than it may."""
 
     def done() -> str:
-        if why := end.overdue() or too_much():
+        if why := end.overdue():
             end.why_lost = why
             with suppress(OSError):  # it has hung up itself
                 line.shutdown(socket.SHUT_RDWR)

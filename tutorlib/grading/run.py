@@ -21,7 +21,7 @@ from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.forked import start_pytest
 from tutorlib.grading.graft import Graft
 from tutorlib.grading.redacted import Round
-from tutorlib.grading.sandbox import walled
+from tutorlib.grading.sandbox import MEMORY, on_path, walled
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.verdict import verdict
 from tutorlib.machine.turns import TURNS
@@ -45,14 +45,15 @@ class GradingFailed(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """seconds: for a cell, and again for judging its answer. memory: bytes that one process may allocate.
+    """seconds: for a cell, and again for judging its answer. memory: bytes that one process may allocate, and that
+    those of a notebook in its sandbox may use together.
 
     seed: of the inputs that the judge draws. turns: the folder of the turns on the GPU that the submission's notebooks
     take; None where each has it to itself.
     """
 
     seconds: float = 60.0
-    memory: int = 8 * 2**30
+    memory: int = MEMORY
     seed: int = 0
     turns: Path | None = None
 
@@ -189,7 +190,7 @@ async def pytest_child(
 def write_kernelspec(
     folder: Path, door: Path, own: dict[str, str], replaced: Mapping[Path, Path | None] | None
 ) -> None:
-    """A kernel of this Python whose output is capped and which writes no history; no sandbox where `replaced` is None.
+    """A kernel of this Python, in a sandbox unless `replaced` is None. Its output is capped, and it writes no history.
 
     Its `exit` raises SystemExit at once: IPython's own ends the kernel a little later, while another answer runs.
     """
@@ -214,11 +215,6 @@ def inside(folder: Path, wanted: Iterable[str]) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join((str(ROOT), *on_path())),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-
-
-def on_path() -> list[str]:
-    """The folders of this process's own PYTHONPATH: a machine may have its packages there."""
-    return [os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
 
 
 def environment(folder: Path) -> dict[str, str]:
