@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from tutorlib.classroom.entries import Entry, broken, entries, hidden, legible, unpacked
-from tutorlib.classroom.unpacking import TooMuch, Unpacking
+from tutorlib.classroom.unpacking import UNPACKING, TooMuch, Unpacking
+from tutorlib.grading.beside import MOST_MODULES, is_module, is_other, line_of
+from tutorlib.grading.limited import Exceeded, limited
 from tutorlib.paths import notebook_names
 from tutorlib.problems.wrong import count
 
@@ -48,6 +50,7 @@ class HandedIn:
     """What one student handed in.
 
     student: unique in the class. notebooks: files that may be notebooks, the oldest first. notes: lines for the report.
+    modules: Python files, which notebooks beside them may import.
     """
 
     student: str
@@ -55,6 +58,7 @@ class HandedIn:
     id: str
     notebooks: list[Entry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    modules: list[Entry] = field(default_factory=list)
 
 
 class NobodyHandedIn(Exception):
@@ -92,20 +96,43 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     students = []
     for (name, system, id), files in sorted(belongs.items()):
         student = name if names.count(name) == 1 else f"{name} ({id or 'no id'})"
-        students.append(one_students(HandedIn(student, system, id), files))
+        students.append(looked_through(HandedIn(student, system, id), files))
     return students, stray
 
 
 def first_of(entry: Entry) -> list[Entry]:
     """The entry; of a zip whose names may say whose is what, what it holds."""
-    if not entry.packed or len(entry.parts) > 1 or (entry.parts and of_system(entry.parts[0])):
+    if not is_opened(entry):
         return [entry]
+    try:
+        return limited(UNPACKING, opened, entry)
+    except Exceeded as error:
+        return [broken(entry.parts, f"unpacking it {error}")]
+
+
+def is_opened(entry: Entry) -> bool:
+    return bool(entry.packed) and len(entry.parts) <= 1 and not (entry.parts and of_system(entry.parts[0]))
+
+
+def opened(entry: Entry) -> list[Entry]:
+    """What a zip holds; of a class's zip, also what the zips in it hold."""
     with Unpacking() as unpacking:
         try:
             inside = list(unpacked(entry, unpacking))
         except TooMuch as error:
             return [broken(entry.parts, str(error))]
-    return inside if entry.parts else [inner for one in inside for inner in first_of(one)]
+    return [two for one in inside for two in (opened(one) if is_opened(one) else [one])]
+
+
+def looked_through(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
+    """`one_students`, and where there are zips in a child process with limits."""
+    if not any(entry.packed for _, entry in files):
+        return one_students(found, files)
+    try:
+        return limited(UNPACKING, one_students, found, files)
+    except Exceeded as error:
+        found.notes.append(f"The zips are not opened: unpacking them {error}.")
+        return one_students(found, [(own, entry) for own, entry in files if not entry.packed])
 
 
 def all_of(files: list[tuple[Owner, Entry]], say: Callable[[str], None]) -> list[tuple[Owner, Entry]]:
@@ -130,6 +157,7 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
     """A student's files put in order: what may be a notebook, and a line for each that is late or cannot be opened."""
     if len(spelled := {own.written for own, _ in files}) > 1:
         found.notes.append(f"One student's by name, in different spellings: {', '.join(map(ascii, sorted(spelled)))}.")
+    others = []
     for own, entry in sorted(all_of(files, found.notes.append), key=age):
         suffix = Path(entry.parts[-1]).suffix.lower()
         if own.late:
@@ -140,6 +168,15 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
             found.notebooks.append(entry)
         elif suffix in ARCHIVES:
             found.notes.append(f"{entry.label}: not opened; ask for a .zip, or for the notebooks themselves.")
+        elif is_module(entry.parts[-1]) and is_other(entry.parts[-1]):
+            found.modules.append(entry)
+        elif is_other(entry.parts[-1]):
+            others.append(entry.label)
+    found.modules.sort(key=lambda entry: len(entry.parts))  # those right beside a notebook count first
+    others += [entry.label for entry in found.modules[MOST_MODULES:]]
+    del found.modules[MOST_MODULES:]
+    if others and found.notebooks:
+        found.notes.append(line_of(others))
     if (more := len(found.notes) - MOST_NOTES) > 0:
         found.notes[MOST_NOTES:] = [f"{count(more, 'more line')} about files."]
     return found
@@ -199,6 +236,14 @@ def of_system(part: str) -> Owner | None:
     if found := CANVAS.fullmatch(part):
         return Owner(found["name"], "canvas", found["id"], bool(found["late"]), int(found["attempt"]))
     return None
+
+
+def place(entry: Entry) -> str:
+    """Where a file was handed in, without what Moodle and Canvas put in front of its name or behind it."""
+    *folders, name = entry.parts
+    if found := MOODLE.fullmatch(name) or CANVAS.fullmatch(name):
+        name = re.sub(r"-\d+(?=\.py$)", "", found["file"])
+    return "/".join((*folders, name))
 
 
 def of_file(stem: str) -> Owner | None:

@@ -6,14 +6,12 @@ the judgement of each answer from out here, and limits.
 """
 
 import ast
-import ctypes
 import json
 import os
 import resource
 import signal
 import stat
 import subprocess
-import sys
 import time
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -41,6 +39,7 @@ from tutorlib.grading.sandbox import PROCESSES, program_walled, walled_compiler
 from tutorlib.grading.toil import LIMITS, ended_after
 from tutorlib.grading.verdict import as_reported, tidy
 from tutorlib.machine import device, turns
+from tutorlib.machine.lineage import adopt_orphans
 
 LARGEST_FILE = 2**30  # bytes that a cell may write to one file
 POLL_S = 0.25
@@ -49,7 +48,6 @@ LARGEST_DOOR = 2**24  # bytes in the folder that the kernel and this process sha
 LARGEST_TEXT = 2**25  # characters of one text in a message
 MOST_HEARD = 2**26  # characters of all that a kernel says of one cell
 IS_ROOT = os.geteuid() == 0  # whose processes no rlimit counts
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>: die with the parent; adopt orphans from below
 
 
 class KernelDied(Exception):
@@ -190,10 +188,7 @@ def pytest_configure(config: pytest.Config) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
     resource.setrlimit(resource.RLIMIT_DATA, (config.option.tutor_memory, config.option.tutor_memory))
-    if sys.platform == "linux":
-        prctl = ctypes.CDLL(None).prctl
-        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    adopt_orphans()
     nbval.plugin.RunningKernel = WatchedKernel
     WatchedKernel.door = config.option.tutor_door
     fix_seed(config.option.tutor_seed)
