@@ -33,7 +33,8 @@ def lists_in_lists(size: int = 2**24) -> bytes:
 def swelling(packing: int, size: int = 2**31) -> bytes:
     """A zip with one member that is `size` bytes of nothing."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", packing) as archive, archive.open("00_start.ipynb", "w", force_zip64=True) as member:
-        for _ in range(size // 2**20):
-            member.write(bytes(2**20))
+    with zipfile.ZipFile(file, "w", packing) as archive:
+        with archive.open("00_start.ipynb", "w", force_zip64=True) as member:
+            for _ in range(size // 2**20):
+                member.write(bytes(2**20))
     return file.getvalue()

@@ -36,7 +36,7 @@ from tutorlib.exercises import find
 from tutorlib.grading.line import Late, Lost
 from tutorlib.grading.remote import judge
 from tutorlib.grading.sandbox import PROCESSES, program_walled, walled_compiler
-from tutorlib.grading.toil import LIMITS, ended_after
+from tutorlib.grading.toil import LIMITS, ended_after, no_end
 from tutorlib.grading.verdict import as_reported, tidy
 from tutorlib.machine import device, turns
 from tutorlib.machine.lineage import adopt_orphans
@@ -293,8 +293,7 @@ class Witness:
 
     def give_up(self, item: IPyNbCell) -> None:
         """End this process, which judges without end; the grader goes on in a fresh one."""
-        what = f"judging it had no end after {LIMITS * self.timeout:g} seconds of computing"
-        self.report("end", item, end=("timeout", what), passed=False, raised="")
+        self.report("end", item, end=("timeout", no_end(self.timeout)), passed=False, raised="")
         os._exit(1)
 
     def pytest_unconfigure(self) -> None:
