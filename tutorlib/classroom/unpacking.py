@@ -74,6 +74,8 @@ class Unpacking:
             raise
         except OSError as error:
             raise Unreadable(error.strerror or "cannot be read") from None
+        except MemoryError:  # bz2 and lzma unpack all that they are given at once
+            raise Unreadable("cannot be unpacked: it needs more memory than is given to it") from None
         except Exception as error:  # a damaged or encrypted member fails in many ways
             raise Unreadable(f"cannot be unpacked: {error}") from None
         if len(content) > most:

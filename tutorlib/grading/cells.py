@@ -25,6 +25,7 @@ UNREADABLE = "your answer cannot be read"
 TURNED = "its answer cell is {} text and not code: make it a code cell again (select it, press Esc, then Y)"
 LONGEST_MAGIC = 2**14  # characters of a cell that is searched for magics here, and
 MOST_MAGICS = 100  # signs of them in it: the search takes their product; of other cells the kernel tells
+LONGEST_REASON = 200  # characters of Python's own words, which may quote a name of any length
 MAGIC = re.compile(r"[%!?]")
 
 
@@ -253,7 +254,7 @@ def syntax_error(text: str) -> str:
         if not is_python(text) and len(text) <= LONGEST_MAGIC and len(MAGIC.findall(text)) <= MOST_MAGICS:
             read_by_python(TransformerManager().transform_cell(text))
     except SyntaxError as error:
-        return f"{type(error).__name__} in line {error.lineno} of your answer: {error.msg}"
+        return f"{type(error).__name__} in line {error.lineno} of your answer: {error.msg[:LONGEST_REASON]}"
     except (RecursionError, MemoryError):
         return "your cell is nested too deep, or too long, for Python's parser"
     except ValueError as error:  # a null byte

@@ -181,8 +181,13 @@ class Messages:
         if self.room < 0:
             self.refused = "has more in it than is read"
             return None
-        content = self.take(size)
-        return Records(io.BytesIO(content)).load() if len(content) == size else None
+        if len(content := self.take(size)) < size:
+            return None
+        try:
+            return Records(io.BytesIO(content)).load()
+        except Exception as error:  # what is no record
+            self.refused = f"makes its reader fail: {type(error).__name__}"
+            return None
 
     def take(self, size: int) -> bytes:
         content = bytearray()
