@@ -42,6 +42,7 @@ START = (NOTEBOOKS / "00_start.ipynb").read_text()
     ("name", "text", "says"),
     [
         ("answers.py", "print()", "not a notebook; its name should end in .ipynb"),
+        ("work.zip", "PK", "a zip; unpack it, and name the folder"),
         ("cut.ipynb", START[:700], "its JSON ends early or is damaged"),
         ("empty.ipynb", "", "its JSON ends early or is damaged"),
         ("picture.ipynb", "\udcff\udcfe", "its JSON ends early or is damaged"),

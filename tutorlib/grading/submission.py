@@ -152,6 +152,8 @@ def newest(read: Iterable[Submitted], say: Callable[[str], None]) -> list[Submit
 
 def read_notebook(path: Path) -> Submitted:
     """The notebook in a file and the notebook of the course that it answers. Raises BadSubmission."""
+    if path.suffix.lower() == ".zip":
+        raise BadSubmission(f"{path}: a zip; unpack it, and name the folder. `tutor class` takes zips.")
     if path.suffix.lower() != SUFFIX:
         raise BadSubmission(f"{path}: not a notebook; its name should end in .ipynb.")
     return within_limits(path, lambda: parsed(path, content_of(path)))
