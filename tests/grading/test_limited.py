@@ -57,7 +57,7 @@ def crash():
 def test_work_ends_with_its_process_alone(work, says, of):
     children = psutil.Process().children()
     with pytest.raises(Exceeded) as raised:
-        limited.limited(replace(LITTLE, size=2**20), work)
+        limited.in_child(replace(LITTLE, size=2**20), work)
     assert says in str(raised.value)
     assert raised.value.about == of
     assert psutil.Process().children() == children
@@ -65,14 +65,14 @@ def test_work_ends_with_its_process_alone(work, says, of):
 
 def test_work_that_waits_for_something_ends_too():
     with pytest.raises(Exceeded, match="cannot be read in time"):
-        limited.limited(replace(LITTLE, patience_s=0.1), time.sleep, 600)
+        limited.in_child(replace(LITTLE, patience_s=0.1), time.sleep, 600)
 
 
 def test_work_gives_records_and_raises_the_course_s_exceptions():
     cell = CodeCell("a", "90.1", "x")
-    assert limited.limited(LITTLE, lambda: {"a": (cell, b"1", {2}, Path("x"))}) == {"a": (cell, b"1", {2}, Path("x"))}
+    assert limited.in_child(LITTLE, lambda: {"a": (cell, b"1", {2}, Path("x"))}) == {"a": (cell, b"1", {2}, Path("x"))}
     with pytest.raises(BadSubmission, match="there is no such file"):
-        limited.limited(LITTLE, submission.content_of, Path("/nowhere.ipynb"))
+        limited.in_child(LITTLE, submission.content_of, Path("/nowhere.ipynb"))
 
 
 class Evil:
@@ -95,7 +95,7 @@ def test_a_waiting_parent_hears_a_signal_and_leaves_no_child():
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.2)
         with pytest.raises(InterruptedError):
-            limited.limited(replace(LITTLE, computing_s=60), spin)
+            limited.in_child(replace(LITTLE, computing_s=60), spin)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

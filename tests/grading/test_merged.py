@@ -11,7 +11,7 @@ from tests.grading.test_cells import CHECKS, IMPORT, ONE, STUB, pristine
 from tutorlib.grading.cells import sort_cells
 from tutorlib.grading.graft import pristine_page
 from tutorlib.grading.mended import with_marks
-from tutorlib.grading.merged import Part, parts_of, split_at_checks
+from tutorlib.grading.merged import AnswerPart, answer_parts, split_at_checks
 from tutorlib.grading.submission import CodeCell, code_cells
 from tutorlib.paths import SOLUTIONS, notebook_names
 
@@ -38,9 +38,9 @@ IDS = [f"answer-90-{k}" for k in (1, 2)]
     ],
 )
 def test_a_cell_is_cut_where_one_answer_ends(cell, missing, parts):
-    found = parts_of(cell, "90.1", CHECKED, missing)
+    found = answer_parts(cell, "90.1", CHECKED, missing)
     broken = [("90.1", ONE), ("90.2", "def f2(n)\n    return 2")]
-    assert found == [Part(*part) for part in parts or broken]
+    assert found == [AnswerPart(*part) for part in parts or broken]
 
 
 def test_a_mark_of_a_check_in_another_page_cuts_nothing():

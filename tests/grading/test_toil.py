@@ -1,6 +1,7 @@
 """A judge's own work without an end costs the exercise it is about, and nothing else."""
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -63,6 +64,21 @@ def test_judging_that_never_ends_in_c_code_costs_its_exercise_alone(tmp_path):
     found = [(one["status"], one["points"], one["message"]) for one in json.loads(graded.stdout)["exercises"]]
     assert found[0] == ("timeout", 0, "judging it had no end after 6 seconds of computing")
     assert found[1][:2] == ("passed", 2)
+
+
+REGEX = """
+from tutorlib.grading.toil import ended_after
+from tutorlib.simulate.ptx.parse import parse_ptx
+
+with ended_after(1.0, None, lambda: None):
+    parse_ptx("\\n" * 2**20)
+"""
+
+
+def test_the_system_ends_a_judge_that_reads_ptx_without_end():
+    """A megabyte of empty lines takes a regular expression hours; a thread that would end it never runs."""
+    done = subprocess.run([sys.executable, "-c", REGEX], timeout=600, check=False)
+    assert done.returncode == -signal.SIGXCPU
 
 
 def test_what_a_child_computes_counts_and_what_the_kernel_does_not():

@@ -42,7 +42,7 @@ class OnDisk:
 class Packed:
     """A zip. source: where it is. depth: 1, or one more than that of the zip it is in."""
 
-    source: "OnDisk | Member"
+    source: "OnDisk | ZipMember"
     depth: int
 
     def archive(self, unpacking: Unpacking) -> zipfile.ZipFile:
@@ -50,7 +50,7 @@ class Packed:
 
 
 @dataclass(frozen=True, eq=False)
-class Member:
+class ZipMember:
     """What a zip holds under one name. most: bytes of it that are read, whatever size it claims to have."""
 
     packed: Packed
@@ -75,7 +75,7 @@ class Entry:
 
     parts: tuple[str, ...]
     modified: float
-    source: OnDisk | Member | None = None
+    source: OnDisk | ZipMember | None = None
     why_not: str = ""
     packed: Packed | None = None
 
@@ -137,7 +137,7 @@ def file_entries(path: Path, parts: tuple[str, ...]) -> Iterator[Entry]:
         yield Entry(parts, found.st_mtime, OnDisk(path))
 
 
-def zip_entry(parts: tuple[str, ...], modified: float, source: OnDisk | Member, depth: int) -> Entry:
+def zip_entry(parts: tuple[str, ...], modified: float, source: OnDisk | ZipMember, depth: int) -> Entry:
     return Entry(parts, modified, source, packed=Packed(source, depth))
 
 
@@ -174,13 +174,13 @@ def unpacked(entry: Entry, unpacking: Unpacking) -> Iterator[Entry]:
         elif len(inner) > DEEPEST:
             yield broken((*parts, *inner[:2], inner[-1]), "too many folders in folders")
         elif not member.filename.lower().endswith(".zip"):
-            yield Entry(place, when(member), Member(packed, member, LARGEST_NOTEBOOK))
+            yield Entry(place, when(member), ZipMember(packed, member, LARGEST_NOTEBOOK))
         elif packed.depth * ZIP_DEPTH >= DEEPEST:
             yield broken(place, "too many zips in zips")
         elif member.file_size > MOST_PACKED * max(member.compress_size, 2**14):
             yield broken(place, "a zip that swells when it is unpacked")
         else:
-            yield zip_entry(place, when(member), Member(packed, member, LARGEST_ZIP), packed.depth + 1)
+            yield zip_entry(place, when(member), ZipMember(packed, member, LARGEST_ZIP), packed.depth + 1)
 
 
 def legible(name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 from tutorlib.classroom.entries import Entry, broken, entries, hidden, legible, unpacked
 from tutorlib.classroom.unpacking import UNPACKING, TooMuch, Unpacking
 from tutorlib.grading.beside import MOST_MODULES, is_module, is_other, line_of
-from tutorlib.grading.limited import Exceeded, limited
+from tutorlib.grading.limited import Exceeded, in_child
 from tutorlib.paths import notebook_names
 from tutorlib.problems.wrong import count
 
@@ -105,7 +105,7 @@ def first_of(entry: Entry) -> list[Entry]:
     if not is_opened(entry):
         return [entry]
     try:
-        return limited(UNPACKING, opened, entry)
+        return in_child(UNPACKING, opened_zip, entry)
     except Exceeded as error:
         return [broken(entry.parts, f"unpacking it {error}")]
 
@@ -114,14 +114,14 @@ def is_opened(entry: Entry) -> bool:
     return bool(entry.packed) and len(entry.parts) <= 1 and not (entry.parts and of_system(entry.parts[0]))
 
 
-def opened(entry: Entry) -> list[Entry]:
+def opened_zip(entry: Entry) -> list[Entry]:
     """What a zip holds; of a class's zip, also what the zips in it hold."""
     with Unpacking() as unpacking:
         try:
             inside = list(unpacked(entry, unpacking))
         except TooMuch as error:
             return [broken(entry.parts, str(error))]
-    return [two for one in inside for two in (opened(one) if is_opened(one) else [one])]
+    return [two for one in inside for two in (opened_zip(one) if is_opened(one) else [one])]
 
 
 def looked_through(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
@@ -129,7 +129,7 @@ def looked_through(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedI
     if not any(entry.packed for _, entry in files):
         return one_students(found, files)
     try:
-        return limited(UNPACKING, one_students, found, files)
+        return in_child(UNPACKING, one_students, found, files)
     except Exceeded as error:
         found.notes.append(f"The zips are not opened: unpacking them {error}.")
         return one_students(found, [(own, entry) for own, entry in files if not entry.packed])
@@ -238,7 +238,7 @@ def of_system(part: str) -> Owner | None:
     return None
 
 
-def place(entry: Entry) -> str:
+def place_beside(entry: Entry) -> str:
     """Where a file was handed in, without what Moodle and Canvas put in front of its name or behind it."""
     *folders, name = entry.parts
     if found := MOODLE.fullmatch(name) or CANVAS.fullmatch(name):

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from tutorlib.checking.chance import new_seed
 from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
-from tutorlib.classroom.handed_in import HandedIn, place
+from tutorlib.classroom.handed_in import HandedIn, place_beside
 from tutorlib.classroom.pool import Lane, graded_here
 from tutorlib.classroom.task import Graded, Needing, Settings, Task
 from tutorlib.classroom.unpacking import UNPACKING, TooMuch, Unpacking, Unreadable
 from tutorlib.grading.beside import LARGEST_MODULE, Modules
-from tutorlib.grading.limited import Exceeded, limited
+from tutorlib.grading.limited import Exceeded, in_child
 from tutorlib.machine import device
 from tutorlib.paths import ROOT, SOLUTIONS
 
@@ -123,7 +123,7 @@ def visible_gpus(count: int) -> list[str]:
 def files_of(student: HandedIn, version: str, with_bytes: bool = True) -> Files:
     """A student's files, read in a child process with limits."""
     try:
-        return limited(UNPACKING, lambda: files_here(student, version, with_bytes))
+        return in_child(UNPACKING, lambda: files_here(student, version, with_bytes))
     except Exceeded as error:
         seen = [(entry.label, entry.modified) for entry in (*student.notebooks, *student.modules)]
         content = hashlib.sha256(f"{version} {seen}".encode()).hexdigest()
@@ -179,7 +179,7 @@ def modules_of(student: HandedIn, unpacking: Unpacking, say: Callable[[str], Non
             say(f"{entry.label}: {error}.")
             continue
         if len(content) <= LARGEST_MODULE:
-            read.append((place(entry), content))
+            read.append((place_beside(entry), content))
         else:
             say(f"{entry.label}: larger than {LARGEST_MODULE // 1024} kB; left out.")
     return tuple(read)

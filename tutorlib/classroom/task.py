@@ -13,9 +13,9 @@ from tutorlib.classroom.pace import times_in
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.all_notebooks import grade
 from tutorlib.grading.beside import Modules, below
-from tutorlib.grading.limited import Exceeded, limited
+from tutorlib.grading.limited import Exceeded, in_child
 from tutorlib.grading.run import Limits
-from tutorlib.grading.submission import READING, Submitted, newest, read_all, read_content
+from tutorlib.grading.submission import READING, Submitted, newest, read_content, read_each
 from tutorlib.machine import device
 
 ENDED = "ended the grader"
@@ -115,7 +115,7 @@ def read_files(task: Task, say: Callable[[str], None]) -> dict[Submitted, bytes]
     """The notebooks that the files answer, one for each, in the course's order, and their files; lines about others."""
     contents: dict[Submitted, bytes] = {}
     reading = ((Path(label), partial(read_content, content=content)) for label, content in task.files)
-    for submitted, (_, content) in zip(read_all(reading, say), task.files, strict=True):
+    for submitted, (_, content) in zip(read_each(reading, say), task.files, strict=True):
         if submitted:
             contents[submitted] = content
     wanted = [one for one in newest(contents, say) if task.wanted is None or one.name in task.wanted]
@@ -128,7 +128,7 @@ def read_files(task: Task, say: Callable[[str], None]) -> dict[Submitted, bytes]
 def times_of(contents: Mapping[Submitted, bytes], now: float) -> tuple[tuple[str, float], ...]:
     """Exercise → seconds to solve it, as the notebooks' files say; none where they cannot be read within limits."""
     try:
-        return limited(
+        return in_child(
             READING,
             lambda: tuple(pair for one, content in contents.items() for pair in times_in(content, one.name, now)),
         )

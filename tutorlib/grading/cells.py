@@ -12,8 +12,8 @@ from types import MappingProxyType
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
-from tutorlib.grading.limited import Allowance, Exceeded, about, limited
-from tutorlib.grading.merged import Part, names_checked, parts_of, without_page
+from tutorlib.grading.limited import Allowance, Exceeded, about, in_child
+from tutorlib.grading.merged import AnswerPart, answer_parts, names_checked, without_page
 from tutorlib.grading.needed import Names, names_of
 from tutorlib.grading.submission import CodeCell
 from tutorlib.problems.wrong import count
@@ -50,7 +50,7 @@ def sorted_within_limits(cells: Sequence[CodeCell], pristine: NotebookNode) -> S
     refused: dict[Hashable, str] = {}
     while True:
         try:
-            return limited(SORTING, sort_cells, cells, pristine, refused)
+            return in_child(SORTING, sort_cells, cells, pristine, refused)
         except Exceeded as error:
             if len(refused) == MOST_REFUSED or error.about in refused:
                 why = f"this notebook cannot be read: it {error}"
@@ -117,7 +117,7 @@ class Sorting:
         about(("cell", n))
         nobodys = []
         text = without_page(cell.source, self.pristine)
-        for part in parts_of(text, cell.exercise, self.checked, missing) or [Part(cell.exercise, text)]:
+        for part in answer_parts(text, cell.exercise, self.checked, missing) or [AnswerPart(cell.exercise, text)]:
             if part.exercise:
                 self.written[part.exercise].append((n, part.text))
             else:
@@ -144,7 +144,7 @@ class Sorting:
         if self.refused.keys() & {("cell", n), ("text", cell.source)}:
             return here
         about(("cell", n))
-        parts = parts_of(without_page(cell.source, self.pristine), "", self.checked, missing) if missing else []
+        parts = answer_parts(without_page(cell.source, self.pristine), "", self.checked, missing) if missing else []
         if any(part.exercise for part in parts):
             for part in parts:
                 if part.exercise:

@@ -65,10 +65,10 @@ _pipe: int | None = None  # of a child: to its parent
 def about(what: Any) -> None:
     """Tell the parent which part of the work begins, so that it knows what a child's end was about."""
     if _pipe is not None:
-        send(_pipe, ("about", what))
+        send_message(_pipe, ("about", what))
 
 
-def limited(allowance: Allowance, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def in_child(allowance: Allowance, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """`work(...)`, done in a fork of this process. It returns plain values, records and exceptions of the course.
 
     Raises what `work` raises where that is one of the course's exceptions, and Exceeded.
@@ -96,7 +96,7 @@ def limited(allowance: Allowance, work: Callable[P, T], *args: P.args, **kwargs:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
         status = os.waitpid(pid, 0)[1]
-    raise Exceeded(messages.refused or reason(status, allowance), last)
+    raise Exceeded(messages.refused or why_ended(status, allowance), last)
 
 
 def child(parent: int, pipe: int, allowance: Allowance, work: Callable[[], object]) -> NoReturn:
@@ -123,7 +123,7 @@ def child(parent: int, pipe: int, allowance: Allowance, work: Callable[[], objec
             if not from_course(type(error).__module__):
                 error = Exceeded(f"makes its reader fail: {type(error).__name__}")
             result = ("raised", error)
-        send(pipe, result)
+        send_message(pipe, result)
     except MemoryError:
         os._exit(NO_MEMORY)
     finally:
@@ -147,7 +147,7 @@ def allocated() -> int:
         return 0
 
 
-def reason(status: int, allowance: Allowance) -> str:
+def why_ended(status: int, allowance: Allowance) -> str:
     """Why a child ended without a result, to be said of a text or a file: "needs more than …"."""
     code = os.waitstatus_to_exitcode(status)
     if code == -signal.SIGXCPU:
@@ -157,7 +157,7 @@ def reason(status: int, allowance: Allowance) -> str:
     return f"crashes its reader ({signal.Signals(-code).name if code < 0 else f'exit status {code}'})"
 
 
-def send(pipe: int, message: Any) -> None:
+def send_message(pipe: int, message: Any) -> None:
     content = pickle.dumps(message)
     for part in (HEAD.pack(len(content)), memoryview(content)):
         while part:

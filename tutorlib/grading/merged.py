@@ -18,7 +18,7 @@ UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
 @dataclass(frozen=True)
-class Part:
+class AnswerPart:
     """A stretch of a cell. exercise: whose answer it is, or ""."""
 
     exercise: str
@@ -39,13 +39,13 @@ def without_page(text: str, pristine: NotebookNode) -> str:
     return text
 
 
-def parts_of(text: str, exercise: str, checked: Mapping[str, str], missing: Collection[str]) -> list[Part]:
+def answer_parts(text: str, exercise: str, checked: Mapping[str, str], missing: Collection[str]) -> list[AnswerPart]:
     """The parts of a cell, in order, without its checks.
 
     exercise: whose answer the cell is marked as, or "". checked: exercise → the name of its answer. missing: exercises
     that have no cell of their own.
     """
-    parts: list[Part] = []
+    parts: list[AnswerPart] = []
     for stretch, ended_by in split_at_checks(text, checked):
         if stretch.strip():
             found = {part.exercise for part in parts}
@@ -86,7 +86,7 @@ def checks_in(text: str) -> list[tuple[int, int, str]]:
     return found
 
 
-def divided(text: str, own: str, wanted: Sequence[str], checked: Mapping[str, str]) -> list[Part]:
+def divided(text: str, own: str, wanted: Sequence[str], checked: Mapping[str, str]) -> list[AnswerPart]:
     """A stretch without checks, cut behind each definition of a wanted answer but the last.
 
     own: whose it is where none is defined in it, or "". What stands above an answer in its own cell stays with it: it
@@ -98,12 +98,12 @@ def divided(text: str, own: str, wanted: Sequence[str], checked: Mapping[str, st
         if (name := checked.get(exercise, "")) in places:
             at.setdefault(name, (places[name], exercise))
     if not at:
-        return [Part(own, text)]
+        return [AnswerPart(own, text)]
     lines, parts, start = text.split("\n"), [], 0
     ends = sorted(at.values())
     ends[-1] = len(lines), ends[-1][1]
     for end, exercise in ends:
-        parts.append(Part(exercise, "\n".join(lines[0 if exercise == own else start : end])))
+        parts.append(AnswerPart(exercise, "\n".join(lines[0 if exercise == own else start : end])))
         start = end
     return parts
 

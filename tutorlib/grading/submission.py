@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 
 from tutorlib.grading import mended
 from tutorlib.grading.beside import Modules, modules_beside
-from tutorlib.grading.limited import Allowance, Exceeded, limited
+from tutorlib.grading.limited import Allowance, Exceeded, in_child
 from tutorlib.paths import EXERCISE_ID, SOLUTIONS, notebook_names
 
 SUFFIX = ".ipynb"
@@ -90,7 +90,7 @@ def read_folder(folder: Path, say: Callable[[str], None]) -> list[Submitted]:
     if not files:
         raise BadSubmission(f"{folder}: there is no notebook in this folder.")
     refused: list[str] = []
-    read = [one for one in read_all(((file, read_notebook) for file in files), refused.append) if one]
+    read = [one for one in read_each(((file, read_notebook) for file in files), refused.append) if one]
     if not read:
         raise BadSubmission(refused[0])
     for why in refused:
@@ -100,7 +100,7 @@ def read_folder(folder: Path, say: Callable[[str], None]) -> list[Submitted]:
     return [replace(one, modules=modules[one.path]) for one in chosen]
 
 
-def read_all(
+def read_each(
     files: Iterable[tuple[Path, Callable[[Path], Submitted]]], refused: Callable[[str], None]
 ) -> Iterator[Submitted | None]:
     """What each file is read as; None, and a line to `refused`, where it cannot be.
@@ -167,7 +167,7 @@ def read_content(path: Path, content: bytes) -> Submitted:
 def within_limits(path: Path, read: Callable[[], Submitted]) -> Submitted:
     """What `read` gives in a child process with limits. Raises BadSubmission."""
     try:
-        return limited(READING, read)
+        return in_child(READING, read)
     except Exceeded as error:
         raise BadSubmission(f"{path}: cannot be read: it {error}.") from error
 
@@ -210,13 +210,13 @@ def code_cells(notebook: NotebookNode) -> tuple[CodeCell, ...]:
     Answers are known by their metadata or, where that is gone, by their ids.
     """
     cells = [
-        CodeCell(cell.get("id", ""), marked(cell, "answer") or "", cell.source, cell.cell_type)
+        CodeCell(cell.get("id", ""), marked_as(cell, "answer") or "", cell.source, cell.cell_type)
         for cell in notebook.cells
     ]
     return tuple(cell for cell in cells if cell.kind == "code" or cell.exercise)
 
 
-def marked(cell: NotebookNode, role: str) -> str | None:
+def marked_as(cell: NotebookNode, role: str) -> str | None:
     """ "02.5" where the cell is the answer to that exercise or, by its role, the check of it."""
     match cell.metadata.get("tutorlib"):
         case {"role": str() as own, "exercise": str() as exercise} if EXERCISE_ID.fullmatch(exercise):
@@ -232,7 +232,7 @@ def parsed(path: Path, content: bytes) -> Submitted:
     notebook = load(path, content)
     cells = code_cells(notebook)
     ids = [cell.exercise for cell in cells if cell.exercise]
-    ids = ids or [exercise for cell in notebook.cells if (exercise := marked(cell, "check"))]
+    ids = ids or [exercise for cell in notebook.cells if (exercise := marked_as(cell, "check"))]
     numbers = sorted({exercise[:2] for exercise in ids})
     if not numbers:
         raise BadSubmission(f"{path}: not a notebook of this course: it has no answer cells.")
