@@ -99,3 +99,17 @@ def test_an_answer_below_a_cell_that_was_left_as_it_was():
     stub = "def f1(n):\n    " + STUB.format("", 1)
     cells = [IMPORT, CodeCell(IDS[0], "90.1", stub), CodeCell("mine", "", ONE), *CHECKS]
     assert sort_cells(cells, pristine()).answers["90.1"].endswith(ONE)
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_a_page_as_students_get_it_has_no_answer_anywhere(name):
+    """Nor after its own cells were edited: none of them is taken for an answer."""
+    pristine = pristine_page(SOLUTIONS / f"{name}.py")
+    page = deepcopy(pristine)
+    for one in page.cells:
+        if one.cell_type == "code" and one.metadata.get("tutorlib", {}).get("role") != "answer":
+            one.source += "\n# mine"
+    found = sort_cells(code_cells(page), pristine)
+    assert set(found.unusable.values()) <= {"not written yet"}
+    assert not found.answers
+    assert not any(found.added.values())

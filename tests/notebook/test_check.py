@@ -123,4 +123,4 @@ def test_while_another_process_judges_nothing_is_looked_up(monkeypatch, capsys):
         hint(id)
         assert explain(id, None) is None
     lines = capsys.readouterr().out.splitlines()
-    assert [line[:16] for line in lines] == [f"{id} is handed in" for id in ("90.1",) * 3 + ("90.2",) * 3]
+    assert [line[:17] for line in lines] == [f"{id} is handed in" for id in ("90.1",) * 3 + ("90.2",) * 3]
