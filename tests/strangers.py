@@ -17,7 +17,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from tests.honest import files, pages
+from tests.honest import files, merged, pages
 from tests.honest.answers import ANSWERS, PLAIN
 from tests.trial_course import Course, make_course
 
@@ -171,7 +171,7 @@ def of_the_honest() -> list[HandIn]:
     """Every oddity, each on a page whose two answers are right."""
     return [
         *(odd_answer(name, text) for name, text in ANSWERS.items()),
-        *(odd_page(name, change) for name, change in public(pages).items()),
+        *(odd_page(name, change) for name, change in (public(pages) | public(merged)).items()),
         *(odd_file(name, write) for name, write in public(files).items()),
     ]
 

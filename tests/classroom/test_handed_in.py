@@ -266,7 +266,7 @@ def test_a_zip_s_list_is_read_once_for_all_that_is_in_it(tmp_path, monkeypatch):
     (tmp_path / "eve.zip").write_bytes(zip_of({"in.zip": zip_of({f"{n}.ipynb": b"{}" for n in range(50)})}))
     ((eve,), _) = handed_in(tmp_path)
     opened.clear()
-    assert len(run.files_of(eve, "").read) == 50
+    assert len(run.files_here(eve, "", with_bytes=True).read) == 50
     assert len(opened) == 2
 
 

@@ -147,10 +147,10 @@ def test_a_notebook_that_cannot_be_graded_costs_itself_alone(tmp_path, monkeypat
         if "00.1" in own[JUDGED_OUTSIDE]:
             (folder / "kernels" / run.KERNEL / "kernel.json").write_text("{}")
 
-    def stumbles(submitted, demos):
+    def stumbles(submitted, *rest):
         if submitted.name.startswith("02"):
             raise RecursionError("too deep")
-        return put_together(submitted, demos)
+        return put_together(submitted, *rest)
 
     monkeypatch.setattr(run, "write_kernelspec", no_kernel)
     monkeypatch.setattr(all_notebooks, "graft", stumbles)
@@ -189,8 +189,8 @@ def test_a_demonstration_that_fails_is_told_and_costs_no_answer(tmp_path, monkey
     shown = {"raises": "1 / 0", "on-purpose": "1 / 0", "ends": "import os; os._exit(3)", "never-run": "1 / 0"}
     put_together = all_notebooks.graft
 
-    def with_demos(submitted, demos):
-        put = put_together(submitted, demos)
+    def with_demos(*args):
+        put = put_together(*args)
         cells = [v4.new_code_cell(text, id=id) for id, text in shown.items()]
         cells[1].metadata.tags = ["raises-exception"]
         first = next(n for n, cell in enumerate(put.pristine.cells) if "answer" in str(cell.metadata.get("tutorlib")))

@@ -42,6 +42,7 @@ START = (NOTEBOOKS / "00_start.ipynb").read_text()
     ("name", "text", "says"),
     [
         ("answers.py", "print()", "not a notebook; its name should end in .ipynb"),
+        ("work.zip", "PK", "a zip; unpack it, and name the folder"),
         ("cut.ipynb", START[:700], "its JSON ends early or is damaged"),
         ("empty.ipynb", "", "its JSON ends early or is damaged"),
         ("picture.ipynb", "\udcff\udcfe", "its JSON ends early or is damaged"),
@@ -51,7 +52,7 @@ START = (NOTEBOOKS / "00_start.ipynb").read_text()
         ("object.ipynb", '{"cells": 3, "nbformat": 4}', "there are no notebook cells in it"),
         ("cells.ipynb", '{"cells": [{}], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}', "no notebook cells"),
         ("other.ipynb", notebook_of(v4.new_code_cell("1 + 1")), "it has no answer cells"),
-        ("no-checks.ipynb", without_marks(START).replace("check(", "chuck("), "it has no answer cells"),
+        ("no-checks.ipynb", without_marks(START).replace("check", "chuck"), "it has no answer cells"),
         ("later.ipynb", START.replace("00.", "77."), "answers notebook 77, which this course does not have"),
         ("two.ipynb", with_another_answer(START), "holds answers to several notebooks, 00 and 01"),
     ],
@@ -179,3 +180,29 @@ def test_a_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
     result = CliRunner().invoke(app, ["grade", str(NOTEBOOKS / "00_start.ipynb"), "--out", str(tmp_path / "file")])
     assert (result.exit_code, result.stderr) == (2, f"{tmp_path / 'file'}: cannot be made: File exists\n")
+
+
+@pytest.mark.parametrize("kind", ["raw", "markdown"])
+@pytest.mark.parametrize("marks", ["whole", "gone"])
+def test_a_page_whose_answer_is_text_has_no_points_and_the_reason(tmp_path, kind, marks):
+    data = json.loads(WRITTEN)
+    for number, cell in enumerate(data["cells"]):
+        if cell["metadata"].get("tutorlib", {}).get("role") == "answer":
+            cell.update(cell_type=kind)
+        if marks == "gone":
+            cell.update(metadata={}, id=f"c{number}")
+    (tmp_path / "00_start.ipynb").write_text(json.dumps(data))
+    result = CliRunner().invoke(app, ["grade", str(tmp_path / "00_start.ipynb"), "--format", "json"])
+    assert result.exit_code == 1, result.stderr
+    (outcome,) = json.loads(result.stdout)["exercises"]
+    assert (outcome["status"], outcome["points"]) == ("failed", 0)
+    assert outcome["message"].startswith(f"its answer cell is {kind} text and not code: make it a code cell again")
+
+
+def test_a_page_whose_only_answer_cell_is_gone_is_known_by_its_check(tmp_path):
+    data = json.loads(WRITTEN)
+    data["cells"] = [cell for cell in data["cells"] if cell["metadata"].get("tutorlib", {}).get("role") != "answer"]
+    (tmp_path / "00_start.ipynb").write_text(json.dumps(data))
+    result = CliRunner().invoke(app, ["grade", str(tmp_path / "00_start.ipynb"), "--format", "json"])
+    assert result.exit_code == 1, result.stderr
+    assert "answer cell deleted" in json.loads(result.stdout)["exercises"][0]["message"]

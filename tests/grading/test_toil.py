@@ -1,6 +1,7 @@
 """A judge's own work without an end costs the exercise it is about, and nothing else."""
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -9,12 +10,16 @@ from tests.trial_course import make_course
 from tutorlib.grading.toil import computed, ended_after
 
 EXERCISES = """
+import re
+
 from tutorlib.checking.values import ValueExercise, law
 
 
 def agrees(got, n):
     while got == "for ever":
         pass
+    if got == "in C":
+        re.match("(a+)+$", "a" * 60 + "b")
     return None if got == n else "no"
 
 
@@ -53,6 +58,31 @@ def test_judging_that_never_ends_costs_its_exercise_alone(tmp_path):
     found = {one["id"]: one for one in json.loads(graded.stdout)["exercises"]}
     assert [(one["status"], one["points"]) for one in found.values()] == [("passed", 2), ("timeout", 0), ("passed", 2)]
     assert found["90.2"]["message"] == f"judging it had no end after {COMPUTING} seconds of computing"
+
+
+def test_judging_that_never_ends_in_c_code_costs_its_exercise_alone(tmp_path):
+    """No thread of the judge's runs meanwhile: the system ends its process."""
+    course = make_course(tmp_path / "course", {90: 2}, EXERCISES, EXERCISE)
+    answers = {1: "def answer_1(n):\n    return 'in C'", 2: "def answer_2(n):\n    return n"}
+    graded = course.tutor("grade", course.submit(tmp_path, 90, answers), "--timeout", 4, "--format", "json")
+    found = [(one["status"], one["points"], one["message"]) for one in json.loads(graded.stdout)["exercises"]]
+    assert found[0] == ("timeout", 0, "judging it had no end after 6 seconds of computing")
+    assert found[1][:2] == ("passed", 2)
+
+
+REGEX = """
+from tutorlib.grading.toil import ended_after
+from tutorlib.simulate.ptx.parse import parse_ptx
+
+with ended_after(1.0, None, lambda: None):
+    parse_ptx("\\n" * 2**20)
+"""
+
+
+def test_the_system_ends_a_judge_that_reads_ptx_without_end():
+    """A megabyte of empty lines takes a regular expression hours; a thread that would end it never runs."""
+    done = subprocess.run([sys.executable, "-c", REGEX], timeout=600, check=False)
+    assert done.returncode == -signal.SIGXCPU
 
 
 def test_what_a_child_computes_counts_and_what_the_kernel_does_not():

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from tutorlib import CheckFailed, check, hint
-from tutorlib.notebook.check import RESULTS
+from tutorlib import CheckFailed, check, explain, hint
+from tutorlib.notebook.check import JUDGED_OUTSIDE, RESULTS
 
 pytestmark = pytest.mark.usefixtures("trial", "first_time")
 PASSED = "✓ 90.1 answer: 2 points\n"
@@ -112,3 +112,15 @@ def test_in_a_kernel_a_failed_check_shows_its_message_alone():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "✗ 00.1 ceil_div" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_while_another_process_judges_nothing_is_looked_up(monkeypatch, capsys):
+    """The exercises may not be there: what a page or an answer calls prints a line."""
+    monkeypatch.setenv(JUDGED_OUTSIDE, "90.1")
+    monkeypatch.setattr(sys.modules[check.__module__], "find", lambda id: pytest.fail("an exercise was looked up"))
+    for id in ("90.1", "90.2"):
+        check(id, None)
+        hint(id)
+        assert explain(id, None) is None
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:17] for line in lines] == [f"{id} is handed in" for id in ("90.1",) * 3 + ("90.2",) * 3]

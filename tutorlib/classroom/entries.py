@@ -1,13 +1,14 @@
 """Every file below a folder, and inside the zips there: nothing is unpacked, and nothing larger than it may be is read.
 
-A zip counts as a folder that has its name. Hidden files and what macOS adds are no files.
+A zip counts as a folder that has its name. Hidden files and what macOS adds are no files. `handed_in` and `run` open
+zips in child processes with limits alone (`grading.limited`): what crosses are entries.
 """
 
 import io
 import os
 import stat
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -15,8 +16,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tutorlib.classroom.unpacking import TooMuch, Unpacking, Unreadable
+from tutorlib.grading.submission import LARGEST_NOTEBOOK
 
-LARGEST_NOTEBOOK = 2**25  # bytes; one with many pictures has 2**20
 LARGEST_ZIP = 2**28  # bytes of a zip inside another,
 MOST_PACKED = 50  # times the bytes that it takes there: a zip of work can hardly be packed again
 MOST_FILES = 5000  # in one zip, hidden ones and those of environments not counted; or below one folder of the first
@@ -27,26 +28,64 @@ LOCKED = "locked with a password; ask for it without one"
 
 
 @dataclass(frozen=True, eq=False)
-class Packed:
-    """A zip. archive: opens it. depth: 1, or one more than that of the zip it is in."""
+class OnDisk:
+    """A file of this machine."""
 
-    archive: Callable[[Unpacking], zipfile.ZipFile]
+    path: Path
+
+    def open(self, unpacking: Unpacking) -> BinaryIO:
+        return self.path.open("rb")
+
+    def read(self, unpacking: Unpacking) -> bytes:
+        return unpacking.read(lambda: self.open(unpacking), LARGEST_NOTEBOOK)
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """A zip. source: where it is. depth: 1, or one more than that of the zip it is in."""
+
+    source: "OnDisk | ZipMember"
     depth: int
+
+    def archive(self, unpacking: Unpacking) -> zipfile.ZipFile:
+        return unpacking.archive(self, lambda: self.source.open(unpacking))
+
+
+@dataclass(frozen=True, eq=False)
+class ZipMember:
+    """What a zip holds under one name. most: bytes of it that are read, whatever size it claims to have."""
+
+    packed: Packed
+    info: zipfile.ZipInfo
+    most: int
+
+    def open(self, unpacking: Unpacking) -> BinaryIO:
+        return io.BytesIO(self.read(unpacking))
+
+    def read(self, unpacking: Unpacking) -> bytes:
+        opened = lambda: self.packed.archive(unpacking).open(self.info)  # noqa: E731
+        return unpacking.read(opened, self.most)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A file, by its place below the folder: ("alice.zip", "work", "00_start.ipynb").
+    """A file, by its place below the folder: ("alice.zip", "work", "00_start.ipynb"). Plain data, also where it is.
 
-    modified: seconds since 1970, as its folder or zip has it. read: its bytes; raises Unreadable.
-    why_not: why it cannot be read, where that is plain beforehand. packed: where it is a zip; see `unpacked`.
+    modified: seconds since 1970, as its folder or zip has it. why_not: why it cannot be read, where that is plain
+    beforehand. packed: where it is a zip; see `unpacked`.
     """
 
     parts: tuple[str, ...]
     modified: float
-    read: Callable[[Unpacking], bytes]
+    source: OnDisk | ZipMember | None = None
     why_not: str = ""
     packed: Packed | None = None
+
+    def read(self, unpacking: Unpacking) -> bytes:
+        """Its bytes. Raises Unreadable."""
+        if not self.source or self.packed:
+            raise Unreadable(self.why_not or "a zip")
+        return self.source.read(unpacking)
 
     @property
     def label(self) -> str:
@@ -97,15 +136,13 @@ def file_entries(path: Path, parts: tuple[str, ...]) -> Iterator[Entry]:
     elif not found.st_size:
         yield broken(parts, EMPTY)
     elif path.suffix.lower() == ".zip":
-        yield zip_entry(parts, found.st_mtime, lambda unpacking: path.open("rb"), 1)
+        yield zip_entry(parts, found.st_mtime, OnDisk(path), 1)
     else:
-        read = lambda unpacking: unpacking.read(lambda: path.open("rb"), LARGEST_NOTEBOOK)  # noqa: E731
-        yield Entry(parts, found.st_mtime, read)
+        yield Entry(parts, found.st_mtime, OnDisk(path))
 
 
-def zip_entry(parts: tuple[str, ...], modified: float, opened: Callable[[Unpacking], BinaryIO], depth: int) -> Entry:
-    packed = Packed(lambda unpacking: unpacking.archive(packed, lambda: opened(unpacking)), depth)
-    return Entry(parts, modified, broken(parts, "a zip").read, packed=packed)
+def zip_entry(parts: tuple[str, ...], modified: float, source: OnDisk | ZipMember, depth: int) -> Entry:
+    return Entry(parts, modified, source, packed=Packed(source, depth))
 
 
 def unpacked(entry: Entry, unpacking: Unpacking) -> Iterator[Entry]:
@@ -145,20 +182,13 @@ def unpacked(entry: Entry, unpacking: Unpacking) -> Iterator[Entry]:
         elif not member.file_size:
             yield broken(place, EMPTY)
         elif not member.filename.lower().endswith(".zip"):
-            yield Entry(place, when(member), reading(packed, member, LARGEST_NOTEBOOK))
+            yield Entry(place, when(member), ZipMember(packed, member, LARGEST_NOTEBOOK))
         elif packed.depth * ZIP_DEPTH >= DEEPEST:
             yield broken(place, "too many zips in zips")
         elif member.file_size > MOST_PACKED * max(member.compress_size, 2**14):
             yield broken(place, "a zip that swells when it is unpacked")
         else:
-            content = reading(packed, member, LARGEST_ZIP)
-            opened = lambda unpacking, content=content: io.BytesIO(content(unpacking))  # noqa: E731
-            yield zip_entry(place, when(member), opened, packed.depth + 1)
-
-
-def reading(packed: Packed, member: zipfile.ZipInfo, most: int) -> Callable[[Unpacking], bytes]:
-    """Reads one member of a zip, whatever size it claims to have."""
-    return lambda unpacking: unpacking.read(lambda: packed.archive(unpacking).open(member), most)  # type: ignore[arg-type, return-value]
+            yield zip_entry(place, when(member), ZipMember(packed, member, LARGEST_ZIP), packed.depth + 1)
 
 
 def legible(name: str) -> str:
@@ -167,10 +197,7 @@ def legible(name: str) -> str:
 
 
 def broken(parts: tuple[str, ...], why: str) -> Entry:
-    def refuse(unpacking: Unpacking) -> bytes:
-        raise Unreadable(why)
-
-    return Entry(parts, 0.0, refuse, why)
+    return Entry(parts, 0.0, why_not=why)
 
 
 def path_within(name: str) -> tuple[str, ...]:

@@ -10,7 +10,9 @@ from typing import Literal
 
 from tutorlib.classroom.entries import EMPTY, Entry, broken, entries, hidden, legible, unpacked
 from tutorlib.classroom.left_out import UNOPENED, kind_by_suffix, lines_about, no_notebook
-from tutorlib.classroom.unpacking import TooMuch, Unpacking
+from tutorlib.classroom.unpacking import UNPACKING, TooMuch, Unpacking
+from tutorlib.grading.beside import MOST_MODULES, is_module, is_other, line_of
+from tutorlib.grading.limited import Exceeded, in_child
 from tutorlib.paths import notebook_names
 from tutorlib.problems.wrong import count
 
@@ -63,7 +65,8 @@ class HandedIn:
 
     student: unique in the class. written: the name in the files' names. notebooks: files that may be notebooks, the
     oldest first. notes: lines for the report. arrivals: by the label of each file, whatever it is. download: the name
-    that Moodle or Canvas gave to the newest of the files, or ""; a report goes back under it.
+    that Moodle or Canvas gave to the newest of the files, or ""; a report goes back under it. modules: Python
+    files, which notebooks beside them may import.
     """
 
     student: str
@@ -74,6 +77,7 @@ class HandedIn:
     notes: list[str] = field(default_factory=list)
     arrivals: dict[str, Arrival] = field(default_factory=dict)
     download: str = ""
+    modules: list[Entry] = field(default_factory=list)
 
 
 class NobodyHandedIn(Exception):
@@ -112,7 +116,7 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     students = []
     for (name, system, id), files in sorted(belongs.items()):
         student = name if names.count(name) == 1 else f"{name} ({id or 'no id'})"
-        students.append(one_students(HandedIn(student, system, id, name), files))
+        students.append(looked_through(HandedIn(student, system, id, name), files))
     return students, stray
 
 
@@ -126,14 +130,37 @@ def arrival_time(folder: Path, entry: Entry, whole: Collection[str]) -> float:
 
 def first_of(entry: Entry) -> list[Entry]:
     """The entry; of a zip whose names may say whose is what, what it holds."""
-    if not entry.packed or len(entry.parts) > 1 or (entry.parts and of_system(entry.parts[0])):
+    if not is_opened(entry):
         return [entry]
+    try:
+        return in_child(UNPACKING, opened_zip, entry)
+    except Exceeded as error:
+        return [broken(entry.parts, f"unpacking it {error}")]
+
+
+def is_opened(entry: Entry) -> bool:
+    return bool(entry.packed) and len(entry.parts) <= 1 and not (entry.parts and of_system(entry.parts[0]))
+
+
+def opened_zip(entry: Entry) -> list[Entry]:
+    """What a zip holds; of a class's zip, also what the zips in it hold."""
     with Unpacking() as unpacking:
         try:
             inside = list(unpacked(entry, unpacking))
         except TooMuch as error:
             return [broken(entry.parts, str(error))]
-    return inside if entry.parts else [inner for one in inside for inner in first_of(one)]
+    return [two for one in inside for two in (opened_zip(one) if is_opened(one) else [one])]
+
+
+def looked_through(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
+    """`one_students`, and where there are zips in a child process with limits."""
+    if not any(entry.packed for _, entry in files):
+        return one_students(found, files)
+    try:
+        return in_child(UNPACKING, one_students, found, files)
+    except Exceeded as error:
+        found.notes.append(f"The zips are not opened: unpacking them {error}.")
+        return one_students(found, [(own, entry) for own, entry in files if not entry.packed])
 
 
 def all_of(files: list[tuple[Owner, Entry]], say: Callable[[str], None]) -> list[tuple[Owner, Entry]]:
@@ -161,6 +188,7 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
     found.arrivals = {entry.label: Arrival(own.at, own.late) for own, entry in files}
     there: list[Entry] = []
     bad: list[tuple[Entry, str]] = []
+    others = []
     for own, entry in sorted(all_of(files, found.notes.append), key=age):
         name = entry.parts[-1]
         found.arrivals[entry.label] = Arrival(own.at, own.late)
@@ -174,10 +202,19 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
             bad.append((entry, UNOPENED))
         elif entry.why_not and (entry.why_not != EMPTY or is_notebook(name) or name.lower().endswith(".zip")):
             bad.append((entry, entry.why_not))
+        elif is_module(name) and is_other(name):
+            found.modules.append(entry)
+        elif is_other(name):
+            others.append(entry.label)
+    found.modules.sort(key=lambda entry: len(entry.parts))  # those right beside a notebook count first
+    others += [entry.label for entry in found.modules[MOST_MODULES:]]
+    del found.modules[MOST_MODULES:]
     if there and not found.notebooks:
         found.notes.append(no_notebook(there))
     else:
         found.notes += lines_about(bad)
+        if others:
+            found.notes.append(line_of(others))
     if (more := len(found.notes) - MOST_NOTES) > 0:
         found.notes[MOST_NOTES:] = [f"{count(more, 'more line')} about files."]
     return found
@@ -237,6 +274,14 @@ def of_system(part: str) -> Owner | None:
     if found := CANVAS.fullmatch(part):
         return Owner(found["name"], "canvas", found["id"], bool(found["late"]), int(found["attempt"]), part)
     return None
+
+
+def place_beside(entry: Entry) -> str:
+    """Where a file was handed in, without what Moodle and Canvas put in front of its name or behind it."""
+    *folders, name = entry.parts
+    if found := MOODLE.fullmatch(name) or CANVAS.fullmatch(name):
+        name = re.sub(r"-\d+(?=\.py$)", "", found["file"])
+    return "/".join((*folders, name))
 
 
 def of_file(stem: str) -> Owner | None:

@@ -1,28 +1,26 @@
 """Worker processes of this machine: a new one for each task, forked from one that has imported what grading needs.
 
-A worker that dies gives its task back, once. None outlives this process, nor does anything that a worker started.
+A worker that dies gives its task back, once. None outlives this process, nor does anything that a worker started: each
+process of the chain, command, fork server, worker, pytest and bubblewrap, is killed by the kernel when its parent ends.
 """
 
-import ctypes
 import multiprocessing
 import os
 import signal
-import sys
-import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
-from typing import NoReturn
 
 import psutil
 
 from tutorlib.classroom.task import ENDED, Graded, Task, grade_task
+from tutorlib.machine.lineage import adopt_orphans, die_with
 
-PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>: orphans of a worker become children of this process
-WARM = "tutorlib.classroom.warm"
+ENDING_S = 2.0  # for workers that were killed to be gone
+PRELOADED = ["tutorlib.classroom.tied", "tutorlib.classroom.warm"]
 
 
 class MachineFailed(Exception):
@@ -54,9 +52,8 @@ class AtTask:
 def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
     """Each task with what came of it, as they are done. Raises MachineFailed."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([WARM])
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    context.set_forkserver_preload(PRELOADED)
+    adopt_orphans()
     idle = deque((lane, environment) for lane in lanes for environment in lane.workers)
     running: dict[Connection, AtTask] = {}
     died: set[tuple[str, str]] = set()
@@ -93,11 +90,13 @@ def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
                 else:
                     died.add((task.student, task.share))
                     worker.lane.again.append(task)
-    finally:
+    finally:  # a worker in the middle of C code hears no SIGTERM
         for worker in running.values():
-            worker.process.terminate()
+            worker.process.kill()
         for worker in running.values():
-            worker.process.join()
+            worker.process.join(ENDING_S)
+        if helpers:
+            kill_orphans(helpers)
 
 
 def result(connection: Connection) -> Graded | None:
@@ -114,28 +113,17 @@ def result(connection: Connection) -> Graded | None:
 
 def serve_task(task: Task, connection: Connection, environment: dict[str, str]) -> None:
     """In the worker: do the task, send what came of it."""
+    die_with(os.getppid())  # the fork server, which dies with the command; unless both were gone before that:
+    command = multiprocessing.parent_process()
+    if command and not command.is_alive():
+        os._exit(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it too, and says what to do
-    signal.signal(signal.SIGTERM, lambda *_: end_at_once())
-    threading.Thread(target=end_with_parent, daemon=True).start()
     os.environ.update(environment)
     with connection:
         try:
             connection.send(("graded", grade_task(task).dumps()))
         except OSError as error:
             connection.send(("machine", f"{error.filename or 'this machine'}: {error.strerror}"))
-
-
-def end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent
-    parent.join()
-    end_at_once()
-
-
-def end_at_once() -> NoReturn:
-    """End this process and all below it."""
-    kill_below(psutil.Process())
-    os._exit(1)
 
 
 def kill_orphans(helpers: set[int]) -> None:

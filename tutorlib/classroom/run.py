@@ -12,11 +12,13 @@ from pathlib import Path
 from tutorlib.checking.chance import new_seed
 from tutorlib.classroom.entries import Entry
 from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
-from tutorlib.classroom.handed_in import HandedIn
+from tutorlib.classroom.handed_in import HandedIn, place_beside
 from tutorlib.classroom.left_out import lines_about
 from tutorlib.classroom.pool import Lane, graded_here
 from tutorlib.classroom.task import Graded, Needing, Settings, Task
-from tutorlib.classroom.unpacking import TooMuch, Unpacking, Unreadable
+from tutorlib.classroom.unpacking import UNPACKING, TooMuch, Unpacking, Unreadable
+from tutorlib.grading.beside import LARGEST_MODULE, Modules
+from tutorlib.grading.limited import Exceeded, in_child
 from tutorlib.machine import device
 from tutorlib.paths import ROOT, SOLUTIONS
 
@@ -47,11 +49,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Files:
-    """A student's files as they are now. content: their hash, with what grades them."""
+    """A student's files as they are now: notebooks and modules. content: their hash, with what grades them."""
 
     content: str
-    read: tuple[tuple[str, bytes], ...]
-    notes: tuple[str, ...]
+    read: tuple[tuple[str, bytes], ...] = ()
+    notes: tuple[str, ...] = ()
+    modules: Modules = ()
 
 
 def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: Callable[[str], None]) -> None:
@@ -65,7 +68,7 @@ def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: C
     known = book.submissions()
     todo = {}
     for student in run.students:
-        content = files_of(student, version).content
+        content = files_of(student, version, with_bytes=False).content
         before = known.get(student.student)
         if not (before and before.answers(content, run.wanted, seed)):
             todo[student.student] = student
@@ -79,8 +82,8 @@ def grade_new(run: Run, book: Gradebook, started: Callable[[int], None], done: C
     def tasks(share: Needing) -> Iterator[Task]:
         for name, student in todo.items():
             files = files_of(student, version)
-            contents[name] = replace(files, read=())
-            yield Task(name, files.read, run.wanted, settings[name], share)
+            contents[name] = replace(files, read=(), modules=())
+            yield Task(name, files.read, run.wanted, settings[name], share, files.modules)
 
     waiting: dict[str, dict[str, Graded]] = {}
     shares: tuple[Needing, ...] = ("cpu", "gpu") if device.gpu() or run.ray else ("all",)
@@ -119,36 +122,72 @@ def visible_gpus(count: int) -> list[str]:
     return named.split(",")[:count] if named else [str(n) for n in range(count)]
 
 
-def files_of(student: HandedIn, version: str) -> Files:
-    """A student's files, read."""
-    read: list[tuple[str, bytes]] = []
+def files_of(student: HandedIn, version: str, with_bytes: bool = True) -> Files:
+    """A student's files, read in a child process with limits."""
+    try:
+        return in_child(UNPACKING, lambda: files_here(student, version, with_bytes))
+    except Exceeded as error:
+        seen = [(entry.label, entry.modified) for entry in (*student.notebooks, *student.modules)]
+        content = hashlib.sha256(f"{version} {seen}".encode()).hexdigest()
+        return Files(content, notes=(f"None of the files is read: unpacking them {error}.",))
+
+
+def files_here(student: HandedIn, version: str, with_bytes: bool) -> Files:
+    """A student's files, read in this process; without their bytes, what is known of them all the same."""
     notes: list[str] = []
+    with Unpacking() as unpacking:
+        read = notebooks_of(student, unpacking, notes.append)
+        modules = modules_of(student, unpacking, notes.append)
+    hashed = hashlib.sha256(version.encode())
+    for label, content in (*read, *modules):
+        hashed.update(f"{len(label)} {label} {len(content)} ".encode() + content)
+    if not with_bytes:
+        return Files(hashed.hexdigest(), notes=tuple(notes))
+    return Files(hashed.hexdigest(), tuple(read), tuple(notes), tuple(modules))
+
+
+def notebooks_of(student: HandedIn, unpacking: Unpacking, say: Callable[[str], None]) -> list[tuple[str, bytes]]:
+    """The newest of a student's notebooks, the oldest of them first."""
+    read: list[tuple[str, bytes]] = []
     unreadable: list[tuple[Entry, str]] = []
     room = LARGEST_HAND_IN
-    with Unpacking() as unpacking:
-        for entry in reversed(student.notebooks):  # the newest count
-            if len(read) == MOST_NOTEBOOKS:
-                notes.append(f"{entry.label}: it and all that is older are left out: more than {MOST_NOTEBOOKS} files.")
-                break
-            try:
-                content = entry.read(unpacking)
-            except TooMuch as error:
-                notes.append(f"{entry.label}: {error}; it and all that is older are left out.")
-                break
-            except Unreadable as error:
-                unreadable.append((entry, str(error)))
-                continue
-            room -= len(content)
-            if room <= 0:
-                most = f"more than {LARGEST_HAND_IN // 2**20} MB were handed in"
-                notes.append(f"{entry.label}: it and all that is older are left out: {most}.")
-                break
-            read.append((entry.label, content))
-    read.reverse()
-    hashed = hashlib.sha256(version.encode())
-    for label, content in read:
-        hashed.update(f"{len(label)} {label} {len(content)} ".encode() + content)
-    return Files(hashed.hexdigest(), tuple(read), (*notes, *lines_about(unreadable)))
+    for entry in reversed(student.notebooks):
+        if len(read) == MOST_NOTEBOOKS:
+            say(f"{entry.label}: it and all that is older are left out: more than {MOST_NOTEBOOKS} files.")
+            break
+        try:
+            content = entry.read(unpacking)
+        except TooMuch as error:
+            say(f"{entry.label}: {error}; it and all that is older are left out.")
+            break
+        except Unreadable as error:
+            unreadable.append((entry, str(error)))
+            continue
+        room -= len(content)
+        if room <= 0:
+            most = f"more than {LARGEST_HAND_IN // 2**20} MB were handed in"
+            say(f"{entry.label}: it and all that is older are left out: {most}.")
+            break
+        read.append((entry.label, content))
+    for line in lines_about(unreadable):
+        say(line)
+    return read[::-1]
+
+
+def modules_of(student: HandedIn, unpacking: Unpacking, say: Callable[[str], None]) -> Modules:
+    """A student's Python files, where there is a notebook that may import them."""
+    read = []
+    for entry in student.modules if student.notebooks else ():
+        try:
+            content = entry.read(unpacking)
+        except Unreadable as error:
+            say(f"{entry.label}: {error}.")
+            continue
+        if len(content) <= LARGEST_MODULE:
+            read.append((place_beside(entry), content))
+        else:
+            say(f"{entry.label}: larger than {LARGEST_MODULE // 1024} kB; left out.")
+    return tuple(read)
 
 
 def course_version() -> str:

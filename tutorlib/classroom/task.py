@@ -1,10 +1,10 @@
 """Grading what one student handed in: what goes to a worker, what comes back. Both are plain data."""
 
 import json
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,8 +12,10 @@ from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom.pace import times_in
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.all_notebooks import grade
+from tutorlib.grading.beside import Modules, below
+from tutorlib.grading.limited import Exceeded, in_child
 from tutorlib.grading.run import Limits
-from tutorlib.grading.submission import BadSubmission, Submitted, newest, read_notebook
+from tutorlib.grading.submission import READING, Submitted, newest, read_content, read_each
 from tutorlib.machine import device
 
 ENDED = "ended the grader"
@@ -36,6 +38,7 @@ class Task:
     """A student's files, or those of them that need a GPU, or that need none.
 
     files: where each is found and what it holds, the oldest first. wanted: the only notebooks to grade; None: all.
+    modules: as `files`, the Python files that were handed in with them.
     """
 
     student: str
@@ -43,6 +46,7 @@ class Task:
     wanted: tuple[str, ...] | None
     settings: Settings
     share: Needing = "all"
+    modules: Modules = ()
 
 
 @dataclass(frozen=True)
@@ -98,39 +102,43 @@ class Graded:
 
 def grade_task(task: Task) -> Graded:
     """Grade a student's files, one notebook after the other. Raises OSError, as of a full disk."""
-    start, now = time.monotonic(), time.time()
+    start = time.monotonic()
     notes: list[str] = []
-    chosen = [one for one in read_files(task, notes.append) if in_share(one.name, task.share)]
-    outcomes, failed = grade_all(chosen, task)
+    found = read_files(task, notes.append)
+    contents = {one: content for one, content in found.items() if in_share(one.name, task.share)}
+    outcomes, failed = grade_all([*contents], task)
     judged = tuple(Judged(outcome, most_here(outcome)) for outcome in outcomes)
-    files = {f"{n:04}.ipynb": file for n, file in enumerate(task.files)}
-    notebooks = tuple((one.name, files[one.path.name][0]) for one in chosen)
-    times = tuple(pair for one in chosen for pair in times_in(files[one.path.name][1], one.name, now))
-    found = device.gpu() if any(one.outcome.measurement for one in judged) else None
+    notebooks = tuple((one.name, str(one.path)) for one in contents)
+    times = times_of(contents, time.time())
+    found_gpu = device.gpu() if any(one.outcome.measurement for one in judged) else None
     seconds = time.monotonic() - start
-    answers = tuple(answer_texts(chosen))
-    return Graded(judged, notebooks, tuple(notes), seconds, failed, found.name if found else "", times, answers)
+    answers = tuple(answer_texts(contents))
+    return Graded(judged, notebooks, tuple(notes), seconds, failed, found_gpu.name if found_gpu else "", times, answers)
 
 
-def read_files(task: Task, say: Callable[[str], None]) -> list[Submitted]:
-    """The notebooks that the files answer, one for each, in the course's order; lines about the others."""
-    read = []
-    with tempfile.TemporaryDirectory(prefix="tutor-") as folder:
-        places = {str(Path(folder) / f"{n:04}.ipynb"): label for n, (label, _) in enumerate(task.files)}
+def read_files(task: Task, say: Callable[[str], None]) -> dict[Submitted, bytes]:
+    """The notebooks that the files answer, one for each, in the course's order, and their files; lines about others."""
+    contents: dict[Submitted, bytes] = {}
+    reading = ((Path(label), partial(read_content, content=content)) for label, content in task.files)
+    for submitted, (_, content) in zip(read_each(reading, say), task.files, strict=True):
+        if submitted:
+            contents[submitted] = content
+    wanted = [one for one in newest(contents, say) if task.wanted is None or one.name in task.wanted]
+    return {
+        replace(one, modules=below(one.path, task.modules)): contents[one]
+        for one in sorted(wanted, key=lambda one: one.name)
+    }
 
-        def named(line: str) -> None:
-            for place, label in places.items():
-                line = line.replace(place, label).replace(Path(place).name, Path(label).name)
-            say(line)
 
-        for place, (_, content) in zip(places, task.files, strict=True):
-            Path(place).write_bytes(content)
-            try:
-                read.append(read_notebook(Path(place)))
-            except BadSubmission as error:
-                named(str(error))
-    wanted = [one for one in newest(read, named) if task.wanted is None or one.name in task.wanted]
-    return sorted(wanted, key=lambda one: one.name)
+def times_of(contents: Mapping[Submitted, bytes], now: float) -> tuple[tuple[str, float], ...]:
+    """Exercise → seconds to solve it, as the notebooks' files say; none where they cannot be read within limits."""
+    try:
+        return in_child(
+            READING,
+            lambda: tuple(pair for one, content in contents.items() for pair in times_in(content, one.name, now)),
+        )
+    except Exceeded:
+        return ()
 
 
 def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, ...], str]:

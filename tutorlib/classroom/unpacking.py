@@ -7,6 +7,9 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import BinaryIO
 
+from tutorlib.grading.limited import Allowance
+
+UNPACKING = Allowance(computing_s=30, memory=2**31, size=2**28, patience_s=600)  # of the process that does it
 MOST_BYTES = 2**29  # read and unpacked; a class's largest honest hand-ins have 2**27
 MOST_LISTED = 200_000  # files in the lists of zips, also hidden ones: an environment has some 10,000
 MOST_SECONDS = 20.0  # of this thread's computing: what the two above cannot bound, as where bzip2 packed
@@ -73,6 +76,8 @@ class Unpacking:
             raise Unreadable(error.strerror or "cannot be read") from None
         except NotImplementedError:
             raise Unreadable("packed by a method that cannot be unpacked; ask for an ordinary zip") from None
+        except MemoryError:  # bz2 and lzma unpack all that they are given at once
+            raise Unreadable("cannot be unpacked: it needs more memory than is given to it") from None
         except Exception:  # a damaged member fails in many ways
             raise Unreadable("damaged; it cannot be unpacked") from None
         if len(content) > most:

@@ -23,6 +23,26 @@ A kernel that breaks the judge's CUDA context, or never ends, ends this pytest: 
 fresh one, with a context of its own. A call has `work.TIME_LIMIT_S` seconds; one that hangs only while it is timed is
 ended when the grader has heard nothing for too long (`run.SLACK_S`).
 
+Where bytes are read that a student made, and their limits. C code (Python's compiler, `json`, `re`, `bz2`) hears no
+signal and no thread, so only the end of its process ends it:
+
+- In a child process of `limited`, forked for it: a notebook's file, of 32 MB at most (`submission`: JSON; `mended`:
+  nbformat, symbol tables, regular expressions; 10 s of computing and 1 GB), its cells, of 2 MB at most (`cells`,
+  `merged`, `needed`: Python's parser and compiler, IPython's magics; 10 s and 1 GB), the tries in its outputs
+  (`classroom.pace`; the same), and a student's zips (`classroom.handed_in`, `classroom.run`; 30 s and 2 GB). The child
+  returns plain records. What exceeds its limits costs its answer, cell, notebook or hand-in, with a line that says so;
+  after 3 files or 6 cells of that kind the submission's other files, or the notebook, are not read.
+- In the judge's process, pytest: the messages of the kernel's process (`wire`: 256 MB, of which 32 MB are JSON;
+  `plugin`: 64 MB for a cell), PTX, Tile IR and names in them (`simulate`, `compiling`). `toil` ends that process after
+  one and a half time limits of a cell, of computing; SIGXCPU ends it where a thread of its own cannot. RLIMIT_DATA
+  bounds its memory. The exercise that was judged gets no points, and the others go on in a new process.
+- In the grader's process: nothing but texts that those have returned, of limited size, as JSON and as pages' cells.
+  Modules beside a notebook (`beside`: 20 of 256 kB each) pass through it unread; a cell of the page writes them to the
+  sandbox's scratch folder, behind everything else on `sys.path`, and no other process imports them.
+
+`tutor class` waits for children alone, and so hears a signal at any time. Each process of its chain (command, fork
+server, worker, reader or pytest, bubblewrap) is killed by the kernel when the one above it ends (`machine.lineage`).
+
 What the sandbox promises (`sandbox` says what it shows, `supervisor` runs and watches it):
 - No process in it is root on the host, whoever grades: graded by root, each sandbox has a user of its own, which the
   host has no other use for. Its processes have no capabilities and get none.

@@ -12,7 +12,8 @@ from tutorlib.checking.exercise import Outcome
 from tutorlib.course.source import BuildError
 from tutorlib.exercises import of_notebook
 from tutorlib.grading import sandbox
-from tutorlib.grading.graft import graft
+from tutorlib.grading.cells import Sorted
+from tutorlib.grading.graft import graft, sort
 from tutorlib.grading.redacted import Round, rounds_of
 from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
 from tutorlib.grading.scores import Scores
@@ -47,10 +48,11 @@ def grade(
         raise GradingFailed(f"{why}, or grade without a wall around students' code: --no-sandbox.")
     limits = replace(limits, seed=new_seed() if seed is None else seed)
     submission = list(submission)
+    found = {one.name: sort(one) for one in submission}
     if any(map(work, submission)):
         import torch  # noqa: F401  once: those who judge kernels are forked from this process
     with scratch_folder() if gpu() else nullcontext() as turns:
-        grader = Grader(replace(limits, turns=turns), out, graded, sandboxed, demos)
+        grader = Grader(replace(limits, turns=turns), found, out, graded, sandboxed, demos)
         return asyncio.run(grader.grade(submission, workers or at_a_time()))
 
 
@@ -71,9 +73,10 @@ class GradedPage:
 
 @dataclass(frozen=True)
 class Grader:
-    """What `grade` is told."""
+    """What `grade` is told. found: notebook → its cells, sorted."""
 
     limits: Limits
+    found: Mapping[str, Sorted]
     out: Path | None
     graded: Callable[[str], None]
     sandboxed: bool
@@ -108,7 +111,7 @@ class Grader:
         why = ""
         for _ in range(ATTEMPTS):
             try:
-                grafted = graft(submitted, self.demos)
+                grafted = graft(submitted, self.found[submitted.name], self.demos)
                 outcomes = await grade_notebook(grafted, self.limits, self.out, rounds)
                 return GradedPage(outcomes, stumbled=grafted.stumbled)
             except GradingFailed as error:

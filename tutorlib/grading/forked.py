@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import tutorlib.grading.plugin  # noqa: F401  the plugin that pytest is told to load, as nbval's, which it imports
+from tutorlib.machine.lineage import die_with
 
 PYTEST = "import sys, pytest; sys.exit(pytest.main())"
 
@@ -23,12 +24,13 @@ def start_pytest(arguments: Sequence[str], folder: Path, environment: Mapping[st
 
     pipe: the only other one that it needs. Returns the process's id; it is for the caller to wait for.
     """
-    new = has_driver()
+    new, parent = has_driver(), os.getpid()
     if pid := os.fork():
         return pid
     code = 1
     try:
         try:
+            die_with(parent)
             settle(folder, environment, pipe, log)
             if new:
                 os.set_inheritable(pipe, True)

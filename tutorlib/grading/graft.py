@@ -15,8 +15,9 @@ from nbformat import NotebookNode, v4
 
 from tutorlib.course.build import student_notebook
 from tutorlib.course.source import parse
-from tutorlib.grading.cells import START, sort_cells
-from tutorlib.grading.needed import without_demos
+from tutorlib.grading.beside import writing
+from tutorlib.grading.cells import START, Sorted, sorted_within_limits
+from tutorlib.grading.needed import NO_NAMES, Names, without_demos
 from tutorlib.grading.submission import Submitted
 from tutorlib.paths import SOLUTIONS
 
@@ -31,6 +32,8 @@ class Graft:
     left_out: exercise id → why its answer is not in the notebook. In its place stands code that fails and says so,
         because a later answer may call it.
     before, behind: cell of the pristine notebook → cells that run before and behind it.
+    files: the cell that writes the files which were handed in beside the notebook, or none. names: of each student's
+    text, as `needed` wants them.
     demos: whether cells run that no answer needs. stumbled: of a run with them, the course's own cell → what it raised.
     added_s: seconds that cells took which the student added.
     """
@@ -41,6 +44,8 @@ class Graft:
     left_out: dict[str, str] = field(default_factory=dict)
     before: dict[str, list[NotebookNode]] = field(default_factory=dict)
     behind: dict[str, list[NotebookNode]] = field(default_factory=dict)
+    files: list[NotebookNode] = field(default_factory=list)
+    names: dict[str, Names | None] = field(default_factory=dict)
     harmful: set[str] = field(default_factory=set)
     demos: bool = True
     stumbled: dict[str, str] = field(default_factory=dict)
@@ -64,11 +69,11 @@ class Graft:
 
     def notebook(self) -> NotebookNode:
         grafted = self.pristine.copy()
-        grafted.cells = self.added(self.behind, START)
+        grafted.cells = [cell for cell in self.files if cell.id not in self.harmful] + self.added(self.behind, START)
         for cell in self.pristine.cells:
             grafted.cells += [*self.added(self.before, cell.id), self.planted(cell), *self.added(self.behind, cell.id)]
         if not self.demos:
-            grafted.cells = without_demos(grafted.cells)
+            grafted.cells = without_demos(grafted.cells, self.names)
         return grafted
 
     def added(self, cells: dict[str, list[NotebookNode]], place: str) -> list[NotebookNode]:
@@ -92,14 +97,21 @@ class Graft:
         return planted
 
 
-def graft(submitted: Submitted, demos: bool = True) -> Graft:
+def sort(submitted: Submitted) -> Sorted:
+    """The cells of a submitted notebook, sorted. Raises BuildError where the course itself is broken."""
+    return sorted_within_limits(submitted.cells, pristine_page(SOLUTIONS / f"{submitted.name}.py"))
+
+
+def graft(submitted: Submitted, found: Sorted, demos: bool = True) -> Graft:
     """The pristine notebook with what of a submission can run. Raises BuildError where the course itself is broken."""
     pristine = deepcopy(pristine_page(SOLUTIONS / f"{submitted.name}.py"))
-    found = sort_cells(submitted.cells, pristine)
     ids = (f"added-{n}" for n in itertools.count())
     before = {place: [added_cell(next(ids), text)] for place, text in found.changed.items()}
     behind = {place: [added_cell(next(ids), text) for text in texts] for place, texts in found.added.items()}
-    return Graft(submitted.name, pristine, found.answers, found.unusable, before, behind, demos=demos)
+    files = [added_cell(next(ids), writing(submitted.modules))] if submitted.modules else []
+    names = found.names | {cell.source: NO_NAMES for cell in files}
+    answers, unusable = dict(found.answers), dict(found.unusable)
+    return Graft(submitted.name, pristine, answers, unusable, before, behind, files, names, demos=demos)
 
 
 @cache

@@ -78,27 +78,28 @@ def as_text(source: Any) -> str:
 def with_marks(read: NotebookNode) -> NotebookNode:
     """The notebook; where no cell has a mark of the course any more, with those that its checks tell of.
 
-    Colab and some editors drop ids and metadata. `check("02.5", divide)` stands as it was, so the answer is the last
-    cell above it that defines `divide`, or else the code cell right above.
+    Colab and some editors drop ids and metadata. `check("02.5", divide)` is still there, so the answer is the last
+    cell up to it that defines `divide`, or else the code cell right above. The cell may be raw text or Markdown now.
     """
-    code = [cell for cell in read.cells if cell.cell_type == "code"]
-    if any("tutorlib" in cell.metadata or cell.get("id", "").startswith("answer-") for cell in code):
+    if any("tutorlib" in cell.metadata or cell.get("id", "").startswith("answer-") for cell in read.cells):
         return read
-    for n, cell in enumerate(code):
-        for exercise, name in CHECK.findall(cell.source):
-            above = code[:n]
-            defining = [one for one in above if defines(one.source, name)]
+    for n, cell in enumerate(read.cells):
+        for exercise, name in CHECK.findall(cell.source) if cell.cell_type == "code" else ():
+            defining = [one for one in read.cells[: n + 1] if defines(one, name)]
+            above = [one for one in read.cells[:n] if one.cell_type == "code"]
             for one in (defining or above)[-1:]:
                 one.metadata["tutorlib"] = {"exercise": exercise, "role": "answer"}
     return read
 
 
-def defines(source: str, name: str) -> bool:
+def defines(cell: NotebookNode, name: str) -> bool:
     """Whether a cell defines this name at its top level; a text that Python cannot read is searched for its `def`."""
-    try:
-        found = symtable.symtable(source, "cell", "exec").lookup(name)
-    except KeyError:
-        return False
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return re.search(rf"^[ \t]*(def|class)\s+{name}\b|^{name}\s*[:=]", source, re.MULTILINE) is not None
-    return found.is_assigned() or found.is_imported()
+    if cell.cell_type == "code":
+        try:
+            found = symtable.symtable(cell.source, "cell", "exec").lookup(name)
+        except KeyError:
+            return False
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return re.search(rf"^[ \t]*(def|class)\s+{name}\b|^{name}\s*[:=]", cell.source, re.MULTILINE) is not None
+        return found.is_assigned() or found.is_imported()
+    return re.search(rf"^(def|class)\s+{name}\b", cell.source, re.MULTILINE) is not None

@@ -6,9 +6,10 @@ name that is read below it, or inside a function that stays. Of an import the na
 
 import ast
 import symtable
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import MappingProxyType
 from typing import TypeGuard
 
 from nbformat import NotebookNode
@@ -32,25 +33,35 @@ class Names:
     later: frozenset[str]
 
 
-def without_demos(page: Iterable[NotebookNode]) -> list[NotebookNode]:
+NO_NAMES = Names(*[frozenset[str]()] * 4)
+
+
+def without_demos(
+    page: Iterable[NotebookNode], known: Mapping[str, Names | None] = MappingProxyType({})
+) -> list[NotebookNode]:
     """The code cells that must run, imports trimmed, for those that have a role; all where names cannot be followed.
 
     page: its cells; those with tutorlib's metadata are the answers, the checks and whatever else must run.
+    known: the names of students' texts, which are read elsewhere, within limits.
     """
     code = [cell for cell in page if cell.cell_type == "code"]
-    known = [names_of(cell.source) for cell in code]
-    if any(names is None or (names.reads | names.later) & LOOKUPS for names in known):
+
+    def names(text: str) -> Names | None:
+        return known[text] if text in known else names_of(text)
+
+    found_names = [names(cell.source) for cell in code]
+    if any(one is None or (one.reads | one.later) & LOOKUPS for one in found_names):
         return code
     late: frozenset[str] = frozenset()
     while True:
-        kept, found = stays(code, late)
+        kept, found = stays(code, late, names)
         if found == late:
             return [cell if role(cell) else trimmed_cell(cell, wanted) for cell, wanted in reversed(kept)]
         late = found
 
 
 def stays(
-    code: list[NotebookNode], late: frozenset[str]
+    code: list[NotebookNode], late: frozenset[str], names_in: Callable[[str], Names | None]
 ) -> tuple[list[tuple[NotebookNode, frozenset[str]]], frozenset[str]]:
     """The cells that stay, the last one first, each with the names that are wanted of it; and what functions read.
 
@@ -59,7 +70,7 @@ def stays(
     kept, live = [], frozenset[str]()
     found = late
     for cell in reversed(code):
-        names = names_of(cell.source)
+        names = names_in(cell.source)
         assert names
         wanted = live | late
         if role(cell) or names.binds & wanted:

@@ -6,13 +6,11 @@ the judgement of each answer from out here, and limits.
 """
 
 import ast
-import ctypes
 import json
 import os
 import resource
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -37,15 +35,15 @@ from tutorlib.exercises import find
 from tutorlib.grading.line import Late, Lost
 from tutorlib.grading.remote import judge
 from tutorlib.grading.sandbox import LARGEST_FILE, program_walled, walled_compiler
-from tutorlib.grading.toil import LIMITS, ended_after
+from tutorlib.grading.toil import LIMITS, ended_after, no_end
 from tutorlib.grading.verdict import as_reported, tidy
 from tutorlib.machine import device, turns
+from tutorlib.machine.lineage import adopt_orphans
 
 POLL_S = 0.25
 PATIENCE_S = 5.0  # with a kernel whose connection broke, and which may be ending
 LARGEST_TEXT = 2**25  # characters of one text in a message
 MOST_HEARD = 2**26  # characters of all that a kernel says of one cell
-PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>: die with the parent; adopt orphans from below
 
 
 class KernelDied(Exception):
@@ -164,10 +162,7 @@ def pytest_configure(config: pytest.Config) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST_FILE, LARGEST_FILE))
     resource.setrlimit(resource.RLIMIT_DATA, (config.option.tutor_memory, config.option.tutor_memory))
-    if sys.platform == "linux":
-        prctl = ctypes.CDLL(None).prctl
-        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    adopt_orphans()
     nbval.plugin.RunningKernel = WatchedKernel
     WatchedKernel.door, WatchedKernel.memory = config.option.tutor_door, config.option.tutor_memory
     fix_seed(config.option.tutor_seed)
@@ -272,8 +267,7 @@ class Witness:
 
     def give_up(self, item: IPyNbCell) -> None:
         """End this process, which judges without end; the grader goes on in a fresh one."""
-        what = f"judging it had no end after {LIMITS * self.timeout:g} seconds of computing"
-        self.report("end", item, end=("timeout", what), passed=False, raised="")
+        self.report("end", item, end=("timeout", no_end(self.timeout)), passed=False, raised="")
         os._exit(1)
 
     def pytest_unconfigure(self) -> None:

@@ -23,6 +23,7 @@ from tutorlib.grading.graft import Graft
 from tutorlib.grading.redacted import Round
 from tutorlib.grading.sandbox import MEMORY, on_path, walled
 from tutorlib.grading.scratch import scratch_folder
+from tutorlib.grading.toil import no_end
 from tutorlib.grading.verdict import verdict
 from tutorlib.machine.turns import TURNS
 from tutorlib.measuring.recorded import RECORDED
@@ -134,7 +135,7 @@ async def run(
         if added:
             graft.leave_out_added(added)
             return None
-        status, what = end or ("error", "it ended the grading run")
+        status, what = end or ended_itself(pipe, limits)
         if own and graft.demos:
             graft.stumbled[own] = what
             graft.leave_out_demos()
@@ -145,6 +146,19 @@ async def run(
     return find(running).outcome(status, 0, what)
 
 
+class Reports(asyncio.StreamReader):
+    """The lines of a pytest child. status: how it ended, as `os.wait` tells, once it is gone."""
+
+    status = 0
+
+
+def ended_itself(reports: Reports, limits: Limits) -> tuple[Status, str]:
+    """What is said where pytest's process ended without a word: the system may have ended it (`toil`)."""
+    if os.WIFSIGNALED(reports.status) and os.WTERMSIG(reports.status) == signal.SIGXCPU:
+        return "timeout", no_end(limits.seconds)
+    return "error", "it ended the grading run"
+
+
 @asynccontextmanager
 async def pytest_child(
     notebook: NotebookNode,
@@ -153,7 +167,7 @@ async def pytest_child(
     limits: Limits,
     junit: Path | None,
     round: Round | None,
-) -> AsyncIterator[asyncio.StreamReader]:
+) -> AsyncIterator[Reports]:
     """pytest at work on the notebook: yields the pipe of its reports. At exit no process of it is left.
 
     folder: where everything is written that the run writes. wanted: the exercises that are to be judged. round: as in
@@ -176,7 +190,7 @@ async def pytest_child(
         turns = {TURNS: str(limits.turns)} if limits.turns else {}
         pid = start_pytest(arguments, folder, environment(folder) | own | HOME | turns, write, log.fileno())
     os.close(write)
-    pipe = asyncio.StreamReader(limit=LARGEST_LINE)
+    pipe = Reports(limit=LARGEST_LINE)
     protocol = asyncio.StreamReaderProtocol(pipe)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, os.fdopen(read, "rb"))
     try:
@@ -184,7 +198,7 @@ async def pytest_child(
     finally:
         transport.close()
         kill_all(pid, folder)
-        os.waitpid(pid, 0)
+        pipe.status = os.waitpid(pid, 0)[1]
 
 
 def write_kernelspec(

@@ -1,21 +1,27 @@
-"""Reading a submission: which notebook of the course each file answers, and the text of its code cells.
+"""Reading a submission: which notebook of the course each file answers, the text of its cells, the modules beside it.
 
-Nothing else of a submitted notebook is looked at: no tags, outputs, metadata or file name.
+Nothing else of a submitted notebook is looked at: no tags, outputs, metadata or file name. Each file is read in a child
+process with limits (`limited`).
 """
 
 import json
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nbformat import NotebookNode
 
 from tutorlib.grading import mended
+from tutorlib.grading.beside import Modules, modules_beside
+from tutorlib.grading.limited import Allowance, Exceeded, in_child
 from tutorlib.paths import EXERCISE_ID, SOLUTIONS, notebook_names
 
 SUFFIX = ".ipynb"
-ANSWER_ID = re.compile(r"answer-(\d\d)-(\d+)", re.ASCII)
+LARGEST_NOTEBOOK = 2**25  # bytes; one with many pictures has 2**20
+READING = Allowance()  # for one file; its cells have 2 MB at most, which Python's compiler reads in 3 s
+MOST_EXCEEDED = 3  # files of a submission that may exceed it, before no more of them are read
+CELL_ID = re.compile(r"(answer|check)-(\d\d)-(\d+)", re.ASCII)
 
 
 class BadSubmission(Exception):
@@ -24,30 +30,36 @@ class BadSubmission(Exception):
 
 @dataclass(frozen=True)
 class CodeCell:
-    """One code cell of a submission. exercise: whose answer it is marked as, or ""."""
+    """One code cell of a submission, or an answer cell that is "markdown" or "raw" now.
+
+    exercise: whose answer it is marked as, or "".
+    """
 
     id: str
     exercise: str
     source: str
+    kind: str = "code"
 
 
 @dataclass(frozen=True)
 class Submitted:
     """One notebook of a submission.
 
-    name: the notebook of the course it answers, "02_layout_algebra". cells: its code cells, in order.
+    name: the notebook of the course it answers, "02_layout_algebra". cells: its code cells, in order. modules: Python
+    files beside it, by their place there, "helpers.py", which its cells can import.
     """
 
     path: Path
     name: str
     cells: tuple[CodeCell, ...]
+    modules: Modules = ()
 
     @property
     def answers(self) -> dict[str, tuple[str, ...]]:
         """Exercise id → the text of each answer cell found for it; a well-formed notebook has one for each."""
         found: dict[str, tuple[str, ...]] = {}
         for cell in self.cells:
-            if cell.exercise:
+            if cell.exercise and cell.kind == "code":
                 found[cell.exercise] = (*found.get(cell.exercise, ()), cell.source)
         return found
 
@@ -77,17 +89,36 @@ def read_folder(folder: Path, say: Callable[[str], None]) -> list[Submitted]:
     files = notebook_files(folder)
     if not files:
         raise BadSubmission(f"{folder}: there is no notebook in this folder.")
-    read, refused = [], []
-    for file in files:
-        try:
-            read.append(read_notebook(file))
-        except BadSubmission as error:
-            refused.append(error)
+    refused: list[str] = []
+    read = [one for one in read_each(((file, read_notebook) for file in files), refused.append) if one]
     if not read:
-        raise refused[0]
+        raise BadSubmission(refused[0])
     for why in refused:
         say(f"{why} It is left out.")
-    return newest(read, say)
+    chosen = newest(read, say)
+    modules = modules_beside([one.path for one in chosen], folder, say)
+    return [replace(one, modules=modules[one.path]) for one in chosen]
+
+
+def read_each(
+    files: Iterable[tuple[Path, Callable[[Path], Submitted]]], refused: Callable[[str], None]
+) -> Iterator[Submitted | None]:
+    """What each file is read as; None, and a line to `refused`, where it cannot be.
+
+    A file that exceeds its limits costs seconds. After MOST_EXCEEDED of them no other is read.
+    """
+    exceeded = 0
+    for path, read in files:
+        if exceeded == MOST_EXCEEDED:
+            refused(f"{path}: not read, since {exceeded} other files could not be read within their limits.")
+            yield None
+            continue
+        try:
+            yield read(path)
+        except BadSubmission as error:
+            exceeded += isinstance(error.__cause__, Exceeded)
+            refused(str(error))
+            yield None
 
 
 def notebook_files(folder: Path) -> list[Path]:
@@ -119,53 +150,90 @@ def newest(read: Iterable[Submitted], say: Callable[[str], None]) -> list[Submit
     return list(chosen.values())
 
 
-def load(path: Path) -> NotebookNode:
-    """The notebook in a file, as a wayward tool or a hand may have left it. Raises BadSubmission where it holds none.
-
-    Cells whose ids and metadata are gone get those of the page's answer cells back.
-    """
+def read_notebook(path: Path) -> Submitted:
+    """The notebook in a file and the notebook of the course that it answers. Raises BadSubmission."""
+    if path.suffix.lower() == ".zip":
+        raise BadSubmission(f"{path}: a zip; unpack it, and name the folder. `tutor class` takes zips.")
     if path.suffix.lower() != SUFFIX:
         raise BadSubmission(f"{path}: not a notebook; its name should end in .ipynb.")
+    return within_limits(path, lambda: parsed(path, content_of(path)))
+
+
+def read_content(path: Path, content: bytes) -> Submitted:
+    """As read_notebook, of what was read already. path: how messages call it."""
+    return within_limits(path, lambda: parsed(path, content))
+
+
+def within_limits(path: Path, read: Callable[[], Submitted]) -> Submitted:
+    """What `read` gives in a child process with limits. Raises BadSubmission."""
+    try:
+        return in_child(READING, read)
+    except Exceeded as error:
+        raise BadSubmission(f"{path}: cannot be read: it {error}.") from error
+
+
+def content_of(path: Path) -> bytes:
+    """A file's bytes. Raises BadSubmission."""
     try:
         if path.exists() and not path.is_file():  # a pipe would keep its reader waiting for ever
             raise BadSubmission(f"{path}: not a notebook: it is not even a file.")
-        content = path.read_bytes()
-        return mended.notebook(json.loads(content.decode(json.detect_encoding(content), "replace")))
-    except json.JSONDecodeError:
-        raise BadSubmission(f"{path}: not a notebook; its JSON ends early or is damaged.") from None
+        if path.stat().st_size > LARGEST_NOTEBOOK:
+            raise BadSubmission(f"{path}: larger than {LARGEST_NOTEBOOK // 2**20} MB. Clear its outputs and save it.")
+        return path.read_bytes()
     except FileNotFoundError:
         raise BadSubmission(f"{path}: there is no such file.") from None
     except OSError as error:
         raise BadSubmission(f"{path}: cannot be read: {error.strerror}.") from None
+
+
+def load(path: Path, content: bytes) -> NotebookNode:
+    """The notebook that these bytes are, as a wayward tool or a hand may have left it.
+
+    Cells whose ids and metadata are gone get those of the page's answer cells back. Raises BadSubmission where there is
+    no notebook in them.
+    """
+    try:
+        return mended.notebook(json.loads(content.decode(json.detect_encoding(content), "replace")))
+    except json.JSONDecodeError:
+        raise BadSubmission(f"{path}: not a notebook; its JSON ends early or is damaged.") from None
     except mended.NobodyWrote as error:
         raise BadSubmission(f"{path}: {error}.") from None
-    except BadSubmission:
+    except MemoryError:
         raise
     except Exception:  # JSON of another shape makes nbformat fail in many ways
         raise BadSubmission(f"{path}: not a notebook: there are no notebook cells in it.") from None
 
 
 def code_cells(notebook: NotebookNode) -> tuple[CodeCell, ...]:
-    """Its code cells in order. Answers are known by their metadata or, where that is gone, by their ids."""
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    return tuple(CodeCell(cell.get("id", ""), answered(cell) or "", cell.source) for cell in code)
+    """Its code cells in order, and answer cells that are text now.
+
+    Answers are known by their metadata or, where that is gone, by their ids.
+    """
+    cells = [
+        CodeCell(cell.get("id", ""), marked_as(cell, "answer") or "", cell.source, cell.cell_type)
+        for cell in notebook.cells
+    ]
+    return tuple(cell for cell in cells if cell.kind == "code" or cell.exercise)
 
 
-def answered(cell: NotebookNode) -> str | None:
-    """ "02.5" where the cell is the answer to that exercise."""
+def marked_as(cell: NotebookNode, role: str) -> str | None:
+    """ "02.5" where the cell is the answer to that exercise or, by its role, the check of it."""
     match cell.metadata.get("tutorlib"):
-        case {"role": "answer", "exercise": str() as exercise} if EXERCISE_ID.fullmatch(exercise):
-            return exercise
+        case {"role": str() as own, "exercise": str() as exercise} if EXERCISE_ID.fullmatch(exercise):
+            return exercise if own == role else None
         case {"role": _}:
             return None
-    match = ANSWER_ID.fullmatch(cell.get("id", ""))
-    return f"{match[1]}.{match[2]}" if match else None
+    match = CELL_ID.fullmatch(cell.get("id", ""))
+    return f"{match[2]}.{match[3]}" if match and match[1] == role else None
 
 
-def read_notebook(path: Path) -> Submitted:
-    """A submitted notebook and the notebook of the course it answers. Raises BadSubmission."""
-    cells = code_cells(load(path))
-    numbers = sorted({cell.exercise[:2] for cell in cells if cell.exercise})
+def parsed(path: Path, content: bytes) -> Submitted:
+    """The notebook that these bytes are, and the notebook of the course that it answers. Raises BadSubmission."""
+    notebook = load(path, content)
+    cells = code_cells(notebook)
+    ids = [cell.exercise for cell in cells if cell.exercise]
+    ids = ids or [exercise for cell in notebook.cells if (exercise := marked_as(cell, "check"))]
+    numbers = sorted({exercise[:2] for exercise in ids})
     if not numbers:
         raise BadSubmission(f"{path}: not a notebook of this course: it has no answer cells.")
     if len(numbers) > 1:

@@ -5,8 +5,11 @@ compiling it, comparing. That is measured in computing, not in time that passes:
 same, and whoever waits for a turn on the GPU computes nothing.
 """
 
+import resource
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from math import ceil
 
 import psutil
 
@@ -16,6 +19,7 @@ LIMITS = (
     1.5  # time limits of one cell that judging may compute: of 60 s. Solutions of 05 and 12 to 18 take 12 s at most
 )
 LOOK_S = 2.0  # between looks, which take some milliseconds
+GRACE_S = 5.0  # of computing, after which the system ends this process: no thread runs beside C code such as a regex
 
 
 @contextmanager
@@ -32,8 +36,25 @@ def ended_after(seconds: float, apart: int | None, end: Callable[[], object]) ->
             end()
         return over
 
-    with watching(done, LOOK_S):
+    with limited_by_the_system(seconds + GRACE_S), watching(done, LOOK_S):
         yield
+
+
+@contextmanager
+def limited_by_the_system(seconds: float) -> Iterator[None]:
+    """While its block runs, SIGXCPU ends this process once it has computed for so many seconds."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    most = [ceil(time.process_time() + seconds), *(one for one in (soft, hard) if one != resource.RLIM_INFINITY)]
+    resource.setrlimit(resource.RLIMIT_CPU, (min(most), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+def no_end(seconds: float) -> str:
+    """What is said of an answer that was ended so. seconds: the time limit of a cell."""
+    return f"judging it had no end after {LIMITS * seconds:g} seconds of computing"
 
 
 def computed(apart: int | None) -> float:

@@ -13,7 +13,7 @@ from tutorlib.exercises import find
 from tutorlib.notebook import attempts, progress
 
 RESULTS = "TUTORLIB_RESULTS"  # environment variable: the file to which outcomes are appended, for evidence
-JUDGED_OUTSIDE = "TUTORLIB_JUDGED_OUTSIDE"  # while grading, the exercises that another process judges
+JUDGED_OUTSIDE = "TUTORLIB_JUDGED_OUTSIDE"  # set while grading: the exercises that another process judges
 
 _failures: Counter[str] = Counter()
 _remedies: dict[str, str] = {}  # exercise → the hint for what went wrong last, where there is one
@@ -58,7 +58,7 @@ def check(id: str, answer: Answer) -> None:
     right nor wrong: the line says so.
     Raises UnknownExercise where there is no exercise with this id.
     """
-    if judged_elsewhere(id):
+    if judged_elsewhere():
         print(f"{id} is handed in.")
         return
     exercise = find(id)
@@ -89,7 +89,8 @@ def hint(id: str) -> None:
     if remedy := _remedies.pop(id, None):
         print(f"About your last attempt: {remedy}")
         return
-    if judged_elsewhere(id):
+    if judged_elsewhere():
+        print(f"{id} is handed in: there is no hint for it now.")
         return
     hints = find(id).hints
     if not hints:
@@ -100,8 +101,9 @@ def hint(id: str) -> None:
     print(f"Hint {shown + 1} of {len(hints)}: {hints[shown]}")
 
 
-def judged_elsewhere(id: str) -> bool:
-    return id in os.environ.get(JUDGED_OUTSIDE, "").split()
+def judged_elsewhere() -> bool:
+    """Whether this process is graded by another one, which has the exercises; this one may not have them."""
+    return JUDGED_OUTSIDE in os.environ
 
 
 def _record(outcome: Outcome) -> None:
