@@ -7,7 +7,7 @@ import pytest
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.storage import StructExercise
 from tutorlib.exercises import find, of_notebook
-from tutorlib.grading.portable import KEPT_BACK, packed, unpacked
+from tutorlib.grading.portable import KEPT_BACK, rebuilt, sent_form
 from tutorlib.grading.wire import EXERCISES, RECORDS, CannotCross, Reader, Writer
 from tutorlib.paths import notebook_names
 
@@ -22,14 +22,14 @@ def sent(exercise: KernelExercise) -> tuple[bytes, list]:
         kept.append(function)
         return {"mine": len(kept) - 1}
 
-    return Writer(handle, records=EXERCISES).message(packed(exercise)), kept
+    return Writer(handle, records=EXERCISES).message(sent_form(exercise)), kept
 
 
 @pytest.mark.parametrize("id", KERNELS)
 def test_an_exercise_crosses_without_hints_and_keeps_its_functions_with_the_judge(id):
     exercise = find(id)
     message, kept = sent(exercise)
-    got = unpacked(*Reader(kept.__getitem__, kept.__getitem__, EXERCISES).value(message))
+    got = rebuilt(*Reader(kept.__getitem__, kept.__getitem__, EXERCISES).value(message))
     assert type(got) is type(exercise)
     assert (got.hints, got.remedies) == ((), ())
     for one in fields(exercise):
@@ -48,7 +48,7 @@ def test_the_judge_makes_no_exercise_of_what_an_answers_process_sends():
 
 
 def test_a_function_near_the_answer_is_the_courses_own():
-    module, name, fields_sent = packed(find("16.1"))
+    module, name, fields_sent = sent_form(find("16.1"))
     assert fields_sent["build"] == ("tutorlib.checking.hosts", "elementwise")
     with pytest.raises(ValueError, match="not for the process of an answer"):
-        unpacked(module, name, fields_sent | {"build": ("os", "system")})
+        rebuilt(module, name, fields_sent | {"build": ("os", "system")})

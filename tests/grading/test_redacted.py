@@ -10,7 +10,15 @@ import pytest
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import sandbox
-from tutorlib.grading.redacted import GONE, Round, definitions, redacted, redacted_modules, rounds_of, solutions_of
+from tutorlib.grading.redacted import (
+    GONE,
+    Round,
+    functions_and_classes,
+    redacted,
+    redacted_modules,
+    rounds_of,
+    solutions_of,
+)
 from tutorlib.paths import ROOT, notebook_names
 
 PAGES = notebook_names()
@@ -73,7 +81,7 @@ def test_no_function_of_the_package_that_bears_an_exercises_name_solves_it(page)
         name: module
         for folder in ("models", "layouts", "compiling", "problems")
         for path in sorted((ROOT / "tutorlib" / folder).glob("*.py"))
-        for name, _ in definitions(ast.parse(path.read_text()).body)
+        for name, _ in functions_and_classes(ast.parse(path.read_text()).body)
         for module in [f"tutorlib.{folder}.{path.stem}"]
     }
     other_things = {("tutorlib.layouts.matrix", "coordinate"), ("tutorlib.layouts.notation", "layout_of")}
@@ -90,7 +98,7 @@ def test_what_is_redacted_only_raises_and_everything_else_stays_where_it_was():
     assert "self.key = key" not in after
     assert "return 3" not in after
     assert "inner" not in after
-    names = [name for name, _ in definitions(ast.parse(after).body)]
+    names = [name for name, _ in functions_and_classes(ast.parse(after).body)]
     assert names == ["plain", "short", "Cache", "Cache.__init__", "Cache.size", "other"]
     space: dict = {}
     exec(compile(after, "redacted", "exec"), space)

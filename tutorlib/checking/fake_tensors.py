@@ -5,9 +5,7 @@ from typing import Any
 
 from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer
-
-Shape = tuple[int, ...]
-
+from tutorlib.problems.problem import Shape
 
 Told = dict[str, Any]
 
@@ -22,7 +20,7 @@ class Given:
     device: str = "cpu"
 
     def drawn_anew(self) -> "Given":
-        """With other sizes, of which those are equal that were, and where it is no fp32 maybe another dtype."""
+        """With other size_texts, of which those are equal that were, and where it is no fp32 maybe another dtype."""
         dice = fresh_dice()
         known = sorted({*self.x, *self.weight})
         size = dict(zip(known, dice.sample(range(2, 400), len(known)), strict=True))
@@ -53,7 +51,7 @@ def told_of_fake(answer: Answer, given: Given) -> Told:
 
 
 def told_of_symbols(answer: Answer, x: Shape, weight: Shape) -> Told:
-    """What the answer makes of tensors whose sizes are symbols. Raises what the answer raises."""
+    """What the answer makes of tensors whose size_texts are symbols. Raises what the answer raises."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -63,9 +61,9 @@ def told_of_symbols(answer: Answer, x: Shape, weight: Shape) -> Told:
     fakes = [mode.from_tensor(torch.empty(shape), static_shapes=False) for shape in (x, weight)]
     with mode:
         got = answer(*fakes)
-    told: Told = {"asked": str(env.guards[0].expr) if env.guards else "", "given": [*map(sizes, fakes)]}
-    return told | ({"shape": sizes(got)} if isinstance(got, torch.Tensor) else {"value": repr(got)[:200]})
+    told: Told = {"asked": str(env.guards[0].expr) if env.guards else "", "given": [*map(size_texts, fakes)]}
+    return told | ({"shape": size_texts(got)} if isinstance(got, torch.Tensor) else {"value": repr(got)[:200]})
 
 
-def sizes(tensor: Any) -> list[str]:
+def size_texts(tensor: Any) -> list[str]:
     return [str(size) for size in tensor.shape]

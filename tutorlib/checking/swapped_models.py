@@ -25,18 +25,18 @@ class Model:
 def build(model: Model) -> "nn.Module":
     import torch
 
-    made = module_of(model.recipe).to(getattr(torch, model.dtype))
+    made = built_from(model.recipe).to(getattr(torch, model.dtype))
     return made.requires_grad_(model.trained).train(model.training)
 
 
-def module_of(recipe: Recipe) -> "nn.Module":
+def built_from(recipe: Recipe) -> "nn.Module":
     from torch import nn
 
     from tutorlib.kernels.fused.mlp import LlamaMLP
 
     match recipe:
         case "Sequential", *children:
-            return nn.Sequential(*map(module_of, children))
+            return nn.Sequential(*map(built_from, children))
         case "Linear", width, out, bias:
             return nn.Linear(width, out, bias)
         case "Subclass", width, out:
@@ -48,7 +48,7 @@ def module_of(recipe: Recipe) -> "nn.Module":
     return nn.GELU()
 
 
-def kind_of(module: "nn.Module") -> str:
+def class_of(module: "nn.Module") -> str:
     """Its class by name; of a class that is not to be found under its name, as nobody's."""
     import sys
 
@@ -87,7 +87,7 @@ def told_of_swapped(
     with products_by(lambda a, b: multiply(a.detach(), b.detach())):
         result = made(x).detach()
     return {
-        "modules": {path: (kind_of(module), module.training) for path, module in made.named_modules()},
+        "modules": {path: (class_of(module), module.training) for path, module in made.named_modules()},
         "parameters": {
             path: next((old for old, one in before.items() if one is now[path]), "") for path in sorted(now)
         },

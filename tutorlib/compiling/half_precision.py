@@ -90,12 +90,12 @@ def define_conversions(module: Any) -> None:
     from cutlass._mlir.ir import Module, SymbolTable  # type: ignore[attr-defined]  # its stub lacks them
 
     known = SymbolTable(module.operation)
-    conversions = Module.parse(definitions(), module.context)
+    conversions = Module.parse(conversions_in_mlir(), module.context)
     for function in list(conversions.body.operations):
         if function.sym_name.value not in known:
             module.body.append(function)
 
 
 @cache
-def definitions() -> str:
+def conversions_in_mlir() -> str:
     return Path(__file__).with_suffix(".mlir").read_text()

@@ -54,13 +54,13 @@ def run_compiler(
             )
         except subprocess.TimeoutExpired as late:
             raise CompileFailed(f"{name} is not done with it after {LIMIT_S:g} s") from late
-        printed, said = (read_text(file) for file in (out, error))
+        printed, said = (printed_text(file) for file in (out, error))
     if done.returncode == OVER_MEMORY or (_wall and done.returncode and NO_MEMORY.search(printed + said)):
         raise CompileFailed(f"the compiler used more than {in_gb(COMPILER_MEMORY)} of memory")
     return subprocess.CompletedProcess(plain, done.returncode, printed, said)
 
 
-def read_text(file: IO[bytes]) -> str:
+def printed_text(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read(MOST_PRINTED).decode(errors="replace")
 

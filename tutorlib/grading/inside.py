@@ -106,10 +106,10 @@ class Served:
         return told_of_swapped(self.called, Model(*model), *args)
 
     def take(self, module: str, name: str, sent: dict[str, Any]) -> None:
-        """The exercise that the judge asks about next, as `portable.packed` has it."""
-        from tutorlib.grading.portable import unpacked
+        """The exercise that the judge asks about next, as `portable.sent_form` has it."""
+        from tutorlib.grading.portable import rebuilt
 
-        exercise = unpacked(module, name, sent)
+        exercise = rebuilt(module, name, sent)
         self.exercises[exercise.id] = replace(exercise, run_elsewhere=partial(self.kernels.__setitem__, exercise.id))
 
     def exercise(self, id: str) -> "KernelExercise":

@@ -92,7 +92,7 @@ def divided(text: str, own: str, wanted: Sequence[str], checked: Mapping[str, st
     own: whose it is where none is defined in it, or "". What stands above an answer in its own cell stays with it: it
     may need that.
     """
-    places = definitions(text) if wanted != [own] else {}
+    places = defined_in(text) if wanted != [own] else {}
     at: dict[str, tuple[int, str]] = {}  # the name of an answer → behind which line it is defined, and whose it is
     for exercise in wanted:
         if (name := checked.get(exercise, "")) in places:
@@ -108,7 +108,7 @@ def divided(text: str, own: str, wanted: Sequence[str], checked: Mapping[str, st
     return parts
 
 
-def definitions(text: str) -> dict[str, int]:
+def defined_in(text: str) -> dict[str, int]:
     """Name → the number of lines up to the end of the last statement that gives it a value, at the top level.
 
     Of what is not plain Python: the line before the `def` behind it.
@@ -116,7 +116,7 @@ def definitions(text: str) -> dict[str, int]:
     try:
         body = ast.parse(text).body
     except UNREADABLE:
-        return definitions_by_lines(text)
+        return defined_by_lines(text)
     found: dict[str, int] = {}
     for node in body:
         match node:
@@ -135,7 +135,7 @@ def definitions(text: str) -> dict[str, int]:
 TOP = re.compile(r"^(?:@|(?:async )?def (\w+)|class (\w+)|(\w+) *=(?!=))", re.ASCII)
 
 
-def definitions_by_lines(text: str) -> dict[str, int]:
+def defined_by_lines(text: str) -> dict[str, int]:
     lines = text.split("\n")
     tops = [(n, TOP.match(line)) for n, line in enumerate(lines)]
     starts = [(n, match[1] or match[2] or match[3]) for n, match in tops if match]

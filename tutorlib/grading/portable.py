@@ -16,10 +16,10 @@ from tutorlib.checking.leaning import as_told, from_words
 
 KEPT_BACK = ("hints", "remedies", "run_elsewhere", "unlike")  # `unlike` looks at launches, as the judge does itself
 BY_NAME = ("tutorlib.checking.", "tutorlib.kernels.")
-Packed = tuple[str, str, dict[str, Any]]  # the module and the name of the exercise's class, and its fields
+SentExercise = tuple[str, str, dict[str, Any]]  # the module and the name of the exercise's class, and its fields
 
 
-def packed(exercise: KernelExercise) -> Packed:
+def sent_form(exercise: KernelExercise) -> SentExercise:
     kind = type(exercise)
     sent = {one.name: getattr(exercise, one.name) for one in fields(exercise) if one.init and one.name not in KEPT_BACK}
     sent["library"] = as_told(exercise.library)
@@ -29,7 +29,7 @@ def packed(exercise: KernelExercise) -> Packed:
     return kind.__module__, kind.__qualname__, sent
 
 
-def unpacked(module: str, name: str, sent: dict[str, Any]) -> KernelExercise:
+def rebuilt(module: str, name: str, sent: dict[str, Any]) -> KernelExercise:
     """Raises ValueError where a module is none of the course's that judge answers."""
     kind = found(module, name)
     near = {one: found(*sent[one]) for one in kind.near_answer if sent.get(one)}

@@ -78,15 +78,15 @@ def solutions_of(exercise: Exercise) -> Iterator[Function]:
     if isinstance(exercise, ValueExercise):
         found += [case.reference for case in exercise.cases if case.reference]
     for tool in found:
-        module, name = place_of(tool)
+        module, name = definition_place(tool)
         if module.startswith(PACKAGE) and not module.startswith(EXERCISES):
             yield module, name
 
 
-def place_of(tool: Tool) -> Function:
+def definition_place(tool: Tool) -> Function:
     """Where a function is defined; ("", "") for an attribute's name, which is none."""
     if isinstance(tool, Itself):
-        return place_of(tool.place) if tool.place else ("", "")
+        return definition_place(tool.place) if tool.place else ("", "")
     if isinstance(tool, str):
         return "", ""
     if isinstance(tool, InModule):
@@ -130,27 +130,29 @@ def redacted(source: str, names: Iterable[str]) -> str:
     """
     lines = source.splitlines()
     left = {name.removesuffix(".__init__") for name in names}
-    for name, node in definitions(ast.parse(source).body):
+    for name, node in functions_and_classes(ast.parse(source).body):
         if name in left:
             left.discard(name)
             for function in [node] if not isinstance(node, ast.ClassDef) else node.body:
                 if isinstance(function, ast.FunctionDef):
-                    blank(lines, function)
+                    take_body_out(lines, function)
     if left:
         raise LookupError(f"no function is called {', '.join(sorted(left))}")
     return "\n".join(lines) + "\n"
 
 
-def definitions(body: Sequence[ast.stmt], inside: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
+def functions_and_classes(
+    body: Sequence[ast.stmt], inside: str = ""
+) -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
     """Functions and classes by their qualified names, those of classes among them."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield f"{inside}{node.name}", node
         if isinstance(node, ast.ClassDef):
-            yield from definitions(node.body, f"{inside}{node.name}.")
+            yield from functions_and_classes(node.body, f"{inside}{node.name}.")
 
 
-def blank(lines: list[str], function: ast.FunctionDef) -> None:
+def take_body_out(lines: list[str], function: ast.FunctionDef) -> None:
     """Put GONE in the place of a function's body. Its docstring goes, too: it may tell how."""
     first, last = function.body[0], function.end_lineno
     assert last

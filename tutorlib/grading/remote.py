@@ -18,7 +18,7 @@ from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.leaning import Elsewhere, Library, as_told
 from tutorlib.grading.line import End, Far, Lost
 from tutorlib.grading.looking import watching
-from tutorlib.grading.portable import packed
+from tutorlib.grading.portable import sent_form
 from tutorlib.grading.wire import EXERCISES
 
 CONNECT_S = 10.0
@@ -70,7 +70,7 @@ def judge(exercise: Exercise, address: Path, start: Callable[[], object], second
             try:
                 answer = RemoteAnswer(end)
                 if isinstance(exercise, KernelExercise):
-                    answer.ask("take", *packed(exercise))
+                    answer.ask("take", *sent_form(exercise))
                 return exercise.grade(answer)
             except Exception as error:  # a case that stumbles over what the answer returned
                 return exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")

@@ -20,7 +20,7 @@ from pathlib import Path
 from tutorlib.checking.program import MOST_PRINTED
 from tutorlib.compiling.outside import COMPILER_MEMORY, OVER_DISK, OVER_MEMORY
 from tutorlib.grading import seccomp, supervisor
-from tutorlib.grading.supervisor import Settings
+from tutorlib.grading.supervisor import SandboxSettings
 from tutorlib.paths import FIGURES, ROOT
 
 SCRATCH = 2**30  # bytes that may be written to the scratch folder
@@ -129,9 +129,9 @@ def supervised(
     disk: int | None,
     tmpfs: list[str],
 ) -> list[str]:
-    """The command that starts another one in bubblewrap. options: bubblewrap's. The others: see `Settings`."""
+    """The command that starts another one in bubblewrap. options: bubblewrap's. The others: see `SandboxSettings`."""
     program = zlib.compress(seccomp.filter_program()).hex()
-    settings = Settings(memory, OVER_MEMORY, PROCESSES, file, tmpfs, str(shared), disk, OVER_DISK, program)
+    settings = SandboxSettings(memory, OVER_MEMORY, PROCESSES, file, tmpfs, str(shared), disk, OVER_DISK, program)
     return [sys.executable, "-I", "-S", supervisor.__file__, settings.as_argument(), *options, "--", *command]
 
 
@@ -143,7 +143,7 @@ def variables(more: Mapping[str, str]) -> Iterator[str]:
         yield from ("--setenv", name, value)
 
 
-def readable(path: Path | str) -> Iterator[str]:
+def visible(path: Path | str) -> Iterator[str]:
     """A file or folder of the machine, where it is."""
     yield from (*way_to(path), "--ro-bind-try", str(path), str(path))
 
@@ -160,15 +160,15 @@ def system() -> Iterator[str]:
         if folder.is_symlink():
             yield from ("--symlink", os.readlink(folder), str(folder))
         elif folder.exists():
-            yield from readable(folder)
+            yield from visible(folder)
     for name in SETTINGS:
-        yield from readable(f"/etc/{name}")
+        yield from visible(f"/etc/{name}")
     for prefix in dict.fromkeys((sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix)):
         if not prefix.startswith("/usr"):
-            yield from readable(prefix)
+            yield from visible(prefix)
     for folder in map(Path, on_path()):
         if any(folder.glob("*.dist-info")) and not ROOT.is_relative_to(folder):
-            yield from readable(folder)
+            yield from visible(folder)
 
 
 def on_path() -> list[str]:
@@ -179,7 +179,7 @@ def on_path() -> list[str]:
 def course(replaced: Mapping[Path, Path | None]) -> Iterator[str]:
     """The course's package and the figures that its pages show: no solutions, no tests, no notebooks."""
     for folder in (ROOT / "tutorlib", FIGURES):
-        yield from readable(folder)
+        yield from visible(folder)
     yield from unseen()
     for path, instead in replaced.items():
         if instead:
@@ -206,4 +206,4 @@ def devices() -> Iterator[str]:
     for device in found:
         yield from ("--dev-bind", device, device)
     if found:
-        yield from readable("/sys")
+        yield from visible("/sys")

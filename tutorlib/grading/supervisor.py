@@ -3,7 +3,7 @@
     python -I -S supervisor.py SETTINGS OPTIONS … -- COMMAND …
 
 A program of its own that needs the standard library alone: the kernel manager starts it, as the compilers' and the
-programs' callers do, and it starts in 20 ms. SETTINGS is `Settings` as JSON, OPTIONS are bubblewrap's: what the
+programs' callers do, and it starts in 20 ms. SETTINGS is `SandboxSettings` as JSON, OPTIONS are bubblewrap's: what the
 command sees. The exit status is the command's, 128 and the number of the signal that ended it, or one of the settings.
 
 Nothing in the sandbox is root on the host. Where root grades, the command runs as a user that the host does not have
@@ -45,7 +45,7 @@ CLONE_NEWUSER, PR_SET_PDEATHSIG = 0x10000000, 1
 SHARED = ("/dev/zero (deleted)\n", "/anon_hugepage (deleted)\n")  # how /proc calls memory that is shared without a file
 
 
-class Settings(NamedTuple):
+class SandboxSettings(NamedTuple):
     """memory: bytes that a process may allocate, and that all together may use; past it the exit is `over_memory`. The
     limit on a process's data that the supervisor has itself counts where it is lower.
 
@@ -68,10 +68,10 @@ class Settings(NamedTuple):
         return json.dumps(self._asdict())
 
 
-def main(arguments: list[str]) -> int:
+def supervise(arguments: list[str]) -> int:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    settings = Settings(**json.loads(arguments[0]))
-    settings = settings._replace(memory=at_most(settings.memory, resource.RLIMIT_DATA))
+    settings = SandboxSettings(**json.loads(arguments[0]))
+    settings = settings._replace(memory=within_own_limit(settings.memory, resource.RLIMIT_DATA))
     cut = arguments.index("--")
     options, command = arguments[1:cut], arguments[cut + 1 :]
     spaces = []
@@ -87,7 +87,7 @@ def main(arguments: list[str]) -> int:
     if not (bubblewrap := os.fork()):
         pass_on(settings.filter, tell, spaces)
         for kind, most in ((resource.RLIMIT_DATA, settings.memory), (resource.RLIMIT_FSIZE, settings.file)):
-            resource.setrlimit(kind, 2 * (at_most(most, kind),))
+            resource.setrlimit(kind, 2 * (within_own_limit(most, kind),))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         known = {name: os.environ[name] for name in ITS_OWN if name in os.environ}
@@ -96,7 +96,7 @@ def main(arguments: list[str]) -> int:
     return watch(bubblewrap, told, settings)
 
 
-def at_most(size: int, kind: int) -> int:
+def within_own_limit(size: int, kind: int) -> int:
     """The size, or this process's own limit where that is lower."""
     limit = resource.getrlimit(kind)[1]
     return size if limit == resource.RLIM_INFINITY else min(size, limit)
@@ -187,7 +187,7 @@ def pass_on(program: str, tell: int, spaces: list[int]) -> None:
         os.dup2(one, target)
 
 
-def watch(bubblewrap: int, told: int, settings: Settings) -> int:
+def watch(bubblewrap: int, told: int, settings: SandboxSettings) -> int:
     """Wait for bubblewrap's end; the exit status."""
     first = first_process(told)
     while not (ended := os.waitpid(bubblewrap, os.WNOHANG))[0]:
@@ -209,7 +209,7 @@ def first_process(told: int) -> int:
     return int(found[1]) if found else 0
 
 
-def excess(first: int, settings: Settings) -> int:
+def excess(first: int, settings: SandboxSettings) -> int:
     """The exit status where the sandbox takes too much; 0 where it does not."""
     root = f"/proc/{first}/root"
     try:
@@ -276,4 +276,4 @@ def on_disk(folder: str) -> float:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(supervise(sys.argv[1:]))

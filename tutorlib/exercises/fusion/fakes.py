@@ -10,9 +10,10 @@ from typing import Any
 
 from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.fake_tensors import Given, Shape, Told, told_of_fake, told_of_symbols
+from tutorlib.checking.fake_tensors import Given, Told, told_of_fake, told_of_symbols
 from tutorlib.checking.leaning import Elsewhere
 from tutorlib.checking.values import Case, attempt
+from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import Wrong
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.leaning import Elsewhere
-from tutorlib.checking.swapped_models import Model, Recipe, build, kind_of, products_by, told_of_swapped
+from tutorlib.checking.swapped_models import Model, Recipe, build, class_of, products_by, told_of_swapped
 from tutorlib.checking.values import Case, attempt
 from tutorlib.problems.wrong import Wrong
 
@@ -87,7 +87,7 @@ def wrong_swap(answer: Answer, model: Model, compiled: bool) -> Wrong | None:
     torch.manual_seed(dice.getrandbits(32))
     mine = build(model)
     held = {path: parameter.detach() for path, parameter in mine.named_parameters()}
-    modules = {path: (kind_of(module), module.training) for path, module in mine.named_modules()}
+    modules = {path: (class_of(module), module.training) for path, module in mine.named_modules()}
     x = torch.randn(3, WIDTH, dtype=getattr(torch, model.dtype))
     factor = dice.uniform(0.5, 2.0)
 
@@ -101,7 +101,7 @@ def wrong_swap(answer: Answer, model: Model, compiled: bool) -> Wrong | None:
         return Wrong(f"it raised {wrong.what.partition(' raised ')[2]}")
     if "instead" in told:
         return Wrong(f"it returns {told['instead']}; the module itself is wanted, changed.")
-    kernel = kind_of(KernelLinear(1, 1))
+    kernel = class_of(KernelLinear(1, 1))
     for path, (kind, training) in told["modules"].items():
         was, mode = modules.get(path, (None, None))
         want = kernel if was == "torch.nn.modules.linear.Linear" else was
