@@ -25,6 +25,7 @@ KERNELS = "tutorlib.kernels."
 EXERCISES = "tutorlib.exercises."  # references, mistakes and hints: `portable` says how one does without them
 GONE = 'raise NotImplementedError("the course\'s own solution is not here while an answer is graded")'
 Function = tuple[str, str]  # its module and its qualified name
+Named = ast.FunctionDef | ast.ClassDef
 
 
 @dataclass(frozen=True)

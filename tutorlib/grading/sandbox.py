@@ -143,7 +143,7 @@ def variables(more: Mapping[str, str]) -> Iterator[str]:
         yield from ("--setenv", name, value)
 
 
-def visible(path: Path | str) -> Iterator[str]:
+def shown_at(path: Path | str) -> Iterator[str]:
     """A file or folder of the machine, where it is."""
     yield from (*way_to(path), "--ro-bind-try", str(path), str(path))
 
@@ -160,15 +160,15 @@ def system() -> Iterator[str]:
         if folder.is_symlink():
             yield from ("--symlink", os.readlink(folder), str(folder))
         elif folder.exists():
-            yield from visible(folder)
+            yield from shown_at(folder)
     for name in SETTINGS:
-        yield from visible(f"/etc/{name}")
+        yield from shown_at(f"/etc/{name}")
     for prefix in dict.fromkeys((sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix)):
         if not prefix.startswith("/usr"):
-            yield from visible(prefix)
+            yield from shown_at(prefix)
     for folder in map(Path, on_path()):
         if any(folder.glob("*.dist-info")) and not ROOT.is_relative_to(folder):
-            yield from visible(folder)
+            yield from shown_at(folder)
 
 
 def on_path() -> list[str]:
@@ -179,7 +179,7 @@ def on_path() -> list[str]:
 def course(replaced: Mapping[Path, Path | None]) -> Iterator[str]:
     """The course's package and the figures that its pages show: no solutions, no tests, no notebooks."""
     for folder in (ROOT / "tutorlib", FIGURES):
-        yield from visible(folder)
+        yield from shown_at(folder)
     yield from unseen()
     for path, instead in replaced.items():
         if instead:
@@ -206,4 +206,4 @@ def devices() -> Iterator[str]:
     for device in found:
         yield from ("--dev-bind", device, device)
     if found:
-        yield from visible("/sys")
+        yield from shown_at("/sys")
