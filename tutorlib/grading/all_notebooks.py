@@ -14,6 +14,7 @@ from tutorlib.exercises import of_notebook
 from tutorlib.grading import sandbox
 from tutorlib.grading.graft import graft
 from tutorlib.grading.hidden import hidden_from
+from tutorlib.grading.redaction import other_copies
 from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.scratch import scratch_folder
@@ -104,7 +105,7 @@ class Grader:
 
         Raises BuildError and OSError: these are about no notebook.
         """
-        hidden = tuple(hidden_from(submitted.name)) if self.sandboxed else None
+        hidden = (*hidden_from(submitted.name), *other_copies(submitted.name)) if self.sandboxed else None
         why = ""
         for _ in range(ATTEMPTS):
             try:

@@ -52,7 +52,7 @@ class Served:
             raise WrongKind(f"{self.answer!r} is not a function.")
         if "_decorator_kind" in getattr(self.answer, "__dict__", ()):  # CuTe's @jit: a compiler reads it
             refuse_leaning(self.answer, from_words(library))
-        else:
+        elif library:
             self.called = on_its_own(self.answer, from_words(library))
 
     def layout(self, *args: Any) -> Any:

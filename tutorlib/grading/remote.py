@@ -6,14 +6,15 @@ its place. What crosses is plain data: see `wire`. A value that cannot cross equ
 
 import errno
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from tutorlib.checking.exercise import Exercise, Outcome
-from tutorlib.checking.leaning import Elsewhere, Library, as_told
+from tutorlib.checking.exercise import Exercise, Outcome, wrong
+from tutorlib.checking.leaning import Elsewhere, Library, as_told, leaning
+from tutorlib.grading.library import LibraryProcess, key
 from tutorlib.grading.line import End, Far, Lost
 from tutorlib.grading.looking import watching
 
@@ -22,13 +23,14 @@ LOOK_S = 0.25
 
 
 class RemoteAnswer(Far, Elsewhere):
-    """The answer under judgement: function 0 of the kernel."""
+    """The answer under judgement: function 0 of the kernel. served: keys of functions that are refused elsewhere."""
 
-    def __init__(self, line: End) -> None:
+    def __init__(self, line: End, served: Collection[str] = ()) -> None:
         super().__init__(line, 0)
+        self.served = served
 
     def watch(self, library: Library) -> None:
-        self.ask("watch", as_told(library))
+        self.ask("watch", [told for told in as_told(library) if key(told) not in self.served])
 
     def ask(self, service: str, *args: Any) -> Any:
         return self.line.call(service, args, {})
@@ -40,12 +42,14 @@ def judge(
     start: Callable[[], object],
     seconds: float,
     too_much: Callable[[], str] = lambda: "",
+    library: LibraryProcess | None = None,
 ) -> Outcome:
     """Grade the answer that a kernel serves at a socket.
 
     start: makes the kernel call `inside.serve(address, answer)`.
     seconds: for which it may keep the judge waiting, all its replies together.
-    too_much: says what else ends it, meanwhile asked again and again; "" for nothing. Raises Lost.
+    too_much: says what else ends it, meanwhile asked again and again; "" for nothing.
+    library: the process that has the page's library. Raises Lost.
     """
     with socket.socket(socket.AF_UNIX) as door:
         try:
@@ -66,11 +70,13 @@ def judge(
                 address.unlink()
     with line, Connection(line.dup().detach()) as connection:
         end = End(connection, seconds=seconds)
-        with looked_after(end, line, too_much):
+        forbidding = library.forbidding(exercise) if library else nullcontext([])
+        with looked_after(end, line, too_much), forbidding as refused:
             try:
-                return exercise.grade(RemoteAnswer(end))
+                outcome = exercise.grade(RemoteAnswer(end, library.served if library else ()))
             except Exception as error:  # a case that stumbles over what the answer returned
-                return exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
+                outcome = exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
+    return exercise.outcome_of(wrong(str(leaning(f"calls {refused[0]}")))) if refused else outcome
 
 
 @contextmanager

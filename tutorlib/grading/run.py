@@ -20,6 +20,9 @@ from tutorlib.checking.exercise import Outcome, Status
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.forked import start_pytest
 from tutorlib.grading.graft import Graft
+from tutorlib.grading.library import SOCKET, page_of
+from tutorlib.grading.library_client import LIBRARY
+from tutorlib.grading.redaction import replaced
 from tutorlib.grading.sandbox import walled
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.verdict import verdict
@@ -157,8 +160,9 @@ async def pytest_child(
     door.mkdir()
     nbformat.write(notebook, path)
     (folder / "pytest.ini").touch()
-    own = inside(folder, wanted)
-    write_kernelspec(folder, door, own, hidden)
+    own = inside(folder, door, wanted)
+    library = {} if hidden is None else replaced(page_of(wanted), folder / "library")
+    write_kernelspec(folder, door, own, hidden, library)
     read, write = os.pipe()
     arguments = ["-c", str(folder / "pytest.ini"), "--noconftest", "-p", "no:cacheprovider"]
     arguments += ["-p", "nbval.plugin", "-p", "tutorlib.grading.plugin", "--nbval-lax", "--nbval-kernel-name", KERNEL]
@@ -181,7 +185,9 @@ async def pytest_child(
         os.waitpid(pid, 0)
 
 
-def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iterable[Path] | None) -> None:
+def write_kernelspec(
+    folder: Path, door: Path, own: dict[str, str], hidden: Iterable[Path] | None, library: dict[Path, Path]
+) -> None:
     """A kernel of this Python whose output is capped and which writes no history; walled in, but where hidden is None.
 
     Its `exit` raises SystemExit at once: IPython's own ends the kernel a little later, while another answer runs.
@@ -191,7 +197,7 @@ def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iter
     cap = "__import__('tutorlib.notebook.capped', fromlist=['x']).cap_displays(get_ipython())"
     argv += [f"--IPKernelApp.exec_lines={line}" for line in (cap, OWN_FOLDER, "from sys import exit; quit = exit")]
     if hidden is not None:
-        argv = walled(argv, folder, door, own, hidden)
+        argv = walled(argv, folder, door, own, hidden, library)
     spec = folder / "kernels" / KERNEL / "kernel.json"
     spec.parent.mkdir(parents=True)
     spec.write_text(
@@ -199,11 +205,12 @@ def write_kernelspec(folder: Path, door: Path, own: dict[str, str], hidden: Iter
     )
 
 
-def inside(folder: Path, wanted: Iterable[str]) -> dict[str, str]:
+def inside(folder: Path, door: Path, wanted: Iterable[str]) -> dict[str, str]:
     """The kernel's own variables: it writes to its scratch folder."""
     return {
         **dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"), str(folder)),
         JUDGED_OUTSIDE: " ".join(wanted),
+        LIBRARY: str(door / SOCKET),
         "PYTHONPATH": os.pathsep.join((str(ROOT), *on_path())),
         "PYTHONDONTWRITEBYTECODE": "1",
     }

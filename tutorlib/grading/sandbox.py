@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from glob import glob
 from pathlib import Path
+from types import MappingProxyType
 
 from tutorlib.checking.program import MOST_PRINTED
 from tutorlib.paths import FIGURES, ROOT
@@ -54,16 +55,22 @@ APART = (
 
 
 def walled(
-    command: Iterable[str], scratch: Path, door: Path, environment: Mapping[str, str], hidden: Iterable[Path] = ()
+    command: Iterable[str],
+    scratch: Path,
+    door: Path,
+    environment: Mapping[str, str],
+    hidden: Iterable[Path] = (),
+    replaced: Mapping[Path, Path] = MappingProxyType({}),
 ) -> list[str]:
     """The command that starts another one behind the wall, in the scratch folder.
 
     scratch: where the process finds a folder of its own; what is there outside it does not see, but for `door`, a
     folder within, which both sides write to. environment: variables that are set inside, beside those PASSED_ON.
-    hidden: files and folders of the course's package that are empty inside.
+    hidden: files and folders of packages that are empty inside. replaced: files of packages → the files in their place.
     """
     return [
         *("bwrap", *APART, *system(), *course(hidden)),
+        *(part for path, file in replaced.items() for part in ("--ro-bind", str(file), str(path))),
         *("--proc", "/proc", "--dev", "/dev", *devices()),
         *("--size", str(SHARED), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
         *("--size", str(SCRATCH), "--tmpfs", str(scratch), "--bind", str(door), str(door)),

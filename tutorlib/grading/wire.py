@@ -33,7 +33,7 @@ LONGEST_RANGE = 2**20  # elements: whoever lists one of more never comes to its 
 LINE = 64  # bytes: tensors begin where they did, to a multiple of this
 KINDS = "biufcSU"  # of NumPy's dtypes: those without references
 HEAD = struct.Struct("<Q")
-RECORDS = ("tutorlib.models.", "tutorlib.kernels.")  # where dataclasses of plain fields live
+RECORDS = ("tutorlib.models.", "tutorlib.kernels.", "tutorlib.layouts.")  # where dataclasses of plain fields live
 FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 
 

@@ -16,7 +16,7 @@ from tutorlib.exercises.algebra.random_layouts import (
     two_matrices,
     two_ways_to_store,
 )
-from tutorlib.layouts.tiled_copy import tiled_copy_view
+from tutorlib.layouts.tiled_copy import TiledCopyView, tiled_copy_view
 
 # 02.8 logical_product --------------------------------------------------------------------------------------------
 
@@ -214,7 +214,7 @@ LAYOUT_TV = ValueExercise(
     id="02.12",
     title="layout_tv",
     points=3,
-    library={"tiled_copy_view": tiled_copy_view},
+    library={"tiled_copy_view": tiled_copy_view, "TiledCopyView.layout": TiledCopyView.layout},
     cases=(
         sharing(
             "vectors along a row",
