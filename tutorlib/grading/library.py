@@ -1,8 +1,8 @@
 """The library functions of a page that some exercise of it forbids: they run outside the student's process.
 
-In the sandbox each of them is a stub (`redaction`) that asks the process which this module starts, by its name and with
-plain data. That process has the real functions. It refuses those which the exercise under judgement forbids, whichever
-thread or process of the student's asks, and under whatever name; code that is not in the sandbox cannot be copied there.
+In the sandbox each of them is a stub (`redaction`) that asks the library process, which this module starts, by the
+function's name and with plain data. The library process has the real functions. It refuses those that the exercise
+under judgement forbids, no matter which thread or process of the student asks: the sandbox holds no code to copy.
 """
 
 import ctypes
@@ -23,19 +23,20 @@ from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.leaning import as_told, leaning
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import modules, of_notebook
-from tutorlib.grading.line import End
+from tutorlib.grading.line import End, Lost
 
 SOCKET = "library.sock"  # in the folder that the student's process shares with the judge
 PACKAGES = ("tensor_layouts.", "tutorlib.layouts.", "tutorlib.models.")  # their functions take and return plain data
-LOCAL = ("Layout.__init__", "Tensor.__call__", "Tensor.__getitem__")  # all that these compute, served functions do
+LOCAL = ("Layout.__init__", "Tensor.__call__", "Tensor.__getitem__")  # served functions do their arithmetic
 ALGEBRA = "tensor_layouts.layouts.algebra"
 KEPT = (  # of the algebra: they look at shapes and coordinates, or put modes in another order
     *("size", "rank", "depth", "mode", "iter_layout", "append", "prepend", "replace", "group", "flatten", "unflatten"),
     *("sort", "idx2crd", "crd2flat", "crd2offset", "crd2idx", "crd2crd", "slice_modes", "dice_modes", "safe_div"),
     "hier_unzip",
 )
-MOST_LINES = 256  # each of a student's threads has one
-SENT_S = 1.0  # for which the judge's side waits for the rest of a question
+MOST_LINES = 256  # connections; each of the student's threads has one
+SLACK_S = 5.0  # beyond the time limit of one call: then the process counts as hung
+SENT_S = 1.0  # for the rest of a question whose first byte has arrived, and for taking the reply
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
@@ -48,11 +49,11 @@ def key(told: tuple[str, ...]) -> str:
 
 @cache
 def served(notebook: str) -> Mapping[str, Callable[..., Any]]:
-    """The functions that a page's process asks for, by their keys: those that an exercise forbids, and with them the
-    algebra that is made of them. Only a page whose answers are all called has any.
+    """The functions that a page's kernel asks for, by their keys: those that an exercise forbids, and the algebra that
+    is built on them. Only a page whose answers are all called has any.
     """
-    exercises = of_notebook(notebook)
-    if not all(isinstance(one, ValueExercise) for one in exercises):
+    exercises = [one for one in of_notebook(notebook) if isinstance(one, ValueExercise)]
+    if len(exercises) < len(of_notebook(notebook)):
         return {}
     keys = {key(told) for one in exercises for told in as_told(one.library)} - {""}
     if any(one.startswith("tensor_layouts.") for one in keys):
@@ -65,7 +66,7 @@ def served(notebook: str) -> Mapping[str, Callable[..., Any]]:
 def function(key: str) -> Callable[..., Any]:
     module, _, name = key.partition(":")
     found = attrgetter(name)(import_module(module))
-    return found.fget if isinstance(found, property) else found
+    return getattr(found, "fget", found)  # of a property
 
 
 def page_of(ids: Iterable[str]) -> str:
@@ -75,47 +76,57 @@ def page_of(ids: Iterable[str]) -> str:
 
 
 class LibraryProcess:
-    """The process that has a page's served functions, as the judge knows it.
+    """The judge's handle of the process that runs a page's served functions.
 
-    It is forked from the judge and has the judge's limit of memory. address: the socket at which it is asked. seconds:
-    for which one call may compute.
+    The judge forks it, so it has the judge's memory limit. address: the socket at which the sandbox asks. seconds: the
+    time limit of one call.
     """
 
     def __init__(self, address: Path, notebook: str, seconds: float) -> None:
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(str(address))
-        self.listener.listen(64)
+        self.address, self.notebook, self.seconds = address, notebook, seconds
         self.served = served(notebook).keys()
-        self.serve = partial(serve, self.listener, notebook, seconds)
         self.start()
 
     def start(self) -> None:
+        """Raises OSError where the student's process has put something in the socket's place."""
         self.judge, theirs = Pipe()
-        get_context("fork").Process(target=self.serve, args=(theirs, self.judge), daemon=True).start()
+        self.address.unlink(missing_ok=True)
+        with socket.socket(socket.AF_UNIX) as listener:  # closed here, so that nobody waits for a process that crashed
+            listener.bind(str(self.address))
+            listener.listen(64)
+            told = (listener, self.notebook, self.seconds, theirs, self.judge)
+            self.process = get_context("fork").Process(target=serve, args=told, daemon=True)
+            self.process.start()
         theirs.close()
 
     @contextmanager
-    def forbidding(self, exercise: Exercise) -> Iterator[list[str]]:
-        """Meanwhile the functions are refused that the exercise forbids. At exit the list names those that were asked
-        for all the same, as the reader writes them.
+    def forbidding(self, exercise: Exercise, refused: list[str]) -> Iterator[None]:
+        """Refuse the functions that the exercise forbids while the block runs.
+
+        refused: a list to which the refused calls are added at exit, as the reader writes them. Raises Lost.
         """
         forbidden = {key(told): told[0] for told in as_told(getattr(exercise, "library", {}))}
-        refused: list[str] = []
         try:
-            self.tell(forbidden)
-        except OSError:  # a call ended it
-            self.start()
-            self.tell(forbidden)
+            try:
+                self.tell(forbidden)
+            except OSError:  # a call crashed it
+                self.start()
+                self.tell(forbidden)
+        except OSError as error:
+            raise Lost(f"the page's library is gone: {error}") from None
         try:
-            yield refused
+            yield
         finally:
             with suppress(OSError):
                 refused += self.tell({})
 
     def tell(self, forbidden: Mapping[str, str]) -> list[str]:
-        """What was refused so far; from now on these are. Raises OSError where the process has ended."""
+        """Refuse these from now on; the calls refused so far. Raises OSError if the process has ended or hangs."""
+        self.judge.send(forbidden)
+        if not self.judge.poll(self.seconds + SLACK_S):
+            self.process.kill()
+            raise TimeoutError
         try:
-            self.judge.send(forbidden)
             return self.judge.recv()
         except EOFError:
             raise ConnectionResetError from None
@@ -128,8 +139,8 @@ def serve(
     judge: Connection,
     inherited: Connection,
 ) -> None:
-    """Answer the student's processes, one call after the other, until the judge hangs up."""
-    inherited.close()  # or the judge would never seem to
+    """Answer the student's processes, one call at a time, until the judge hangs up."""
+    inherited.close()  # a copy of the judge's end: while it is open, the judge never hangs up
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     forbidden: dict[str, str] = {}
     refused: list[str] = []
@@ -140,11 +151,11 @@ def serve(
             raise leaning(f"calls {forbidden[key]}")
         return served(notebook)[key](*args, **kwargs)
 
-    named = {key: partial(call, key) for key in served(notebook)}
+    named: dict[str, Callable[..., Any]] = {key: partial(call, key) for key in served(notebook)}
     lines: dict[Connection, End] = {}
     while True:
         ready = wait([judge, listener, *lines])
-        if judge in ready:  # before any call that comes at the same time
+        if judge in ready:  # before a call that arrives at the same time
             try:
                 forbidden = judge.recv()
             except EOFError:
@@ -175,7 +186,7 @@ def hang_up(lines: dict[Connection, End], line: Connection) -> None:
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Raises TimeoutError in the block once it took so many seconds. For a process's main thread."""
+    """Raises TimeoutError in the block after so many seconds. Works in a process's main thread only."""
 
     def late(*_: object) -> None:
         raise TimeoutError(f"the library gave no result after {seconds:g} s of computing")

@@ -18,8 +18,7 @@ GONE = "the kernel is gone"
 LATE = "it gave no result in time"
 LONGEST_WORDS = 4000  # characters of an exception's text
 OURS: dict[str, type[Exception]] = {
-    kind.__name__: kind
-    for kind in (CompileFailed, Unwritten, WrongKind, LayoutError, UnsupportedComposedLayoutError)
+    kind.__name__: kind for kind in (CompileFailed, Unwritten, WrongKind, LayoutError, UnsupportedComposedLayoutError)
 }
 
 

@@ -1,13 +1,15 @@
 """A page's library without what the page forbids: copies of modules in which those functions only ask (`library`)."""
 
 import ast
+import os
 import sys
-from collections.abc import Collection, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from py_compile import PycInvalidationMode, compile
 from tempfile import TemporaryDirectory
+from typing import TypeGuard
 
 from tutorlib.grading.library import ALGEBRA, served
 from tutorlib.grading.sandbox import SYSTEM
@@ -18,44 +20,44 @@ STUB = (
     "    from tutorlib.grading.library_client import ask\n"
     "    return ask({key!r}, args, kwargs)"
 )
+ABSENT = "def {name}(*args, **kwargs):\n    raise NotImplementedError('{name} is not on this page: see page 00.')"
 ORACLE = "tutorlib.layouts.oracle:ask"
-ORACLES = ("nvidia_cutlass_dsl", "torch/distributed/_pycute")  # packages that have the algebra as well
+CUTLASS = "nvidia_cutlass_dsl"  # the oracle's package, which no answer needs where the oracle is forbidden
+PYCUTE = "torch/distributed/_pycute/layout.py"  # the algebra once more; torch imports its names
 SITES = ("lib*/python3*/*-packages", "local/lib*/python3*/*-packages")  # below a prefix
 
 
-def redacted(module: str, text: str, keys: Collection[str]) -> str:
+def redacted(module: str, keys: Collection[str], text: str) -> str:
     """The module's text with a stub in place of each function of these keys, "module:Class.method".
 
-    From the algebra's module the private functions go as well that only those need. Other modules import each other's.
+    The private functions of the algebra's module go as well: only those functions need them.
     """
     tree = ast.parse(text)
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    for name, node in functions.items():
-        if f"{module}:{name}" in keys:
-            make_stub(node, f"{module}:{name}")
-    for owner in (node for node in tree.body if isinstance(node, ast.ClassDef)):
-        for node in owner.body:
-            if isinstance(node, ast.FunctionDef) and (key := f"{module}:{owner.name}.{node.name}") in keys:
-                make_stub(node, key)
     if module == ALGEBRA:
-        left: list[ast.AST] = [node for node in tree.body if not is_private(node)]
-        kept = {*map(id, left)}
-        while left:
-            names = {one.id for one in ast.walk(left.pop()) if isinstance(one, ast.Name)}
-            more = [functions[name] for name in names & functions.keys() if id(functions[name]) not in kept]
-            kept |= {*map(id, more)}
-            left += more
-        tree.body = [node for node in tree.body if id(node) in kept]
+        tree.body = [node for node in tree.body if not getattr(node, "name", "").startswith("_")]
+    for prefix, body in (("", tree.body), *((f"{one.name}.", one.body) for one in tree.body if is_class(one))):
+        for node in body:
+            if isinstance(node, ast.FunctionDef) and (key := f"{module}:{prefix}{node.name}") in keys:
+                make_stub(node, STUB, key)
     return ast.unparse(tree)
 
 
-def is_private(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef) and node.name.startswith("_")
+def is_class(node: ast.stmt) -> TypeGuard[ast.ClassDef]:
+    return isinstance(node, ast.ClassDef)
 
 
-def make_stub(node: ast.FunctionDef, key: str) -> None:
+def without_functions(text: str) -> str:
+    """A module's text whose functions are there by name alone."""
+    tree = ast.parse(text)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            make_stub(node, ABSENT)
+    return ast.unparse(tree)
+
+
+def make_stub(node: ast.FunctionDef, stub: str, key: str = "") -> None:
     """Its decorators stay."""
-    (made,) = ast.parse(STUB.format(name=node.name, key=key)).body
+    (made,) = ast.parse(stub.format(name=node.name, key=key)).body
     assert isinstance(made, ast.FunctionDef)
     node.args, node.body, node.returns = made.args, made.body, None
 
@@ -66,15 +68,21 @@ def copies(notebook: str) -> Mapping[Path, bytes]:
     contents: dict[Path, bytes] = {}
     with TemporaryDirectory(prefix="tutor-") as folder:
         source, bytecode = Path(folder, "source.py"), Path(folder, "source.pyc")
-        for module, keys in groupby(served(notebook), lambda key: key.partition(":")[0]):
-            file = str(sys.modules[module].__file__)
-            source.write_text(redacted(module, Path(file).read_text(encoding="utf-8"), set(keys)), encoding="utf-8")
-            compile(str(source), str(bytecode), file, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
-            for path in installed(f"{module.replace('.', '/')}.py"):
+        for part, cut in cuts(notebook).items():
+            for path in installed(part):
+                source.write_text(cut(path.read_text(encoding="utf-8")), encoding="utf-8")
+                compile(str(source), str(bytecode), str(path), invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
                 contents[path] = source.read_bytes()
-                of_others = (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc")
-                contents |= dict.fromkeys(of_others, bytecode.read_bytes())
+                kept = (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc")
+                contents |= dict.fromkeys(kept, bytecode.read_bytes())
     return contents
+
+
+def cuts(notebook: str) -> Mapping[str, Callable[[str], str]]:
+    """Files below a folder of packages → what makes their text the page's."""
+    modules = groupby(served(notebook), lambda key: key.partition(":")[0])
+    found = {f"{one.replace('.', '/')}.py": partial(redacted, one, frozenset(keys)) for one, keys in modules}
+    return {**found, PYCUTE: without_functions} if ORACLE in served(notebook) else found
 
 
 def replaced(notebook: str, folder: Path) -> dict[Path, Path]:
@@ -89,14 +97,16 @@ def replaced(notebook: str, folder: Path) -> dict[Path, Path]:
 
 def other_copies(notebook: str) -> Iterator[Path]:
     """Packages that a page's process does not see, since what the page asks for stands in them, too."""
-    for package in ORACLES if ORACLE in served(notebook) else ():
-        yield from installed(package)
+    if ORACLE in served(notebook):
+        yield from installed(CUTLASS)
 
 
 def installed(part: str) -> Iterator[Path]:
     """Wherever a file or folder of a package stands, of all that is seen in the sandbox."""
-    if (ROOT / part).exists():
-        yield ROOT / part
-    for prefix in dict.fromkeys((sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix, *SYSTEM)):
-        for sites in SITES:
-            yield from Path(prefix).glob(f"{sites}/{part}")
+    prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
+    behind = (real for real in map(os.path.realpath, prefixes) if real.startswith(SYSTEM))  # seen twice there
+    folders = [ROOT]
+    for prefix in dict.fromkeys((*prefixes, *behind, *SYSTEM)):
+        sites = (found for pattern in SITES for found in Path(prefix).glob(pattern))
+        folders += {found.resolve(): found for found in sites}.values()  # lib64 may be another name of lib
+    yield from (folder / part for folder in dict.fromkeys(folders) if (folder / part).exists())

@@ -70,8 +70,8 @@ def judge(
                 address.unlink()
     with line, Connection(line.dup().detach()) as connection:
         end = End(connection, seconds=seconds)
-        forbidding = library.forbidding(exercise) if library else nullcontext([])
-        with looked_after(end, line, too_much), forbidding as refused:
+        refused: list[str] = []
+        with looked_after(end, line, too_much), library.forbidding(exercise, refused) if library else nullcontext():
             try:
                 outcome = exercise.grade(RemoteAnswer(end, library.served if library else ()))
             except Exception as error:  # a case that stumbles over what the answer returned
