@@ -93,6 +93,7 @@ class LibraryProcess:
         self.address.unlink(missing_ok=True)
         with socket.socket(socket.AF_UNIX) as listener:  # closed here, so that nobody waits for a process that crashed
             listener.bind(str(self.address))
+            self.address.chmod(0o666)  # the sandbox may be another user's; the folder admits no third one
             listener.listen(64)
             told = (listener, self.notebook, self.seconds, theirs, self.judge)
             self.process = get_context("fork").Process(target=serve, args=told, daemon=True)

@@ -92,6 +92,7 @@ def replaced(notebook: str, folder: Path) -> dict[Path, Path]:
     for number, (path, content) in enumerate(copies(notebook).items()):
         files[path] = folder / f"{number}{path.suffix}"
         files[path].write_bytes(content)
+        files[path].chmod(0o644)  # the sandbox may be another user's
     return files
 
 
@@ -105,7 +106,7 @@ def installed(part: str) -> Iterator[Path]:
     """Wherever a file or folder of a package stands, of all that is seen in the sandbox."""
     prefixes = (sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix)
     behind = (real for real in map(os.path.realpath, prefixes) if real.startswith(SYSTEM))  # seen twice there
-    folders = [ROOT]
+    folders = [ROOT, *(Path(folder) for folder in sys.path if folder)]
     for prefix in dict.fromkeys((*prefixes, *behind, *SYSTEM)):
         sites = (found for pattern in SITES for found in Path(prefix).glob(pattern))
         folders += {found.resolve(): found for found in sites}.values()  # lib64 may be another name of lib
