@@ -36,11 +36,11 @@ Grace) it reaches the judge's own. Its processes together may use more memory th
 sockets lies on disk; it is measured four times a second, and a kernel that puts more than some MB there is ended. It
 has the course's package, which can do much of what pages ask for: the kernel's process watches the calls of an answer,
 and code that sets out to may evade that. Pages whose answers are only called (00 to 03) do not rest on it. They see no
-reference, and the functions of tensor_layouts and of the course that their exercises forbid are not in their sandbox:
-a library process outside runs them, and refuses those of the exercise that is being judged (`library`). Two kinds are
+reference, and the functions of tensor_layouts and of the course that their exercises forbid are not in their sandbox: a
+library process outside runs them, and refuses those of the exercise that is being judged (`library`). Two kinds are
 still only watched there: NumPy's constructors in 01.2, and the fragment layouts in 03.6 and 03.7, which the page
-prints. Other pages see the references of kernels' pages. ptxas and tileiras read what students' processes made on this side; nvcc, which includes any
-file that it can read, reads behind a wall of its own.
+prints. Other pages see the references of kernels' pages. ptxas and tileiras read what students' processes made on this
+side; nvcc, which includes any file that it can read, reads behind a wall of its own.
 
 What rests in part on the student's process still: 07.7 without a GPU, since the simulator lacks FP8 (it is interpreted
 there, on inputs drawn here, and compiled here); 16.9, whose tensors have no data and are described; of 16.10 all but
