@@ -20,7 +20,7 @@ from tutorlib.checking.leaning import as_told
 from tutorlib.checking.values import Drawn, law
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import library, redaction, sandbox
-from tutorlib.grading.library_client import LIBRARY, ask
+from tutorlib.grading.library_client import LIBRARY, ask_library
 from tutorlib.paths import NOTEBOOKS, ROOT
 
 needs_bubblewrap = pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")
@@ -396,7 +396,7 @@ def test_every_python_function_that_a_page_forbids_is_served(notebook):
     for exercise in of_notebook(notebook):
         for told in as_told(exercise.library):
             if told[1] == "function" and told[2] != "numpy" and told[3] not in library.LOCAL:
-                assert library.key(told) in library.served(notebook), (exercise.id, told)
+                assert library.served_key(told) in library.served(notebook), (exercise.id, told)
 
 
 @pytest.mark.parametrize("notebook", CALLED)
@@ -406,7 +406,7 @@ def test_copies_hold_a_stub_of_every_served_function_and_their_bytecode_the_same
         for path, content in redaction.copies(notebook).items()
         if path.suffix == ".py"
         for line in content.decode().splitlines()
-        if line.strip().startswith("return ask('")
+        if line.strip().startswith("return ask_library('")
     }
     assert stubs == library.served(notebook).keys()
     for path in [*redaction.copies(notebook)]:
@@ -438,7 +438,7 @@ def process(tmp_path, monkeypatch):
 
 
 def coalesced() -> Layout:
-    return ask(f"{ALGEBRA}:coalesce", (Layout((4, 8), (1, 4)),), {})
+    return ask_library(f"{ALGEBRA}:coalesce", (Layout((4, 8), (1, 4)),), {})
 
 
 def test_a_function_is_refused_while_its_exercise_is_judged_whoever_asks(process):
@@ -465,22 +465,22 @@ def test_a_function_is_refused_while_its_exercise_is_judged_whoever_asks(process
                 os._exit(7)
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-        assert ask(f"{ALGEBRA}:cosize", (Layout(4, 2),), {}) == 7
+        assert ask_library(f"{ALGEBRA}:cosize", (Layout(4, 2),), {}) == 7
     assert (refused, len(raised)) == (["tl.coalesce"] * 3, 1)
     assert coalesced() == Layout(32, 1)
 
 
 def test_errors_are_those_of_the_library(process):
     with pytest.raises(LayoutError):
-        ask(f"{ALGEBRA}:compose", (Layout((4, 6), (1, 10)), Layout(5, 3)), {})
+        ask_library(f"{ALGEBRA}:compose", (Layout((4, 6), (1, 10)), Layout(5, 3)), {})
     with pytest.raises(KeyError):
-        ask("os:system", ("true",), {})
+        ask_library("os:system", ("true",), {})
 
 
 def test_a_call_has_a_time_limit_and_a_process_that_crashed_is_replaced(process):
     long = Layout((2,) * 40, (1,) * 40)
     with pytest.raises(TimeoutError):
-        ask(f"{ALGEBRA}:cosize", (tl.ComposedLayout(tl.Swizzle(3, 3, 3), long),), {})
+        ask_library(f"{ALGEBRA}:cosize", (tl.ComposedLayout(tl.Swizzle(3, 3, 3), long),), {})
     assert coalesced() == Layout(32, 1)
     process.process.kill()
     process.process.join()

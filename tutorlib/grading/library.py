@@ -40,7 +40,7 @@ SENT_S = 1.0  # for the rest of a question whose first byte has arrived, and for
 PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
-def key(told: tuple[str, ...]) -> str:
+def served_key(told: tuple[str, ...]) -> str:
     """The function, "module:name", that a part of a library names (`leaning.as_told`); "" where none is served."""
     if told[1] != "function" or not told[2].startswith(PACKAGES) or told[3] in LOCAL:
         return ""
@@ -55,7 +55,7 @@ def served(notebook: str) -> Mapping[str, Callable[..., Any]]:
     exercises = [one for one in of_notebook(notebook) if isinstance(one, ValueExercise)]
     if len(exercises) < len(of_notebook(notebook)):
         return {}
-    keys = {key(told) for one in exercises for told in as_told(one.library)} - {""}
+    keys = {served_key(told) for one in exercises for told in as_told(one.library)} - {""}
     if any(one.startswith("tensor_layouts.") for one in keys):
         algebra = import_module(ALGEBRA)
         public = (name for name in algebra.__all__ if isfunction(getattr(algebra, name)))
@@ -96,7 +96,7 @@ class LibraryProcess:
             self.address.chmod(0o666)  # the sandbox may be another user's; the folder admits no third one
             listener.listen(64)
             told = (listener, self.notebook, self.seconds, theirs, self.judge)
-            self.process = get_context("fork").Process(target=serve, args=told, daemon=True)
+            self.process = get_context("fork").Process(target=serve_library, args=told, daemon=True)
             self.process.start()
         theirs.close()
 
@@ -106,7 +106,7 @@ class LibraryProcess:
 
         refused: a list to which the refused calls are added at exit, as the reader writes them. Raises Lost.
         """
-        forbidden = {key(told): told[0] for told in as_told(getattr(exercise, "library", {}))}
+        forbidden = {served_key(told): told[0] for told in as_told(getattr(exercise, "library", {}))}
         try:
             try:
                 self.tell(forbidden)
@@ -133,7 +133,7 @@ class LibraryProcess:
             raise ConnectionResetError from None
 
 
-def serve(
+def serve_library(
     listener: socket.socket,
     notebook: str,
     seconds: float,
@@ -172,7 +172,7 @@ def serve(
             line = next(one for one in lines if one in ready)
             lines[line].seconds = SENT_S
             try:
-                with limited(seconds):
+                with interrupted_after(seconds):
                     there = lines[line].serve_once()
             except Exception:  # a student's process may send anything
                 there = False
@@ -186,7 +186,7 @@ def hang_up(lines: dict[Connection, End], line: Connection) -> None:
 
 
 @contextmanager
-def limited(seconds: float) -> Iterator[None]:
+def interrupted_after(seconds: float) -> Iterator[None]:
     """Raises TimeoutError in the block after so many seconds. Works in a process's main thread only."""
 
     def late(*_: object) -> None:

@@ -17,8 +17,8 @@ from tutorlib.paths import ROOT
 
 STUB = (
     "def {name}(*args, **kwargs):\n"
-    "    from tutorlib.grading.library_client import ask\n"
-    "    return ask({key!r}, args, kwargs)"
+    "    from tutorlib.grading.library_client import ask_library\n"
+    "    return ask_library({key!r}, args, kwargs)"
 )
 ABSENT = "def {name}(*args, **kwargs):\n    raise NotImplementedError('{name} is not on this page: see page 00.')"
 ORACLE = "tutorlib.layouts.oracle:ask"
@@ -46,7 +46,7 @@ def is_class(node: ast.stmt) -> TypeGuard[ast.ClassDef]:
     return isinstance(node, ast.ClassDef)
 
 
-def without_functions(text: str) -> str:
+def functions_absent(text: str) -> str:
     """A module's text whose functions are there by name alone."""
     tree = ast.parse(text)
     for node in tree.body:
@@ -82,7 +82,7 @@ def cuts(notebook: str) -> Mapping[str, Callable[[str], str]]:
     """Files below a folder of packages → what makes their text the page's."""
     modules = groupby(served(notebook), lambda key: key.partition(":")[0])
     found = {f"{one.replace('.', '/')}.py": partial(redacted, one, frozenset(keys)) for one, keys in modules}
-    return {**found, PYCUTE: without_functions} if ORACLE in served(notebook) else found
+    return {**found, PYCUTE: functions_absent} if ORACLE in served(notebook) else found
 
 
 def replaced(notebook: str, folder: Path) -> dict[Path, Path]:

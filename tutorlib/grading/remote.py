@@ -14,7 +14,7 @@ from typing import Any
 
 from tutorlib.checking.exercise import Exercise, Outcome, wrong
 from tutorlib.checking.leaning import Elsewhere, Library, as_told, leaning
-from tutorlib.grading.library import LibraryProcess, key
+from tutorlib.grading.library import LibraryProcess, served_key
 from tutorlib.grading.line import End, Far, Lost
 from tutorlib.grading.looking import watching
 
@@ -30,7 +30,7 @@ class RemoteAnswer(Far, Elsewhere):
         self.served = served
 
     def watch(self, library: Library) -> None:
-        self.ask("watch", [told for told in as_told(library) if key(told) not in self.served])
+        self.ask("watch", [told for told in as_told(library) if served_key(told) not in self.served])
 
     def ask(self, service: str, *args: Any) -> Any:
         return self.line.call(service, args, {})
