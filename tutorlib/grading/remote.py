@@ -30,7 +30,8 @@ class RemoteAnswer(Far, Elsewhere):
         self.served = served
 
     def watch(self, library: Library) -> None:
-        self.ask("watch", [told for told in as_told(library) if served_key(told) not in self.served])
+        told = [one for one in as_told(library) if served_key(one) not in self.served]
+        self.ask("watch", told if told or not self.served else None)
 
     def ask(self, service: str, *args: Any) -> Any:
         return self.line.call(service, args, {})
