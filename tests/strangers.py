@@ -29,7 +29,8 @@ KEPT = {"__pycache__", ".git", ".venv"}  # folders in which Python and git write
 EXERCISES = """
 from random import Random
 
-from tutorlib.checking.values import Drawn, ValueExercise, equals
+from tutorlib.checking.drawn import Drawn
+from tutorlib.checking.values import ValueExercise, equals
 
 CALLS = {{
     "small": Drawn(lambda seed: [(0,), (1,), (2,), (Random(seed).randrange(3, 10**6),)], 0),

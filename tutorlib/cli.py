@@ -107,10 +107,9 @@ def grade(
     """
     import json
 
-    from rich.progress import Progress
-
     from tutorlib.course.source import BuildError
     from tutorlib.grading import all_notebooks, sandbox
+    from tutorlib.grading.progress import progress
     from tutorlib.grading.run import GradingFailed, Limits
     from tutorlib.grading.submission import BadSubmission, read_submission
 
@@ -124,14 +123,14 @@ def grade(
                 folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise fail(f"{folder}: cannot be made: {error.strerror}") from None
-        with Progress(console=err, transient=True, disable=not err.is_terminal) as progress:
-            bar = progress.add_task("grading", total=len(submission))
+        with progress(err, "notebooks") as shown:
+            shown.started(len(submission))
             limits = Limits(seconds=timeout)
             scores = all_notebooks.grade(
                 submission,
                 limits,
                 folder and folder.resolve(),
-                lambda name: progress.advance(bar),
+                shown.done,
                 seed=seed,
                 sandboxed=sandboxed,
                 demos=not paths,
@@ -172,19 +171,35 @@ def grade_class(
         bool, typer.Option("--sandbox/--no-sandbox", help="Whether students' code runs behind bubblewrap's wall.")
     ] = True,
     seed: Annotated[int | None, typer.Option(min=0, help="Of all drawn inputs; default: a secret for each.")] = None,
-    again: Annotated[list[str] | None, typer.Option("--regrade", help="Grade this student anew.")] = None,
+    again: Annotated[
+        list[str] | None, typer.Option("--regrade", metavar="STUDENT", help="Grade this student anew: a name or an id.")
+    ] = None,
+    roster: Annotated[
+        list[str] | None, typer.Option(metavar="CSV", help="The class: Moodle's or Canvas's export, or id,name,email.")
+    ] = None,
+    rules: Annotated[str | None, typer.Option(metavar="TOML", help="Due dates, and what lateness costs.")] = None,
+    corrections: Annotated[
+        list[str] | None, typer.Option(metavar="CSV", help="Points and comments by hand: id,exercise,points,comment.")
+    ] = None,
+    naming: Annotated[
+        Literal["names", "pseudonyms"] | None,
+        typer.Option("--leaderboard", help="Write OUT/leaderboard.html, with the students' names or with pseudonyms."),
+    ] = None,
 ) -> None:
     """Grade every submission below a folder into OUT/gradebook.sqlite; run again, it goes on where it stopped.
 
     What is there already and has not changed stays as it is. Then OUT/grades.csv and the other files are written anew.
+    A roster, rules and corrections apply in later runs, too, until you give others, or "none".
     """
     from tutorlib.classroom import command
+    from tutorlib.classroom.given import GivenFiles
     from tutorlib.classroom.task import Settings
 
     wanted = tuple(sorted(set(chosen([*(asked or ()), *(names or ())])))) if asked or names else None
     settings = Settings(timeout, sandboxed, seed)
     try:
-        summary = command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err)
+        files = GivenFiles(roster or (), [rules] if rules else (), corrections or ())
+        summary = command.grade_folder(folder, to, settings, wanted, again or (), workers, ray, err, files, naming)
     except command.ENDINGS as error:
         raise fail(str(error)) from None
     except command.Ended as error:

@@ -16,7 +16,8 @@ from tensor_layouts import compose as put_together
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.leaning import InModule, plain_function
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.exercises import find, n11_grid_swizzle, of_notebook
+from tutorlib.exercises import find, of_notebook
+from tutorlib.exercises.grid_orders import traffic
 from tutorlib.kernels.ampere import main_loops
 from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.models import banks
@@ -111,9 +112,11 @@ def test_an_attribute_is_told_by_any_spelling_and_in_helpers():
 
 def test_what_knows_the_answers_is_told():
     def asks(order, rows, columns):
-        return n11_grid_swizzle.visits(order, rows, columns)
+        return traffic.visits(order, rows, columns)
 
-    assert "it calls tutorlib.exercises.n11_grid_swizzle.visits, which belongs to the checks" in told_of("11.2", asks)
+    assert "it calls tutorlib.exercises.grid_orders.traffic.visits, which belongs to the checks" in told_of(
+        "11.2", asks
+    )
 
 
 def told_of(id, answer):

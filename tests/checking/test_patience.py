@@ -1,5 +1,6 @@
 """Answers without an end: their check ends, its line says so, and the notebook is as it was."""
 
+import bdb
 import builtins
 import os
 import resource
@@ -8,13 +9,20 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
+import cutlass
 import pytest
+from cutlass import cute
 from jupyter_client.manager import start_new_kernel
 
-from tests.checking.elsewhere import Near
-from tutorlib.checking import patience, values
+from tutorlib.checking import leaning, patience, values
+from tutorlib.checking.exercise import Exercise, Verdict
+from tutorlib.checking.patience import grade_patiently
 from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.course.answers import load_answers
+from tutorlib.exercises import find
+from tutorlib.machine.features import TMA
 
 DOUBLE = ValueExercise(
     id="99.1", title="double", points=2, cases=(equals("small", [(1,)], lambda n: 2 * n), equals("0", [(0,)], abs))
@@ -23,8 +31,7 @@ DOUBLE = ValueExercise(
 
 @pytest.fixture
 def impatient(monkeypatch):
-    for module in (patience, values):
-        monkeypatch.setattr(module, "SECONDS", 0.2)
+    monkeypatch.setattr(patience, "SECONDS", 0.2)
 
 
 def endless(n):
@@ -68,7 +75,7 @@ def makes_another_of_it(n):
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("answer", [endless, catches_everything, catches_everything_in_a_helper])
 def test_an_answer_that_never_ends_is_ended(answer):
-    outcome = DOUBLE.grade(answer)
+    outcome = grade_patiently(DOUBLE, answer)
     assert (outcome.status, outcome.points) == ("timeout", 0)
     assert f"✗ 99.1 double: {answer.__name__}(1) was ended after 0.2 s of computing (line " in outcome.message
     assert outcome.message.endswith("of your answer). Which loop there never ends?")
@@ -88,7 +95,7 @@ def test_an_end_that_comes_while_something_is_deleted_is_lost_without_a_word_and
         while True:
             Lingering()
 
-    assert DOUBLE.grade(leaves).status == "timeout"
+    assert grade_patiently(DOUBLE, leaves).status == "timeout"
     assert told == []
     assert sys.unraisablehook == told.append
 
@@ -106,15 +113,15 @@ def test_what_else_goes_wrong_there_is_told(monkeypatch):
         Broken()
         return 2 * n
 
-    assert DOUBLE.grade(breaks).status == "passed"
+    assert grade_patiently(DOUBLE, breaks).status == "passed"
     assert told == [OSError] * 2
 
 
 @pytest.mark.usefixtures("impatient")
 def test_nor_can_it_make_something_else_of_its_end():
-    outcome = DOUBLE.grade(makes_another_of_it)
+    outcome = grade_patiently(DOUBLE, makes_another_of_it)
     assert outcome.status == "timeout"
-    assert "no result after 0.2 s of computing" in outcome.message
+    assert "it was ended after 0.2 s of computing" in outcome.message
 
 
 @pytest.mark.usefixtures("impatient")
@@ -124,9 +131,9 @@ def test_comparing_what_it_gives_is_ended_too():
             pass
 
     exercise = ValueExercise(id="99.1", title="double", points=2, cases=(values.law("all", [(1,)], holds),))
-    outcome = exercise.grade(lambda n: 1)
+    outcome = grade_patiently(exercise, lambda n: 1)
     assert outcome.status == "timeout"
-    assert "no result after 0.2 s of computing" in outcome.message
+    assert "it was ended after 0.2 s of computing" in outcome.message
 
 
 def state():
@@ -139,7 +146,7 @@ def state():
 @pytest.mark.parametrize("answer", [endless, catches_everything, makes_another_of_it, lambda n: 2 * n, lambda n: 1 / 0])
 def test_everything_is_afterwards_as_it_was(answer):
     before = state()
-    DOUBLE.grade(answer)
+    grade_patiently(DOUBLE, answer)
     assert state() == before
 
 
@@ -148,7 +155,7 @@ def interrupted(answer):
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
-        return DOUBLE.grade(answer)
+        return grade_patiently(DOUBLE, answer)
     finally:
         timer.join()
 
@@ -183,7 +190,7 @@ def test_an_import_comes_to_its_end(tmp_path, monkeypatch):
         while slowly.ready:
             pass
 
-    assert "imports(1) was ended" in DOUBLE.grade(imports).message
+    assert "imports(1) was ended" in grade_patiently(DOUBLE, imports).message
     assert sys.modules.pop("slowly").ready
 
 
@@ -195,20 +202,139 @@ def test_waiting_is_no_computing():
         time.sleep(0.4)
         return 2 * n
 
-    assert DOUBLE.grade(waits).status == "passed"
+    assert grade_patiently(DOUBLE, waits).status == "passed"
 
 
-@pytest.mark.parametrize("size", [10**4, 10**12])
+def sleeps(n):
+    while True:
+        time.sleep(0.01)
+
+
+def joins_an_endless_thread(n):
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    try:
+        thread.join()
+    finally:
+        over.set()
+
+
+@pytest.mark.parametrize("answer", [sleeps, joins_an_endless_thread])
+def test_waiting_has_an_end_too(answer, monkeypatch):
+    monkeypatch.setattr(patience, "WAITING", 0.5)
+    message = grade_patiently(DOUBLE, answer).message
+    assert f"{answer.__name__}(1) was ended after 0.5 s (line " in message
+    assert message.endswith("of your answer). Which loop there never ends, or what does it wait for?")
+
+
+def test_but_not_at_a_breakpoint(monkeypatch):
+    monkeypatch.setattr(patience, "WAITING", 0.1)
+
+    def breaks(n):
+        bdb.Bdb(skip=["*"]).runcall(time.sleep, 0.6)
+        return 2 * n
+
+    assert grade_patiently(DOUBLE, breaks).status == "passed"
+
+
+def endless_generator():
+    while True:
+        yield from ()
+
+
+def kernel_host(endless):
+    @cute.jit
+    def add(x: cute.Tensor, y: cute.Tensor, z: cute.Tensor):
+        endless()
+
+    return add
+
+
+def spins():
+    while True:
+        pass
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(
+    ("id", "answer"),
+    [
+        ("00.1", lambda n, tile: list(endless_generator())),
+        ("04.4", kernel_host(spins)),
+        ("06.6", lambda *arguments: spins()),
+        ("11.1", lambda *arguments: spins()),
+        ("17.4", lambda *arguments: spins()),
+        ("17.5", lambda *arguments: spins()),
+    ],
+)
+def test_so_has_every_kind_of_answer(id, answer):
+    outcome = grade_patiently(find(id), answer)
+    assert outcome.status == "timeout"
+    assert "was ended after 0.2 s of computing (line " in outcome.message
+
+
+@cute.kernel
+def spins_in_a_branch(x: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    for i in range(thread):
+        if thread > 3:
+            spins()
+            x[i] = x[i] + 1
+
+
+@cute.jit
+def launches_what_spins(x: cute.Tensor, y: cute.Tensor, z: cute.Tensor):
+    spins_in_a_branch(x).launch(grid=(1, 1, 1), block=(32, 1, 1))
+
+
+@cute.jit
+def traces_without_end(x: cute.Tensor, y: cute.Tensor, z: cute.Tensor):
+    for i in cutlass.range_constexpr(10**9):
+        x[0] + y[0]
+        cute.make_layout((4, i + 1))
+
+
+@pytest.mark.parametrize("answer", [launches_what_spins, traces_without_end])
+def test_cute_traces_as_before_when_a_trace_was_ended(answer, monkeypatch):
+    right = load_answers("04_first_kernels")["04.4"]
+    for _ in range(3):
+        with monkeypatch.context() as impatient:
+            impatient.setattr(patience, "SECONDS", 0.2)
+            assert grade_patiently(find("04.4"), answer).status == "timeout"
+        assert grade_patiently(find("04.4"), right).points == 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class Laborious(Exercise):
+    """Its judge computes for a while, and none of the answer's code runs."""
+
+    def judge(self, answer):
+        until = time.thread_time() + 0.8
+        while time.thread_time() < until:
+            pass
+        return Verdict(self.points)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize(("needs", "status"), [(TMA, "passed"), (None, "timeout")])
+def test_what_the_judge_of_a_kernel_computes_does_not_count(needs, status, monkeypatch):
+    monkeypatch.setattr(leaning, "INSTALLED", (*leaning.INSTALLED, __file__))
+    exercise = Laborious(id="99.2", title="kernel", points=2, needs=needs)
+    assert grade_patiently(exercise, len).status == status
+
+
+@pytest.mark.parametrize("size", [10**4, 10**12, 0])
 def test_an_answer_that_takes_all_memory_runs_out_of_it(size, monkeypatch):
     monkeypatch.setattr(patience, "MEMORY", 2**27)
 
     def grows(n):
         kept = []
         while n:
-            kept.append([0] * size)
+            kept.append([0] * size if size else list(iter(int, 1)))
         return 0
 
-    outcome = DOUBLE.grade(grows)
+    outcome = grade_patiently(DOUBLE, grows)
     assert (outcome.status, outcome.points) == ("partial", 1)
     assert "small: grows(1) ran out of memory (line " in outcome.message
 
@@ -217,7 +343,7 @@ def test_a_recursion_without_an_end_is_told_as_one():
     def double(n):
         return double(n)
 
-    message = DOUBLE.grade(double).message
+    message = grade_patiently(DOUBLE, double).message
     assert "double(1) raised RecursionError: maximum recursion depth exceeded" in message
     assert "sys.setprofile" not in message  # Python takes the hook away that watches the answer
 
@@ -225,21 +351,15 @@ def test_a_recursion_without_an_end_is_told_as_one():
 def test_on_another_thread_nothing_is_limited():
     before = state()
     with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(DOUBLE.grade, lambda n: 2 * n).result().status == "passed"
+        assert pool.submit(grade_patiently, DOUBLE, lambda n: 2 * n).result().status == "passed"
     assert state() == before
-
-
-def test_an_answer_of_another_process_has_the_limits_of_whoever_grades_it(monkeypatch):
-    monkeypatch.delattr(values, "Patience")
-    monkeypatch.setattr(Near, "watch", lambda self, library: None)
-    assert DOUBLE.grade(Near(lambda n: 2 * n)).status == "passed"
 
 
 CELLS = {
     "start": """
 from tutorlib import check
-from tutorlib.checking import patience, values
-patience.SECONDS = values.SECONDS = 0.2
+from tutorlib.checking import patience
+patience.SECONDS = 0.2
 
 def ceil_div(n, tile):
     while True:

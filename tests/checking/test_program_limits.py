@@ -8,16 +8,16 @@ from tutorlib.checking import program
 from tutorlib.exercises import find
 
 
-@pytest.mark.parametrize("judged", [True, False])
-def test_who_never_ends_is_not_waited_for_again_and_again(monkeypatch, judged):
+@pytest.mark.parametrize("simulated", [True, False])
+def test_who_never_ends_is_not_waited_for_again_and_again(monkeypatch, simulated):
     limits = []
 
-    def run(command, told="", limit_s=program.TIME_LIMIT_S):
+    def run(command, gpu, limit_s=program.TIME_LIMIT_S):
         limits.append(limit_s)
-        return program.ProgramRun("it does not end", b"", True)
+        return program.ProgramRun("it does not end", endless=True)
 
     monkeypatch.setattr(program, "run_of", run)
     exercise = find("08.6")
-    wrongs = (exercise.faults_judged if judged else exercise.faults)(Path("program"), True)
+    wrongs = exercise.faults(Path("program"), simulated)
     assert len(wrongs) == len(exercise.numbers)
     assert limits == [program.TIME_LIMIT_S] + [program.AGAIN_S] * (len(wrongs) - 1)

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from tensor_layouts import Layout
 
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.leaning import Elsewhere
 from tutorlib.checking.values import Case, Mistake, ValueExercise, equals, law, same
 from tutorlib.problems.wrong import Wrong, count
 
@@ -32,9 +34,70 @@ def test_a_right_answer_has_all_points_and_one_line():
 
 
 def test_partial_credit_counts_cases_and_rounds_down_to_a_half():
-    outcome = DOUBLE.grade(lambda n: 2)
+    outcome = DOUBLE.grade(rounded_up)
     assert (outcome.status, outcome.points) == ("partial", 1.5)
-    assert replace(DOUBLE, points=1).grade(lambda n: 2).points == 0.5
+    assert replace(DOUBLE, points=1).grade(rounded_up).points == 0.5
+
+
+def rounded_up(n):
+    """Even, and seldom double."""
+    return n + n % 2
+
+
+def refuses_all(n):
+    raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda n: 2, "returns 2 whatever it is given"),
+        (lambda n: [], "returns [] whatever it is given"),
+        (refuses_all, "raises ValueError whatever it is given"),
+        (lambda n: n, "returns its first argument unchanged"),
+    ],
+)
+def test_an_answer_that_ignores_its_arguments_has_no_points_where_it_fits(answer, said):
+    fits = law("anything", [(4,), (5,)], lambda got, n: None)
+    refusing = Case("refuses", lambda answer: None)
+    exercise = replace(DOUBLE, cases=(DOUBLE.cases[0], fits, refusing))
+    outcome = exercise.grade(answer)
+    assert (outcome.status, outcome.points) == ("failed", 0)
+    assert outcome.message.splitlines()[0].endswith("0 of 3 cases right")
+    assert f"Your answer {said}." in outcome.message
+
+
+def test_an_answer_without_arguments_may_be_a_constant():
+    pair = (equals("small", [()], lambda: 3), law("odd", [()], lambda got: None if got % 2 else "even"))
+    assert replace(DOUBLE, cases=pair).grade(lambda: 5).points == 1.5
+
+
+def test_a_constant_is_right_where_it_is_asked_for():
+    assert replace(DOUBLE, cases=(equals("zero", [(1,), (2,)], lambda n: 0),)).grade(lambda n: 0).status == "passed"
+
+
+class Far(Elsewhere):
+    """An answer of another process."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    def __call__(self, *args):
+        return self.answer(*args)
+
+    def watch(self, library):
+        pass
+
+    def ask(self, service, *args):
+        raise NotImplementedError
+
+
+def test_a_graded_answer_is_tried_on_calls_that_no_table_has():
+    calls = beside([(1,), (2,)], lambda dice: (dice.randint(3, 10**6),))
+    exercise = replace(DOUBLE, cases=(equals("any", calls, double),))
+    table = {1: 2, 2: 4}.get
+    assert exercise.grade(table).status == exercise.grade(Far(double)).status == "passed"
+    assert exercise.grade(Far(table)).points == 0
 
 
 def test_a_message_says_which_call_what_it_gave_and_the_likely_mistake():

@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -81,7 +82,12 @@ def test_grades_csv(graded):
     with (out / "grades.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     exercises = [f"{number}.{k}" for number, count in SIZES.items() for k in range(1, count + 1)]
-    assert list(rows[0]) == ["student", "points", "max_points", *exercises]
+    about = ["student", "id", "email", "points", "max_points", "raw_points", "penalty", "remarks"]
+    assert list(rows[0]) == [*about, *exercises]
+    assert {row["student"]: row["remarks"] for row in rows if row["remarks"]} == {
+        "broken": "handed in no notebook that can be graded",
+        "nobody": "handed in nothing",
+    }
     assert [row["student"] for row in rows] == sorted(
         (f"'{HOSTILE}", "Zoë, van Dam", "broken", "late", "nobody", "old \\xe9"),
         key=lambda name: name.removeprefix("'"),
@@ -115,6 +121,29 @@ def test_other_systems_files(graded):
     assert scores["90_trial", "7"] == late["score"]
     suites = ElementTree.parse(out / "junit.xml").getroot()
     assert [suite.get("tests") for suite in suites] == ["5"] * 6
+
+
+def test_the_answers_are_kept_and_go_back_with_the_report(graded, course):
+    _, out, due, _ = graded
+    with closing(sqlite3.connect(out / "gradebook.sqlite")) as db:
+        kept = dict(db.execute("select exercise, text from answers where student = 'late'"))
+    assert kept.keys() == due["late"].keys()
+    assert all(text.startswith("def answer(n):\n    return n") for text in kept.values())
+    with zipfile.ZipFile(out / "feedback-moodle.zip") as archive:
+        assert archive.namelist() == ["late_7_assignsubmission_file_/report.html"]
+        page = archive.read(archive.namelist()[0]).decode()
+    assert page == (out / "students" / "late.html").read_text()
+    assert page.count('class="code"') == len(kept)
+    assert not (out / "feedback-canvas.zip").exists()
+    assert not (out / "leaderboard.html").exists()
+    assert "No pair of students stands out" in (out / "similar.html").read_text()
+
+
+def test_a_leaderboard_without_measurements_is_a_line(graded, course):
+    folder, out, *_ = graded
+    done = course.tutor("class", folder, "--out", out, "--seed", 5, "--leaderboard", "pseudonyms")
+    assert done.returncode == 0, done.stderr
+    assert "leaderboard.html is not written: no kernel of this class was timed" in done.stderr
 
 
 def test_reports_name_everybody_and_run_nothing(graded):
@@ -157,8 +186,8 @@ def test_only_notebooks_that_were_asked_for_count(graded, course):
     done = course.tutor("class", folder, "--out", out, "--seed", 5, "--notebooks", 91)
     assert done.returncode == 0, done.stderr
     header, *rows = (out / "grades.csv").read_text(encoding="utf-8").splitlines()
-    assert header == '"student","points","max_points","91.1","91.2"'
-    assert {row.split(",")[-3] for row in rows} == {"4"}
+    assert header.endswith('"points","max_points","raw_points","penalty","remarks","91.1","91.2"')
+    assert {row["max_points"] for row in csv.DictReader([header, *rows])} == {"4"}
 
 
 @pytest.mark.parametrize(
@@ -166,7 +195,7 @@ def test_only_notebooks_that_were_asked_for_count(graded, course):
     [
         (("gone",), "gone: there is no such folder."),
         (("solutions", "--notebooks", "77"), "There is no notebook 77; there are 00_start, "),
-        (("figures/data", "--regrade", "me"), "--regrade me: no student has this name."),
+        (("figures/data", "--regrade", "me"), "--regrade me: no student is called me."),
         (("figures/data", "--ray", "local"), "--ray needs Ray: pip install '.[ray]'"),
         (("README.md",), "README.md: neither a folder nor a zip"),
     ],

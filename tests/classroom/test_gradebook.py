@@ -1,13 +1,14 @@
 """The gradebook: what is in it is whole, whatever ends a write; and who need not be graded again."""
 
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tutorlib.checking.exercise import Outcome
-from tutorlib.classroom.gradebook import GradebookFailed, Submission, open_gradebook
+from tutorlib.classroom.gradebook import RESULTS, GradebookFailed, Submission, open_gradebook
 from tutorlib.classroom.task import Graded, Judged
 
 MEASURED = {"shape": [4096, 4096, 4096], "ratio": 0.97}
@@ -23,8 +24,14 @@ def submission(student: str, points: float = 2.0, message: str = "right") -> Sub
         "",
         "GPU",
         (("00.1", 90.0),),
+        (("00.1", "def answer():\n    return '\x00\u202e'"), ("00.2", "")),
     )
     return Submission(student, "hash", ("00_start",), 2**47, "2026-01-01T00:00:00+00:00", graded)
+
+
+def without(one: Submission, *fields: str) -> Submission:
+    """As a version had it that did not keep these."""
+    return replace(one, graded=replace(one.graded, **dict.fromkeys(fields, ())))
 
 
 @pytest.fixture
@@ -67,20 +74,70 @@ def test_a_full_disk_is_one_line_and_takes_nothing_away(path):
         assert list(book.submissions()) == ["before", "too much"]
 
 
-def test_a_gradebook_of_version_1_opens_and_loses_nothing(path):
+@pytest.mark.parametrize(("version", "had_not"), [(1, ("times", "answers")), (2, ("answers",))])
+def test_a_gradebook_of_an_older_version_opens_and_loses_nothing(path, version, had_not):
     with open_gradebook(path) as book:
         book.put(submission("before"))
-    with sqlite3.connect(path) as db:  # what version 1 had
-        db.execute("drop table times")
-        db.execute("pragma user_version = 1")
-    one = submission("before")
-    without = replace(one, graded=replace(one.graded, times=()))
+    with sqlite3.connect(path) as db:
+        for table in (*had_not, "secret"):
+            db.execute(f"drop table {table}")
+        db.execute(f"pragma user_version = {version}")
+    before = without(submission("before"), *had_not)
     with open_gradebook(path) as book:
-        assert book.submissions() == {"before": without}
+        assert book.submissions() == {"before": before}
         book.put(submission("new"))
     with open_gradebook(path) as book:
-        assert book.submissions() == {"before": without, "new": submission("new")}
-        assert book.db.execute("pragma user_version").fetchone() == (2,)
+        assert book.submissions() == {"before": before, "new": submission("new")}
+        assert book.db.execute("pragma user_version").fetchone() == (3,)
+
+
+def test_the_secret_is_made_once(path, tmp_path):
+    with open_gradebook(path) as book:
+        secret = book.secret()
+    with open_gradebook(path) as book, open_gradebook(tmp_path / "other.sqlite") as other:
+        assert book.secret() == secret != other.secret()
+
+
+def test_a_gradebook_that_version_2_wrote_opens_and_loses_nothing(path):
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(Path(__file__).with_name("gradebook_v2.sql").read_text(encoding="utf-8"))
+        before = set(db.iterdump())
+    second = replace(submission("ünï (7)", points=1.5, message="1 of 2 cases right\n<b>"), seed=None, wanted=None)
+    was = {name: without(one, "answers") for name, one in {"before": submission("before"), "ünï (7)": second}.items()}
+    with open_gradebook(path) as book:
+        assert book.submissions() == was
+        assert book.given("roster") == []
+        book.keep("roster", [("id,name\n", "r.csv")])
+        book.record({"grades": [("before", "Ann", "7", "", 6.0, 5.0, 9.0, "")], "late": [], "corrections": []})
+        book.put(submission("new"))
+        book.forget(["new"])
+    with open_gradebook(path) as book:
+        assert book.submissions() == was
+        assert book.db.execute("pragma user_version").fetchone() == (3,)
+        assert before <= set(book.db.iterdump())
+
+
+def test_the_instructor_s_files_stay_until_others_are_given(path):
+    with open_gradebook(path) as book:
+        assert book.given("roster") == []
+        book.keep("roster", two := [("id,name\n", "r.csv"), ("id\n", "r.csv")])
+        book.keep("rules", rules := [("free_days = 1", "rules.toml")])
+    with open_gradebook(path) as book:
+        assert (book.given("roster"), book.given("rules")) == (two, rules)
+        book.keep("roster", one := [("id\n", "s.csv")])
+        book.keep("rules", [])
+        assert (book.given("roster"), book.given("rules")) == (one, [])
+
+
+def test_results_are_the_last_run_s_alone(path):
+    ann, bob = (("ann", "Ann", "7", "", 6.0, 5.0, 9.0, ""), ("bob", "Bob", "", "", 0.0, 0.0, 9.0, "handed in nothing"))
+    late = ("ann", "00_start", 1, 0, 1.0, "", "", "Canvas's mark")
+    correction = ("ann", "00.1", None, False, "good", "", "c.csv, line 2")
+    with open_gradebook(path) as book:
+        book.record({"grades": [ann, bob], "late": [late], "corrections": [correction, correction]})
+        book.record({"grades": [ann], "late": [], "corrections": [correction]})
+        tables = {name: book.db.execute(f"select * from {name}").fetchall() for name in RESULTS}
+    assert tables == {"grades": [ann], "late": [], "corrections": [correction]}
 
 
 @pytest.mark.parametrize("content", [b"no database at all, but a text of some length" * 100, None])

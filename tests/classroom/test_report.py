@@ -5,22 +5,27 @@ from hashlib import sha256
 
 import pytest
 
+from tests.classroom.many_answers import class_of
+from tests.classroom.test_similar import class_with_a_copy
 from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom.exports import as_csv, file_stems, harmless, printable
 from tutorlib.classroom.gradebook import Submission
 from tutorlib.classroom.grades import Classroom, grades_of
 from tutorlib.classroom.handed_in import HandedIn
+from tutorlib.classroom.leaderboard import write_leaderboard
+from tutorlib.classroom.pages import minutes, render
 from tutorlib.classroom.report import (
     board,
     class_page,
     exercise_rows,
     following,
-    minutes,
     mistakes,
     student_page,
     write_reports,
 )
-from tutorlib.classroom.task import Graded, Judged
+from tutorlib.classroom.roster import enrolled
+from tutorlib.classroom.similar import similar
+from tutorlib.classroom.task import LONGEST_ANSWER, Graded, Judged
 from tutorlib.exercises import of_notebook
 from tutorlib.measuring.results import all_results
 
@@ -31,7 +36,9 @@ HOPPER = "13_hopper_gemm"
 def submission(student: str, *outcomes: Outcome, **fields) -> Submission:
     judged = tuple(Judged(one, float(one.max_points)) for one in outcomes)
     names = {one.id[:2]: name for one in outcomes for name in ("00_start", HOPPER) if name[:2] == one.id[:2]}
-    graded = Graded(judged, tuple((name, "x.ipynb") for name in names.values()), (f"{ATTACK}: late",), 9.0, **fields)
+    answers = tuple((one.id, f"{ATTACK}\nx = '{'y' * 999}'") for one in outcomes)
+    notebooks = tuple((name, "x.ipynb") for name in names.values())
+    graded = Graded(judged, notebooks, (f"{ATTACK}: late",), 9.0, answers=answers, **fields)
     return Submission(student, "", None, 7, "2026-01-01T00:00:00+00:00", graded)
 
 
@@ -67,7 +74,7 @@ def classroom() -> Classroom:
     }
     submissions[ATTACK] = submission(ATTACK, failed=f"ended the grader: {ATTACK}")
     students = [HandedIn(name, "", "") for name in names]
-    return grades_of(students, submissions, None, [f"{ATTACK}: whose is it?"])
+    return grades_of(enrolled(students, [])[0], submissions, None, [f"{ATTACK}: whose is it?"])
 
 
 def test_what_nobody_handed_in_counts_as_for_the_others(classroom):
@@ -105,6 +112,23 @@ def test_all_is_escaped_and_kernels_stand_under_a_roof(classroom):
     assert "&lt;img src=x" in pages[0]
     assert "<svg" in pages[1]
     assert "<svg" not in pages[-1]
+
+
+def test_each_verdict_has_the_answer_beside_it(classroom):
+    page = student_page(classroom.grades[0], classroom.notebooks)
+    rows = [row for row in page.split("<tr") if "y" * 999 in row]
+    assert len(rows) == len(classroom.grades[0].judged)
+    assert all(row.startswith(' class="answer"') and "onerror" in row for row in rows)
+    unwritten = student_page(classroom.grades[2], classroom.notebooks)
+    assert unwritten.count("y" * 999) == len(rows) - 1
+
+
+@pytest.mark.parametrize(("length", "says"), [(LONGEST_ANSWER, 1), (LONGEST_ANSWER - 1, 0)])
+def test_of_a_long_answer_the_page_says_that_it_goes_on(classroom, length, says):
+    grade = classroom.grades[0]
+    graded = replace(grade.submission.graded, answers=(("00.1", "x" * length),))
+    page = student_page(replace(grade, submission=replace(grade.submission, graded=graded)), classroom.notebooks)
+    assert page.count("your answer, its first 16,384 characters") == says
 
 
 def test_a_gpu_that_the_table_does_not_have_gives_no_roof(classroom):
@@ -178,6 +202,12 @@ def test_in_a_browser_nothing_runs_and_nothing_is_wider_than_the_page(classroom,
     from playwright.sync_api import sync_playwright
 
     written = write_reports(classroom, tmp_path)
+    names = {grade.name: grade.name for grade in classroom.grades}
+    (pair,) = similar(class_of(class_with_a_copy(1)))
+    worst = replace(pair, alike=tuple(replace(one, texts=(ATTACK * 99,) * 2) for one in pair.alike))
+    similar_page = tmp_path / "similar.html"
+    similar_page.write_text(render("similar.html", pairs=[worst], shown=1, most=9))
+    more = [similar_page, *write_leaderboard(classroom, tmp_path, names)]
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"], timeout=120_000)
         page = browser.new_page(viewport={"width": 420, "height": 800})
@@ -185,7 +215,7 @@ def test_in_a_browser_nothing_runs_and_nothing_is_wider_than_the_page(classroom,
         page.on("console", lambda message: said.append(message.text))
         page.on("dialog", lambda dialog: (said.append("a dialog"), dialog.dismiss()))
         page.on("request", lambda request: said.append(request.url) if not request.url.startswith("file:") else None)
-        for path in written:
+        for path in (*written, *more):
             page.goto(path.as_uri())
             assert page.evaluate("document.documentElement.scrollWidth") <= 420
         page.goto(written[0].as_uri())

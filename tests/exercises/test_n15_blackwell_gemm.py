@@ -16,7 +16,7 @@ from tests.wrong.table import by_name
 from tutorlib.exercises import find
 from tutorlib.kernels.blackwell.config import PAIR, SINGLE, BlackwellConfig, BlackwellConfigError
 from tutorlib.kernels.blackwell.gemm import make_umma
-from tutorlib.kernels.blackwell.loops import multiply_tiles, produce_tiles
+from tutorlib.kernels.hopper.specialised import load_steps, multiply_steps
 from tutorlib.models.block_formats import E2M1, E4M3, quantise_mx, quantise_nv, scaled_dot, to_nearest
 from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
 
@@ -136,7 +136,7 @@ def test_a_wrong_loop_is_found_out_by_the_rehearsal(id, loop):
     assert all(words in "\n".join(found.lines) for words in getattr(loop, "says", ()))
 
 
-@pytest.mark.parametrize("answer", [produce_tiles, (produce_tiles, multiply_tiles), 3])
+@pytest.mark.parametrize("answer", [load_steps, (load_steps, multiply_steps), 3])
 def test_a_pair_wants_three_loops(answer):
     outcome = find("15.8").grade(answer)
     assert outcome.points == 0

@@ -13,7 +13,6 @@ from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.text import module_from
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import inside, remote
-from tutorlib.grading.hidden import hidden_from
 from tutorlib.machine import device
 from tutorlib.measuring import hunted, launchers
 from tutorlib.paths import notebook_names
@@ -188,14 +187,6 @@ def test_which_kernels_are_not_simulated(gpu, monkeypatch):
     exercises = (one for name in notebook_names() for one in of_notebook(name))
     unlike = {one.id for one in exercises if not getattr(one, "simulated", True)}
     assert unlike == {"06.6", "07.7", "07.9"}  # host code, and FP8, which the simulator lacks
-
-
-def test_a_page_whose_answers_are_called_sees_no_reference():
-    hidden = {path.name for path in hidden_from("02_layout_algebra")}
-    assert {"n00_start.py", "n02_layout_algebra.py", "n04_first_kernels.py", "algebra"} <= hidden
-    hidden = {path.name for path in hidden_from("04_first_kernels")}
-    assert {"n00_start.py", "n02_layout_algebra.py", "algebra"} <= hidden
-    assert "n04_first_kernels.py" not in hidden
 
 
 def table_of(exercise):

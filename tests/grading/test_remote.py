@@ -236,13 +236,6 @@ def test_nor_in_the_middle_of_a_message(tmp_path, monkeypatch, harms):
         judge_in_a_thread(tmp_path, exercise_of(equals("3", [()], lambda: 3)), lambda: 3, seconds=0.5)
 
 
-def test_whoever_takes_too_much_is_hung_up_on(tmp_path):
-    door, never = tmp_path / "judge.sock", threading.Event()
-    served = threading.Thread(target=inside.serve, args=(str(door), never.wait), daemon=True)
-    with pytest.raises(Lost, match="it eats"):
-        remote.judge(exercise_of(equals("3", [()], lambda: 3)), door, served.start, 300.0, lambda: "it eats")
-
-
 def test_what_cannot_cross_is_wrong(tmp_path):
     looks_inside = Case("looks inside", lambda answer: Wrong("no") if getattr(answer, "kind", None) is None else None)
     takes_a_lock = law("a lock", [(threading.Lock(),)], lambda got, lock: None)

@@ -29,11 +29,19 @@ def course(tmp_path_factory) -> Course:
     return make_course(tmp_path_factory.mktemp("course"), {90: 5})
 
 
-def behind_the_wall(folder: Path, code: str, hidden=()) -> str:
+def behind_the_wall(folder: Path, code: str, replaced=None) -> str:
     """What this Python code prints."""
+    done = started_inside(folder, code, replaced=replaced)
+    assert not done.returncode, done.stderr
+    return done.stdout.strip()
+
+
+def started_inside(folder: Path, code: str, **options) -> subprocess.CompletedProcess:
+    """The end of this Python code in a sandbox. options: of `sandbox.walled`."""
     (folder / "door").mkdir(exist_ok=True)
-    command = sandbox.walled([sys.executable, "-c", code], folder, folder / "door", {"PYTHONPATH": str(ROOT)}, hidden)
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    python = [sys.executable, "-c", code]
+    command = sandbox.walled(python, folder, folder / "door", {"PYTHONPATH": str(ROOT)}, **options)
+    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
 
 
 @needs_bubblewrap
@@ -49,7 +57,7 @@ def test_what_is_hidden_cannot_be_read(tmp_path):
         f"import os\nprint(os.listdir({str(hidden[1])!r}))\n"
         f"try: print(len(open({str(hidden[0])!r}).read()))\nexcept OSError: print('no')"
     )
-    assert behind_the_wall(tmp_path, look, hidden).split("\n") in (["[]", "no"], ["[]", "0"])
+    assert behind_the_wall(tmp_path, look, dict.fromkeys(hidden)).split("\n") in (["[]", "no"], ["[]", "0"])
 
 
 @needs_bubblewrap
@@ -65,7 +73,7 @@ def test_no_process_no_network_no_environment(tmp_path, monkeypatch):
         "print(len(psutil.pids()) < 4, [*os.environ.values()].count('secret'), os.getppid() < 3)\n"
         "try: socket.create_connection(('127.0.0.1', 22), 1)\n"
         "except OSError as error: print(error.errno)\n"
-        "print([name for _, name in socket.if_nameindex()])"
+        "print([line.split(':')[0].strip() for line in open('/proc/net/dev') if ':' in line])"
     )
     said = behind_the_wall(tmp_path, look).splitlines()
     assert said[0] == "True 0 True"
@@ -169,15 +177,13 @@ except OSError:
 def test_processes_have_an_end(course, tmp_path):
     path = course.submit(tmp_path, 90, {1: BOMB, 2: "def answer(n):\n    return n + 2"})
     bomb, good = json.loads(course.tutor("grade", path, "--format", "json").stdout)["exercises"][:2]
-    assert "more processes than anybody needs" in bomb["message"] or "were had" in bomb["message"]
+    assert "were had" in bomb["message"]
     assert (bomb["points"], good["points"]) == (0, 2)
 
 
 CROWD = """
-import os, subprocess, sys, threading
+import subprocess, sys, threading
 
-os.setgid(65534)
-os.setuid(65534)
 for _ in range(int(sys.argv[1])):
     threading.Thread(target=threading.Event().wait, daemon=True).start()
 print(subprocess.run(sys.argv[2:], capture_output=True, text=True).stdout)
@@ -186,13 +192,10 @@ COUNT = "(while sleep 60 > /dev/null & do echo started; done) | wc -l"
 
 
 @needs_bubblewrap
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
-def test_only_what_is_behind_the_wall_counts():
-    """Its user has more processes in front of it than are allowed behind it."""
-    wall = ["bwrap", *sandbox.APART, "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--"]
-    if subprocess.run([*wall, "true"], user=65534, group=65534, capture_output=True).returncode:
-        pytest.skip("only root can build the wall here")
-    inside = [*wall, *sandbox.limited(["sh", "-c", COUNT])]
+def test_only_processes_in_the_sandbox_count(tmp_path):
+    """Its user has more processes outside than are allowed inside."""
+    (tmp_path / "door").mkdir()
+    inside = sandbox.walled(["sh", "-c", COUNT], tmp_path, tmp_path / "door", {})
     crowd = [sys.executable, "-c", CROWD, str(sandbox.PROCESSES + 50), *inside]
     started = int(subprocess.run(crowd, capture_output=True, text=True, check=True).stdout)
     assert sandbox.PROCESSES - 20 < started < sandbox.PROCESSES

@@ -38,17 +38,21 @@ def answer_{k}(n):
 check("{number}.{k}", answer_{k})
 """
 SPIN = "import time\nwhile time.process_time() < 20: pass"
+TIMEOUT = 60  # seconds of real time that a cell may take, however busy the machine is
+COMPUTING = 3  # seconds that judging may compute
 
 
 def test_judging_that_never_ends_costs_its_exercise_alone(tmp_path):
     course = make_course(tmp_path / "course", {90: 3}, EXERCISES, EXERCISE)
+    limits = course.root / "tutorlib" / "grading" / "toil.py"
+    limits.write_text(f"{limits.read_text()}\n\nLIMITS = {COMPUTING / TIMEOUT}\n")
     right, endless = "def answer_{}(n):\n    return n", "def answer_{}(n):\n    return 'for ever'"
     answers = {k: text.format(k) for k, text in ((1, right), (2, endless), (3, right))}
     path = course.submit(tmp_path, 90, answers)
-    graded = course.tutor("grade", path, "--timeout", 2, "--format", "json", limit_s=100)
+    graded = course.tutor("grade", path, "--timeout", TIMEOUT, "--format", "json")
     found = {one["id"]: one for one in json.loads(graded.stdout)["exercises"]}
     assert [(one["status"], one["points"]) for one in found.values()] == [("passed", 2), ("timeout", 0), ("passed", 2)]
-    assert found["90.2"]["message"] == "judging it had no end after 3 seconds of computing"
+    assert found["90.2"]["message"] == f"judging it had no end after {COMPUTING} seconds of computing"
 
 
 def test_what_a_child_computes_counts_and_what_the_kernel_does_not():
@@ -59,7 +63,7 @@ def test_what_a_child_computes_counts_and_what_the_kernel_does_not():
                 assert not ended.wait(3)
             before = computed(child.pid)
             with ended_after(1.0, None, ended.set):
-                assert ended.wait(60)
+                assert ended.wait(600)
             assert computed(None) > before + 1
         finally:
             child.kill()

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from tests.wrong.table import answer, says
-from tutorlib.exercises import n11_grid_swizzle
+from tutorlib.exercises.grid_orders import traffic
 from tutorlib.models import l2
 
 SHARED = "Blocks in one row share their tile of A"
@@ -166,10 +166,10 @@ def by_the_library(order, rows, columns):
     return sorted(t for t, b in takers.items() if not b), sorted(t for t, b in takers.items() if len(b) > 1)
 
 
-@says("it calls tutorlib.exercises.n11_grid_swizzle.visits, which belongs to the checks")
+@says("it calls tutorlib.exercises.grid_orders.traffic.visits, which belongs to the checks")
 def by_the_checks(order, rows, columns):
     """Asks the checks' own function."""
-    return n11_grid_swizzle.visits(order, rows, columns)
+    return traffic.visits(order, rows, columns)
 
 
 VISITS = [

@@ -301,3 +301,88 @@ class WholeGemmExercise(CuteExercise):
         if compiled.spill_bytes:
             return wrong(f"it spills {compiled.spill_bytes} bytes of registers in each thread.")
         return None
+
+
+# 09.2 -----------------------------------------------------------------------------------------------------------
+
+ROWS, STAGES = 32, 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmemExercise(PartExercise):
+    """A layout (rows, K, stages) of shared memory: looked at as CuTe makes it, then used in the kernel."""
+
+    part: Part = "smem"
+
+    def examine_alone(self, answer: Answer) -> Verdict | None:
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        try:
+            for k in (64, 32):
+                if broken := self.find_flaw(answer, k):
+                    return wrong(f"{answer.__name__}({ROWS}, {k}, {STAGES}): {broken}")
+        except CompileFailed as error:
+            return wrong("CuTe refuses it.", str(error))
+        return None
+
+    def find_flaw(self, answer: Answer, k: int) -> str:
+        """What is wrong with the layout for this K, or ""."""
+        offsets, cosize, shape = look(answer, k)
+        if shape != (ROWS, k, STAGES):
+            return f"its modes have the sizes {shape}; (rows, K, stages) is wanted."
+        if len(set(offsets.values())) < len(offsets):
+            (row, vector, stage), (again, beside, other) = same_place(offsets)
+            return (
+                f"row {row}, column {vector * VECTOR}, stage {stage} and row {again}, column {beside * VECTOR}, stage "
+                f"{other} lie in the same place."
+            )
+        if cosize != ROWS * k * STAGES:
+            return f"{ROWS * k * STAGES} elements are to fill as many places, with no gap; it reaches to {cosize}."
+        for (row, vector, stage), offset in offsets.items():
+            if offset % VECTOR:
+                return f"the vector at row {row}, column {vector * VECTOR} starts at offset {offset}, inside another."
+            if stage and offset - offsets[row, vector, 0] != ROWS * k:
+                return f"stage 1 should be stage 0 again, {ROWS * k} elements on, so that buffers behave alike."
+        for first in range(0, ROWS, 8):
+            for vector in range(k // VECTOR):
+                read = [offsets[first + row, vector, 0] for row in range(8)]
+                if (ways := banks.ways(read, 2, VECTOR)) > 1:
+                    return (
+                        f"ldmatrix reads column {vector * VECTOR} of rows {first} to {first + 7} in {ways} wavefronts."
+                    )
+        order = [offsets[row, vector, 0] for row in range(ROWS) for vector in range(k // VECTOR)]
+        for start in range(0, len(order), 8):
+            if (ways := banks.ways(order[start : start + 8], 2, VECTOR)) > 1:
+                return f"cp.async writes 8 neighbouring vectors of row {start * VECTOR // k} in {ways} wavefronts."
+        return ""
+
+
+Vectors = dict[tuple[int, int, int], Any]  # (row, vector of the row, stage) → offset
+
+
+def look(answer: Answer, k: int) -> tuple[Vectors, int, tuple[int, ...]]:
+    """Offset of each vector, the cosize, and the sizes of the modes. Raises CompileFailed."""
+    from cutlass import cute
+
+    def note() -> tuple[Vectors, int, tuple[int, ...]]:
+        layout = answer(ROWS, k, STAGES)
+        if not isinstance(layout, cute.Layout | cute.ComposedLayout):
+            raise WrongKind(f"it returns {shorten(layout)}, and no layout.")
+        shape = tuple(map(cute.size, layout.shape)) if isinstance(layout.shape, tuple) else (cute.size(layout),)
+        if shape != (ROWS, k, STAGES):
+            return {}, 0, shape
+        places = product(range(ROWS), range(k // VECTOR), range(STAGES))
+        offsets = {(row, vector, stage): layout((row, vector * VECTOR, stage)) for row, vector, stage in places}
+        return offsets, cute.cosize(layout), shape
+
+    return in_cute(note)
+
+
+def same_place(offsets: Vectors) -> list[tuple[int, int, int]]:
+    """Two vectors that begin at one offset."""
+    first: dict[int, tuple[int, int, int]] = {}
+    for vector, offset in offsets.items():
+        if offset in first:
+            return [first[offset], vector]
+        first[offset] = vector
+    return []

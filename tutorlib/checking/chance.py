@@ -22,7 +22,7 @@ def new_seed() -> int:
     return secrets.randbits(48)
 
 
-def fresh_dice(draw: int = 0) -> Random:
+def fresh_dice(draw: str = "") -> Random:
     """Other dice for each `draw`: what one exercise was asked tells nothing of the next."""
     return Random(f"{new_seed() if _fixed is None else _fixed} {draw}")
 

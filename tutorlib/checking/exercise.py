@@ -70,10 +70,6 @@ class Unwritten(Exception):
     """The answer still holds the placeholder that `tutor build` put there."""
 
 
-class NeverEnds(Exception):
-    """The answer was ended before it came to a result. The message says so, in one line."""
-
-
 class WrongKind(Exception):
     """The answer is not the kind of thing that the exercise asks for. The message says so, in one line."""
 
@@ -147,8 +143,8 @@ class Exercise(ABC):
     def grade(self, answer: Answer) -> Outcome:
         """The answer's outcome. A fault that has nothing to do with the answer's own logic becomes one here.
 
-        These are: a placeholder, an answer of the wrong kind or without an end, a refused compilation, a kernel that
-        crashes or hangs, a missing package or tool.
+        These are: a placeholder, an answer of the wrong kind, a refused compilation, a kernel that crashes or hangs, a
+        missing package or tool, an answer that takes all memory.
         """
         try:
             verdict = self.judge(answer)
@@ -158,10 +154,10 @@ class Exercise(ABC):
             verdict = wrong("not written yet" if is_placeholder(error) else f"NotImplementedError: {error}")
         except WrongKind as error:
             verdict = wrong(str(error))
-        except NeverEnds as error:
-            verdict = Verdict(0, (str(error),), "timeout")
         except CompileFailed as error:
             verdict = wrong("it does not compile.", *error.lines)
+        except MemoryError:
+            verdict = wrong("it ran out of memory: does it make something without an end?")
         except KernelFault as error:
             verdict = Verdict(0, (str(error),), error.status)
         except ToolMissing as error:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, WrongKind
@@ -16,6 +17,7 @@ class EpilogueFunctionExercise(CuteExercise):
     """
 
     build: Callable[[Answer], Callable[..., None]]
+    near_answer: ClassVar[tuple[str, ...]] = ("build",)
 
     def accept(self, answer: Answer) -> CuteLauncher:
         if not callable(answer):

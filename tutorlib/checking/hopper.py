@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from tutorlib.checking.alone import AloneExercise, first_weakness
 from tutorlib.checking.cute import require_jit
@@ -38,6 +38,7 @@ class HopperLoopExercise(AloneExercise):
     stages: tuple[int, ...] = (2, 3, 4)
     deep: bool = True
     overlapped: bool = False
+    near_answer: ClassVar[tuple[str, ...]] = ("build", "other")
 
     def accept(self, answer: Answer) -> CuteLauncher:
         self.roles(answer)

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind, not_run, wrong
 from tutorlib.checking.leaning import Elsewhere, Library, refuse_leaning
@@ -67,6 +67,7 @@ class KernelExercise(Exercise):
     whole: tuple[Shape, ...] = ()
     library: Library = field(default_factory=dict)
     run_elsewhere: Callable[[Any], None] | None = None
+    near_answer: ClassVar[tuple[str, ...]] = ()  # fields whose functions are called where the answer is, in the sandbox
 
     @property
     def correctness_points(self) -> int:

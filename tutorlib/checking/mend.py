@@ -1,17 +1,20 @@
 """Exercises whose answer mends a broken kernel's source; the kernel is then checked like any other."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.checking.leaning import Elsewhere
 from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch
 from tutorlib.machine.features import cute_target
 from tutorlib.measuring.hunted import HuntedLauncher, as_simulated, launcher_of
 from tutorlib.measuring.launchers import CudaLauncher, CuteLauncher
+from tutorlib.problems.fault import KernelFault
 from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
@@ -49,7 +52,23 @@ class MendExercise(KernelExercise):
             raise WrongKind(f"{name}(source) raised {type(error).__name__}: {error}") from error
         if not isinstance(text, str):
             raise WrongKind(f"it should return the mended source, a string; it returns {text!r}.")
+        if isinstance(self.bug.launch, CudaLaunch) and "__global__" not in text:
+            raise WrongKind("the source that it returns has no __global__ function: return all of it, mended.")
         return launcher_of(self.bug, text)
+
+    def judge(self, answer: Answer) -> Verdict:
+        """The sizes at which the broken kernel is right, too, are no part of a mend."""
+        verdict = super().judge(answer)
+        partly = 0 < verdict.points < self.correctness_points
+        return replace(verdict, points=0) if partly and verdict.points <= self.unmended else verdict
+
+    @cached_property
+    def unmended(self) -> float:
+        """What the broken kernel would earn. It is simulated: on a GPU it may hang."""
+        try:
+            return self.simulate(launcher_of(self.bug, self.bug.source), "").points
+        except (CompileFailed, KernelFault):
+            return 0
 
     def judge_far(self, answer: Elsewhere) -> Verdict:
         """Of C++ the source is all that is needed of the other process. Python is imported there, and there alone."""

@@ -8,10 +8,11 @@ from typing import Literal
 
 from tutorlib.checking.alone import AloneExercise, first_weakness
 from tutorlib.checking.cute import require_jit
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.leaning import InModule
 from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
 from tutorlib.checking.rehearsing.plain import Hazard
+from tutorlib.checking.values import attempt
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.wrong import count
@@ -47,9 +48,9 @@ class PartExercise(AloneExercise):
 
     def build(self, answer: Answer) -> Callable[..., None]:
         """The host function gemm(a, b, c) that has the answer as a part. Raises WrongKind and Unwritten."""
+        from tutorlib.kernels.ampere.block_order import in_eights
         from tutorlib.kernels.ampere.gemm import make_gemm
         from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
-        from tutorlib.kernels.ladder import in_eights
 
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
@@ -112,3 +113,28 @@ class LoopExercise(PartExercise):
                 f"last is there. Which of {', '.join(dict.fromkeys(map(str, stage.barriers)))} says nothing new?"
             )
         return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigExercise(PartExercise):
+    """A function without arguments that returns a GemmConfig."""
+
+    part: Part = "config"
+    archs: tuple[str, ...] = ("90",)  # an A100's shared memory would refuse what is fastest on an H100
+
+    def examine_alone(self, answer: Answer) -> Verdict | None:
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        config, fault = attempt(answer, ())
+        if fault:
+            return wrong(fault.what)
+        if not isinstance(config, GemmConfig):
+            return wrong(f"it returns {config!r}, not a GemmConfig.")
+        if config.stages < 2:
+            return wrong(f"{count(config.stages, 'stage')}: the loop needs two or more.")
+        return None
+
+    def examine(self, kernel: CuteLauncher) -> Verdict | None:
+        if spilled := self.compile_for(kernel, self.inspected[0]).spill_bytes:
+            return wrong(f"it spills {spilled} bytes of registers in each thread.")
+        return super().examine(kernel)

@@ -1,7 +1,10 @@
-"""What a check in a notebook puts up with: an answer without an end ends its check, not the page and not its kernel.
+"""Limits of a check in a notebook: an answer that never ends costs its check, and neither the page nor the kernel.
 
-The answer runs in the reader's own process, on the thread that shows the page, so a timer's signal has to raise there
-what no `except Exception` stops. Whoever grades has a process to end, and limits of its own.
+The answer runs in the reader's own process, on the main thread. A timer's signal interrupts it four times a second to
+see whose code runs and to count its time, and at the limit raises an exception that no `except Exception` catches.
+Python runs a signal's handler between two of its own instructions. So one call of C code without an end, such as
+`sum(itertools.count())` or a compiled host function with an endless loop, ends with the notebook's kernel alone, as it
+does where the reader interrupts it. The grader ends processes instead, and has its own limits.
 """
 
 import contextlib
@@ -16,39 +19,72 @@ from types import FrameType, TracebackType
 import psutil
 
 from tutorlib.checking import leaning
-from tutorlib.checking.exercise import NeverEnds
+from tutorlib.checking.exercise import Answer, Exercise, Outcome, Verdict
+from tutorlib.checking.leaning import plain_function
 
 SECONDS = 30.0  # of computing on this thread: 15 times what the slowest right answer of the course takes
+WAITING = 300.0  # seconds that may pass while the answer sleeps or waits for another thread
 MEMORY = 2**32  # bytes that an answer may take beside what the notebook has
-LOOK_S = 0.25  # how often it is looked
+LOOK_S = 0.25  # between two looks
 AGAIN_S = 20e-6, 1e-3  # until it is ended once more where it caught its end: the first time, and from then on
-KEPT_WHOLE = ([leaning.__file__], [contextlib.__file__])  # what they set for a while they must take back
+KEPT_WHOLE = [leaning.__file__], [contextlib.__file__]  # what they set for a while they must take back
+CUTE = "/nvidia_cutlass_dsl/"
+MOST_SPARED = 10_000  # looks
 IMPORT = "<frozen importlib._bootstrap>"
+DEBUGGERS = "/bdb.py", "/pydevd.py", "/ipykernel/kernelbase.py"  # the last one waits for what the reader types
 
 
 class OutOfPatience(BaseException):
-    """Comes out of the answer's own code. Not an Exception, which answers catch."""
+    """Ends the answer's own code. Not an Exception, which answers catch.
+
+    call: the call of the answer that was ended, as the reader would type it.
+    """
+
+    call = ""
+
+
+def grade_patiently(exercise: Exercise, answer: Answer) -> Outcome:
+    """The outcome of an answer that runs in this process; "timeout" where it does not end.
+
+    An exercise that any machine grades has a limit of memory, and all that its judge computes counts: comparing a value
+    takes as long as the value is large. The judge of a kernel compiles and simulates, and only the time counts while
+    code of the answer runs.
+    """
+    patience = Patience(whole=exercise.needs is None)
+    try:
+        with patience:
+            return exercise.grade(answer)
+    except OutOfPatience as end:
+        what = f"{end.call or 'it'} was ended after {patience.used}{patience.place_in(answer)}."
+        return exercise.outcome_of(Verdict(0, (f"{what} {patience.question}",), "timeout"))
 
 
 class Patience:
-    """While its block runs, this thread computes for so many seconds and takes so many bytes, and no more.
+    """While its block runs, this thread computes for SECONDS and waits for WAITING, and no more.
 
-    Raises OutOfPatience in the block after that, and MemoryError. Like the reader's own interrupt, it is raised again
-    for as long as code of the reader's catches it and goes on. On any other thread than the main one nothing is raised.
+    whole: whether all of the block counts, and not only while code of the reader's runs; memory then has a limit too.
+    Raises OutOfPatience in the block, and MemoryError. Like the reader's own interrupt, which is a KeyboardInterrupt,
+    it is raised again for as long as code of the reader's catches it and goes on. On any other thread than the main one
+    nothing is raised.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, whole: bool) -> None:
+        self.whole = whole
         self.main = threading.current_thread() is threading.main_thread()
         self.ending: type[BaseException] | None = None
         self.raised = False
+        self.spared = 0
+        self.computed = self.passed = 0.0
+        self.place: tuple[str, int] | None = None
 
     def __enter__(self) -> None:
         if not self.main:
             return
         self.outside = sys._getframe(1)
-        self.until = time.thread_time() + SECONDS
+        self.looked = time.thread_time(), time.monotonic()
         self.limits = resource.getrlimit(resource.RLIMIT_DATA)
-        resource.setrlimit(resource.RLIMIT_DATA, (self.most_memory(), self.limits[1]))
+        if self.whole:
+            resource.setrlimit(resource.RLIMIT_DATA, (self.most_memory(), self.limits[1]))
         self.alarm = signal.signal(signal.SIGALRM, self.look)
         self.interrupt = signal.getsignal(signal.SIGINT)
         if self.interrupt is signal.default_int_handler:
@@ -63,7 +99,7 @@ class Patience:
             signal.signal(signal.SIGINT, self.interrupt)
             resource.setrlimit(resource.RLIMIT_DATA, self.limits)
             sys.unraisablehook = self.hook
-        if self.ending and not isinstance(error, (self.ending, NeverEnds)):  # the answer made something else of it
+        if self.ending and not isinstance(error, self.ending):  # the answer made something else of it
             raise self.ending from None
 
     def most_memory(self) -> int:
@@ -76,36 +112,75 @@ class Patience:
         """The handler of both signals."""
         if frame is not None and frame.f_code.co_filename == __file__:  # this method's own, which is about to raise
             return
+        running = list(self.running(frame))
         if number == signal.SIGINT:
             self.ending, self.raised = KeyboardInterrupt, False
-        elif self.ending is None and time.thread_time() > self.until:
+        elif self.ending is None and self.is_over(running):
             self.ending = OutOfPatience
         if self.ending is None:
             return
-        if self.raised and not self.caught_in(frame):
+        own = next((depth for depth, place in enumerate(running) if is_the_reader_s(place)), None)
+        if self.raised and own is None:
             signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
             return
         signal.setitimer(signal.ITIMER_REAL, *AGAIN_S)
-        if not self.kept_whole(frame):
+        if not self.kept_whole([file for file, _ in running], own):
+            self.place = self.place or (None if own is None else running[own])
             self.raised = True
             raise self.ending
+
+    def is_over(self, running: list[tuple[str, int]]) -> bool:
+        """Counts the time since the last look, and says whether a limit is reached."""
+        (computed, passed), self.looked = self.looked, (time.thread_time(), time.monotonic())
+        own = any(map(is_the_reader_s, running))
+        if own or self.whole:
+            self.computed += self.looked[0] - computed
+        if own and not any(file.endswith(DEBUGGERS) for file, _ in running):
+            self.passed += self.looked[1] - passed
+        return self.computed > SECONDS or self.passed > WAITING
+
+    @property
+    def used(self) -> str:
+        return f"{SECONDS:g} s of computing" if self.computed > SECONDS else f"{WAITING:g} s"
+
+    @property
+    def question(self) -> str:
+        if self.computed <= SECONDS:
+            return "Which loop there never ends, or what does it wait for?"
+        return "Which loop there never ends?" if self.place else "Which loop never ends, of it or of what it returns?"
+
+    def place_in(self, answer: Answer) -> str:
+        """ " (line 4 of your answer)", where the code ran that was ended; "" where it was not the reader's."""
+        if not self.place:
+            return ""
+        file, line = self.place
+        function = plain_function(answer)
+        of_answer = function is None or file == function.__code__.co_filename
+        return f" (line {line} of {'your answer' if of_answer else 'a cell that your answer uses'})"
 
     def told_elsewhere(self, unraisable: "sys.UnraisableHookArgs") -> None:
         """An end that came while something was being deleted, where nothing can be raised, is lost and comes again."""
         if not (self.ending and issubclass(unraisable.exc_type, self.ending)):
             self.hook(unraisable)
 
-    def kept_whole(self, frame: FrameType | None) -> bool:
-        """Whether what runs must not be ended in its middle. The reader may end an import, and no timer does."""
-        running = list(self.files(frame))
-        return running[:1] in KEPT_WHOLE or (IMPORT in running and self.ending is OutOfPatience)
+    def kept_whole(self, files: list[str], own: int | None) -> bool:
+        """Whether what runs must not be ended in its middle. The reader may end an import, and no timer does.
 
-    def caught_in(self, frame: FrameType | None) -> bool:
-        """Whether code of the reader's still runs inside the block."""
-        return any(not file.startswith((*leaning.INSTALLED, "<frozen")) for file in self.files(frame))
+        own: how many calls are within the innermost code of the reader's; None where none of it runs. Within CuTe an
+        exception may pass through C++ that ends the process, or leave half a trace behind, with which no later
+        compilation works. It waits until the reader's own code goes on, for ten seconds.
+        """
+        if own is not None and any(CUTE in file for file in files[:own]) and self.spared < MOST_SPARED:
+            self.spared += 1
+            return True
+        return files[:1] in KEPT_WHOLE or (IMPORT in files and self.ending is OutOfPatience)
 
-    def files(self, frame: FrameType | None) -> Iterator[str]:
-        """Whose code runs inside the block, the innermost first."""
+    def running(self, frame: FrameType | None) -> Iterator[tuple[str, int]]:
+        """The file and the line of each call in progress inside the block, the innermost first."""
         while frame is not None and frame is not self.outside:
-            yield frame.f_code.co_filename
+            yield frame.f_code.co_filename, frame.f_lineno
             frame = frame.f_back
+
+
+def is_the_reader_s(place: tuple[str, int]) -> bool:
+    return not place[0].startswith((*leaning.INSTALLED, "<frozen"))

@@ -1,9 +1,11 @@
 """Exercises whose answer is the host's part of a C++ program: built whole by nvcc, then run."""
 
+import socket
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -13,35 +15,40 @@ import numpy as np
 from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.cpp import source_of
 from tutorlib.checking.exercise import Answer, Exercise, Verdict
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.compiling.outside import OVER_DISK, OVER_MEMORY
 from tutorlib.compiling.program import build_program
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
 from tutorlib.problems.wrong import count
 from tutorlib.simulate.cuda_host import NOTICED, RUNTIME
+from tutorlib.simulate.cuda_host.gpu import AddingGpu
 
 TIME_LIMIT_S = 60  # for a run; a right one takes less than one
 AGAIN_S = 5  # for each run of a program that did not end before
 MOST_PRINTED = 2**22  # bytes
+TOO_MUCH = {
+    OVER_MEMORY: "it uses more memory than a program may",
+    OVER_DISK: "it writes more to disk than a program may",
+}
 CRASHED = "it crashes: host code can neither read nor write memory of the GPU's"
+CUT_OFF = "it ends before main writes the sums"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramExercise(Exercise):
-    """An exercise whose answer is a function without parameters that returns C++ source.
+    """An exercise whose answer is a function without parameters that returns C++ source: it adds two vectors on a GPU.
 
-    Without a GPU the program is linked with a runtime library that has none (simulate.cuda_host) and that knows one
-    kernel alone.
+    The program first runs with a stand-in for the CUDA runtime library and a GPU that is another process
+    (simulate.cuda_host): only a launch of the kernel brings the results that are right there. Then it runs on the GPU,
+    if there is one.
 
-    program: takes that source, gives the whole program's, which is started with a number and prints what it did; its
-        exit status is 0 where that was right. numbers: those it is tried with.
-    judged: as `program`, for an answer of another process: reads a number, a seed and a noise, and writes an array of
-        float32, which must be `sums` (of the number and the seed), and the noise more where there is no GPU.
+    program: takes that source, returns the whole program's, which takes a number of elements and a seed as arguments
+        and writes the result, an array of float32, to stdout. vectors: what it adds, of the number and the seed.
+    numbers: those it is tried with.
     """
 
     program: Callable[[str], str]
-    judged: Callable[[str], str]
-    sums: Callable[[int, int], np.ndarray]
+    vectors: Callable[[int, int], tuple[np.ndarray, np.ndarray]]
     numbers: tuple[int, ...]
     needs: Feature = MMA_SYNC
 
@@ -51,14 +58,10 @@ class ProgramExercise(Exercise):
 
     def judge(self, answer: Answer) -> Verdict:
         """Raises CompileFailed, ToolMissing, ModuleNotFoundError, WrongKind and the placeholder's error."""
-        far = isinstance(answer, Elsewhere)
-        source = (self.judged if far else self.program)(source_of(answer))
-        faults = self.faults_judged if far else self.faults
-        lacks_gpu = device.why_not(self.needs)
-        # The runtime library always looks first: it notices what a GPU keeps to itself.
-        wrongs = faults(build_program(source, "sm_90", RUNTIME), True)
-        if not wrongs and not lacks_gpu:
-            wrongs = faults(build_program(source, device.tile_target()), False)
+        source = self.program(source_of(answer))
+        wrongs = self.faults(build_program(source, "sm_90", RUNTIME), True)
+        if not wrongs and not device.why_not(self.needs):
+            wrongs = self.faults(build_program(source, device.tile_target()), False)
         if not wrongs:
             return Verdict(self.points)
         right = len(self.numbers) - len(wrongs)
@@ -68,38 +71,46 @@ class ProgramExercise(Exercise):
 
     def faults(self, program: Path, simulated: bool) -> dict[int, str]:
         """The numbers at which the program is wrong, and what is."""
-        wrongs, limit_s = {}, TIME_LIMIT_S
-        for number in self.numbers:
-            run = run_of([str(program), str(number)], limit_s=limit_s)
-            limit_s = AGAIN_S if run.endless else limit_s
-            if run.wrong:
-                wrongs[number] = run.wrong
-        return wrongs
-
-    def faults_judged(self, program: Path, simulated: bool) -> dict[int, str]:
-        """As `faults`, of what it writes. A GPU that is none adds a noise, so that nothing else's sums are right."""
         dice = fresh_dice()
         wrongs, limit_s = {}, TIME_LIMIT_S
         for number in self.numbers:
-            seed, noise = dice.getrandbits(32), dice.randint(1, 1000) * simulated
+            seed = dice.getrandbits(32)
+            a, b = self.vectors(number, seed)
+            gpu = AddingGpu(a, b, dice.getrandbits(64)) if simulated else None
             with around(program) as command:
-                run = run_of(command, f"{number} {seed} {noise}", limit_s)
+                run = run_of([*command, str(number), str(seed)], gpu, limit_s)
             limit_s = AGAIN_S if run.endless else limit_s
-            sums = self.sums(number, seed) + np.float32(noise)
-            got = np.frombuffer(run.printed[-sums.nbytes :].ljust(sums.nbytes), sums.dtype)
-            if run.wrong:
-                wrongs[number] = run.wrong
-            elif (off := np.flatnonzero(got != sums)).size:
-                wrongs[number] = f"c[{off[0]}] is {got[off[0]]:g} and should be {sums[off[0]]:g}"
+            if wrong := run.wrong or wrong_result(run.printed, a + b, gpu.add(a, b) if gpu else a + b):
+                wrongs[number] = f"{wrong}. Noticed: {run.noticed}" if run.noticed else wrong
+            elif run.noticed:
+                wrongs[number] = f"right, but {run.noticed}"
         return wrongs
+
+
+def wrong_result(printed: bytes, sums: np.ndarray, wanted: np.ndarray) -> str:
+    """What is wrong with the end of what a program printed, as a clause; "" where nothing is.
+
+    sums: of the vectors. wanted: what the GPU at hand makes of them.
+    """
+    if len(printed) < sums.nbytes:
+        return CUT_OFF
+    got = np.frombuffer(printed[-sums.nbytes :], sums.dtype)
+    off = np.flatnonzero(got != wanted)
+    if not off.size:
+        return ""
+    at = off[0]
+    if got[at] == sums[at]:
+        return f"c[{at}] is a[{at}] + b[{at}], but no launch of vector_add computed it"
+    return f"c[{at}] is {got[at]:g} and should be {sums[at]:g}"
 
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """wrong: what is, as a clause; "" where nothing is. printed: to stdout."""
+    """wrong: with how it ended, as a clause; "" for nothing. printed: to stdout. noticed: by the runtime library."""
 
-    wrong: str
-    printed: bytes
+    wrong: str = ""
+    printed: bytes = b""
+    noticed: str = ""
     endless: bool = False
 
 
@@ -123,28 +134,48 @@ def put_behind(wall: Around) -> None:
     around = wall
 
 
-def run_of(command: list[str], told: str = "", limit_s: int = TIME_LIMIT_S) -> ProgramRun:
-    """A run of the program. told: what it finds on stdin."""
+def run_of(command: list[str], gpu: AddingGpu | None, limit_s: float = TIME_LIMIT_S) -> ProgramRun:
+    """A run of the program, whose stdin is a line to this GPU."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
         try:
-            done = subprocess.run(command, input=told.encode(), stdout=out, stderr=error, timeout=limit_s, check=False)
+            with line_to(gpu) as line:
+                done = subprocess.run(command, stdin=line, stdout=out, stderr=error, timeout=limit_s, check=False)
         except subprocess.TimeoutExpired:
-            return ProgramRun(f"it does not end within {limit_s} s", b"", True)
+            return ProgramRun(f"it does not end within {limit_s:g} s", endless=True)
         printed, said = (read_all(file) for file in (out, error))
-    return ProgramRun(wrong_with(done.returncode, printed, said.decode(errors="replace")), printed)
+    lines = said.decode(errors="replace").splitlines()
+    noticed = next((line.removeprefix(NOTICED) for line in lines if line.startswith(NOTICED)), "")
+    status = done.returncode
+    if status in TOO_MUCH:
+        return ProgramRun(TOO_MUCH[status])
+    if status < 0 or status > 128:  # of a signal; bubblewrap tells it so
+        return ProgramRun(noticed or CRASHED)
+    return ProgramRun(f"it ends with status {status}" if status else "", printed, noticed)
+
+
+@contextmanager
+def line_to(gpu: AddingGpu | None) -> Iterator[int]:
+    """The program's end of a line to the GPU, which serves it meanwhile."""
+    if gpu is None:
+        yield subprocess.DEVNULL
+        return
+    mine, theirs = socket.socketpair()
+    thread = threading.Thread(target=serve_quietly, args=(gpu, mine), daemon=True)
+    thread.start()
+    try:
+        with theirs:
+            yield theirs.fileno()
+    finally:
+        with suppress(OSError):  # it may have hung up
+            mine.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def serve_quietly(gpu: AddingGpu, line: socket.socket) -> None:
+    with suppress(OSError):  # the program ended in the middle of a launch
+        gpu.serve(line)
 
 
 def read_all(file: IO[bytes]) -> bytes:
     file.seek(0)
     return file.read(MOST_PRINTED)
-
-
-def wrong_with(status: int, printed: bytes, errors: str) -> str:
-    """What is wrong with a run that ended so."""
-    noticed = [line.removeprefix(NOTICED) for line in errors.splitlines() if line.startswith(NOTICED)]
-    if status < 0 or status > 128:  # of a signal; a wall tells it so
-        return noticed[0] if noticed else CRASHED
-    if status:
-        words = "; ".join(printed.decode(errors="replace").strip().splitlines()) or f"it ends with status {status}"
-        return f"{words}. Noticed: {noticed[0]}" if noticed else words
-    return f"right, but {noticed[0]}" if noticed else ""

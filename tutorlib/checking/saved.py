@@ -205,13 +205,14 @@ def from_the_file(shelf: Shelf | FarShelf, n: int, other: int) -> str:
 def torn(shelf: Shelf | FarShelf, n: int, other: int) -> str:
     with suppress(OSError):
         shelf.get("double", Compiling(n, torn=True))
+    again = Compiling(n)
     try:
-        found = shelf.get("double", Compiling(n))
+        found = shelf.get("double", again)
     except (NotImplementedError, WrongKind):
         raise
     except Exception as error:
         return f"saving was cut short once, and ever since: {type(error).__name__}: {first_line(error)}"
-    return works(found, n)
+    return works(found, n) if again.calls else "saving was cut short once, and the function is not compiled again."
 
 
 SAVING: tuple[Trial, ...] = (

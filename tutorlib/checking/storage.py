@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
@@ -27,7 +27,8 @@ LIMIT = 227 * 1024  # bytes of shared memory that a block can have on sm_90
 BEFORE = 2048  # bytes of shared memory in front of the struct, whose first member's alignment may be 1,024
 
 
-class Member(NamedTuple):
+@dataclass(frozen=True)
+class Member:
     """What a struct must have by some name: so many elements, of so many bits, at a multiple of `align` bytes.
 
     kinds: names of the dtypes that will do.

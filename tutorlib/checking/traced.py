@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import partial, update_wrapper, wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -39,7 +39,7 @@ class CuteLayoutExercise(ValueExercise):
             raise WrongKind(f"{answer!r} is not a function.")
         if isinstance(answer, Elsewhere):
             answer.watch(self.library)
-            return super().judge(partial(answer.ask, "layout"))
+            return super().judge(update_wrapper(partial(answer.ask, "layout"), answer))
         return super().judge(seen_as_layout(answer))
 
 

@@ -1,21 +1,23 @@
 """Exercises about what a function returns: laws, equalities, and the mistakes that they recognise."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from inspect import unwrap
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Any
 
 from tutorlib.checking.chance import fresh_dice
-from tutorlib.checking.exercise import Answer, Exercise, NeverEnds, Unwritten, Verdict, WrongKind, is_placeholder
+from tutorlib.checking.drawn import Drawn
+from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder
 from tutorlib.checking.leaning import Elsewhere, Library, on_its_own, refuse_leaning
-from tutorlib.checking.patience import SECONDS, OutOfPatience, Patience
+from tutorlib.checking.patience import OutOfPatience
 from tutorlib.problems.wrong import Wrong, count
 
 MOST_PARTS = 2**11  # of a value, all in all: laws look at each of them at every call, and no right one has a third
 DEEPEST = 100  # one within another
 MOST_MODES = 64  # of a layout, however nested; no right one has ten
+ORDINALS = ("first", "second", "third", "fourth")
 LARGEST = 2**16  # elements of an array that is told part by part; strides can make any number of one
 
 
@@ -25,10 +27,14 @@ class Case:
 
     name: what the case is about, as the reader sees it ("a nested mode").
     judge: takes the answer; returns None where it is right.
+    calls: argument tuples that the case tries; () if it calls the answer in another way.
+    reference: a function that does what is asked, where the case has one.
     """
 
     name: str
     judge: Callable[[Answer], Wrong | None]
+    calls: Iterable[tuple] = field(default=(), compare=False, repr=False)
+    reference: Answer | None = None
 
 
 @dataclass(frozen=True)
@@ -37,21 +43,6 @@ class Mistake:
 
     says: str
     answer: Answer
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """Calls that dice draw: those of `seed` for everybody and, while an answer is graded, others besides.
-
-    draw: takes a seed, gives the argument tuples.
-    """
-
-    draw: Callable[[int], Iterable[tuple]]
-    seed: int
-
-    def __iter__(self) -> Iterator[tuple]:
-        """Those for everybody."""
-        return iter(self.draw(self.seed))
 
 
 @dataclass(frozen=True)
@@ -78,18 +69,9 @@ class ValueExercise(Exercise):
     library: Library = field(default_factory=dict)
 
     def judge(self, answer: Answer) -> Verdict:
-        """The message is about the first case that is wrong. Raises NeverEnds."""
+        """The message is about the first case that is wrong."""
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
-        try:
-            with nullcontext() if isinstance(answer, Elsewhere) else Patience():
-                return self.judge_patiently(answer)
-        except OutOfPatience:
-            raise NeverEnds(
-                f"no result after {SECONDS:g} s of computing. Which loop never ends, of it or of what it returns?"
-            ) from None
-
-    def judge_patiently(self, answer: Answer) -> Verdict:
         if "_decorator_kind" in getattr(answer, "__dict__", ()):  # CuTe's @jit: a compiler reads it
             refuse_leaning(answer, self.library)
             watched = answer
@@ -100,10 +82,55 @@ class ValueExercise(Exercise):
         if not wrongs:
             return Verdict(self.points)
         case, first = next(iter(wrongs.items()))
-        head = f"{len(right)} of {count(len(self.cases), 'case')} right"
         mistake = first.mistake or likely_mistake(list(wrongs.values()), right)
+        if right and (blind := blindness(watched, self.cases)):
+            right, mistake = [], mistake or f"Your answer {blind}."
+        head = f"{len(right)} of {count(len(self.cases), 'case')} right"
         lines = (head, f"{case.name}: {first.what}", *filter(None, [mistake]))
         return Verdict(self.points * len(right) / len(self.cases), lines, explained=bool(mistake))
+
+
+def blindness(answer: Answer, cases: Iterable[Case]) -> str:
+    """What an answer does that ignores its arguments: "returns 8 whatever it is given"; "" for any other.
+
+    It returns one value or raises one kind of error at every call of these cases, or returns one of its arguments
+    unchanged. Such an answer is right in some cases by chance, and earns nothing with them.
+    """
+    calls = [args for case in cases for args in case.calls if args]
+    if len(calls) < 2:
+        return ""
+    first = value_or_error(answer, calls[0])
+    said = f"raises {first.__name__}" if isinstance(first, type) else f"returns {shorten(first)}"
+    ways: dict[str, Callable[[tuple], Any]] = {f"{said} whatever it is given": lambda args: first}
+    for n, nth in zip(range(min(map(len, calls))), ORDINALS, strict=False):
+        ways[f"returns its {nth} argument unchanged"] = itemgetter(n)
+    for args in calls:
+        got = value_or_error(answer, args)
+        ways = {said: way for said, way in ways.items() if looks_same(got, way(args))}
+        if not ways:
+            return ""
+    return next(iter(ways))
+
+
+def looks_same(got: Any, want: Any) -> bool:
+    """Whether it is the same object, or `same`. Values that cannot be compared are not."""
+    try:
+        return got is want or same(got, want)
+    except Exception:
+        return False
+
+
+def value_or_error(answer: Answer, args: tuple) -> Any:
+    """What the answer returns, or the type of the exception that it raises.
+
+    Raises Unwritten and WrongKind.
+    """
+    try:
+        return answer(*args)
+    except (Unwritten, WrongKind):
+        raise
+    except Exception as error:
+        return type(error)
 
 
 def likely_mistake(wrongs: Sequence[Wrong], right: Sequence[Case]) -> str:
@@ -141,17 +168,12 @@ def shorten(value: Any, limit: int = 120) -> str:
 
 
 def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
-    """Call the answer; an exception becomes a Wrong that names it and the line of the answer it came from.
-
-    Raises NeverEnds.
-    """
+    """Call the answer; an exception becomes a Wrong that names it and the line of the answer it came from."""
     try:
         return answer(*args), None
-    except OutOfPatience as error:
-        raise NeverEnds(
-            f"{show_call(answer, args)} was ended after {SECONDS:g} s of computing{where(answer, error)}. "
-            "Which loop there never ends?"
-        ) from None
+    except OutOfPatience as end:
+        end.call = show_call(answer, args)
+        raise
     except MemoryError as error:
         place = where(answer, error)
         return None, Wrong(
@@ -171,9 +193,10 @@ def where(answer: Answer, error: BaseException) -> str:
     """ " (line 4 of your answer)" where the traceback passes through the answer's own file; of another process's error,
     what stands in its notes.
     """
-    if isinstance(answer, Elsewhere):
+    inner = unwrap(answer)
+    if isinstance(inner, Elsewhere):
         return "".join(getattr(error, "__notes__", ()))
-    code = getattr(unwrap(answer), "__code__", None)
+    code = getattr(inner, "__code__", None)
     line, step = None, error.__traceback__
     while step is not None:
         if code is not None and step.tb_frame.f_code.co_filename == code.co_filename:
@@ -192,8 +215,8 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
 
     def judge(answer: Answer) -> Wrong | None:
         others: Iterable[tuple] = ()
-        if isinstance(calls, Drawn) and isinstance(answer, Elsewhere):
-            others = calls.draw(fresh_dice(calls.seed).getrandbits(32))
+        if isinstance(calls, Drawn) and isinstance(unwrap(answer), Elsewhere):
+            others = calls.draw(fresh_dice(f"{calls.seed} {name}").getrandbits(32))
         tried = (*known, *others)
         for args in tried:
             got, wrong = attempt(answer, args)
@@ -213,7 +236,7 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
                 return Broken(what, "", explanations(answer, tried, holds, mistakes), len(tried))
         return None
 
-    return Case(name, judge)
+    return Case(name, judge, known)
 
 
 def explanations(
@@ -252,7 +275,7 @@ def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable
             return f"it should be a {type(want).__name__}, {shorten(want)}, and is a {type(got).__name__}"
         return f"it should give {shorten(want)}"
 
-    return law(name, calls, holds, mistakes)
+    return replace(law(name, calls, holds, mistakes), reference=wanted)
 
 
 def plain(value: Any) -> Any:

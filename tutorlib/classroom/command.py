@@ -4,24 +4,27 @@ import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from tutorlib.classroom import exports, report
+from tutorlib.classroom import exports, feedback, leaderboard, report, similar
+from tutorlib.classroom.given import GivenFiles, Prepared, prepared, remarks
 from tutorlib.classroom.gradebook import GradebookFailed, open_gradebook
-from tutorlib.classroom.grades import Classroom, grades_of
+from tutorlib.classroom.grades import Classroom, Grade, grades_of
 from tutorlib.classroom.handed_in import NobodyHandedIn, handed_in
 from tutorlib.classroom.pool import MachineFailed
+from tutorlib.classroom.roster import Enrolled
 from tutorlib.classroom.run import AtWork, Run, alone_in, grade_new
+from tutorlib.classroom.tables import BadTable
 from tutorlib.classroom.task import Settings
 from tutorlib.grading import sandbox
+from tutorlib.grading.progress import progress
 from tutorlib.problems.wrong import count
 
 
@@ -42,7 +45,7 @@ class Ended(Exception):
 
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-ENDINGS = (AtWork, GradebookFailed, MachineFailed, NobodyHandedIn, NotWritten, CannotGrade)
+ENDINGS = (AtWork, GradebookFailed, MachineFailed, NobodyHandedIn, NotWritten, CannotGrade, BadTable)
 
 
 @dataclass(frozen=True)
@@ -63,37 +66,55 @@ def grade_folder(
     workers: int,
     ray: str | None,
     console: Console,
+    files: GivenFiles,
+    naming: leaderboard.Naming | None = None,
 ) -> Summary:
     """Grade what is new below `folder` into the gradebook in `out`, then write everything that is made of it.
 
+    again: students to grade anew, by name or id. files: the instructor's. naming: how the leaderboard names students;
+    None for no leaderboard.
     Raises Ended, and one of ENDINGS; what the gradebook has then stays, and the next run goes on from there.
     """
     if settings.sandboxed and (why := sandbox.why_open()):
         raise CannotGrade(f"{why}, or grade without a wall around students' code: --no-sandbox.")
     with ended_by_signals(), alone_in(out):
         students, stray = handed_in(folder.resolve(), without=out.resolve())
-        for name in again:
-            if name not in {student.student for student in students}:
-                raise CannotGrade(f"--regrade {name}: no student has this name.")
-        run = Run(students, settings, wanted, again, workers, ray)
-        with open_gradebook(out / "gradebook.sqlite") as book, progress_bar(console) as bar:
-            task = bar.add_task("grading", total=None)
-            grade_new(
-                run,
-                book,
-                started=lambda total: bar.update(task, total=total),
-                done=lambda student: bar.advance(task),
-            )
+        with open_gradebook(out / "gradebook.sqlite") as book:
+            class_ = prepared(students, files, book)
+            run = Run(students, settings, wanted, list(to_regrade(again, class_)), workers, ray)
+            with progress(console, "submissions") as shown:
+                grade_new(run, book, started=shown.started, done=shown.done)
             submissions = book.submissions()
-        classroom = grades_of(students, submissions, wanted, stray)
+            there = {one.student: submissions[one.student] for one in students}
+            classroom = grades_of(class_.students, there, wanted, (), class_.adjustments)
+            classroom = replace(classroom, stray=(*stray, *class_.lines, *remarks(classroom, class_.adjustments)))
+            book.record(classroom.results)
+            secret = book.secret() if naming == "pseudonyms" else b""
         try:
-            written = [*exports.write_all(classroom, out), *report.write_reports(classroom, out)]
+            written = [*exports.write_all(classroom, out), *pages_of(classroom, out, naming, secret)]
         except OSError as error:
             raise NotWritten(
                 f"{error.filename or out}: {error.strerror}. The gradebook is whole; run this again."
             ) from None
         gone = sorted(submissions.keys() - {student.student for student in students})
-    return Summary([*lines_of(classroom, gone)], table_of(classroom, out, len(written)), bool(classroom.failed))
+    lines = [*filter(None, [class_.kept]), *lines_of(classroom, gone)]
+    if naming and out / leaderboard.FILE not in written:
+        lines.append(leaderboard.NOTHING)
+    return Summary(lines, table_of(classroom, out, len(written)), bool(classroom.failed))
+
+
+def pages_of(classroom: Classroom, out: Path, naming: leaderboard.Naming | None, secret: bytes) -> list[Path]:
+    """Write the pages and the zips that give them back. Raises OSError."""
+    names = [grade.name for grade in classroom.grades]
+    written = similar.write_similar(classroom, out)
+    pseudonyms = leaderboard.pseudonyms(names, secret) if naming == "pseudonyms" else {}
+    if naming:
+        written += leaderboard.write_leaderboard(classroom, out, pseudonyms or dict(zip(names, names, strict=True)))
+    links = [path for path in written if path.suffix == ".html"]
+    timed = {grade.name for grade in classroom.grades if any(leaderboard.right_and_timed(grade))}
+    told = {name: pseudonym for name, pseudonym in pseudonyms.items() if name in timed}
+    written += report.write_reports(classroom, out, links, told)
+    return written + feedback.write_feedback(classroom, report.student_files(classroom, out), out)
 
 
 @contextmanager
@@ -121,11 +142,16 @@ def ended_by_signals() -> Iterator[None]:
             signal.signal(one, handler)
 
 
-def progress_bar(console: Console) -> Progress:
-    """With the time that the rest will take."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    estimate = (TextColumn("left:"), TimeRemainingColumn())
-    return Progress(*columns, *estimate, console=console, transient=True, disable=not console.is_terminal)
+def to_regrade(again: Iterable[str], class_: Prepared) -> Iterator[str]:
+    """The students whom --regrade names. Raises CannotGrade."""
+    there = {one.student.student for one in class_.students}
+    for name in again:
+        found = name if name in there else class_.directory.find(name, name)
+        if isinstance(found, Enrolled):
+            found = found.student.student
+        if found not in there:
+            raise CannotGrade(f"--regrade {name}: {found}.")
+        yield found
 
 
 def lines_of(classroom: Classroom, gone: list[str]) -> Iterator[str]:
@@ -148,11 +174,17 @@ def table_of(classroom: Classroom, out: Path, files: int) -> Table:
     table.add_column("Points", justify="right", no_wrap=True)
     table.add_column("Exercises not passed")
     for grade in classroom.grades:
-        by_notebook = [
-            "–" if name in grade.missing else f"{sum(one.outcome.points for one in grade.of_notebook(name)):g}"
-            for name in classroom.notebooks
-        ]
+        by_notebook = ["–" if name in grade.missing else f"{grade.points_of(name):g}" for name in classroom.notebooks]
         statuses = Counter(one.outcome.status for one in grade.judged if one.outcome.status != "passed")
         said = ", ".join(f"{n} {status.replace('_', ' ')}" for status, n in statuses.items())
-        table.add_row(Text(grade.name), *by_notebook, f"{grade.points:g} / {grade.max_points:g}", said)
+        if grade.points != grade.raw_points:
+            said = "; ".join(filter(None, (f"{grade.raw_points:g} before {changes(grade)}", said)))
+        points = f"{grade.points:g} / {grade.max_points:g}"
+        table.add_row(Text(grade.name), *by_notebook, points, grade.reason or said)
     return table
+
+
+def changes(grade: Grade) -> str:
+    """What has changed the grader's points."""
+    kinds = {"lateness": any(one.penalty for one in grade.late), "corrections": bool(grade.corrections)}
+    return " and ".join(kind for kind, there in kinds.items() if there)

@@ -22,6 +22,8 @@ MOST_PACKED = 50  # times the bytes that it takes there: a zip of work can hardl
 MOST_FILES = 5000  # in one zip, hidden ones and those of environments not counted; or below one folder of the first
 DEEPEST = 20  # folders in folders; and zips in zips count ten each
 ZIP_DEPTH = 10
+EMPTY = "an empty file"
+LOCKED = "locked with a password; ask for it without one"
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,8 @@ def file_entries(path: Path, parts: tuple[str, ...]) -> Iterator[Entry]:
         return
     if not stat.S_ISREG(found.st_mode):
         yield broken(parts, "neither a file nor a folder")
+    elif not found.st_size:
+        yield broken(parts, EMPTY)
     elif path.suffix.lower() == ".zip":
         yield zip_entry(parts, found.st_mtime, lambda unpacking: path.open("rb"), 1)
     else:
@@ -126,7 +130,7 @@ def unpacked(entry: Entry, unpacking: Unpacking) -> Iterator[Entry]:
         yield broken(parts, f"a zip of more than {MOST_FILES} files")
         return
     if not members:
-        yield broken(parts, "nothing is in this zip")
+        yield broken(parts, "an empty zip")
     for member in members:
         inner = path_within(member.filename)
         place = (*parts, *inner)
@@ -136,6 +140,10 @@ def unpacked(entry: Entry, unpacking: Unpacking) -> Iterator[Entry]:
             yield broken(place, "its name leads out of its zip")
         elif len(inner) > DEEPEST:
             yield broken((*parts, *inner[:2], inner[-1]), "too many folders in folders")
+        elif member.flag_bits & 1:
+            yield broken(place, LOCKED)
+        elif not member.file_size:
+            yield broken(place, EMPTY)
         elif not member.filename.lower().endswith(".zip"):
             yield Entry(place, when(member), reading(packed, member, LARGEST_NOTEBOOK))
         elif packed.depth * ZIP_DEPTH >= DEEPEST:

@@ -5,6 +5,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,11 @@ from xml.etree import ElementTree
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom.grades import Classroom, Grade
+from tutorlib.classroom.handed_in import System
+from tutorlib.classroom.roster import Listed
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would calculate what begins so
+CORRECTION = "correction"  # what stands for a notebook where the total is corrected
 LONGEST_STEM = 80  # bytes of a file's name
 HASHED = re.compile("-[0-9a-f]{8}$")  # how a file's name ends that is not just the student's
 UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # what XML 1.0 cannot hold
@@ -39,10 +43,17 @@ def write_all(classroom: Classroom, out: Path) -> list[Path]:
 
 
 def write_whole(path: Path, text: str) -> None:
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8", errors="replace", newline="")
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Where to write a file that takes its place at the end of the block, as a whole. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.partial")
     try:
-        partial.write_text(text, encoding="utf-8", errors="replace", newline="")
+        yield partial
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
@@ -51,7 +62,7 @@ def write_whole(path: Path, text: str) -> None:
 def file_stems(names: Iterable[str]) -> dict[str, str]:
     """Student → a name for files: the student's where that can be one, else like it, with a few digits of a hash."""
     names = list(names)
-    plain = {name: re.sub(r"[^\w .()-]", "_", name).strip(" .") for name in names}
+    plain = {name: re.sub(r"[^\w .,()-]", "_", name).strip(" .") for name in names}
     short = {name: stem.encode()[:LONGEST_STEM].decode(errors="ignore") for name, stem in plain.items()}
     spelled = [stem.casefold() for stem in short.values()]
     return {
@@ -72,19 +83,30 @@ def as_csv(rows: Iterable[dict[str, Any]]) -> str:
 
 def harmless(value: Any) -> Any:
     """Text with an apostrophe before what a spreadsheet would calculate; whole numbers without a point."""
+    if isinstance(value, float):
+        value = round(value, 6)  # what adding penalties leaves behind is no points
+        return int(value) if value.is_integer() else value
     if not isinstance(value, str):
-        return int(value) if isinstance(value, float) and value.is_integer() else value
+        return value
     return f"'{value}" if value.startswith(FORMULA) else value
 
 
 def grades_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
-    """A row for each student: student, points, max_points, then a column for each exercise."""
+    """A row for each student: the points, with those of the grader alone beside them, then a column for each exercise.
+
+    penalty: for lateness. remarks: nothing handed in, lateness and corrections, in words.
+    """
     for grade in classroom.grades:
         yield {
             "student": grade.name,
+            "id": grade.id,
+            "email": grade.email,
             "points": grade.points,
             "max_points": grade.max_points,
-            **{one.outcome.id: one.outcome.points for one in grade.judged},
+            "raw_points": grade.raw_points,
+            "penalty": grade.penalty,
+            "remarks": "; ".join(grade.remarks),
+            **{one.outcome.id: one.points for one in grade.judged},
         }
 
 
@@ -92,52 +114,84 @@ def nbgrader_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
     """A row for each student and notebook, with the columns that `nbgrader export` has and that are known here."""
     for name in classroom.notebooks:
         for grade in classroom.grades:
-            judged = grade.of_notebook(name)
-            yield {
-                "assignment": name,
-                "duedate": "",
+            late = next((one for one in grade.late if one.notebook == name), None)
+            yield nbgrader_row(grade, name) | {
+                "duedate": late.due if late else "",
                 "timestamp": "" if name in grade.missing else grade.submission.utc,
-                "student_id": grade.student.id or grade.name,
-                "last_name": "",
-                "first_name": grade.name,
-                "email": "",
-                "raw_score": sum(one.outcome.points for one in judged),
-                "late_submission_penalty": 0.0,
-                "score": sum(one.outcome.points for one in judged),
-                "max_score": sum(one.counts for one in judged),
+                "raw_score": grade.raw_points_of(name),
+                "late_submission_penalty": grade.penalty_of(name),
+                "score": grade.points_of(name),
+                "max_score": sum(one.counts for one in grade.of_notebook(name)),
             }
+    for grade in classroom.grades:
+        if grade.total_corrections:
+            points = {"raw_score": 0.0, "score": grade.total_change, "max_score": 0.0}
+            yield nbgrader_row(grade, CORRECTION) | points
+
+
+def nbgrader_row(grade: Grade, assignment: str) -> dict[str, Any]:
+    return {
+        "assignment": assignment,
+        "duedate": "",
+        "timestamp": "",
+        "student_id": grade.id or grade.name,
+        "last_name": "",
+        "first_name": grade.name,
+        "email": grade.email,
+        "raw_score": 0.0,
+        "late_submission_penalty": 0.0,
+        "score": 0.0,
+        "max_score": 0.0,
+    }
 
 
 def moodle_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
     """Moodle's grading worksheet: what it finds a student by, and what it takes up."""
-    for grade in classroom.grades:
+    for grade in in_system(classroom, "moodle"):
         yield {
-            "Identifier": f"Participant {grade.student.id}" if grade.student.system == "moodle" else grade.name,
-            "Full name": grade.name,
+            "Identifier": f"Participant {grade.id}" if grade.system == "moodle" and grade.id else grade.name,
+            "Full name": grade.full_name,
+            "Email address": grade.email,
             "Grade": grade.points,
             "Maximum Grade": grade.max_points,
             "Feedback comments": feedback(grade),
         }
 
 
+def in_system(classroom: Classroom, system: System) -> list[Grade]:
+    """The grades to give back to Moodle or Canvas: of a class that is in both, those of its students alone."""
+    both = {"moodle", "canvas"} <= {grade.system for grade in classroom.grades}
+    return [grade for grade in classroom.grades if not both or grade.system in (system, "")]
+
+
 def canvas_table(classroom: Classroom) -> Iterator[dict[str, Any]]:
-    """Canvas's gradebook: a column for each notebook, and its row of the points that are possible."""
+    """Canvas's gradebook: a column for each notebook, and its row of the points that are possible.
+
+    Corrections of the total have a column of their own, where there are any.
+    """
     first = classroom.grades[0]
+    corrected = any(grade.total_corrections for grade in classroom.grades)
     head = {"Student": "    Points Possible", "ID": "", "SIS User ID": "", "SIS Login ID": "", "Section": ""}
-    yield head | {name: sum(one.counts for one in first.of_notebook(name)) for name in classroom.notebooks}
-    for grade in classroom.grades:
-        row = dict.fromkeys(head, "") | {"Student": grade.name}
-        if grade.student.system == "canvas":
-            row["ID"] = grade.student.id
-        points = {name: sum(one.outcome.points for one in grade.of_notebook(name)) for name in classroom.notebooks}
-        yield row | points
+    possible = {name: sum(one.counts for one in first.of_notebook(name)) for name in classroom.notebooks}
+    yield head | possible | ({CORRECTION: 0.0} if corrected else {})
+    for grade in in_system(classroom, "canvas"):
+        listed = grade.listed or Listed(grade.name)
+        row = {
+            "Student": grade.full_name,
+            "ID": grade.id if grade.system == "canvas" else "",
+            "SIS User ID": listed.number,
+            "SIS Login ID": listed.login,
+            "Section": listed.section,
+        }
+        points = {name: grade.points_of(name) for name in classroom.notebooks}
+        yield row | points | ({CORRECTION: grade.total_change} if corrected else {})
 
 
 def feedback(grade: Grade) -> str:
-    """A line for each exercise that lost points."""
-    lost = [one for one in grade.judged if one.outcome.points < one.counts]
-    lines = [f"{one.outcome.id} {one.outcome.title}: {one.outcome.points:g} of {one.counts:g}" for one in lost]
-    return "\n".join([*lines, *grade.notes])
+    """A line for each exercise that lost points, each notebook that was late, each correction."""
+    lost = [one for one in grade.judged if one.points < one.counts and not grade.reason]
+    lines = [f"{one.outcome.id} {one.outcome.title}: {one.points:g} of {one.counts:g}" for one in lost]
+    return "\n".join([*grade.remarks, *lines, *grade.notes])
 
 
 def gradescope(grade: Grade) -> dict[str, Any]:
@@ -146,7 +200,7 @@ def gradescope(grade: Grade) -> dict[str, Any]:
     return {
         "score": grade.points,
         "execution_time": round(grade.submission.graded.seconds),
-        "output": "\n".join(grade.notes),
+        "output": "\n".join([*grade.remarks, *grade.notes]),
         "output_format": "text",
         "visibility": "visible",
         "stdout_visibility": "hidden",
@@ -154,10 +208,10 @@ def gradescope(grade: Grade) -> dict[str, Any]:
             {
                 "number": one.outcome.id,
                 "name": f"{one.outcome.id} {one.outcome.title}",
-                "score": one.outcome.points,
+                "score": one.points,
                 "max_score": one.counts,
                 "status": states.get(one.outcome.status, "failed"),
-                "output": one.outcome.message,
+                "output": "\n".join(filter(None, [one.outcome.message, *(each.text for each in one.corrections)])),
                 "output_format": "text",
             }
             for one in grade.judged

@@ -2,15 +2,19 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from secrets import token_bytes
+from typing import Any
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom.task import Graded, Judged
 
-VERSION = 2  # 1 had no times; a table that is missing is made, and nothing else changes
+# 1 had no times, 2 no answers, no grades and none of the instructor's files; a missing table is made, the rest stays
+VERSION = 3
 SCHEMA = """
 create table if not exists submissions (
     student text primary key,
@@ -46,11 +50,58 @@ create table if not exists times (  -- as the notebooks say
     seconds real not null,   -- to solve it
     primary key (student, exercise)
 );
+create table if not exists answers (
+    student text not null references submissions on delete cascade,
+    exercise text not null,
+    text text not null,      -- of the answer, as it was handed in
+    primary key (student, exercise)
+);
+create table if not exists secret (  -- that pseudonyms are made of
+    bytes blob not null
+);
 create table if not exists notes (
     student text not null references submissions on delete cascade,
     line text not null
 );
+create table if not exists given (  -- the instructor's files, as they were last given
+    kind text not null,      -- roster, rules, times, corrections
+    text text not null,
+    file text not null,
+    utc text not null
+);
+-- The last run's result, of the whole class: what the tables above give with the instructor's files.
+create table if not exists grades (
+    student text primary key, -- as in submissions, where there is one
+    name text not null,
+    id text not null,        -- in Moodle or Canvas, or on the roster
+    email text not null,
+    raw_points real not null, -- the grader's
+    points real not null,    -- with corrections, less penalties
+    max_points real not null,
+    reason text not null     -- why nothing was graded, or empty
+);
+create table if not exists late (
+    student text not null,
+    notebook text not null,
+    days integer not null,   -- that have started since it was due
+    free_days integer not null,
+    penalty real not null,   -- points
+    handed_in text not null,
+    due text not null,
+    source text not null,    -- what says when it was handed in
+    primary key (student, notebook)
+);
+create table if not exists corrections (
+    student text not null,
+    exercise text not null,  -- empty: on the total
+    points real,             -- null: a comment alone
+    added integer not null,  -- whether the points are added to those that are there
+    comment text not null,
+    by text not null,
+    place text not null      -- its file and line
+);
 """
+RESULTS = {"grades": 8, "late": 8, "corrections": 7}  # tables that every run writes anew, and their columns
 
 
 class GradebookFailed(Exception):
@@ -108,12 +159,33 @@ class Gradebook:
             db.executemany("insert into notebooks values (?, ?, ?)", [(student, *one) for one in graded.notebooks])
             db.executemany("insert into outcomes values (?, ?, ?, ?, ?, ?, ?, ?, ?)", outcomes)
             db.executemany("insert into times values (?, ?, ?)", [(student, *one) for one in graded.times])
+            db.executemany("insert into answers values (?, ?, ?)", [(student, *one) for one in graded.answers])
             db.executemany("insert into notes values (?, ?)", [(student, line) for line in graded.notes])
 
     def forget(self, students: Iterable[str]) -> None:
         """Drop the submissions of these students, so that they are graded anew."""
         with self.transaction() as db:
             db.executemany("delete from submissions where student = ?", [(one,) for one in students])
+
+    def keep(self, kind: str, given: Iterable[tuple[str, str]]) -> None:
+        """Keep text and name of the instructor's files of this kind, in place of those before."""
+        utc = datetime.now(UTC).isoformat("T", "seconds")
+        with self.transaction() as db:
+            db.execute("delete from given where kind = ?", (kind,))
+            db.executemany("insert into given values (?, ?, ?, ?)", [(kind, *one, utc) for one in given])
+
+    def given(self, kind: str) -> list[tuple[str, str]]:
+        """Text and name of the instructor's files of this kind, as they were last given."""
+        with self.transaction() as db:
+            found = db.execute("select text, file from given where kind = ? order by rowid", (kind,))
+            return [(text, file) for text, file in found]
+
+    def record(self, results: Mapping[str, Iterable[tuple[Any, ...]]]) -> None:
+        """Write the last run's grades, table → rows, in place of those of the run before."""
+        with self.transaction() as db:
+            for table, columns in RESULTS.items():
+                db.execute(f"delete from {table}")
+                db.executemany(f"insert into {table} values ({', '.join('?' * columns)})", results[table])
 
     def submissions(self) -> dict[str, Submission]:
         """Student → submission, by name."""
@@ -122,11 +194,18 @@ class Gradebook:
             found = {}
             for student, content, wanted, seed, seconds, failed, gpu, utc in heads.fetchall():
                 judged, notebooks, notes = self.judged(student), self.notebooks(student), self.notes(student)
-                graded = Graded(judged, notebooks, notes, seconds, failed, gpu, self.times(student))
+                times, answers = self.times(student), self.answers(student)
+                graded = Graded(judged, notebooks, notes, seconds, failed, gpu, times, answers)
                 asked = json.loads(wanted)
                 seed = seed and int(seed)
                 found[student] = Submission(student, content, asked and tuple(asked), seed, utc, graded)
         return dict(sorted(found.items()))
+
+    def secret(self) -> bytes:
+        """Random bytes, the same ones whenever this gradebook is asked."""
+        with self.transaction() as db:
+            db.execute("insert into secret select ? where not exists (select * from secret)", (token_bytes(16),))
+            return db.execute("select bytes from secret").fetchone()[0]
 
     def judged(self, student: str) -> tuple[Judged, ...]:
         columns = "exercise, title, status, points, max_points, message, measurement, counts"
@@ -141,6 +220,10 @@ class Gradebook:
 
     def times(self, student: str) -> tuple[tuple[str, float], ...]:
         found = self.db.execute("select exercise, seconds from times where student = ? order by rowid", (student,))
+        return tuple(found)
+
+    def answers(self, student: str) -> tuple[tuple[str, str], ...]:
+        found = self.db.execute("select exercise, text from answers where student = ? order by rowid", (student,))
         return tuple(found)
 
     def notes(self, student: str) -> tuple[str, ...]:

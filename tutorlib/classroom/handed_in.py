@@ -4,11 +4,12 @@ import re
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from tutorlib.classroom.entries import Entry, broken, entries, hidden, legible, unpacked
+from tutorlib.classroom.entries import EMPTY, Entry, broken, entries, hidden, legible, unpacked
+from tutorlib.classroom.left_out import UNOPENED, kind_by_suffix, lines_about, no_notebook
 from tutorlib.classroom.unpacking import TooMuch, Unpacking
 from tutorlib.paths import notebook_names
 from tutorlib.problems.wrong import count
@@ -17,7 +18,6 @@ MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<fil
 CANVAS = re.compile(
     r"(?P<name>[^_]+)(?P<late>_LATE)?_(?P<id>\d+)_(?P<attempt>\d+)_(?P<file>.+)", re.DOTALL | re.IGNORECASE
 )
-ARCHIVES = (".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 STRAY = "whose is it? Put it into a folder that has its student's name."
 ONE_STUDENTS = "one student's, by where it lies, with names of others in it. Is it a class's? Grade it by itself."
 NO_NOTEBOOK = "neither a notebook nor a zip; left out."
@@ -29,7 +29,8 @@ System = Literal["", "moodle", "canvas"]
 class Owner:
     """Whose a file is. written: the name as it stands there. id: the student's in Moodle or Canvas.
 
-    attempt: Canvas counts uploads upwards.
+    attempt: Canvas counts uploads upwards. at: when it came, in seconds since 1970. download: the file's or folder's
+    name where Moodle or Canvas chose it.
     """
 
     written: str
@@ -37,24 +38,42 @@ class Owner:
     id: str = ""
     late: bool = False
     attempt: int = 0
+    download: str = ""
+    at: float = 0.0
 
     @property
     def name(self) -> str:
         return tidy_name(self.written)
 
 
+@dataclass(frozen=True)
+class Arrival:
+    """When a file came. at: seconds since 1970, as the course system or the disk has it; 0: unknown.
+
+    late: whether Canvas marks it so. Of what is in a student's own zip, the zip's.
+    """
+
+    at: float
+    late: bool = False
+
+
 @dataclass
 class HandedIn:
     """What one student handed in.
 
-    student: unique in the class. notebooks: files that may be notebooks, the oldest first. notes: lines for the report.
+    student: unique in the class. written: the name in the files' names. notebooks: files that may be notebooks, the
+    oldest first. notes: lines for the report. arrivals: by the label of each file, whatever it is. download: the name
+    that Moodle or Canvas gave to the newest of the files, or ""; a report goes back under it.
     """
 
     student: str
     system: System
     id: str
+    written: str = ""
     notebooks: list[Entry] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    arrivals: dict[str, Arrival] = field(default_factory=dict)
+    download: str = ""
 
 
 class NobodyHandedIn(Exception):
@@ -81,6 +100,7 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     stray += [f"{legible(name)}: {ONE_STUDENTS}" for name in sorted(others)]
     for entry in found:
         if own := owner(entry.parts, whole):
+            own = replace(own, at=arrival_time(folder, entry, whole))
             belongs.setdefault((own.name, own.system, own.id), []).append((own, entry))
         elif not entry.parts:
             raise NobodyHandedIn(f"{folder}: {entry.why_not}.")
@@ -92,8 +112,16 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
     students = []
     for (name, system, id), files in sorted(belongs.items()):
         student = name if names.count(name) == 1 else f"{name} ({id or 'no id'})"
-        students.append(one_students(HandedIn(student, system, id), files))
+        students.append(one_students(HandedIn(student, system, id, name), files))
     return students, stray
+
+
+def arrival_time(folder: Path, entry: Entry, whole: Collection[str]) -> float:
+    """When a file came: of one in a zip that is a single student's, when the zip did."""
+    outer = folder.joinpath(*entry.parts[:1])
+    if len(entry.parts) > 1 and entry.parts[0] not in whole and outer.is_file():
+        return outer.stat().st_mtime
+    return entry.modified
 
 
 def first_of(entry: Entry) -> list[Entry]:
@@ -130,16 +158,26 @@ def one_students(found: HandedIn, files: list[tuple[Owner, Entry]]) -> HandedIn:
     """A student's files put in order: what may be a notebook, and a line for each that is late or cannot be opened."""
     if len(spelled := {own.written for own, _ in files}) > 1:
         found.notes.append(f"One student's by name, in different spellings: {', '.join(map(ascii, sorted(spelled)))}.")
+    found.arrivals = {entry.label: Arrival(own.at, own.late) for own, entry in files}
+    there: list[Entry] = []
+    bad: list[tuple[Entry, str]] = []
     for own, entry in sorted(all_of(files, found.notes.append), key=age):
-        suffix = Path(entry.parts[-1]).suffix.lower()
+        name = entry.parts[-1]
+        found.arrivals[entry.label] = Arrival(own.at, own.late)
+        found.download = own.download
+        there.append(entry)
         if own.late:
             found.notes.append(f"{entry.label}: handed in late.")
-        if entry.why_not:
-            found.notes.append(f"{entry.label}: {entry.why_not}.")
-        elif is_notebook(entry.parts[-1]):
+        if not entry.why_not and is_notebook(name):
             found.notebooks.append(entry)
-        elif suffix in ARCHIVES:
-            found.notes.append(f"{entry.label}: not opened; ask for a .zip, or for the notebooks themselves.")
+        elif kind_by_suffix(name) == UNOPENED:
+            bad.append((entry, UNOPENED))
+        elif entry.why_not and (entry.why_not != EMPTY or is_notebook(name) or name.lower().endswith(".zip")):
+            bad.append((entry, entry.why_not))
+    if there and not found.notebooks:
+        found.notes.append(no_notebook(there))
+    else:
+        found.notes += lines_about(bad)
     if (more := len(found.notes) - MOST_NOTES) > 0:
         found.notes[MOST_NOTES:] = [f"{count(more, 'more line')} about files."]
     return found
@@ -195,9 +233,9 @@ def is_notebook(name: str) -> bool:
 def of_system(part: str) -> Owner | None:
     """The owner that a name of Moodle's or Canvas's tells."""
     if found := MOODLE.fullmatch(part):
-        return Owner(found["name"], "moodle", found["id"])
+        return Owner(found["name"], "moodle", found["id"], download=part)
     if found := CANVAS.fullmatch(part):
-        return Owner(found["name"], "canvas", found["id"], bool(found["late"]), int(found["attempt"]))
+        return Owner(found["name"], "canvas", found["id"], bool(found["late"]), int(found["attempt"]), part)
     return None
 
 

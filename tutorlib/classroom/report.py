@@ -3,34 +3,22 @@
 import io
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal
+from typing import Any
 
-from tutorlib.checking.exercise import Exercise, Status
+from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.classroom.exports import file_stems, write_whole
-from tutorlib.classroom.grades import MISSING, Classroom, Grade
+from tutorlib.classroom.grades import Classroom, Grade
+from tutorlib.classroom.pages import WORDS, render, state_of, title
 from tutorlib.classroom.task import Judged
 from tutorlib.exercises import find
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.measuring.measurement import Measurement
-from tutorlib.notebook.contents import WORDS as STATES
 
-TEMPLATES = Path(__file__).with_name("templates")
-StateShown = Status | Literal["unwritten"]
-WORDS: dict[StateShown, str] = {
-    "passed": STATES["passed"],
-    "not_run": STATES["not_run"],
-    "partial": STATES["partial"],
-    "failed": STATES["failed"],
-    "error": "ended its notebook",
-    "timeout": "out of time",
-    "unwritten": "not written",
-}
-NOT_WRITTEN = ("not written yet", MISSING)
 NEXT = 3  # exercises to look at next
 COMMONEST = 20  # mistakes that the class page has
 
@@ -53,23 +41,37 @@ class TimedKernel:
     measured: Measurement
 
 
-def write_reports(classroom: Classroom, out: Path) -> list[Path]:
-    """Write OUT/index.html and OUT/students/NAME.html. Raises OSError."""
-    stems = file_stems(grade.name for grade in classroom.grades)
-    pages = {out / "index.html": class_page(classroom, stems)}
+def write_reports(
+    classroom: Classroom, out: Path, links: Iterable[Path] = (), pseudonyms: Mapping[str, str] | None = None
+) -> list[Path]:
+    """Write OUT/index.html and OUT/students/NAME.html. Raises OSError.
+
+    links: files in OUT that the class page names. pseudonyms: student → the name on the leaderboard.
+    """
+    students = student_files(classroom, out)
+    stems = {name: path.stem for name, path in students.items()}
+    pages = {out / "index.html": class_page(classroom, stems, [path.name for path in links])}
     for grade in classroom.grades:
-        pages[out / "students" / f"{stems[grade.name]}.html"] = student_page(grade, classroom.notebooks)
+        pseudonym = (pseudonyms or {}).get(grade.name, "")
+        pages[students[grade.name]] = student_page(grade, classroom.notebooks, pseudonym)
     for path, text in pages.items():
         write_whole(path, text)
     return list(pages)
 
 
-def class_page(classroom: Classroom, stems: dict[str, str]) -> str:
+def student_files(classroom: Classroom, out: Path) -> dict[str, Path]:
+    """Student → the file of the report."""
+    stems = file_stems(grade.name for grade in classroom.grades)
+    return {name: out / "students" / f"{stem}.html" for name, stem in stems.items()}
+
+
+def class_page(classroom: Classroom, stems: Mapping[str, str], links: Iterable[str] = ()) -> str:
     shares = [grade.points / grade.max_points for grade in classroom.grades if grade.max_points]
     return render(
         "class.html",
         classroom=classroom,
         stems=stems,
+        links=tuple(links),
         median=median(shares) if shares else 0,
         rows=[row for id in classroom.exercises for row in exercise_rows(classroom, id)],
         mistakes=mistakes(classroom)[:COMMONEST],
@@ -78,47 +80,19 @@ def class_page(classroom: Classroom, stems: dict[str, str]) -> str:
     )
 
 
-def student_page(grade: Grade, notebooks: Iterable[str]) -> str:
+def student_page(grade: Grade, notebooks: Iterable[str], pseudonym: str = "") -> str:
     kernels = list(timed_kernels(grade))
     return render(
         "student.html",
         grade=grade,
         notebooks=notebooks,
         titles={name: title(name) for name in notebooks},
+        answers=dict(grade.submission.graded.answers),
+        pseudonym=pseudonym,
         following=following(grade),
         kernels=kernels,
         roofline=roofline_svg(grade, kernels),
     )
-
-
-def render(template: str, **values: Any) -> str:
-    """A page. What it is told is escaped, all of it."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["points"] = lambda number: f"{number:g}"
-    environment.filters["minutes"] = minutes
-    environment.globals |= {"WORDS": WORDS, "state_of": state_of}
-    return environment.get_template(template).render(values)
-
-
-def minutes(seconds: list[float]) -> str:
-    """The median, in whole minutes."""
-    if not seconds:
-        return "–"
-    middle = median(seconds) / 60
-    return f"{middle:.0f} min" if middle >= 1 else "< 1 min"
-
-
-def title(notebook: str) -> str:
-    """ "02 layout algebra"."""
-    return notebook.replace("_", " ")
 
 
 def exercise_rows(classroom: Classroom, id: str) -> Iterator[dict[str, Any]]:
@@ -137,11 +111,6 @@ def exercise_rows(classroom: Classroom, id: str) -> Iterator[dict[str, Any]]:
         "statuses": {status: statuses[status] for status in WORDS if statuses[status]},
         "times": [times[id] for times in solved if id in times],
     }
-
-
-def state_of(one: Judged) -> StateShown:
-    """How an outcome is state_of: what nobody wrote is no mistake."""
-    return "unwritten" if one.outcome.message in NOT_WRITTEN else one.outcome.status
 
 
 def mistakes(classroom: Classroom) -> list[CommonMistake]:

@@ -10,8 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tutorlib.checking.chance import new_seed
+from tutorlib.classroom.entries import Entry
 from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
 from tutorlib.classroom.handed_in import HandedIn
+from tutorlib.classroom.left_out import lines_about
 from tutorlib.classroom.pool import Lane, graded_here
 from tutorlib.classroom.task import Graded, Needing, Settings, Task
 from tutorlib.classroom.unpacking import TooMuch, Unpacking, Unreadable
@@ -121,6 +123,7 @@ def files_of(student: HandedIn, version: str) -> Files:
     """A student's files, read."""
     read: list[tuple[str, bytes]] = []
     notes: list[str] = []
+    unreadable: list[tuple[Entry, str]] = []
     room = LARGEST_HAND_IN
     with Unpacking() as unpacking:
         for entry in reversed(student.notebooks):  # the newest count
@@ -133,7 +136,7 @@ def files_of(student: HandedIn, version: str) -> Files:
                 notes.append(f"{entry.label}: {error}; it and all that is older are left out.")
                 break
             except Unreadable as error:
-                notes.append(f"{entry.label}: {error}.")
+                unreadable.append((entry, str(error)))
                 continue
             room -= len(content)
             if room <= 0:
@@ -145,7 +148,7 @@ def files_of(student: HandedIn, version: str) -> Files:
     hashed = hashlib.sha256(version.encode())
     for label, content in read:
         hashed.update(f"{len(label)} {label} {len(content)} ".encode() + content)
-    return Files(hashed.hexdigest(), tuple(read), tuple(notes))
+    return Files(hashed.hexdigest(), tuple(read), (*notes, *lines_about(unreadable)))
 
 
 def course_version() -> str:

@@ -3,7 +3,7 @@
 import json
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +17,8 @@ from tutorlib.grading.submission import BadSubmission, Submitted, newest, read_n
 from tutorlib.machine import device
 
 ENDED = "ended the grader"
+LONGEST_ANSWER = 2**14  # characters of an answer that are kept: more than three times the longest solution,
+MOST_ANSWERS = 2**18  # and of all answers of one task: as much as all solutions, more than three times
 Needing = Literal["all", "cpu", "gpu"]
 
 
@@ -57,7 +59,7 @@ class Graded:
 
     notebooks: name → the file that was graded. notes: lines about files that were not. failed: why the grader itself
     ended, or "". seconds: it took. gpu: the driver's name of the GPU that timed its kernels, or "". times: exercise →
-    seconds to solve it, as the notebooks say.
+    seconds to solve it, as the notebooks say. answers: exercise → the text of its answer as it was handed in.
     """
 
     judged: tuple[Judged, ...] = ()
@@ -67,6 +69,7 @@ class Graded:
     failed: str = ""
     gpu: str = ""
     times: tuple[tuple[str, float], ...] = ()
+    answers: tuple[tuple[str, str], ...] = ()
 
     def __add__(self, other: "Graded") -> "Graded":
         """Of a task's two parts, that of the CPU first, one."""
@@ -78,6 +81,7 @@ class Graded:
             self.failed or other.failed,
             self.gpu or other.gpu,
             self.times + other.times,
+            self.answers + other.answers,
         )
 
     def dumps(self) -> bytes:
@@ -88,7 +92,7 @@ class Graded:
     def loads(cls, text: bytes) -> "Graded":
         data: dict[str, Any] = json.loads(text)
         judged = tuple(Judged(Outcome(**one), counts) for one in data["judged"] for counts in [one.pop("counts")])
-        pairs = {name: tuple((key, value) for key, value in data[name]) for name in ("notebooks", "times")}
+        pairs = {name: tuple((key, value) for key, value in data[name]) for name in ("notebooks", "times", "answers")}
         return cls(**data | pairs | {"judged": judged, "notes": tuple(data["notes"])})
 
 
@@ -104,7 +108,8 @@ def grade_task(task: Task) -> Graded:
     times = tuple(pair for one in chosen for pair in times_in(files[one.path.name][1], one.name, now))
     found = device.gpu() if any(one.outcome.measurement for one in judged) else None
     seconds = time.monotonic() - start
-    return Graded(judged, notebooks, tuple(notes), seconds, failed, found.name if found else "", times)
+    answers = tuple(answer_texts(chosen))
+    return Graded(judged, notebooks, tuple(notes), seconds, failed, found.name if found else "", times, answers)
 
 
 def read_files(task: Task, say: Callable[[str], None]) -> list[Submitted]:
@@ -137,6 +142,16 @@ def grade_all(submission: list[Submitted], task: Task) -> tuple[tuple[Outcome, .
     limits = Limits(seconds=settings.seconds)
     scores = grade(submission, limits, seed=settings.seed, sandboxed=settings.sandboxed, workers=workers, demos=False)
     return scores.outcomes, next((f"{ENDED}: {why}" for why in scores.broken.values()), "")
+
+
+def answer_texts(submission: Iterable[Submitted]) -> Iterator[tuple[str, str]]:
+    """Each exercise and the text of its answer. Of several cells each text once, without those still to be written."""
+    room = MOST_ANSWERS
+    for exercise, texts in (pair for one in submission for pair in one.answers.items()):
+        written = [text for text in texts if f'"Exercise {exercise}"' not in text] or texts[:1]
+        text = "\n".join(dict.fromkeys(written))[: min(LONGEST_ANSWER, room)]
+        room -= len(text)
+        yield exercise, text.encode("utf-8", "replace").decode()  # a notebook's JSON can hold half of a pair
 
 
 def in_share(notebook: str, share: Needing) -> bool:

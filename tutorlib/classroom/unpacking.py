@@ -53,8 +53,8 @@ class Unpacking:
                 archive = self.closing.enter_context(zipfile.ZipFile(Metered(file, self)))
             except Unreadable:
                 raise
-            except Exception as error:  # zipfile fails in many ways
-                raise Unreadable(f"not a zip: {error}") from None
+            except Exception:  # zipfile fails in many ways, and says so in its own words
+                raise Unreadable("damaged, or not a zip") from None
             self.spend(listed=len(archive.infolist()))
             self.archives[key] = archive
         return self.archives[key]
@@ -71,8 +71,10 @@ class Unpacking:
             raise
         except OSError as error:
             raise Unreadable(error.strerror or "cannot be read") from None
-        except Exception as error:  # a damaged or encrypted member fails in many ways
-            raise Unreadable(f"cannot be unpacked: {error}") from None
+        except NotImplementedError:
+            raise Unreadable("packed by a method that cannot be unpacked; ask for an ordinary zip") from None
+        except Exception:  # a damaged member fails in many ways
+            raise Unreadable("damaged; it cannot be unpacked") from None
         if len(content) > most:
             raise Unreadable(f"larger than {most // 2**20} MB")
         return bytes(content)

@@ -1,36 +1,70 @@
-"""nvcc, a program of its own. Who compiles what strangers wrote puts a wall around it: C++ includes any file that its
+"""The compilers that are programs of their own: nvcc, ptxas, tileiras. They read what strangers wrote or made, so they
+run with limits of time, memory and output, and the grader has them run in a sandbox: C++ includes any file that its
 compiler can read, and the errors quote it.
 """
 
+import re
 import subprocess
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from tutorlib.compiling.errors import CompileFailed
 
-LIMIT_S = 180.0  # that it may take
-Wall = Callable[[Sequence[str], Path], list[str]]  # command, the folder that it works in → the command behind a wall
+LIMIT_S = 180.0  # that a compiler may take
+MOST_PRINTED = 2**22  # bytes of what a compiler prints that are read
+Wall = Callable[[Sequence[str], Path], list[str]]  # command, the folder that it works in → the command in a sandbox
+
+OVER_MEMORY, OVER_DISK = 251, 252  # exit status of a sandbox whose processes took more memory or disk than they may
+NO_MEMORY = re.compile(  # what gcc, cudafe++, LLVM, the C++ library and ptxas say that are refused memory
+    r"out of memory|virtual memory exhausted|annot allocate memory|bad_alloc|emory allocation failure"
+)
+COMPILER_MEMORY = 2**31  # bytes that a compiler may use in a sandbox; measured of page 08: 0.36 GB at most
 
 _wall: Wall | None = None
 
 
 def wall_in(wall: Wall) -> None:
-    """From now on it runs behind this wall, in this process."""
+    """From now on compilers run in this sandbox, in this process."""
     global _wall
     _wall = wall
 
 
-def run_compiler(command: Sequence[str | Path], folder: Path) -> subprocess.CompletedProcess:
-    """The command in a folder that holds all that it reads and writes. Raises CompileFailed where it does not end."""
+def run_compiler(
+    command: Sequence[str | Path], folder: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The command in a folder that holds all that it reads and writes.
+
+    environment: its variables outside of a sandbox; None for this process's. Raises CompileFailed where it does not
+    end, or uses too much memory.
+    """
     plain = list(map(str, command))
-    try:
-        return subprocess.run(
-            _wall(plain, folder) if _wall else plain,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            timeout=LIMIT_S,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise CompileFailed(f"nvcc is not done with it after {LIMIT_S:g} s") from error
+    name = Path(plain[0]).name
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
+        try:
+            done = subprocess.run(
+                _wall(plain, folder) if _wall else plain,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=error,
+                env=environment,
+                check=False,
+                timeout=LIMIT_S,
+            )
+        except subprocess.TimeoutExpired as late:
+            raise CompileFailed(f"{name} is not done with it after {LIMIT_S:g} s") from late
+        printed, said = (read_text(file) for file in (out, error))
+    if done.returncode == OVER_MEMORY or (_wall and done.returncode and NO_MEMORY.search(printed + said)):
+        raise CompileFailed(f"the compiler used more than {in_gb(COMPILER_MEMORY)} of memory")
+    return subprocess.CompletedProcess(plain, done.returncode, printed, said)
+
+
+def read_text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read(MOST_PRINTED).decode(errors="replace")
+
+
+def in_gb(size: int) -> str:
+    """ "8 GB" of 2**33 bytes, as memory is counted."""
+    return f"{size / 2**30:g} GB"

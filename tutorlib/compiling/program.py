@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-import subprocess
+import shutil
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +13,7 @@ import platformdirs
 
 from tutorlib.compiling.cpp import failure
 from tutorlib.compiling.nvcc import NVCC, nvcc_command
+from tutorlib.compiling.outside import run_compiler
 
 OPTIONS = ("-std=c++20", "--enable-tile")
 WITHOUT_RUNTIME = ("--cudart", "none", "--cudadevrt", "none")
@@ -38,10 +39,10 @@ def build_program(source: str, arch: str, runtime: Path | None = None) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="tutor-program-"))
     file, made = folder / "program.cu", folder / "program"
     file.write_text(source, encoding="utf-8")
-    extra: Sequence[str | Path] = (*WITHOUT_RUNTIME, runtime) if runtime else ()
-    done = subprocess.run(
-        [*command(str(file), str(made), arch, nvcc), *extra], capture_output=True, text=True, check=False
-    )
+    extra: Sequence[str | Path] = ()
+    if runtime:
+        extra = (*WITHOUT_RUNTIME, shutil.copy(runtime, folder))
+    done = run_compiler([*command(str(file), str(made), arch, nvcc), *extra], folder)
     if done.returncode:
         raise failure(done.stdout + done.stderr, source, str(file))
     with suppress(OSError):  # a home that cannot be written to

@@ -1,16 +1,13 @@
 """ptxas, the last of the compilers: the machine code of PTX, and what it says: spills, wgmma that it cannot overlap."""
 
-import os
 import re
-import subprocess
 import tempfile
 from functools import cache, lru_cache
 from pathlib import Path
 
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
+from tutorlib.compiling.outside import run_compiler
 from tutorlib.compiling.packaged import packaged_program
-
-LIMIT_S = 120.0  # that it may take
 
 
 class NoPtxas(ToolMissing):
@@ -25,17 +22,21 @@ def path() -> Path:
     return found
 
 
-def assemble(ptx: str, cubin: str | Path = os.devnull) -> str:
-    """What `ptxas --verbose` prints when it assembles this for its own target. Raises NoPtxas and subprocess' errors.
+def assemble(ptx: str) -> tuple[bytes, str]:
+    """The cubin of this PTX for its own target, and what `ptxas --verbose` prints. Raises CompileFailed and NoPtxas.
 
-    cubin: the file that it writes. The line numbers and debug sections of PTX that comes out of a cubin are left out:
-    its table of files is lost.
+    The line numbers and debug sections of PTX that comes out of a cubin are left out: its table of files is lost.
     """
     code = re.sub(r"(?m)^\s*\.(loc|file)\b.*$", "", re.split(r"(?m)^\s*\.section\b", ptx)[0])
     target = re.findall(r"(?m)^\.target (\w+)", code)[0]
-    command = [path(), "--verbose", "--gpu-name", target, "--output-file", cubin, "-"]
-    done = subprocess.run(command, input=code, capture_output=True, text=True, check=True, timeout=LIMIT_S)
-    return done.stderr
+    with tempfile.TemporaryDirectory() as folder:
+        source, cubin = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        source.write_text(code, encoding="utf-8")
+        command = [path(), "--verbose", "--gpu-name", target, "--output-file", cubin, source]
+        done = run_compiler(command, Path(folder))
+        if done.returncode:
+            raise CompileFailed(f"ptxas refuses its PTX: {' '.join(done.stderr.split())[:240]}")
+        return cubin.read_bytes(), done.stderr
 
 
 @lru_cache(maxsize=64)
@@ -44,15 +45,7 @@ def machine_code(ptx: str) -> bytes:
 
     Raises CompileFailed and NoPtxas.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        cubin = Path(folder) / "kernel.cubin"
-        try:
-            assemble(ptx, cubin)
-        except subprocess.CalledProcessError as error:
-            raise CompileFailed(f"ptxas refuses its PTX: {' '.join(error.stderr.split())[:240]}") from error
-        except subprocess.TimeoutExpired as error:
-            raise CompileFailed(f"ptxas is not done with its PTX after {LIMIT_S:g} s") from error
-        return cubin.read_bytes()
+    return assemble(ptx)[0]
 
 
 def spilled(ptx: str) -> int | None:
@@ -61,7 +54,7 @@ def spilled(ptx: str) -> int | None:
     The CuTe DSL carries a ptxas of its own (both of CUDA 13.4) and keeps to itself what that says. None: no ptxas here.
     """
     try:
-        return max(int(stores) for stores in re.findall(r"(\d+) bytes spill stores", assemble(ptx)))
+        return max(int(stores) for stores in re.findall(r"(\d+) bytes spill stores", assemble(ptx)[1]))
     except NoPtxas:
         return None
 
@@ -71,5 +64,5 @@ def serialized(ptx: str) -> str | None:
 
     None where it does not: several are then under way at a time. Raises NoPtxas.
     """
-    found = re.search(r"serialized due to (.*?) in the function", assemble(ptx))
+    found = re.search(r"serialized due to (.*?) in the function", assemble(ptx)[1])
     return found and " ".join(found[1].split())

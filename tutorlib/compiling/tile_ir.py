@@ -7,7 +7,6 @@ that loads it: a cubin is loaded by nobody but those who trust whoever made it.
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 from functools import cache, lru_cache
 from pathlib import Path
@@ -15,9 +14,9 @@ from pathlib import Path
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.cubin import sections
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
+from tutorlib.compiling.outside import run_compiler
 from tutorlib.compiling.packaged import packaged_program
 
-LIMIT_S = 120.0  # that tileiras may take
 TOOLKIT = ("CUDA_HOME", "CUDA_PATH")  # another CUDA, whose libraries tileiras would take for its own
 
 
@@ -39,15 +38,9 @@ def compile_tile_ir(tile_ir: bytes, arch: str, opt_level: int = 3) -> Compiled:
     with tempfile.TemporaryDirectory() as folder:
         file, cubin = Path(folder) / "kernel.bytecode", Path(folder) / "kernel.cubin"
         file.write_bytes(tile_ir)
-        try:
-            subprocess.run(
-                [*command, "-o", cubin, file], env=environment, capture_output=True, check=True, timeout=LIMIT_S
-            )
-        except subprocess.CalledProcessError as error:
-            said = " ".join(error.stderr.decode(errors="replace").split())[:240]
-            raise CompileFailed(f"tileiras refuses its Tile IR: {said}") from error
-        except subprocess.TimeoutExpired as error:
-            raise CompileFailed(f"tileiras is not done with its Tile IR after {LIMIT_S:g} s") from error
+        done = run_compiler([*command, "-o", cubin, file], Path(folder), environment)
+        if done.returncode:
+            raise CompileFailed(f"tileiras refuses its Tile IR: {' '.join(done.stderr.split())[:240]}")
         return inspect_tile_kernel(arch, cubin.read_bytes())
 
 

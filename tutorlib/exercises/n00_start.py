@@ -2,8 +2,9 @@
 
 from random import Random
 
+from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Remedy
-from tutorlib.checking.values import Drawn, Mistake, ValueExercise, equals
+from tutorlib.checking.values import Mistake, ValueExercise, equals
 
 
 def ceil_div(n: int, tile: int) -> int:

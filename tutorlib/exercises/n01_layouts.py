@@ -11,14 +11,19 @@ import numpy as np
 import tensor_layouts as tl
 from tensor_layouts import Layout, size
 
+from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.exercise import Remedy
-from tutorlib.checking.values import Drawn, ValueExercise, equals, law
+from tutorlib.checking.values import ValueExercise, equals, law
+from tutorlib.exercises.algebra.random_layouts import stretched
 from tutorlib.exercises.first_layouts.arrays import (
     FRESH,
     IN_BYTES,
     PEELING,
+    VIEWS,
     describes,
+    flat_call,
     flat_calls,
+    nested_call,
     nested_cases,
     offset_at,
     views,
@@ -32,11 +37,29 @@ from tutorlib.exercises.first_layouts.functions import (
     compact,
     coordinate,
     coordinate_calls,
+    in_a_matrix,
+    in_one_mode,
+    of_rank_4,
     offset,
     offset_calls,
+    offset_in_rows,
+    offset_of_one_mode,
     random_shapes,
 )
-from tutorlib.exercises.first_layouts.sizes import LIMITS, REACHES, SLICING, TENSOR, fits_int32, is_slice, span
+from tutorlib.exercises.first_layouts.sizes import (
+    LIMITS,
+    REACHES,
+    SLICING,
+    TENSOR,
+    at_the_edge,
+    broadcast,
+    far_apart,
+    fits_int32,
+    is_slice,
+    matrix_in_memory,
+    rows_of_matrix,
+    span,
+)
 from tutorlib.layouts.unnamed import PICTURES
 
 # 01.6 which layout draws this picture? --------------------------------------------------------------------------
@@ -72,8 +95,8 @@ EXERCISES = (
             **TENSOR,
         },
         cases=(
-            equals("(4,3):(3,1)", [((2, 1), (3, 1)), ((3, 2), (3, 1))], offset, OFFSETS),
-            equals("one mode", [((5,), (4,)), ((0,), (7,))], offset, OFFSETS),
+            equals("(4,3):(3,1)", beside([((2, 1), (3, 1)), ((3, 2), (3, 1))], offset_in_rows), offset, OFFSETS),
+            equals("one mode", beside([((5,), (4,)), ((0,), (7,))], offset_of_one_mode), offset, OFFSETS),
             equals("random coordinates", Drawn(offset_calls, 11), offset, OFFSETS),
         ),
         remedies=(Remedy("IndexError", "Tuples may have any length: go through coord and stride together."),),
@@ -109,7 +132,9 @@ EXERCISES = (
                 compact,
                 [OTHER_ORDER, OWN_EXTENT],
             ),
-            equals("rank 4", [((2, 3, 4, 5), "row"), ((2, 3, 4, 5), "column")], compact, [OTHER_ORDER]),
+            equals(
+                "rank 4", beside([((2, 3, 4, 5), "row"), ((2, 3, 4, 5), "column")], of_rank_4), compact, [OTHER_ORDER]
+            ),
         ),
         remedies=(
             Remedy("and is a list", "tuple(...) makes one of the list at the end."),
@@ -127,8 +152,10 @@ EXERCISES = (
         points=2,
         library={"tl.idx2crd": tl.idx2crd, "tl.crd2crd": tl.crd2crd},
         cases=(
-            equals("(4,3)", [(n, (4, 3)) for n in range(12)], coordinate, [NUMPY_ORDER, UNDIVIDED]),
-            equals("one mode", [(5, (8,)), (0, (3,))], coordinate),
+            equals(
+                "(4,3)", beside([(n, (4, 3)) for n in range(12)], in_a_matrix), coordinate, [NUMPY_ORDER, UNDIVIDED]
+            ),
+            equals("one mode", beside([(5, (8,)), (0, (3,))], in_one_mode), coordinate),
             equals("random shapes", Drawn(coordinate_calls, 31), coordinate, [NUMPY_ORDER, UNDIVIDED]),
         ),
         remedies=(Remedy("and is a list", "tuple(...) makes one of the list at the end."),),
@@ -141,9 +168,7 @@ EXERCISES = (
         id="01.4",
         title="layout_of",
         points=2,
-        cases=tuple(
-            law(name, [(array,) for array in arrays], describes, [IN_BYTES, FRESH]) for name, arrays in views().items()
-        ),
+        cases=tuple(law(name, views(name), describes, [IN_BYTES, FRESH]) for name in VIEWS),
         remedies=(
             Remedy("its shape should be", "array.shape, whatever its rank."),
             Remedy("stride must be int", "A Layout takes Python's integers: int(…) makes one of NumPy's."),
@@ -159,10 +184,10 @@ EXERCISES = (
         points=3,
         library={"tl.crd2offset": tl.crd2offset, "tl.crd2idx": tl.crd2idx, "a Layout": Layout.__call__, **TENSOR},
         cases=(
-            equals("flat shapes", [(n, (4, 3), (3, 1)) for n in range(12)], offset_at, PEELING),
+            equals("flat shapes", beside([(n, (4, 3), (3, 1)) for n in range(12)], flat_call), offset_at, PEELING),
             equals(
                 "a nested mode",
-                [(n, (4, (2, 3)), (2, (1, 8))) for n in range(24)],
+                beside([(n, (4, (2, 3)), (2, (1, 8))) for n in range(24)], nested_call),
                 offset_at,
                 PEELING,
             ),
@@ -212,9 +237,14 @@ EXERCISES = (
         points=2,
         library={"tl.cosize": tl.cosize},
         cases=(
-            equals("no gaps", [((4, 3), (3, 1)), ((8,), (1,))], span, REACHES),
-            equals("padding and holes", [((4, 3), (8, 1)), ((4, 3), (2, 10))], span, REACHES),
-            equals("stride 0", [((4, 3), (0, 1)), ((5,), (0,))], span, REACHES),
+            equals("no gaps", beside([((4, 3), (3, 1)), ((8,), (1,))], matrix_in_memory(gaps=False)), span, REACHES),
+            equals(
+                "padding and holes",
+                beside([((4, 3), (8, 1)), ((4, 3), (2, 10))], matrix_in_memory(gaps=True)),
+                span,
+                REACHES,
+            ),
+            equals("stride 0", beside([((4, 3), (0, 1)), ((5,), (0,))], broadcast), span, REACHES),
             equals("random nested shapes", Drawn(nested_cases, 71), span, REACHES),
         ),
         remedies=(Remedy("TypeError", "Shapes and strides may be nested: flatten both first."),),
@@ -228,27 +258,44 @@ EXERCISES = (
         title="fits_int32",
         points=2,
         cases=(
-            equals("small and large", [((4, 3), (3, 1)), ((2**16, 2**16), (2**16, 1))], fits_int32, LIMITS),
+            equals(
+                "small and large",
+                beside([((4, 3), (3, 1)), ((2**16, 2**16), (2**16, 1))], rows_of_matrix),
+                fits_int32,
+                LIMITS,
+            ),
             equals(
                 "each stride fits, the offset may not",
-                [((40000, 50000), (50000, 1)), ((70000, 70000), (70000, 1))],
+                beside([((40000, 50000), (50000, 1)), ((70000, 70000), (70000, 1))], rows_of_matrix),
                 fits_int32,
                 LIMITS,
             ),
             equals(
                 "few elements, far apart",
-                [((2, 2), (2**30, 1)), ((2, 2), (2**31, 1)), ((2, 2), (1, 2**31)), ((3,), (2**30,))],
+                beside(
+                    [((2, 2), (2**30, 1)), ((2, 2), (2**31, 1)), ((2, 2), (1, 2**31)), ((3,), (2**30,))], far_apart(1)
+                ),
                 fits_int32,
                 LIMITS,
             ),
             equals(
                 "each mode fits, their sum may not",
-                [((2, 2), (2**30 + 5, 2**30 + 5)), ((2, 2, 2), (2**30, 2**29, 2**29)), ((2, 2), (2**30, 2**30 - 1))],
+                beside(
+                    [
+                        ((2, 2), (2**30 + 5, 2**30 + 5)),
+                        ((2, 2, 2), (2**30, 2**29, 2**29)),
+                        ((2, 2), (2**30, 2**30 - 1)),
+                    ],
+                    far_apart(2),
+                ),
                 fits_int32,
                 LIMITS,
             ),
             equals(
-                "at the edge", [((2**31,), (1,)), ((2**31 + 1,), (1,)), ((2, 2**30), (2**30, 1))], fits_int32, LIMITS
+                "at the edge",
+                beside([((2**31,), (1,)), ((2**31 + 1,), (1,)), ((2, 2**30), (2**30, 1))], at_the_edge),
+                fits_int32,
+                LIMITS,
             ),
         ),
         hints=(
@@ -264,38 +311,44 @@ EXERCISES = (
         cases=(
             law(
                 "a row, a column",
-                [
-                    (Layout((4, 5), (5, 1)), (2, None)),
-                    (Layout((4, 5), (5, 1)), (None, 1)),
-                    (Layout((4, 5), (1, 4)), (3, None)),
-                    (Layout((4, 5), (8, 1)), (0, None)),
-                ],
+                stretched(
+                    [
+                        (Layout((4, 5), (5, 1)), (2, None)),
+                        (Layout((4, 5), (5, 1)), (None, 1)),
+                        (Layout((4, 5), (1, 4)), (3, None)),
+                        (Layout((4, 5), (8, 1)), (0, None)),
+                    ]
+                ),
                 is_slice,
                 SLICING,
             ),
             law(
                 "three modes",
-                [
-                    (Layout((4, 6, 8), (48, 8, 1)), (None, 5, None)),
-                    (Layout((4, 6, 8), (48, 8, 1)), (3, None, 7)),
-                    (Layout((4, 6, 8), (1, 4, 24)), (None, None, 2)),
-                ],
+                stretched(
+                    [
+                        (Layout((4, 6, 8), (48, 8, 1)), (None, 5, None)),
+                        (Layout((4, 6, 8), (48, 8, 1)), (3, None, 7)),
+                        (Layout((4, 6, 8), (1, 4, 24)), (None, None, 2)),
+                    ]
+                ),
                 is_slice,
                 SLICING,
             ),
             law(
                 "nested modes",
-                [
-                    (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), (3, None)),
-                    (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), (None, 5)),
-                    (Layout(((4, 4), (2, 4)), ((8, 32), (1, 128))), (None, 6)),
-                ],
+                stretched(
+                    [
+                        (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), (3, None)),
+                        (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), (None, 5)),
+                        (Layout(((4, 4), (2, 4)), ((8, 32), (1, 128))), (None, 6)),
+                    ]
+                ),
                 is_slice,
                 SLICING,
             ),
             law(
                 "everything free",
-                [(Layout((4, 5), (5, 1)), (None, None)), (Layout((3, 2), (0, 7)), (None, None))],
+                stretched([(Layout((4, 5), (5, 1)), (None, None)), (Layout((3, 2), (0, 7)), (None, None))]),
                 is_slice,
             ),
         ),

@@ -7,10 +7,11 @@ them with the real CuTe DSL and with the formulas of the PTX ISA.
 from tensor_layouts import ComposedLayout, Swizzle
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.leaning import Itself
 from tutorlib.checking.values import ValueExercise, equals, law
-from tutorlib.exercises.swizzles.costs import COUNTING, PADDING, WAVEFRONTS, padded_stride, wavefronts
+from tutorlib.exercises.swizzles.costs import COUNTING, PADDING, WAVEFRONTS, padded, padded_stride, wavefronts
 from tutorlib.exercises.swizzles.fragments import (
     C_FRAGMENTS,
     LDMATRIX,
@@ -19,7 +20,17 @@ from tutorlib.exercises.swizzles.fragments import (
     ldmatrix_row,
     of_atom,
 )
-from tutorlib.exercises.swizzles.mixing import CHOICES, OFFSETS, SWIZZLING, period, swizzle, swizzle_flaw, tile_offset
+from tutorlib.exercises.swizzles.mixing import (
+    CHOICES,
+    OFFSETS,
+    SWIZZLING,
+    anywhere,
+    period,
+    swizzle,
+    swizzle_flaw,
+    swizzled,
+    tile_offset,
+)
 from tutorlib.models import banks
 
 # ----------------------------------------------------------------------------------------------------------------
@@ -59,11 +70,36 @@ EXERCISES = (
         title="padded_stride",
         points=3,
         cases=(
-            equals("fp32, word by word", [(32, 4, 4), (64, 4, 4), (128, 4, 4)], padded_stride, PADDING),
-            equals("16-byte vectors", [(64, 2, 16), (48, 2, 16), (32, 4, 16), (128, 1, 16)], padded_stride, PADDING),
-            equals("4- and 8-byte vectors", [(64, 2, 4), (32, 4, 8), (24, 2, 8)], padded_stride, PADDING),
-            equals("an odd number of vectors", [(33, 4, 4), (72, 2, 16), (31, 4, 4)], padded_stride, PADDING),
-            equals("rows that end inside a vector", [(30, 4, 16), (60, 2, 16), (65, 2, 16)], padded_stride, PADDING),
+            equals(
+                "fp32, word by word",
+                beside([(32, 4, 4), (64, 4, 4), (128, 4, 4)], padded((4,), (4,))),
+                padded_stride,
+                PADDING,
+            ),
+            equals(
+                "16-byte vectors",
+                beside([(64, 2, 16), (48, 2, 16), (32, 4, 16), (128, 1, 16)], padded((1, 2, 4), (16,))),
+                padded_stride,
+                PADDING,
+            ),
+            equals(
+                "4- and 8-byte vectors",
+                beside([(64, 2, 4), (32, 4, 8), (24, 2, 8)], padded((2, 4), (4, 8))),
+                padded_stride,
+                PADDING,
+            ),
+            equals(
+                "an odd number of vectors",
+                beside([(33, 4, 4), (72, 2, 16), (31, 4, 4)], padded((2, 4), (4, 16))),
+                padded_stride,
+                PADDING,
+            ),
+            equals(
+                "rows that end inside a vector",
+                beside([(30, 4, 16), (60, 2, 16), (65, 2, 16)], padded((2, 4), (16,), whole=False)),
+                padded_stride,
+                PADDING,
+            ),
         ),
         remedies=(
             Remedy(".0: it should give", "Stay with integers: // in place of /."),
@@ -85,12 +121,27 @@ EXERCISES = (
         points=3,
         library={"a Swizzle": Swizzle.__call__, "a swizzled layout": ComposedLayout.__call__},
         cases=(
-            equals("all of one period of ⟨3,3,3⟩", period(3, 3, 3), swizzle, SWIZZLING),
-            equals("fewer bits", period(2, 3, 3) + period(1, 4, 3), swizzle, SWIZZLING),
-            equals("groups further apart", period(2, 1, 4) + period(1, 2, 5), swizzle, SWIZZLING),
+            equals(
+                "all of one period of ⟨3,3,3⟩", beside(period(3, 3, 3), swizzled((3,), (3,), (3,))), swizzle, SWIZZLING
+            ),
+            equals(
+                "fewer bits",
+                beside(period(2, 3, 3) + period(1, 4, 3), swizzled((1, 2), (3, 4, 5), (3,))),
+                swizzle,
+                SWIZZLING,
+            ),
+            equals(
+                "groups further apart",
+                beside(period(2, 1, 4) + period(1, 2, 5), swizzled((1, 2), (1, 2, 3), (4, 5, 6))),
+                swizzle,
+                SWIZZLING,
+            ),
             equals(
                 "offsets past one period, and B = 0",
-                [(3, 3, 3, 512 * 5 + 73), (2, 4, 3, 123457), (3, 4, 3, 2**20 - 1), (0, 3, 3, 200)],
+                beside(
+                    [(3, 3, 3, 512 * 5 + 73), (2, 4, 3, 123457), (3, 4, 3, 2**20 - 1), (0, 3, 3, 200)],
+                    swizzled((0, 1, 2, 3), range(6), (3, 4)),
+                ),
                 swizzle,
                 SWIZZLING,
             ),
@@ -140,11 +191,23 @@ EXERCISES = (
         points=3,
         library={"the swizzled layout": ComposedLayout.__call__, "a Swizzle": Swizzle.__call__},
         cases=(
-            equals("row 0", [(0, column) for column in range(64)], tile_offset, OFFSETS),
-            equals("the atom", [(row, column) for row in range(8) for column in range(64)], tile_offset, OFFSETS),
+            equals(
+                "row 0",
+                beside(
+                    [(0, column) for column in range(64)], lambda dice: (8 * dice.randrange(16), dice.randrange(64))
+                ),
+                tile_offset,
+                OFFSETS,
+            ),
+            equals(
+                "the atom",
+                beside([(row, column) for row in range(8) for column in range(64)], anywhere),
+                tile_offset,
+                OFFSETS,
+            ),
             equals(
                 "one element of every chunk of the tile",
-                [(row, 8 * chunk + row % 8) for row in range(128) for chunk in range(8)],
+                beside([(row, 8 * chunk + row % 8) for row in range(128) for chunk in range(8)], anywhere),
                 tile_offset,
                 OFFSETS,
             ),

@@ -4,155 +4,39 @@ Functions that launch nothing run on the CPU, so 04.1 to 04.3 are graded everywh
 hold small integers: every result is exact in fp32, in whatever order it is computed.
 """
 
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.exercise import Answer, Unwritten, is_placeholder
-from tutorlib.checking.leaning import Elsewhere
-from tutorlib.checking.traced import call_on_vectors
-from tutorlib.checking.values import Case, Mistake, ValueExercise, equals
-from tutorlib.compiling.errors import CompileFailed
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.exercises.first_kernels.host_functions import (
+    ALPHA,
+    BY_SHAPE,
+    CALLS_EACH,
+    COLUMNS,
+    CUBES,
+    DYNAMIC,
+    ONE_FOR_ALL,
+    ONE_PER_RANK,
+    PADDED,
+    ROWS,
+    STATIC,
+    VECTORS,
+    axpy,
+    axpy_mistakes,
+    compilations,
+    layouts_of_calls,
+    on_cpu,
+    polynomial_case,
+    some_alpha,
+)
 from tutorlib.exercises.remedies.first_kernels import FIRST_KERNEL_REMEDIES
 from tutorlib.problems.bounds import one_rounding
 from tutorlib.problems.catalogue import vector_add
 from tutorlib.problems.problem import Operand, Problem
-from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-Formula = Callable[["Tensor", "Tensor"], "Tensor"]  # x and y before the call → y after it
-MARGIN = 4  # elements on either side of y that nobody may write
-
-
-def on_cpu(
-    name: str, lead: Any, formula: Formula, sizes: Iterable[int], mistakes: dict[str, Formula], dynamic: bool = True
-) -> Case:
-    """A case that is right when answer(lead, x, y) leaves formula(x, y) in y, for vectors of each size.
-
-    dynamic: the layouts are dynamic, so that one compilation serves all sizes.
-    mistakes: what to say where y comes out as another formula has it.
-    """
-    sizes = tuple(sizes)
-
-    def judge(answer: Answer) -> Wrong | None:
-        if not isinstance(answer, Elsewhere) and getattr(answer, "_decorator_kind", None) != "jit":
-            return Wrong(f"{getattr(answer, '__name__', answer)} is not a @cute.jit function.")
-        return next((wrong for n in sizes if (wrong := call_and_compare(answer, lead, n))), None)
-
-    def call_and_compare(answer: Answer, lead: Any, n: int) -> Wrong | None:
-        import torch
-
-        x = torch.arange(n, dtype=torch.float32) % 5 - 2
-        before = torch.full((n + 2 * MARGIN,), 99.0)
-        before[MARGIN : MARGIN + n] = torch.arange(n) % 3
-        try:
-            left = call_on_vectors(answer, lead, x.numpy(), before.numpy(), MARGIN, dynamic)
-        except CompileFailed as failed:
-            message, *words = failed.lines
-            return Wrong(f"{answer.__name__} does not compile: {message}", *words)
-        except NotImplementedError as error:
-            if is_placeholder(error):
-                raise Unwritten from None
-            return Wrong(f"{answer.__name__} raised NotImplementedError: {error}.")
-        if left.shape != before.shape or left.dtype != np.float32:
-            return Wrong(f"{answer.__name__} gives y back as something else.")
-        memory = torch.from_numpy(left)
-        old, y = before[MARGIN : MARGIN + n], memory[MARGIN : MARGIN + n]
-        outside = before.clone()
-        outside[MARGIN : MARGIN + n] = y
-        if not memory.equal(outside):
-            return Wrong(f"{answer.__name__} writes outside y, which has {n} elements.")
-        return find_wrong_element(answer, lead, x, old, y)
-
-    def find_wrong_element(answer: Answer, lead: Any, x: "Tensor", old: "Tensor", y: "Tensor") -> Wrong | None:
-        want = formula(x, old)
-        if y.equal(want):
-            return None
-        at = int((y != want).nonzero()[0])
-        what = (
-            f"{answer.__name__}({lead}, x, y) with {len(x)} elements: y[{at}] should be {want[at]:g} and is {y[at]:g}; "
-            f"x[{at}] is {x[at]:g}, and y[{at}] was {old[at]:g}."
-        )
-        return Wrong(what, next((says for says, wrong in mistakes.items() if y.equal(wrong(x, old))), ""))
-
-    return Case(name, judge)
-
-
-# 04.1 axpy ------------------------------------------------------------------------------------------------------
-
-ALPHA = 2.5
-AXPY_MISTAKES: dict[str, Formula] = {
-    "y is as it was: was anything written?": lambda x, y: y,
-    "That is alpha·x; what y held before is to be added.": lambda x, y: ALPHA * x,
-    "That is x + y without alpha.": lambda x, y: x + y,
-    "alpha multiplies x alone, not the sum.": lambda x, y: ALPHA * (x + y),
-    "The last element is left out: range(n) ends before n.": lambda x, y: ALPHA * x * up_to(len(x) - 1, x) + y,
-    "The first element is left out.": lambda x, y: ALPHA * x * (1 - up_to(1, x)) + y,
-}
-
-
-def up_to(n: int, x: "Tensor") -> "Tensor":
-    """Ones for the first n elements of x, then zeros."""
-    import torch
-
-    return (torch.arange(len(x)) < n).float()
-
-
-# 04.2 polynomial ------------------------------------------------------------------------------------------------
-
-
-def polynomial(coefficients: tuple[float, ...]) -> Formula:
-    return lambda x, y: sum((c * x**power for power, c in enumerate(coefficients)), x.new_zeros(()))
-
-
-def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
-    mistakes: dict[str, Formula] = {
-        "y is as it was: was anything written?": lambda x, y: y,
-        "The coefficients come lowest first: coefficients[0] is the constant.": polynomial(coefficients[::-1]),
-        "The last coefficient is left out.": polynomial(coefficients[:-1] or (0.0,)),
-        "The constant is left out.": polynomial((0.0, *coefficients[1:])),
-        "One step is missing: multiply by x once more and add the constant.": polynomial(coefficients[1:] or (0.0,)),
-        "That is the right polynomial, added to what y held before.": lambda x, y: y + polynomial(coefficients)(x, y),
-    }
-    return on_cpu(name, coefficients, polynomial(coefficients), [5, 3], mistakes)
-
-
-# 04.3 compilations ----------------------------------------------------------------------------------------------
-
-ShapeAndStride = tuple[tuple[int, ...], tuple[int, ...]]
-
-
-def compilations(layouts: list[ShapeAndStride], dynamic: bool) -> int:
-    if dynamic:
-        return len({(len(shape), stride.index(1)) for shape, stride in layouts})
-    return len(set(layouts))
-
-
-ROWS = [((n, n + 3), (n + 3, 1)) for n in (4, 8, 16)]
-COLUMNS = [((n, n + 3), (1, n)) for n in (4, 8)]
-PADDED = [((4, 7), (8, 1)), ((4, 7), (16, 1))]
-VECTORS = [((n,), (1,)) for n in (3, 5, 3, 100, 5)]
-CUBES = [((2, 3, 4), (12, 4, 1)), ((2, 3, 4), (1, 2, 6)), ((2, 3, 4), (3, 1, 6))]
-
-CALLS_EACH = Mistake("A layout that was met before is not compiled again.", lambda layouts, dynamic: len(layouts))
-ONE_FOR_ALL = Mistake(
-    "Even a dynamic layout keeps its rank, and which of its modes has the stride 1.",
-    lambda layouts, dynamic: 1 if dynamic else len(set(layouts)),
-)
-ONE_PER_RANK = Mistake(
-    "Even a dynamic layout keeps which of its modes has the stride 1.",
-    lambda layouts, dynamic: len({len(s) for s, _ in layouts}) if dynamic else len(set(layouts)),
-)
-BY_SHAPE = Mistake(
-    "The same shape with other strides is another static layout.",
-    lambda layouts, dynamic: compilations(layouts, True) if dynamic else len({shape for shape, _ in layouts}),
-)
-STATIC = Mistake("That is the count for static layouts.", lambda layouts, dynamic: len(set(layouts)))
-DYNAMIC = Mistake("That is the count for dynamic layouts.", lambda layouts, dynamic: compilations(layouts, True))
 
 # 04.6 leaky_relu ------------------------------------------------------------------------------------------------
 
@@ -232,8 +116,8 @@ EXERCISES = (
         title="axpy",
         points=2,
         cases=(
-            on_cpu("a static layout", ALPHA, lambda x, y: ALPHA * x + y, [6], AXPY_MISTAKES, dynamic=False),
-            on_cpu("dynamic layouts of three sizes", ALPHA, lambda x, y: ALPHA * x + y, [1, 5, 8], AXPY_MISTAKES),
+            on_cpu("a static layout", (ALPHA, (6,)), some_alpha, axpy, axpy_mistakes, dynamic=False),
+            on_cpu("dynamic layouts of three sizes", (ALPHA, (1, 5, 8)), some_alpha, axpy, axpy_mistakes),
         ),
         hints=(
             "How many elements are there? cute.size(x) says it, also where only the run knows.",
@@ -265,13 +149,19 @@ EXERCISES = (
         cases=(
             equals(
                 "static layouts",
-                [(VECTORS, False), (ROWS + COLUMNS + ROWS, False), (PADDED, False), (CUBES, False)],
+                beside(
+                    [(VECTORS, False), (ROWS + COLUMNS + ROWS, False), (PADDED, False), (CUBES, False)],
+                    lambda dice: (layouts_of_calls(dice), False),
+                ),
                 compilations,
                 [CALLS_EACH, BY_SHAPE, DYNAMIC],
             ),
             equals(
                 "dynamic layouts",
-                [(VECTORS, True), (ROWS + COLUMNS + ROWS, True), (PADDED, True), (CUBES + VECTORS, True)],
+                beside(
+                    [(VECTORS, True), (ROWS + COLUMNS + ROWS, True), (PADDED, True), (CUBES + VECTORS, True)],
+                    lambda dice: (layouts_of_calls(dice), True),
+                ),
                 compilations,
                 [ONE_FOR_ALL, ONE_PER_RANK, STATIC, CALLS_EACH],
             ),

@@ -5,10 +5,12 @@ tiles partly outside; where it does not, they are made of whole tiles.
 """
 
 import random
+from collections.abc import Callable
 
 from tensor_layouts import Layout
 
 from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.exercises.remedies.copies import COPY_REMEDIES
@@ -54,6 +56,21 @@ def scattered(seed: int, element_bytes: int, vector: int, n: int = 20) -> list[t
     return [([dice.randrange(2000) for _ in range(32)], element_bytes, vector) for _ in range(n)]
 
 
+def strided(pitches: int, sizes: tuple[int, ...], vector: int = 1, shift: int = 0) -> Callable[[random.Random], tuple]:
+    """Calls with threads up to `pitches` elements apart. shift: elements that the first is beyond a multiple of 32."""
+
+    def draw(dice: random.Random) -> tuple:
+        pitch, first = dice.randint(1, pitches), 32 * dice.randint(0, 99) + dice.randint(0, shift)
+        return [first + pitch * thread for thread in range(32)], dice.choice(sizes), vector
+
+    return draw
+
+
+def shared(dice: random.Random) -> tuple:
+    """A call with threads that read few places."""
+    return [dice.randrange(40) for _ in range(32)], dice.choice((2, 4, 8)), 1
+
+
 FIRST_ELEMENT = Mistake(
     "Each thread reads `vector` elements, and its last one may lie in another sector than its first.",
     lambda offsets, element_bytes, vector=1: sectors(offsets, element_bytes),
@@ -96,12 +113,19 @@ EXERCISES = (
         title="sectors",
         points=3,
         cases=(
-            equals("threads along a row", ALONG, sectors, MISTAKES),
-            equals("threads down a column", DOWN, sectors, MISTAKES),
-            equals("vectors", VECTORS + scattered(1, 2, 8), sectors, MISTAKES),
-            equals("threads that read the same", SHARED, sectors, MISTAKES),
-            equals("a start between two sectors", SHIFTED, sectors, MISTAKES),
-            equals("elements across an edge", scattered(2, 3, 1) + scattered(3, 24, 2), sectors, MISTAKES),
+            equals("threads along a row", beside(ALONG, strided(1, (1, 2, 4, 8))), sectors, MISTAKES),
+            equals("threads down a column", beside(DOWN, strided(40, (1, 2, 4))), sectors, MISTAKES),
+            equals("vectors", beside(VECTORS + scattered(1, 2, 8), strided(20, (2, 4), vector=4)), sectors, MISTAKES),
+            equals("threads that read the same", beside(SHARED, shared), sectors, MISTAKES),
+            equals("a start between two sectors", beside(SHIFTED, strided(1, (2, 4, 8), shift=31)), sectors, MISTAKES),
+            equals(
+                "elements across an edge",
+                beside(
+                    scattered(2, 3, 1) + scattered(3, 24, 2), lambda dice: scattered(dice.getrandbits(32), 24, 2, 1)[0]
+                ),
+                sectors,
+                MISTAKES,
+            ),
         ),
         hints=(
             "Which byte does a thread touch first, and which last?",

@@ -3,9 +3,11 @@
 import itertools
 import math
 from collections.abc import Sequence
+from random import Random
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.host import HostExercise
 from tutorlib.checking.leaning import InModule
@@ -38,6 +40,13 @@ def filled_on_the_right(x: Shape, y: Shape) -> Shape | None:
 
 def always_the_larger(x: Shape, y: Shape) -> Shape:
     return tuple(map(max, reversed(list(itertools.zip_longest(reversed(x), reversed(y), fillvalue=1)))))
+
+
+def pair_of_shapes(dice: Random) -> tuple[Shape, Shape]:
+    """Two shapes; as many of the pairs fit as do not."""
+    whole = [dice.choice((1, 2, 4, 8, 32)) for _ in range(dice.randint(1, 4))]
+    x, y = (tuple(dice.choice((n, n, 1)) for n in whole[dice.randint(0, len(whole) - 1) :]) for _ in range(2))
+    return (x, y) if dice.random() < 0.5 else ((*x[:-1], 64), (*y[:-1], 16))
 
 
 PAIRS = [
@@ -188,7 +197,7 @@ EXERCISES = (
         cases=(
             equals(
                 "shapes that fit",
-                PAIRS,
+                beside(PAIRS, pair_of_shapes, n=20),
                 broadcast_shape,
                 [
                     Mistake(
@@ -198,7 +207,7 @@ EXERCISES = (
             ),
             equals(
                 "shapes that do not",
-                CLASHES,
+                beside(CLASHES, pair_of_shapes, n=20),
                 broadcast_shape,
                 [Mistake("Two sizes that differ, neither of them 1, are no match: give None.", always_the_larger)],
             ),

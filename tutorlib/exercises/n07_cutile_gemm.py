@@ -8,12 +8,22 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.cutile import CutileExercise
-from tutorlib.checking.exercise import Remedy, Verdict
+from tutorlib.checking.cutile import CutileExercise, ThroughTf32
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.host import HostExercise
 from tutorlib.checking.values import ValueExercise, equals, law
-from tutorlib.exercises.cutile_gemms.choices import FITS_MISTAKES, PAIRS, REGISTERS, SHARED, SHARING, fits, no_spill
-from tutorlib.exercises.cutile_gemms.orders import GRIDS, RAGGED_GRIDS, in_strips, strip_after_strip
+from tutorlib.exercises.cutile_gemms.choices import (
+    FITS_MISTAKES,
+    PAIRS,
+    REGISTERS,
+    SHARED,
+    SHARING,
+    configs,
+    fits,
+    no_spill,
+)
+from tutorlib.exercises.cutile_gemms.orders import GRIDS, RAGGED_GRIDS, in_strips, ragged, strip_after_strip, whole
 from tutorlib.exercises.cutile_gemms.shapes import (
     BENCH,
     BENCH_FP8,
@@ -41,7 +51,6 @@ from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
     from tutorlib.checking.far_host import Planned
-    from tutorlib.measuring.launchers import CutileLauncher
     from tutorlib.simulate.cutile.launching import Launched
 
 
@@ -70,17 +79,6 @@ def as_many_as_needed(shape: Shape, launched: "Sequence[Launched | Planned]") ->
 
 
 # 07.6 gemm through tf32 --------------------------------------------------------------------------------------------
-
-
-class ThroughTf32(CutileExercise):
-    """bf16 matrices are to be multiplied as they are."""
-
-    def examine(self, kernel: "CutileLauncher") -> Verdict | None:
-        if found := super().examine(kernel):
-            return found
-        if ".tf32" in kernel.compiled(gemm("bf16"), WHOLE[0], "sm_80").ptx:  # of an instruction: no name has a dot
-            return self.more_than_it_must("matrices in bf16 are multiplied in tf32, too, and not in their own dtype.")
-        return None
 
 
 # 07.7 fp8 ---------------------------------------------------------------------------------------------------------
@@ -120,8 +118,8 @@ EXERCISES = (
         title="grouped",
         points=3,
         cases=(
-            strip_after_strip("whole strips", GRIDS),
-            strip_after_strip("a lower last strip", RAGGED_GRIDS),
+            strip_after_strip("whole strips", GRIDS, whole),
+            strip_after_strip("a lower last strip", RAGGED_GRIDS, ragged),
         ),
         library={"l2.grouped": grouped},
         hints=(
@@ -170,10 +168,15 @@ EXERCISES = (
         title="fits",
         points=3,
         cases=(
-            equals("registers", REGISTERS, fits, FITS_MISTAKES),
-            equals("shared memory", SHARED, fits, FITS_MISTAKES),
-            equals("two CTAs", PAIRS, fits, FITS_MISTAKES),
-            equals("blocks that share an SM", SHARING, fits, FITS_MISTAKES),
+            equals("registers", beside(REGISTERS, configs(ctas=(1, 2)), n=12), fits, FITS_MISTAKES),
+            equals("shared memory", beside(SHARED, configs(tk=(64, 128, 256, 512)), n=12), fits, FITS_MISTAKES),
+            equals("two CTAs", beside(PAIRS, configs(tk=(64, 128, 256), ctas=(2,)), n=12), fits, FITS_MISTAKES),
+            equals(
+                "blocks that share an SM",
+                beside(SHARING, configs(tk=(32, 64, 128), occupancy=(2, 3, 4)), n=12),
+                fits,
+                FITS_MISTAKES,
+            ),
         ),
         library={"Config.fits": Config.fits},
         hints=(
@@ -187,6 +190,7 @@ EXERCISES = (
         title="gemm through tf32",
         points=3,
         problem=gemm_tf32(),
+        in_bf16=gemm("bf16"),
         shapes=SMALL,
         whole=WHOLE,
         once=True,

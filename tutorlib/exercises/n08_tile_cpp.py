@@ -1,12 +1,16 @@
 """Exercises of notebook 08: CUDA Tile C++, from a vector addition to a GEMM beside cuBLAS."""
 
+from collections.abc import Callable
+from random import Random
+
 from tutorlib.checking.cpp import CppExercise
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.program import ProgramExercise
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.kernels.cpp.gemm import Variant
 from tutorlib.kernels.cpp.grids import blocks_of, persistent_grid, tile_grid
-from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_sums, program
+from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_vectors, program
 from tutorlib.kernels.cpp.vector_add import in_tiles
 from tutorlib.problems.catalogue import gemm, vector_add
 
@@ -24,6 +28,14 @@ SHORT = (*RAGGED[:2], (70, 513, 40))
 def tma_carries(m: int, n: int, k: int, element_bytes: int) -> str:
     pitches = {"a": k, "b": k, "c": n}
     return "".join(name for name, pitch in pitches.items() if pitch * element_bytes % 16 == 0)
+
+
+def matrices(*element_bytes: int) -> Callable[[Random], tuple]:
+    """Calls with pitches of which some are multiples of 16 bytes."""
+    return lambda dice: (
+        *(dice.randint(1, 40) * dice.choice((1, 2, 4, 8)) for _ in range(3)),
+        dice.choice(element_bytes),
+    )
 
 
 MISTAKES = (
@@ -91,8 +103,8 @@ EXERCISES = (
         title="tma_carries",
         points=2,
         cases=(
-            equals("bf16", BF16, tma_carries, MISTAKES),
-            equals("elements of other sizes", OTHERS, tma_carries, MISTAKES),
+            equals("bf16", beside(BF16, matrices(2)), tma_carries, MISTAKES),
+            equals("elements of other sizes", beside(OTHERS, matrices(1, 4, 8)), tma_carries, MISTAKES),
         ),
         hints=(
             "A is (m, k), B is (n, k), C is (m, n), all row-major: how many elements lie between two rows?",
@@ -143,9 +155,8 @@ EXERCISES = (
         id="08.6",
         title="add_on_gpu",
         points=4,
-        program=lambda host: program(in_tiles(VECTOR_TILE), host),
-        judged=lambda host: program(in_tiles(VECTOR_TILE), host, JUDGED_MAIN),
-        sums=drawn_sums,
+        program=lambda host: program(in_tiles(VECTOR_TILE), host, JUDGED_MAIN),
+        vectors=drawn_vectors,
         numbers=(5000, 1024, 1, 100_000),
         hints=(
             "Three pointers float *x, *y, *z; and cudaMalloc(&x, n * sizeof(float)) for each.",

@@ -1,9 +1,8 @@
 """Exercises of notebook 09: the first GEMM on tensor cores, part by part."""
 
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Callable
+from functools import partial
 from random import Random
-from typing import Any
 
 from tensor_layouts import Layout, is_layout, size
 
@@ -12,17 +11,16 @@ from tutorlib.checking.ampere_parts import (
     VECTOR,
     GlobalCopyExercise,
     OperandsExercise,
+    SmemExercise,
     TiledMmaExercise,
     WholeGemmExercise,
 )
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.leaning import InModule
-from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, LoopExercise, Part, PartExercise
-from tutorlib.checking.traced import CuteLayoutExercise, in_cute
+from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, LoopExercise, PartExercise
+from tutorlib.checking.traced import CuteLayoutExercise
 from tutorlib.checking.values import Mistake, ValueExercise, equals, law, shorten
-from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises.remedies.gemm_baseline import BASELINE_REMEDIES
-from tutorlib.models import banks
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
@@ -88,89 +86,6 @@ def problems(seed: int, whole: bool, n: int = 20) -> list[tuple[int, ...]]:
 
 # 09.2 smem_layout -----------------------------------------------------------------------------------------------
 
-ROWS, STAGES = 32, 2
-
-
-@dataclass(frozen=True, kw_only=True)
-class SmemExercise(PartExercise):
-    """A layout (rows, K, stages) of shared memory: looked at as CuTe makes it, then used in the kernel."""
-
-    part: Part = "smem"
-
-    def examine_alone(self, answer: Answer) -> Verdict | None:
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
-        try:
-            for k in (64, 32):
-                if broken := self.find_flaw(answer, k):
-                    return wrong(f"{answer.__name__}({ROWS}, {k}, {STAGES}): {broken}")
-        except CompileFailed as error:
-            return wrong("CuTe refuses it.", str(error))
-        return None
-
-    def find_flaw(self, answer: Answer, k: int) -> str:
-        """What is wrong with the layout for this K, or ""."""
-        offsets, cosize, shape = look(answer, k)
-        if shape != (ROWS, k, STAGES):
-            return f"its modes have the sizes {shape}; (rows, K, stages) is wanted."
-        if len(set(offsets.values())) < len(offsets):
-            (row, vector, stage), (again, beside, other) = same_place(offsets)
-            return (
-                f"row {row}, column {vector * VECTOR}, stage {stage} and row {again}, column {beside * VECTOR}, stage "
-                f"{other} lie in the same place."
-            )
-        if cosize != ROWS * k * STAGES:
-            return f"{ROWS * k * STAGES} elements are to fill as many places, with no gap; it reaches to {cosize}."
-        for (row, vector, stage), offset in offsets.items():
-            if offset % VECTOR:
-                return f"the vector at row {row}, column {vector * VECTOR} starts at offset {offset}, inside another."
-            if stage and offset - offsets[row, vector, 0] != ROWS * k:
-                return f"stage 1 should be stage 0 again, {ROWS * k} elements on, so that buffers behave alike."
-        for first in range(0, ROWS, 8):
-            for vector in range(k // VECTOR):
-                read = [offsets[first + row, vector, 0] for row in range(8)]
-                if (ways := banks.ways(read, 2, VECTOR)) > 1:
-                    return (
-                        f"ldmatrix reads column {vector * VECTOR} of rows {first} to {first + 7} in {ways} wavefronts."
-                    )
-        order = [offsets[row, vector, 0] for row in range(ROWS) for vector in range(k // VECTOR)]
-        for start in range(0, len(order), 8):
-            if (ways := banks.ways(order[start : start + 8], 2, VECTOR)) > 1:
-                return f"cp.async writes 8 neighbouring vectors of row {start * VECTOR // k} in {ways} wavefronts."
-        return ""
-
-
-Vectors = dict[tuple[int, int, int], Any]  # (row, vector of the row, stage) → offset
-
-
-def look(answer: Answer, k: int) -> tuple[Vectors, int, tuple[int, ...]]:
-    """Offset of each vector, the cosize, and the sizes of the modes. Raises CompileFailed."""
-    from cutlass import cute
-
-    def note() -> tuple[Vectors, int, tuple[int, ...]]:
-        layout = answer(ROWS, k, STAGES)
-        if not isinstance(layout, cute.Layout | cute.ComposedLayout):
-            raise WrongKind(f"it returns {shorten(layout)}, and no layout.")
-        shape = tuple(map(cute.size, layout.shape)) if isinstance(layout.shape, tuple) else (cute.size(layout),)
-        if shape != (ROWS, k, STAGES):
-            return {}, 0, shape
-        places = product(range(ROWS), range(k // VECTOR), range(STAGES))
-        offsets = {(row, vector, stage): layout((row, vector * VECTOR, stage)) for row, vector, stage in places}
-        return offsets, cute.cosize(layout), shape
-
-    return in_cute(note)
-
-
-def same_place(offsets: Vectors) -> list[tuple[int, int, int]]:
-    """Two vectors that begin at one offset."""
-    first: dict[int, tuple[int, int, int]] = {}
-    for vector, offset in offsets.items():
-        if offset in first:
-            return [first[offset], vector]
-        first[offset] = vector
-    return []
-
-
 # 09.7 columns ---------------------------------------------------------------------------------------------------
 
 
@@ -181,6 +96,11 @@ def columns(warps: int, tile_n: int) -> Layout:
 def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
     """Which column of the MMA a thread's value belongs to: lanes 0 to 3 of a row, atoms of 8 columns."""
     return value + 2 * lane + 8 * warp + 8 * warps * atom
+
+
+def wide(warps: int) -> Callable[[Random], tuple]:
+    """Calls with tiles of any width."""
+    return lambda dice: (warps, 32 * warps * dice.randint(1, 9))
 
 
 def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
@@ -244,8 +164,8 @@ EXERCISES = (
         title="loaded_bytes",
         points=2,
         cases=(
-            equals("whole tiles", problems(1, whole=True), loaded_bytes, LOADING),
-            equals("tiles partly outside", problems(2, whole=False), loaded_bytes, LOADING),
+            equals("whole tiles", Drawn(partial(problems, whole=True), 1), loaded_bytes, LOADING),
+            equals("tiles partly outside", Drawn(partial(problems, whole=False), 2), loaded_bytes, LOADING),
         ),
         hints=(
             "How many blocks are there, and what does one of them load in all its steps along K?",
@@ -340,9 +260,9 @@ EXERCISES = (
         title="columns",
         points=3,
         cases=(
-            law("one warp across", [(1, 32), (1, 64), (1, 128)], not_in_vectors, PERMUTING),
-            law("two warps across", [(2, 64), (2, 128), (2, 256)], not_in_vectors, PERMUTING),
-            law("four warps across", [(4, 128), (4, 256)], not_in_vectors, PERMUTING),
+            law("one warp across", beside([(1, 32), (1, 64), (1, 128)], wide(1)), not_in_vectors, PERMUTING),
+            law("two warps across", beside([(2, 64), (2, 128), (2, 256)], wide(2)), not_in_vectors, PERMUTING),
+            law("four warps across", beside([(4, 128), (4, 256)], wide(4)), not_in_vectors, PERMUTING),
         ),
         library={"n_order": InModule("tutorlib.kernels.ampere.layouts", "n_order")},
         hints=(

@@ -1,11 +1,15 @@
 """Exercises of notebook 10: two buffers, and registers that are fetched ahead."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from itertools import product
 from math import isclose
 from numbers import Real
+from random import Random
 from typing import Any
 
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.part import COURSE_LOOPS, LoopExercise
 from tutorlib.checking.values import Case, Mistake, ValueExercise, law
@@ -87,11 +91,16 @@ def as_number(case: Case) -> Case:
 
         return case.judge(call)
 
-    return Case(case.name, judge)
+    return replace(case, judge=judge)
 
 
 def times(stages: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
     return list(product(stages, (0, 4, 9), (1, 5), (1, 3, 8)))
+
+
+def machines(stages: tuple[int, ...]) -> Callable[[Random], tuple]:
+    """Calls with any times, of which each may be the longest."""
+    return lambda dice: (dice.choice(stages), dice.randint(0, 40), dice.randint(1, 20), dice.randint(1, 30))
 
 
 EXERCISES = (
@@ -100,9 +109,9 @@ EXERCISES = (
         title="period",
         points=2,
         cases=(
-            as_number(law("one buffer", times((1,)), is_period, SOONER)),
-            as_number(law("two buffers", times((2,)), is_period, SOONER)),
-            as_number(law("more buffers", times((3, 6)), is_period, SOONER)),
+            as_number(law("one buffer", beside(times((1,)), machines((1,))), is_period, SOONER)),
+            as_number(law("two buffers", beside(times((2,)), machines((2,))), is_period, SOONER)),
+            as_number(law("more buffers", beside(times((3, 6)), machines((3, 4, 5, 6, 8))), is_period, SOONER)),
         ),
         library={"Timeline.period": Timeline.period},
         hints=(

@@ -1,18 +1,18 @@
 """Exercises of notebook 12: any number of stages, what they cost, and the fastest configuration."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import product
+from random import Random
 
 from tutorlib.checking.ampere_parts import WholeGemmExercise
-from tutorlib.checking.exercise import Answer, Remedy, Verdict, WrongKind, wrong
-from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, LoopExercise, Part, PartExercise
-from tutorlib.checking.values import Mistake, ValueExercise, attempt, equals
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, ConfigExercise, LoopExercise
+from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm
-from tutorlib.problems.wrong import count
 
 BENCH = (4096, 4096, 4096)
 SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
@@ -65,32 +65,18 @@ def kernels(*, smem: tuple[int, ...], registers: tuple[int, ...], threads: tuple
     return list(product((A100, H100, UNLIKE_THEM), smem, registers, threads))
 
 
+def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[[Random], tuple]:
+    """Calls on any GPU with blocks of up to so many bytes of shared memory and up to so many threads."""
+
+    def draw(dice: Random) -> tuple:
+        sm = dice.choice((A100, H100, UNLIKE_THEM))
+        sm = replace(sm, blocks=dice.randint(8, 32), piece=dice.choice((128, 256, 512)))
+        return sm, dice.randint(0, smem), dice.choice(registers), 32 * dice.randint(1, threads // 32)
+
+    return draw
+
+
 # 12.3 tuned -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class ConfigExercise(PartExercise):
-    """A function without arguments that returns a GemmConfig."""
-
-    part: Part = "config"
-    archs: tuple[str, ...] = ("90",)  # an A100's shared memory would refuse what is fastest on an H100
-
-    def examine_alone(self, answer: Answer) -> Verdict | None:
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
-        config, fault = attempt(answer, ())
-        if fault:
-            return wrong(fault.what)
-        if not isinstance(config, GemmConfig):
-            return wrong(f"it returns {config!r}, not a GemmConfig.")
-        if config.stages < 2:
-            return wrong(f"{count(config.stages, 'stage')}: the loop needs two or more.")
-        return None
-
-    def examine(self, kernel: CuteLauncher) -> Verdict | None:
-        if spilled := self.compile_for(kernel, self.inspected[0]).spill_bytes:
-            return wrong(f"it spills {spilled} bytes of registers in each thread.")
-        return super().examine(kernel)
 
 
 LOOPING = (
@@ -143,17 +129,31 @@ EXERCISES = (
         cases=(
             equals(
                 "shared memory",
-                kernels(smem=(32768, 65536, 98304, 116736), registers=(32,), threads=(128,)),
+                beside(
+                    kernels(smem=(32768, 65536, 98304, 116736), registers=(32,), threads=(128,)),
+                    kernel(smem=228 * 1024, registers=(32,)),
+                ),
                 blocks_per_sm,
                 LIMITS,
             ),
             equals(
                 "registers",
-                kernels(smem=(0, 4096), registers=(33, 60, 73, 100, 129, 220, 236, 255), threads=(64, 128, 256)),
+                beside(
+                    kernels(smem=(0, 4096), registers=(33, 60, 73, 100, 129, 220, 236, 255), threads=(64, 128, 256)),
+                    kernel(smem=4096, registers=range(24, 256)),
+                ),
                 blocks_per_sm,
                 LIMITS,
             ),
-            equals("small blocks", kernels(smem=(0,), registers=(16,), threads=(32, 128, 1024)), blocks_per_sm, LIMITS),
+            equals(
+                "small blocks",
+                beside(
+                    kernels(smem=(0,), registers=(16,), threads=(32, 128, 1024)),
+                    kernel(smem=0, registers=(16, 24, 32), threads=32),
+                ),
+                blocks_per_sm,
+                LIMITS,
+            ),
         ),
         hints=(
             "Four limits, and the smallest counts: shared memory, registers, threads, blocks.",

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from itertools import product
+from random import Random
 
-from tutorlib.checking.exercise import Answer
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.first_parts import (
     BYTES,
     BoxesExercise,
@@ -13,6 +14,7 @@ from tutorlib.checking.first_parts import (
     WholeKernelExercise,
 )
 from tutorlib.checking.hopper import HopperLoopExercise
+from tutorlib.checking.hosts import with_loop
 from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.problems.catalogue import gemm
@@ -60,6 +62,20 @@ def tiles_at(shape: tuple[int, int], beyond: int = 0) -> list[tuple]:
         for m in range(-(-shape[0] // tile[0]) + beyond)
         for k in range(-(-shape[1] // tile[1]) + beyond)
     ]
+
+
+def some_tile(inside: bool = False, beyond: int = 0) -> Callable[[Random], tuple]:
+    """Calls with a tile of any matrix. inside: all of it is in the matrix. beyond: tiles that it may begin outside."""
+
+    def draw(dice: Random) -> tuple:
+        tile = dice.choice((*TILES, (64, 64), (128, 32)))
+        tiles = [dice.randint(1, 9) for _ in range(2)]
+        shape = [
+            n * step - (0 if inside else dice.randrange(step // 8) * 8) for n, step in zip(tiles, tile, strict=True)
+        ]
+        return tuple(shape), tile, tuple(dice.randrange(n + beyond) for n in tiles)
+
+    return draw
 
 
 # 13.4 holder ----------------------------------------------------------------------------------------------------
@@ -130,14 +146,15 @@ def steps(producer: bool, rounds: int) -> list[tuple[int, int, bool]]:
     return [(step, stages, producer) for stages in (1, 2, 3, 4, 7) for step in range(rounds * stages)]
 
 
+def some_step(rounds: int, *producer: bool) -> Callable[[Random], tuple]:
+    def draw(dice: Random) -> tuple:
+        stages = dice.randint(5, 40)
+        return dice.randrange(rounds * stages), stages, dice.choice(producer)
+
+    return draw
+
+
 # 13.7 main_loop -------------------------------------------------------------------------------------------------
-
-
-def with_loop(answer: Answer) -> Callable[..., None]:
-    """The course's kernel with this main loop."""
-    from tutorlib.kernels.hopper.first import Parts, make_first_gemm
-
-    return make_first_gemm(Parts(main_loop=answer))
 
 
 HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
@@ -173,9 +190,14 @@ EXERCISES = (
         title="tma_bytes",
         points=3,
         cases=(
-            equals("tiles inside", tiles_at((512, 256)), tma_bytes, COUNTING),
-            equals("tiles across an edge", tiles_at((300, 136)) + tiles_at((1, 8)), tma_bytes, COUNTING),
-            equals("tiles outside", tiles_at((200, 72), beyond=2), tma_bytes, COUNTING),
+            equals("tiles inside", beside(tiles_at((512, 256)), some_tile(inside=True)), tma_bytes, COUNTING),
+            equals(
+                "tiles across an edge",
+                beside(tiles_at((300, 136)) + tiles_at((1, 8)), some_tile()),
+                tma_bytes,
+                COUNTING,
+            ),
+            equals("tiles outside", beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2)), tma_bytes, COUNTING),
         ),
         hints=(
             "What is counted does not depend on the matrix at all.",
@@ -201,9 +223,27 @@ EXERCISES = (
         title="holder",
         points=3,
         cases=(
-            equals("the first 8 × 8", list(product(range(8), range(8))), holder, HOLDING),
-            equals("one warp's 16 rows", list(product(range(16), range(32))), holder, HOLDING),
-            equals("a warpgroup's 64 × 256", list(product(range(0, 64, 3), range(0, 256, 5))), holder, HOLDING),
+            equals(
+                "the first 8 × 8",
+                beside(list(product(range(8), range(8))), lambda dice: (dice.randrange(8), dice.randrange(256))),
+                holder,
+                HOLDING,
+            ),
+            equals(
+                "one warp's 16 rows",
+                beside(list(product(range(16), range(32))), lambda dice: (dice.randrange(16), dice.randrange(256))),
+                holder,
+                HOLDING,
+            ),
+            equals(
+                "a warpgroup's 64 × 256",
+                beside(
+                    list(product(range(0, 64, 3), range(0, 256, 5))),
+                    lambda dice: (dice.randrange(64), dice.randrange(256)),
+                ),
+                holder,
+                HOLDING,
+            ),
         ),
         hints=(
             "Take the row apart: warp (16 rows), half (8 rows), row. Take the column apart: atom (8 columns), column.",
@@ -231,9 +271,18 @@ EXERCISES = (
         title="ring",
         points=2,
         cases=(
-            equals("the consumer, one round", steps(producer=False, rounds=1), ring, TURNING),
-            equals("the producer, one round", steps(producer=True, rounds=1), ring, TURNING),
-            equals("many rounds", steps(producer=False, rounds=5) + steps(producer=True, rounds=5), ring, TURNING),
+            equals(
+                "the consumer, one round", beside(steps(producer=False, rounds=1), some_step(1, False)), ring, TURNING
+            ),
+            equals(
+                "the producer, one round", beside(steps(producer=True, rounds=1), some_step(1, True)), ring, TURNING
+            ),
+            equals(
+                "many rounds",
+                beside(steps(producer=False, rounds=5) + steps(producer=True, rounds=5), some_step(40, False, True)),
+                ring,
+                TURNING,
+            ),
         ),
         hints=(
             "The index is the step modulo the number of stages; what is left over counts the rounds.",

@@ -1,14 +1,15 @@
 """Exercises of notebook 14: two roles, registers, clusters, persistent blocks, stream-K, FP8, what to choose when."""
 
 from tutorlib.checking.chosen import ChosenExercise
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.hopper import HopperLoopExercise
+from tutorlib.checking.hosts import own_consumer, own_producer, with_consumer, with_producer
 from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.hopper.costs import costs
-from tutorlib.exercises.hopper.feeding import BYTES, MULTICAST, REGISTERS, members
-from tutorlib.exercises.hopper.roles import own_consumer, own_producer, with_consumer, with_producer
+from tutorlib.exercises.hopper.feeding import BYTES, MULTICAST, REGISTERS, member, members, splits, steps_in
 from tutorlib.exercises.hopper.scales import dequantises
-from tutorlib.exercises.hopper.sharing import streams
+from tutorlib.exercises.hopper.sharing import even, few_steps, of_an_h200, streams, uneven
 from tutorlib.exercises.hopper.tiles import (
     BLOCK_TILES,
     CLUSTERS,
@@ -18,6 +19,8 @@ from tutorlib.exercises.hopper.tiles import (
     WALK,
     WAVES,
     sizes_and_clusters,
+    some_walk,
+    some_waves,
     walks,
 )
 from tutorlib.models.hopper_gemm import (
@@ -92,9 +95,16 @@ EXERCISES = (
         title="register_split",
         points=2,
         cases=(
-            equals("two that multiply", [(2, need) for need in (24, 16, 30, 40, 56)], register_split, REGISTERS),
-            equals("three", [(3, need) for need in (24, 31, 32, 40)], register_split, REGISTERS),
-            equals("four and five", [(4, 24), (4, 33), (5, 8), (5, 30)], register_split, REGISTERS),
+            equals(
+                "two that multiply",
+                beside([(2, need) for need in (24, 16, 30, 40, 56)], splits(2)),
+                register_split,
+                REGISTERS,
+            ),
+            equals("three", beside([(3, need) for need in (24, 31, 32, 40)], splits(3)), register_split, REGISTERS),
+            equals(
+                "four and five", beside([(4, 24), (4, 33), (5, 8), (5, 30)], splits(4, 5)), register_split, REGISTERS
+            ),
         ),
         library={"course.register_split": register_split},
         hints=(
@@ -108,11 +118,24 @@ EXERCISES = (
         title="step_bytes",
         points=3,
         cases=(
-            equals("one block", [(tile, (1, 1)) for tile in BLOCK_TILES + OTHER_K], step_bytes, BYTES),
             equals(
-                "clusters along one side", [(t, c) for t in BLOCK_TILES for c in ((2, 1), (1, 2))], step_bytes, BYTES
+                "one block",
+                beside([(tile, (1, 1)) for tile in BLOCK_TILES + OTHER_K], steps_in((1, 1))),
+                step_bytes,
+                BYTES,
             ),
-            equals("larger clusters", [(t, c) for t in BLOCK_TILES[:3] for c in CLUSTERS[3:]], step_bytes, BYTES),
+            equals(
+                "clusters along one side",
+                beside([(t, c) for t in BLOCK_TILES for c in ((2, 1), (1, 2))], steps_in((2, 1), (1, 2))),
+                step_bytes,
+                BYTES,
+            ),
+            equals(
+                "larger clusters",
+                beside([(t, c) for t in BLOCK_TILES[:3] for c in CLUSTERS[3:]], steps_in(*CLUSTERS[3:])),
+                step_bytes,
+                BYTES,
+            ),
         ),
         library={"course.step_bytes": step_bytes},
         hints=(
@@ -125,11 +148,29 @@ EXERCISES = (
         title="multicast",
         points=3,
         cases=(
-            equals("A in a row of blocks", members(0, ((1, 2), (1, 4), (1, 1))), multicast, MULTICAST),
-            equals("B in a column of blocks", members(1, ((2, 1), (4, 1), (1, 2))), multicast, MULTICAST),
-            equals("both modes of a 2×2", members(0, ((2, 2),)) + members(1, ((2, 2),)), multicast, MULTICAST),
             equals(
-                "oblong clusters", members(0, ((2, 4), (4, 2))) + members(1, ((2, 4), (4, 2))), multicast, MULTICAST
+                "A in a row of blocks",
+                beside(members(0, ((1, 2), (1, 4), (1, 1))), member(0, (1, 2), (1, 4))),
+                multicast,
+                MULTICAST,
+            ),
+            equals(
+                "B in a column of blocks",
+                beside(members(1, ((2, 1), (4, 1), (1, 2))), member(1, (2, 1), (4, 1))),
+                multicast,
+                MULTICAST,
+            ),
+            equals(
+                "both modes of a 2×2",
+                beside(members(0, ((2, 2),)) + members(1, ((2, 2),)), member(None, (2, 2))),
+                multicast,
+                MULTICAST,
+            ),
+            equals(
+                "oblong clusters",
+                beside(members(0, ((2, 4), (4, 2))) + members(1, ((2, 4), (4, 2))), member(None, (2, 4), (4, 2))),
+                multicast,
+                MULTICAST,
             ),
         ),
         library={"course.multicast": multicast},
@@ -147,23 +188,32 @@ EXERCISES = (
         cases=(
             equals(
                 "squares",
-                sizes_and_clusters(tuple((n, n) for n in SQUARE_SIZES), CLUSTERS[:1], 132),
+                beside(
+                    sizes_and_clusters(tuple((n, n) for n in SQUARE_SIZES), CLUSTERS[:1], 132),
+                    some_waves((1, 1), square=True),
+                ),
                 count_waves,
                 WAVES,
             ),
             equals(
                 "clusters",
-                sizes_and_clusters(((2048, 2048), (4096, 4096), (640, 1152)), CLUSTERS[1:4], 132),
+                beside(
+                    sizes_and_clusters(((2048, 2048), (4096, 4096), (640, 1152)), CLUSTERS[1:4], 132),
+                    some_waves(*CLUSTERS[1:4]),
+                ),
                 count_waves,
                 WAVES,
             ),
             equals(
                 "any size",
-                sizes_and_clusters(((320, 32576), (1000, 4000), (1, 8), (4224, 3968)), CLUSTERS, 114),
+                beside(
+                    sizes_and_clusters(((320, 32576), (1000, 4000), (1, 8), (4224, 3968)), CLUSTERS, 114),
+                    some_waves(*CLUSTERS),
+                ),
                 count_waves,
                 WAVES,
             ),
-            equals("full waves", FULL_WAVES, count_waves, WAVES),
+            equals("full waves", beside(FULL_WAVES, some_waves(*CLUSTERS, full=True)), count_waves, WAVES),
         ),
         library={"course.count_waves": count_waves},
         hints=(
@@ -176,10 +226,30 @@ EXERCISES = (
         title="walk",
         points=3,
         cases=(
-            equals("single blocks", walks((1, 1), 132, (32, 16)) + walks((1, 1), 6, (4, 5), 2), walk, WALK),
-            equals("clusters", walks((2, 1), 66, (16, 16)) + walks((1, 2), 5, (6, 3), 4), walk, WALK),
-            equals("ragged grids", walks((2, 2), 7, (5, 11), 4) + walks((2, 1), 9, (3, 3), 8), walk, WALK),
-            equals("more clusters than tiles", walks((1, 2), 8, (2, 3)) + walks((1, 1), 5, (1, 3)), walk, WALK),
+            equals(
+                "single blocks",
+                beside(walks((1, 1), 132, (32, 16)) + walks((1, 1), 6, (4, 5), 2), some_walk((1, 1))),
+                walk,
+                WALK,
+            ),
+            equals(
+                "clusters",
+                beside(walks((2, 1), 66, (16, 16)) + walks((1, 2), 5, (6, 3), 4), some_walk((2, 1), (1, 2))),
+                walk,
+                WALK,
+            ),
+            equals(
+                "ragged grids",
+                beside(walks((2, 2), 7, (5, 11), 4) + walks((2, 1), 9, (3, 3), 8), some_walk((2, 2), (2, 1))),
+                walk,
+                WALK,
+            ),
+            equals(
+                "more clusters than tiles",
+                beside(walks((1, 2), 8, (2, 3)) + walks((1, 1), 5, (1, 3)), some_walk((1, 2), (1, 1), few=True)),
+                walk,
+                WALK,
+            ),
         ),
         library={"course.walk": walk},
         hints=(
@@ -194,11 +264,11 @@ EXERCISES = (
         title="stream_k",
         points=4,
         cases=(
-            streams("even cuts", (4, 2, 8), (3, 3, 5), (2, 6, 4)),
-            streams("cuts inside of tiles", (3, 4, 6), (5, 7, 4), (8, 3, 10)),
-            streams("shares that differ by one", (4, 3, 7), (7, 5, 9), (13, 4, 11)),
-            streams("more clusters than K tiles", (8, 2, 3), (5, 1, 4)),
-            streams("an H200 at 4096 and 8192", (66, 256, 64), (132, 512, 16), (66, 1024, 8)),
+            streams("even cuts", even, (4, 2, 8), (3, 3, 5), (2, 6, 4)),
+            streams("cuts inside of tiles", uneven, (3, 4, 6), (5, 7, 4), (8, 3, 10)),
+            streams("shares that differ by one", uneven, (4, 3, 7), (7, 5, 9), (13, 4, 11)),
+            streams("more clusters than K tiles", few_steps, (8, 2, 3), (5, 1, 4)),
+            streams("an H200 at 4096 and 8192", of_an_h200, (66, 256, 64), (132, 512, 16), (66, 1024, 8)),
         ),
         library={"work.stream_k": stream_k},
         hints=(

@@ -3,9 +3,21 @@
 from itertools import product
 
 from tutorlib.checking.blackwell import HoldExercise, TileLoopExercise
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.exercises.blackwell.formats import NV, SCALING, SUMMING, nv_calls, rows_of, scaling_blocks
-from tutorlib.exercises.blackwell.memory import ALLOCATING, PLACES, RINGS
+from tutorlib.exercises.blackwell.formats import (
+    NV,
+    SCALING,
+    SUMMING,
+    a_row_each,
+    mirrored,
+    nv_calls,
+    renumbered,
+    rows_of,
+    scaling_blocks,
+)
+from tutorlib.exercises.blackwell.memory import ALLOCATING, PLACES, RINGS, accumulators, places, rings
 from tutorlib.exercises.remedies.blackwell import BLACKWELL_REMEDIES
 from tutorlib.models.block_formats import quantise_mx, quantise_nv, scaled_dot
 from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
@@ -16,18 +28,34 @@ SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
 SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
 REST = 33 * 1024  # bytes of shared memory beside the ring: boxes of C, mbarriers
 
+
+def course(module: str, *names: str) -> dict[str, InModule]:
+    """The course's own functions that do what an exercise asks for."""
+    return {f"the course's {name}": InModule(f"tutorlib.kernels.blackwell.{module}", name) for name in names}
+
+
 EXERCISES = (
     ValueExercise(
         id="15.1",
         title="tmem_columns",
         points=2,
         cases=(
-            equals("one accumulator", [(n, 1) for n in (256, 128, 96, 64, 32)], tmem_columns, ALLOCATING),
-            equals("few columns", [(n, 1) for n in (8, 16, 24)], tmem_columns, ALLOCATING),
             equals(
-                "several", [(256, 2), (160, 2), (96, 5), (128, 3), (24, 3), (48, 5), (16, 5)], tmem_columns, ALLOCATING
+                "one accumulator",
+                beside([(n, 1) for n in (256, 128, 96, 64, 32)], accumulators(1)),
+                tmem_columns,
+                ALLOCATING,
             ),
-            equals("too many", [(256, 3), (192, 3), (520, 1)], tmem_columns, ALLOCATING),
+            equals("few columns", beside([(n, 1) for n in (8, 16, 24)], accumulators(1)), tmem_columns, ALLOCATING),
+            equals(
+                "several",
+                beside([(256, 2), (160, 2), (96, 5), (128, 3), (24, 3), (48, 5), (16, 5)], accumulators(2, 3, 4)),
+                tmem_columns,
+                ALLOCATING,
+            ),
+            equals(
+                "too many", beside([(256, 3), (192, 3), (520, 1)], accumulators(2, 3, 4, 5)), tmem_columns, ALLOCATING
+            ),
         ),
         hints=(
             "An fp32 sum takes one column in its row's lane, so an accumulator takes as many columns as N has.",
@@ -43,15 +71,28 @@ EXERCISES = (
         cases=(
             equals(
                 "one block's rows",
-                list(product((0, 1, 31, 32, 100, 127), (0, 5, 255), (0,), (256,))),
+                beside(list(product((0, 1, 31, 32, 100, 127), (0, 5, 255), (0,), (256,))), places(range(128), (0,))),
                 sum_place,
                 PLACES,
             ),
             equals(
-                "the second accumulator", [(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], sum_place, PLACES
+                "the second accumulator",
+                beside([(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], places(range(128), (1,))),
+                sum_place,
+                PLACES,
             ),
-            equals("one of three", [(64, 9, accumulator, 96) for accumulator in range(3)], sum_place, PLACES),
-            equals("the other block's", list(product((128, 160, 255), (0, 200), (0, 1), (256,))), sum_place, PLACES),
+            equals(
+                "one of three",
+                beside([(64, 9, accumulator, 96) for accumulator in range(3)], places(range(128), (0, 1, 2))),
+                sum_place,
+                PLACES,
+            ),
+            equals(
+                "the other block's",
+                beside(list(product((128, 160, 255), (0, 200), (0, 1), (256,))), places(range(128, 256), (0, 1))),
+                sum_place,
+                PLACES,
+            ),
         ),
         hints=(
             "Row m is lane m of its block; the pair's second block has the rows from 128 on.",
@@ -66,6 +107,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
+        library=course("holding", "hold"),
         hints=(
             "One warp allocates, `if holding.warp == 4:`; the whole warp, without elect_one.",
             "Between the allocation and the pointer there is a meeting, and another one between the work and the end.",
@@ -80,6 +122,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
+        library=course("loops", "produce_tiles"),
         loop="produce",
         hints=(
             "It is 14.1 with one more loop around it: for each tile, for each K tile.",
@@ -96,6 +139,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
+        library=course("loops", "multiply_tiles"),
         loop="multiply",
         hints=(
             "Two states: a consumer's for the stages, a producer's for the accumulators.",
@@ -112,6 +156,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
+        library=course("loops", "store_tiles"),
         loop="store",
         hints=(
             "For each tile: wait for ready; for each part: read, wait for the tcgen05.ld, write; then the next "
@@ -126,11 +171,16 @@ EXERCISES = (
         title="ring_stages",
         points=2,
         cases=(
-            equals("a block alone", [(n, False, REST) for n in (256, 192, 128, 64)], ring_stages, RINGS),
-            equals("a pair", [(n, True, REST) for n in (256, 192, 128, 64)], ring_stages, RINGS),
+            equals(
+                "a block alone",
+                beside([(n, False, REST) for n in (256, 192, 128, 64)], rings(False)),
+                ring_stages,
+                RINGS,
+            ),
+            equals("a pair", beside([(n, True, REST) for n in (256, 192, 128, 64)], rings(True)), ring_stages, RINGS),
             equals(
                 "more beside it",
-                [(256, pair, 1024 * k) for pair in (False, True) for k in (0, 36, 65, 100)],
+                beside([(256, pair, 1024 * k) for pair in (False, True) for k in (0, 36, 65, 100)], rings(False, True)),
                 ring_stages,
                 RINGS,
             ),
@@ -148,6 +198,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
+        library=course("loops", "produce_tiles", "multiply_tiles", "store_tiles"),
         bench_shape=BENCH,
         tiers=(0.9,),
         loop="all",
@@ -166,10 +217,10 @@ EXERCISES = (
         title="quantise_mx",
         points=3,
         cases=(
-            equals("exact numbers", scaling_blocks("exact"), quantise_mx, SCALING),
-            equals("random numbers", scaling_blocks("random"), quantise_mx, SCALING),
-            equals("ties, small and large ones", scaling_blocks("edges"), quantise_mx, SCALING),
-            equals("zeros, and the ends of ue8m0", scaling_blocks("ends"), quantise_mx, SCALING),
+            equals("exact numbers", renumbered(scaling_blocks("exact")), quantise_mx, SCALING),
+            equals("random numbers", renumbered(scaling_blocks("random")), quantise_mx, SCALING),
+            equals("ties, small and large ones", renumbered(scaling_blocks("edges")), quantise_mx, SCALING),
+            equals("zeros, and the ends of ue8m0", mirrored(scaling_blocks("ends")), quantise_mx, SCALING),
         ),
         hints=(
             "math.frexp(x) returns (m, e) with x = m · 2^e and 0.5 ≤ m < 1, so floor(log2 x) is e - 1.",
@@ -183,10 +234,10 @@ EXERCISES = (
         title="quantise_nv",
         points=3,
         cases=(
-            equals("every value of e2m1", nv_calls("values"), quantise_nv, NV),
-            equals("random numbers", nv_calls("random"), quantise_nv, NV),
-            equals("ties", nv_calls("ties"), quantise_nv, NV),
-            equals("zeros, and scales at the ends", nv_calls("ends"), quantise_nv, NV),
+            equals("every value of e2m1", mirrored(nv_calls("values")), quantise_nv, NV),
+            equals("random numbers", mirrored(nv_calls("random")), quantise_nv, NV),
+            equals("ties", mirrored(nv_calls("ties")), quantise_nv, NV),
+            equals("zeros, and scales at the ends", mirrored(nv_calls("ends")), quantise_nv, NV),
         ),
         hints=(
             "The scale first, and rounded: the largest / 6 / tensor_scale, to the nearest e4m3. Elements are divided "
@@ -201,8 +252,13 @@ EXERCISES = (
         title="scaled_dot",
         points=2,
         cases=(
-            equals("one block", rows_of(1, 32), scaled_dot, SUMMING),
-            equals("several", rows_of(4, 32) + rows_of(8, 16), scaled_dot, SUMMING),
+            equals("one block", beside(rows_of(1, 32), lambda dice: a_row_each(dice, 1, 32)), scaled_dot, SUMMING),
+            equals(
+                "several",
+                beside(rows_of(4, 32) + rows_of(8, 16), lambda dice: a_row_each(dice, dice.randint(2, 9), 16)),
+                scaled_dot,
+                SUMMING,
+            ),
         ),
         hints=("In each block: the sum of products, times both scales. Then add up the blocks.",),
         remedies=BLACKWELL_REMEDIES["15.11"],

@@ -1,8 +1,6 @@
 """Exercises of notebook 16: epilogues that do more than round, a layer that torch takes as its own, and two GPUs."""
 
-from collections.abc import Callable
-
-from tutorlib.checking.exercise import Answer
+from tutorlib.checking import hosts
 from tutorlib.checking.fused import EpilogueFunctionExercise
 from tutorlib.checking.leaning import InModule
 from tutorlib.checking.values import ValueExercise
@@ -29,57 +27,6 @@ def course(module: str, *names: str) -> dict[str, InModule]:
 # What the answers become part of --------------------------------------------------------------------------------
 
 
-def elementwise(answer: Answer) -> Callable[..., None]:
-    from tutorlib.kernels.fused.ampere import make_elementwise
-
-    return make_elementwise(answer)
-
-
-def with_bias_matrix(answer: Answer) -> Callable[..., None]:
-    from cutlass import cute
-
-    from tutorlib.kernels.fused.ampere import Fusion, make_fused
-    from tutorlib.kernels.fused.ops import bias_gelu
-
-    def as_matrix(bias: cute.Tensor, rows: int) -> cute.Tensor:
-        view = answer(bias, rows)
-        wanted = (rows, cute.size(bias))
-        extents = tuple(cute.size(view, mode=[n]) for n in range(cute.rank(view)))
-        if len(extents) == 2 and extents != wanted:
-            raise ValueError(
-                f"the view has the shape {view.shape} and should have {wanted}, rows and columns of C. Where a stride "
-                "is 0, a coordinate beyond the shape finds a number all the same; who asks for the size is told wrong"
-            )
-        return view
-
-    return make_fused(Fusion(bias_gelu, as_matrix=as_matrix))
-
-
-def with_op(answer: Answer) -> Callable[..., None]:
-    from tutorlib.kernels.fused.ampere import Fusion, make_fused
-
-    return make_fused(Fusion(answer))
-
-
-def with_fetch(answer: Answer) -> Callable[..., None]:
-    from tutorlib.kernels.fused.ampere import Fusion, make_fused, whole_matrix
-    from tutorlib.kernels.fused.ops import add
-
-    return make_fused(Fusion(add, whole_matrix, answer))
-
-
-def with_reduction(answer: Answer) -> Callable[..., None]:
-    from tutorlib.kernels.fused.ampere import make_amax
-
-    return make_amax(answer)
-
-
-def with_gate(answer: Answer) -> Callable[..., None]:
-    from tutorlib.kernels.fused.ampere import make_gated
-
-    return make_gated(answer)
-
-
 # ----------------------------------------------------------------------------------------------------------------
 
 EXERCISES = (
@@ -89,7 +36,7 @@ EXERCISES = (
         points=2,
         problem=gelu(),
         shapes=((512,), (4 * 777,)),
-        build=elementwise,
+        build=hosts.elementwise,
         library=course(OPS, "gelu"),
         hints=(
             "x * x is element by element, and so is every other operator; cute.math.tanh takes the whole of x.",
@@ -106,7 +53,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=FITTING,
         whole=WHOLE,
-        build=with_bias_matrix,
+        build=hosts.with_bias_matrix,
         library=course(FUSED, "every_row"),
         hints=(
             "A layout may send many coordinates to one place. By how much does the offset grow from row to row?",
@@ -122,7 +69,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=FITTING,
         whole=WHOLE,
-        build=with_op,
+        build=hosts.with_op,
         library=course(OPS, "bias_gelu", "gelu"),
         hints=(
             "Both arguments are values of the same shape, in fp32. What comes first, the bias or GELU?",
@@ -138,7 +85,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SHAPES[:1],
         whole=WHOLE,
-        build=with_fetch,
+        build=hosts.with_fetch,
         library=course(FUSED, "fetch_beside"),
         hints=(
             "Registers of the sums' shape, in fp32: cute.make_rmem_tensor(sums.tCrC.shape, Float32), filled with 0.",
@@ -156,7 +103,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=((130, 72, 40),),  # four tiles in which all warps have rows
         whole=WHOLE,
-        build=with_reduction,
+        build=hosts.with_reduction,
         requires=("bar.sync",),
         library=course(FUSED, "largest"),
         hints=(
@@ -172,9 +119,9 @@ EXERCISES = (
         title="interleaving",
         points=2,
         cases=(
-            interleaves("pieces of 8, as on Hopper", ((16, 8), (32, 8), (14336, 8)), INTERLEAVING),
-            interleaves("pieces of 32, as here", ((64, 32), (160, 32)), INTERLEAVING),
-            interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), INTERLEAVING),
+            interleaves("pieces of 8, as on Hopper", ((16, 8), (32, 8), (14336, 8)), (8,), INTERLEAVING),
+            interleaves("pieces of 32, as here", ((64, 32), (160, 32)), (32,), INTERLEAVING),
+            interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), (1, 2, 3), INTERLEAVING),
         ),
         hints=(
             "Three modes: the row in its piece, gate or up, which piece. Say the size of each.",
@@ -189,7 +136,7 @@ EXERCISES = (
         problem=linear_swiglu(32),
         shapes=GATED,
         whole=GATED[1:],
-        build=with_gate,
+        build=hosts.with_gate,
         library=course(FUSED, "gated", "gate_and_up") | course(OPS, "swiglu", "silu"),
         hints=(
             "tCrC's shape is (pairs, atoms, (neighbours, rest)), and rest is the slowest mode: its first half is gate.",
@@ -230,7 +177,7 @@ EXERCISES = (
             "Shape, dtype, device: whose dtype does the result have, and which modes?",
             "x.new_empty(*shape) takes dtype and device from x.",
         ),
-        library=course(LAYER, "linear"),
+        library=course(LAYER, "linear", "linear_fake"),
         remedies=FUSION_REMEDIES["16.9"],
     ),
     ValueExercise(

@@ -1,10 +1,10 @@
 """Exercises of notebook 17: what compiling costs, what is kept, structs, and PTX of one's own."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.for_torch import CALLS, ForTorchExercise
 from tutorlib.checking.kept import KeptExercise
 from tutorlib.checking.leaning import InModule
@@ -25,6 +25,8 @@ from tutorlib.exercises.compile_once.costs import (
     STRUCT_MISTAKES,
     TYPES,
     cost_calls,
+    some_calls,
+    some_members,
 )
 from tutorlib.exercises.compile_once.keys import (
     after_a_failure,
@@ -42,10 +44,11 @@ from tutorlib.exercises.compile_once.keys import (
 )
 from tutorlib.exercises.remedies.compile_once import COMPILE_ONCE_REMEDIES
 from tutorlib.models.compiling import compilations_of, per_call, struct_layout
-from tutorlib.problems.problem import Operand, Problem, Shape
+from tutorlib.problems.integers import on_integers
+from tutorlib.problems.problem import Problem
 
 if TYPE_CHECKING:
-    from torch import Generator, Tensor
+    from torch import Tensor
 
 # 17.8 shared_storage --------------------------------------------------------------------------------------------
 
@@ -68,20 +71,6 @@ def storage_members(stages: int) -> Mapping[str, Member]:
 LANES = 32
 
 
-@dataclass(frozen=True)
-class OnIntegers(Problem):
-    """Inputs of random int32, of which every bit counts."""
-
-    def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":
-        import torch
-
-        def draw(op: Operand) -> "Tensor":
-            size = self.shape_of(op, shape)
-            return torch.randint(-(2**31), 2**31, size, generator=generator, device=generator.device).to(torch.int32)
-
-        return tuple(map(draw, self.inputs))
-
-
 def majority() -> Problem:
     """y (N,): each bit as two or three of a, b and c have it."""
     return on_integers("majority", "N", ("a", "b", "c"), lambda a, b, c: (a & b) | (a & c) | (b & c))
@@ -96,21 +85,6 @@ def row_totals() -> Problem:
         return x.sum(-1, dtype=torch.int32)
 
     return on_integers("row_totals", "MN", ("x",), reference, "M")
-
-
-def on_integers(
-    name: str, dims: str, inputs: tuple[str, ...], reference: Callable[..., "Tensor"], out: str = ""
-) -> Problem:
-    return OnIntegers(
-        name=name,
-        dims=dims,
-        inputs=tuple(Operand(one, dims, "int32") for one in inputs),
-        output=Operand("y", out or dims, "int32"),
-        reference=reference,
-        bound=None,
-        baseline=lambda y, *tensors: y.copy_(reference(*tensors)),
-        baseline_name="torch",
-    )
 
 
 COURSE = "tutorlib.compiling.kept"  # where the answers stand, too
@@ -137,13 +111,37 @@ EXERCISES = (
         title="compilations_of",
         points=3,
         cases=(
-            equals("static layouts", [(STATIC,)], compilations_of, COUNT_MISTAKES),
-            equals("mark_layout_dynamic", [(LAYOUT,)], compilations_of, COUNT_MISTAKES),
-            equals("one dynamic mode", [(marked,) for marked in ONE_MODE], compilations_of, COUNT_MISTAKES),
-            equals("dtypes and alignments", [(TYPES,)], compilations_of, COUNT_MISTAKES),
-            equals("constants", [(CONSTANTS,)], compilations_of, COUNT_MISTAKES),
-            equals("constants that Python takes for equal", [(EQUAL_NUMBERS,)], compilations_of, COUNT_MISTAKES),
-            equals("all of them", [(MIXED,)], compilations_of, COUNT_MISTAKES),
+            equals(
+                "static layouts", beside([(STATIC,)], some_calls(marked=("static",))), compilations_of, COUNT_MISTAKES
+            ),
+            equals("mark_layout_dynamic", beside([(LAYOUT,)], some_calls()), compilations_of, COUNT_MISTAKES),
+            equals(
+                "one dynamic mode",
+                beside([(marked,) for marked in ONE_MODE], some_calls(marked=(0, 1))),
+                compilations_of,
+                COUNT_MISTAKES,
+            ),
+            equals(
+                "dtypes and alignments",
+                beside([(TYPES,)], some_calls(dtype=("fp32", "fp16", "bf16"), align=(4, 16))),
+                compilations_of,
+                COUNT_MISTAKES,
+            ),
+            equals(
+                "constants", beside([(CONSTANTS,)], some_calls(factor=(2, 3, 4, 5))), compilations_of, COUNT_MISTAKES
+            ),
+            equals(
+                "constants that Python takes for equal",
+                beside([(EQUAL_NUMBERS,)], some_calls(factor=(1, 1.0, True, 2, 2.0))),
+                compilations_of,
+                COUNT_MISTAKES,
+            ),
+            equals(
+                "all of them",
+                beside([(MIXED,)], some_calls(marked=("static", "layout", 0, 1), factor=(1, 1.0, 2))),
+                compilations_of,
+                COUNT_MISTAKES,
+            ),
         ),
         library={"compilations_of": InModule("tutorlib.models.compiling", "compilations_of")},
         hints=(
@@ -158,7 +156,7 @@ EXERCISES = (
         title="cache_key",
         points=4,
         cases=(
-            keys_case("what one compilation serves", alike, equal=True),
+            keys_case("what one compilation serves", alike, equal=True, unlike=dtypes),
             keys_case("dtypes", dtypes, equal=False),
             keys_case("layouts", layouts, equal=False),
             keys_case("alignment", alignments, equal=False),
@@ -223,7 +221,7 @@ EXERCISES = (
         title="struct_layout",
         points=2,
         cases=tuple(
-            equals(name, [(members,) for members in lists], struct_layout, STRUCT_MISTAKES)
+            equals(name, beside([(members,) for members in lists], some_members), struct_layout, STRUCT_MISTAKES)
             for name, lists in MEMBERS.items()
         ),
         library={"struct_layout": InModule("tutorlib.models.compiling", "struct_layout")},

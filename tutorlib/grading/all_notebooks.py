@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,8 +13,7 @@ from tutorlib.course.source import BuildError
 from tutorlib.exercises import of_notebook
 from tutorlib.grading import sandbox
 from tutorlib.grading.graft import graft
-from tutorlib.grading.hidden import hidden_from
-from tutorlib.grading.redaction import other_copies
+from tutorlib.grading.redacted import Round, rounds_of
 from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.scratch import scratch_folder
@@ -105,12 +104,12 @@ class Grader:
 
         Raises BuildError and OSError: these are about no notebook.
         """
-        hidden = (*hidden_from(submitted.name), *other_copies(submitted.name)) if self.sandboxed else None
+        rounds = self.rounds_of(submitted.name)
         why = ""
         for _ in range(ATTEMPTS):
             try:
                 grafted = graft(submitted, self.demos)
-                outcomes = await grade_notebook(grafted, self.limits, self.out, hidden)
+                outcomes = await grade_notebook(grafted, self.limits, self.out, rounds)
                 return GradedPage(outcomes, stumbled=grafted.stumbled)
             except GradingFailed as error:
                 why = str(error)
@@ -120,6 +119,12 @@ class Grader:
                 why = f"{type(error).__name__}: {error}"
         failed = [one.outcome("error", 0, f"could not be graded: {why}") for one in of_notebook(submitted.name)]
         return GradedPage(failed, why)
+
+    def rounds_of(self, name: str) -> Sequence[Round] | None:
+        """Of a page that runs with its demonstrations, the course's own, one that lacks nothing."""
+        if not self.sandboxed:
+            return None
+        return [Round(tuple(one.id for one in of_notebook(name)), whole=True)] if self.demos else rounds_of(name)
 
 
 def work(submitted: Submitted) -> int:

@@ -13,15 +13,15 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.leaning import from_words, on_its_own, refuse_leaning
 from tutorlib.checking.values import where
 from tutorlib.compiling.spec import DTYPES, DType
-from tutorlib.exercises import find
 from tutorlib.grading.line import End
 from tutorlib.grading.verdict import as_reported
+from tutorlib.grading.wire import EXERCISES
 from tutorlib.notebook.check import Printed
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class Served:
 
     def __init__(self, answer: Answer) -> None:
         self.answer = self.called = answer
+        self.exercises: dict[str, KernelExercise] = {}
         self.kernels: dict[str, Any] = {}
         self.simulators: dict[str, Any] = {}
         self.numbers: Any = None
@@ -69,7 +70,7 @@ class Served:
     def numbered(self, *args: Any) -> Any:
         """Which key of a cache the answer gives, by a number, and the key as text."""
         if self.numbers is None:
-            from tutorlib.exercises.compile_once.keys import Numbered
+            from tutorlib.checking.numbered_keys import Numbered
 
             self.numbers = Numbered(lambda *given: self.called(*given))
         return self.numbers(*args)
@@ -89,24 +90,30 @@ class Served:
 
     def fake(self, x: Any, weight: Any, dtype: str, device: str) -> Any:
         """What is told of the tensor that the answer makes of two without data."""
-        from tutorlib.exercises.fusion.fakes import Given, told_of_fake
+        from tutorlib.checking.fake_tensors import Given, told_of_fake
 
         return told_of_fake(self.called, Given(x, weight, dtype, device))
 
     def symbols(self, *args: Any) -> Any:
-        from tutorlib.exercises.fusion.fakes import told_of_symbols
+        from tutorlib.checking.fake_tensors import told_of_symbols
 
         return told_of_symbols(self.called, *args)
 
     def swapped(self, model: Any, *args: Any) -> Any:
         """What is told of a model whose layers the answer has swapped."""
-        from tutorlib.exercises.fusion.layers import Model, told_of_swapped
+        from tutorlib.checking.swapped_models import Model, told_of_swapped
 
         return told_of_swapped(self.called, Model(*model), *args)
 
+    def take(self, module: str, name: str, sent: dict[str, Any]) -> None:
+        """The exercise that the judge asks about next, as `portable.packed` has it."""
+        from tutorlib.grading.portable import unpacked
+
+        exercise = unpacked(module, name, sent)
+        self.exercises[exercise.id] = replace(exercise, run_elsewhere=partial(self.kernels.__setitem__, exercise.id))
+
     def exercise(self, id: str) -> "KernelExercise":
-        keep = partial(self.kernels.__setitem__, id)
-        return cast("KernelExercise", replace(find(id), run_elsewhere=keep))  # type: ignore[call-arg]
+        return self.exercises[id]
 
     def examined(self, id: str) -> list[Any]:
         """What is found of a kernel without running it: points, and then the lines of its message.
@@ -211,7 +218,7 @@ class Served:
 
 
 OF_VALUES = ("compiling", "fake", "layout", "numbered", "shelf", "swapped", "symbols", "vectors", "watch")
-OF_KERNELS = ("compiled", "examined", "host_launches", "interpreted", "launches", "source", "tile_ir", "traced")
+OF_KERNELS = ("compiled", "examined", "host_launches", "interpreted", "launches", "source", "take", "tile_ir", "traced")
 SERVICES = (*OF_VALUES, *OF_KERNELS)
 
 
@@ -223,7 +230,7 @@ def serve(address: str, answer: Answer, kind: type[Served] = Served) -> None:
         line.connect(address)
         connection = Connection(line.detach())
     services = {name: quietly(getattr(served, name)) for name in SERVICES}
-    end = End(connection, services, locate=partial(where, answer))
+    end = End(connection, services, locate=partial(where, answer), takes=EXERCISES)
     end.kept.append(quietly(served.call))
     end.serve()
 

@@ -12,7 +12,7 @@ from tensor_layouts.layouts import LayoutError, UnsupportedComposedLayoutError
 
 from tutorlib.checking.exercise import Unwritten, WrongKind
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.grading.wire import LARGEST, CannotCross, Opaque, Reader, Writer
+from tutorlib.grading.wire import LARGEST, RECORDS, CannotCross, Opaque, Reader, Writer
 
 GONE = "the kernel is gone"
 LATE = "it gave no result in time"
@@ -48,6 +48,7 @@ class End:
     lenient: whether a result that cannot cross goes as Opaque; arguments that cannot are a TypeError at the caller's.
     seconds: for which the other end may keep this one waiting, all its replies together.
     locate: says of an exception where it comes from, "" for nothing; it goes as a note of the exception's.
+    sends, takes: the modules whose dataclasses this end sends, and those of which it makes what it is sent.
     why_lost: what is said where the line breaks: whoever hangs up may know better.
     """
 
@@ -60,12 +61,18 @@ class End:
         named: dict[str, Callable[..., Any]] | None = None,
         seconds: float | None = None,
         locate: Callable[[Exception], str] = lambda error: "",
+        sends: tuple[str, ...] = RECORDS,
+        takes: tuple[str, ...] = RECORDS,
     ) -> None:
         self.connection, self.named, self.seconds, self.locate = connection, named or {}, seconds, locate
         self.kept: list[Callable[..., Any]] = []
         self.heard = select.poll()  # the connection's own poll makes one each time
         self.heard.register(connection, select.POLLIN)
-        self.reader = Reader(lambda number: Far(self, int(number)), lambda number: self.kept[int(number)])
+        self.reader = Reader(lambda number: Far(self, int(number)), lambda number: self.kept[int(number)], takes)
+        self.sends = sends
+
+    def writer(self, lenient: bool = False) -> Writer:
+        return Writer(self.handle, lenient, self.sends)
 
     def handle(self, function: Any) -> dict[str, int]:
         if isinstance(function, Far) and function.line is self and isinstance(function.number, int):
@@ -77,7 +84,7 @@ class End:
     def call(self, number: int | str, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Raises what the function raises, by its name, and Lost."""
         try:
-            message = Writer(self.handle).message(["call", number, args, kwargs])
+            message = self.writer().message(["call", number, args, kwargs])
         except CannotCross as error:
             raise TypeError(f"the answer cannot be called with {error}") from None
         self.send(message)
@@ -119,9 +126,9 @@ class End:
             texts = (words_of(error), words, self.locate(error))
             result = ["raised", known_name(error), *(text[:LONGEST_WORDS] for text in texts)]
         try:
-            self.send(Writer(self.handle, lenient=True).message(result))
+            self.send(self.writer(lenient=True).message(result))
         except (CannotCross, ValueError, RuntimeError) as error:  # too large, or it changes while it is written
-            self.send(Writer(self.handle, lenient=True).message(["returned", Opaque(type(error).__name__)]))
+            self.send(self.writer(lenient=True).message(["returned", Opaque(type(error).__name__)]))
 
     def send(self, message: bytes) -> None:
         try:

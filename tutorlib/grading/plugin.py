@@ -11,7 +11,6 @@ import json
 import os
 import resource
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -33,23 +32,20 @@ from nbval.plugin import IPyNbCell
 from tutorlib.checking.chance import fix_seed
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.program import put_behind
-from tutorlib.compiling.outside import wall_in
+from tutorlib.compiling.outside import OVER_DISK, OVER_MEMORY, in_gb, wall_in
 from tutorlib.exercises import find
 from tutorlib.grading.library import SOCKET, LibraryProcess, page_of, served
 from tutorlib.grading.line import Late, Lost
 from tutorlib.grading.remote import judge
-from tutorlib.grading.sandbox import PROCESSES, program_walled, walled_compiler
+from tutorlib.grading.sandbox import LARGEST_FILE, program_walled, walled_compiler
 from tutorlib.grading.toil import LIMITS, ended_after
 from tutorlib.grading.verdict import as_reported, tidy
 from tutorlib.machine import device, turns
 
-LARGEST_FILE = 2**30  # bytes that a cell may write to one file
 POLL_S = 0.25
 PATIENCE_S = 5.0  # with a kernel whose connection broke, and which may be ending
-LARGEST_DOOR = 2**24  # bytes in the folder that the kernel and this process share
 LARGEST_TEXT = 2**25  # characters of one text in a message
 MOST_HEARD = 2**26  # characters of all that a kernel says of one cell
-IS_ROOT = os.geteuid() == 0  # whose processes no rlimit counts
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # <linux/prctl.h>: die with the parent; adopt orphans from below
 
 
@@ -64,6 +60,7 @@ class WatchedKernel(RunningKernel):
     """
 
     door: Path  # where those files lie, and the judge's own
+    memory: int  # bytes that its processes may use together
     status = ""
     heard = 0  # characters, since a cell was last sent
 
@@ -84,8 +81,7 @@ class WatchedKernel(RunningKernel):
     def get_message(self, stream: str, timeout: float | None = None) -> dict:
         """Raises queue.Empty after `timeout` seconds, KernelDied when there is nobody left to wait for.
 
-        So does a kernel end that sends what is no message, or more than anybody reads, fills the folder that it shares
-        with this process, or starts processes without end.
+        So does a kernel end that sends what is no message, or more than anybody reads.
         """
         end = time.monotonic() + (float("inf") if timeout is None else timeout)
         receive = {"iopub": self.kc.get_iopub_msg, "shell": self.kc.get_shell_msg}[stream]  # nbval's own logs them all
@@ -103,20 +99,10 @@ class WatchedKernel(RunningKernel):
             except Empty:
                 if not alive:
                     raise KernelDied(self.ending()) from None
-                if why := self.too_much():
-                    raise KernelDied(f"({why})") from None
                 if time.monotonic() >= end:
                     raise
             except Exception as error:
                 raise KernelDied(f"(it sends what is no message: {type(error).__name__})") from None
-
-    def too_much(self) -> str:
-        """What it takes that nobody needs, or ""."""
-        if size_of(self.door) > LARGEST_DOOR:
-            return "it fills a folder that is not its own"
-        if IS_ROOT and len(psutil.Process().children(recursive=True)) > PROCESSES:
-            return "it starts more processes than anybody needs"
-        return ""
 
     def last_words(self) -> str:
         """What is said of a kernel that has ended, or is about to; "" of one that has not."""
@@ -138,6 +124,10 @@ class WatchedKernel(RunningKernel):
         code = self.process.poll() if self.process else None
         if code is None:
             return ""
+        if code == OVER_MEMORY:
+            return f"(its processes used more than {in_gb(self.memory)} of memory together)"
+        if code == OVER_DISK:
+            return "(it fills a folder that is not its own)"
         number = -code if code < 0 else code - 128
         return f"({signal.Signals(number).name})" if number in set(signal.Signals) else f"(exit code {code})"
 
@@ -162,22 +152,6 @@ def characters(content: Any) -> int:
     return len(content) if isinstance(content, str | bytes | memoryview) else 1
 
 
-def size_of(folder: Path) -> float:
-    """Bytes in the folder, and a block for each file; where it has folders, no end: some may be too deep to be seen."""
-    try:
-        return sum(map(disk_bytes, folder.iterdir()))
-    except OSError:
-        return 0
-
-
-def disk_bytes(path: Path) -> float:
-    try:
-        found = path.lstat()
-    except OSError:  # gone meanwhile
-        return 0
-    return float("inf") if stat.S_ISDIR(found.st_mode) else 4096 + found.st_size
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--tutor-pipe", type=int, help="file descriptor to report to")
     parser.addoption("--tutor-door", type=Path, help="folder that the kernel and this process share")
@@ -196,7 +170,7 @@ def pytest_configure(config: pytest.Config) -> None:
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     nbval.plugin.RunningKernel = WatchedKernel
-    WatchedKernel.door = config.option.tutor_door
+    WatchedKernel.door, WatchedKernel.memory = config.option.tutor_door, config.option.tutor_memory
     fix_seed(config.option.tutor_seed)
     if config.option.tutor_walled:
         wall_in(walled_compiler)
@@ -296,7 +270,7 @@ class Witness:
         kernel = item.parent.kernel
         start = partial(kernel.execute_cell_input, serve, allow_stdin=False)
         with ended_after(LIMITS * self.timeout, kernel.pid, partial(self.give_up, item)):
-            return judge(exercise, door, start, self.timeout, kernel.too_much, self.library)
+            return judge(exercise, door, start, self.timeout, self.library)
 
     def give_up(self, item: IPyNbCell) -> None:
         """End this process, which judges without end; the grader goes on in a fresh one."""

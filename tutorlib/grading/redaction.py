@@ -85,14 +85,14 @@ def cuts(notebook: str) -> Mapping[str, Callable[[str], str]]:
     return {**found, PYCUTE: functions_absent} if ORACLE in served(notebook) else found
 
 
-def replaced(notebook: str, folder: Path) -> dict[Path, Path]:
-    """`copies`, as files in a new folder: path → the file in its place."""
+def library_copies(notebook: str, folder: Path) -> dict[Path, Path | None]:
+    """`copies`, as files in a new folder: path → the file in its place. None for a package that is not there at all."""
     folder.mkdir()
-    files = {}
+    files: dict[Path, Path | None] = dict.fromkeys(other_copies(notebook))
     for number, (path, content) in enumerate(copies(notebook).items()):
-        files[path] = folder / f"{number}{path.suffix}"
-        files[path].write_bytes(content)
-        files[path].chmod(0o644)  # the sandbox may be another user's
+        files[path] = file = folder / f"{number}{path.suffix}"
+        file.write_bytes(content)
+        file.chmod(0o644)  # the sandbox may be another user's
     return files
 
 

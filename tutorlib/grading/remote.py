@@ -5,6 +5,7 @@ its place. What crosses is plain data: see `wire`. A value that cannot cross equ
 """
 
 import errno
+import os
 import socket
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -13,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.checking.exercise import Exercise, Outcome, wrong
+from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.leaning import Elsewhere, Library, as_told, leaning
 from tutorlib.grading.library import LibraryProcess, served_key
 from tutorlib.grading.line import End, Far, Lost
 from tutorlib.grading.looking import watching
+from tutorlib.grading.portable import packed
+from tutorlib.grading.wire import EXERCISES
 
 CONNECT_S = 10.0
 LOOK_S = 0.25
@@ -42,23 +46,24 @@ def judge(
     address: Path,
     start: Callable[[], object],
     seconds: float,
-    too_much: Callable[[], str] = lambda: "",
     library: LibraryProcess | None = None,
 ) -> Outcome:
     """Grade the answer that a kernel serves at a socket.
 
     start: makes the kernel call `inside.serve(address, answer)`.
     seconds: for which it may keep the judge waiting, all its replies together.
-    too_much: says what else ends it, meanwhile asked again and again; "" for nothing.
     library: the process that has the page's library. Raises Lost.
     """
     with socket.socket(socket.AF_UNIX) as door:
+        mask = os.umask(0)  # the kernel may be another user's; the folder around the door lets in no third one
         try:
             door.bind(str(address))
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
             raise Lost("something stands where the judge opens its door") from None
+        finally:
+            os.umask(mask)
         door.listen(1)
         door.settimeout(CONNECT_S)
         try:
@@ -70,24 +75,25 @@ def judge(
             with suppress(OSError):  # the kernel may have been there
                 address.unlink()
     with line, Connection(line.dup().detach()) as connection:
-        end = End(connection, seconds=seconds)
+        end = End(connection, seconds=seconds, sends=EXERCISES)
         refused: list[str] = []
-        with looked_after(end, line, too_much), library.forbidding(exercise, refused) if library else nullcontext():
+        with looked_after(end, line), library.forbidding(exercise, refused) if library else nullcontext():
             try:
-                outcome = exercise.grade(RemoteAnswer(end, library.served if library else ()))
+                answer = RemoteAnswer(end, library.served if library else ())
+                if isinstance(exercise, KernelExercise):
+                    answer.ask("take", *packed(exercise))
+                outcome = exercise.grade(answer)
             except Exception as error:  # a case that stumbles over what the answer returned
                 outcome = exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
     return exercise.outcome_of(wrong(str(leaning(f"calls {refused[0]}")))) if refused else outcome
 
 
 @contextmanager
-def looked_after(end: End, line: socket.socket, too_much: Callable[[], str]) -> Iterator[None]:
-    """Meanwhile hang up where the other end sends half a message, or reads none, for longer than it may; or where there
-    is `too_much` of something.
-    """
+def looked_after(end: End, line: socket.socket) -> Iterator[None]:
+    """Meanwhile hang up where the other end sends half a message, or reads none, for longer than it may."""
 
     def done() -> str:
-        if why := end.overdue() or too_much():
+        if why := end.overdue():
             end.why_lost = why
             with suppress(OSError):  # it has hung up itself
                 line.shutdown(socket.SHUT_RDWR)

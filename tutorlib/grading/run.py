@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Collection, Iterable
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +22,9 @@ from tutorlib.grading.forked import start_pytest
 from tutorlib.grading.graft import Graft
 from tutorlib.grading.library import SOCKET, page_of
 from tutorlib.grading.library_client import LIBRARY
-from tutorlib.grading.redaction import replaced
-from tutorlib.grading.sandbox import walled
+from tutorlib.grading.redacted import Round
+from tutorlib.grading.redaction import library_copies
+from tutorlib.grading.sandbox import MEMORY, on_path, walled
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.verdict import verdict
 from tutorlib.machine.turns import TURNS
@@ -47,35 +48,38 @@ class GradingFailed(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """seconds: for a cell, and again for judging its answer. memory: bytes that one process may allocate.
+    """seconds: for a cell, and again for judging its answer. memory: bytes that one process may allocate, and that
+    those of a notebook in its sandbox may use together.
 
     seed: of the inputs that the judge draws. turns: the folder of the turns on the GPU that the submission's notebooks
     take; None where each has it to itself.
     """
 
     seconds: float = 60.0
-    memory: int = 8 * 2**30
+    memory: int = MEMORY
     seed: int = 0
     turns: Path | None = None
 
 
 async def grade_notebook(
-    graft: Graft, limits: Limits, out: Path | None = None, hidden: Iterable[Path] | None = None
+    graft: Graft, limits: Limits, out: Path | None = None, rounds: Sequence[Round] | None = None
 ) -> list[Outcome]:
     """The outcome of each exercise of the notebook, in order.
 
     An answer that hangs or ends its kernel is left out, and the others go on in a fresh one. `out` keeps pytest's
-    JUnit file of each run: NN_name.xml, NN_name-2.xml … hidden: as in `pytest_child`. Raises GradingFailed.
+    JUnit file of each run: NN_name.xml, NN_name-2.xml … rounds: the sandboxes, one after the other; None for none.
+    Raises GradingFailed.
     """
     outcomes: dict[str, Outcome] = {}
     runs = 0
-    while graft.answers.keys() - outcomes.keys():
-        runs += 1
-        junit = out / f"{graft.name}{f'-{runs}' if runs > 1 else ''}.xml" if out else None
-        ended = await run(graft, limits, junit, outcomes, hidden)
-        if ended is not None:
-            outcomes[ended.id] = ended
-            graft.leave_out(ended.id, ended.message)
+    for round in rounds or [Round(tuple(graft.answers))]:
+        while wanted := [id for id in round.exercises if id in graft.answers and id not in outcomes]:
+            runs += 1
+            junit = out / f"{graft.name}{f'-{runs}' if runs > 1 else ''}.xml" if out else None
+            ended = await run(graft, wanted, limits, junit, outcomes, round if rounds else None)
+            if ended is not None:
+                outcomes.setdefault(ended.id, ended)
+                graft.leave_out(ended.id, ended.message)
     for id, why in graft.left_out.items():
         outcomes.setdefault(id, find(id).outcome("failed", 0, why))
     return [outcomes[exercise.id] for exercise in of_notebook(graft.name)]
@@ -83,12 +87,15 @@ async def grade_notebook(
 
 async def run(
     graft: Graft,
+    wanted: Collection[str],
     limits: Limits,
     junit: Path | None,
     outcomes: dict[str, Outcome],
-    hidden: Iterable[Path] | None,
+    round: Round | None,
 ) -> Outcome | None:
-    """One run; adds to `outcomes` each verdict it comes to, on exercises that have none yet.
+    """One run; adds to `outcomes` each verdict it comes to on the exercises that are wanted.
+
+    round: what the sandbox lacks; None for no sandbox.
 
     Returns the outcome of the answer that ended the run before its time; None where the notebook came to its end, or a
     cell ended it that the next run is without: one that the student added (all of them, where they take too long), or a
@@ -99,10 +106,9 @@ async def run(
     own = ""  # the course's own cell that runs
     end: tuple[Status, str] | None = None
     answer: dict[str, Any] = {}
-    wanted = graft.answers.keys() - outcomes.keys()
     with scratch_folder() as folder:
         try:
-            async with pytest_child(graft.notebook(), folder, wanted, limits, junit, hidden) as pipe:
+            async with pytest_child(graft.notebook(), folder, wanted, limits, junit, round) as pipe:
                 while line := await asyncio.wait_for(pipe.readline(), 2 * limits.seconds + SLACK_S):
                     report = json.loads(line)
                     exercise = report["exercise"]
@@ -126,7 +132,7 @@ async def run(
                         outcomes[exercise] = verdict(find(exercise), answer, report)
         except TimeoutError:
             end = "timeout", "no end of it, and it could not be interrupted"
-        if end is None and graft.answers.keys() <= outcomes.keys():
+        if end is None and outcomes.keys() >= set(wanted):
             return None
         if added:
             graft.leave_out_added(added)
@@ -149,26 +155,28 @@ async def pytest_child(
     wanted: Collection[str],
     limits: Limits,
     junit: Path | None,
-    hidden: Iterable[Path] | None,
+    round: Round | None,
 ) -> AsyncIterator[asyncio.StreamReader]:
     """pytest at work on the notebook: yields the pipe of its reports. At exit no process of it is left.
 
-    folder: where everything is written that the run writes. wanted: the exercises that are to be judged. hidden: what
-    the wall around the kernel hides of the course's package; None for no wall.
+    folder: where everything is written that the run writes. wanted: the exercises that are to be judged. round: as in
+    `run`.
     """
     path, door = folder / "notebook.ipynb", folder / "door"
     door.mkdir()
     nbformat.write(notebook, path)
     (folder / "pytest.ini").touch()
     own = inside(folder, door, wanted)
-    library = {} if hidden is None else replaced(page_of(wanted), folder / "library")
-    write_kernelspec(folder, door, own, hidden, library)
+    replaced: dict[Path, Path | None] | None = None
+    if round:
+        replaced = {**round.replaced(folder / "redacted"), **library_copies(page_of(wanted), folder / "library")}
+    write_kernelspec(folder, door, own, replaced)
     read, write = os.pipe()
     arguments = ["-c", str(folder / "pytest.ini"), "--noconftest", "-p", "no:cacheprovider"]
     arguments += ["-p", "nbval.plugin", "-p", "tutorlib.grading.plugin", "--nbval-lax", "--nbval-kernel-name", KERNEL]
     arguments += ["--nbval-cell-timeout", str(limits.seconds), "--tutor-memory", str(limits.memory)]
     arguments += ["--tutor-door", str(door), "--tutor-judge", ",".join(wanted), "--tutor-seed", str(limits.seed)]
-    arguments += ["--tutor-walled"] if hidden is not None else []
+    arguments += ["--tutor-walled"] if round else []
     arguments += ["--tutor-pipe", str(write), *([f"--junitxml={junit}"] if junit else []), str(path)]
     with (folder / "log").open("wb") as log:
         turns = {TURNS: str(limits.turns)} if limits.turns else {}
@@ -186,9 +194,9 @@ async def pytest_child(
 
 
 def write_kernelspec(
-    folder: Path, door: Path, own: dict[str, str], hidden: Iterable[Path] | None, library: dict[Path, Path]
+    folder: Path, door: Path, own: dict[str, str], replaced: Mapping[Path, Path | None] | None
 ) -> None:
-    """A kernel of this Python whose output is capped and which writes no history; walled in, but where hidden is None.
+    """A kernel of this Python, in a sandbox unless `replaced` is None. Its output is capped, and it writes no history.
 
     Its `exit` raises SystemExit at once: IPython's own ends the kernel a little later, while another answer runs.
     """
@@ -196,8 +204,8 @@ def write_kernelspec(
     argv += ["--IPKernelApp.outstream_class=tutorlib.notebook.capped.CappedStream"]
     cap = "__import__('tutorlib.notebook.capped', fromlist=['x']).cap_displays(get_ipython())"
     argv += [f"--IPKernelApp.exec_lines={line}" for line in (cap, OWN_FOLDER, "from sys import exit; quit = exit")]
-    if hidden is not None:
-        argv = walled(argv, folder, door, own, hidden, library)
+    if replaced is not None:
+        argv = walled(argv, folder, door, own, replaced)
     spec = folder / "kernels" / KERNEL / "kernel.json"
     spec.parent.mkdir(parents=True)
     spec.write_text(
@@ -214,11 +222,6 @@ def inside(folder: Path, door: Path, wanted: Iterable[str]) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join((str(ROOT), *on_path())),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-
-
-def on_path() -> list[str]:
-    """The folders of this process's own PYTHONPATH: a machine may have its packages there."""
-    return [os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The wall around a student's process: bubblewrap.
+"""The sandbox around a student's process: what it sees, as options of bubblewrap. `supervisor` starts that.
 
 Inside there is no network, no other process and no file but Python, its packages, the system's libraries and the
 course's package, all of them read-only; a scratch folder in memory, of limited size, which goes with the process; and
@@ -10,18 +10,25 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from glob import glob
 from pathlib import Path
-from types import MappingProxyType
 
 from tutorlib.checking.program import MOST_PRINTED
+from tutorlib.compiling.outside import COMPILER_MEMORY, OVER_DISK, OVER_MEMORY
+from tutorlib.grading import seccomp, supervisor
+from tutorlib.grading.supervisor import Settings
 from tutorlib.paths import FIGURES, ROOT
 
 SCRATCH = 2**30  # bytes that may be written to the scratch folder
 SHARED = 2**28  # bytes of shared memory
+LARGEST_FILE = 2**30  # bytes of one file
+LARGEST_DOOR = 2**24  # bytes in the folder that both sides share
+MEMORY = 2**33  # bytes that the processes of a sandbox may use together
+COMPILER_FILE = 2**28  # bytes of one file that a compiler writes
 PROCESSES = 512 + 8 * (os.cpu_count() or 1)  # at a time, threads counted: torch and OpenBLAS have some for each core
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "fonts", "localtime", "ssl")  # of /etc
@@ -32,26 +39,36 @@ PASSED_ON = (
     "CUDA_VISIBLE_DEVICES",  # the GPU that this submission has to itself
 )
 NOBODY = {"LOGNAME": "student"}  # there is no /etc/passwd inside, and torch's compiler asks who it works for
+SHARED_MEMORY = "/dev/shm"
+PROC = (  # of process 1, bubblewrap's own, there is nothing to read: its folder is empty
+    *("--proc", "/proc", "--ro-bind-try", "/proc/sys", "/proc/sys"),
+    *("--ro-bind-try", "/proc/pressure", "/proc/pressure"),  # every user may write there
+    *("--perms", "0555", "--tmpfs", "/proc/1", "--remount-ro", "/proc/1"),
+)
 INSTALL = "bubblewrap is missing: install it (apt-get install bubblewrap)"
 
 
 @cache
 def why_open() -> str:
-    """Why no process can be walled in on this machine, in one line; "" where one can."""
+    """Why no process can run in a sandbox on this machine, in one line; "" where one can."""
     if not shutil.which("bwrap"):
         return INSTALL
-    trial = ["bwrap", *APART, *system(), "--proc", "/proc", "--", sys.executable, "-c", ""]
-    done = subprocess.run(trial, capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory(prefix="tutor-trial-") as folder:
+        door = Path(folder, "door")
+        door.mkdir()
+        trial = walled([sys.executable, "-c", "import tutorlib"], Path(folder), door, {"PYTHONPATH": str(ROOT)})
+        done = subprocess.run(trial, capture_output=True, text=True, check=False)
     if not done.returncode:
         return ""
     said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+    if not os.geteuid() and (closed := [path for path in (sys.prefix, str(ROOT / "tutorlib")) if not is_open(path)]):
+        return f"graded by root, students' code runs as another user, who may not read {closed[0]}: chmod -R o+rX it"
     return f"bubblewrap is there and does not work (0.8 or newer is needed): {said[-1]}"
 
 
-APART = (
-    *("--unshare-all", "--unshare-user", "--disable-userns", "--cap-drop", "ALL"),
-    *("--die-with-parent", "--new-session", "--clearenv"),
-)
+def is_open(path: str) -> bool:
+    """Whether every user may read what is in a folder, once the folders above it are out of the way."""
+    return os.stat(path).st_mode & 0o005 == 0o005
 
 
 def walled(
@@ -59,60 +76,82 @@ def walled(
     scratch: Path,
     door: Path,
     environment: Mapping[str, str],
-    hidden: Iterable[Path] = (),
-    replaced: Mapping[Path, Path] = MappingProxyType({}),
+    replaced: Mapping[Path, Path | None] | None = None,
+    *,
+    memory: int = MEMORY,
+    file: int = LARGEST_FILE,
 ) -> list[str]:
-    """The command that starts another one behind the wall, in the scratch folder.
+    """The command that starts another one in a sandbox, in the scratch folder.
 
     scratch: where the process finds a folder of its own; what is there outside it does not see, but for `door`, a
     folder within, which both sides write to. environment: variables that are set inside, beside those PASSED_ON.
-    hidden: files and folders of packages that are empty inside. replaced: files of packages → the files in their place.
+    replaced: files of the course's package → those that are there instead inside; None for nothing, also for a folder.
+    memory: bytes that a process may allocate, and that all of them together may use. file: bytes of the largest file
+    that it may write.
     """
-    return [
-        *("bwrap", *APART, *system(), *course(hidden)),
-        *(part for path, file in replaced.items() for part in ("--ro-bind", str(file), str(path))),
-        *("--proc", "/proc", "--dev", "/dev", *devices()),
-        *("--size", str(SHARED), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"),
-        *("--size", str(SCRATCH), "--tmpfs", str(scratch), "--bind", str(door), str(door)),
+    options = [
+        *(*system(), *course(replaced or {}), *PROC, "--dev", "/dev", *devices()),
+        *("--perms", "1777", "--size", str(SHARED), "--tmpfs", SHARED_MEMORY, "--remount-ro", "/dev"),
+        *(*way_to(scratch), "--perms", "1777", "--size", str(SCRATCH), "--tmpfs", str(scratch)),
+        *("--bind", str(door), str(door)),
         *("--remount-ro", "/", "--chdir", str(scratch)),
         *variables(environment),
-        *("--", *limited(command)),
     ]
+    return supervised(options, command, door, memory, file, LARGEST_DOOR, [SHARED_MEMORY, str(scratch)])
 
 
 def walled_compiler(command: Iterable[str], folder: Path) -> list[str]:
-    """The command that starts a compiler behind a wall: it sees the system's files, and a folder that it works in."""
-    return [
-        *("bwrap", *APART, *system(), *unseen(), "--proc", "/proc", "--dev", "/dev"),
-        *("--bind", str(folder), str(folder), "--remount-ro", "/", "--chdir", str(folder)),
+    """The command that starts a compiler in a sandbox: it sees the system's files, and a folder that it works in."""
+    options = [
+        *(*system(), *unseen(), *PROC, "--dev", "/dev", "--remount-ro", "/dev"),
+        *(*way_to(folder), "--bind", str(folder), str(folder), "--remount-ro", "/", "--chdir", str(folder)),
         *variables({"TMPDIR": str(folder)}),
-        *("--", *command),
     ]
+    return supervised(options, command, folder, COMPILER_MEMORY, COMPILER_FILE, None, [])
 
 
 @contextmanager
 def program_walled(program: Path) -> Iterator[list[str]]:
-    """The command that runs a program, which is built of a student's source, behind a wall of its own."""
-    with tempfile.TemporaryDirectory(prefix="tutor-wall-") as folder:
+    """The command that runs a program, which is built of a student's source, in a sandbox of its own."""
+    with tempfile.TemporaryDirectory(prefix="tutor-program-") as folder:
         door = Path(folder, "door")
         door.mkdir()
         shutil.copy(program, door)
-        yield ["prlimit", f"--fsize={MOST_PRINTED}", *walled([str(door / program.name)], Path(folder), door, {})]
+        yield walled([str(door / program.name)], Path(folder), door, {}, file=MOST_PRINTED)
+
+
+def supervised(
+    options: Iterable[str],
+    command: Iterable[str],
+    shared: Path,
+    memory: int,
+    file: int,
+    disk: int | None,
+    tmpfs: list[str],
+) -> list[str]:
+    """The command that starts another one in bubblewrap. options: bubblewrap's. The others: see `Settings`."""
+    program = zlib.compress(seccomp.filter_program()).hex()
+    settings = Settings(memory, OVER_MEMORY, PROCESSES, file, tmpfs, str(shared), disk, OVER_DISK, program)
+    return [sys.executable, "-I", "-S", supervisor.__file__, settings.as_argument(), *options, "--", *command]
 
 
 def variables(more: Mapping[str, str]) -> Iterator[str]:
     """Those PASSED_ON, and more."""
     passed_on = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    yield "--clearenv"
     for name, value in (NOBODY | passed_on | dict(more)).items():
         yield from ("--setenv", name, value)
 
 
-def limited(command: Iterable[str]) -> list[str]:
-    """The command with at most PROCESSES processes, if it is started behind the wall.
+def readable(path: Path | str) -> Iterator[str]:
+    """A file or folder of the machine, where it is."""
+    yield from (*way_to(path), "--ro-bind-try", str(path), str(path))
 
-    In front of it this user's other processes would count, too. Root's are never limited: see `plugin.WatchedKernel`.
-    """
-    return ["prlimit", f"--nproc={PROCESSES}", *command]
+
+def way_to(path: Path | str) -> Iterator[str]:
+    """The folders above a path, open to every user: bubblewrap's own would be open to the grader's alone."""
+    for above in reversed(Path(path).parents[:-1]):
+        yield from ("--dir", str(above))
 
 
 def system() -> Iterator[str]:
@@ -121,22 +160,35 @@ def system() -> Iterator[str]:
         if folder.is_symlink():
             yield from ("--symlink", os.readlink(folder), str(folder))
         elif folder.exists():
-            yield from ("--ro-bind", str(folder), str(folder))
+            yield from readable(folder)
     for name in SETTINGS:
-        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+        yield from readable(f"/etc/{name}")
     for prefix in dict.fromkeys((sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix)):
         if not prefix.startswith("/usr"):
-            yield from ("--ro-bind", prefix, prefix)
+            yield from readable(prefix)
+    for folder in map(Path, on_path()):
+        if any(folder.glob("*.dist-info")) and not ROOT.is_relative_to(folder):
+            yield from readable(folder)
 
 
-def course(hidden: Iterable[Path]) -> Iterator[str]:
+def on_path() -> list[str]:
+    """The folders of this process's own PYTHONPATH: a machine may have its packages there."""
+    return [os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
+
+
+def course(replaced: Mapping[Path, Path | None]) -> Iterator[str]:
     """The course's package and the figures that its pages show: no solutions, no tests, no notebooks."""
     for folder in (ROOT / "tutorlib", FIGURES):
-        yield from ("--ro-bind-try", str(folder), str(folder))
+        yield from readable(folder)
     yield from unseen()
-    for path in hidden:
-        if path.is_dir():
-            yield from ("--tmpfs", str(path), "--remount-ro", str(path))
+    for path, instead in replaced.items():
+        if instead:
+            yield from ("--ro-bind", str(instead), str(path))
+            for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
+                yield from ("--ro-bind", os.devnull, str(compiled))  # as below
+        elif path.is_dir():
+            package = str(path / "__init__.py")  # it stays: without it the package cannot be imported
+            yield from ("--tmpfs", str(path), "--ro-bind-try", package, package, "--remount-ro", str(path))
         else:
             yield from ("--ro-bind", os.devnull, str(path))  # no device opens behind a bind: it cannot be read
 
@@ -154,4 +206,4 @@ def devices() -> Iterator[str]:
     for device in found:
         yield from ("--dev-bind", device, device)
     if found:
-        yield from ("--ro-bind-try", "/sys", "/sys")
+        yield from readable("/sys")

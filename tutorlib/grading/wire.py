@@ -33,7 +33,12 @@ LONGEST_RANGE = 2**20  # elements: whoever lists one of more never comes to its 
 LINE = 64  # bytes: tensors begin where they did, to a multiple of this
 KINDS = "biufcSU"  # of NumPy's dtypes: those without references
 HEAD = struct.Struct("<Q")
-RECORDS = ("tutorlib.models.", "tutorlib.kernels.", "tutorlib.layouts.")  # where dataclasses of plain fields live
+RECORDS = (
+    "tutorlib.models.",
+    "tutorlib.kernels.",
+    "tutorlib.layouts.",
+)  # where the dataclasses live that an answer takes and returns
+EXERCISES = (*RECORDS, "tutorlib.checking.", "tutorlib.machine.", "tutorlib.problems.")  # and those of an exercise
 FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 
 
@@ -57,10 +62,12 @@ class Writer:
 
     handle: takes a function, gives what says who keeps it and under which number, {"mine": 3} or {"yours": 3}.
     lenient: what cannot cross goes as Opaque; otherwise CannotCross is raised.
+    records: how the names of modules begin whose dataclasses are sent.
     """
 
     handle: Callable[[Any], dict[str, int]]
     lenient: bool = False
+    records: tuple[str, ...] = RECORDS
     buffers: list[bytes] = field(default_factory=list)
 
     def message(self, value: Any) -> bytes:
@@ -108,7 +115,7 @@ class Writer:
             return {"swizzle": [value.bits, value.base, value.shift]}
         if kind is ComposedLayout:
             return {"composed": [self.plain(part, depth + 1) for part in (value.outer, value.inner, value.offset)]}
-        if is_dataclass(kind) and is_record(kind.__module__):
+        if is_dataclass(kind) and kind.__module__.startswith(self.records):
             parts = {one.name: self.plain(getattr(value, one.name), depth + 1) for one in fields(kind) if one.init}
             return {"record": [kind.__module__, kind.__qualname__, parts]}
         if isinstance(value, FUNCTIONS) or (callable(value) and not isinstance(value, type | Opaque)):
@@ -149,10 +156,12 @@ class Reader:
     """Turns a message into a value.
 
     theirs: takes the number of a function that they keep, gives what stands for it here. mine: of one kept here.
+    records: how the names of modules begin whose dataclasses are made. A module is imported to make one.
     """
 
     theirs: Callable[[int], Any]
     mine: Callable[[int], Any]
+    records: tuple[str, ...] = RECORDS
     rest: memoryview = field(default_factory=lambda: memoryview(b""))
     keys: int = 0  # of sets and dictionaries, so far
 
@@ -238,7 +247,12 @@ class Reader:
 
     def record(self, content: Any, depth: int) -> Any:
         module, name, parts = content
-        if not (isinstance(module, str) and is_record(module) and isinstance(name, str) and name.isidentifier()):
+        if not (
+            isinstance(module, str)
+            and module.startswith(self.records)
+            and isinstance(name, str)
+            and name.isidentifier()
+        ):
             raise CannotCross("no record of the course's")
         import_module(module)
         kind = vars(sys.modules[module]).get(name)
@@ -258,10 +272,6 @@ def is_tensor(value: Any) -> bool:
 def spanned(shape: Sequence[int], strides: Sequence[int]) -> int:
     """Elements from the first to the last, both counted; 0 where there are none."""
     return 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) if all(shape) else 0
-
-
-def is_record(module: str) -> bool:
-    return module.startswith(RECORDS)
 
 
 def plain_dtype(text: Any) -> "np.dtype":

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from tutorlib.kernels.ampere.block_order import in_eights
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
@@ -11,12 +12,7 @@ from tutorlib.kernels.ampere.parts import MainLoop, Order
 from tutorlib.kernels.ampere.schedules import LONG, SPREAD, TUNED, make_loop
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature
-from tutorlib.models.l2 import grouped, raster
-
-
-def in_eights(block: Any, rows: int, columns: int) -> tuple[Any, Any]:
-    """Notebook 11's answer: groups of 8 rows of tiles, but raster order up to 32, where L2 keeps most of A."""
-    return grouped(block, rows, columns, 8 if rows > 32 else rows)
+from tutorlib.models.l2 import raster
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from tutorlib.checking.exercise import Answer, Outcome
+from tutorlib.checking.patience import grade_patiently
 from tutorlib.exercises import find
 from tutorlib.notebook import attempts, progress
 
@@ -63,7 +64,7 @@ def check(id: str, answer: Answer) -> None:
     exercise = find(id)
     printed = Printed()
     with redirect_stdout(printed), redirect_stderr(printed):
-        outcome = exercise.grade(answer)
+        outcome = grade_patiently(exercise, answer)
     _record(outcome)
     _remedies.pop(id, None)
     if outcome.status in ("passed", "not_run"):

@@ -4,7 +4,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.mend import MendExercise
-from tutorlib.exercises.n18_bug_hunt import EXERCISES
+from tutorlib.exercises import of_notebook
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.measuring.sanitizing import TOOLS, recorded_verdicts
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tutorlib.problems.problem import Shape
 
 
+PAGE = "18_bug_hunt"
 MONOSPACE = "font-family: monospace !important; line-height: 1.35"  # exported pages give outputs another font
 
 
@@ -69,7 +70,7 @@ def show_verdicts(*names: str) -> "DataFrame | None":
     """
     import pandas
 
-    names = names or tuple(exercise.bug.name for exercise in EXERCISES if isinstance(exercise, MendExercise))
+    names = names or tuple(exercise.bug.name for exercise in of_notebook(PAGE) if isinstance(exercise, MendExercise))
     tables = {
         f"{found['machine']['gpu']}, {found['date']}": pandas.DataFrame.from_dict(
             {name: {tool: verdict_in_words(found["verdicts"][name].get(tool)) for tool in TOOLS} for name in known},

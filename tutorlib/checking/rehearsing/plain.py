@@ -31,9 +31,12 @@ class CallSite(NamedTuple):
         return f"line {self.number}, `{text}`" if text else f"line {self.number}"
 
 
-def calling_line() -> CallSite:
-    """The line of the main loop, or of a helper it calls, that gives the order which is being carried out."""
-    frame: FrameType | None = sys._getframe(1)
+def calling_line(frame: FrameType | None = None) -> CallSite:
+    """The line of the main loop, or of a helper it calls, that gives the order which is being carried out.
+
+    frame: of another thread, which runs the loop.
+    """
+    frame = frame or sys._getframe(1)
     while frame is not None and is_machinery(frame.f_code.co_filename):
         frame = frame.f_back
     return CallSite(frame.f_code.co_filename, frame.f_lineno) if frame else CallSite("", 0)

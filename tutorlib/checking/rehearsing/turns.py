@@ -1,12 +1,13 @@
 """Functions that run side by side, one at a time, and change places only where they give an order."""
 
 import ctypes
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import Any
 
-from tutorlib.checking.rehearsing.plain import Hazard
+from tutorlib.checking.rehearsing.plain import Hazard, calling_line
 
 PATIENCE = 5  # seconds without an order, after which a loop is held to be endless
 
@@ -77,8 +78,10 @@ class Turns:
         seen = -1
         while not self.curtain.acquire(timeout=PATIENCE):
             if self.orders == seen:
-                self.end(Hazard("the loop does not end: it goes round without giving an order."))
-                stop(threads[self.actors.index(self.running)])
+                thread = threads[self.actors.index(self.running)]
+                line = calling_line(sys._current_frames().get(thread.ident or 0))
+                self.end(Hazard(f"{line}: the loop does not end: it goes round without giving an order."))
+                stop(thread)
             seen = self.orders
 
     def act(self, actor: Any) -> None:

@@ -5,15 +5,23 @@ from functools import partial
 import tensor_layouts as tl
 from tensor_layouts import Layout
 
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, law
 from tutorlib.exercises.algebra import laws, mistakes
 from tutorlib.exercises.algebra.cases import agrees_with_cute, refuses
 from tutorlib.exercises.algebra.random_layouts import (
+    by_columns,
+    by_rows,
     composable,
+    continuing,
     drawn,
+    filled,
     layout_and_bound,
     one_layout,
+    reaching_nothing_new,
+    stretched,
+    with_ones,
 )
 
 # 02.1 coalesce ---------------------------------------------------------------------------------------------------
@@ -29,25 +37,36 @@ COALESCE = ValueExercise(
     cases=(
         coalescing(
             "modes that continue each other become one",
-            [(Layout((4, 8), (1, 4)),), (Layout((2, (2, 3)), (5, (10, 20))),), (Layout((3, 5), (0, 0)),)],
+            beside(
+                [(Layout((4, 8), (1, 4)),), (Layout((2, (2, 3)), (5, (10, 20))),), (Layout((3, 5), (0, 0)),)],
+                continuing,
+            ),
         ),
         coalescing(
             "modes that do not stay apart",
-            [(Layout((4, 8), (8, 1)),), (Layout((4, 8), (1, 8)),), (Layout((4, (2, 3)), (6, (1, 2))),)],
+            beside(
+                [(Layout((4, 8), (8, 1)),), (Layout((4, 8), (1, 8)),), (Layout((4, (2, 3)), (6, (1, 2))),)],
+                partial(by_rows, pad=True),
+            ),
         ),
         coalescing(
             "modes of extent 1 go",
-            [
-                (Layout((2, 1, 6), (1, 7, 2)),),
-                (Layout((1, (1, 4)), (9, (1, 2))),),
-                (Layout((1, 1), (3, 5)),),
-                (Layout(1, 7),),
-            ],
+            beside(
+                [
+                    (Layout((2, 1, 6), (1, 7, 2)),),
+                    (Layout((1, (1, 4)), (9, (1, 2))),),
+                    (Layout((1, 1), (3, 5)),),
+                    (Layout(1, 7),),
+                ],
+                with_ones,
+            ),
         ),
         coalescing("random layouts", drawn(21, one_layout)),
         agrees_with_cute(
             "coalesce",
-            [(Layout((2, (1, 6)), (1, (6, 2))),), (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),)],
+            beside(
+                [(Layout((2, (1, 6)), (1, (6, 2))),), (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),)], one_layout, n=4
+            ),
             mistakes.COALESCE,
             as_written=True,
         ),
@@ -76,42 +95,52 @@ COMPOSE = ValueExercise(
     cases=(
         composition(
             "B stays inside A's first mode",
-            [
-                (Layout(8, 3), Layout(4, 2)),
-                (Layout((8, 4), (4, 1)), Layout(4, 2)),
-                (Layout((6, 4), (4, 1)), Layout(2, 4)),
-                (Layout(20, 2), Layout((5, 4), (4, 1))),
-            ],
+            stretched(
+                [
+                    (Layout(8, 3), Layout(4, 2)),
+                    (Layout((8, 4), (4, 1)), Layout(4, 2)),
+                    (Layout((6, 4), (4, 1)), Layout(2, 4)),
+                    (Layout(20, 2), Layout((5, 4), (4, 1))),
+                ]
+            ),
         ),
         composition(
             "B runs through several modes of A",
-            [
-                (Layout((4, 8), (8, 1)), Layout(8, 1)),
-                (Layout((6, 4), (4, 1)), Layout(12, 2)),
-                (Layout((4, 6), (1, 4)), Layout(5, 3)),
-                (Layout((2, 3, 4), (12, 4, 1)), Layout((4, 6), (6, 1))),
-            ],
+            stretched(
+                [
+                    (Layout((4, 8), (8, 1)), Layout(8, 1)),
+                    (Layout((6, 4), (4, 1)), Layout(12, 2)),
+                    (Layout((4, 6), (1, 4)), Layout(5, 3)),
+                    (Layout((2, 3, 4), (12, 4, 1)), Layout((4, 6), (6, 1))),
+                ]
+            ),
         ),
         composition(
             "B goes on past A's end",
-            [
-                (Layout(8, 3), Layout(16, 1)),
-                (Layout((4, 8), (8, 1)), Layout(64, 1)),
-                (Layout((4, 8), (8, 1)), Layout(16, 4)),
-                (Layout((4, 2), (3, 100)), Layout(2, 16)),
-            ],
+            stretched(
+                [
+                    (Layout(8, 3), Layout(16, 1)),
+                    (Layout((4, 8), (8, 1)), Layout(64, 1)),
+                    (Layout((4, 8), (8, 1)), Layout(16, 4)),
+                    (Layout((4, 2), (3, 100)), Layout(2, 16)),
+                ]
+            ),
         ),
         composition(
             "B steps over whole modes of A",
-            [
-                (Layout((4, 8), (8, 1)), Layout(4, 4)),
-                (Layout((4, 8), (8, 1)), Layout(4, 8)),
-                (Layout((2, 2, 4), (1, 100, 10)), Layout(2, 8)),
-            ],
+            stretched(
+                [
+                    (Layout((4, 8), (8, 1)), Layout(4, 4)),
+                    (Layout((4, 8), (8, 1)), Layout(4, 8)),
+                    (Layout((2, 2, 4), (1, 100, 10)), Layout(2, 8)),
+                ]
+            ),
         ),
         composition(
             "stride 0 and extent 1",
-            [(Layout((4, 8), (8, 1)), Layout((3, 4), (0, 1))), (Layout((4, 8), (8, 1)), Layout((4, 1), (1, 5)))],
+            stretched(
+                [(Layout((4, 8), (8, 1)), Layout((3, 4), (0, 1))), (Layout((4, 8), (8, 1)), Layout((4, 1), (1, 5)))]
+            ),
         ),
         composition("random layouts", drawn(22, composable)),
         refuses(
@@ -123,16 +152,21 @@ COMPOSE = ValueExercise(
                 (Layout((4, 3), (1, 8)), Layout(6, 1)),
             ],
             "B's steps do not go evenly into A's modes",
+            composable,
         ),
         agrees_with_cute(
             "composition",
-            [
-                (Layout((8, 4), (4, 1)), Layout((4, 8), (8, 1))),
-                (Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))),
-                (Layout((10, 2), (16, 4)), Layout((5, 4), (1, 5))),
-                (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), Layout(((2, 2), 4), ((4, 1), 8))),
-                (Layout(8, 3), Layout(16, 1)),
-            ],
+            beside(
+                [
+                    (Layout((8, 4), (4, 1)), Layout((4, 8), (8, 1))),
+                    (Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))),
+                    (Layout((10, 2), (16, 4)), Layout((5, 4), (1, 5))),
+                    (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), Layout(((2, 2), 4), ((4, 1), 8))),
+                    (Layout(8, 3), Layout(16, 1)),
+                ],
+                composable,
+                n=4,
+            ),
             mistakes.COMPOSE,
         ),
     ),
@@ -166,12 +200,12 @@ TRANSPOSED = ValueExercise(
     title="transposed",
     points=2,
     cases=(
-        transposition("a row-major matrix", [(Layout((4, 8), (8, 1)),)]),
-        transposition("a column-major matrix", [(Layout((6, 3), (1, 6)),)]),
-        transposition("rows padded to 12", [(Layout((4, 8), (12, 1)),)]),
+        transposition("a row-major matrix", beside([(Layout((4, 8), (8, 1)),)], by_rows)),
+        transposition("a column-major matrix", beside([(Layout((6, 3), (1, 6)),)], by_columns)),
+        transposition("rows padded to 12", beside([(Layout((4, 8), (12, 1)),)], partial(by_rows, pad=True))),
         transposition(
             "a matrix stored in blocks",
-            [(Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),), (Layout((4, (2, 4)), (2, (1, 8))),)],
+            stretched([(Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),), (Layout((4, (2, 4)), (2, (1, 8))),)]),
         ),
     ),
     remedies=(Remedy("should be a matrix", "The shape of B is (columns, rows): what the transpose is indexed by."),),
@@ -193,27 +227,42 @@ COMPLEMENT = ValueExercise(
     points=3,
     library={"tl.complement": tl.complement},
     cases=(
-        complementing("holes after the layout", [(Layout(4, 1), 24), (Layout((4, 2), (1, 4)), 8)]),
-        complementing("holes inside it too", [(Layout(4, 2), 24), (Layout((2, 2), (1, 6)), 24), (Layout(3, 5), 15)]),
         complementing(
-            "modes in any order, nested", [(Layout((2, 2), (8, 2)), 32), (Layout((2, (2, 3)), (6, (1, 24))), 144)]
+            "holes after the layout",
+            beside([(Layout(4, 1), 24), (Layout((4, 2), (1, 4)), 8)], partial(filled, copies=(2, 3, 5))),
+        ),
+        complementing(
+            "holes inside it too",
+            beside([(Layout(4, 2), 24), (Layout((2, 2), (1, 6)), 24), (Layout(3, 5), 15)], partial(filled, holes=4)),
+        ),
+        complementing(
+            "modes in any order, nested",
+            beside([(Layout((2, 2), (8, 2)), 32), (Layout((2, (2, 3)), (6, (1, 24))), 144)], partial(filled, holes=4)),
         ),
         complementing(
             "extent 1 and stride 0 reach nothing new",
-            [(Layout((4, 3), (1, 0)), 24), (Layout((1, 4), (5, 2)), 16), (Layout(1, 0), 6)],
+            beside(
+                [(Layout((4, 3), (1, 0)), 24), (Layout((1, 4), (5, 2)), 16), (Layout(1, 0), 6)], reaching_nothing_new
+            ),
         ),
         complementing(
-            "a bound that is no multiple", [(Layout(4, 1), 10), (Layout(4, 2), 17), (Layout((2, 2), (1, 4)), 9)]
+            "a bound that is no multiple",
+            beside([(Layout(4, 1), 10), (Layout(4, 2), 17), (Layout((2, 2), (1, 4)), 9)], partial(filled, more=9)),
         ),
         complementing("random layouts", drawn(24, layout_and_bound)),
         refuses(
             "no layout is the answer",
             [(Layout((4, 2), (2, 3)), 24), (Layout((2, 2), (2, 3)), 12), (Layout((2, 2), (6, 2)), 24)],
             "the modes get in each other's way",
+            layout_and_bound,
         ),
         agrees_with_cute(
             "complement",
-            [(Layout(4, 2), 24), (Layout((2, 2), (8, 2)), 32), (Layout((2, (2, 3)), (6, (1, 24))), 144)],
+            beside(
+                [(Layout(4, 2), 24), (Layout((2, 2), (8, 2)), 32), (Layout((2, (2, 3)), (6, (1, 24))), 144)],
+                layout_and_bound,
+                n=4,
+            ),
             mistakes.COMPLEMENT,
         ),
     ),

@@ -5,6 +5,7 @@ from functools import partial
 import tensor_layouts as tl
 from tensor_layouts import Layout
 
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, law
 from tutorlib.exercises.algebra import laws, mistakes
@@ -12,6 +13,8 @@ from tutorlib.exercises.algebra.cases import agrees_with_cute
 from tutorlib.exercises.algebra.random_layouts import (
     composable,
     drawn,
+    sticking_out,
+    stretched,
 )
 
 # 02.5 logical_divide ---------------------------------------------------------------------------------------------
@@ -30,21 +33,27 @@ LOGICAL_DIVIDE = ValueExercise(
         "tl.flat_divide": tl.flat_divide,
     },
     cases=(
-        division("a contiguous tile", [(Layout(24, 3), Layout(4, 1)), (Layout((4, 8), (8, 1)), Layout(8, 1))]),
+        division(
+            "a contiguous tile", stretched([(Layout(24, 3), Layout(4, 1)), (Layout((4, 8), (8, 1)), Layout(8, 1))])
+        ),
         division(
             "a tile of every third, every eighth",
-            [(Layout(24, 2), Layout(4, 3)), (Layout((4, 8), (8, 1)), Layout(4, 8))],
+            stretched([(Layout(24, 2), Layout(4, 3)), (Layout((4, 8), (8, 1)), Layout(4, 8))]),
         ),
         division("random layouts", drawn(25, composable)),
-        division("a last tile that sticks out", [(Layout(10, 1), Layout(4, 1))]),
+        division("a last tile that sticks out", beside([(Layout(10, 1), Layout(4, 1))], sticking_out)),
         agrees_with_cute(
             "logical_divide",
-            [
-                (Layout(24, 3), Layout(4, 1)),
-                (Layout((4, 8), (8, 1)), Layout(4, 8)),
-                (Layout(10, 1), Layout(4, 1)),
-                (Layout((4, 2, 3), (2, 1, 8)), Layout(4, 2)),
-            ],
+            beside(
+                [
+                    (Layout(24, 3), Layout(4, 1)),
+                    (Layout((4, 8), (8, 1)), Layout(4, 8)),
+                    (Layout(10, 1), Layout(4, 1)),
+                    (Layout((4, 2, 3), (2, 1, 8)), Layout(4, 2)),
+                ],
+                composable,
+                n=4,
+            ),
             mistakes.DIVIDE,
         ),
     ),
@@ -74,30 +83,36 @@ ZIPPED_DIVIDE = ValueExercise(
     cases=(
         zipping(
             "a matrix",
-            [
-                (Layout((16, 8), (8, 1)), (4, 4)),
-                (Layout((16, 8), (1, 16)), (8, 2)),
-                (Layout((12, 10), (10, 1)), (3, 5)),
-            ],
+            stretched(
+                [
+                    (Layout((16, 8), (8, 1)), (4, 4)),
+                    (Layout((16, 8), (1, 16)), (8, 2)),
+                    (Layout((12, 10), (10, 1)), (3, 5)),
+                ]
+            ),
         ),
-        zipping("three modes", [(Layout((4, 6, 8), (48, 8, 1)), (2, 3, 4))]),
+        zipping("three modes", stretched([(Layout((4, 6, 8), (48, 8, 1)), (2, 3, 4))])),
         zipping(
             "modes that are nested",
-            [
-                (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), (2, 4)),
-                (Layout(((4, 2), (4, 2)), ((1, 32), (4, 16))), (2, 2)),
-                (Layout((8, (2, 4)), (8, (1, 2))), (4, 4)),
-            ],
+            stretched(
+                [
+                    (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), (2, 4)),
+                    (Layout(((4, 2), (4, 2)), ((1, 32), (4, 16))), (2, 2)),
+                    (Layout((8, (2, 4)), (8, (1, 2))), (4, 4)),
+                ]
+            ),
         ),
-        zipping("tiles that stick out", [(Layout((10, 8), (8, 1)), (4, 3))]),
+        zipping("tiles that stick out", stretched([(Layout((10, 8), (8, 1)), (4, 3))])),
         agrees_with_cute(
             "zipped_divide",
-            [
-                (Layout((16, 8), (8, 1)), (4, 4)),
-                (Layout((4, 6, 8), (48, 8, 1)), (2, 3, 4)),
-                (Layout(((4, 2), (4, 2)), ((1, 32), (4, 16))), (2, 2)),
-                (Layout((10, 8), (8, 1)), (4, 3)),
-            ],
+            stretched(
+                [
+                    (Layout((16, 8), (8, 1)), (4, 4)),
+                    (Layout((4, 6, 8), (48, 8, 1)), (2, 3, 4)),
+                    (Layout(((4, 2), (4, 2)), ((1, 32), (4, 16))), (2, 2)),
+                    (Layout((10, 8), (8, 1)), (4, 3)),
+                ]
+            ),
             mistakes.ZIP,
         ),
     ),
@@ -122,22 +137,31 @@ BLOCK_TILE = ValueExercise(
     points=2,
     cases=(
         block_tiling(
-            "every block of the 16×8", [(MATRIX, (4, 4), (row, column)) for row in range(4) for column in range(2)]
+            "every block of the 16×8",
+            stretched([(MATRIX, (4, 4), (row, column)) for row in range(4) for column in range(2)]),
         ),
         block_tiling(
-            "tiles that are not square", [(Layout((16, 8), (1, 16)), (8, 2), (1, 3)), (MATRIX, (2, 8), (5, 0))]
+            "tiles that are not square",
+            stretched([(Layout((16, 8), (1, 16)), (8, 2), (1, 3)), (MATRIX, (2, 8), (5, 0))]),
         ),
         block_tiling(
             "a matrix stored in blocks",
-            [
-                (Layout(((2, 4), (2, 4)), ((1, 16), (2, 4))), (2, 4), (3, 1)),
-                (Layout(((4, 4), (4, 2)), ((1, 32), (4, 16))), (2, 2), (3, 2)),
-                (Layout(((4, 2), (4, 2)), ((1, 32), (4, 16))), (2, 2), (2, 1)),
-            ],
+            stretched(
+                [
+                    (Layout(((2, 4), (2, 4)), ((1, 16), (2, 4))), (2, 4), (3, 1)),
+                    (Layout(((4, 4), (4, 2)), ((1, 32), (4, 16))), (2, 2), (3, 2)),
+                    (Layout(((4, 2), (4, 2)), ((1, 32), (4, 16))), (2, 2), (2, 1)),
+                ]
+            ),
         ),
         block_tiling(
             "a large matrix",
-            [(Layout((4096, 4096), (4096, 1)), (32, 8), (127, 3)), (Layout((640, 512), (520, 1)), (32, 16), (2, 31))],
+            stretched(
+                [
+                    (Layout((4096, 4096), (4096, 1)), (32, 8), (127, 3)),
+                    (Layout((640, 512), (520, 1)), (32, 16), (2, 31)),
+                ]
+            ),
         ),
     ),
     remedies=(Remedy("should be a pair", "Return two things: tiles(((0, 0), block)), and the layout inside."),),

@@ -5,16 +5,25 @@ from functools import partial
 import tensor_layouts as tl
 from tensor_layouts import Layout
 
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.algebra import laws, mistakes
 from tutorlib.exercises.algebra.cases import agrees_with_cute
 from tutorlib.exercises.algebra.random_layouts import (
+    apart,
     block_and_grid,
+    block_with_holes,
+    compact,
+    copies_of_a_row,
     drawn,
+    grid_with_holes,
+    nothing_side_by_side,
     one_layout,
+    one_value,
     two_matrices,
     two_ways_to_store,
+    with_ones,
 )
 from tutorlib.layouts.tiled_copy import TiledCopyView, tiled_copy_view
 
@@ -31,25 +40,41 @@ LOGICAL_PRODUCT = ValueExercise(
     points=3,
     library={**{f"tl.{name}": getattr(tl, name) for name in PRODUCTS}},
     cases=(
-        repetition("copies of a row", [(Layout(4, 1), Layout(6, 1)), (Layout(5, 1), Layout((2, 3), (3, 1)))]),
-        repetition("a block with holes", [(Layout((2, 2), (4, 1)), Layout(6, 1)), (Layout(4, 2), Layout(4, 1))]),
+        repetition(
+            "copies of a row",
+            beside([(Layout(4, 1), Layout(6, 1)), (Layout(5, 1), Layout((2, 3), (3, 1)))], copies_of_a_row),
+        ),
+        repetition(
+            "a block with holes",
+            beside([(Layout((2, 2), (4, 1)), Layout(6, 1)), (Layout(4, 2), Layout(4, 1))], block_and_grid),
+        ),
         repetition(
             "copies in another order",
-            [(Layout((2, 2), (1, 2)), Layout((3, 4), (4, 1))), (Layout((2, 2), (4, 1)), Layout((4, 2), (2, 1)))],
+            beside(
+                [(Layout((2, 2), (1, 2)), Layout((3, 4), (4, 1))), (Layout((2, 2), (4, 1)), Layout((4, 2), (2, 1)))],
+                block_and_grid,
+            ),
         ),
         repetition(
             "a grid with holes",
-            [(Layout(4, 2), Layout(2, 2)), (Layout(4, 1), Layout(2, 3)), (Layout(2, 4), Layout((2, 2), (1, 4)))],
+            beside(
+                [(Layout(4, 2), Layout(2, 2)), (Layout(4, 1), Layout(2, 3)), (Layout(2, 4), Layout((2, 2), (1, 4)))],
+                grid_with_holes,
+            ),
         ),
         repetition("random layouts", drawn(28, block_and_grid)),
         agrees_with_cute(
             "logical_product",
-            [
-                (Layout(4, 1), Layout(6, 1)),
-                (Layout((2, 2), (4, 1)), Layout((4, 2), (2, 1))),
-                (Layout((2, 5), (5, 1)), Layout((3, 4), (1, 3))),
-                (Layout(4, 2), Layout(2, 2)),
-            ],
+            beside(
+                [
+                    (Layout(4, 1), Layout(6, 1)),
+                    (Layout((2, 2), (4, 1)), Layout((4, 2), (2, 1))),
+                    (Layout((2, 5), (5, 1)), Layout((3, 4), (1, 3))),
+                    (Layout(4, 2), Layout(2, 2)),
+                ],
+                block_and_grid,
+                n=4,
+            ),
             mistakes.PRODUCT,
         ),
     ),
@@ -77,24 +102,34 @@ BLOCKED_PRODUCT = ValueExercise(
     cases=(
         blocking(
             "blocks side by side",
-            [
-                (Layout((2, 2), (1, 2)), Layout((2, 3), (3, 1))),
-                (Layout((4, 2), (2, 1)), Layout((2, 2), (1, 2))),
-                (Layout((1, 4), (4, 1)), Layout((8, 4), (4, 1))),
-            ],
+            beside(
+                [
+                    (Layout((2, 2), (1, 2)), Layout((2, 3), (3, 1))),
+                    (Layout((4, 2), (2, 1)), Layout((2, 2), (1, 2))),
+                    (Layout((1, 4), (4, 1)), Layout((8, 4), (4, 1))),
+                ],
+                two_matrices,
+            ),
         ),
         blocking(
             "a block with holes",
-            [(Layout((2, 2), (4, 1)), Layout((2, 3), (1, 2))), (Layout((2, 2), (2, 8)), Layout((2, 2), (2, 1)))],
+            beside(
+                [(Layout((2, 2), (4, 1)), Layout((2, 3), (1, 2))), (Layout((2, 2), (2, 8)), Layout((2, 2), (2, 1)))],
+                block_with_holes,
+            ),
         ),
         blocking("random matrices", drawn(29, two_matrices)),
         agrees_with_cute(
             "blocked_product",
-            [
-                (Layout((2, 2), (1, 2)), Layout((2, 3), (3, 1))),
-                (Layout((2, 2), (4, 1)), Layout((2, 4), (1, 2))),
-                (Layout((2, 5), (5, 1)), Layout((3, 4), (1, 3))),
-            ],
+            beside(
+                [
+                    (Layout((2, 2), (1, 2)), Layout((2, 3), (3, 1))),
+                    (Layout((2, 2), (4, 1)), Layout((2, 4), (1, 2))),
+                    (Layout((2, 5), (5, 1)), Layout((3, 4), (1, 3))),
+                ],
+                two_matrices,
+                n=4,
+            ),
             mistakes.BLOCKED,
         ),
     ),
@@ -122,19 +157,42 @@ RIGHT_INVERSE = ValueExercise(
     cases=(
         inversion(
             "compact layouts",
-            [(Layout((4, 8), (8, 1)),), (Layout((4, 8), (1, 4)),), (Layout((2, 3, 4), (4, 8, 1)),), (Layout(8, 1),)],
+            beside(
+                [
+                    (Layout((4, 8), (8, 1)),),
+                    (Layout((4, 8), (1, 4)),),
+                    (Layout((2, 3, 4), (4, 8, 1)),),
+                    (Layout(8, 1),),
+                ],
+                compact,
+            ),
         ),
-        inversion("nested ones", [(Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),), (Layout((4, (2, 3)), (2, (1, 8))),)]),
+        inversion(
+            "nested ones",
+            beside([(Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),), (Layout((4, (2, 3)), (2, (1, 8))),)], compact),
+        ),
         inversion(
             "memory with holes",
-            [(Layout((4, 8), (16, 1)),), (Layout((4, 3), (1, 8)),), (Layout((2, 4, 2), (1, 2, 16)),)],
+            beside(
+                [(Layout((4, 8), (16, 1)),), (Layout((4, 3), (1, 8)),), (Layout((2, 4, 2), (1, 2, 16)),)], one_layout
+            ),
         ),
-        inversion("modes of extent 1", [(Layout((1, 4), (0, 1)),), (Layout((4, 1, 8), (1, 2, 4)),), (Layout(1, 3),)]),
-        inversion("nothing at offset 1", [(Layout(4, 2),), (Layout((4, 4), (16, 4)),), (Layout((2, 4), (8, 2)),)]),
+        inversion(
+            "modes of extent 1",
+            beside([(Layout((1, 4), (0, 1)),), (Layout((4, 1, 8), (1, 2, 4)),), (Layout(1, 3),)], with_ones),
+        ),
+        inversion(
+            "nothing at offset 1",
+            beside([(Layout(4, 2),), (Layout((4, 4), (16, 4)),), (Layout((2, 4), (8, 2)),)], apart),
+        ),
         inversion("random layouts", drawn(210, one_layout)),
         agrees_with_cute(
             "right_inverse",
-            [(Layout((4, 8), (8, 1)),), (Layout((4, 8), (16, 1)),), (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),)],
+            beside(
+                [(Layout((4, 8), (8, 1)),), (Layout((4, 8), (16, 1)),), (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),)],
+                one_layout,
+                n=4,
+            ),
             mistakes.INVERSE,
         ),
     ),
@@ -170,30 +228,42 @@ COMMON_VECTOR = ValueExercise(
     cases=(
         together(
             "the same order",
-            [
-                (Layout((4, 8), (8, 1)), Layout((4, 8), (8, 1))),
-                (Layout((8, 4), (1, 8)), Layout((8, 4), (1, 16))),
-                (Layout(64, 1), Layout((8, 8), (1, 8))),
-            ],
+            beside(
+                [
+                    (Layout((4, 8), (8, 1)), Layout((4, 8), (8, 1))),
+                    (Layout((8, 4), (1, 8)), Layout((8, 4), (1, 16))),
+                    (Layout(64, 1), Layout((8, 8), (1, 8))),
+                ],
+                two_ways_to_store,
+            ),
         ),
         together(
             "rows, padded or in blocks",
-            [
-                (Layout((4, 8), (8, 1)), Layout((4, 8), (16, 1))),
-                (Layout((4, 8), (16, 1)), Layout((4, 8), (8, 1))),
-                (Layout((4, 8), (8, 1)), Layout((4, (4, 2)), (4, (1, 16)))),
-            ],
+            beside(
+                [
+                    (Layout((4, 8), (8, 1)), Layout((4, 8), (16, 1))),
+                    (Layout((4, 8), (16, 1)), Layout((4, 8), (8, 1))),
+                    (Layout((4, 8), (8, 1)), Layout((4, (4, 2)), (4, (1, 16)))),
+                ],
+                two_ways_to_store,
+            ),
         ),
         together(
             "another order",
-            [
-                (Layout((4, 8), (8, 1)), Layout((4, 8), (1, 4))),
-                (Layout((4, 8), (1, 4)), Layout((4, 8), (8, 1))),
-                (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), Layout((4, 8), (1, 4))),
-            ],
+            beside(
+                [
+                    (Layout((4, 8), (8, 1)), Layout((4, 8), (1, 4))),
+                    (Layout((4, 8), (1, 4)), Layout((4, 8), (8, 1))),
+                    (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), Layout((4, 8), (1, 4))),
+                ],
+                two_ways_to_store,
+            ),
         ),
         together(
-            "nothing side by side", [(Layout(64, 2), Layout(64, 2)), (Layout((4, 4), (8, 2)), Layout((4, 4), (4, 1)))]
+            "nothing side by side",
+            beside(
+                [(Layout(64, 2), Layout(64, 2)), (Layout((4, 4), (8, 2)), Layout((4, 4), (4, 1)))], nothing_side_by_side
+            ),
         ),
         together("random layouts", drawn(211, two_ways_to_store)),
     ),
@@ -218,19 +288,28 @@ LAYOUT_TV = ValueExercise(
     cases=(
         sharing(
             "vectors along a row",
-            [(Layout((8, 4), (4, 1)), Layout((1, 4), (4, 1))), (Layout((8, 16), (16, 1)), Layout((1, 8), (8, 1)))],
+            beside(
+                [(Layout((8, 4), (4, 1)), Layout((1, 4), (4, 1))), (Layout((8, 16), (16, 1)), Layout((1, 8), (8, 1)))],
+                two_matrices,
+            ),
         ),
         sharing(
             "small matrices",
-            [
-                (Layout((2, 3), (3, 1)), Layout((2, 2), (2, 1))),
-                (Layout((4, 8), (1, 4)), Layout((2, 2), (1, 2))),
-                (Layout((4, 8), (8, 1)), Layout((4, 2), (1, 4))),
-            ],
+            beside(
+                [
+                    (Layout((2, 3), (3, 1)), Layout((2, 2), (2, 1))),
+                    (Layout((4, 8), (1, 4)), Layout((2, 2), (1, 2))),
+                    (Layout((4, 8), (8, 1)), Layout((4, 2), (1, 4))),
+                ],
+                two_matrices,
+            ),
         ),
         sharing(
             "one value each, one thread",
-            [(Layout((4, 8), (8, 1)), Layout((1, 1), (1, 1))), (Layout((1, 1), (1, 1)), Layout((4, 2), (2, 1)))],
+            beside(
+                [(Layout((4, 8), (8, 1)), Layout((1, 1), (1, 1))), (Layout((1, 1), (1, 1)), Layout((4, 2), (2, 1)))],
+                one_value,
+            ),
         ),
         sharing("random matrices", drawn(212, two_matrices)),
     ),

@@ -4,12 +4,12 @@ Extents are powers of two and at most 64 elements are drawn. Powers of two divid
 layout algebra has an answer, and a law can be tested at every index.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 
 from tensor_layouts import Layout, cosize, size, unwrap
 
-from tutorlib.checking.values import Drawn
+from tutorlib.checking.drawn import Drawn, beside
 
 
 def drawn(seed: int, draw: Callable[[Random], tuple], n: int = 25) -> Drawn:
@@ -20,6 +20,27 @@ def drawn(seed: int, draw: Callable[[Random], tuple], n: int = 25) -> Drawn:
         return [draw(dice) for _ in range(n)]
 
     return Drawn(calls, seed)
+
+
+def stretched(known: Sequence[tuple]) -> Drawn:
+    """The known calls, whose first argument is a layout; the grader tries some of them with that layout's strides
+    multiplied.
+    """
+
+    def draw(dice: Random) -> tuple:
+        layout, *others = dice.choice(known)
+        return times(layout, dice.randint(2, 50)), *others
+
+    return beside(known, draw)
+
+
+def times(layout: Layout, factor: int) -> Layout:
+    """The layout with its strides multiplied."""
+
+    def scaled(stride: int | tuple) -> int | tuple:
+        return tuple(map(scaled, stride)) if isinstance(stride, tuple) else factor * stride
+
+    return Layout(layout.shape, scaled(layout.stride))
 
 
 def random_layout(dice: Random, largest: int = 64, holes: bool = True) -> Layout:
@@ -90,3 +111,90 @@ def two_ways_to_store(dice: Random) -> tuple[Layout, Layout]:
         return Layout((rows, columns), dice.choice(((columns * pad, 1), (1, rows * pad))))
 
     return stored(), stored()
+
+
+def continuing(dice: Random) -> tuple[Layout]:
+    """A layout whose modes continue each other."""
+    first, *rest = (dice.randint(2, 6) for _ in range(3))
+    step = dice.randint(1, 9)
+    strides = step * first, step * first * rest[0]
+    return (Layout((first, tuple(rest)), (step, strides)),)
+
+
+def by_rows(dice: Random, pad: bool = False) -> tuple[Layout]:
+    """A row-major matrix, whose modes stay apart. pad: its rows may have room behind them."""
+    rows, columns = dice.randint(2, 9), dice.randint(2, 9)
+    return (Layout((rows, columns), (columns + (dice.randint(1, 9) if pad else 0), 1)),)
+
+
+def by_columns(dice: Random) -> tuple[Layout]:
+    rows, columns = dice.randint(2, 9), dice.randint(2, 9)
+    return (Layout((rows, columns), (1, rows)),)
+
+
+def with_ones(dice: Random) -> tuple[Layout]:
+    """A layout with modes of extent 1, whose strides mean nothing."""
+    (layout,) = by_rows(dice)
+    ones = [(1, dice.randint(0, 99)), *zip(layout.shape, layout.stride, strict=True), (1, dice.randint(0, 99))]
+    shape, stride = zip(*ones[: dice.randint(2, 4)], strict=True)
+    return (Layout(shape, stride),)
+
+
+def compact(dice: Random) -> tuple[Layout]:
+    """A layout without holes, of any number of modes in any order."""
+    return (random_layout(dice, holes=False),)
+
+
+def apart(dice: Random) -> tuple[Layout]:
+    """A layout that has nothing at offset 1."""
+    return (times(random_layout(dice), dice.randint(2, 9)),)
+
+
+def filled(dice: Random, copies: tuple[int, ...] = (1, 2, 3, 5), holes: int = 1, more: int = 0) -> tuple[Layout, int]:
+    """(layout, bound) for a complement: modes in any order; room for so many copies, and up to `more` beyond them.
+
+    holes: how far apart its elements can be.
+    """
+    first, second, step, gap = dice.randint(2, 5), dice.randint(2, 5), dice.randint(1, holes), dice.randint(1, holes)
+    modes = [(first, step), (second, first * step * gap)]
+    shape, stride = zip(*dice.sample(modes, 2), strict=True)
+    bound = first * second * step * gap * dice.choice(copies)
+    return Layout(shape, stride), bound + (dice.randint(1, more) if more else 0)
+
+
+def reaching_nothing_new(dice: Random) -> tuple[Layout, int]:
+    """(layout, bound) for a complement, with a mode of extent 1 or of stride 0."""
+    n, step = dice.randint(2, 9), dice.choice((1, 2, 4))
+    idle = dice.choice(((1, dice.randint(0, 9)), (dice.randint(2, 5), 0)))
+    shape, stride = zip(*dice.sample([(n, step), idle], 2), strict=True)
+    return Layout(shape, stride), n * step * dice.randint(1, 4)
+
+
+def sticking_out(dice: Random) -> tuple[Layout, Layout]:
+    """A vector, and a tile that does not divide it."""
+    tile, tiles = dice.randint(3, 9), dice.randint(2, 6)
+    return Layout(tile * tiles - dice.randint(1, tile - 1), dice.randint(1, 9)), Layout(tile, 1)
+
+
+def copies_of_a_row(dice: Random) -> tuple[Layout, Layout]:
+    return Layout(dice.randint(2, 9), 1), random_layout(dice, largest=16, holes=False)
+
+
+def grid_with_holes(dice: Random) -> tuple[Layout, Layout]:
+    return Layout(dice.choice((2, 4, 8)), dice.choice((1, 2, 4))), random_layout(dice, largest=8)
+
+
+def block_with_holes(dice: Random) -> tuple[Layout, Layout]:
+    block, grid = two_matrices(dice)
+    return times(block, dice.choice((2, 4))), grid
+
+
+def nothing_side_by_side(dice: Random) -> tuple[Layout, Layout]:
+    one, other = two_ways_to_store(dice)
+    return times(one, dice.choice((2, 3, 4))), times(other, dice.choice((2, 3, 4)))
+
+
+def one_value(dice: Random) -> tuple[Layout, Layout]:
+    """(threads, values) where each thread has one value, or where there is one thread."""
+    one, many = Layout((1, 1), (1, 1)), matrix_of(dice, 64)
+    return dice.choice(((many, one), (one, many)))

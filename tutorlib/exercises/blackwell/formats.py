@@ -1,9 +1,12 @@
 """Blocks to be quantised, rows to be multiplied, and the mistakes that people make with them."""
 
 import random
+from collections.abc import Sequence
+from functools import partial
 from math import ceil, log2
 from typing import Literal
 
+from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.values import Mistake
 from tutorlib.models.block_formats import (
     E2M1,
@@ -47,6 +50,23 @@ def scaling_blocks(kind: Literal["exact", "random", "edges", "ends"]) -> list[tu
                 [1.0, *[0.0] * 31],
             ]
     return [(block,) for block in blocks]
+
+
+def mirrored(known: Sequence[tuple], powers: int = 0) -> Drawn:
+    """The known calls; the grader tries some in another order, with other signs, and times a power of two, as well.
+
+    powers: the largest and, with a minus, the smallest exponent of that.
+    """
+
+    def draw(dice: random.Random) -> tuple:
+        block, *others = dice.choice(known)
+        factor = 2.0 ** dice.randint(-powers, powers)
+        return [dice.choice((-1, 1)) * factor * x for x in dice.sample(block, len(block))], *others
+
+    return beside(known, draw)
+
+
+renumbered = partial(mirrored, powers=9)
 
 
 def scaled_by(exponent: int, block: list[float], values: list[float] = E4M3) -> tuple[int, list[float]]:
@@ -181,8 +201,13 @@ NV = (
 
 
 def rows_of(blocks: int, size: int) -> list[tuple[list, list]]:
-    """Calls of scaled_dot: small whole numbers and powers of two, so that every order of adding gives the same."""
+    """Calls of scaled_dot."""
     dice = random.Random(blocks * size)
+    return [a_row_each(dice, blocks, size) for _ in range(3)]
+
+
+def a_row_each(dice: random.Random, blocks: int, size: int) -> tuple[list, list]:
+    """A call: small whole numbers and powers of two, so that every order of adding gives the same."""
 
     def row() -> list[tuple[float, list[float]]]:
         return [
@@ -193,7 +218,7 @@ def rows_of(blocks: int, size: int) -> list[tuple[list, list]]:
             for _ in range(blocks)
         ]
 
-    return [(row(), row()) for _ in range(3)]
+    return row(), row()
 
 
 def added(a: list, b: list) -> float:

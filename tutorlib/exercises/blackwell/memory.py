@@ -1,5 +1,8 @@
 """Mistakes about tensor memory and the ring."""
 
+from collections.abc import Callable, Sequence
+from random import Random
+
 from tutorlib.checking.values import Mistake
 from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
 
@@ -75,3 +78,23 @@ RINGS = (
     ),
     Mistake("The order is (bytes of a stage, stages).", lambda *args: ring_stages(*args)[::-1]),
 )  # fmt: skip
+
+
+def accumulators(*numbers: int) -> Callable[[Random], tuple]:
+    """Calls of `tmem_columns` with any N."""
+    return lambda dice: (8 * dice.randint(1, 32), dice.choice(numbers))
+
+
+def places(rows: Sequence[int], accumulators: Sequence[int]) -> Callable[[Random], tuple]:
+    """Calls of `sum_place` with accumulators of any width."""
+
+    def draw(dice: Random) -> tuple:
+        columns = 8 * dice.randint(4, 20)
+        return dice.choice(rows), dice.randrange(columns), dice.choice(accumulators), columns
+
+    return draw
+
+
+def rings(*pair: bool) -> Callable[[Random], tuple]:
+    """Calls of `ring_stages` with any tile, and anything beside the ring."""
+    return lambda dice: (16 * dice.randint(4, 16), dice.choice(pair), 256 * dice.randint(0, 400))

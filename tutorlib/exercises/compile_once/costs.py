@@ -1,19 +1,24 @@
 """Cases and mistakes of 17.1, 17.2 and 17.7: counting microseconds, compilations and bytes."""
 
 from collections.abc import Callable, Hashable, Sequence
+from random import Random
 from typing import Any
 
+from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.values import Mistake
 from tutorlib.models.compiling import DirectCall, compiled_for, per_call, struct_layout
 
 # 17.1 per_call --------------------------------------------------------------------------------------------------
 
 TIMES = (73_000.0, 241_500.0, 1_000.0, 10.0)  # trace and compile: published for a GEMM on a B100
+MOST = (100_000, 500_000, 5_000, 50)
 CALLS = (1, 2, 1000)
 
 
-def cost_calls(way: str) -> list[tuple]:
-    return [(way, calls, *TIMES) for calls in CALLS]
+def cost_calls(way: str) -> Drawn:
+    """Calls with the published times; the grader also tries others, whose quotients are exact."""
+    known = [(way, calls, *TIMES) for calls in CALLS]
+    return beside(known, lambda dice: (way, 2 ** dice.randint(0, 12), *(float(dice.randint(1, n)) for n in MOST)))
 
 
 COST_MISTAKES = (
@@ -76,6 +81,18 @@ EQUAL_NUMBERS = plain([call for factor in (1, 1.0, True, 1, 2, 2.0) for call in 
 MIXED = plain(rows(*SIZES) + rows(*SIZES, marked="layout") + rows(*SIZES, marked=0) + rows(*SIZES, marked=1))
 
 
+def some_calls(**choices: Sequence[Any]) -> Callable[[Random], tuple]:
+    """An argument of `compilations_of`: calls that differ in their sizes and in these choices."""
+
+    def one(dice: Random) -> DirectCall:
+        size = dice.choice((8, 12)), dice.choice((16, 32, 48))
+        usual: dict[str, Sequence[Any]] = {"dtype": ("fp32",), "align": (16,), "marked": ("layout",), "factor": (2,)}
+        kind = dice.choice((rows, columns))
+        return kind(size, **{name: dice.choice(some) for name, some in (usual | choices).items()})[0]
+
+    return lambda dice: (plain([one(dice) for _ in range(dice.randint(4, 16))]),)
+
+
 def counted(key: Callable[[DirectCall], Any]) -> Callable[[list[tuple]], int]:
     """A count of other keys."""
     return lambda calls: len({key(DirectCall(*call)) for call in calls})
@@ -110,6 +127,14 @@ COUNT_MISTAKES = (
 SCALARS = [((1, 1), (8, 8), (2, 2), (4, 4)), ((4, 4), (1, 1), (1, 1), (8, 8)), ((8, 8), (4, 4))]
 ARRAYS = [((6, 2), (16, 128), (4, 4)), ((24, 8), (24, 8), (32_768, 1024), (16_384, 1024))]
 LAST = [((1024, 1024), (8, 8)), ((8, 8), (1, 1)), ((5, 1),), ((12, 4), (0, 8))]
+
+
+def some_members(dice: Random) -> tuple:
+    """An argument of `struct_layout`."""
+    members = ((dice.randint(1, 99), 2 ** dice.randint(0, 8)) for _ in range(dice.randint(2, 6)))
+    return (tuple(members),)
+
+
 MEMBERS = {"scalars": SCALARS, "arrays and alignments": ARRAYS, "what comes after the last": LAST}
 
 

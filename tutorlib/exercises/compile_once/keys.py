@@ -1,13 +1,14 @@
 """Cases of 17.3 and 17.4: keys of tensors, and what keeps compiled functions by them."""
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.chance import fresh_dice, new_seed
 from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.numbered_keys import Numbered
 from tutorlib.checking.values import Case, attempt
 from tutorlib.problems.wrong import Wrong, count
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 ARCH = "sm_90a"
 Given = tuple["list[Tensor]", tuple, str]  # what cache_key takes
 Pair = tuple[str, Given, Given]  # what differs, and the two
+Pairs = Callable[[Random], list[Pair]]
 
 
 def matrix(rows: int = 8, columns: int = 64, dtype: str = "float16", pitch: int = 0, skip: int = 0) -> "Tensor":
@@ -57,10 +59,11 @@ def alike(dice: Random) -> list[Pair]:
 
 def dtypes(dice: Random) -> list[Pair]:
     of_two, of_four = (dice.sample(names, 2) for names in (["float16", "bfloat16", "int16"], ["float32", "int32"]))
-    one, other = matrix(dtype=of_four[0]), matrix(dtype=of_two[0])
+    rows, columns = 4 * dice.randint(1, 4), 16 * dice.randint(1, 9)
+    one, other = matrix(rows, columns, of_four[0]), matrix(rows, columns, of_two[0])
     return [
-        ("the dtype", given(matrix(dtype=of_two[0])), given(matrix(dtype=of_two[1]))),
-        ("the dtype", given(matrix(dtype=of_four[0])), given(matrix(dtype=of_four[1]))),
+        ("the dtype", given(other), given(matrix(rows, columns, of_two[1]))),
+        ("the dtype", given(one), given(matrix(rows, columns, of_four[1]))),
         ("the second tensor's dtype", given(matrix(), one), given(matrix(), other)),
         ("which tensor has which dtype", given(other, one), given(one, other)),
     ]
@@ -117,31 +120,10 @@ def others(dice: Random) -> list[Pair]:
 KINDS = (alike, dtypes, layouts, alignments, others)
 
 
-@dataclass
-class Numbered:
-    """cache_key, whose keys are told by numbers: equal ones have the same. With each goes the key as text.
-
-    So they are numbered in another process, too, where keys may hold what cannot cross.
-    """
-
-    answer: Answer
-    kept: dict[Hashable, int] = field(default_factory=dict)
-
-    def __call__(self, *call: Any) -> tuple[int, str]:
-        """Raises WrongKind where the key cannot be the key of a dictionary."""
-        if isinstance(self.answer, Elsewhere):
-            number, shown = self.answer.ask("numbered", *call)
-            return number, str(shown)
-        key = self.answer(*call)
-        try:
-            return self.kept.setdefault(key, len(self.kept)), repr(key)
-        except TypeError as error:
-            why = f"{key!r} cannot be the key of a dictionary: {error}.\n  Tuples can, lists cannot."
-            raise WrongKind(why) from None
-
-
-def keys_case(name: str, pairs: Callable[[Random], list[Pair]], equal: bool) -> Case:
+def keys_case(name: str, pairs: Pairs, equal: bool, unlike: Pairs | None = None) -> Case:
     """Right when the two keys of each pair are equal, or when none are; and of equal calls there is one key.
+
+    unlike: pairs whose keys are to differ all the same; with them one key for all calls is wrong.
 
     Another process is asked in any order, about other pairs besides, so that it cannot tell which answer is hoped for.
     """
@@ -153,6 +135,10 @@ def keys_case(name: str, pairs: Callable[[Random], list[Pair]], equal: bool) -> 
         if isinstance(answer, Elsewhere):
             tried += pairs(dice)
             besides = [pair for kind in KINDS if kind is not pairs for pair in kind(dice)]
+        expected = [equal] * len(tried)
+        if unlike:
+            tried += unlike(dice if isinstance(answer, Elsewhere) else Random(0))
+            expected += [False] * (len(tried) - len(expected))
         asked = [call for _, *calls in (*tried, *again, *besides) for call in calls]
         order = [*range(len(asked))]
         if besides:
@@ -162,8 +148,8 @@ def keys_case(name: str, pairs: Callable[[Random], list[Pair]], equal: bool) -> 
             keys, wrongs = zip(given[2 * n], given[2 * n + 1], strict=True)
             if wrong := next(filter(None, wrongs), None):
                 return wrong
-            if (keys[0][0] == keys[1][0]) is not equal:
-                return Wrong(f"{calls_differ(what, *calls)} {verdict(equal)}: {keys[0][1]}, {keys[1][1]}.")
+            if (keys[0][0] == keys[1][0]) is not expected[n]:
+                return Wrong(f"{calls_differ(what, *calls)} {verdict(expected[n])}: {keys[0][1]}, {keys[1][1]}.")
         for n in range(2 * len(again)):
             if given[n][0] != (twice := given[2 * len(tried) + n][0]):
                 return Wrong(f"Two calls with {described(asked[n])} have two keys: {given[n][0][1]}, {twice[1]}.")
@@ -299,10 +285,11 @@ def equal_keys(answer: Answer) -> str:
 def two_of_them(answer: Answer) -> str:
     first, second = Compiler(), Compiler()
     one, other = make(answer, first), make(answer, second)
-    one(Vector(1))
-    other(Vector(1))
+    got = which(first, one(Vector(1))), which(second, other(Vector(1)))
     if len(second.made) != 1:
         return "Two CompiledKernels share what they keep: the second did not use its own compiler."
+    if got != (0, 0):
+        return "Each of two CompiledKernels should return what its own compiled function returns."
     return ""
 
 

@@ -1,15 +1,12 @@
 """07.3 and 07.5: hints, and what fits."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from random import Random
 
 from tutorlib.checking.values import Mistake, plain, same
 from tutorlib.kernels.cutile.gemm import ACCUMULATORS, SMEM, STAGES, Config, compiled
-
-if TYPE_CHECKING:
-    pass
 
 # 07.3 hints -------------------------------------------------------------------------------------------------------
 
@@ -67,6 +64,20 @@ FITS_MISTAKES = (
     Mistake("Do the tiles of A and B fit into shared memory?", without("shared")),
     Mistake("Do the accumulators fit into the registers?", without("registers")),
 )
+
+
+def configs(
+    tk: Sequence[int] = (32,), ctas: Sequence[int] = (1,), occupancy: Sequence[int] = (1,)
+) -> Callable[[Random], tuple]:
+    """Calls of `fits` with tiles of any size, some of which fit."""
+
+    def draw(dice: Random) -> tuple:
+        tm, tn = (dice.choice((64, 128, 256)) for _ in range(2))
+        rest = ((1, 2, 4), ctas, (4, 8), occupancy)
+        return tm, tn, dice.choice(tk), *map(dice.choice, rest)
+
+    return draw
+
 
 # tm, tn, tk, element_bytes, num_ctas, warps, occupancy; the first of a list tell the mistakes apart
 REGISTERS = [(64, 64, 32, 2, 1, 4, 1), (128, 128, 64, 2, 1, 4, 1), (128, 256, 32, 2, 1, 4, 1)]

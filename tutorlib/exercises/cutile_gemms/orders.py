@@ -1,8 +1,13 @@
 """07.2: blocks in strips."""
 
+from collections.abc import Callable
+from inspect import unwrap
+from random import Random
 from typing import TYPE_CHECKING
 
+from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.leaning import Elsewhere
 from tutorlib.checking.values import Case, Mistake, attempt, plain, show_call
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.problem import Shape
@@ -16,19 +21,33 @@ from tutorlib.exercises.cutile_gemms.shapes import group_of, persistent_blocks, 
 # 07.2 grouped -----------------------------------------------------------------------------------------------------
 
 
-GRIDS = [(8, 6, 4), (16, 3, 8), (4, 4, 1)]  # rows, columns, group: the group divides the rows
+Grid = tuple[int, int, int]  # rows, columns, group
+GRIDS: list[Grid] = [(8, 6, 4), (16, 3, 8), (4, 4, 1)]  # the group divides the rows
 
-RAGGED_GRIDS = [(10, 6, 4), (7, 5, 3), (3, 9, 8), (1, 1, 8)]
+
+def whole(dice: Random) -> Grid:
+    rows, columns, group = ragged(dice)
+    return rows * group, columns, group
 
 
-def strip_after_strip(name: str, grids: list[tuple[int, int, int]]) -> Case:
+def ragged(dice: Random) -> Grid:
+    """A grid whose last strip may be lower."""
+    return dice.randint(2, 12), dice.randint(2, 9), dice.randint(2, 5)
+
+
+RAGGED_GRIDS: list[Grid] = [(10, 6, 4), (7, 5, 3), (3, 9, 8), (1, 1, 8)]
+
+
+def strip_after_strip(name: str, grids: list[Grid], draw: Callable[[Random], Grid]) -> Case:
     """A case that is right when consecutive blocks take the tiles of a strip column by column, every tile once.
 
-    In which order the tiles of one column of a strip come is left to the answer.
+    In which order the tiles of one column of a strip come is left to the answer. The grader also draws grids.
     """
 
     def judge(answer: Answer) -> Wrong | None:
-        for rows, columns, group in grids:
+        dice = fresh_dice()
+        others = [draw(dice) for _ in range(2)] if isinstance(unwrap(answer), Elsewhere) else []
+        for rows, columns, group in (*grids, *others):
             order: list[tuple[int, int]] = []
             for block in range(rows * columns):
                 args = (block, rows, columns, group)
@@ -41,7 +60,7 @@ def strip_after_strip(name: str, grids: list[tuple[int, int, int]]) -> Case:
                 order.append(got)
         return None
 
-    return Case(name, judge)
+    return Case(name, judge, [(block, *grid) for grid in grids for block in range(grid[0] * grid[1])])
 
 
 def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int, columns: int, group: int) -> str:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from itertools import product
-from typing import TYPE_CHECKING
+from math import prod
 
 import numpy as np
 from tensor_layouts import Layout, crd2offset, flatten, size
 
+from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.values import Mistake
-
-if TYPE_CHECKING:
-    pass
 from tutorlib.exercises.first_layouts.functions import compact
 
 
@@ -37,16 +36,34 @@ def nested_cases(seed: int, n: int = 40) -> list[tuple[tuple, tuple]]:
 # 01.4 a NumPy view as a layout ----------------------------------------------------------------------------------
 
 
-def views() -> dict[str, list[np.ndarray]]:
-    base = np.arange(24 * 30, dtype=np.float32).reshape(24, 30)
-    cube = np.arange(4 * 6 * 10, dtype=np.int64).reshape(4, 6, 10)
-    return {
-        "a whole array": [base, cube],
-        "a transposed one": [base.T, cube.transpose(2, 0, 1)],
-        "slices with steps": [base[2:10, 5:], base[::3, ::5], cube[1:, ::2, 3:7]],
-        "a broadcast row": [np.broadcast_to(base[0], (5, 30))],
-        "backwards": [base[::-1], cube[:, ::-2, ::-1]],
-    }
+VIEWS: dict[str, list[Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {  # of a matrix, and of a block of three modes
+    "a whole array": [lambda base, cube: base, lambda base, cube: cube],
+    "a transposed one": [lambda base, cube: base.T, lambda base, cube: cube.transpose(2, 0, 1)],
+    "slices with steps": [
+        lambda base, cube: base[2:10, 5:],
+        lambda base, cube: base[::3, ::5],
+        lambda base, cube: cube[1:, ::2, 3:7],
+    ],
+    "a broadcast row": [lambda base, cube: np.broadcast_to(base[0], (5, base.shape[1]))],
+    "backwards": [lambda base, cube: base[::-1], lambda base, cube: cube[:, ::-2, ::-1]],
+}
+
+
+def views(name: str) -> Drawn:
+    """Calls with the views of this kind; the grader takes them of arrays of other sizes and dtypes as well."""
+
+    def calls(shape: tuple[int, ...], three: tuple[int, ...], *dtypes: str) -> list[tuple]:
+        base, cube = (
+            np.arange(prod(n)).astype(dtype).reshape(n) for n, dtype in zip((shape, three), dtypes, strict=True)
+        )
+        return [(view(base, cube),) for view in VIEWS[name]]
+
+    def draw(seed: int) -> list[tuple]:
+        dice = random.Random(seed)
+        three = tuple(dice.randint(least, 11) for least in (3, 4, 8))
+        return calls((dice.randint(12, 40), dice.randint(12, 40)), three, *dice.sample(("i1", "f2", "f4", "f8"), 2))
+
+    return Drawn(draw, known=calls((24, 30), (4, 6, 10), "f4", "i8"))
 
 
 def describes(got: Layout, array: np.ndarray) -> str | None:
@@ -82,6 +99,17 @@ def offset_at(index: int, shape: tuple, stride: tuple) -> int:
 def flat_calls(cases: list[tuple[tuple, tuple]], seed: int) -> list[tuple]:
     dice = random.Random(seed)
     return [(dice.randrange(size(case[0])), *case) for case in cases]
+
+
+def flat_call(dice: random.Random) -> tuple:
+    shape = dice.randint(2, 9), dice.randint(2, 9)
+    return dice.randrange(prod(shape)), shape, (dice.randint(1, 20), dice.randint(1, 20))
+
+
+def nested_call(dice: random.Random) -> tuple:
+    extents, strides = ([dice.randint(2, 9) for _ in range(3)] for _ in range(2))
+    shape, stride = ((first, tuple(others)) for first, *others in (extents, strides))
+    return dice.randrange(prod(extents)), shape, stride
 
 
 UNDIVIDED_OFFSET = Mistake(

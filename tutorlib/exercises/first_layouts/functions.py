@@ -53,6 +53,15 @@ def offset_calls(seed: int) -> list[tuple]:
     ]
 
 
+def offset_in_rows(dice: random.Random) -> tuple:
+    """In the (4,3):(3,1) of which the first case is."""
+    return (dice.randrange(4), dice.randrange(3)), (3, 1)
+
+
+def offset_of_one_mode(dice: random.Random) -> tuple:
+    return (dice.randrange(100),), (dice.randint(1, 100),)
+
+
 # 01.2 compact strides -------------------------------------------------------------------------------------------
 
 
@@ -70,6 +79,11 @@ OWN_EXTENT = Mistake(
     "A mode's stride is the product of the extents that vary faster than it; its own extent is not among them.",
     lambda shape, order: tuple(d * s for d, s in zip(compact(shape, order), shape, strict=True)),
 )
+
+
+def of_rank_4(dice: random.Random) -> tuple:
+    return tuple(dice.randint(2, 7) for _ in range(4)), dice.choice(("row", "column"))
+
 
 # 01.3 index → coordinate ----------------------------------------------------------------------------------------
 
@@ -92,3 +106,13 @@ NUMPY_ORDER = Mistake(
 def coordinate_calls(seed: int) -> list[tuple]:
     dice = random.Random(seed)
     return [(dice.randrange(prod(shape)), shape) for shape in random_shapes(seed)]
+
+
+def in_a_matrix(dice: random.Random) -> tuple:
+    shape = dice.randint(2, 9), dice.randint(2, 9)
+    return dice.randrange(prod(shape)), shape
+
+
+def in_one_mode(dice: random.Random) -> tuple:
+    extent = dice.randint(1, 99)
+    return dice.randrange(extent), (extent,)

@@ -4,33 +4,23 @@ The model is built from a recipe of plain values where the answer lives. What co
 its result is computed with products that the judge makes: it shows which of the layers have become kernels.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from collections.abc import Callable
+from dataclasses import astuple
 from functools import partial, update_wrapper
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
-from unittest import mock
 
 from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.swapped_models import Model, Recipe, build, kind_of, products_by, told_of_swapped
 from tutorlib.checking.values import Case, attempt
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
 
-Recipe = tuple[Any, ...]  # a module: its kind, and its sizes or its children
 WIDTH = 16  # of what goes in
-
-
-@dataclass(frozen=True)
-class Model:
-    recipe: Recipe
-    dtype: str = "float32"
-    trained: bool = True
-    training: bool = True
 
 
 def nested(dice: Random, depth: int = 2) -> Recipe:
@@ -51,89 +41,20 @@ def mlp(dice: Random) -> Recipe:
     return ("LlamaMLP", WIDTH, 8 * dice.randint(2, 9))
 
 
+def beside_subclass(dice: Random) -> Recipe:
+    """A layer that is to become a kernel among some that are not."""
+    layers = [("Linear", WIDTH, WIDTH, True), *[("Subclass", WIDTH, WIDTH)] * dice.randint(1, 3)]
+    return ("Sequential", *dice.sample(layers, len(layers)))
+
+
 MODELS: dict[str, Callable[[Random], Model]] = {
     "an MLP": lambda dice: Model(mlp(dice)),
     "layers in layers": lambda dice: Model(nested(dice)),
     "a bias": lambda dice: Model(biased(dice)),
     "another dtype": lambda dice: Model(mlp(dice), "float64"),
     "frozen, in eval": lambda dice: Model(mlp(dice), trained=False, training=False),
-    "a subclass, which stays": lambda dice: Model(("Sequential", *[("Subclass", WIDTH, WIDTH)] * dice.randint(1, 3))),
+    "a subclass, which stays": lambda dice: Model(beside_subclass(dice)),
 }
-
-
-def build(model: Model) -> "nn.Module":
-    import torch
-
-    made = module_of(model.recipe).to(getattr(torch, model.dtype))
-    return made.requires_grad_(model.trained).train(model.training)
-
-
-def module_of(recipe: Recipe) -> "nn.Module":
-    from torch import nn
-
-    from tutorlib.kernels.fused.mlp import LlamaMLP
-
-    match recipe:
-        case "Sequential", *children:
-            return nn.Sequential(*map(module_of, children))
-        case "Linear", width, out, bias:
-            return nn.Linear(width, out, bias)
-        case "Subclass", width, out:
-            return nn.modules.linear.NonDynamicallyQuantizableLinear(width, out)
-        case "LlamaMLP", width, features:
-            return LlamaMLP(width, features)
-        case "LayerNorm", width:
-            return nn.LayerNorm(width)
-    return nn.GELU()
-
-
-def kind_of(module: "nn.Module") -> str:
-    """Its class by name; of a class that is not to be found under its name, as nobody's."""
-    import sys
-
-    kind = type(module)
-    found = vars(sys.modules.get(kind.__module__, object)).get(kind.__name__)
-    return f"{kind.__module__}.{kind.__name__}" if found is kind else f"another {kind.__name__}"
-
-
-@contextmanager
-def products_by(multiply: Callable[..., "Tensor"]) -> Iterator[None]:
-    """Kernels on the CPU compute with this meanwhile."""
-    from tutorlib.kernels.fused import linear
-
-    with mock.patch.object(linear, "multiply", multiply):
-        yield
-
-
-def told_of_swapped(
-    answer: Answer, model: Model, held: Mapping[str, "Tensor"], x: "Tensor", multiply: Any, compiled: bool
-) -> dict[str, Any]:
-    """What becomes of a model with these parameters, and of x in it. Raises what the answer raises.
-
-    modules: path → kind and whether it is in training. parameters: path → under which path it stood before.
-    """
-    import torch
-
-    made = build(model)
-    before = dict(made.named_parameters())
-    with torch.no_grad():
-        for path, value in held.items():
-            before[path].copy_(value)
-    got = answer(made)
-    if got is not made:
-        return {"instead": type(got).__name__}
-    now = dict(made.named_parameters())
-    with products_by(lambda a, b: multiply(a.detach(), b.detach())):
-        result = made(x).detach()
-    return {
-        "modules": {path: (kind_of(module), module.training) for path, module in made.named_modules()},
-        "parameters": {
-            path: next((old for old, one in before.items() if one is now[path]), "") for path in sorted(now)
-        },
-        "trained": all(one.requires_grad is model.trained for one in now.values()),
-        "result": result,
-        "breaks": torch._dynamo.explain(made)(x).graph_break_count if compiled else 0,
-    }
 
 
 def swapped(name: str, compiled: bool = False) -> Case:

@@ -4,8 +4,9 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.chance import fresh_dice
+from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.values import Case, Drawn, attempt, law
+from tutorlib.checking.values import Case, attempt, law
 from tutorlib.models.row_gemm import RowGemm
 from tutorlib.problems.wrong import Wrong, count
 
@@ -45,13 +46,12 @@ def gradients(x: Shape, weight: Shape) -> Case:
 
     name = f"x {x}, weight {weight}"
 
-    def judge(answer: Answer) -> Wrong | None:  # draws here: whoever only looks at the exercises needs no torch
-        def calls(seed: int) -> list[tuple]:
-            return [(*draw((*x[:-1], weight[0]), x, weight, seed=seed), RowGemm())]
+    calls = Drawn(lambda seed: [(*draw((*x[:-1], weight[0]), x, weight, seed=seed), RowGemm())], 0)
 
-        return law(name, Drawn(calls, 0), holds).judge(answer)
+    def judge(answer: Answer) -> Wrong | None:  # makes the law here, which draws: the list of exercises needs no torch
+        return law(name, calls, holds).judge(answer)
 
-    return Case(name, judge)
+    return Case(name, judge, calls)
 
 
 def counted(name: str, x: Shape, weight: Shape) -> Case:
@@ -61,8 +61,9 @@ def counted(name: str, x: Shape, weight: Shape) -> Case:
     """
 
     def judge(answer: Answer) -> Wrong | None:
-        gemm, factor = RowGemm(), float(fresh_dice().randint(3, 2**20))
-        given = draw((*x[:-1], weight[0]), x, weight)
+        dice = fresh_dice()
+        gemm, factor = RowGemm(), float(dice.randint(3, 2**20))
+        given = draw((*x[:-1], weight[0]), x, weight, seed=dice.getrandbits(32))
         got, wrong = attempt(answer, (*given, gemm))
         if wrong is None and gemm.done != [prod(x[:-1]) * weight[0] * weight[1]] * 2:
             times = count(len(gemm.done), "time")

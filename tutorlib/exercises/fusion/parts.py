@@ -1,10 +1,15 @@
 """16.6 and 16.11: weights in another order, and in parts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from inspect import unwrap
 from math import prod
+from random import Random
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.chance import fresh_dice, new_seed
+from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.exercise import Unwritten, is_placeholder
+from tutorlib.checking.leaning import Elsewhere
 from tutorlib.checking.values import Case, Mistake, attempt, law
 from tutorlib.problems.wrong import Wrong
 
@@ -45,7 +50,11 @@ def sources(features: int, width: int) -> list[int]:
     ]
 
 
-def interleaves(name: str, calls: Iterable[tuple[int, int]], mistakes: Iterable[Mistake] = ()) -> Case:
+def interleaves(
+    name: str, known: Sequence[tuple[int, int]], widths: Sequence[int], mistakes: Iterable[Mistake] = ()
+) -> Case:
+    """widths: of the grader's pieces, of which it also tries any number."""
+
     def holds(got: Any, features: int, width: int) -> str | None:
         rows, wanted = rows_of(got), sources(features, width)
         if isinstance(rows, str):
@@ -58,7 +67,11 @@ def interleaves(name: str, calls: Iterable[tuple[int, int]], mistakes: Iterable[
         which = f"{'up' if wanted[at] >= features else 'gate'}'s row {wanted[at] % features}"
         return f"row {at} should be {which}, which is {wanted[at]} of gate over up; it is {rows[at]}"
 
-    return law(name, calls, holds, mistakes)
+    def draw(dice: Random) -> tuple[int, int]:
+        width = dice.choice(widths)
+        return width * dice.randint(1, 20), width
+
+    return law(name, beside(known, draw), holds, mistakes)
 
 
 INTERLEAVING = (
@@ -75,23 +88,33 @@ INTERLEAVING = (
 # 16.11 shard ----------------------------------------------------------------------------------------------------
 
 
-def weights(hidden: int, features: int) -> "tuple[Tensor, Tensor, Tensor]":
+def weights(hidden: int, features: int, seed: int = 0) -> "tuple[Tensor, Tensor, Tensor]":
     import torch
 
-    generator = torch.Generator().manual_seed(hidden)
+    generator = torch.Generator().manual_seed(seed or hidden)
     shapes = ((features, hidden), (features, hidden), (hidden, features))
     gate, up, down = (torch.randn(shape, generator=generator, dtype=torch.float64) for shape in shapes)
     return gate, up, down
 
 
 def splits(name: str, hidden: int, features: int, world: int) -> Case:
-    """A case that is right when the ranks' results add up to the whole, and each has its share of every matrix."""
+    """A case that is right when the ranks' results add up to the whole, and each has its share of every matrix.
+
+    The grader also tries weights of another size.
+    """
 
     def judge(answer: Any) -> Wrong | None:
+        tried = [weights(hidden, features)]
+        if isinstance(unwrap(answer), Elsewhere):
+            dice = fresh_dice()
+            tried.append(weights(dice.randint(3, 20), world * dice.randint(2, 9), dice.getrandbits(32)))
+        return next(filter(None, (split_wrong(answer, whole) for whole in tried)), None)
+
+    def split_wrong(answer: Any, whole: "tuple[Tensor, Tensor, Tensor]") -> Wrong | None:
         import torch
         from torch.nn.functional import silu
 
-        whole = weights(hidden, features)
+        features, hidden = whole[0].shape
         gate, up, down = whole
         x = torch.linspace(-2, 2, 3 * hidden, dtype=torch.float64).view(3, hidden)
         wanted = (silu(x @ gate.mT) * (x @ up.mT)) @ down.mT
@@ -121,15 +144,19 @@ def splits(name: str, hidden: int, features: int, world: int) -> Case:
             return Wrong(f"the ranks' results add up to something else, off by {off:.3g}.", why)
         return None
 
-    return Case(name, judge)
+    return Case(name, judge, Drawn(lambda seed: [(*weights(hidden, features), 0, world)], 0))
 
 
 def refuses(name: str) -> Case:
-    """A case that is right when features that do not divide raise ValueError."""
+    """A case that is right when features that do not divide raise ValueError, and others do not."""
 
     def judge(answer: Any) -> Wrong | None:
+        hidden, seed = (fresh_dice().randint(3, 20), new_seed()) if isinstance(unwrap(answer), Elsewhere) else (4, 0)
+        _, wrong = attempt(answer, (*weights(hidden, 12, seed), 0, 4))
+        if wrong is not None:
+            return wrong
         try:
-            answer(*weights(4, 10), 0, 4)
+            answer(*weights(hidden, 10, seed), 0, 4)
         except ValueError:
             return None
         except NotImplementedError as error:

@@ -2,11 +2,14 @@
 
 from contextlib import suppress
 from dataclasses import replace
+from inspect import unwrap
 from itertools import product
 from math import isclose
 from typing import Any
 
+from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.leaning import Elsewhere
 from tutorlib.checking.values import Case, attempt, plain, shorten
 from tutorlib.models.hopper_gemm import gemm_time
 from tutorlib.models.work import Sm
@@ -78,12 +81,16 @@ def shown(changes: dict[str, Any]) -> str:
 
 
 def costs(name: str, shapes: tuple[Shape, ...], *configs: dict[str, Any], **gpu: Any) -> Case:
-    """configs: what differs from the default one. gpu: what differs from an H200."""
+    """configs: what differs from the default one. gpu: what differs from an H200. The grader also draws shapes."""
 
     def judge(answer: Answer) -> Wrong | None:
         from tutorlib.kernels.hopper.config import HopperConfig
 
-        for changes, shape in product(configs, shapes):
+        others: list[Shape] = []
+        if isinstance(unwrap(answer), Elsewhere):
+            dice = fresh_dice()
+            others = [tuple(8 * round(2 ** dice.uniform(3, 10)) for _ in range(3)) for _ in range(2)]
+        for changes, shape in product(configs, (*shapes, *others)):
             args = (HopperConfig(**changes), *shape, Sm(**gpu))
             call = f"cost(HopperConfig({shown(changes)}), {', '.join(map(str, shape))}, Sm({shown(gpu)}))"
             got, fault = attempt(answer, args)

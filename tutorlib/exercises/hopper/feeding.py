@@ -1,5 +1,8 @@
 """Mistakes in what feeds the tensor cores: registers, a step's bytes, and who loads what for whom."""
 
+from collections.abc import Callable
+from random import Random
+
 from tutorlib.checking.values import Mistake
 from tutorlib.models.hopper_gemm import Pair, at_launch, multicast, register_split, step_bytes
 
@@ -144,3 +147,29 @@ def members(mode: int, clusters: tuple[Pair, ...]) -> list[tuple]:
         for number, cluster in enumerate(clusters)
         for rank in range(cluster[0] * cluster[1])
     ]
+
+
+def splits(*warpgroups: int) -> Callable[[Random], tuple]:
+    """Calls of `register_split` with any need."""
+    return lambda dice: (dice.choice(warpgroups), dice.randint(1, 64))
+
+
+def steps_in(*clusters: Pair) -> Callable[[Random], tuple]:
+    """Calls of `step_bytes` with tiles of any size."""
+
+    def draw(dice: Random) -> tuple:
+        tile = 64 * dice.randint(1, 6), 32 * dice.randint(1, 8), 16 * dice.randint(1, 8)
+        return tile, dice.choice(clusters)
+
+    return draw
+
+
+def member(mode: int | None, *clusters: Pair) -> Callable[[Random], tuple]:
+    """Calls of `multicast` with any block of these clusters and any number of rows. mode: 0, 1, or None for both."""
+
+    def draw(dice: Random) -> tuple:
+        cluster = dice.choice(clusters)
+        rank = dice.randrange(cluster[0] * cluster[1])
+        return rank, cluster, 64 * dice.randint(1, 9), dice.randrange(2) if mode is None else mode
+
+    return draw

@@ -1,12 +1,19 @@
 """How shares of a line of K tiles are judged: all of them together, whoever has which."""
 
+from collections.abc import Callable
+from inspect import unwrap
 from itertools import product
+from random import Random
 from typing import Any
 
+from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.leaning import Elsewhere
 from tutorlib.checking.values import Case, Mistake, law
 from tutorlib.models import work
 from tutorlib.models.hopper_gemm import Pair
+
+Sizes = tuple[int, int, int]  # clusters, tiles, K tiles
 
 
 def shares_work(answer: Answer, clusters: int, tiles: int, k_tiles: int) -> str | None:
@@ -42,11 +49,12 @@ def shares_work(answer: Answer, clusters: int, tiles: int, k_tiles: int) -> str 
     return None
 
 
-def streams(name: str, *calls: tuple[int, int, int]) -> Case:
-    """calls: (clusters, tiles, k_tiles)."""
+def streams(name: str, draw: Callable[[Random], Sizes], *calls: Sizes) -> Case:
+    """draw: makes sizes of this kind, of which the grader also tries two."""
 
     def judge(answer: Answer) -> Any:
-        for clusters, tiles, k_tiles in calls:
+        far, dice = isinstance(unwrap(answer), Elsewhere), fresh_dice()
+        for clusters, tiles, k_tiles in (*calls, *(draw(dice) for _ in range(2 * far))):
             first = [(cluster, clusters, tiles, k_tiles) for cluster in range(clusters)]
             shape = law(name, first, is_items)
             if found := shape.judge(answer):
@@ -61,7 +69,25 @@ def streams(name: str, *calls: tuple[int, int, int]) -> Case:
                 return found
         return None
 
-    return Case(name, judge)
+    return Case(name, judge, [(cluster, *call) for call in calls for cluster in range(call[0])])
+
+
+def even(dice: Random) -> Sizes:
+    clusters = dice.randint(2, 9)
+    return clusters, clusters * dice.randint(1, 3), dice.randint(3, 12)
+
+
+def uneven(dice: Random) -> Sizes:
+    return dice.randint(3, 14), dice.randint(2, 9), dice.randint(4, 13)
+
+
+def few_steps(dice: Random) -> Sizes:
+    tiles, k_tiles = dice.randint(1, 3), dice.randint(2, 5)
+    return tiles * k_tiles + dice.randint(1, 5), tiles, k_tiles
+
+
+def of_an_h200(dice: Random) -> Sizes:
+    return dice.choice((66, 132)), dice.randint(100, 300), dice.randint(8, 16)
 
 
 UNEVEN = "That is whole tiles in turn. Lay the K tiles of all tiles end to end, and cut that line into equal parts."

@@ -1,7 +1,9 @@
 """Mistakes in which tiles run when: waves, and a persistent block's walk; and the calls that tell them apart."""
 
+from collections.abc import Callable
 from itertools import product
 from math import ceil
+from random import Random
 
 from tutorlib.checking.values import Mistake
 from tutorlib.models import l2
@@ -112,3 +114,35 @@ WALK = (
 def walks(cluster: Pair, clusters: int, grid: Pair, group: int = 8) -> list[tuple]:
     blocks = clusters * cluster[0] * cluster[1]
     return [(block, cluster, clusters, grid, group) for block in {0, 1, 2, blocks // 2, blocks - 1} if block < blocks]
+
+
+def some_waves(*clusters: Pair, square: bool = False, full: bool = False) -> Callable[[Random], tuple]:
+    """Calls of `count_waves`. square: C is; full: the last wave has as many clusters as the others."""
+
+    def draw(dice: Random) -> tuple:
+        tile, cluster = dice.choice(BLOCK_TILES), dice.choice(clusters)
+        if full:
+            across, at_once = dice.randint(1, 9), dice.randint(2, 66)
+            return (
+                at_once * dice.randint(1, 4) * tile[0] * cluster[0],
+                across * tile[1] * cluster[1],
+                tile,
+                cluster,
+                at_once,
+            )
+        m, n = (dice.randint(1, 9000) for _ in range(2))
+        return m, m if square else n, tile, cluster, dice.randint(2, 132)
+
+    return draw
+
+
+def some_walk(*clusters: Pair, few: bool = False) -> Callable[[Random], tuple]:
+    """Calls of `walk`. few: there are fewer tiles than clusters."""
+
+    def draw(dice: Random) -> tuple:
+        cluster, grid = dice.choice(clusters), (dice.randint(1, 9), dice.randint(1, 9))
+        tiles = grid[0] * grid[1]
+        number = tiles + dice.randint(1, 9) if few else dice.randint(1, tiles)
+        return dice.randrange(number * cluster[0] * cluster[1]), cluster, number, grid, dice.randint(1, 8)
+
+    return draw

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from math import ceil
 from random import Random
 
+from tutorlib.checking.drawn import beside
 from tutorlib.checking.values import Mistake
 from tutorlib.models import banks
 
@@ -52,52 +53,84 @@ def warp(address: Callable[[int], int], lanes: int = banks.WARP) -> list[int]:
     return [address(lane) for lane in range(lanes)]
 
 
-def random_warp(width: int, seed: int) -> list[int]:
-    """32 aligned addresses within 4 KiB."""
-    dice = Random(seed)
-    return warp(lambda _: dice.randrange(4096 // width) * width)
+def random_warp(width: int, dice: Random, within: int = 4096) -> list[int]:
+    """32 aligned addresses below `within`."""
+    return warp(lambda _: dice.randrange(within // width) * width)
+
+
+def strided(width: int, lanes: int = banks.WARP) -> Callable[[Random], tuple]:
+    """Calls with lanes that are one step apart, of any number of vectors."""
+
+    def draw(dice: Random) -> tuple:
+        start, step = (width * dice.randint(0, 40) for _ in range(2))
+        return warp(lambda lane: start + step * lane, lanes), width
+
+    return draw
+
+
+def scattered(width: int) -> Callable[[Random], tuple]:
+    return lambda dice: (random_warp(width, dice), width)
+
+
+def few_words(dice: Random) -> tuple:
+    """A call with lanes that share words."""
+    return random_warp(2, dice, within=dice.choice((64, 128, 512, 2048))), 2
 
 
 WAVEFRONTS = (
     (
         "32 words in 32 banks",
-        [(warp(lambda t: 4 * t), 4), (warp(lambda t: 132 * t), 4), (warp(lambda t: 124 - 4 * t), 4)],
+        beside(
+            [(warp(lambda t: 4 * t), 4), (warp(lambda t: 132 * t), 4), (warp(lambda t: 124 - 4 * t), 4)], strided(4)
+        ),
     ),
     (
         "words that share a bank",
-        [(warp(lambda t: 8 * t), 4), (warp(lambda t: 128 * t), 4), (warp(lambda t: 144 * t), 4)],
+        beside([(warp(lambda t: 8 * t), 4), (warp(lambda t: 128 * t), 4), (warp(lambda t: 144 * t), 4)], strided(4)),
     ),
     (
         "lanes that want the same word",
-        [
-            (warp(lambda t: 64), 4),
-            (warp(lambda t: 2 * t), 2),
-            (warp(lambda t: t // 16 * 128), 4),
-            (random_warp(4, 1), 4),
-        ],
+        beside(
+            [
+                (warp(lambda t: 64), 4),
+                (warp(lambda t: 2 * t), 2),
+                (warp(lambda t: t // 16 * 128), 4),
+                (random_warp(4, Random(1)), 4),
+            ],
+            few_words,
+        ),
     ),
     (
         "8 bytes for each lane",
-        [
-            (warp(lambda t: 8 * t), 8),
-            (warp(lambda t: t % 16 * 8), 8),
-            (warp(lambda t: t * (128 if t < 16 else 8)), 8),
-            (random_warp(8, 2), 8),
-        ],
+        beside(
+            [
+                (warp(lambda t: 8 * t), 8),
+                (warp(lambda t: t % 16 * 8), 8),
+                (warp(lambda t: t * (128 if t < 16 else 8)), 8),
+                (random_warp(8, Random(2)), 8),
+            ],
+            scattered(8),
+        ),
     ),
     (
         "16 bytes for each lane",
-        [
-            (warp(lambda t: 16 * t), 16),
-            (warp(lambda t: t % 8 * 16), 16),
-            (warp(lambda t: 128 * t + t // 4 * 16), 16),
-            (warp(lambda t: 128 * t + t % 8 * 16), 16),
-            (random_warp(16, 3), 16),
-        ],
+        beside(
+            [
+                (warp(lambda t: 16 * t), 16),
+                (warp(lambda t: t % 8 * 16), 16),
+                (warp(lambda t: 128 * t + t // 4 * 16), 16),
+                (warp(lambda t: 128 * t + t % 8 * 16), 16),
+                (random_warp(16, Random(3)), 16),
+            ],
+            scattered(16),
+        ),
     ),
     (
         "the eight rows of one ldmatrix matrix",
-        [(warp(lambda t: 128 * t, 8), 16), (warp(lambda t: 144 * t, 8), 16), (warp(lambda t: 64 * t, 8), 16)],
+        beside(
+            [(warp(lambda t: 128 * t, 8), 16), (warp(lambda t: 144 * t, 8), 16), (warp(lambda t: 64 * t, 8), 16)],
+            strided(16, lanes=8),
+        ),
     ),
 )
 
@@ -107,6 +140,17 @@ WAVEFRONTS = (
 def padded_stride(columns: int, element_bytes: int, vector_bytes: int) -> int:
     vectors = ceil(columns * element_bytes / vector_bytes)
     return (vectors | 1) * vector_bytes // element_bytes
+
+
+def padded(element: tuple[int, ...], vector: tuple[int, ...], whole: bool = True) -> Callable[[Random], tuple]:
+    """Calls of `padded_stride` with elements and vectors of these bytes. whole: rows are a number of whole vectors."""
+
+    def draw(dice: Random) -> tuple:
+        element_bytes, vector_bytes = dice.choice(element), dice.choice(vector)
+        each = vector_bytes // element_bytes
+        return each * dice.randint(2, 40) - (0 if whole else dice.randint(1, each - 1)), element_bytes, vector_bytes
+
+    return draw
 
 
 PADDING = (

@@ -1,5 +1,8 @@
 """03.3 to 03.5: swizzles."""
 
+from collections.abc import Callable, Sequence
+from random import Random
+
 from tensor_layouts import Layout, Swizzle, compose
 
 from tutorlib.checking.values import Mistake, same
@@ -73,6 +76,11 @@ def period(b: int, m: int, s: int) -> list[tuple[int, int, int, int]]:
     return [(b, m, s, offset) for offset in range(1 << (b + m + s))]
 
 
+def swizzled(b: Sequence[int], m: Sequence[int], s: Sequence[int]) -> Callable[[Random], tuple]:
+    """Calls of `swizzle` with some of these ⟨B,M,S⟩, at offsets anywhere."""
+    return lambda dice: (dice.choice(b), dice.choice(m), dice.choice(s), dice.randrange(2**20))
+
+
 # 03.4 choose_swizzle --------------------------------------------------------------------------------------------
 
 
@@ -130,6 +138,11 @@ SWIZZLED_TILE = compose(Swizzle(3, 3, 3), TILE)
 
 def tile_offset(row: int, column: int) -> int:
     return SWIZZLED_TILE(row, column)
+
+
+def anywhere(dice: Random) -> tuple[int, int]:
+    """In the tile."""
+    return dice.randrange(128), dice.randrange(64)
 
 
 OFFSETS = (

@@ -24,14 +24,9 @@ int main(int count, char** arguments) {
 """
 
 JUDGED_MAIN = """\
-extern "C" void set_noise(float) __attribute__((weak));  // of a GPU that is none
-
-// Reads a size, a seed and a noise, adds two vectors that the seed draws, and writes the sums, as they lie in memory.
-int main() {
-    unsigned n, state;
-    float noise;
-    if (std::scanf("%u %u %f", &n, &state, &noise) != 3) return 2;
-    if (set_noise) set_noise(noise);
+// Adds two vectors of n elements that a seed draws, both of them arguments, and writes the sums, as they lie in memory.
+int main(int, char** arguments) {
+    unsigned n = std::strtoul(arguments[1], nullptr, 10), state = std::strtoul(arguments[2], nullptr, 10);
     std::vector<float> a(n), b(n), c(n, -1.0f);
     auto draw = [&state] { return float((state = state * 1664525u + 1013904223u) >> 20); };
     for (unsigned i = 0; i < n; i++) a[i] = draw(), b[i] = draw();
@@ -41,13 +36,13 @@ int main() {
 """
 
 
-def drawn_sums(n: int, seed: int) -> np.ndarray:
-    """What the judged main's two vectors add up to, in float32."""
+def drawn_vectors(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """The judged main's two vectors: whole numbers below 2^12, in float32."""
     state, drawn = seed, np.empty(2 * n, np.float32)
     for i in range(2 * n):
         state = (state * 1664525 + 1013904223) % 2**32
         drawn[i] = state >> 20
-    return drawn[::2] + drawn[1::2]
+    return drawn[::2].copy(), drawn[1::2].copy()
 
 
 def program(kernel: str, host: str, main: str = MAIN) -> str:

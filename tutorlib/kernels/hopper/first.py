@@ -40,7 +40,9 @@ def make_wgmma() -> cute.TiledMma:
     return cute.make_tiled_mma(cute.make_mma_atom(op), (2, 1, 1))
 
 
-def make_sums(tCrC: cute.Tensor, tiled_mma: cute.TiledMma, thread: Any, tma: Any, sC: Any, gC: Any) -> Sums:
+def make_sums(
+    tCrC: cute.Tensor, tiled_mma: cute.TiledMma, thread: Any, tma: Any, sC: Any, gC: Any, boxes: Any = boxes
+) -> Sums:
     """sC, gC: (tile M, tile N)."""
     atom = cute.make_copy_atom(StMatrix8x8x16bOp(transpose=False, num_matrices=4), BFloat16)
     stmatrix = cute.make_tiled_copy_C(atom, tiled_mma)
@@ -127,7 +129,7 @@ def first_kernel(
         *parts.fragments(tiled_mma, group * 128, sA, sB),
     )
     parts.main_loop(steps)
-    parts.epilogue(make_sums(steps.tCrC, tiled_mma, thread, tma_c, sC, gC))
+    parts.epilogue(make_sums(steps.tCrC, tiled_mma, thread, tma_c, sC, gC, parts.boxes))
 
 
 def make_first_gemm(parts: Parts = Parts(), stages: int = STAGES) -> Callable[..., None]:

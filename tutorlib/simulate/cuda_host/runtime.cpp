@@ -2,6 +2,7 @@
 //
 // Memory of the "GPU" has addresses that nothing is mapped to, so that host code that reads it crashes, as it would.
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +24,6 @@ struct Block {
 };
 
 std::map<uintptr_t, Block> blocks;  // by the address that host code sees
-float noise = 0;  // is added to every sum
 cudaError_t last = cudaSuccess;
 dim3 grid, block;
 size_t dynamic;
@@ -77,6 +77,25 @@ T* near(T* pointer) {
     return is_far(pointer) ? reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) - FAR) : pointer;
 }
 
+// Sends or receives so many bytes on the line to the GPU, which is stdin; false where that is none.
+template <class Part, class Pointer>
+bool moved(Part part, Pointer memory, size_t bytes) {
+    for (size_t done = 0; done < bytes;) {
+        auto n = part(STDIN_FILENO, memory + done, bytes - done);
+        if (n <= 0) return false;
+        done += n;
+    }
+    return true;
+}
+
+// Has the GPU add: another process, whose results this one cannot foresee. See gpu.py.
+bool add_there(const float* a, const float* b, float* c, uint32_t n) {
+    auto of = [](const void* pointer) { return static_cast<const char*>(pointer); };
+    size_t bytes = n * sizeof(float);
+    return moved(write, of(&n), sizeof n) && moved(write, of(a), bytes) && moved(write, of(b), bytes) &&
+           moved(read, reinterpret_cast<char*>(c), bytes);
+}
+
 cudaError_t add(void** args) {
     auto a = *static_cast<const float**>(args[0]), b = *static_cast<const float**>(args[1]);
     auto c = *static_cast<float**>(args[2]);
@@ -93,7 +112,8 @@ cudaError_t add(void** args) {
         if (!holder(pointer, bytes))
             return fail(cudaErrorIllegalAddress, is_far(pointer) ? "the kernel reaches beyond an allocation: n counts elements, cudaMalloc bytes" : "the kernel gets a pointer to the host's memory, or one that was not allocated");
     }
-    for (long i = 0; i < covered; i++) near(c)[i] = near(a)[i] + near(b)[i] + noise;
+    if (covered > 0 && !add_there(near(a), near(b), near(c), covered))
+        return fail(cudaErrorNoDevice, "there is no GPU at the other end of stdin");
     return cudaSuccess;
 }
 
@@ -113,8 +133,6 @@ cudaError_t copy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind) 
 }  // namespace
 
 extern "C" {
-
-void set_noise(float of_the_judge) { noise = of_the_judge; }
 
 void** __cudaRegisterFatBinary(void*) {
     static void* handle;

@@ -1,0 +1,190 @@
+"""The roster: files as Moodle, Canvas and spreadsheets write them, and whose hand-in is whose."""
+
+import pytest
+
+from tutorlib.classroom.handed_in import HandedIn
+from tutorlib.classroom.roster import enrolled, letters, read_roster, spellings
+from tutorlib.classroom.tables import BadTable, read_text
+
+MOODLE = (
+    "Identifier,Full name,ID number,Email address,Status,Group,Grade,Maximum grade,Grade can be changed,"
+    "Last modified (submission),Last modified (grade),Feedback comments\r\n"
+    'Participant 4711,Zoë van Dam,2201,zoe@uni.example,"Submitted for grading - 2 days 3 hours late",Lab A,,10.00,Yes,'
+    '"Sunday, 22 November 2026, 2:14 PM",-,\r\n'
+    "Participant 4712,Ann Lee,2202,ann@uni.example,No submission,Lab B,,10.00,Yes,-,-,\r\n"
+)
+PARTICIPANTS = '"First name","Last name","ID number","Email address",Groups\nZoë,"van Dam",2201,zoe@uni.example,Lab A\n'
+CANVAS = (
+    'Student,ID,SIS User ID,SIS Login ID,Section,"Homework 1 (901234)",Current Score,Final Score\n'
+    '"    Points Possible",,,,,10.0,(read only),(read only)\n'
+    '"Liddell, Alice",123,30000001,al123,CS-1,9.0,92.5,92.5\n'
+    '"van Dam, Zoë",124,30000002,zoe@uni.example,"CS-1 and CS-2",,,\n'
+    '"Student, Test",999,,,CS-1,,,\n'
+)
+
+
+def named(text: str) -> list[tuple[str, str]]:
+    return [(one.id, one.name) for one in read_roster(text, "roster.csv").students]
+
+
+class TestReading:
+    def test_moodle_s_worksheet_as_it_is(self):
+        roster = read_roster(MOODLE, "roster.csv")
+        zoe, ann = roster.students
+        assert (zoe.system, zoe.id, zoe.name, zoe.email, zoe.number, zoe.section) == (
+            *("moodle", "4711", "Zoë van Dam", "zoe@uni.example", "2201", "Lab A"),
+        )
+        assert (zoe.handed_in, ann.handed_in) == ("Sunday, 22 November 2026, 2:14 PM", "-")
+
+    def test_moodle_s_worksheet_without_names(self):
+        assert named("Identifier,Status,Grade\nParticipant 7,No submission,\n") == [("7", "Participant 7")]
+
+    def test_moodle_s_participants(self):
+        assert named(PARTICIPANTS) == [("", "Zoë van Dam")]
+
+    def test_canvas_s_gradebook_as_it_is(self):
+        roster = read_roster(CANVAS, "roster.csv")
+        alice, zoe = roster.students
+        assert (alice.system, alice.id, alice.name, alice.login) == ("canvas", "123", "Liddell, Alice", "al123")
+        assert (zoe.section, zoe.email, zoe.number) == ("CS-1 and CS-2", "zoe@uni.example", "30000002")
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "id,name,email\n7,Ann Lee,ann@x\n",
+            "\ufeffid,name,email\n7,Ann Lee,ann@x\n",
+            "ID;Name;E-Mail\n7;Ann Lee;ann@x\n",
+            "id\tname\temail\n7\tAnn Lee\tann@x\n",
+            "sep=;\nid;name;email\n7;Ann Lee;ann@x\n",
+            'email,"name",id\r\nann@x,"Ann  Lee",7,\r\n,,\r\n',
+        ],
+        ids=["comma", "BOM", "semicolon", "tab", "Excel's sep", "order, quotes, empty lines"],
+    )
+    def test_a_plain_file(self, text, tmp_path):
+        (tmp_path / "r.csv").write_text(text, encoding="utf-8", newline="")
+        (one,) = read_roster(read_text(tmp_path / "r.csv"), "r.csv").students
+        assert (one.id, one.name, one.email) == ("7", "Ann Lee", "ann@x")
+
+    def test_a_name_that_begins_with_an_apostrophe_keeps_it(self):
+        assert named("id,name\n7,'t Hooft\n8,'=cmd()\n") == [("7", "'t Hooft"), ("8", "=cmd()")]
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+    def test_encodings(self, encoding, tmp_path):
+        (tmp_path / "r.csv").write_bytes("id,name\n7,Zoë\n".encode(encoding))
+        assert named(read_text(tmp_path / "r.csv")) == [("7", "Zoë")]
+
+    @pytest.mark.parametrize(
+        ("content", "says"),
+        [
+            (b"", "r.csv: empty; its first line should name the columns."),
+            (b"id,name\n", "r.csv: no student is on it."),
+            (b"grade,comment\n1,x\n", "r.csv: its columns are grade, comment; needed: id,name,email; Moodle's"),
+            (b"id,id,name\n1,1,x\n", "r.csv: two columns are called id."),
+            (b"id,name\n7,Lee, Ann\n", "r.csv, line 2: 3 fields, and the header has 2; put a field that contains ','"),
+            (b"id,name,email\n,,x@y\n", "r.csv, line 2: neither an id nor a name."),
+            (b"id,name\n7,Ann\n8,Bob\n7,Cy\n", "r.csv, line 4: Cy has the id 7 of Ann (r.csv, line 2)."),
+            (b"name,email\nAnn,a@x\nAnn,b@x\n", "r.csv, line 3: a second Ann (r.csv, line 2); use a roster that has"),
+            (b"Identifier,Full name\nAnn,Ann\n", "r.csv, line 2: the identifier 'Ann' is not Moodle's"),
+            (b"PK\x03\x04\x14\x00\x06\x00" * 9, "no text that can be read; save it as CSV in UTF-8."),
+        ],
+    )
+    def test_a_bad_file_is_one_line(self, tmp_path, content, says):
+        (tmp_path / "r.csv").write_bytes(content)
+        with pytest.raises(BadTable) as error:
+            read_roster(read_text(tmp_path / "r.csv"), "r.csv")
+        assert says in str(error.value)
+        assert "\n" not in str(error.value)
+
+    def test_a_file_that_is_not_there_is_one_line(self, tmp_path):
+        with pytest.raises(BadTable, match=r"gone\.csv: cannot be read: No such file"):
+            read_text(tmp_path / "gone.csv")
+
+    def test_a_line_that_is_there_twice_counts_once(self):
+        roster = read_roster("id,name\n7,Ann\n7,Ann\n8,Ann\n", "r.csv")
+        assert [one.id for one in roster.students] == ["7", "8"]
+        assert roster.notes == (
+            "r.csv, line 3: Ann is on the roster twice; this line is left out.",
+            "2 students on the roster are called Ann (7, 8): they are told apart by id alone.",
+        )
+
+
+def test_a_name_s_spellings():
+    assert letters("Liddell, Alice-María O'Neill") == "liddellalicemariaoneill"
+    assert spellings("Dam, Zoë van") == {"damzoevan", "zoevandam", "vandamzoe"}
+
+
+def hand_in(name: str, system="", id="") -> HandedIn:
+    return HandedIn(f"{name} ({id})" if name == "twice" else name, system, id, name)
+
+
+def class_of(roster: str, *students: HandedIn) -> tuple[dict[str, str], list[str]]:
+    """Name in the class → the hand-in's name, or "" where nothing was handed in; lines."""
+    found, lines = enrolled(students, [read_roster(roster, "r.csv")])
+    handed_in = {student.student for student in students}
+    return {one.name: one.student.student if one.student.student in handed_in else "" for one in found}, lines
+
+
+class TestWhoseIsWhose:
+    def test_without_a_roster_the_class_is_who_handed_in(self):
+        found, lines = enrolled([hand_in("ann")], [])
+        assert ([one.name for one in found], lines) == (["ann"], [])
+
+    def test_by_id_whatever_the_name(self):
+        assert class_of(MOODLE, hand_in("Z. v. Dam", "moodle", "4711")) == (
+            {"Ann Lee": "", "Zoë van Dam": "Z. v. Dam"},
+            [],
+        )
+        assert class_of(CANVAS, hand_in("liddellalice", "canvas", "123"), hand_in("vandamzoe", "canvas", "124")) == (
+            {"Liddell, Alice": "liddellalice", "van Dam, Zoë": "vandamzoe"},
+            [],
+        )
+
+    @pytest.mark.parametrize(
+        "name", ["Alice Liddell", "alice_liddell", "Liddell, Alice", "liddellalice", "al123", "123"]
+    )
+    def test_by_name_or_login(self, name):
+        assert class_of(CANVAS, hand_in(name))[0] == {"Liddell, Alice": name, "van Dam, Zoë": ""}
+
+    def test_an_id_of_another_system_is_none(self):
+        found, lines = class_of(MOODLE, hand_in("Ann Lee", "canvas", "4711"))
+        assert (found, lines) == ({"Ann Lee": "Ann Lee", "Zoë van Dam": ""}, [])
+
+    def test_no_name_takes_what_an_id_has(self):
+        found, (line,) = class_of("id,name\n1,Ann\n", hand_in("Ann"), hand_in("A. Lee", "", "1"))
+        assert found == {"Ann (1)": "A. Lee", "Ann (not on the roster)": "Ann"}
+        assert "Both are graded" in line
+
+    def test_two_of_one_name_are_told_apart_by_id_and_never_by_name(self):
+        roster = "id,name\n1,Ann Lee\n2,Ann Lee\n"
+        two = [hand_in("twice", "moodle", "1"), hand_in("twice", "moodle", "2")]
+        assert class_of(roster, *two)[0] == {"Ann Lee (1)": "twice (1)", "Ann Lee (2)": "twice (2)"}
+        found, lines = class_of(roster, hand_in("Ann Lee"))
+        assert found == {"Ann Lee (not on the roster)": "Ann Lee", "Ann Lee (1)": "", "Ann Lee (2)": ""}
+        assert "Ann Lee: not on the roster (several students are called Ann Lee; give the id). " in lines[-1]
+
+    def test_a_class_with_two_rosters(self):
+        students = [
+            hand_in("x", "moodle", "4711"),
+            hand_in("liddellalice", "canvas", "123"),
+            hand_in("y", "canvas", "4712"),
+        ]
+        rosters = [read_roster(MOODLE, "m.csv"), read_roster(CANVAS, "c.csv")]
+        found, (line,) = enrolled(students, rosters)
+        assert {one.name: one.student.student for one in found} == {
+            "Ann Lee": "Ann Lee",
+            "Liddell, Alice": "liddellalice",
+            "Zoë van Dam": "x",
+            "van Dam, Zoë": "van Dam, Zoë",
+            "y": "y",
+        }
+        assert {one.name: one.student.system for one in found}["Ann Lee"] == "moodle"
+        assert line.startswith("y: not on the roster")
+
+    def test_no_two_have_the_same_name_however_a_folder_is_called(self):
+        found, _ = class_of("id,name\n1,Ann\n2,Ann\n", hand_in("x", "", "1"), hand_in("y", "", "2"), hand_in("Ann (1)"))
+        assert found == {"Ann (1)": "x", "Ann (2)": "y", "Ann (1) (another)": "Ann (1)"}
+
+    def test_who_is_not_on_the_roster_is_in_the_class_and_has_a_line(self):
+        found, (line,) = class_of(MOODLE, hand_in("Bob", "moodle", "9"))
+        assert found == {"Ann Lee": "", "Bob": "Bob", "Zoë van Dam": ""}
+        assert line == "Bob: not on the roster (no student is called Bob). The hand-in is graded all the same."

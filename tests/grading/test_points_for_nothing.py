@@ -1,0 +1,174 @@
+"""No points for an answer that does not work on what it is given: a table of the known calls, or one value for all."""
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from tensor_layouts import Layout
+
+from tests.checking.elsewhere import Near, answer_to
+from tutorlib.checking.traced import CuteLayoutExercise
+from tutorlib.checking.values import ValueExercise
+from tutorlib.exercises import find, of_notebook
+from tutorlib.layouts.oracle import from_cute
+from tutorlib.paths import notebook_names
+
+EXERCISES = [exercise for name in notebook_names() for exercise in of_notebook(name)]
+CALLED = [exercise.id for exercise in EXERCISES if isinstance(exercise, ValueExercise)]
+TABLES_ARE_ANSWERS = {
+    "01.6": "the page shows three pictures, and each has a name",
+    "03.4": "there are three lengths of rows and three sizes of elements",
+    "03.6": "a warp has 32 lanes, and each has four values",
+    "03.7": "it takes no arguments",
+    "03.8": "a warp has 32 lanes",
+    "07.3": "the page asks for hints for three tiles",
+}
+KERNELS = ("04.1", "04.2")  # a compiler reads them: see below
+MANY_SECONDS = ("09.7", "11.3")
+
+
+@pytest.fixture(autouse=True)
+def seed(monkeypatch):
+    """One for all that is drawn, as in a grading run."""
+    monkeypatch.setattr("tutorlib.checking.chance._fixed", 4711)
+
+
+class Unwatched(Near):
+    """As graded, whatever it leans on."""
+
+    __name__ = "answer"
+
+    def watch(self, library):
+        pass
+
+
+def seen(value):
+    """What a table can know a value by. A long tensor's repr is cut."""
+    if hasattr(value, "stride") and hasattr(value, "dtype"):
+        return f"{value.dtype} {tuple(value.shape)}:{value.stride()} {value}"
+    return f"[{', '.join(map(seen, value))}]" if isinstance(value, list | tuple) else repr(value)
+
+
+def recorded(id: str) -> dict[str, object]:
+    """What the course's answer gives for the calls of a check in a notebook."""
+    answer, table = answer_to(id), {}
+
+    def noted(*args):
+        key = seen(args)
+        got = answer(*args)
+        table.setdefault(key, from_cute(got) if isinstance(find(id), CuteLayoutExercise) else got)
+        return got
+
+    exercise = find(id)
+    assert exercise.grade(noted).points == exercise.points
+    return table
+
+
+def from_table(id: str, table: dict[str, object], otherwise: Callable[[], object]) -> Callable[..., object]:
+    made = as_cute if isinstance(find(id), CuteLayoutExercise) else lambda value: value
+    return lambda *args: made(table[seen(args)] if seen(args) in table else otherwise())
+
+
+def as_cute(value):
+    from cutlass import cute
+
+    return cute.make_layout(value.shape, stride=value.stride) if isinstance(value, Layout) else value
+
+
+def refuse():
+    raise ValueError("not in the table")
+
+
+@pytest.mark.parametrize("id", [id for id in CALLED if id not in KERNELS])
+def test_a_table_of_the_known_calls_is_no_answer(id):
+    """Whatever it gives for any other call: nothing, an error, or what it gives most often."""
+    table = recorded(id)
+    often = [by_text for by_text, _ in Counter(map(repr, table.values())).most_common(3)]
+    values = [next(value for value in table.values() if repr(value) == text) for text in often]
+    points = [
+        find(id).grade(Unwatched(from_table(id, table, otherwise))).points
+        for otherwise in (lambda: None, refuse, *((lambda value=value: value) for value in values))
+    ]
+    assert set(points) == {find(id).points if id in TABLES_ARE_ANSWERS else 0}
+
+
+def axpy_by_heart():
+    import cutlass
+    from cutlass import cute
+
+    @cute.jit
+    def axpy(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
+        for i in range(cute.size(x)):
+            y[i] = 2.5 * (i % 5 - 2) + i % 3
+
+    return axpy
+
+
+def cubic_by_heart():
+    import cutlass
+    from cutlass import cute
+
+    @cute.jit
+    def polynomial(coefficients: cutlass.Constexpr, x: cute.Tensor, y: cute.Tensor):
+        for i in range(cute.size(x)):
+            at = i % 5 - 2
+            value = cutlass.Float32(0)
+            if cutlass.const_expr(len(coefficients) == 2):
+                value = 2.0 - 3.0 * at
+            if cutlass.const_expr(len(coefficients) == 4):
+                value = 5.0 - 1.0 * at * at + 2.0 * at * at * at
+            if cutlass.const_expr(len(coefficients) == 1):
+                value = cutlass.Float32(7)
+            y[i] = value
+
+    return polynomial
+
+
+@pytest.mark.parametrize(("id", "answer"), [("04.1", axpy_by_heart), ("04.2", cubic_by_heart)])
+def test_a_compiled_function_that_knows_the_vectors_by_heart_is_no_answer(id, answer):
+    assert find(id).grade(answer()).points == find(id).points
+    assert find(id).grade(Unwatched(answer())).points == 0
+
+
+FEW = {repr(value): value for value in (None, 1, "", (), {})}  # for an answer that becomes part of a kernel
+CONSTANTS = FEW | {
+    **{repr(value): value for value in (0, -1, 2, 32, True, False, [], 0.0, 1.0, (0, 0), [()])},
+    "1:0": Layout(1, 0),
+    "zeros": np.zeros((2, 2)),
+}
+BLIND = {
+    "first argument": lambda *args: args[0],
+    "second argument": lambda *args: args[1],
+    "last argument": lambda *args: args[-1],
+    "all arguments": lambda *args: args,
+    "first of the first": lambda *args: args[0][0],
+    "zeros like the first": lambda *args: np.zeros_like(args[0]),
+    "an error": lambda *args: refuse(),
+}
+
+
+def first_given(id: str) -> list[object]:
+    """What the course's answer gives when it is called first."""
+    return list(recorded(id).values())[:1] if id in CALLED and id not in (*KERNELS, "03.7") else []
+
+
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    "id",
+    [pytest.param(one.id, marks=pytest.mark.long) if one.id in MANY_SECONDS else one.id for one in EXERCISES],
+)
+def test_an_answer_that_does_not_look_has_no_points(id):
+    """It gives one value for all calls, or an argument as it is. Both as in a notebook and as graded."""
+    constants = CONSTANTS if id in CALLED else FEW
+    answers = {name: (lambda *args, value=value: value) for name, value in constants.items()} | BLIND
+    answers |= {f"first: {value!r}"[:60]: (lambda *args, value=value: value) for value in first_given(id)}
+    points = {name: (find(id).grade(answer).points, graded(id, answer)) for name, answer in answers.items()}
+    assert {name: both for name, both in points.items() if any(both)} == {}
+
+
+def graded(id, answer):
+    try:
+        return find(id).grade(Unwatched(answer)).points
+    except Exception:  # as `remote.judge` has it
+        return 0

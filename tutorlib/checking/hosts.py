@@ -1,0 +1,102 @@
+"""Host functions that the course puts around an answer: gemm(a, b, c) with one part written by the student.
+
+They are compiled where the answer is, so the sandbox imports this module and none of `tutorlib.exercises`.
+"""
+
+from collections.abc import Callable
+
+from tutorlib.checking.exercise import Answer
+
+# Notebook 13 ----------------------------------------------------------------------------------------------------------
+
+
+def with_loop(answer: Answer) -> Callable[..., None]:
+    """The course's kernel with this main loop."""
+    from tutorlib.kernels.hopper.first import Parts, make_first_gemm
+
+    return make_first_gemm(Parts(main_loop=answer))
+
+
+# Notebook 14 ----------------------------------------------------------------------------------------------------------
+
+
+def with_producer(produce: Answer) -> Callable[..., None]:
+    """The host function gemm(a, b, c) with this producer and the course's consumers."""
+    from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.kernels.hopper.specialised import make_specialised
+
+    return make_specialised(HopperConfig(), produce, own_consumer())
+
+
+def with_consumer(consume: Answer) -> Callable[..., None]:
+    """The host function gemm(a, b, c) with these consumers and the course's producer."""
+    from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.kernels.hopper.specialised import make_specialised
+
+    return make_specialised(HopperConfig(), own_producer(), consume)
+
+
+def own_producer() -> Answer:
+    from tutorlib.kernels.hopper.specialised import load_steps
+
+    return load_steps
+
+
+def own_consumer() -> Answer:
+    from tutorlib.kernels.hopper.specialised import multiply_steps
+
+    return multiply_steps
+
+
+# Notebook 16 ----------------------------------------------------------------------------------------------------------
+
+
+def elementwise(answer: Answer) -> Callable[..., None]:
+    from tutorlib.kernels.fused.ampere import make_elementwise
+
+    return make_elementwise(answer)
+
+
+def with_bias_matrix(answer: Answer) -> Callable[..., None]:
+    from cutlass import cute
+
+    from tutorlib.kernels.fused.ampere import Fusion, make_fused
+    from tutorlib.kernels.fused.ops import bias_gelu
+
+    def as_matrix(bias: cute.Tensor, rows: int) -> cute.Tensor:
+        view = answer(bias, rows)
+        wanted = (rows, cute.size(bias))
+        extents = tuple(cute.size(view, mode=[n]) for n in range(cute.rank(view)))
+        if len(extents) == 2 and extents != wanted:
+            raise ValueError(
+                f"the view has the shape {view.shape} and should have {wanted}, rows and columns of C. Where a stride "
+                "is 0, a coordinate beyond the shape finds a number all the same; who asks for the size is told wrong"
+            )
+        return view
+
+    return make_fused(Fusion(bias_gelu, as_matrix=as_matrix))
+
+
+def with_op(answer: Answer) -> Callable[..., None]:
+    from tutorlib.kernels.fused.ampere import Fusion, make_fused
+
+    return make_fused(Fusion(answer))
+
+
+def with_fetch(answer: Answer) -> Callable[..., None]:
+    from tutorlib.kernels.fused.ampere import Fusion, make_fused, whole_matrix
+    from tutorlib.kernels.fused.ops import add
+
+    return make_fused(Fusion(add, whole_matrix, answer))
+
+
+def with_reduction(answer: Answer) -> Callable[..., None]:
+    from tutorlib.kernels.fused.ampere import make_amax
+
+    return make_amax(answer)
+
+
+def with_gate(answer: Answer) -> Callable[..., None]:
+    from tutorlib.kernels.fused.ampere import make_gated
+
+    return make_gated(answer)

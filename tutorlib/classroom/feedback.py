@@ -1,0 +1,53 @@
+"""Reports to give back: a zip for Moodle and one for Canvas, in which each report has the name that the system expects.
+
+Moodle finds a student by the number in the folder's name, `Full Name_4711_assignsubmission_file_`, and keeps what is
+behind it as the file's name (mod/assign/feedback/file/importziplib.php, is_valid_filename_for_import). Canvas finds one
+by the first two numbers of a file's name, the student's and that of one of the uploads, `name_123_4567_…`
+(app/models/abstract_assignment.rb, infer_comment_context_from_filename).
+"""
+
+import re
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from tutorlib.classroom.exports import whole_file
+from tutorlib.classroom.grades import Classroom, Grade
+from tutorlib.classroom.handed_in import CANVAS, MOODLE, System, legible
+
+REPORT = "report.html"  # always the same, so that Moodle replaces an earlier one
+SYSTEMS: tuple[System, ...] = ("moodle", "canvas")
+
+
+def write_feedback(classroom: Classroom, pages: Mapping[str, Path], out: Path) -> list[Path]:
+    """Write OUT/feedback-moodle.zip and OUT/feedback-canvas.zip, each where the class has students there.
+
+    pages: student → the report's file. A student whom the system can find by no name is left out. Raises OSError.
+    """
+    written = []
+    for system in SYSTEMS:
+        path = out / f"feedback-{system}.zip"
+        names = {place: grade for grade in classroom.grades if (place := name_in_zip(grade, system))}
+        if not names:
+            path.unlink(missing_ok=True)  # of a class that had some
+            continue
+        with whole_file(path) as partial, zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as archive:
+            for place, grade in names.items():
+                entry = zipfile.ZipInfo(place)  # of 1980, so that the same reports give the same zip
+                entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+                archive.writestr(entry, pages[grade.name].read_bytes())
+        written.append(path)
+    return written
+
+
+def name_in_zip(grade: Grade, system: System) -> str:
+    """The name that a student's report has in the zip of this system; "" where it can have none."""
+    if grade.system != system:
+        return ""
+    download = legible(grade.student.download).replace("\\", " ")  # which some tools take for a folder's end
+    if found := (MOODLE if system == "moodle" else CANVAS).fullmatch(download):
+        return f"{download[: found.start('file')]}{'/' if system == 'moodle' else ''}{REPORT}"
+    if system == "moodle" and grade.id:  # by the roster, or by an empty folder
+        name = re.sub(r"[_/\\]", " ", legible(grade.full_name))  # Moodle splits at the first of these
+        return f"{name}_{grade.id}_assignsubmission_file_/{REPORT}"
+    return ""

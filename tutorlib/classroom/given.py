@@ -1,0 +1,106 @@
+"""The instructor's files: a roster, rules about lateness, corrections.
+
+The gradebook keeps each of them, and it counts in every run until another one of its kind is given.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tutorlib.classroom.corrections import Correction, read_corrections
+from tutorlib.classroom.gradebook import Gradebook
+from tutorlib.classroom.grades import Adjustments, Classroom
+from tutorlib.classroom.handed_in import HandedIn
+from tutorlib.classroom.roster import Directory, Enrolled, directory_of, enrolled, read_roster
+from tutorlib.classroom.rules import HandInTimes, Rules, moodle_time, read_rules, read_times
+from tutorlib.classroom.tables import read_text
+from tutorlib.exercises import of_notebook
+from tutorlib.paths import notebook_names
+
+NONE = "none"  # as a file's name: what was given before no longer counts
+
+
+@dataclass(frozen=True)
+class GivenFiles:
+    """The files that this run was given: paths, or "none"; no path where what was given before still counts."""
+
+    roster: Sequence[str] = ()
+    rules: Sequence[str] = ()
+    corrections: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A class before it is graded.
+
+    directory: its students by id and name. lines: what an instructor must hear of. kept: a line about files that were
+    given before, or "".
+    """
+
+    students: list[Enrolled]
+    directory: Directory[Enrolled]
+    adjustments: Adjustments
+    lines: list[str]
+    kept: str
+
+
+def prepared(students: list[HandedIn], files: GivenFiles, book: Gradebook) -> Prepared:
+    """The class by its roster, and what comes on top of its points. Raises BadTable, GradebookFailed.
+
+    The gradebook keeps the files as soon as all of them can be read.
+    """
+    typed: dict[str, Sequence[str]] = vars(files)
+    texts = {kind: texts_of(named) if named else book.given(kind) for kind, named in typed.items()}
+    class_, lines = enrolled(students, [read_roster(*one) for one in texts["roster"]])
+    directory = directory_of(class_)
+
+    rules = next((read_rules(*one) for one in texts["rules"]), Rules())
+    if not files.rules:
+        texts["times"] = book.given("times")
+    else:
+        texts["times"] = texts_of([str(Path(files.rules[0]).parent / rules.times)] if rules.times else [])
+    times = HandInTimes()
+    for one in texts["times"]:
+        times, unknown = read_times(*one, directory)
+        lines += unknown
+
+    corrections: dict[str, dict[str, tuple[Correction, ...]]] = {}
+    exercises = [exercise.id for name in notebook_names() for exercise in of_notebook(name)]
+    for one in texts["corrections"]:
+        lines += read_corrections(*one, directory, exercises, corrections)
+
+    for kind, given in texts.items():
+        if typed["rules" if kind == "times" else kind]:
+            book.keep(kind, given)
+    names = ", ".join(f"--{kind} {file}" for kind in typed if not typed[kind] for _, file in texts[kind])
+    kept = f"Used again, as in an earlier run: {names}. With `none` in place of the file it is not." if names else ""
+    return Prepared(class_, directory, Adjustments(rules, times, corrections), lines, kept)
+
+
+def texts_of(files: Iterable[str]) -> list[tuple[str, str]]:
+    """Text and name of each of these files, "none" left out. Raises BadTable."""
+    return [(read_text(Path(file)), Path(file).name) for file in files if file != NONE]
+
+
+def remarks(classroom: Classroom, adjustments: Adjustments) -> Iterator[str]:
+    """Lines about corrections and times that could not be used."""
+    yield from unused(classroom, adjustments)
+    if unknown := [grade.name for grade in classroom.grades if grade.unknown_time]:
+        yield (
+            f"When these handed in is unknown, and they count as on time: {', '.join(unknown)}. The files in Moodle's "
+            "zip have the time of its download: give Moodle's grading worksheet as --roster, or times in the rules."
+        )
+    rules = adjustments.rules
+    for grade in classroom.grades if rules.due or rules.dues else ():
+        if (one := grade.listed) and len(one.handed_in) > 1 and not moodle_time(one.handed_in, rules.zone):
+            yield f"{one.place}: {one.handed_in!r} is no time in English; export the worksheet in English."
+            break  # the others are alike
+
+
+def unused(classroom: Classroom, adjustments: Adjustments) -> Iterator[str]:
+    """A line for each correction of an exercise that is not among those that were asked for."""
+    graded = set(classroom.exercises)
+    for of_student in adjustments.corrections.values():
+        for id, ones in of_student.items():
+            if id and id not in graded:
+                yield from (f"{one.place}: {id} was not asked for; this correction is not applied." for one in ones)

@@ -1,0 +1,60 @@
+"""How a page is made: its template, with everything that it is told escaped, and how outcomes are named."""
+
+from pathlib import Path
+from statistics import median
+from typing import Any, Literal
+
+from tutorlib.checking.exercise import Status
+from tutorlib.classroom.grades import MISSING
+from tutorlib.classroom.highlighting import highlighted
+from tutorlib.classroom.task import LONGEST_ANSWER, Judged
+from tutorlib.notebook.contents import WORDS as STATES
+
+TEMPLATES = Path(__file__).with_name("templates")
+StateShown = Status | Literal["unwritten"]
+WORDS: dict[StateShown, str] = {
+    "passed": STATES["passed"],
+    "not_run": STATES["not_run"],
+    "partial": STATES["partial"],
+    "failed": STATES["failed"],
+    "error": "ended its notebook",
+    "timeout": "out of time",
+    "unwritten": "not written",
+}
+NOT_WRITTEN = ("not written yet", MISSING)
+
+
+def render(template: str, **values: Any) -> str:
+    """A page. Everything that it is told is escaped, but for what `highlighted` has made of a student's code."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["points"] = lambda number: f"{number:g}"
+    environment.filters["minutes"] = minutes
+    environment.filters["highlighted"] = highlighted
+    environment.globals |= {"WORDS": WORDS, "state_of": state_of, "LONGEST_ANSWER": LONGEST_ANSWER}
+    return environment.get_template(template).render(values)
+
+
+def minutes(seconds: list[float]) -> str:
+    """The median, in whole minutes."""
+    if not seconds:
+        return "–"
+    middle = median(seconds) / 60
+    return f"{middle:.0f} min" if middle >= 1 else "< 1 min"
+
+
+def title(notebook: str) -> str:
+    """ "02 layout algebra"."""
+    return notebook.replace("_", " ")
+
+
+def state_of(one: Judged) -> StateShown:
+    """The state that a page shows for an outcome: an answer that is still to be written is no mistake."""
+    return "unwritten" if one.outcome.message in NOT_WRITTEN else one.outcome.status

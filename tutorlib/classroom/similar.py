@@ -1,0 +1,179 @@
+"""Answers of a class that are more alike than chance makes them, for a person to read; no verdict, and no one's points.
+
+Two answers share statements (see `statements`). Such as the handed-out page or its solution has do not count; any other
+counts log2(answers to the exercise / answers that have it) bits, so that a statement of the whole class counts nothing.
+A pair of students is listed where they share at least LEAST_BITS in one exercise, and more than the median pair by
+DEVIATIONS standard deviations. These are taken from the 95th percentile of the pairs: an approach that a quarter of the
+class chose is no copy. The same holds for all exercises together, where of each that counts which is beyond this
+percentile: so a few copies are found among many answers, and short ones where there are many of them.
+
+MOSS and copydetect compare two files by the share of text that they have in common, however common it is. Three-line
+answers have most of it in common in every class; therefore the class says here how rare a statement is.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tutorlib.classroom.exports import as_csv, write_whole
+from tutorlib.classroom.grades import Classroom, Grade
+from tutorlib.classroom.pages import render, state_of
+from tutorlib.classroom.statements import statements
+from tutorlib.course.source import parse
+from tutorlib.exercises import find
+from tutorlib.paths import SOLUTIONS
+
+if TYPE_CHECKING:
+    import numpy as np
+
+LEAST_BITS = (
+    20.0  # a class of 40 has 780 pairs, and 100 exercises: 2^-20 leaves chance less than one pair in ten classes
+)
+DEVIATIONS = 5.0
+TAIL, TAIL_DEVIATIONS = 0.95, 1.645  # a quantile, and how many standard deviations of a normal distribution it is away
+MOST_PAIRS = 50  # on the page; the table has all
+MOST_SHOWN = 5  # exercises of a pair whose answers the page shows
+
+
+@dataclass(frozen=True)
+class Alike:
+    """Two answers to an exercise. bits: what they share. likeness: that, of all that the smaller one could share.
+
+    texts, lines: of both, and the lines that the other has too.
+    """
+
+    exercise: str
+    bits: float
+    likeness: float
+    texts: tuple[str, str]
+    lines: tuple[frozenset[int], frozenset[int]]
+
+    @property
+    def title(self) -> str:
+        return f"{self.exercise} {find(self.exercise).title}"
+
+
+@dataclass(frozen=True)
+class SimilarPair:
+    """Two students. bits: what they share in all exercises. alike: the exercises, the most alike first."""
+
+    students: tuple[str, str]
+    bits: float
+    alike: tuple[Alike, ...]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The answers to one exercise, student by student. own: those of their statements that count.
+
+    shared: bits for each pair, a square array; its diagonal has what each answer could share.
+    """
+
+    exercise: str
+    texts: tuple[str, ...]
+    own: tuple[Mapping[str, set[int]], ...]
+    shared: "np.ndarray"
+
+    def alike(self, a: int, b: int) -> Alike:
+        both = self.own[a].keys() & self.own[b].keys()
+        marked = [frozenset(line for one in both for line in self.own[n][one]) for n in (a, b)]
+        bits, most = self.shared[a, b], min(self.shared[a, a], self.shared[b, b])
+        return Alike(
+            self.exercise,
+            float(bits),
+            float(bits / most) if most else 0.0,
+            (self.texts[a], self.texts[b]),
+            (marked[0], marked[1]),
+        )
+
+
+def write_similar(classroom: Classroom, out: Path) -> list[Path]:
+    """Write OUT/similar.html and OUT/similar.csv. Raises OSError."""
+    pairs = similar(classroom)
+    write_whole(out / "similar.html", render("similar.html", pairs=pairs, shown=MOST_PAIRS, most=MOST_SHOWN))
+    write_whole(out / "similar.csv", as_csv(rows(pairs)) if pairs else '"student","other"\n')
+    return [out / "similar.html", out / "similar.csv"]
+
+
+def rows(pairs: list[SimilarPair]) -> Iterator[dict[str, object]]:
+    """A row for each exercise in which a listed pair shares anything."""
+    for pair in pairs:
+        for one in pair.alike:
+            yield {
+                "student": pair.students[0],
+                "other": pair.students[1],
+                "bits": round(pair.bits, 1),
+                "exercise": one.exercise,
+                "exercise_bits": round(one.bits, 1),
+                "likeness": round(one.likeness, 2),
+            }
+
+
+def similar(classroom: Classroom) -> list[SimilarPair]:
+    """The pairs that stand out, those beyond the others by most first."""
+    import numpy as np
+
+    names = [grade.name for grade in classroom.grades]
+    answers = [answers_of(grade) for grade in classroom.grades]
+    compared = [shared_statements(id, [texts.get(id, "") for texts in answers]) for id in classroom.exercises]
+    unusual = sum((beyond_most(one.shared) for one in compared), np.zeros((len(names), len(names))))
+    apart = np.max([standing_out(bits) for bits in (*(one.shared for one in compared), unusual)], axis=0)
+    found = sorted(zip(*np.where(np.triu(apart >= 1, 1)), strict=True), key=lambda pair: -apart[pair])
+    return [pair_of(a, b, names, compared) for a, b in found]
+
+
+def answers_of(grade: Grade) -> dict[str, str]:
+    """Exercise → the text of an answer in which anything is written."""
+    unwritten = {one.outcome.id for one in grade.judged if state_of(one) == "unwritten"}
+    return {id: text for id, text in grade.submission.graded.answers if id not in unwritten}
+
+
+def pair_of(a: int, b: int, names: list[str], compared: list[Compared]) -> SimilarPair:
+    alike = sorted((one.alike(a, b) for one in compared if one.shared[a, b] > 0), key=lambda one: -one.bits)
+    return SimilarPair((names[a], names[b]), sum(one.bits for one in alike), tuple(alike))
+
+
+def shared_statements(exercise: str, texts: list[str]) -> Compared:
+    """The answers to an exercise, "" of a student who has none."""
+    import numpy as np
+
+    given = given_statements(exercise[:2]).get(exercise, frozenset())
+    read = {text: {one: at for one, at in statements(text).items() if one not in given} for text in set(texts)}
+    own = tuple(read[text] for text in texts)
+    everything = sorted(set().union(*own))
+    has = np.array([[one in mine for one in everything] for mine in own], dtype=float)
+    bits = np.log2(max(1, sum(map(bool, texts))) / np.maximum(1, has.sum(axis=0)))
+    return Compared(exercise, tuple(texts), own, (has * bits) @ has.T)
+
+
+@cache
+def given_statements(number: str) -> dict[str, frozenset[str]]:
+    """Exercise → the statements of its answer cell as students get it, and of its solution."""
+    (source,) = SOLUTIONS.glob(f"{number}_*.py")
+    cells = (cell for cell in parse(source) if cell.role == "answer")
+    return {cell.exercise: frozenset({*statements(cell.solved), *statements(cell.unsolved)}) for cell in cells}
+
+
+def beyond_most(shared: "np.ndarray") -> "np.ndarray":
+    """What each pair shares beyond what all but a few pairs do."""
+    return (shared - middle_and_tail(shared)[1]).clip(min=0)
+
+
+def middle_and_tail(shared: "np.ndarray") -> tuple[float, float]:
+    """What the median pair shares, and what all but a few do not exceed."""
+    import numpy as np
+
+    pairs = shared[np.triu_indices_from(shared, 1)]
+    middle, tail = np.quantile(pairs, (0.5, TAIL)) if pairs.size else (0.0, 0.0)
+    return float(middle), float(tail)
+
+
+def standing_out(shared: "np.ndarray") -> "np.ndarray":
+    """How much each pair stands out: 1 is just enough."""
+    import numpy as np
+
+    middle, tail = middle_and_tail(shared)
+    deviation = max((tail - middle) / TAIL_DEVIATIONS, 1e-9)
+    return np.minimum(shared / LEAST_BITS, (shared - middle) / (DEVIATIONS * deviation))

@@ -1,0 +1,101 @@
+"""bf16 and fp16 in host functions, on every CPU.
+
+The CuTe DSL compiles host functions for the CPU at hand. Where that CPU has no instruction for a conversion
+(AVX512-BF16 for bf16, F16C for fp16), LLVM calls a function of the compiler's runtime library, and nvidia-cutlass-dsl
+4.8 links no such library: "JIT session error: Symbols not found: [ __truncsfbf2 ]". None of the course's packages has
+these functions, and a system's libgcc has those for bf16 only since GCC 13. This module adds them to each host module
+that computes in bf16 or fp16.
+"""
+
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache, wraps
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ENGINE = "cutlass._mlir.execution_engine"  # its ExecutionEngine makes machine code of a lowered module
+HALF = re.compile(r"\bb?f16\b")  # in the text of an MLIR type: f16, vector<8xbf16>
+
+
+def install() -> None:
+    """Make cutlass, now or as soon as it is imported, define the conversions that a CPU may lack."""
+    if ENGINE in sys.modules:
+        define_for(sys.modules[ENGINE])
+    else:
+        sys.meta_path.insert(0, EngineFinder())
+
+
+class EngineFinder(MetaPathFinder):
+    """Finds cutlass's execution engine once, and patches it as soon as it is imported."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != ENGINE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(fullname)
+        if spec and spec.loader:
+            execute = spec.loader.exec_module
+
+            def execute_and_patch(module: ModuleType) -> None:
+                execute(module)
+                define_for(module)
+
+            spec.loader.exec_module = execute_and_patch  # type: ignore[method-assign]
+        return spec
+
+
+def define_for(engine: ModuleType) -> None:
+    engine.ExecutionEngine.__init__ = with_conversions(engine.ExecutionEngine.__init__)
+
+
+def with_conversions(make_engine: Callable[..., None]) -> Callable[..., None]:
+    """ExecutionEngine.__init__, which first adds the definitions to a module that needs them."""
+
+    @wraps(make_engine)
+    def defined(self: Any, module: Any, *args: Any, **options: Any) -> None:
+        if uses_halves(module):
+            define_conversions(module)
+        make_engine(self, module, *args, **options)
+
+    return defined
+
+
+def uses_halves(module: Any) -> bool:
+    """Whether a host function of a lowered module has a value in bf16 or fp16."""
+    from cutlass._mlir.ir import WalkResult  # type: ignore[attr-defined]  # its stub lacks it
+
+    found = False
+
+    def look(operation: Any) -> Any:
+        nonlocal found
+        found = any(HALF.search(str(type)) for type in operation.results.types)
+        return WalkResult.INTERRUPT if found else WalkResult.ADVANCE
+
+    with module.context:
+        for function in module.body.operations:
+            if not found and function.operation.name == "llvm.func":
+                function.operation.walk(look)
+    return found
+
+
+def define_conversions(module: Any) -> None:
+    """Add the conversions of half_precision.mlir to a lowered module that does not define them."""
+    from cutlass._mlir.ir import Module, SymbolTable  # type: ignore[attr-defined]  # its stub lacks them
+
+    known = SymbolTable(module.operation)
+    conversions = Module.parse(definitions(), module.context)
+    for function in list(conversions.body.operations):
+        if function.sym_name.value not in known:
+            module.body.append(function)
+
+
+@cache
+def definitions() -> str:
+    return Path(__file__).with_suffix(".mlir").read_text()

@@ -1,0 +1,1 @@
+"""Cases and mistakes of notebook 04's exercises that need no kernel."""

@@ -1,0 +1,203 @@
+"""04.1 to 04.3: functions that CuTe compiles for the host, and how often it compiles them."""
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tutorlib.checking.chance import fresh_dice
+from tutorlib.checking.exercise import Answer, Unwritten, is_placeholder
+from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.traced import call_on_vectors
+from tutorlib.checking.values import Case, Mistake
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.problems.wrong import Wrong
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Formula = Callable[["Tensor", "Tensor"], "Tensor"]  # x and y before the call → y after it
+FormulaOf = Callable[[Any], Formula]  # of what leads the arguments
+MARGIN = 4  # elements on either side of y that nobody may write
+
+
+def on_cpu(
+    name: str,
+    known: tuple[Any, tuple[int, ...]],
+    draw: Callable[[Random], Any],
+    formula: FormulaOf,
+    mistakes: Callable[[Any], dict[str, Formula]],
+    dynamic: bool = True,
+) -> Case:
+    """A case that is right when answer(lead, x, y) leaves formula(lead)(x, y) in y, for vectors of each size.
+
+    known: lead, and the sizes. draw: makes the grader's lead, for vectors of other numbers.
+    dynamic: the layouts are dynamic, so that one compilation serves all sizes.
+    mistakes: takes lead; what to say where y comes out as another formula has it.
+    """
+
+    def judge(answer: Answer) -> Wrong | None:
+        if not isinstance(answer, Elsewhere) and getattr(answer, "_decorator_kind", None) != "jit":
+            return Wrong(f"{getattr(answer, '__name__', answer)} is not a @cute.jit function.")
+        lead, sizes = known
+        tried = [(lead, vectors(n)) for n in sizes]
+        if isinstance(answer, Elsewhere):
+            dice = fresh_dice()
+            tried += [(draw(dice), vectors(n, dice)) for n in (dice.randint(2, 20), dice.randint(21, 40))]
+        return next((wrong for one in tried if (wrong := call_and_compare(answer, *one))), None)
+
+    def call_and_compare(answer: Answer, lead: Any, given: "tuple[Tensor, Tensor]") -> Wrong | None:
+        import torch
+
+        x, y = given
+        n = len(x)
+        before = torch.full((n + 2 * MARGIN,), 99.0)
+        before[MARGIN : MARGIN + n] = y
+        try:
+            left = call_on_vectors(answer, lead, x.numpy(), before.numpy(), MARGIN, dynamic)
+        except CompileFailed as failed:
+            message, *words = failed.lines
+            return Wrong(f"{answer.__name__} does not compile: {message}", *words)
+        except NotImplementedError as error:
+            if is_placeholder(error):
+                raise Unwritten from None
+            return Wrong(f"{answer.__name__} raised NotImplementedError: {error}.")
+        if left.shape != before.shape or left.dtype != np.float32:
+            return Wrong(f"{answer.__name__} gives y back as something else.")
+        memory = torch.from_numpy(left)
+        old, y = before[MARGIN : MARGIN + n], memory[MARGIN : MARGIN + n]
+        outside = before.clone()
+        outside[MARGIN : MARGIN + n] = y
+        if not memory.equal(outside):
+            return Wrong(f"{answer.__name__} writes outside y, which has {n} elements.")
+        return find_wrong_element(answer, lead, x, old, y)
+
+    def find_wrong_element(answer: Answer, lead: Any, x: "Tensor", old: "Tensor", y: "Tensor") -> Wrong | None:
+        want = formula(lead)(x, old)
+        if y.equal(want):
+            return None
+        at = int((y != want).nonzero()[0])
+        what = (
+            f"{answer.__name__}({lead}, x, y) with {len(x)} elements: y[{at}] should be {want[at]:g} and is {y[at]:g}; "
+            f"x[{at}] is {x[at]:g}, and y[{at}] was {old[at]:g}."
+        )
+        return Wrong(what, next((says for says, wrong in mistakes(lead).items() if y.equal(wrong(x, old))), ""))
+
+    return Case(name, judge)
+
+
+def vectors(n: int, dice: Random | None = None) -> "tuple[Tensor, Tensor]":
+    """x and y of n small whole numbers; without a random generator, the same ones in every check."""
+    import torch
+
+    if dice is None:
+        return torch.arange(n, dtype=torch.float32) % 5 - 2, torch.arange(n, dtype=torch.float32) % 3
+    x, y = (torch.tensor([float(dice.randint(-9, 9)) for _ in range(n)]) for _ in range(2))
+    return x, y
+
+
+# 04.1 axpy ------------------------------------------------------------------------------------------------------
+
+ALPHA = 2.5
+
+
+def axpy(alpha: float) -> Formula:
+    return lambda x, y: alpha * x + y
+
+
+def axpy_mistakes(alpha: float) -> dict[str, Formula]:
+    return {
+        "y is as it was: was anything written?": lambda x, y: y,
+        "That is alpha·x; what y held before is to be added.": lambda x, y: alpha * x,
+        "That is x + y without alpha.": lambda x, y: x + y,
+        "alpha multiplies x alone, not the sum.": lambda x, y: alpha * (x + y),
+        "The last element is left out: range(n) ends before n.": lambda x, y: alpha * x * up_to(len(x) - 1, x) + y,
+        "The first element is left out.": lambda x, y: alpha * x * (1 - up_to(1, x)) + y,
+    }
+
+
+def some_alpha(dice: Random) -> float:
+    return dice.choice((-3.5, -1.5, 0.5, 3.0, 4.5))
+
+
+def up_to(n: int, x: "Tensor") -> "Tensor":
+    """Ones for the first n elements of x, then zeros."""
+    import torch
+
+    return (torch.arange(len(x)) < n).float()
+
+
+# 04.2 polynomial ------------------------------------------------------------------------------------------------
+
+
+def polynomial(coefficients: tuple[float, ...]) -> Formula:
+    return lambda x, y: sum((c * x**power for power, c in enumerate(coefficients)), x.new_zeros(()))
+
+
+def polynomial_mistakes(coefficients: tuple[float, ...]) -> dict[str, Formula]:
+    return {
+        "y is as it was: was anything written?": lambda x, y: y,
+        "The coefficients come lowest first: coefficients[0] is the constant.": polynomial(coefficients[::-1]),
+        "The last coefficient is left out.": polynomial(coefficients[:-1] or (0.0,)),
+        "The constant is left out.": polynomial((0.0, *coefficients[1:])),
+        "One step is missing: multiply by x once more and add the constant.": polynomial(coefficients[1:] or (0.0,)),
+        "That is the right polynomial, added to what y held before.": lambda x, y: y + polynomial(coefficients)(x, y),
+    }
+
+
+def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
+    def draw(dice: Random) -> tuple[float, ...]:
+        return tuple(float(dice.choice((-4, -2, -1, 1, 2, 3, 6))) for _ in coefficients)
+
+    return on_cpu(name, (coefficients, (5, 3)), draw, polynomial, polynomial_mistakes)
+
+
+# 04.3 compilations ----------------------------------------------------------------------------------------------
+
+ShapeAndStride = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def compilations(layouts: list[ShapeAndStride], dynamic: bool) -> int:
+    if dynamic:
+        return len({(len(shape), stride.index(1)) for shape, stride in layouts})
+    return len(set(layouts))
+
+
+ROWS = [((n, n + 3), (n + 3, 1)) for n in (4, 8, 16)]
+COLUMNS = [((n, n + 3), (1, n)) for n in (4, 8)]
+PADDED = [((4, 7), (8, 1)), ((4, 7), (16, 1))]
+VECTORS = [((n,), (1,)) for n in (3, 5, 3, 100, 5)]
+CUBES = [((2, 3, 4), (12, 4, 1)), ((2, 3, 4), (1, 2, 6)), ((2, 3, 4), (3, 1, 6))]
+
+
+def layouts_of_calls(dice: Random) -> list[ShapeAndStride]:
+    """Of some matrices, vectors and blocks of three modes, many of them alike."""
+
+    def one() -> ShapeAndStride:
+        shape = tuple(dice.choice((4, 8, 12)) for _ in range(dice.choice((1, 2, 2, 3))))
+        order = dice.sample(range(len(shape)), len(shape))
+        stride, step = [0] * len(shape), 1
+        for mode in order:
+            stride[mode], step = step, step * shape[mode] * dice.choice((1, 1, 2))
+        return shape, tuple(stride)
+
+    kinds = [one() for _ in range(dice.randint(3, 9))]
+    return [dice.choice(kinds) for _ in range(dice.randint(6, 20))]
+
+
+CALLS_EACH = Mistake("A layout that was met before is not compiled again.", lambda layouts, dynamic: len(layouts))
+ONE_FOR_ALL = Mistake(
+    "Even a dynamic layout keeps its rank, and which of its modes has the stride 1.",
+    lambda layouts, dynamic: 1 if dynamic else len(set(layouts)),
+)
+ONE_PER_RANK = Mistake(
+    "Even a dynamic layout keeps which of its modes has the stride 1.",
+    lambda layouts, dynamic: len({len(s) for s, _ in layouts}) if dynamic else len(set(layouts)),
+)
+BY_SHAPE = Mistake(
+    "The same shape with other strides is another static layout.",
+    lambda layouts, dynamic: compilations(layouts, True) if dynamic else len({shape for shape, _ in layouts}),
+)
+STATIC = Mistake("That is the count for static layouts.", lambda layouts, dynamic: len(set(layouts)))
+DYNAMIC = Mistake("That is the count for dynamic layouts.", lambda layouts, dynamic: compilations(layouts, True))

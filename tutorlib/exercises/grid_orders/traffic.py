@@ -1,0 +1,222 @@
+"""11.1 to 11.3: what the blocks of a wave read, which tiles an order visits, and which order reads least."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from random import Random
+from typing import Any
+
+from tutorlib.checking.values import Mistake
+from tutorlib.models import l2
+from tutorlib.models.l2 import Order, Tile
+
+# 11.1 footprint -------------------------------------------------------------------------------------------------
+
+
+def footprint(tiles: list[Tile]) -> int:
+    return len({m for m, _ in tiles}) + len({n for _, n in tiles})
+
+
+TILES = Mistake(
+    "You count what the blocks read, each for itself. Blocks in one row share their tile of A, blocks in one column "
+    "theirs of B.",
+    lambda tiles: 2 * len(tiles),
+)
+OF_C = Mistake("Those are tiles of C. Each takes a tile of A and one of B.", lambda tiles: len(set(tiles)))
+MIXED = Mistake(
+    "Row 3 of A's tiles and column 3 of B's are different tiles: count them apart.",
+    lambda tiles: len({x for tile in tiles for x in tile}),
+)
+B_FORGOTTEN = Mistake("B is read, too: its columns of tiles.", lambda tiles: len({m for m, _ in tiles}))
+A_FORGOTTEN = Mistake("A is read, too: its rows of tiles.", lambda tiles: len({n for _, n in tiles}))
+READING = (TILES, OF_C, MIXED, B_FORGOTTEN, A_FORGOTTEN)
+
+
+def waves() -> list[tuple[list[Tile]]]:
+    orders: tuple[Order, ...] = (l2.raster, partial(l2.grouped, group=4), partial(l2.grouped, group=8))
+    return [
+        (l2.waves(grid, order, n)[0],)
+        for grid, order, n in product(((16, 16), (64, 64), (12, 5)), orders, (1, 24, 132))
+    ]
+
+
+def some_wave(dice: Random) -> tuple[list[Tile]]:
+    grid = dice.randint(2, 40), dice.randint(2, 40)
+    return (dice.choice(l2.waves(grid, partial(l2.grouped, group=dice.randint(1, 12)), dice.randint(2, 200))),)
+
+
+def scattered(seed: int, n: int = 20) -> list[tuple[list[Tile]]]:
+    dice = Random(seed)
+    return [([(dice.randrange(9), dice.randrange(9)) for _ in range(dice.randrange(1, 30))],) for _ in range(n)]
+
+
+# 11.2 visits ----------------------------------------------------------------------------------------------------
+
+
+def visits(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile]]:
+    takers = l2.coverage((rows, columns), order)
+    return (
+        sorted(tile for tile, blocks in takers.items() if not blocks),
+        sorted(tile for tile, blocks in takers.items() if len(blocks) > 1),
+    )
+
+
+@dataclass(frozen=True)
+class Named:
+    """An order of blocks with a name, for messages."""
+
+    name: str
+    order: Order
+
+    def __call__(self, block: int, rows: int, columns: int) -> Tile:
+        return self.order(block, rows, columns)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def transposed(block: int, rows: int, columns: int) -> Tile:
+    return block // rows, block % rows
+
+
+RIGHT_ORDERS = tuple(Named(name, order) for name, order in l2.ORDERS.items())
+PUBLISHED = Named("as_published", l2.as_published)
+CONFUSED = Named("rows_and_columns_exchanged", lambda block, rows, columns: (block // rows % rows, block % columns))
+STUCK = Named("always_the_first", lambda block, rows, columns: (0, 0))
+BEYOND = Named("below_the_grid", lambda block, rows, columns: (rows + block // 2, 0))
+LEAVES = Named("transposed", transposed)
+
+
+def some_order(beyond: int, twice: int) -> Callable[[Random], tuple]:
+    """Calls with a random order, which may go `beyond` rows below the grid and repeat a tile up to `twice` times."""
+
+    def draw(dice: Random) -> tuple:
+        rows, columns = dice.randint(2, 9), dice.randint(2, 9)
+        tiles = dice.sample(list(product(range(rows + beyond), range(columns))), rows * columns)
+        tiles[: dice.randint(0, twice)] = tiles[-1:]
+        return Named("drawn", lambda block, rows, columns: tiles[block % len(tiles)]), rows, columns
+
+    return draw
+
+
+EXCHANGED = Mistake(
+    "You return them the other way round: first the tiles that nobody computes.",
+    lambda order, rows, columns: visits(order, rows, columns)[::-1],
+)
+
+
+def inside_alone(order: Order, rows: int, columns: int) -> tuple[list[Tile], list[Tile]]:
+    never, often = visits(order, rows, columns)
+    return never, [(m, n) for m, n in often if m < rows and n < columns]
+
+
+INSIDE = Mistake(
+    "Blocks can land outside of the grid, too, and several on the same tile there: go through what they compute, not "
+    "through the tiles of the grid.",
+    inside_alone,
+)
+
+
+VISITS = (EXCHANGED, INSIDE)
+
+
+def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:
+    """What is wrong with the two lists of tiles, or None. A list of two, or tuples for lists, are as good."""
+    if not isinstance(got, tuple | list) or len(got) != 2:
+        return "it should be two lists"
+    for which, mine, want in zip(("first", "second"), got, visits(order, rows, columns), strict=True):
+        if isinstance(mine, set | frozenset | dict):
+            return f"its {which} part is a {type(mine).__name__}, which has no order: sorted(…) makes a list of it"
+        if not isinstance(mine, tuple | list):
+            return f"its {which} part should be a list of tiles (m, n)"
+        tiles = [tuple(tile) if isinstance(tile, tuple | list) else tile for tile in mine]
+        if tiles != want:
+            return compare_tiles(which, tiles, want)
+    return None
+
+
+def compare_tiles(which: str, tiles: list[Any], want: list[Tile]) -> str:
+    """How a list of tiles differs from the right one."""
+    if missing := [tile for tile in want if tile not in tiles]:
+        return f"its {which} list lacks {missing[0]}" + (f" and {len(missing) - 1} more" if len(missing) > 1 else "")
+    if extra := [tile for tile in tiles if tile not in want]:
+        return f"{extra[0]} does not belong into its {which} list"
+    if len(tiles) > len(want):
+        return f"its {which} list has a tile more than once"
+    return f"its {which} list has the right tiles, but it is not sorted"
+
+
+# 11.3 best_group -------------------------------------------------------------------------------------------------
+
+
+def heights(rows: int) -> list[int]:
+    """The powers of two below `rows`, and `rows` itself."""
+    return [2**n for n in range(rows.bit_length()) if 2**n < rows] + [rows]
+
+
+def tiles_read(rows: int, columns: int, in_flight: int, group: int) -> int:
+    """What all waves together read, each tile once for each wave that needs it."""
+    return sum(map(footprint, l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)))
+
+
+def best_group(rows: int, columns: int, in_flight: int) -> int:
+    return min(heights(rows), key=lambda group: tiles_read(rows, columns, in_flight, group))
+
+
+def by_first_wave(rows: int, columns: int, in_flight: int) -> int:
+    def first(group: int) -> int:
+        return footprint(l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)[0])
+
+    return min(heights(rows), key=first)
+
+
+def by_full_waves(rows: int, columns: int, in_flight: int) -> int:
+    def full(group: int) -> int:
+        waves = l2.waves((rows, columns), partial(l2.grouped, group=group), in_flight)
+        return sum(footprint(wave) for wave in waves if len(wave) == in_flight)
+
+    return min(heights(rows), key=full)
+
+
+def square_wave(rows: int, columns: int, in_flight: int) -> int:
+    return min(heights(rows), key=lambda group: abs(group - in_flight**0.5))
+
+
+BEST = (
+    Mistake(
+        "A wave that is a square would read least. But waves begin and end in the middle of a group, and C has "
+        "edges: count what they really read.",
+        square_wave,
+    ),
+    Mistake(
+        "That is best for the first wave. The others do not begin at a corner of C: add up all of them.",
+        by_first_wave,
+    ),
+    Mistake("The last wave is not full, and it reads, too: add it up.", by_full_waves),
+    Mistake(
+        "Of heights that read the same, take the smallest.",
+        lambda rows, columns, in_flight: min(
+            reversed(heights(rows)), key=lambda group: tiles_read(rows, columns, in_flight, group)
+        ),
+    ),
+    Mistake(
+        "That height reads the most.",
+        lambda rows, columns, in_flight: max(
+            heights(rows), key=lambda group: tiles_read(rows, columns, in_flight, group)
+        ),
+    ),
+)
+
+
+def some_grid(square: bool = False, least: int = 2) -> Callable[[Random], tuple]:
+    def draw(dice: Random) -> tuple:
+        rows, columns = (dice.randint(least, least + 24) for _ in range(2))
+        return rows, rows if square else columns, dice.randint(8, 264)
+
+    return draw
+
+
+SQUARES = [(16, 16, 32), (32, 32, 264), (12, 12, 12), (24, 24, 64), (8, 8, 32)]
+RAGGED = [(30, 17, 24), (7, 9, 8), (20, 20, 108), (5, 40, 32), (13, 20, 24), (20, 46, 132)]
+TALL_AND_WIDE = [(64, 16, 132), (16, 64, 132), (40, 5, 32), (3, 50, 24), (1, 40, 8)]

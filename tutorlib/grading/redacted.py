@@ -1,0 +1,162 @@
+"""Takes an exercise's own solution out of the package that its answer can see.
+
+The course's kernels and models hold most solutions a second time: the ladder of 09 to 12 is the reader's kernel, part
+by part. An answer may use the course's other parts, and the kernel around it is made of them, so modules cannot be
+hidden whole. In the sandbox each is replaced by a copy in which the functions that solve the exercise have no body.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from inspect import unwrap
+from pathlib import Path
+from typing import Any
+
+from tutorlib import exercises
+from tutorlib.checking.exercise import Exercise
+from tutorlib.checking.leaning import InModule, Itself, Tool
+from tutorlib.checking.values import ValueExercise
+from tutorlib.exercises import of_notebook
+from tutorlib.paths import ROOT
+
+PACKAGE = "tutorlib."
+KERNELS = "tutorlib.kernels."
+EXERCISES = "tutorlib.exercises."  # references, mistakes and hints: `portable` says how one does without them
+GONE = 'raise NotImplementedError("the course\'s own solution is not here while an answer is graded")'
+Function = tuple[str, str]  # its module and its qualified name
+
+
+@dataclass(frozen=True)
+class Round:
+    """Exercises of a page that are judged in one sandbox.
+
+    lacks: the functions that are not there. whole: whether the package is there as it is, its exercises too, as the
+    course's own solved pages need it, which show hints and tables.
+    """
+
+    exercises: tuple[str, ...]
+    lacks: frozenset[Function] = frozenset()
+    whole: bool = False
+
+    def replaced(self, folder: Path) -> Mapping[Path, Path | None]:
+        """What `sandbox.sandboxed` puts in the place of the package's files; copies are written to a new folder."""
+        if self.whole:
+            return {}
+        folder.mkdir()
+        return {**redacted_modules(self.lacks, folder), **dict.fromkeys(map(Path, exercises.__path__))}
+
+
+@cache
+def rounds_of(notebook: str) -> tuple[Round, ...]:
+    """The fewest sandboxes in which no exercise's solution is in reach of its answer.
+
+    Most exercises share one: models and layouts that solve one exercise are of no use to another. Kernels are made of
+    each other: a part of one is compiled together with the course's other parts, which solve other exercises of the
+    page, and so an exercise that the kernels solve has a sandbox that lacks its own solution alone.
+    """
+    alone: dict[frozenset[Function], list[str]] = {}
+    shared: list[str] = []
+    lacks: set[Function] = set()
+    for exercise in of_notebook(notebook):
+        own = frozenset(solutions_of(exercise))
+        if any(module.startswith(KERNELS) for module, _ in own):
+            alone.setdefault(own, []).append(exercise.id)
+        else:
+            shared.append(exercise.id)
+            lacks |= own
+    if alone and not lacks:  # then any of the other sandboxes will do
+        next(iter(alone.values())).extend(shared)
+    elif shared:
+        alone[frozenset(lacks)] = shared
+    return tuple(Round(tuple(ids), own) for own, ids in alone.items())
+
+
+def solutions_of(exercise: Exercise) -> Iterator[Function]:
+    """The functions of the package, outside of its exercises, that do what the exercise asks for."""
+    found: list[Tool] = [*getattr(exercise, "library", {}).values()]
+    if isinstance(exercise, ValueExercise):
+        found += [case.reference for case in exercise.cases if case.reference]
+    for tool in found:
+        module, name = place_of(tool)
+        if module.startswith(PACKAGE) and not module.startswith(EXERCISES):
+            yield module, name
+
+
+def place_of(tool: Tool) -> Function:
+    """Where a function is defined; ("", "") for an attribute's name, which is none."""
+    if isinstance(tool, Itself):
+        return place_of(tool.place) if tool.place else ("", "")
+    if isinstance(tool, str):
+        return "", ""
+    if isinstance(tool, InModule):
+        return defined_at(tool.module, tool.name) if tool.module.startswith(PACKAGE) else ("", "")
+    function: Any = unwrap(tool.fget) if isinstance(tool, property) and tool.fget else unwrap(tool)  # type: ignore[arg-type]
+    return str(getattr(function, "__module__", "")), str(getattr(function, "__qualname__", ""))
+
+
+def defined_at(module: str, name: str) -> Function:
+    """The module that defines a name, which another one may import. Nothing is imported here: CuTe takes seconds."""
+    for node in ast.parse(file_of(module).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return defined_at(node.module, alias.name)
+    return module, name
+
+
+def file_of(module: str) -> Path:
+    path = ROOT.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def redacted_modules(functions: Iterable[Function], folder: Path) -> Mapping[Path, Path]:
+    """A module's file → its copy without these functions' bodies, written below `folder`."""
+    by_module: dict[str, set[str]] = {}
+    for module, name in functions:
+        by_module.setdefault(module, set()).add(name)
+    copies = {}
+    for module, names in by_module.items():
+        copy = folder / f"{module}.py"
+        copy.write_text(redacted(file_of(module).read_text(encoding="utf-8"), names), encoding="utf-8")
+        copies[file_of(module)] = copy
+    return copies
+
+
+def redacted(source: str, names: Iterable[str]) -> str:
+    """The source in which each of these functions only raises, and of these classes each method; lines stay in place.
+
+    names: qualified: "gemm", "Timeline.period". "Cache.__init__" stands for the class. Raises LookupError.
+    """
+    lines = source.splitlines()
+    left = {name.removesuffix(".__init__") for name in names}
+    for name, node in definitions(ast.parse(source).body):
+        if name in left:
+            left.discard(name)
+            for function in [node] if not isinstance(node, ast.ClassDef) else node.body:
+                if isinstance(function, ast.FunctionDef):
+                    blank(lines, function)
+    if left:
+        raise LookupError(f"no function is called {', '.join(sorted(left))}")
+    return "\n".join(lines) + "\n"
+
+
+def definitions(body: Sequence[ast.stmt], inside: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
+    """Functions and classes by their qualified names, those of classes among them."""
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield f"{inside}{node.name}", node
+        if isinstance(node, ast.ClassDef):
+            yield from definitions(node.body, f"{inside}{node.name}.")
+
+
+def blank(lines: list[str], function: ast.FunctionDef) -> None:
+    """Put GONE in the place of a function's body. Its docstring goes, too: it may tell how."""
+    first, last = function.body[0], function.end_lineno
+    assert last
+    start = first.lineno - 1
+    indent = lines[start][: first.col_offset]
+    if first.lineno == function.lineno:  # all in one line
+        lines[start] = lines[start][: first.col_offset] + GONE
+        return
+    lines[start:last] = [indent + GONE, *[""] * (last - start - 1)]
