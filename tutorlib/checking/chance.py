@@ -22,8 +22,9 @@ def new_seed() -> int:
     return secrets.randbits(48)
 
 
-def fresh_dice() -> Random:
-    return Random(new_seed() if _fixed is None else _fixed)
+def fresh_dice(draw: str = "") -> Random:
+    """Other dice for each `draw`: what one exercise was asked tells nothing of the next."""
+    return Random(f"{new_seed() if _fixed is None else _fixed} {draw}")
 
 
 def fresh_generator(device: str = "cpu") -> "Generator":

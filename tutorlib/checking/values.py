@@ -216,7 +216,7 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
     def judge(answer: Answer) -> Wrong | None:
         others: Iterable[tuple] = ()
         if isinstance(calls, Drawn) and isinstance(unwrap(answer), Elsewhere):
-            others = calls.draw(fresh_dice().getrandbits(32))
+            others = calls.draw(fresh_dice(f"{calls.seed} {name}").getrandbits(32))
         tried = (*known, *others)
         for args in tried:
             got, wrong = attempt(answer, args)

@@ -11,12 +11,14 @@ from tutorlib.course.execute import environment
 from tutorlib.course.source import BuildError
 from tutorlib.exercises import modules, of_notebook
 from tutorlib.grading.graft import pristine_page
+from tutorlib.grading.library_copies import copies
 from tutorlib.grading.sandbox import devices
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.paths import SOLUTIONS
 
 for name in modules():
     of_notebook(name)
+    copies(name)
     with suppress(BuildError, OSError):  # whoever grades the page says so
         nbformat.validate(pristine_page(SOLUTIONS / f"{name}.py"))
 asked = sys.modules.get("tutorlib.layouts.oracle")  # where an exercise asks CuTe

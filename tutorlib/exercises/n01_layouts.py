@@ -88,7 +88,12 @@ EXERCISES = (
         id="01.1",
         title="offset",
         points=2,
-        library={"tl.crd2offset": tl.crd2offset, "a Layout": Layout.__call__, **TENSOR},
+        library={
+            "tl.crd2offset": tl.crd2offset,
+            "tl.inner_product": tl.inner_product,
+            "a Layout": Layout.__call__,
+            **TENSOR,
+        },
         cases=(
             equals("(4,3):(3,1)", beside([((2, 1), (3, 1)), ((3, 2), (3, 1))], offset_in_rows), offset, OFFSETS),
             equals("one mode", beside([((5,), (4,)), ((0,), (7,))], offset_of_one_mode), offset, OFFSETS),
@@ -111,6 +116,8 @@ EXERCISES = (
             "Layout(shape)": Layout.__init__,
             "tl.compute_row_major_strides": tl.compute_row_major_strides,
             "tl.compute_col_major_strides": tl.compute_col_major_strides,
+            "tl.prefix_product": tl.prefix_product,
+            "tl.suffix_product": tl.suffix_product,
         },
         cases=(
             equals(
@@ -143,7 +150,7 @@ EXERCISES = (
         id="01.3",
         title="coordinate",
         points=2,
-        library={"tl.idx2crd": tl.idx2crd},
+        library={"tl.idx2crd": tl.idx2crd, "tl.crd2crd": tl.crd2crd},
         cases=(
             equals(
                 "(4,3)", beside([(n, (4, 3)) for n in range(12)], in_a_matrix), coordinate, [NUMPY_ORDER, UNDIVIDED]

@@ -14,7 +14,7 @@ from tutorlib.exercises import of_notebook
 from tutorlib.grading import sandbox
 from tutorlib.grading.cells import Sorted
 from tutorlib.grading.graft import graft, sort
-from tutorlib.grading.redacted import Round, rounds_of
+from tutorlib.grading.rounds import Round, rounds_of
 from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.scratch import scratch_folder

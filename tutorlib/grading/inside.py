@@ -47,13 +47,13 @@ class Served:
         except SystemExit:
             raise RuntimeError("it ends the notebook: SystemExit") from None
 
-    def watch(self, library: list[Any]) -> None:
-        """From now on calls raise WrongKind that lean on one of these."""
+    def watch(self, library: list[Any] | None) -> None:
+        """From now on calls raise WrongKind that lean on one of these. None: this process has nothing to lean on."""
         if not callable(self.answer):
             raise WrongKind(f"{self.answer!r} is not a function.")
         if "_decorator_kind" in getattr(self.answer, "__dict__", ()):  # CuTe's @jit: a compiler reads it
-            refuse_leaning(self.answer, from_words(library))
-        else:
+            refuse_leaning(self.answer, from_words(library or ()))
+        elif library is not None:
             self.called = on_its_own(self.answer, from_words(library))
 
     def layout(self, *args: Any) -> Any:

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
 
+from tensor_layouts.layouts import LayoutError, UnsupportedComposedLayoutError
+
 from tutorlib.checking.exercise import Unwritten, WrongKind
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.grading.wire import LARGEST, RECORDS, CannotCross, Opaque, Reader, Writer
@@ -15,7 +17,9 @@ from tutorlib.grading.wire import LARGEST, RECORDS, CannotCross, Opaque, Reader,
 GONE = "the kernel is gone"
 LATE = "it gave no result in time"
 LONGEST_WORDS = 4000  # characters of an exception's text
-OURS: dict[str, type[Exception]] = {kind.__name__: kind for kind in (CompileFailed, Unwritten, WrongKind)}
+OURS: dict[str, type[Exception]] = {
+    kind.__name__: kind for kind in (CompileFailed, Unwritten, WrongKind, LayoutError, UnsupportedComposedLayoutError)
+}
 
 
 class Lost(BaseException):
@@ -100,13 +104,18 @@ class End:
 
     def serve(self) -> None:
         """Answer calls until the other end hangs up."""
-        while True:
-            try:
-                match self.receive():
-                    case ["call", number, tuple() as args, dict() as kwargs]:
-                        self.answer(number, args, kwargs)
-            except Lost:
-                return
+        while self.serve_once():
+            pass
+
+    def serve_once(self) -> bool:
+        """Answer the next call. Returns False where the other end has hung up."""
+        try:
+            match self.receive():
+                case ["call", number, tuple() as args, dict() as kwargs]:
+                    self.answer(number, args, kwargs)
+        except Lost:
+            return False
+        return True
 
     def answer(self, number: Any, args: tuple, kwargs: dict[str, Any]) -> None:
         try:

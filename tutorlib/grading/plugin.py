@@ -32,6 +32,7 @@ from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.program import put_behind
 from tutorlib.compiling.outside import OVER_DISK, OVER_MEMORY, in_gb, wall_in
 from tutorlib.exercises import find
+from tutorlib.grading.library import SOCKET, LibraryProcess, page_of, served
 from tutorlib.grading.line import Late, Lost
 from tutorlib.grading.remote import judge
 from tutorlib.grading.sandbox import LARGEST_FILE, program_walled, walled_compiler
@@ -181,6 +182,7 @@ class Witness:
         self.timeout = config.option.nbval_cell_timeout
         self.wanted = frozenset(config.option.tutor_judge.split(","))
         self.ran: dict[str, bool] = {}  # exercise → whether its answer's cell ran to its end
+        self.library = library_of(config)
 
     def report(self, event: str, item: IPyNbCell, **seen: Any) -> None:
         role = item.cell.metadata.get("tutorlib", {})
@@ -263,7 +265,7 @@ class Witness:
         kernel = item.parent.kernel
         start = partial(kernel.execute_cell_input, serve, allow_stdin=False)
         with ended_after(LIMITS * self.timeout, kernel.pid, partial(self.give_up, item)):
-            return judge(exercise, door, start, self.timeout)
+            return judge(exercise, door, start, self.timeout, self.library)
 
     def give_up(self, item: IPyNbCell) -> None:
         """End this process, which judges without end; the grader goes on in a fresh one."""
@@ -276,6 +278,14 @@ class Witness:
             with suppress(psutil.NoSuchProcess):
                 process.kill()
         self.pipe.close()  # the grader then kills this one, too: a kernel that never ends would hold up an orderly end
+
+
+def library_of(config: pytest.Config) -> LibraryProcess | None:
+    """The process that has what the page's library forbids, where the kernel is walled in and has not."""
+    page = page_of(config.option.tutor_judge.split(","))
+    if not config.option.tutor_walled or not served(page):
+        return None
+    return LibraryProcess(config.option.tutor_door / SOCKET, page, config.option.nbval_cell_timeout)
 
 
 def turn_of(item: IPyNbCell) -> AbstractContextManager[None]:

@@ -7,15 +7,16 @@ its place. What crosses is plain data: see `wire`. A value that cannot cross equ
 import errno
 import os
 import socket
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from tutorlib.checking.exercise import Exercise, Outcome
+from tutorlib.checking.exercise import Exercise, Outcome, wrong
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.leaning import Elsewhere, Library, as_told
+from tutorlib.checking.leaning import Elsewhere, Library, as_told, leaning
+from tutorlib.grading.library import LibraryProcess, served_key
 from tutorlib.grading.line import End, Far, Lost
 from tutorlib.grading.looking import watching
 from tutorlib.grading.portable import sent_form
@@ -26,23 +27,32 @@ LOOK_S = 0.25
 
 
 class RemoteAnswer(Far, Elsewhere):
-    """The answer under judgement: function 0 of the kernel."""
+    """The answer under judgement: function 0 of the kernel. served: keys of functions that are refused elsewhere."""
 
-    def __init__(self, line: End) -> None:
+    def __init__(self, line: End, served: Collection[str] = ()) -> None:
         super().__init__(line, 0)
+        self.served = served
 
     def watch(self, library: Library) -> None:
-        self.ask("watch", as_told(library))
+        told = [one for one in as_told(library) if served_key(one) not in self.served]
+        self.ask("watch", told if told or not self.served else None)
 
     def ask(self, service: str, *args: Any) -> Any:
         return self.line.call(service, args, {})
 
 
-def judge(exercise: Exercise, address: Path, start: Callable[[], object], seconds: float) -> Outcome:
+def judge(
+    exercise: Exercise,
+    address: Path,
+    start: Callable[[], object],
+    seconds: float,
+    library: LibraryProcess | None = None,
+) -> Outcome:
     """Grade the answer that a kernel serves at a socket.
 
     start: makes the kernel call `inside.serve(address, answer)`.
-    seconds: for which it may keep the judge waiting, all its replies together. Raises Lost.
+    seconds: for which it may keep the judge waiting, all its replies together.
+    library: the process that has the page's library. Raises Lost.
     """
     with socket.socket(socket.AF_UNIX) as door:
         mask = os.umask(0)  # the kernel may be another user's; the folder around the door lets in no third one
@@ -66,14 +76,16 @@ def judge(exercise: Exercise, address: Path, start: Callable[[], object], second
                 address.unlink()
     with line, Connection(line.dup().detach()) as connection:
         end = End(connection, seconds=seconds, sends=EXERCISES)
-        with looked_after(end, line):
+        refused: list[str] = []
+        with looked_after(end, line), library.forbidding(exercise, refused) if library else nullcontext():
             try:
-                answer = RemoteAnswer(end)
+                answer = RemoteAnswer(end, library.served if library else ())
                 if isinstance(exercise, KernelExercise):
                     answer.ask("take", *sent_form(exercise))
-                return exercise.grade(answer)
+                outcome = exercise.grade(answer)
             except Exception as error:  # a case that stumbles over what the answer returned
-                return exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
+                outcome = exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
+    return exercise.outcome_of(wrong(str(leaning(f"calls {refused[0]}")))) if refused else outcome
 
 
 @contextmanager

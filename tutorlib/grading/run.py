@@ -20,7 +20,10 @@ from tutorlib.checking.exercise import Outcome, Status
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.forked import start_pytest
 from tutorlib.grading.graft import Graft
-from tutorlib.grading.redacted import Round
+from tutorlib.grading.library import SOCKET, page_of
+from tutorlib.grading.library_client import LIBRARY
+from tutorlib.grading.library_copies import library_copies
+from tutorlib.grading.rounds import Round
 from tutorlib.grading.sandbox import MEMORY, on_path, walled
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.toil import no_end
@@ -177,8 +180,11 @@ async def pytest_child(
     door.mkdir()
     nbformat.write(notebook, path)
     (folder / "pytest.ini").touch()
-    own = inside(folder, wanted)
-    write_kernelspec(folder, door, own, round.replaced(folder / "redacted") if round else None)
+    own = inside(folder, door, wanted)
+    replaced: dict[Path, Path | None] | None = None
+    if round:
+        replaced = {**round.replaced(folder / "redacted"), **library_copies(page_of(wanted), folder / "library")}
+    write_kernelspec(folder, door, own, replaced)
     read, write = os.pipe()
     arguments = ["-c", str(folder / "pytest.ini"), "--noconftest", "-p", "no:cacheprovider"]
     arguments += ["-p", "nbval.plugin", "-p", "tutorlib.grading.plugin", "--nbval-lax", "--nbval-kernel-name", KERNEL]
@@ -221,11 +227,12 @@ def write_kernelspec(
     )
 
 
-def inside(folder: Path, wanted: Iterable[str]) -> dict[str, str]:
+def inside(folder: Path, door: Path, wanted: Iterable[str]) -> dict[str, str]:
     """The kernel's own variables: it writes to its scratch folder."""
     return {
         **dict.fromkeys(("HOME", "TMPDIR", "IPYTHONDIR", "JUPYTER_CONFIG_DIR"), str(folder)),
         JUDGED_OUTSIDE: " ".join(wanted),
+        LIBRARY: str(door / SOCKET),
         "PYTHONPATH": os.pathsep.join((str(ROOT), *on_path())),
         "PYTHONDONTWRITEBYTECODE": "1",
     }

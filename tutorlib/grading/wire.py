@@ -33,7 +33,11 @@ LONGEST_RANGE = 2**20  # elements: whoever lists one of more never comes to its 
 LINE = 64  # bytes: tensors begin where they did, to a multiple of this
 KINDS = "biufcSU"  # of NumPy's dtypes: those without references
 HEAD = struct.Struct("<Q")
-RECORDS = ("tutorlib.models.", "tutorlib.kernels.")  # where the dataclasses live that an answer takes and returns
+RECORDS = (
+    "tutorlib.models.",
+    "tutorlib.kernels.",
+    "tutorlib.layouts.",
+)  # where the dataclasses live that an answer takes and returns
 EXERCISES = (*RECORDS, "tutorlib.checking.", "tutorlib.machine.", "tutorlib.problems.")  # and those of an exercise
 FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 

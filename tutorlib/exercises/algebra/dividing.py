@@ -75,6 +75,7 @@ ZIPPED_DIVIDE = ValueExercise(
     title="zipped_divide",
     points=3,
     library={
+        "tl.hier_unzip": tl.hier_unzip,
         "tl.zipped_divide": tl.zipped_divide,
         "tl.tiled_divide": tl.tiled_divide,
         "tl.flat_divide": tl.flat_divide,

@@ -25,7 +25,7 @@ from tutorlib.exercises.algebra.random_layouts import (
     two_ways_to_store,
     with_ones,
 )
-from tutorlib.layouts.tiled_copy import tiled_copy_view
+from tutorlib.layouts.tiled_copy import TiledCopyView, tiled_copy_view
 
 # 02.8 logical_product --------------------------------------------------------------------------------------------
 
@@ -284,7 +284,7 @@ LAYOUT_TV = ValueExercise(
     id="02.12",
     title="layout_tv",
     points=3,
-    library={"tiled_copy_view": tiled_copy_view},
+    library={"tiled_copy_view": tiled_copy_view, "TiledCopyView.layout": TiledCopyView.layout},
     cases=(
         sharing(
             "vectors along a row",

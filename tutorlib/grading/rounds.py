@@ -18,6 +18,7 @@ from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.leaning import InModule, Itself, Tool
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import of_notebook
+from tutorlib.grading.library import served
 from tutorlib.paths import ROOT
 
 PACKAGE = "tutorlib."
@@ -54,7 +55,8 @@ def rounds_of(notebook: str) -> tuple[Round, ...]:
 
     Most exercises share one: models and layouts that solve one exercise are of no use to another. Kernels are made of
     each other: a part of one is compiled together with the course's other parts, which solve other exercises of the
-    page, and so an exercise that the kernels solve has a sandbox that lacks its own solution alone.
+    page, and so an exercise that the kernels solve has a sandbox that lacks its own solution alone. `library` serves
+    what a page of called answers forbids, and refuses it by the exercise.
     """
     alone: dict[frozenset[Function], list[str]] = {}
     shared: list[str] = []
@@ -65,7 +67,7 @@ def rounds_of(notebook: str) -> tuple[Round, ...]:
             alone.setdefault(own, []).append(exercise.id)
         else:
             shared.append(exercise.id)
-            lacks |= own
+            lacks |= own - {(module, name) for module, _, name in (key.partition(":") for key in served(notebook))}
     if alone and not lacks:  # then any of the other sandboxes will do
         next(iter(alone.values())).extend(shared)
     elif shared:
