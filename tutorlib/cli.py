@@ -98,7 +98,10 @@ def grade(
         int | None, typer.Option(min=0, help="Draw the inputs that scores.json names by this seed: a verdict again.")
     ] = None,
     sandboxed: Annotated[
-        bool, typer.Option("--sandbox/--no-sandbox", help="Whether students' code runs behind bubblewrap's wall.")
+        bool,
+        typer.Option(
+            "--sandbox/--no-sandbox", help="Whether students' code runs in a sandbox, which bubblewrap builds."
+        ),
     ] = True,
 ) -> None:
     """Grade notebooks as one submission. Exits 0 when every exercise that ran has full points, else 1.
@@ -116,7 +119,7 @@ def grade(
     try:
         submission = read_submission(paths or [], lambda line: err.print(line, style="yellow", markup=False))
         if not paths and sandboxed and (why := sandbox.why_open()):
-            err.print(f"{why}. The course's own solutions are graded without a wall.", markup=False)
+            err.print(f"{why}. The course's own solutions are graded without a sandbox.", markup=False)
             sandboxed = False
         if folder:
             try:
@@ -168,7 +171,10 @@ def grade_class(
     ] = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that a cell may take.")] = 60,
     sandboxed: Annotated[
-        bool, typer.Option("--sandbox/--no-sandbox", help="Whether students' code runs behind bubblewrap's wall.")
+        bool,
+        typer.Option(
+            "--sandbox/--no-sandbox", help="Whether students' code runs in a sandbox, which bubblewrap builds."
+        ),
     ] = True,
     seed: Annotated[int | None, typer.Option(min=0, help="Of all drawn inputs; default: a secret for each.")] = None,
     again: Annotated[

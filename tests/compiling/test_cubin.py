@@ -21,6 +21,6 @@ KERNELS = [double_kernel, wide_kernel, shared_kernel, spilling_kernel, local_arr
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.__name__)
 def test_the_cubin_is_read_as_ptxas_describes_it(kernel):
     compiled = compile_cute(launch(kernel), [TensorSpec((1024,))])
-    said = ptxas.assemble(compiled.ptx)
+    _, said = ptxas.assemble(compiled.ptx)
     assert f"Used {compiled.registers} registers" in said
     assert f"{compiled.stack_bytes} bytes stack frame" in said

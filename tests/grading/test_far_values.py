@@ -117,9 +117,9 @@ class FromMemory(inside.Served):
         """Every layer is said to be swapped; the result is what it was before."""
         made = layers.build(layers.Model(*model))
         made.load_state_dict(held)
-        kernel = layers.kind_of(KernelLinear(1, 1))
+        kernel = layers.class_of(KernelLinear(1, 1))
         kinds = {
-            path: layers.kind_of(one).replace("torch.nn.modules.linear.Linear", kernel)
+            path: layers.class_of(one).replace("torch.nn.modules.linear.Linear", kernel)
             for path, one in made.named_modules()
         }
         return {

@@ -218,5 +218,5 @@ def test_what_evidence_recorded_is_not_passed_on(tmp_path, monkeypatch):
 
 def test_packages_on_pythonpath_are_found_and_nothing_in_the_folder_is(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", str(tmp_path), "packages"]))
-    found = inside(tmp_path, ())["PYTHONPATH"].split(os.pathsep)
+    found = inside(tmp_path, tmp_path, ())["PYTHONPATH"].split(os.pathsep)
     assert found[1:] == [str(tmp_path), os.path.abspath("packages")]

@@ -3,7 +3,7 @@
 import signal
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -75,9 +75,10 @@ def grade_folder(
     None for no leaderboard.
     Raises Ended, and one of ENDINGS; what the gradebook has then stays, and the next run goes on from there.
     """
-    if settings.sandboxed and (why := sandbox.why_open()):
-        raise CannotGrade(f"{why}, or grade without a wall around students' code: --no-sandbox.")
-    with ended_by_signals(), alone_in(out):
+    with ended_by_signals(), ExitStack() as held:
+        if settings.sandboxed and (why := sandbox.why_open()):
+            raise CannotGrade(f"{why}, or grade students' code without a sandbox: --no-sandbox.")
+        held.enter_context(alone_in(out))
         students, stray = handed_in(folder.resolve(), without=out.resolve())
         with open_gradebook(out / "gradebook.sqlite") as book:
             class_ = prepared(students, files, book)

@@ -45,7 +45,7 @@ def grade(
     Raises GradingFailed where there is no wall, BuildError where the course itself is broken, OSError.
     """
     if sandboxed and (why := sandbox.why_open()):
-        raise GradingFailed(f"{why}, or grade without a wall around students' code: --no-sandbox.")
+        raise GradingFailed(f"{why}, or grade students' code without a sandbox: --no-sandbox.")
     limits = replace(limits, seed=new_seed() if seed is None else seed)
     submission = list(submission)
     found = {one.name: sort(one) for one in submission}

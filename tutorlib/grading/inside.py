@@ -1,4 +1,4 @@
-"""The student's side of the wall: an answer is served to the judge outside, who calls it and asks things about it.
+"""Serves an answer from inside the sandbox to the judge outside, who calls it and asks things about it.
 
 This runs where the student's code can change it. Nothing that it says gives points by itself. What kernels and
 layouts need is imported where it is used: many pages' answers are only called.

@@ -38,6 +38,7 @@ PASSED_ON = (
     *("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "LD_LIBRARY_PATH", "OMP_NUM_THREADS"),
     "CUDA_VISIBLE_DEVICES",  # the GPU that this submission has to itself
 )
+SEARCHED = ("CPATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH")  # gcc looks for headers and libraries there
 NOBODY = {"LOGNAME": "student"}  # there is no /etc/passwd inside, and torch's compiler asks who it works for
 SHARED_MEMORY = "/dev/shm"
 PROC = (  # of process 1, bubblewrap's own, there is nothing to read: its folder is empty
@@ -56,7 +57,8 @@ def why_open() -> str:
     with tempfile.TemporaryDirectory(prefix="tutor-trial-") as folder:
         door = Path(folder, "door")
         door.mkdir()
-        trial = walled([sys.executable, "-c", "import tutorlib"], Path(folder), door, {"PYTHONPATH": str(ROOT)})
+        packages = {"PYTHONPATH": os.pathsep.join((str(ROOT), *on_path()))}
+        trial = walled([sys.executable, "-c", "import tutorlib"], Path(folder), door, packages)
         done = subprocess.run(trial, capture_output=True, text=True, check=False)
     if not done.returncode:
         return ""
@@ -105,7 +107,7 @@ def walled_compiler(command: Iterable[str], folder: Path) -> list[str]:
     options = [
         *(*system(), *unseen(), *PROC, "--dev", "/dev", "--remount-ro", "/dev"),
         *(*way_to(folder), "--bind", str(folder), str(folder), "--remount-ro", "/", "--chdir", str(folder)),
-        *variables({"TMPDIR": str(folder)}),
+        *variables({name: os.environ[name] for name in SEARCHED if name in os.environ} | {"TMPDIR": str(folder)}),
     ]
     return supervised(options, command, folder, COMPILER_MEMORY, COMPILER_FILE, None, [])
 

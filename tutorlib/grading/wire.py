@@ -1,4 +1,4 @@
-"""What may cross the wall between the judge and the process that holds an answer: plain data, and nothing else.
+"""Plain data, and nothing else, may cross between the judge and the sandboxed process that holds an answer.
 
 A message is JSON and, behind it, the bytes of its arrays. None, truth values, numbers and texts stand as they are;
 lists, too. Everything else is an object with one key that names its kind. Reading a message calls no code but this
