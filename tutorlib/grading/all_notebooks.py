@@ -1,8 +1,9 @@
 """Grading all notebooks of a submission, side by side. Where the grader fails at one, it costs that one alone."""
 
 import asyncio
+import itertools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,12 +11,12 @@ from pathlib import Path
 from tutorlib.checking.chance import new_seed
 from tutorlib.checking.exercise import Outcome
 from tutorlib.course.source import BuildError
-from tutorlib.exercises import of_notebook
+from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import sandbox
 from tutorlib.grading.cells import Sorted
 from tutorlib.grading.graft import graft, sort
 from tutorlib.grading.rounds import Round, rounds_of
-from tutorlib.grading.run import GradingFailed, Limits, grade_notebook
+from tutorlib.grading.run import GradingFailed, Limits, grade_round
 from tutorlib.grading.scores import Scores
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.submission import Submitted
@@ -40,9 +41,9 @@ def grade(
 
     out: a folder that keeps pytest's JUnit files. graded: called with each notebook's name when it is done.
     seed: of the inputs that the judge draws; None for one that nobody knows. The scores name it.
-    sandboxed: whether students' processes are walled in. workers: how many notebooks at a time; None: `at_a_time`.
+    sandboxed: whether students' processes run in sandboxes. workers: how many of these at a time; None: `at_a_time`.
     demos: whether the page's own cells run too that no answer needs.
-    Raises GradingFailed where there is no wall, BuildError where the course itself is broken, OSError.
+    Raises GradingFailed where there can be no sandbox, BuildError where the course itself is broken, OSError.
     """
     if sandboxed and (why := sandbox.why_open()):
         raise GradingFailed(f"{why}, or grade students' code without a sandbox: --no-sandbox.")
@@ -57,7 +58,7 @@ def grade(
 
 
 def at_a_time() -> int:
-    """How many notebooks: one on each core; with a GPU on half of them, as judging takes cores beside the kernel's."""
+    """How many sandboxes: one on each core; with a GPU on half of them, as judging takes cores beside the kernel's."""
     cores = os.cpu_count() or 1
     return max(1, min(cores // 2, ON_GPU)) if gpu() else cores
 
@@ -86,13 +87,12 @@ class Grader:
         """The longest pages begin first, so that no core is left with one of them at the end."""
         free = asyncio.Semaphore(workers)
 
-        async def when_free(submitted: Submitted) -> GradedPage:
-            async with free:
-                graded = await self.grade_one(submitted)
+        async def told(submitted: Submitted) -> GradedPage:
+            graded = await self.grade_one(submitted, free)
             self.graded(submitted.name)
             return graded
 
-        begun = {one.name: asyncio.create_task(when_free(one)) for one in sorted(submission, key=work, reverse=True)}
+        begun = {one.name: asyncio.create_task(told(one)) for one in sorted(submission, key=work, reverse=True)}
         await asyncio.gather(*begun.values())
         results = {one.name: begun[one.name].result() for one in submission}
         return Scores(
@@ -102,32 +102,50 @@ class Grader:
             {name: graded.stumbled for name, graded in results.items() if graded.stumbled},
         )
 
-    async def grade_one(self, submitted: Submitted) -> GradedPage:
-        """One notebook, or why it could not be graded.
+    async def grade_one(self, submitted: Submitted, free: asyncio.Semaphore) -> GradedPage:
+        """One notebook, its rounds side by side as far as workers are free, or why it could not be graded.
 
         Raises BuildError and OSError: these are about no notebook.
         """
-        rounds = self.rounds_of(submitted.name)
-        why = ""
-        for _ in range(ATTEMPTS):
-            try:
-                grafted = graft(submitted, self.found[submitted.name], self.demos)
-                outcomes = await grade_notebook(grafted, self.limits, self.out, rounds)
-                return GradedPage(outcomes, stumbled=grafted.stumbled)
-            except GradingFailed as error:
-                why = str(error)
-            except (BuildError, OSError):
-                raise
-            except Exception as error:  # a page that the grader itself stumbles over
-                why = f"{type(error).__name__}: {error}"
-        failed = [one.outcome("error", 0, f"could not be graded: {why}") for one in of_notebook(submitted.name)]
-        return GradedPage(failed, why)
+        junit = junit_files(self.out, submitted.name)
+        parts = await asyncio.gather(*(self.judge(submitted, one, free, junit) for one in self.rounds(submitted.name)))
+        outcomes = {outcome.id: outcome for part in parts for outcome in part.outcomes}
+        return GradedPage(
+            [outcomes[exercise.id] for exercise in of_notebook(submitted.name)],
+            next((part.broken for part in parts if part.broken), ""),
+            {cell: why for part in parts for cell, why in part.stumbled.items()},
+        )
 
-    def rounds_of(self, name: str) -> Sequence[Round] | None:
-        """Of a page that runs with its demonstrations, the course's own, one that lacks nothing."""
-        if not self.sandboxed:
-            return None
-        return [Round(tuple(one.id for one in of_notebook(name)), whole=True)] if self.demos else rounds_of(name)
+    async def judge(
+        self, submitted: Submitted, round: Round, free: asyncio.Semaphore, junit: Iterator[Path | None]
+    ) -> GradedPage:
+        """The exercises of a round."""
+        why = ""
+        async with free:
+            for _ in range(ATTEMPTS):
+                try:
+                    grafted = graft(submitted, self.found[submitted.name], self.demos)
+                    outcomes = await grade_round(grafted, round, self.limits, junit, self.sandboxed)
+                    return GradedPage([*outcomes.values()], stumbled=grafted.stumbled)
+                except GradingFailed as error:
+                    why = str(error)
+                except (BuildError, OSError):
+                    raise
+                except Exception as error:  # a page that the grader itself stumbles over
+                    why = f"{type(error).__name__}: {error}"
+        return GradedPage([find(id).outcome("error", 0, f"could not be graded: {why}") for id in round.exercises], why)
+
+    def rounds(self, name: str) -> Sequence[Round]:
+        """One that lacks nothing for a page with its demonstrations, the course's own, and without a sandbox."""
+        if self.sandboxed and not self.demos:
+            return rounds_of(name)
+        return [Round(tuple(one.id for one in of_notebook(name)), whole=True)]
+
+
+def junit_files(out: Path | None, name: str) -> Iterator[Path | None]:
+    """NN_name.xml, NN_name-2.xml … in a folder, one for each run of pytest."""
+    for number in itertools.count(1):
+        yield out / f"{name}{f'-{number}' if number > 1 else ''}.xml" if out else None
 
 
 def work(submitted: Submitted) -> int:

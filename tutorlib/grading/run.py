@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ import psutil
 from nbformat import NotebookNode
 
 from tutorlib.checking.exercise import Outcome, Status
-from tutorlib.exercises import find, of_notebook
+from tutorlib.exercises import find
 from tutorlib.grading.forked import start_pytest
 from tutorlib.grading.graft import Graft
 from tutorlib.grading.library import SOCKET, page_of
@@ -62,28 +62,23 @@ class Limits:
     turns: Path | None = None
 
 
-async def grade_notebook(
-    graft: Graft, limits: Limits, out: Path | None = None, rounds: Sequence[Round] | None = None
-) -> list[Outcome]:
-    """The outcome of each exercise of the notebook, in order.
+async def grade_round(
+    graft: Graft, round: Round, limits: Limits, junit: Iterator[Path | None], sandboxed: bool = True
+) -> dict[str, Outcome]:
+    """The outcomes of a round's exercises, by their ids.
 
-    An answer that hangs or ends its kernel is left out, and the others go on in a fresh one. `out` keeps pytest's
-    JUnit file of each run: NN_name.xml, NN_name-2.xml … rounds: the sandboxes, one after the other; None for none.
-    Raises GradingFailed.
+    An answer that hangs or ends its kernel is left out, and the others go on in a fresh one. junit: gives the file in
+    which pytest keeps the JUnit results of the next run, or None. Raises GradingFailed.
     """
     outcomes: dict[str, Outcome] = {}
-    runs = 0
-    for round in rounds or [Round(tuple(graft.answers))]:
-        while wanted := [id for id in round.exercises if id in graft.answers and id not in outcomes]:
-            runs += 1
-            junit = out / f"{graft.name}{f'-{runs}' if runs > 1 else ''}.xml" if out else None
-            ended = await run(graft, wanted, limits, junit, outcomes, round if rounds else None)
-            if ended is not None:
-                outcomes.setdefault(ended.id, ended)
-                graft.leave_out(ended.id, ended.message)
+    while wanted := [id for id in round.exercises if id in graft.answers and id not in outcomes]:
+        ended = await run(graft, wanted, limits, next(junit), outcomes, round if sandboxed else None)
+        if ended is not None:
+            outcomes.setdefault(ended.id, ended)
+            graft.leave_out(ended.id, ended.message)
     for id, why in graft.left_out.items():
         outcomes.setdefault(id, find(id).outcome("failed", 0, why))
-    return [outcomes[exercise.id] for exercise in of_notebook(graft.name)]
+    return {id: outcomes[id] for id in round.exercises}
 
 
 async def run(
