@@ -2,6 +2,7 @@
 at any moment.
 """
 
+import os
 import re
 import resource
 import signal
@@ -18,9 +19,12 @@ from tests.classroom.a_class import RIGHT, left_running, points_in, start
 from tests.classroom.test_handed_in import notes, zip_of
 from tests.trial_course import Course, make_course
 from tutorlib.classroom import handed_in as handed_in_module
-from tutorlib.classroom import run
-from tutorlib.classroom.handed_in import handed_in
-from tutorlib.classroom.task import times_of
+from tutorlib.classroom import report, run, similar
+from tutorlib.classroom.gradebook import Submission
+from tutorlib.classroom.grades import Grade, grades_of
+from tutorlib.classroom.handed_in import HandedIn, handed_in
+from tutorlib.classroom.roster import enrolled
+from tutorlib.classroom.task import Graded, times_of
 from tutorlib.classroom.unpacking import UNPACKING
 from tutorlib.grading.submission import Submitted
 
@@ -147,3 +151,33 @@ def test_tries_are_looked_for_in_another_process():
     submitted = Submitted(Path("a.ipynb"), "00_start", ())
     assert times_of({submitted: bombs.lists_in_lists()}, 0.0) == ()
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - most < 2**16  # kB
+
+
+def test_an_answer_that_keeps_the_lexer_busy_costs_its_own_lines(monkeypatch):
+    def lexed(text):
+        while text == "bomb":
+            pass
+        return {text: {1}}
+
+    monkeypatch.setattr(similar, "statements", lexed)
+    monkeypatch.setattr(similar, "LEXING", replace(similar.LEXING, computing_s=1))
+    assert similar.statements_of(["bomb", "a = 1"]) == {"": {"": {1}}, "a = 1": {"a = 1": {1}}, "bomb": {}}
+
+
+def test_a_page_whose_answers_cannot_be_highlighted_has_none(monkeypatch):
+    here = os.getpid()
+
+    def page(grade, notebooks, pseudonym):
+        if os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return f"answers: {len(grade.submission.graded.answers)}"
+
+    monkeypatch.setattr(report, "student_page", page)
+    assert report.page_in_child(graded_once(), ("00_start",), "") == "answers: 0"
+
+
+def graded_once() -> Grade:
+    submission = Submission("ann", "", None, None, "", Graded(answers=(("00.1", "bomb"),)))
+    students, _ = enrolled([HandedIn("ann", "", "")], [])
+    (grade,) = grades_of(students, {"ann": submission}, ("00_start",)).grades
+    return grade

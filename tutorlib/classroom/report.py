@@ -4,7 +4,7 @@ import io
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,6 +16,7 @@ from tutorlib.classroom.grades import Classroom, Grade
 from tutorlib.classroom.pages import WORDS, render, state_of, title
 from tutorlib.classroom.task import Judged
 from tutorlib.exercises import find
+from tutorlib.grading.limited import Allowance, Exceeded, in_child
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.measuring.measurement import Measurement
 
@@ -53,10 +54,20 @@ def write_reports(
     pages = {out / "index.html": class_page(classroom, stems, [path.name for path in links])}
     for grade in classroom.grades:
         pseudonym = (pseudonyms or {}).get(grade.name, "")
-        pages[students[grade.name]] = student_page(grade, classroom.notebooks, pseudonym)
+        pages[students[grade.name]] = page_in_child(grade, classroom.notebooks, pseudonym)
     for path, text in pages.items():
         write_whole(path, text)
     return list(pages)
+
+
+def page_in_child(grade: Grade, notebooks: Iterable[str], pseudonym: str) -> str:
+    """A student's page, made in a child process with limits; without the answers if highlighting them exceeds these."""
+    try:
+        return in_child(Allowance(), student_page, grade, notebooks, pseudonym)
+    except Exceeded:
+        submission = grade.submission
+        bare = replace(submission, graded=replace(submission.graded, answers=()))
+        return student_page(replace(grade, submission=bare), notebooks, pseudonym)
 
 
 def student_files(classroom: Classroom, out: Path) -> dict[str, Path]:

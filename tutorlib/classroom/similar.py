@@ -11,7 +11,7 @@ MOSS and copydetect compare two files by the share of text that they have in com
 answers have most of it in common in every class; therefore the class says here how rare a statement is.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from tutorlib.classroom.pages import render, state_of
 from tutorlib.classroom.statements import statements
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
+from tutorlib.grading.limited import Allowance, Exceeded, about, in_child
 from tutorlib.paths import SOLUTIONS
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ LEAST_BITS = (
     20.0  # a class of 40 has 780 pairs, and 100 exercises: 2^-20 leaves chance less than one pair in ten classes
 )
 DEVIATIONS = 5.0
+LEXING = Allowance(computing_s=120, patience_s=600)  # of a whole class: 40 × 100 answers take 10 s at most
 TAIL, TAIL_DEVIATIONS = 0.95, 1.645  # a quantile, and how many standard deviations of a normal distribution it is away
 MOST_PAIRS = 50  # on the page; the table has all
 MOST_SHOWN = 5  # exercises of a pair whose answers the page shows
@@ -92,9 +94,13 @@ class Compared:
 def write_similar(classroom: Classroom, out: Path) -> list[Path]:
     """Write OUT/similar.html and OUT/similar.csv. Raises OSError."""
     pairs = similar(classroom)
-    write_whole(out / "similar.html", render("similar.html", pairs=pairs, shown=MOST_PAIRS, most=MOST_SHOWN))
+    write_whole(out / "similar.html", in_child(LEXING, page_of, pairs))
     write_whole(out / "similar.csv", as_csv(rows(pairs)) if pairs else '"student","other"\n')
     return [out / "similar.html", out / "similar.csv"]
+
+
+def page_of(pairs: list[SimilarPair]) -> str:
+    return render("similar.html", pairs=pairs, shown=MOST_PAIRS, most=MOST_SHOWN)
 
 
 def rows(pairs: list[SimilarPair]) -> Iterator[dict[str, object]]:
@@ -117,7 +123,8 @@ def similar(classroom: Classroom) -> list[SimilarPair]:
 
     names = [grade.name for grade in classroom.grades]
     answers = [answers_of(grade) for grade in classroom.grades]
-    compared = [shared_statements(id, [texts.get(id, "") for texts in answers]) for id in classroom.exercises]
+    read = statements_of(text for texts in answers for text in texts.values())
+    compared = [shared_statements(id, [texts.get(id, "") for texts in answers], read) for id in classroom.exercises]
     unusual = sum((beyond_most(one.shared) for one in compared), np.zeros((len(names), len(names))))
     apart = np.max([standing_out(bits) for bits in (*(one.shared for one in compared), unusual)], axis=0)
     found = sorted(zip(*np.where(np.triu(apart >= 1, 1)), strict=True), key=lambda pair: -apart[pair])
@@ -135,13 +142,33 @@ def pair_of(a: int, b: int, names: list[str], compared: list[Compared]) -> Simil
     return SimilarPair((names[a], names[b]), sum(one.bits for one in alike), tuple(alike))
 
 
-def shared_statements(exercise: str, texts: list[str]) -> Compared:
-    """The answers to an exercise, "" of a student who has none."""
+def statements_of(texts: Iterable[str]) -> dict[str, Mapping[str, set[int]]]:
+    """Each text's statements, read in a child process with limits; none for a text that exceeds these."""
+    left, found = {"", *texts}, dict[str, Mapping[str, set[int]]]()
+    while left:
+        try:
+            return found | in_child(LEXING, read_each, sorted(left))
+        except Exceeded as error:
+            refused = left & {error.about} or set(left)
+            found |= {text: {} for text in refused}
+            left -= refused
+    return found
+
+
+def read_each(texts: Iterable[str]) -> dict[str, Mapping[str, set[int]]]:
+    found = {}
+    for text in texts:
+        about(text)
+        found[text] = statements(text)
+    return found
+
+
+def shared_statements(exercise: str, texts: list[str], read: Mapping[str, Mapping[str, set[int]]]) -> Compared:
+    """The answers to an exercise, "" of a student who has none. read: each text's statements."""
     import numpy as np
 
     given = given_statements(exercise[:2]).get(exercise, frozenset())
-    read = {text: {one: at for one, at in statements(text).items() if one not in given} for text in set(texts)}
-    own = tuple(read[text] for text in texts)
+    own = tuple({one: at for one, at in read[text].items() if one not in given} for text in texts)
     everything = sorted(set().union(*own))
     has = np.array([[one in mine for one in everything] for mine in own], dtype=float)
     bits = np.log2(max(1, sum(map(bool, texts))) / np.maximum(1, has.sum(axis=0)))

@@ -29,9 +29,10 @@ signal and no thread, so only the end of its process ends it:
 - In a child process of `limited`, forked for it: a notebook's file, of 32 MB at most (`submission`: JSON; `mended`:
   nbformat, symbol tables, regular expressions; 10 s of computing and 1 GB), its cells, of 2 MB at most (`cells`,
   `merged`, `needed`: Python's parser and compiler, IPython's magics; 10 s and 1 GB), the tries in its outputs
-  (`classroom.pace`; the same), and a student's zips (`classroom.handed_in`, `classroom.run`; 30 s and 2 GB). The child
-  returns plain records. What exceeds its limits costs its answer, cell, notebook or hand-in, with a line that says so;
-  after 3 files or 6 cells of that kind the submission's other files, or the notebook, are not read.
+  (`classroom.pace`; the same), the answers that reports highlight and compare (`classroom.report`, `classroom.similar`:
+  Pygments' lexers, on 16 kB of an answer), and a student's zips (`classroom.handed_in`, `classroom.run`; 30 s and
+  2 GB). The child returns plain records. What exceeds its limits costs its answer, cell, notebook or hand-in, with a
+  line that says so; after 3 files or 6 cells of that kind the submission's other files, or the notebook, are not read.
 - In the judge's process, pytest: the messages of the kernel's process (`wire`: 256 MB, of which 32 MB are JSON;
   `plugin`: 64 MB for a cell), PTX, Tile IR and names in them (`simulate`, `compiling`). `toil` ends that process after
   one and a half time limits of a cell, of computing; SIGXCPU ends it where a thread of its own cannot. RLIMIT_DATA
