@@ -74,14 +74,14 @@ Grace) it reaches the judge's own. Where the grader is root of a user namespace 
 processes have that user too, without its capabilities. The CuTe DSL, cuTile and torch can do some of what pages
 ask for: the kernel's process watches the calls of an answer, and code that sets out to may evade that.
 
-No answer is in reach of the answer that is judged. `tutorlib.exercises`, with all references, mistakes and hints, is in
-no sandbox: the judge sends the fields of a kernel exercise (`portable`), and a reference stays a function of the judge's
-that is called over the connection. The course's kernels and models hold many solutions again. They are there, but the
-functions that solve the exercise at hand have no body, in source and bytecode alike; a page of kernels is judged in as
-many sandboxes as that takes (`rounds`). On pages 00 to 03 the functions of tensor_layouts and of the course that
-exercises forbid are not there either: a library process outside runs them, and refuses those of the exercise that is
-being judged (`library`). Only watched are NumPy's constructors in 01.2, and the fragment layouts in 03.6 and 03.7, which
-the page prints.
+No answer is in reach of the answer that is judged. `tutorlib.exercises`, with all references, mistakes and hints, is
+in no sandbox: the judge sends the fields of a kernel exercise (`portable`), and a reference stays a function of the
+judge's that is called over the connection. The course's kernels and models hold many solutions again. They are there,
+but the functions that solve the exercise at hand have no body, in source and bytecode alike; a page of kernels is
+judged in as many sandboxes as that takes (`rounds`). On pages 00 to 03 the functions of tensor_layouts and of the
+course that exercises forbid are not there either: a library process outside runs them, and refuses those of the
+exercise that is being judged (`library`). Only watched are NumPy's constructors in 01.2, and the fragment layouts in
+03.6 and 03.7, which the page prints.
 
 What rests in part on the student's process still: 07.7 without a GPU, since the simulator lacks FP8 (it is interpreted
 there, on inputs drawn here, and compiled here); 16.9, whose tensors have no data and are described; of 16.10 all but
