@@ -149,7 +149,7 @@ def test_without_the_definitions_it_would_not_run(monkeypatch):
     ("dtype", "uses"), [(torch.float32, False), (torch.float64, False), (torch.bfloat16, True), (torch.float16, True)]
 )
 def test_only_a_module_with_halves_gets_the_definitions(dtype, uses):
-    """Also where the module is looked at later, in no MLIR context: whoever simulates a launch does."""
+    """Also where a simulator looks at the module later, in no MLIR context."""
     module = cute.compile(scale_as_vector, from_dlpack(torch.ones(8, dtype=dtype))).ir_module
     assert ("__truncsfbf2" in str(module)) is uses
     assert half_precision.uses_halves(module) is uses

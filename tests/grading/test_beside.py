@@ -1,4 +1,4 @@
-"""Python files beside a notebook: its cells can import them, and nobody else does."""
+"""Python files beside a notebook: its cells can import them, and no other process does."""
 
 import json
 from pathlib import Path

@@ -39,7 +39,7 @@ for number in {numbers}:
 
 @pytest.mark.parametrize(("calls", "error"), [(REFUSED, errno.EPERM), (ABSENT, errno.ENOSYS)])
 def test_what_is_refused(tmp_path, calls, error):
-    """Some of these need a right that nobody has there; of most the kernel itself would say something else."""
+    """Some of these need a right that no process has there; most others the kernel would refuse with another error."""
     numbers = [numbers[COLUMN] for numbers in calls.values() if numbers[COLUMN] is not None]
     said = behind_the_wall(tmp_path, CALL.format(numbers=numbers)).splitlines()
     assert said == [f"-1 {error}"] * len(numbers)
