@@ -94,12 +94,12 @@ class Compared:
 def write_similar(classroom: Classroom, out: Path) -> list[Path]:
     """Write OUT/similar.html and OUT/similar.csv. Raises OSError."""
     pairs = similar(classroom)
-    write_whole(out / "similar.html", in_child(LEXING, page_of, pairs))
+    write_whole(out / "similar.html", in_child(LEXING, similar_page, pairs))
     write_whole(out / "similar.csv", as_csv(rows(pairs)) if pairs else '"student","other"\n')
     return [out / "similar.html", out / "similar.csv"]
 
 
-def page_of(pairs: list[SimilarPair]) -> str:
+def similar_page(pairs: list[SimilarPair]) -> str:
     return render("similar.html", pairs=pairs, shown=MOST_PAIRS, most=MOST_SHOWN)
 
 
@@ -147,7 +147,7 @@ def statements_of(texts: Iterable[str]) -> dict[str, Mapping[str, set[int]]]:
     left, found = {"", *texts}, dict[str, Mapping[str, set[int]]]()
     while left:
         try:
-            return found | in_child(LEXING, read_each, sorted(left))
+            return found | in_child(LEXING, lexed_each, sorted(left))
         except Exceeded as error:
             refused = left & {error.about} or set(left)
             found |= {text: {} for text in refused}
@@ -155,7 +155,7 @@ def statements_of(texts: Iterable[str]) -> dict[str, Mapping[str, set[int]]]:
     return found
 
 
-def read_each(texts: Iterable[str]) -> dict[str, Mapping[str, set[int]]]:
+def lexed_each(texts: Iterable[str]) -> dict[str, Mapping[str, set[int]]]:
     found = {}
     for text in texts:
         about(text)

@@ -65,7 +65,7 @@ COALESCE = ValueExercise(
         agrees_with_cute(
             "coalesce",
             a_few_beside(
-                [(Layout((2, (1, 6)), (1, (6, 2))),), (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),)], one_layout, n=1
+                [(Layout((2, (1, 6)), (1, (6, 2))),), (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),)], one_layout, n=4
             ),
             mistakes.COALESCE,
             as_written=True,
@@ -165,7 +165,7 @@ COMPOSE = ValueExercise(
                     (Layout(8, 3), Layout(16, 1)),
                 ],
                 composable,
-                n=1,
+                n=4,
             ),
             mistakes.COMPOSE,
         ),

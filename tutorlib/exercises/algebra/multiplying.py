@@ -193,7 +193,7 @@ RIGHT_INVERSE = ValueExercise(
             a_few_beside(
                 [(Layout((4, 8), (8, 1)),), (Layout((4, 8), (16, 1)),), (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),)],
                 one_layout,
-                n=1,
+                n=4,
             ),
             mistakes.INVERSE,
         ),
