@@ -549,8 +549,8 @@ check("16.11", shard)
 
 # %% [markdown]
 # And backward? Each rank's x is whole, and its gradient is the sum over ranks of what each finds: one all-reduce again,
-# on the other side of the MLP. `python -m tutorlib.measuring.parallel` runs the forward on two GPUs of a host, with the
-# gated kernel and NCCL, and compares result and time with one GPU's.
+# on the other side of the MLP. `python -m tutorlib.instruments.parallel` runs the forward on two GPUs of a host, with
+# the gated kernel and NCCL, and compares result and time with one GPU's.
 #
 # **Predict** the speed-up at 512 tokens and at 8,192. The all-reduce moves 2 bytes for each of tokens · 4,096 numbers,
 # both ways, over links of 450 GB/s each way.

@@ -24,10 +24,9 @@
 import torch
 
 from tutorlib import check, explain
-from tutorlib.checking.diagnosis import CAUSES, Diagnosis
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.bugs.catalogue import BUGS
-from tutorlib.notebook.hunt import as_it_is, output_of, patch, show_bug, show_verdicts
+from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch, show_bug, show_verdicts
 
 # %% [markdown]
 # ## A method

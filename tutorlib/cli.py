@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from tutorlib.measuring.sweeps.sweep import Sweep
+    from tutorlib.instruments.sweeps.sweep import Sweep
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 out, err = Console(highlight=False, soft_wrap=True), Console(stderr=True, highlight=False, soft_wrap=True)
@@ -284,7 +284,7 @@ def witness(
     accesses: Annotated[bool, typer.Option(help="Count wavefronts and sectors with ncu.")] = True,
 ) -> None:
     """Keep what this GPU gives for the solutions' kernels, so that any machine can compare its simulator with it."""
-    from tutorlib.course.witness import GpuRecord, count_accesses, take
+    from tutorlib.instruments.witness import GpuRecord, count_accesses, take
 
     need_gpu()
     found = GpuRecord.of_this_gpu(with_outputs=resume or not outputs)
@@ -313,8 +313,8 @@ def sweep(
     resume: Annotated[bool, typer.Option("--resume", help="Keep what this GPU's file has; measure the rest.")] = False,
 ) -> None:
     """Time many kernels at many sizes on this GPU: figures/data/sweeps/."""
+    from tutorlib.instruments.sweeps import SWEEPS
     from tutorlib.kernels.nvidia_example import NoExample
-    from tutorlib.measuring.sweeps import SWEEPS
 
     wanted = names or list(SWEEPS)
     for name in wanted:
@@ -340,10 +340,10 @@ def run_sweep(name: str, seconds: float | None, resume: bool, later: list[str]) 
     from dataclasses import replace
     from datetime import date
 
+    from tutorlib.instruments.sweeps import make_sweep
+    from tutorlib.instruments.sweeps.sweep import count_all, measure_all
     from tutorlib.machine.versions import this_machine
     from tutorlib.measuring.results import Failure, SweepResults, read_sweep, sweep_file
-    from tutorlib.measuring.sweeps import make_sweep
-    from tutorlib.measuring.sweeps.sweep import count_all, measure_all
 
     sweep, start = make_sweep(name), time.monotonic()
     budget = sweep.seconds if seconds is None else seconds

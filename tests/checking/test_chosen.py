@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from tests.stand_ins import H200, copied
-from tutorlib.checking import chosen
-from tutorlib.checking.chosen import ChosenExercise, compile_chosen, shown
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.exercises.n14_beat_cublas.judge import chosen_config as chosen
+from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import ChosenExercise, compile_chosen, shown
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine import device

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from tutorlib.checking.diagnosis import CAUSES, Diagnosis
 from tutorlib.exercises import find
+from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import CAUSES, Diagnosis
 
 HISTOGRAM = find("18.5")
 LINE, CAUSE, SHAPE = "if (t < BINS) mine[t] = 0;", "never initialised", (1, 40, 64)

@@ -17,7 +17,7 @@ from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.leaning import InModule, plain_function
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises import find, of_notebook
-from tutorlib.exercises.grid_orders import traffic
+from tutorlib.exercises.n11_grid_swizzle import traffic
 from tutorlib.kernels.ampere import main_loops
 from tutorlib.kernels.ampere.thread_share import Steps
 from tutorlib.models import banks
@@ -114,7 +114,7 @@ def test_what_knows_the_answers_is_told():
     def asks(order, rows, columns):
         return traffic.visits(order, rows, columns)
 
-    assert "it calls tutorlib.exercises.grid_orders.traffic.visits, which belongs to the checks" in told_of(
+    assert "it calls tutorlib.exercises.n11_grid_swizzle.traffic.visits, which belongs to the checks" in told_of(
         "11.2", asks
     )
 

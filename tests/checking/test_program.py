@@ -3,8 +3,8 @@
 import pytest
 
 from tests.checking.elsewhere import Near, answer_to
-from tutorlib.checking import program
 from tutorlib.exercises import find
+from tutorlib.exercises.n08_tile_cpp.judge import program
 
 LOOP = "for (int i = 0; i < n; i++) c[i] = a[i] + b[i];"
 ONE_LAUNCH = """

@@ -4,20 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from tutorlib.checking import program
 from tutorlib.exercises import find
+from tutorlib.exercises.n08_tile_cpp.judge import program
+from tutorlib.simulate.cuda_host import program_run
 
 
 @pytest.mark.parametrize("simulated", [True, False])
 def test_who_never_ends_is_not_waited_for_again_and_again(monkeypatch, simulated):
     limits = []
 
-    def run(command, gpu, limit_s=program.TIME_LIMIT_S):
+    def run(command, gpu, limit_s=program_run.TIME_LIMIT_S):
         limits.append(limit_s)
-        return program.ProgramRun("it does not end", endless=True)
+        return program_run.ProgramRun("it does not end", endless=True)
 
-    monkeypatch.setattr(program, "run_of", run)
+    monkeypatch.setattr(program_run, "run_of", run)
     exercise = find("08.6")
     wrongs = exercise.faults(Path("program"), simulated)
     assert len(wrongs) == len(exercise.numbers)
-    assert limits == [program.TIME_LIMIT_S] + [program.AGAIN_S] * (len(wrongs) - 1)
+    assert limits == [program_run.TIME_LIMIT_S] + [program.AGAIN_S] * (len(wrongs) - 1)

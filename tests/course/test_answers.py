@@ -6,10 +6,10 @@ from tests.course.trial_page import PAGE, write_source
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.host import HostExercise
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.storage import StructExercise
 from tutorlib.course import answers
 from tutorlib.course.source import parse
 from tutorlib.exercises import find, of_notebook
+from tutorlib.exercises.n17_compile_once.judge.shared_storage import StructExercise
 from tutorlib.machine.features import GENERATIONS
 from tutorlib.paths import notebook_names
 

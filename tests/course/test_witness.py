@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.course import witness
 from tutorlib.course.answers import load_answers
-from tutorlib.course.witness import (
+from tutorlib.exercises import find
+from tutorlib.instruments import witness
+from tutorlib.instruments.witness import (
     Changed,
     GpuRecord,
     Kept,
@@ -23,7 +24,6 @@ from tutorlib.course.witness import (
     run_simulated,
     sizes_kept,
 )
-from tutorlib.exercises import find
 from tutorlib.problems.catalogue import gemm
 
 GEMM = find("09.5")

@@ -7,7 +7,7 @@ from tests.wrong.n09_write_back import WRONG_WHEN_RUN
 from tests.wrong.table import by_name
 from tutorlib.checking.running import find_fault
 from tutorlib.exercises import find
-from tutorlib.exercises.grid_orders.traffic import footprint
+from tutorlib.exercises.n11_grid_swizzle.traffic import footprint
 from tutorlib.kernels import ladder
 from tutorlib.kernels.ampere import epilogues, layouts, main_loops, operands, thread_share
 

@@ -5,9 +5,9 @@ from tensor_layouts import Layout, flatten, size
 
 from tests.exercises.solved_algebra import SOLVED, table
 from tutorlib.checking import values
-from tutorlib.exercises.algebra import laws, mistakes
-from tutorlib.exercises.algebra.random_layouts import composable, drawn
-from tutorlib.exercises.n02_layout_algebra import EXERCISES
+from tutorlib.exercises.n02_layout_algebra import laws, mistakes
+from tutorlib.exercises.n02_layout_algebra.exercises import EXERCISES
+from tutorlib.exercises.random_layouts import composable, drawn
 from tutorlib.layouts import oracle
 from tutorlib.paths import SOLUTIONS
 

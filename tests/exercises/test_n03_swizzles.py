@@ -15,8 +15,9 @@ from tensor_layouts.layout_utils import tile_to_shape
 from tutorlib.checking import values
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
-from tutorlib.exercises import n03_swizzles as n03
-from tutorlib.exercises.swizzles import costs, fragments, mixing
+from tutorlib.exercises.n03_swizzles import exercises as n03
+from tutorlib.exercises.n03_swizzles import fragments, mixing
+from tutorlib.exercises.n03_swizzles import wavefronts as costs
 from tutorlib.models import banks
 from tutorlib.paths import SOLUTIONS
 

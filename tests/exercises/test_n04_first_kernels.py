@@ -13,7 +13,7 @@ from tests.wrong.table import by_name
 from tutorlib.compiling.cute import compilations
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.exercises.first_kernels import host_functions
+from tutorlib.exercises.n04_first_kernels import host_functions
 
 
 @pytest.fixture(scope="module")

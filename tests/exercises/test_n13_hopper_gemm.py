@@ -12,13 +12,13 @@ from tensor_layouts.atoms_nv import SM90_64x256x16_F32BF16BF16_SS as MMA
 from tests.right.n13_hopper_gemm import RIGHT
 from tests.wrong.n13_parts import WRONG_WHEN_RUN
 from tests.wrong.table import by_name
-from tutorlib.checking.first_parts import place_by_tma
 from tutorlib.checking.running import find_fault
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.exercises.n13_hopper_gemm import holder, ring, tma_bytes
+from tutorlib.exercises.n13_hopper_gemm.exercises import holder, ring, tma_bytes
+from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import place_by_tma
 from tutorlib.kernels.hopper.first import Parts, make_first_gemm
 from tutorlib.kernels.hopper.first_parts import wgmma_fragments
 

@@ -14,8 +14,8 @@ from tests.right import n14_loops
 from tests.wrong.solved import solution
 from tutorlib.checking.running import find_fault
 from tutorlib.exercises import find
-from tutorlib.exercises import n14_beat_cublas as n14
-from tutorlib.exercises.hopper import scales, sharing, tiles
+from tutorlib.exercises.n14_beat_cublas import exercises as n14
+from tutorlib.exercises.n14_beat_cublas import scales, sharing, tiles
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.models import hopper_gemm, work
 

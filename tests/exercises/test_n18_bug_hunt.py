@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from tests.wrong.hunting import NAMES
-from tutorlib.checking.diagnosis import CAUSES, Diagnosis, DiagnosisExercise
 from tutorlib.exercises import find, of_notebook
+from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import CAUSES, Diagnosis, DiagnosisExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.notebook.hunt import output_of, patch, show_bug
 

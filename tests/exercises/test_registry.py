@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from tutorlib.exercises import UnknownExercise, find, modules, of_notebook
+from tutorlib.exercises import UnknownExercise, find, of_notebook, rooms
 from tutorlib.paths import notebook_names
 
 
 @pytest.mark.usefixtures("trial")
 class TestATrialCourse:
     def test_exercises_are_found_by_id_and_by_notebook(self):
-        assert modules() == {"90_trial": "n90_trial"}
+        assert rooms() == {"90_trial": "n90_trial"}
         assert [exercise.id for exercise in of_notebook("90_trial")] == ["90.1", "90.2", "90.3"]
         assert find("90.2") is of_notebook("90_trial")[1]
 
@@ -33,7 +33,7 @@ class TestATrialCourse:
 
 
 def test_every_module_belongs_to_a_notebook():
-    assert set(modules()) == set(notebook_names())
+    assert set(rooms()) == set(notebook_names())
 
 
 @pytest.mark.parametrize("name", notebook_names())

@@ -6,8 +6,8 @@ import pytest
 
 from tests.stand_ins import multiplied, swept
 from tutorlib.figures.cutile_space import tile_heatmap
+from tutorlib.instruments.sweeps import make_sweep
 from tutorlib.measuring.results import Point
-from tutorlib.measuring.sweeps import make_sweep
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from tutorlib.figures.launches import launches
-from tutorlib.measuring.launches import LATER, TORCH
+from tutorlib.instruments.launches import LATER, TORCH
 from tutorlib.measuring.results import NoData
 
 FOUND = {"machine": {"gpu": "NVIDIA X"}, LATER: {"slow": 2000.0, "kept": 4.2, "graph": 0.12, TORCH: 5.3}}

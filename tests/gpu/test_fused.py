@@ -39,7 +39,7 @@ def test_the_backward_is_torchs():
 
 
 def test_torch_takes_the_swapped_module_compiled_cast_and_captured():
-    from tutorlib.measuring.sweeps.fusion import as_a_module
+    from tutorlib.instruments.sweeps.fusion import as_a_module
 
     found = as_a_module()
     for way in ("compiled", "autocast", "graph"):

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.stand_ins import OnTorch
+from tutorlib.instruments.stamps import block_of, cycles_of
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.machine.clocks import clocks
 from tutorlib.measuring.launchers import ChosenLauncher, HopperLauncher
 from tutorlib.measuring.measure import measure
-from tutorlib.measuring.stamps import block_of, cycles_of
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.work import Work
 

@@ -6,11 +6,11 @@ from tests.checking.elsewhere import answer_to
 from tests.grading.test_far import Liar, judged
 from tests.right.test_right import RIGHT
 from tests.wrong.test_wrong import WRONG
-from tutorlib.checking import program
 from tutorlib.exercises import find
-from tutorlib.exercises.fusion import layers
+from tutorlib.exercises.n16_fusion import layers
 from tutorlib.grading import inside, sandbox
 from tutorlib.kernels.fused.linear import KernelLinear
+from tutorlib.simulate.cuda_host import program_run
 
 VALUES = ("16.8", "16.9", "16.10", "08.6", "17.3", "17.4", "17.6", "17.8")
 
@@ -170,7 +170,7 @@ def test_a_program_is_judged_by_the_sums_that_it_writes(tmp_path, name):
 @pytest.mark.skipif(bool(sandbox.why_open()), reason="needs bubblewrap")
 @pytest.mark.usefixtures("no_gpu")
 def test_a_program_runs_behind_a_wall(tmp_path, monkeypatch):
-    monkeypatch.setattr(program, "around", sandbox.program_walled)
+    monkeypatch.setattr(program_run, "around", sandbox.program_walled)
     assert judged(tmp_path, "08.6", answer_to("08.6")).points == 4
     harm = tmp_path / "harm"
     judged(tmp_path, "08.6", in_cpp(f'if (auto file = std::fopen("{harm}", "w")) std::fclose(file);'))

@@ -5,8 +5,8 @@ from dataclasses import fields
 import pytest
 
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.storage import StructExercise
 from tutorlib.exercises import find, of_notebook
+from tutorlib.exercises.n17_compile_once.judge.shared_storage import StructExercise
 from tutorlib.grading.portable import KEPT_BACK, rebuilt, sent_form
 from tutorlib.grading.wire import EXERCISES, RECORDS, CannotCross, Reader, Writer
 from tutorlib.paths import notebook_names

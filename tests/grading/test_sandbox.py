@@ -52,7 +52,8 @@ def test_inside_there_are_the_course_and_its_figures_and_nothing_else_of_it(tmp_
 
 @needs_bubblewrap
 def test_what_is_hidden_cannot_be_read(tmp_path):
-    hidden = [ROOT / "tutorlib" / "exercises" / "n02_layout_algebra.py", ROOT / "tutorlib" / "exercises" / "algebra"]
+    room = ROOT / "tutorlib" / "exercises" / "n02_layout_algebra"
+    hidden = [room / "exercises.py", room]
     look = (
         f"import os\nprint(os.listdir({str(hidden[1])!r}))\n"
         f"try: print(len(open({str(hidden[0])!r}).read()))\nexcept OSError: print('no')"

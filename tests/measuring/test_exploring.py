@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from tutorlib.instruments.exploring import bench, processes
+from tutorlib.instruments.exploring.points import AT_A_SHAPE, explored_shapes, promising
+from tutorlib.instruments.sweeps.hopper import SEEDS, changed, random_shapes
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.measuring.exploring import bench, processes
-from tutorlib.measuring.exploring.points import AT_A_SHAPE, explored_shapes, promising
-from tutorlib.measuring.sweeps.hopper import SEEDS, changed, random_shapes
 
 SMALL, OTHER = HopperConfig(tile=(64, 64, 64), cluster=(2, 1)), HopperConfig(stream_k=True)
 SHAPES = ((64, 128, 64), (128, 72, 200))

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
+from tutorlib.instruments import launches
 from tutorlib.machine import device
 from tutorlib.machine.device import GPU
-from tutorlib.measuring import launches
+from tutorlib.measuring import launch_costs
 
 STAGES = {"y = 2x": {"trace": 3.0, "lower": 2.0, "machine_code": 1.0, "host_code": 0.0}}
 H200 = GPU("NVIDIA H200", "90", 132, 50_000_000, 140_000_000_000, "580")
@@ -14,7 +15,8 @@ H200 = GPU("NVIDIA H200", "90", 132, 50_000_000, 140_000_000_000, "580")
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(launches, "SWEEPS", tmp_path)
+    for module in (launches, launch_costs):
+        monkeypatch.setattr(module, "SWEEPS", tmp_path)
     return tmp_path
 
 
@@ -44,7 +46,7 @@ def test_a_part_that_fails_leaves_the_others(folder, monkeypatch):
     monkeypatch.setattr(launches, "in_a_process", answers(first=STAGES, ways=failed, ready={"loaded": 5.0}))
     with pytest.raises(launches.Failed, match="no TVM-FFI"):
         launches.record_costs()
-    (found,) = launches.recorded_launches()
+    (found,) = launch_costs.recorded_launches()
     assert found[launches.FIRST] == STAGES
     assert found[launches.READY] == {"loaded": 5.0}
     assert launches.LATER not in found
@@ -68,7 +70,9 @@ def test_first_calls_of_all_kernels_are_measured_here(monkeypatch):
     assert "load" not in stages
 
 
-@pytest.mark.parametrize("found", launches.recorded_launches(), ids=lambda found: found["machine"]["gpu"] or "no GPU")
+@pytest.mark.parametrize(
+    "found", launch_costs.recorded_launches(), ids=lambda found: found["machine"]["gpu"] or "no GPU"
+)
 def test_what_the_page_says_was_measured(found):
     for kernel, stages in found[launches.FIRST].items():
         *before, launch = stages.values() if found["machine"]["gpu"] else (*stages.values(), 10)

@@ -6,7 +6,8 @@ import sys
 import pytest
 
 from tutorlib.compiling.errors import ToolMissing
-from tutorlib.measuring import sanitizing
+from tutorlib.instruments import sanitizing
+from tutorlib.measuring import sanitizer
 from tutorlib.notebook import hunt
 
 MEMCHECK = """\
@@ -77,7 +78,7 @@ def test_an_unknown_bug_is_refused():
 
 
 def test_the_table(monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(sanitizing, "SWEEPS", tmp_path)
+    monkeypatch.setattr(sanitizer, "SWEEPS", tmp_path)
     assert hunt.show_verdicts() is None
     assert "Not recorded yet" in capsys.readouterr().out
     heard = {"memcheck": sanitizing.read_verdict(MEMCHECK), "racecheck": sanitizing.read_verdict(SILENT)}

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from tutorlib.instruments.stamps import block_of, cycles_of, since
 from tutorlib.kernels.hopper.timeline import Did
-from tutorlib.measuring.stamps import block_of, cycles_of, since
 
 STEP, WRAP = 1000, 2**32
 

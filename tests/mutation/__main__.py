@@ -20,7 +20,7 @@ from tests.mutation.mutant import Mutant
 from tutorlib.checking.alone import AloneExercise
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.exercises import find, modules
+from tutorlib.exercises import find, rooms
 from tutorlib.problems.problem import Shape
 
 # "rehearsed": found out before anything is compiled, "reported" by the simulator, "dear": it moves more, "refused" by a
@@ -39,7 +39,7 @@ class Judged:
 def chosen(names: Sequence[str]) -> Iterator[tuple[KernelExercise, Answer]]:
     """The kernel exercises that the names stand for, in their order: "05" all of a notebook, "05.3" one."""
     for name in names:
-        for notebook in sorted(modules()):
+        for notebook in sorted(rooms()):
             if name[:2] == notebook[:2]:
                 yield from ((e, answer) for e, answer in kernels(notebook) if name in (e.id, e.id[:2]))
 
@@ -54,7 +54,7 @@ def kernels(notebook: str) -> Iterator[tuple[KernelExercise, Answer]]:
 def unknown() -> list[str]:
     """The kernel exercises of whose mutants nothing was kept."""
     known = results.read()
-    return [e.id for notebook in sorted(modules()) for e, _ in kernels(notebook) if e.id not in known]
+    return [e.id for notebook in sorted(rooms()) for e, _ in kernels(notebook) if e.id not in known]
 
 
 def sizes(exercise: KernelExercise) -> list[Shape]:

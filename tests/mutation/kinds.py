@@ -8,7 +8,7 @@ from tests.mutation.answers import Answer, value
 from tests.mutation.mutant import Mutant
 from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.mend import MendExercise
+from tutorlib.exercises.n18_bug_hunt.judge.mend import MendExercise
 from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.instruments.launches import DONE, FIRST, LATER, READY, TORCH
 from tutorlib.kernels.copies.config import CopyConfig
 from tutorlib.kernels.copies.registers import make_copy
-from tutorlib.measuring.launches import DONE, FIRST, LATER, READY, TORCH
 from tutorlib.notebook import launches as page
 
 FOUND = {
@@ -56,7 +56,7 @@ def test_without_records_a_line_says_what_to_run(monkeypatch, capsys):
     assert page.show_first_calls() is None
     assert page.show_later_calls() is None
     page.show_new_processes()
-    assert capsys.readouterr().out.count("python -m tutorlib.measuring.launches") == 3
+    assert capsys.readouterr().out.count("python -m tutorlib.instruments.launches") == 3
 
 
 def test_stages_are_printed(capsys):

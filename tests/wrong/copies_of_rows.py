@@ -3,7 +3,7 @@
 from tests.wrong.change import copy_of, swap, without
 from tests.wrong.copies import BOTH, MOVE, host, kernel
 from tests.wrong.table import answer
-from tutorlib.exercises import n05_copy_kernels
+from tutorlib.exercises.n05_copy_kernels import exercises as n05_copy_kernels
 
 sectors = copy_of(n05_copy_kernels).sectors
 

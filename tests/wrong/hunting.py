@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from tests.wrong.table import answer
-from tutorlib.checking.diagnosis import Diagnosis
 from tutorlib.exercises import of_notebook
+from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import Diagnosis
 from tutorlib.kernels.bugs.catalogue import BUGS
 from tutorlib.notebook.hunt import as_it_is, patch
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from tests.wrong.table import answer, says
-from tutorlib.exercises.grid_orders import traffic
+from tutorlib.exercises.n11_grid_swizzle import traffic
 from tutorlib.models import l2
 
 SHARED = "Blocks in one row share their tile of A"
@@ -166,7 +166,7 @@ def by_the_library(order, rows, columns):
     return sorted(t for t, b in takers.items() if not b), sorted(t for t, b in takers.items() if len(b) > 1)
 
 
-@says("it calls tutorlib.exercises.grid_orders.traffic.visits, which belongs to the checks")
+@says("it calls tutorlib.exercises.n11_grid_swizzle.traffic.visits, which belongs to the checks")
 def by_the_checks(order, rows, columns):
     """Asks the checks' own function."""
     return traffic.visits(order, rows, columns)

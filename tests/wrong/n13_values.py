@@ -2,7 +2,7 @@
 
 from tests.wrong.change import copy_of
 from tests.wrong.table import says
-from tutorlib.exercises import n13_hopper_gemm
+from tutorlib.exercises.n13_hopper_gemm import exercises as n13_hopper_gemm
 
 RIGHT_ONES = copy_of(n13_hopper_gemm)
 right_holder, right_bytes, right_ring = RIGHT_ONES.holder, RIGHT_ONES.tma_bytes, RIGHT_ONES.ring

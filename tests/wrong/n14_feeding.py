@@ -3,7 +3,7 @@
 from tests.wrong.change import copy_of
 from tests.wrong.solved import changed, solution
 from tests.wrong.table import answer
-from tutorlib.exercises.hopper import feeding
+from tutorlib.exercises.n14_beat_cublas import feeding
 from tutorlib.models.hopper_gemm import at_launch
 
 feeding = copy_of(feeding)

@@ -5,7 +5,7 @@ from math import ceil
 from tests.wrong.change import copy_of
 from tests.wrong.solved import changed, solution
 from tests.wrong.table import answer
-from tutorlib.exercises.hopper import tiles
+from tutorlib.exercises.n14_beat_cublas import tiles
 from tutorlib.models import l2
 
 tiles = copy_of(tiles)

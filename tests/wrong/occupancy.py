@@ -3,7 +3,7 @@
 from functools import partial
 
 from tests.wrong.table import says
-from tutorlib.exercises import n12_three_stages
+from tutorlib.exercises.n12_three_stages import exercises as n12_three_stages
 from tutorlib.models.occupancy import blocks_per_sm as fit
 
 
@@ -112,7 +112,7 @@ def handed_on(*args):
     return partial(fit)(*args)
 
 
-@says("it calls tutorlib.exercises.n12_three_stages.four_limits, which belongs to the checks")
+@says("it calls tutorlib.exercises.n12_three_stages.exercises.four_limits, which belongs to the checks")
 def asks_the_checks(*args):
     """The checks' own four limits."""
     return min(n12_three_stages.four_limits(*args))

@@ -9,14 +9,14 @@ import nbformat
 import tutorlib.classroom.task  # noqa: F401
 from tutorlib.course.execute import environment
 from tutorlib.course.source import BuildError
-from tutorlib.exercises import modules, of_notebook
+from tutorlib.exercises import of_notebook, rooms
 from tutorlib.grading.graft import pristine_page
 from tutorlib.grading.library_copies import copies
 from tutorlib.grading.sandbox import devices
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.paths import SOLUTIONS
 
-for name in modules():
+for name in rooms():
     of_notebook(name)
     copies(name)
     with suppress(BuildError, OSError):  # whoever grades the page says so

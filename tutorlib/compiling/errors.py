@@ -44,6 +44,13 @@ def compile_failure(error: Exception, message: str) -> CompileFailed:
     return CompileFailed(at + (advice or said), line, detail, shortened(said) if advice else "")
 
 
+def first_cause(error: BaseException | None, kind: type[Exception]) -> BaseException | None:
+    """The error of this kind among those that led to one, or None."""
+    while error is not None and not isinstance(error, kind):
+        error = error.__cause__ or error.__context__
+    return error
+
+
 def without_colours(text: str) -> str:
     return re.sub(r"\x1b\[[\d;]*m", "", text)
 

@@ -1,7 +1,9 @@
-"""The registry: exercises by id, found in one module per notebook.
+"""The registry: exercises by id, and a room for each page.
 
-Notebook 02_layout_algebra has its exercises in `n02_layout_algebra.EXERCISES`. A module is imported when one of
-its exercises is asked for, so that `import tutorlib` stays fast.
+Notebook 02_layout_algebra has its exercises in `n02_layout_algebra/exercises.py`, as EXERCISES. That module is imported
+when one of them is asked for, so that `import tutorlib` stays fast. A room holds all that its page alone needs:
+exercises, hints, mistakes, and in `judge` the kinds of exercise that no other page has. The sandbox shows `judge` and
+nothing else of a room, since the process of an answer takes part in judging it (`grading.portable`).
 """
 
 from functools import cache
@@ -17,17 +19,17 @@ class UnknownExercise(LookupError):
 
 
 @cache
-def modules() -> dict[str, str]:
-    """Notebook name → module name, e.g. "02_layout_algebra" → "n02_layout_algebra"."""
+def rooms() -> dict[str, str]:
+    """Notebook name → the package that is its room, e.g. "02_layout_algebra" → "n02_layout_algebra"."""
     return {info.name[1:]: info.name for info in iter_modules(__path__) if info.name[1:3].isdigit()}
 
 
 @cache
 def of_notebook(name: str) -> tuple[Exercise, ...]:
-    """The exercises of a notebook in order; none where it has no module."""
-    if name not in modules():
+    """The exercises of a notebook in order; none where it has no room."""
+    if name not in rooms():
         return ()
-    return import_module(f"{__name__}.{modules()[name]}").EXERCISES
+    return import_module(f"{__name__}.{rooms()[name]}.exercises").EXERCISES
 
 
 @cache
@@ -35,7 +37,7 @@ def find(id: str) -> Exercise:
     """The exercise with this id. Raises UnknownExercise."""
     if not isinstance(id, str) or not EXERCISE_ID.fullmatch(id):
         raise UnknownExercise(f'{id!r} is not an exercise: ids look like "02.3".')
-    for name in modules():
+    for name in rooms():
         if name[:2] == id[:2]:
             exercises = of_notebook(name)
             for exercise in exercises:

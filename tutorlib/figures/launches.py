@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.draw.palette import CATEGORIES, INK, LINES
 from tutorlib.figures.style import tidy_axes
-from tutorlib.measuring.launches import LATER, TORCH, recorded_launches
+from tutorlib.measuring.launch_costs import LATER, TORCH, recorded_launches
 from tutorlib.measuring.results import NoData
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def launches(everything: Sequence[dict[str, Any]] | None = None) -> "Figure":
 
     found = [one for one in (recorded_launches() if everything is None else everything) if LATER in one]
     if not found:
-        raise NoData("not measured yet: run python -m tutorlib.measuring.launches on a machine with a GPU")
+        raise NoData("not measured yet: run python -m tutorlib.instruments.launches on a machine with a GPU")
     figure = Figure(figsize=(11, 1.2 + 3.8 * len(found)), layout="constrained")
     for axes, one in zip(figure.subplots(len(found), squeeze=False)[:, 0], found, strict=True):
         draw_ways(axes, one)

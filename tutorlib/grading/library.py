@@ -22,7 +22,7 @@ from typing import Any
 from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.leaning import as_told, leaning
 from tutorlib.checking.values import ValueExercise
-from tutorlib.exercises import modules, of_notebook
+from tutorlib.exercises import of_notebook, rooms
 from tutorlib.grading.line import End, Lost
 
 SOCKET = "library.sock"  # in the folder that the student's process shares with the judge
@@ -72,7 +72,7 @@ def function(key: str) -> Callable[..., Any]:
 def page_of(ids: Iterable[str]) -> str:
     """The notebook of exercises, all of one page."""
     number = next(iter(ids))[:2]
-    return next((name for name in modules() if name[:2] == number), "")
+    return next((name for name in rooms() if name[:2] == number), "")
 
 
 class LibraryProcess:

@@ -29,7 +29,6 @@ from nbval.plugin import IPyNbCell
 
 from tutorlib.checking.chance import fix_seed
 from tutorlib.checking.exercise import Exercise, Outcome
-from tutorlib.checking.program import put_behind
 from tutorlib.compiling.outside import OVER_DISK, OVER_MEMORY, in_gb, wall_in
 from tutorlib.exercises import find
 from tutorlib.grading.library import SOCKET, LibraryProcess, page_of, served
@@ -40,6 +39,7 @@ from tutorlib.grading.toil import LIMITS, ended_after, no_end
 from tutorlib.grading.verdict import as_reported, tidy
 from tutorlib.machine import device, turns
 from tutorlib.machine.lineage import adopt_orphans
+from tutorlib.simulate.cuda_host.program_run import put_behind
 
 POLL_S = 0.25
 PATIENCE_S = 5.0  # with a kernel whose connection broke, and which may be ending

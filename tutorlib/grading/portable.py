@@ -1,12 +1,13 @@
 """A kernel exercise as plain data, for the process that holds the answer.
 
 That process traces, rehearses and compiles the answer, and for that it needs the exercise's problem, sizes and
-requirements. The package's exercises are not in the sandbox: the judge sends these fields instead, without hints and
+requirements. Exercises are not in the sandbox: the judge sends these fields instead, without hints and
 remedies. A reference, and every other function among the fields, stays with the judge: the process gets a handle that
 calls it over the connection. Functions of `KernelExercise.near_answer` take or return @cute.jit functions, which cannot
-cross, so they go by name and must be the kernels' or `tutorlib.checking`'s own.
+cross, so they go by name and must be of `kernels`, `checking` or a page's `judge`.
 """
 
+import re
 from dataclasses import fields
 from importlib import import_module
 from typing import Any
@@ -15,7 +16,7 @@ from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.leaning import as_told, from_words
 
 KEPT_BACK = ("hints", "remedies", "run_elsewhere", "unlike")  # `unlike` looks at launches, as the judge does itself
-BY_NAME = ("tutorlib.checking.", "tutorlib.kernels.")
+BY_NAME = re.compile(r"tutorlib\.(checking|kernels|exercises\.n\d\d_\w+\.judge)\.")
 SentExercise = tuple[str, str, dict[str, Any]]  # the module and the name of the exercise's class, and its fields
 
 
@@ -38,6 +39,6 @@ def rebuilt(module: str, name: str, sent: dict[str, Any]) -> KernelExercise:
 
 
 def found(module: str, name: str) -> Any:
-    if not module.startswith(BY_NAME):
+    if not BY_NAME.match(module):
         raise ValueError(f"{module}.{name} is not for the process of an answer")
     return getattr(import_module(module), name)

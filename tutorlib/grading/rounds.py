@@ -6,6 +6,7 @@ hidden whole. In the sandbox each is replaced by a copy in which the functions t
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,11 +20,13 @@ from tutorlib.checking.leaning import InModule, Itself, Tool
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import of_notebook
 from tutorlib.grading.library import served
+from tutorlib.grading.sandbox import Replaced
 from tutorlib.paths import ROOT
 
 PACKAGE = "tutorlib."
 KERNELS = "tutorlib.kernels."
-EXERCISES = "tutorlib.exercises."  # references, mistakes and hints: `portable` says how one does without them
+# References, mistakes and hints: `portable` says how one does without them.
+HIDDEN = re.compile(r"tutorlib\.exercises\.(?!n\d\d_\w+\.judge\.)")
 GONE = 'raise NotImplementedError("the course\'s own solution is not here while an answer is graded")'
 Function = tuple[str, str]  # its module and its qualified name
 Named = ast.FunctionDef | ast.ClassDef
@@ -41,12 +44,13 @@ class Round:
     lacks: frozenset[Function] = frozenset()
     whole: bool = False
 
-    def replaced(self, folder: Path) -> Mapping[Path, Path | None]:
+    def replaced(self, folder: Path) -> Mapping[Path, Replaced]:
         """What `sandbox.sandboxed` puts in the place of the package's files; copies are written to a new folder."""
         if self.whole:
             return {}
         folder.mkdir()
-        return {**redacted_modules(self.lacks, folder), **dict.fromkeys(map(Path, exercises.__path__))}
+        rooms = {Path(path): (*Path(path).glob("n*/judge"),) for path in exercises.__path__}
+        return {**redacted_modules(self.lacks, folder), **rooms}
 
 
 @cache
@@ -82,7 +86,7 @@ def solutions_of(exercise: Exercise) -> Iterator[Function]:
         found += [case.reference for case in exercise.cases if case.reference]
     for tool in found:
         module, name = definition_place(tool)
-        if module.startswith(PACKAGE) and not module.startswith(EXERCISES):
+        if module.startswith(PACKAGE) and not HIDDEN.match(module):
             yield module, name
 
 

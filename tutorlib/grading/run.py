@@ -24,7 +24,7 @@ from tutorlib.grading.library import SOCKET, page_of
 from tutorlib.grading.library_client import LIBRARY
 from tutorlib.grading.library_copies import library_copies
 from tutorlib.grading.rounds import Round
-from tutorlib.grading.sandbox import MEMORY, on_path, walled
+from tutorlib.grading.sandbox import MEMORY, Replaced, on_path, walled
 from tutorlib.grading.scratch import scratch_folder
 from tutorlib.grading.toil import no_end
 from tutorlib.grading.verdict import verdict
@@ -176,7 +176,7 @@ async def pytest_child(
     nbformat.write(notebook, path)
     (folder / "pytest.ini").touch()
     own = inside(folder, door, wanted)
-    replaced: dict[Path, Path | None] | None = None
+    replaced: dict[Path, Replaced] | None = None
     if round:
         replaced = {**round.replaced(folder / "redacted"), **library_copies(page_of(wanted), folder / "library")}
     write_kernelspec(folder, door, own, replaced)
@@ -202,9 +202,7 @@ async def pytest_child(
         pipe.status = os.waitpid(pid, 0)[1]
 
 
-def write_kernelspec(
-    folder: Path, door: Path, own: dict[str, str], replaced: Mapping[Path, Path | None] | None
-) -> None:
+def write_kernelspec(folder: Path, door: Path, own: dict[str, str], replaced: Mapping[Path, Replaced] | None) -> None:
     """A kernel of this Python, in a sandbox unless `replaced` is None. Its output is capped, and it writes no history.
 
     Its `exit` raises SystemExit at once: IPython's own ends the kernel a little later, while another answer runs.

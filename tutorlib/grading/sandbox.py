@@ -17,11 +17,11 @@ from functools import cache
 from glob import glob
 from pathlib import Path
 
-from tutorlib.checking.program import MOST_PRINTED
 from tutorlib.compiling.outside import COMPILER_MEMORY, OVER_DISK, OVER_MEMORY
 from tutorlib.grading import seccomp, supervisor
 from tutorlib.grading.supervisor import SandboxSettings
 from tutorlib.paths import FIGURES, ROOT
+from tutorlib.simulate.cuda_host.program_run import MOST_PRINTED
 
 SCRATCH = 2**30  # bytes that may be written to the scratch folder
 SHARED = 2**28  # bytes of shared memory
@@ -30,6 +30,7 @@ LARGEST_DOOR = 2**24  # bytes in the folder that both sides share
 MEMORY = 2**33  # bytes that the processes of a sandbox may use together
 COMPILER_FILE = 2**28  # bytes of one file that a compiler writes
 PROCESSES = 512 + 8 * (os.cpu_count() or 1)  # at a time, threads counted: torch and OpenBLAS have some for each core
+Replaced = Path | tuple[Path, ...] | None
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
 SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "fonts", "localtime", "ssl")  # of /etc
 UNSEEN = ("solutions", "tests", "notebooks")  # of the course
@@ -78,7 +79,7 @@ def walled(
     scratch: Path,
     door: Path,
     environment: Mapping[str, str],
-    replaced: Mapping[Path, Path | None] | None = None,
+    replaced: Mapping[Path, Replaced] | None = None,
     *,
     memory: int = MEMORY,
     file: int = LARGEST_FILE,
@@ -87,7 +88,8 @@ def walled(
 
     scratch: where the process finds a folder of its own; what is there outside it does not see, but for `door`, a
     folder within, which both sides write to. environment: variables that are set inside, beside those PASSED_ON.
-    replaced: files of the course's package → those that are there instead inside; None for nothing, also for a folder.
+    replaced: a file of the course's package → the one that is there instead inside; None for nothing. A folder of it →
+    the only folders below that stay; `__init__.py` files do, too.
     memory: bytes that a process may allocate, and that all of them together may use. file: bytes of the largest file
     that it may write.
     """
@@ -178,19 +180,22 @@ def on_path() -> list[str]:
     return [os.path.abspath(folder) for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder]
 
 
-def course(replaced: Mapping[Path, Path | None]) -> Iterator[str]:
+def course(replaced: Mapping[Path, Replaced]) -> Iterator[str]:
     """The course's package and the figures that its pages show: no solutions, no tests, no notebooks."""
     for folder in (ROOT / "tutorlib", FIGURES):
         yield from shown_at(folder)
     yield from unseen()
     for path, instead in replaced.items():
-        if instead:
+        if isinstance(instead, Path):
             yield from ("--ro-bind", str(instead), str(path))
             for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
                 yield from ("--ro-bind", os.devnull, str(compiled))  # as below
         elif path.is_dir():
-            package = str(path / "__init__.py")  # it stays: without it the package cannot be imported
-            yield from ("--tmpfs", str(path), "--ro-bind-try", package, package, "--remount-ro", str(path))
+            packages = (*path.glob("__init__.py"), *path.glob("*/__init__.py"))  # without them nothing can be imported
+            yield from ("--tmpfs", str(path))
+            for shown in (*packages, *(instead or ())):
+                yield from ("--dir", str(shown.parent), "--ro-bind", str(shown), str(shown))
+            yield from ("--remount-ro", str(path))
         else:
             yield from ("--ro-bind", os.devnull, str(path))  # no device opens behind a bind: it cannot be read
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tensor_layouts import ComposedLayout, Layout, Swizzle
 
 from tutorlib.checking.values import MOST_MODES, has_more_modes
+from tutorlib.exercises import rooms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +39,8 @@ RECORDS = (
     "tutorlib.kernels.",
     "tutorlib.layouts.",
 )  # where the dataclasses live that an answer takes and returns
-EXERCISES = (*RECORDS, "tutorlib.checking.", "tutorlib.machine.", "tutorlib.problems.")  # and those of an exercise
+JUDGES = tuple(f"tutorlib.exercises.{room}.judge." for room in rooms().values())
+EXERCISES = (*RECORDS, *JUDGES, "tutorlib.checking.", "tutorlib.machine.", "tutorlib.problems.")  # those of an exercise
 FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 
 

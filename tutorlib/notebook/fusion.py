@@ -52,7 +52,7 @@ def show_parallel() -> "DataFrame | None":
 
     files = sorted(SWEEPS.glob("*_mlp_parallel.json"))
     if not files:
-        print("mlp_parallel: not measured yet: run `python -m tutorlib.measuring.parallel` on a machine with two GPUs")
+        print("mlp_parallel: not measured: run `python -m tutorlib.instruments.parallel` on a machine with two GPUs")
         return None
     found = [json.loads(path.read_text(encoding="utf-8")) for path in files]
     made = {f"{data['world']} × {data['machine']['gpu']}, {data['date']}": parallel_table(data) for data in found}

@@ -3,10 +3,11 @@
 import re
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.mend import MendExercise
 from tutorlib.exercises import of_notebook
+from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import CAUSES, Diagnosis
+from tutorlib.exercises.n18_bug_hunt.judge.mend import MendExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
-from tutorlib.measuring.sanitizing import TOOLS, recorded_verdicts
+from tutorlib.measuring.sanitizer import TOOLS, recorded_verdicts
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tutorlib.problems.problem import Shape
 
 
+__all__ = ["CAUSES", "Diagnosis"]  # for the page
 PAGE = "18_bug_hunt"
 MONOSPACE = "font-family: monospace !important; line-height: 1.35"  # exported pages give outputs another font
 
@@ -81,7 +83,7 @@ def show_verdicts(*names: str) -> "DataFrame | None":
         if (known := [name for name in names if name in found["verdicts"]])
     }
     if not tables:
-        print("Not recorded yet: `python -m tutorlib.measuring.sanitizing` on a machine with a GPU does it.")
+        print("Not recorded yet: `python -m tutorlib.instruments.sanitizing` on a machine with a GPU does it.")
         return None
     return pandas.concat(tables, axis="columns")
 
@@ -108,7 +110,7 @@ def output_of(name: str, shape: "Shape", *inputs: "Tensor", source: str = "") ->
     """
     import torch
 
-    from tutorlib.checking.diagnosis import put_inputs
+    from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import put_inputs
     from tutorlib.measuring.hunted import simulator_of
     from tutorlib.problems.work import Work
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.compiling.stages import Stages, compile_in_stages
-from tutorlib.measuring.launches import DONE, FIRST, LATER, READY, TORCH, recorded_launches
+from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, READY, TORCH, recorded_launches
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -19,7 +19,7 @@ STAGES = {
 }
 # FP16 GEMM, M = N = K = 8K, B100: NVIDIA's talk on the CuTe DSL. IR and compilation; it says nothing of the rest.
 PUBLISHED = {"trace": 73_000.0, "compile": 241_500.0}
-NOTHING = "Nothing was recorded yet: python -m tutorlib.measuring.launches on a machine with a GPU does it."
+NOTHING = "Nothing was recorded yet: python -m tutorlib.instruments.launches on a machine with a GPU does it."
 
 
 def show_stages(name: str, host: Callable[..., None], *args: Any, arch: str = "sm_90a") -> Stages:

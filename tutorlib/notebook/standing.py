@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tutorlib.checking.exercise import Exercise
-from tutorlib.exercises import modules, of_notebook
+from tutorlib.exercises import of_notebook, rooms
 from tutorlib.notebook.progress import Attempt
 from tutorlib.paths import NOTEBOOKS
 
@@ -113,7 +113,7 @@ def heads() -> tuple[Head, ...]:
         page: dict[str, Any] = json.loads((NOTEBOOKS / f"{CONTENTS}.ipynb").read_text(encoding="utf-8"))
         return tuple(Head(**one) for one in page["metadata"]["tutorlib"]["notebooks"])
     except (OSError, ValueError, LookupError, TypeError):
-        return tuple(Head(name, name) for name in sorted(modules()))
+        return tuple(Head(name, name) for name in sorted(rooms()))
 
 
 def course_of(attempts: dict[str, Attempt], heads: Sequence[Head]) -> Course:

@@ -2,7 +2,7 @@
 # exercise: 18.2
 # deserves: 0
 from tutorlib.checking.exercise import Exercise
-from tutorlib.checking.mend import MendExercise
+from tutorlib.exercises.n18_bug_hunt.judge.mend import MendExercise
 from tutorlib.grading import inside
 
 inside.Served.examined = lambda self, id: [99.0]

@@ -3,7 +3,7 @@
 from cutlass import cute
 from tensor_layouts import Layout
 
-from tutorlib.exercises.n09_gemm_baseline import columns
+from tutorlib.exercises.n09_gemm_baseline.exercises import columns
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.layouts import n_order
 

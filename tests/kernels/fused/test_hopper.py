@@ -8,11 +8,11 @@ from tutorlib.compiling import ptxas
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.ptx import opcodes
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.instruments.sweeps.fusion import COOPERATIVE
 from tutorlib.kernels.fused.ampere import make_elementwise
 from tutorlib.kernels.fused.hopper import ADD, BIAS_GELU, SWIGLU, choose_fused, fusable, fused_fakes, make_fused
 from tutorlib.kernels.hopper.choose import candidates, cost, exposed
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.measuring.sweeps.fusion import COOPERATIVE
 from tutorlib.simulate.ptx.languages.cute_lines import compile_for
 
 LARGE = ((4096, 14336, 4096), (8192, 8192, 8192), (4096, 28672, 4096))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tutorlib.instruments.fit_hopper import miss, read, regret, usable
 from tutorlib.kernels.hopper import choose as chooser
 from tutorlib.kernels.hopper.choose import (
     FILE,
@@ -22,7 +23,6 @@ from tutorlib.kernels.hopper.choose import (
     step_cycles,
 )
 from tutorlib.kernels.hopper.config import BYTES, HopperConfig
-from tutorlib.kernels.hopper.fit import miss, read, regret, usable
 from tutorlib.paths import DATA
 
 EDGES = (1, 7, 64, 127, 128, 129, 1000, 4096)

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from tutorlib.kernels.hopper import fit as fitting
+from tutorlib.instruments import fit_hopper as fitting
+from tutorlib.instruments.fit_hopper import Timed, cross_validated, fit, is_possible, loss, miss, read, regret, usable
 from tutorlib.kernels.hopper.choose import Constants, candidates, cost, fitted
 from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.hopper.fit import Timed, cross_validated, fit, is_possible, loss, miss, read, regret, usable
 
 TRUE = replace(fitted(), mma_efficiency=0.9, l2_bytes=40.0, hbm_bytes=3e6, start=5.0, store=1500.0, deferred=700.0)
 SHAPES = ((2048, 2048, 2048), (8192, 8192, 8192), (320, 4096, 4096), (512, 512, 4096))

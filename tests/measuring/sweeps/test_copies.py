@@ -7,11 +7,11 @@ import pytest
 from tutorlib.checking.simulating import find_simulated_fault
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.instruments.sweeps.copies import STEPS, in_flight
 from tutorlib.kernels.copies.config import CopyConfig
 from tutorlib.kernels.copies.directions import make_directed_copy
 from tutorlib.kernels.copies.registers import make_copy
 from tutorlib.kernels.copies.ring import RingConfig, make_ring_copy
-from tutorlib.measuring.sweeps.copies import STEPS, in_flight
 from tutorlib.problems.catalogue import copy
 from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 

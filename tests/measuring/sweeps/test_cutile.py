@@ -3,9 +3,9 @@
 import pytest
 
 from tests.stand_ins import H200
+from tutorlib.instruments.sweeps import make_sweep
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CutileLauncher
-from tutorlib.measuring.sweeps import make_sweep
 
 
 @pytest.fixture

@@ -4,9 +4,9 @@ import pytest
 
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.instruments.sweeps import SWEEPS, make_sweep
 from tutorlib.kernels.ladder import AMPERE_RUNGS, HOPPER_RUNGS, LADDER
 from tutorlib.machine.features import MMA_SYNC, WGMMA
-from tutorlib.measuring.sweeps import SWEEPS, make_sweep
 
 
 @pytest.mark.parametrize("name", [name for name in SWEEPS if name not in ("gemm_nvidia", "gemm_tries", "gemm_quack")])

@@ -10,16 +10,8 @@ import torch
 
 from tests.measuring.test_stamps import events
 from tests.stand_ins import H200, MACHINE, led_in, multiplied
-from tutorlib.kernels.hopper import launch
-from tutorlib.kernels.hopper.config import HopperConfig
-from tutorlib.kernels.ladder import HOPPER_RUNGS
-from tutorlib.machine import device
-from tutorlib.machine.features import WGMMA
-from tutorlib.measuring import bench, measure
-from tutorlib.measuring.levers import stacks_of
-from tutorlib.measuring.results import Failure, Point, SweepResults
-from tutorlib.measuring.sweeps import SWEEPS, hopper, make_sweep, sweep
-from tutorlib.measuring.sweeps.hopper import (
+from tutorlib.instruments.sweeps import SWEEPS, hopper, make_sweep, sweep
+from tutorlib.instruments.sweeps.hopper import (
     LEAST,
     LEVERS,
     MOST,
@@ -31,7 +23,15 @@ from tutorlib.measuring.sweeps.hopper import (
     levered,
     random_shapes,
 )
-from tutorlib.measuring.sweeps.sweep import measure_all
+from tutorlib.instruments.sweeps.sweep import measure_all
+from tutorlib.kernels.hopper import launch
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.ladder import HOPPER_RUNGS
+from tutorlib.machine import device
+from tutorlib.machine.features import WGMMA
+from tutorlib.measuring import bench, measure
+from tutorlib.measuring.levers import stacks_of
+from tutorlib.measuring.results import Failure, Point, SweepResults
 
 HOPPER = [name for name, module in SWEEPS.items() if module == "hopper"]
 

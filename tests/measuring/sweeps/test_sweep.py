@@ -10,13 +10,14 @@ from typer.testing import CliRunner
 
 from tests.stand_ins import H200, MACHINE, multiplied
 from tutorlib.cli import app
+from tutorlib.instruments import sweeps
+from tutorlib.instruments.sweeps import sweep as sweeping
+from tutorlib.instruments.sweeps.sweep import Candidate, Sweep, count_all, measure_all
 from tutorlib.machine import device, versions
 from tutorlib.machine.features import WGMMA
-from tutorlib.measuring import counters, results, sweeps
+from tutorlib.measuring import counters, results
 from tutorlib.measuring.measure import WrongWhenTimed
 from tutorlib.measuring.results import Failure, NoData, all_sweep_results, read_sweep
-from tutorlib.measuring.sweeps import sweep as sweeping
-from tutorlib.measuring.sweeps.sweep import Candidate, Sweep, count_all, measure_all
 from tutorlib.problems.catalogue import gemm
 from tutorlib.problems.fault import KernelFault
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from tutorlib.checking.hopper_simulated import compile_config, room_for_sums, simulate_config
+from tutorlib.exercises.n14_beat_cublas.judge.hopper_simulated import compile_config, room_for_sums, simulate_config
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.simulate.ptx import Report

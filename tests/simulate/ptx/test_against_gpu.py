@@ -5,9 +5,9 @@ from functools import cache
 import pytest
 
 from tutorlib.course.answers import load_answers
-from tutorlib.course.witness import compare, gpu_records, inputs_of, restore, run_simulated, sizes_kept, witnessed
-from tutorlib.exercises import find, modules
-from tutorlib.measuring.accesses import KERNELS, count_simulated
+from tutorlib.exercises import find, rooms
+from tutorlib.instruments.accesses import KERNELS, count_simulated
+from tutorlib.instruments.witness import compare, gpu_records, inputs_of, restore, run_simulated, sizes_kept, witnessed
 
 RECORDS = gpu_records()
 KEPT = [
@@ -36,7 +36,7 @@ COUNTERS = {  # the simulator's count → ncu's
 
 @cache
 def answers(notebook):
-    return load_answers(next(name for name in modules() if name[:2] == notebook))
+    return load_answers(next(name for name in rooms() if name[:2] == notebook))
 
 
 @pytest.mark.sampled(4)

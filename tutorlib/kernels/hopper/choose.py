@@ -1,6 +1,6 @@
 """Which configuration for which shape: the least time by a small model of the machine, for every candidate.
 
-The model's constants stand in constants.json, which `python -m tutorlib.kernels.hopper.fit` writes from measurements.
+The model's constants stand in constants.json; `python -m tutorlib.instruments.fit_hopper` writes it from measurements.
 """
 
 import json

@@ -1,1 +1,0 @@
-"""The cases and the mistakes of notebook 15's value exercises."""

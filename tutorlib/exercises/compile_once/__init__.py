@@ -1,1 +1,0 @@
-"""What notebook 17's exercises are judged by."""

@@ -1,1 +1,0 @@
-"""What notebook 01 asks: offsets, strides, coordinates, sizes, slices."""

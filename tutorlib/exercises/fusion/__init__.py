@@ -1,1 +1,0 @@
-"""What notebook 16 asks besides kernels: weights in another order, gradients, modules, and several GPUs."""

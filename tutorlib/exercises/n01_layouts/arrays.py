@@ -1,0 +1,135 @@
+"""01.4 and 01.5: NumPy views, and nested shapes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from itertools import product
+from math import prod
+
+import numpy as np
+from tensor_layouts import Layout, crd2offset, flatten, size
+
+from tutorlib.checking.drawn import Drawn
+from tutorlib.checking.values import Mistake
+from tutorlib.exercises.n01_layouts.functions import compact
+
+
+def random_nested(dice: random.Random, depth: int = 2) -> tuple[tuple, tuple]:
+    """A shape and a stride of the same nesting, rank 2 at the top."""
+
+    def mode(depth: int) -> tuple:
+        if depth == 0 or dice.random() < 0.4:
+            return dice.randint(1, 4), dice.choice((0, 1, 1, 2, 3, 4, 8, 16))
+        shapes, strides = zip(*(mode(depth - 1) for _ in range(2)), strict=True)
+        return shapes, strides
+
+    shapes, strides = zip(*(mode(depth) for _ in range(2)), strict=True)
+    return shapes, strides
+
+
+def nested_cases(seed: int, n: int = 40) -> list[tuple[tuple, tuple]]:
+    dice = random.Random(seed)
+    return [random_nested(dice) for _ in range(n)]
+
+
+# 01.4 a NumPy view as a layout ----------------------------------------------------------------------------------
+
+
+VIEWS: dict[str, list[Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {  # of a matrix, and of a block of three modes
+    "a whole array": [lambda base, cube: base, lambda base, cube: cube],
+    "a transposed one": [lambda base, cube: base.T, lambda base, cube: cube.transpose(2, 0, 1)],
+    "slices with steps": [
+        lambda base, cube: base[2:10, 5:],
+        lambda base, cube: base[::3, ::5],
+        lambda base, cube: cube[1:, ::2, 3:7],
+    ],
+    "a broadcast row": [lambda base, cube: np.broadcast_to(base[0], (5, base.shape[1]))],
+    "backwards": [lambda base, cube: base[::-1], lambda base, cube: cube[:, ::-2, ::-1]],
+}
+
+
+def views(name: str) -> Drawn:
+    """Calls with the views of this kind; the grader takes them of arrays of other sizes and dtypes as well."""
+
+    def calls(shape: tuple[int, ...], three: tuple[int, ...], *dtypes: str) -> list[tuple]:
+        base, cube = (
+            np.arange(prod(n)).astype(dtype).reshape(n) for n, dtype in zip((shape, three), dtypes, strict=True)
+        )
+        return [(view(base, cube),) for view in VIEWS[name]]
+
+    def draw(seed: int) -> list[tuple]:
+        dice = random.Random(seed)
+        three = tuple(dice.randint(least, 11) for least in (3, 4, 8))
+        return calls((dice.randint(12, 40), dice.randint(12, 40)), three, *dice.sample(("i1", "f2", "f4", "f8"), 2))
+
+    return Drawn(draw, known=calls((24, 30), (4, 6, 10), "f4", "i8"))
+
+
+def describes(got: Layout, array: np.ndarray) -> str | None:
+    """The law: element c of the view lies offset(c) elements after its first one."""
+    if not isinstance(got, Layout):
+        return "it should be a Layout"
+    if (got.shape if isinstance(got.shape, tuple) else (got.shape,)) != array.shape:
+        return f"its shape should be {array.shape}"
+    first = array.__array_interface__["data"][0]
+    for coord in product(*(range(0, extent, max(1, extent - 1)) for extent in array.shape)):
+        wanted = array[tuple(slice(c, c + 1) for c in coord)].__array_interface__["data"][0] - first
+        if got(*coord) * array.itemsize != wanted:
+            return f"element {coord} lies {wanted // array.itemsize} elements after the first, not {got(*coord)}"
+    return None
+
+
+IN_BYTES = Mistake(
+    "NumPy's strides count bytes; a layout counts elements.", lambda array: Layout(array.shape, array.strides)
+)
+
+FRESH = Mistake(
+    "That is the layout a fresh array of this shape would have. Ask this view for its strides.",
+    lambda array: Layout(array.shape, compact(array.shape, "row")),
+)
+
+# 01.5 nested shapes ---------------------------------------------------------------------------------------------
+
+
+def offset_at(index: int, shape: tuple, stride: tuple) -> int:
+    return crd2offset(index, shape, stride)
+
+
+def flat_calls(cases: list[tuple[tuple, tuple]], seed: int) -> list[tuple]:
+    dice = random.Random(seed)
+    return [(dice.randrange(size(case[0])), *case) for case in cases]
+
+
+def flat_call(dice: random.Random) -> tuple:
+    shape = dice.randint(2, 9), dice.randint(2, 9)
+    return dice.randrange(prod(shape)), shape, (dice.randint(1, 20), dice.randint(1, 20))
+
+
+def nested_call(dice: random.Random) -> tuple:
+    extents, strides = ([dice.randint(2, 9) for _ in range(3)] for _ in range(2))
+    shape, stride = ((first, tuple(others)) for first, *others in (extents, strides))
+    return dice.randrange(prod(extents)), shape, stride
+
+
+UNDIVIDED_OFFSET = Mistake(
+    "Every mode takes its remainder, but the index has to be divided by the sizes of the modes before it.",
+    lambda index, shape, stride: sum(
+        index % extent * step for extent, step in zip(flatten(shape), flatten(stride), strict=True)
+    ),
+)
+
+LAST_FIRST = Mistake(
+    "You peel off the last mode first. The first mode varies fastest, inside a nested mode too.",
+    lambda index, shape, stride: last_mode_fastest(index, shape, stride),
+)
+
+PEELING = (LAST_FIRST, UNDIVIDED_OFFSET)
+
+
+def last_mode_fastest(index: int, shape: tuple, stride: tuple) -> int:
+    total = 0
+    for extent, step in reversed(list(zip(flatten(shape), flatten(stride), strict=True))):
+        total += index % extent * step
+        index //= extent
+    return total

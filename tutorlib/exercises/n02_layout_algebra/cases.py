@@ -1,0 +1,74 @@
+"""Kinds of cases that exercises on layouts have beside tutorlib.exercise's: the same as CuTe, and a refusal."""
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from random import Random
+from typing import Any
+
+from tensor_layouts import Layout, size
+
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.values import Case, Mistake, law
+from tutorlib.exercises.n02_layout_algebra.laws import Offsets, differs, of_layouts
+from tutorlib.exercises.random_layouts import drawn, stretched
+from tutorlib.layouts.notation import text
+from tutorlib.layouts.oracle import ask
+from tutorlib.problems.wrong import Wrong
+
+
+def agrees_with_cute(
+    operation: str, calls: Iterable[tuple], mistakes: Iterable[Mistake], as_written: bool = False
+) -> Case:
+    """A case that is right when every answer is the same function as what cutlass.cute's operation of this name gives.
+
+    calls: arguments for which CuTe has an answer; it is asked for the known ones in one batch.
+    as_written: the answer is written with the same modes, too.
+    """
+    known = tuple(calls)
+    answers: dict[tuple, Any] = {}
+
+    def holds(got: Layout, *args: Any) -> str | None:
+        if args not in answers:
+            asked = known if args in known else (args,)
+            answers.update(zip(asked, ask((operation, *one) for one in asked), strict=True))
+        want = answers[args]
+        if broken := differs(got, Offsets(want), size(want)):
+            return f"CuTe gives {text(want)}; in yours, {broken}"
+        return f"CuTe writes it {text(want)}" if as_written and got != want else None
+
+    return law("the same as CuTe", calls, of_layouts(holds), mistakes)
+
+
+class Refusal:
+    """In place of a result: the answer raised ValueError."""
+
+    def __repr__(self) -> str:
+        return "a ValueError"
+
+
+def refuses(name: str, calls: Sequence[tuple], why: str, valid: Callable[[Random], tuple]) -> Case:
+    """A case that is right when these calls raise ValueError, since no layout could be the answer, and others do not.
+
+    valid: draws a call that has an answer.
+    """
+    refusal = Refusal()
+
+    def refused(got: Any, *args: Any) -> str | None:
+        return None if got is refusal else f"{why}, so it should raise ValueError"
+
+    def answered(got: Any, *args: Any) -> str | None:
+        return "there is a layout that is the answer" if got is refusal else None
+
+    parts = law(name, stretched(calls), refused), law(name, drawn(0, valid, len(calls)), answered)
+
+    def judge(answer: Answer) -> Wrong | None:
+        @wraps(answer)
+        def careful(*args: Any) -> Any:
+            try:
+                return answer(*args)
+            except ValueError:
+                return refusal
+
+        return next(filter(None, (part.judge(careful) for part in parts)), None)
+
+    return Case(name, judge, tuple(call for part in parts for call in part.calls))

@@ -1,0 +1,294 @@
+"""Exercises 02.1 to 02.4: coalesce, compose, the transpose, complement."""
+
+from functools import partial
+
+import tensor_layouts as tl
+from tensor_layouts import Layout
+
+from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.values import ValueExercise, law
+from tutorlib.exercises.n02_layout_algebra import laws, mistakes
+from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute, refuses
+from tutorlib.exercises.random_layouts import (
+    a_few_beside,
+    by_columns,
+    by_rows,
+    composable,
+    continuing,
+    drawn,
+    filled,
+    layout_and_bound,
+    one_layout,
+    reaching_nothing_new,
+    stretched,
+    with_ones,
+)
+
+# 02.1 coalesce ---------------------------------------------------------------------------------------------------
+
+
+coalescing = partial(law, holds=laws.is_coalesced, mistakes=mistakes.COALESCE)
+
+COALESCE = ValueExercise(
+    id="02.1",
+    title="coalesce",
+    points=3,
+    library={"tl.coalesce": tl.coalesce},
+    cases=(
+        coalescing(
+            "modes that continue each other become one",
+            a_few_beside(
+                [(Layout((4, 8), (1, 4)),), (Layout((2, (2, 3)), (5, (10, 20))),), (Layout((3, 5), (0, 0)),)],
+                continuing,
+            ),
+        ),
+        coalescing(
+            "modes that do not stay apart",
+            a_few_beside(
+                [(Layout((4, 8), (8, 1)),), (Layout((4, 8), (1, 8)),), (Layout((4, (2, 3)), (6, (1, 2))),)],
+                partial(by_rows, pad=True),
+            ),
+        ),
+        coalescing(
+            "modes of extent 1 go",
+            a_few_beside(
+                [
+                    (Layout((2, 1, 6), (1, 7, 2)),),
+                    (Layout((1, (1, 4)), (9, (1, 2))),),
+                    (Layout((1, 1), (3, 5)),),
+                    (Layout(1, 7),),
+                ],
+                with_ones,
+            ),
+        ),
+        coalescing("random layouts", drawn(21, one_layout)),
+        agrees_with_cute(
+            "coalesce",
+            a_few_beside(
+                [(Layout((2, (1, 6)), (1, (6, 2))),), (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),)], one_layout, n=4
+            ),
+            mistakes.COALESCE,
+            as_written=True,
+        ),
+    ),
+    remedies=(
+        Remedy("could be one", "Compare with the last mode that you kept, after what was merged into it."),
+        Remedy(("brackets", "nested"), "Layout(32, 1) for one mode; Layout((4, 2), (1, 8)) for several, flat."),
+    ),
+    hints=(
+        "Walk over the flat modes from the left and keep a list of those you have; compare with the last one in it.",
+        "Skip extent 1. If the new stride is extent · stride of the last kept mode, multiply that mode's extent.",
+        "Three ends to tie up: no mode left is Layout(1, 0), one is Layout(4, 1), more are Layout((4, 2), (1, 8)).",
+    ),
+)
+
+# 02.2 compose ----------------------------------------------------------------------------------------------------
+
+
+composition = partial(law, holds=laws.is_composition, mistakes=mistakes.COMPOSE)
+
+COMPOSE = ValueExercise(
+    id="02.2",
+    title="compose",
+    points=4,
+    library={"tl.compose": tl.compose},
+    cases=(
+        composition(
+            "B stays inside A's first mode",
+            stretched(
+                [
+                    (Layout(8, 3), Layout(4, 2)),
+                    (Layout((8, 4), (4, 1)), Layout(4, 2)),
+                    (Layout((6, 4), (4, 1)), Layout(2, 4)),
+                    (Layout(20, 2), Layout((5, 4), (4, 1))),
+                ]
+            ),
+        ),
+        composition(
+            "B runs through several modes of A",
+            stretched(
+                [
+                    (Layout((4, 8), (8, 1)), Layout(8, 1)),
+                    (Layout((6, 4), (4, 1)), Layout(12, 2)),
+                    (Layout((4, 6), (1, 4)), Layout(5, 3)),
+                    (Layout((2, 3, 4), (12, 4, 1)), Layout((4, 6), (6, 1))),
+                ]
+            ),
+        ),
+        composition(
+            "B goes on past A's end",
+            stretched(
+                [
+                    (Layout(8, 3), Layout(16, 1)),
+                    (Layout((4, 8), (8, 1)), Layout(64, 1)),
+                    (Layout((4, 8), (8, 1)), Layout(16, 4)),
+                    (Layout((4, 2), (3, 100)), Layout(2, 16)),
+                ]
+            ),
+        ),
+        composition(
+            "B steps over whole modes of A",
+            stretched(
+                [
+                    (Layout((4, 8), (8, 1)), Layout(4, 4)),
+                    (Layout((4, 8), (8, 1)), Layout(4, 8)),
+                    (Layout((2, 2, 4), (1, 100, 10)), Layout(2, 8)),
+                ]
+            ),
+        ),
+        composition(
+            "stride 0 and extent 1",
+            stretched(
+                [(Layout((4, 8), (8, 1)), Layout((3, 4), (0, 1))), (Layout((4, 8), (8, 1)), Layout((4, 1), (1, 5)))]
+            ),
+        ),
+        composition("random layouts", drawn(22, composable)),
+        refuses(
+            "no layout is the answer",
+            [
+                (Layout((4, 6), (1, 10)), Layout(5, 3)),
+                (Layout((4, 6), (1, 10)), Layout(3, 2)),
+                (Layout((6, 2), (8, 2)), Layout(3, 4)),
+                (Layout((4, 3), (1, 8)), Layout(6, 1)),
+            ],
+            "B's steps do not go evenly into A's modes",
+            composable,
+        ),
+        agrees_with_cute(
+            "composition",
+            a_few_beside(
+                [
+                    (Layout((8, 4), (4, 1)), Layout((4, 8), (8, 1))),
+                    (Layout((6, 2), (8, 2)), Layout((4, 3), (3, 1))),
+                    (Layout((10, 2), (16, 4)), Layout((5, 4), (1, 5))),
+                    (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), Layout(((2, 2), 4), ((4, 1), 8))),
+                    (Layout(8, 3), Layout(16, 1)),
+                ],
+                composable,
+                n=4,
+            ),
+            mistakes.COMPOSE,
+        ),
+    ),
+    remedies=(
+        Remedy(
+            "raise ValueError", "Both divisions must come out even: extent by step, and left by what the mode takes."
+        ),
+        Remedy("past A's end", "Don't step over the last mode, and don't cut it off at its extent."),
+        Remedy(
+            "several modes of A",
+            "Over a whole mode step becomes step // extent; in a filled mode it becomes 1, and left is left // take.",
+        ),
+    ),
+    hints=(
+        "Walk over the modes of coalesce(A), the first one first, and keep two numbers: how many elements of B are "
+        "left to place, and by how many elements of the present mode B steps.",
+        "In a mode of extent s: if the step is a multiple of s, B jumps over the mode, and in the next one its step is "
+        "step // s. If s is a multiple of the step, the mode holds s // step of B's elements; then the step is 1.",
+        "In the last mode there is nowhere else to go: all that is left is placed there. Where B's elements all lie in "
+        "one mode, (left - 1) * step < s, nothing has to divide anything.",
+    ),
+)
+
+# 02.3 transposed -------------------------------------------------------------------------------------------------
+
+
+transposition = partial(law, holds=laws.is_transpose, mistakes=mistakes.TRANSPOSE)
+
+TRANSPOSED = ValueExercise(
+    id="02.3",
+    title="transposed",
+    points=2,
+    cases=(
+        transposition("a row-major matrix", a_few_beside([(Layout((4, 8), (8, 1)),)], by_rows)),
+        transposition("a column-major matrix", a_few_beside([(Layout((6, 3), (1, 6)),)], by_columns)),
+        transposition("rows padded to 12", a_few_beside([(Layout((4, 8), (12, 1)),)], partial(by_rows, pad=True))),
+        transposition(
+            "a matrix stored in blocks",
+            stretched([(Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),), (Layout((4, (2, 4)), (2, (1, 8))),)]),
+        ),
+    ),
+    remedies=(Remedy("should be a matrix", "The shape of B is (columns, rows): what the transpose is indexed by."),),
+    hints=(
+        "The transpose is layout ∘ B. B takes (column, row) and gives the *index* of (row, column) in the matrix.",
+        "Indices run down the columns: (row, column) has the index row + column * rows.",
+        "So B has the shape (columns, rows) and the stride (rows, 1).",
+    ),
+)
+
+# 02.4 complement -------------------------------------------------------------------------------------------------
+
+
+complementing = partial(law, holds=laws.is_complement, mistakes=mistakes.COMPLEMENT)
+
+COMPLEMENT = ValueExercise(
+    id="02.4",
+    title="complement",
+    points=3,
+    library={"tl.complement": tl.complement},
+    cases=(
+        complementing(
+            "holes after the layout",
+            a_few_beside([(Layout(4, 1), 24), (Layout((4, 2), (1, 4)), 8)], partial(filled, copies=(2, 3, 5))),
+        ),
+        complementing(
+            "holes inside it too",
+            a_few_beside(
+                [(Layout(4, 2), 24), (Layout((2, 2), (1, 6)), 24), (Layout(3, 5), 15)], partial(filled, holes=4)
+            ),
+        ),
+        complementing(
+            "modes in any order, nested",
+            a_few_beside(
+                [(Layout((2, 2), (8, 2)), 32), (Layout((2, (2, 3)), (6, (1, 24))), 144)], partial(filled, holes=4)
+            ),
+        ),
+        complementing(
+            "extent 1 and stride 0 reach nothing new",
+            a_few_beside(
+                [(Layout((4, 3), (1, 0)), 24), (Layout((1, 4), (5, 2)), 16), (Layout(1, 0), 6)], reaching_nothing_new
+            ),
+        ),
+        complementing(
+            "a bound that is no multiple",
+            a_few_beside(
+                [(Layout(4, 1), 10), (Layout(4, 2), 17), (Layout((2, 2), (1, 4)), 9)], partial(filled, more=9)
+            ),
+        ),
+        complementing("random layouts", drawn(24, layout_and_bound)),
+        refuses(
+            "no layout is the answer",
+            [(Layout((4, 2), (2, 3)), 24), (Layout((2, 2), (2, 3)), 12), (Layout((2, 2), (6, 2)), 24)],
+            "the modes get in each other's way",
+            layout_and_bound,
+        ),
+        agrees_with_cute(
+            "complement",
+            a_few_beside(
+                [(Layout(4, 2), 24), (Layout((2, 2), (8, 2)), 32), (Layout((2, (2, 3)), (6, (1, 24))), 144)],
+                layout_and_bound,
+                n=1,
+            ),
+            mistakes.COMPLEMENT,
+        ),
+    ),
+    remedies=(
+        Remedy("raise ValueError", "After sorting, each stride has to be a multiple of what is filled so far."),
+        Remedy(
+            ("by zero", "extent 1 and stride 0"),
+            "A mode of stride 0 reaches nothing new, and can't be divided by: leave it out with extent 1.",
+        ),
+        Remedy("modes in any order", "Fill the smallest gap first: sort by stride."),
+        Remedy(
+            "two copies",
+            "A gap of d // reach copies, reach apart, comes before the mode; after it reach is extent · d.",
+        ),
+    ),
+    hints=(
+        "Sort the modes by stride and go through them; keep `reach`, the first offset that is not filled yet (1 at the "
+        "start). A mode whose stride is larger than reach leaves a gap.",
+        "The gap before a mode of stride d takes d // reach copies, reach apart: a mode (d // reach):reach of the "
+        "answer. After it everything up to extent * d is filled.",
+        "At the end ceil(bound / reach) copies, reach apart. Drop what has extent 1, or let tl.coalesce do it.",
+    ),
+)

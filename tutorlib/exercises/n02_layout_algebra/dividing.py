@@ -1,0 +1,172 @@
+"""Exercises 02.5 to 02.7: division into tiles."""
+
+from functools import partial
+
+import tensor_layouts as tl
+from tensor_layouts import Layout
+
+from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.values import ValueExercise, law
+from tutorlib.exercises.n02_layout_algebra import laws, mistakes
+from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute
+from tutorlib.exercises.random_layouts import (
+    a_few_beside,
+    composable,
+    drawn,
+    sticking_out,
+    stretched,
+)
+
+# 02.5 logical_divide ---------------------------------------------------------------------------------------------
+
+
+division = partial(law, holds=laws.is_division, mistakes=mistakes.DIVIDE)
+
+LOGICAL_DIVIDE = ValueExercise(
+    id="02.5",
+    title="logical_divide",
+    points=2,
+    library={
+        "tl.logical_divide": tl.logical_divide,
+        "tl.zipped_divide": tl.zipped_divide,
+        "tl.tiled_divide": tl.tiled_divide,
+        "tl.flat_divide": tl.flat_divide,
+    },
+    cases=(
+        division(
+            "a contiguous tile", stretched([(Layout(24, 3), Layout(4, 1)), (Layout((4, 8), (8, 1)), Layout(8, 1))])
+        ),
+        division(
+            "a tile of every third, every eighth",
+            stretched([(Layout(24, 2), Layout(4, 3)), (Layout((4, 8), (8, 1)), Layout(4, 8))]),
+        ),
+        division("random layouts", drawn(25, composable)),
+        division("a last tile that sticks out", a_few_beside([(Layout(10, 1), Layout(4, 1))], sticking_out)),
+        agrees_with_cute(
+            "logical_divide",
+            a_few_beside(
+                [
+                    (Layout(24, 3), Layout(4, 1)),
+                    (Layout((4, 8), (8, 1)), Layout(4, 8)),
+                    (Layout(10, 1), Layout(4, 1)),
+                    (Layout((4, 2, 3), (2, 1, 8)), Layout(4, 2)),
+                ],
+                composable,
+                n=1,
+            ),
+            mistakes.DIVIDE,
+        ),
+    ),
+    remedies=(Remedy("sticks out", "The complement rounds up by itself: leave it to it."),),
+    hints=(
+        "The tile says which indices belong to tile 0. Which layout says where the other tiles begin?",
+        "The complement of the tile in the layout's indices. Together they name every index once: Layout(tile, rest).",
+        "tl.compose(layout, Layout(tile, tl.complement(tile, …))): how many indices has the layout?",
+    ),
+)
+
+# 02.6 zipped_divide ----------------------------------------------------------------------------------------------
+
+
+zipping = partial(law, holds=laws.is_zipped, mistakes=mistakes.ZIP)
+
+ZIPPED_DIVIDE = ValueExercise(
+    id="02.6",
+    title="zipped_divide",
+    points=3,
+    library={
+        "tl.hier_unzip": tl.hier_unzip,
+        "tl.zipped_divide": tl.zipped_divide,
+        "tl.tiled_divide": tl.tiled_divide,
+        "tl.flat_divide": tl.flat_divide,
+    },
+    cases=(
+        zipping(
+            "a matrix",
+            stretched(
+                [
+                    (Layout((16, 8), (8, 1)), (4, 4)),
+                    (Layout((16, 8), (1, 16)), (8, 2)),
+                    (Layout((12, 10), (10, 1)), (3, 5)),
+                ]
+            ),
+        ),
+        zipping("three modes", stretched([(Layout((4, 6, 8), (48, 8, 1)), (2, 3, 4))])),
+        zipping(
+            "modes that are nested",
+            stretched(
+                [
+                    (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), (2, 4)),
+                    (Layout(((4, 2), (4, 2)), ((1, 32), (4, 16))), (2, 2)),
+                    (Layout((8, (2, 4)), (8, (1, 2))), (4, 4)),
+                ]
+            ),
+        ),
+        zipping("tiles that stick out", stretched([(Layout((10, 8), (8, 1)), (4, 3))])),
+        agrees_with_cute(
+            "zipped_divide",
+            stretched(
+                [
+                    (Layout((16, 8), (8, 1)), (4, 4)),
+                    (Layout((4, 6, 8), (48, 8, 1)), (2, 3, 4)),
+                    (Layout(((4, 2), (4, 2)), ((1, 32), (4, 16))), (2, 2)),
+                    (Layout((10, 8), (8, 1)), (4, 3)),
+                ]
+            ),
+            mistakes.ZIP,
+        ),
+    ),
+    remedies=(Remedy("three modes", "Loop over the tiler: a matrix is only one case."),),
+    hints=(
+        "First divide mode by mode: tl.logical_divide(mode(layout, 0), Layout(4, 1)), and so on. Each has two modes.",
+        "Then gather: mode 0 of each result makes the tile, mode 1 of each makes the grid of tiles.",
+        "Layout(a, b) bundles layouts as modes, and Layout(*parts) any number of them.",
+    ),
+)
+
+# 02.7 block_tile -------------------------------------------------------------------------------------------------
+
+
+block_tiling = partial(law, holds=laws.is_block_tile, mistakes=mistakes.BLOCK)
+
+MATRIX = Layout((16, 8), (8, 1))
+
+BLOCK_TILE = ValueExercise(
+    id="02.7",
+    title="block_tile",
+    points=2,
+    cases=(
+        block_tiling(
+            "every block of the 16×8",
+            stretched([(MATRIX, (4, 4), (row, column)) for row in range(4) for column in range(2)]),
+        ),
+        block_tiling(
+            "tiles that are not square",
+            stretched([(Layout((16, 8), (1, 16)), (8, 2), (1, 3)), (MATRIX, (2, 8), (5, 0))]),
+        ),
+        block_tiling(
+            "a matrix stored in blocks",
+            stretched(
+                [
+                    (Layout(((2, 4), (2, 4)), ((1, 16), (2, 4))), (2, 4), (3, 1)),
+                    (Layout(((4, 4), (4, 2)), ((1, 32), (4, 16))), (2, 2), (3, 2)),
+                    (Layout(((4, 2), (4, 2)), ((1, 32), (4, 16))), (2, 2), (2, 1)),
+                ]
+            ),
+        ),
+        block_tiling(
+            "a large matrix",
+            stretched(
+                [
+                    (Layout((4096, 4096), (4096, 1)), (32, 8), (127, 3)),
+                    (Layout((640, 512), (520, 1)), (32, 16), (2, 31)),
+                ]
+            ),
+        ),
+    ),
+    remedies=(Remedy("should be a pair", "Return two things: tiles(((0, 0), block)), and the layout inside."),),
+    hints=(
+        "tl.zipped_divide(layout, (Layout(4, 1), Layout(4, 1))) has the tile in mode 0, the grid of tiles in mode 1.",
+        "Call it with element (0, 0) of the tile and this block: tiles(((0, 0), block)).",
+    ),
+)

@@ -1,0 +1,331 @@
+"""Exercises 02.8 to 02.12: products, inverses, thread-value layouts."""
+
+from functools import partial
+
+import tensor_layouts as tl
+from tensor_layouts import Layout
+
+from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.values import ValueExercise, equals, law
+from tutorlib.exercises.n02_layout_algebra import laws, mistakes
+from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute
+from tutorlib.exercises.random_layouts import (
+    a_few_beside,
+    apart,
+    block_and_grid,
+    block_with_holes,
+    compact,
+    copies_of_a_row,
+    drawn,
+    grid_with_holes,
+    nothing_side_by_side,
+    one_layout,
+    one_value,
+    two_matrices,
+    two_ways_to_store,
+    with_ones,
+)
+from tutorlib.layouts.tiled_copy import TiledCopyView, tiled_copy_view
+
+# 02.8 logical_product --------------------------------------------------------------------------------------------
+
+
+repetition = partial(law, holds=laws.is_product, mistakes=mistakes.PRODUCT)
+
+PRODUCTS = ("logical_product", "zipped_product", "tiled_product", "flat_product", "blocked_product", "raked_product")
+
+LOGICAL_PRODUCT = ValueExercise(
+    id="02.8",
+    title="logical_product",
+    points=3,
+    library={**{f"tl.{name}": getattr(tl, name) for name in PRODUCTS}},
+    cases=(
+        repetition(
+            "copies of a row",
+            a_few_beside([(Layout(4, 1), Layout(6, 1)), (Layout(5, 1), Layout((2, 3), (3, 1)))], copies_of_a_row),
+        ),
+        repetition(
+            "a block with holes",
+            a_few_beside([(Layout((2, 2), (4, 1)), Layout(6, 1)), (Layout(4, 2), Layout(4, 1))], block_and_grid),
+        ),
+        repetition(
+            "copies in another order",
+            a_few_beside(
+                [(Layout((2, 2), (1, 2)), Layout((3, 4), (4, 1))), (Layout((2, 2), (4, 1)), Layout((4, 2), (2, 1)))],
+                block_and_grid,
+            ),
+        ),
+        repetition(
+            "a grid with holes",
+            a_few_beside(
+                [(Layout(4, 2), Layout(2, 2)), (Layout(4, 1), Layout(2, 3)), (Layout(2, 4), Layout((2, 2), (1, 4)))],
+                grid_with_holes,
+            ),
+        ),
+        repetition("random layouts", drawn(28, block_and_grid)),
+        agrees_with_cute(
+            "logical_product",
+            a_few_beside(
+                [
+                    (Layout(4, 1), Layout(6, 1)),
+                    (Layout((2, 2), (4, 1)), Layout((4, 2), (2, 1))),
+                    (Layout((2, 5), (5, 1)), Layout((3, 4), (1, 3))),
+                    (Layout(4, 2), Layout(2, 2)),
+                ],
+                block_and_grid,
+                n=1,
+            ),
+            mistakes.PRODUCT,
+        ),
+    ),
+    remedies=(
+        Remedy("first mode should be the block", "The block itself is mode 0, as it stands."),
+        Remedy("copies can begin at", "The complement lists where copies can begin; compose it with the grid."),
+    ),
+    hints=(
+        "Where may a copy begin? The complement of the block lists the places, in ascending order.",
+        "The grid numbers those places: mode 1 is complement(block, …) ∘ grid.",
+        "The grid asks for places up to cosize(grid), each with room for a block: size(block) * cosize(grid) in all.",
+    ),
+)
+
+# 02.9 blocked_product --------------------------------------------------------------------------------------------
+
+
+blocking = partial(law, holds=laws.is_blocked, mistakes=mistakes.BLOCKED)
+
+BLOCKED_PRODUCT = ValueExercise(
+    id="02.9",
+    title="blocked_product",
+    points=2,
+    library={"tl.blocked_product": tl.blocked_product, "tl.raked_product": tl.raked_product},
+    cases=(
+        blocking(
+            "blocks side by side",
+            a_few_beside(
+                [
+                    (Layout((2, 2), (1, 2)), Layout((2, 3), (3, 1))),
+                    (Layout((4, 2), (2, 1)), Layout((2, 2), (1, 2))),
+                    (Layout((1, 4), (4, 1)), Layout((8, 4), (4, 1))),
+                ],
+                two_matrices,
+            ),
+        ),
+        blocking(
+            "a block with holes",
+            a_few_beside(
+                [(Layout((2, 2), (4, 1)), Layout((2, 3), (1, 2))), (Layout((2, 2), (2, 8)), Layout((2, 2), (2, 1)))],
+                block_with_holes,
+            ),
+        ),
+        blocking("random matrices", drawn(29, two_matrices)),
+        agrees_with_cute(
+            "blocked_product",
+            a_few_beside(
+                [
+                    (Layout((2, 2), (1, 2)), Layout((2, 3), (3, 1))),
+                    (Layout((2, 2), (4, 1)), Layout((2, 4), (1, 2))),
+                    (Layout((2, 5), (5, 1)), Layout((3, 4), (1, 3))),
+                ],
+                two_matrices,
+                n=1,
+            ),
+            mistakes.BLOCKED,
+        ),
+    ),
+    remedies=(
+        Remedy("should be a matrix", "The result has two modes, rows and columns: Layout(rows, columns)."),
+        Remedy("of copy", "In each mode the block's part comes first: Layout(block's rows, copies' rows)."),
+    ),
+    hints=(
+        "The logical product has the modes ((rows, columns) of the block, (rows, columns) of the copies).",
+        "Which two of these four are the rows of the result? The first of the two runs faster.",
+        "Layout(Layout(block's rows, copies' rows), Layout(block's columns, copies' columns))",
+    ),
+)
+
+# 02.10 right_inverse ---------------------------------------------------------------------------------------------
+
+
+inversion = partial(law, holds=laws.is_right_inverse, mistakes=mistakes.INVERSE)
+
+RIGHT_INVERSE = ValueExercise(
+    id="02.10",
+    title="right_inverse",
+    points=3,
+    library={"tl.right_inverse": tl.right_inverse, "tl.left_inverse": tl.left_inverse},
+    cases=(
+        inversion(
+            "compact layouts",
+            a_few_beside(
+                [
+                    (Layout((4, 8), (8, 1)),),
+                    (Layout((4, 8), (1, 4)),),
+                    (Layout((2, 3, 4), (4, 8, 1)),),
+                    (Layout(8, 1),),
+                ],
+                compact,
+            ),
+        ),
+        inversion(
+            "nested ones",
+            a_few_beside(
+                [(Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),), (Layout((4, (2, 3)), (2, (1, 8))),)], compact
+            ),
+        ),
+        inversion(
+            "memory with holes",
+            a_few_beside(
+                [(Layout((4, 8), (16, 1)),), (Layout((4, 3), (1, 8)),), (Layout((2, 4, 2), (1, 2, 16)),)], one_layout
+            ),
+        ),
+        inversion(
+            "modes of extent 1",
+            a_few_beside([(Layout((1, 4), (0, 1)),), (Layout((4, 1, 8), (1, 2, 4)),), (Layout(1, 3),)], with_ones),
+        ),
+        inversion(
+            "nothing at offset 1",
+            a_few_beside([(Layout(4, 2),), (Layout((4, 4), (16, 4)),), (Layout((2, 4), (8, 2)),)], apart),
+        ),
+        inversion("random layouts", drawn(210, one_layout)),
+        agrees_with_cute(
+            "right_inverse",
+            a_few_beside(
+                [(Layout((4, 8), (8, 1)),), (Layout((4, 8), (16, 1)),), (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),)],
+                one_layout,
+                n=4,
+            ),
+            mistakes.INVERSE,
+        ),
+    ),
+    remedies=(
+        Remedy(
+            "modes of extent 1",
+            "A mode of extent 1 moves nothing, whatever its stride: leave it out before sorting.",
+        ),
+        Remedy("it ends at offset", "Don't stop early: after a mode is kept, reach is multiplied by its extent."),
+        Remedy("memory with holes", "Stop at the first stride that is not what is reached so far."),
+        Remedy(
+            "where the layout has",
+            "A kept mode's stride is its distance as indices: the product of the extents before it.",
+        ),
+    ),
+    hints=(
+        "List (stride, extent, distance as indices) of every flat mode. Which of them lies at offsets 0, 1, 2 …?",
+        "After sorting by stride the kept modes have strides 1, then extent · stride of the one before, and so on.",
+        "The answer's modes are (extent, distance as indices) of the kept ones, in that order.",
+    ),
+)
+
+# 02.11 common_vector ---------------------------------------------------------------------------------------------
+
+
+together = partial(equals, wanted=tl.max_common_vector, mistakes=mistakes.VECTOR)
+
+COMMON_VECTOR = ValueExercise(
+    id="02.11",
+    title="common_vector",
+    points=2,
+    library={"tl.max_common_vector": tl.max_common_vector, "tl.max_common_layout": tl.max_common_layout},
+    cases=(
+        together(
+            "the same order",
+            a_few_beside(
+                [
+                    (Layout((4, 8), (8, 1)), Layout((4, 8), (8, 1))),
+                    (Layout((8, 4), (1, 8)), Layout((8, 4), (1, 16))),
+                    (Layout(64, 1), Layout((8, 8), (1, 8))),
+                ],
+                two_ways_to_store,
+            ),
+        ),
+        together(
+            "rows, padded or in blocks",
+            a_few_beside(
+                [
+                    (Layout((4, 8), (8, 1)), Layout((4, 8), (16, 1))),
+                    (Layout((4, 8), (16, 1)), Layout((4, 8), (8, 1))),
+                    (Layout((4, 8), (8, 1)), Layout((4, (4, 2)), (4, (1, 16)))),
+                ],
+                two_ways_to_store,
+            ),
+        ),
+        together(
+            "another order",
+            a_few_beside(
+                [
+                    (Layout((4, 8), (8, 1)), Layout((4, 8), (1, 4))),
+                    (Layout((4, 8), (1, 4)), Layout((4, 8), (8, 1))),
+                    (Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))), Layout((4, 8), (1, 4))),
+                ],
+                two_ways_to_store,
+            ),
+        ),
+        together(
+            "nothing side by side",
+            a_few_beside(
+                [(Layout(64, 2), Layout(64, 2)), (Layout((4, 4), (8, 2)), Layout((4, 4), (4, 1)))], nothing_side_by_side
+            ),
+        ),
+        together("random layouts", drawn(211, two_ways_to_store)),
+    ),
+    remedies=(Remedy("another order", "Both sides have 32 elements in one piece, but not the same ones."),),
+    hints=(
+        "The right inverse of A lists A's indices in the order of its memory. Where does B put these?",
+        "Coalesce b ∘ right_inverse(a), and look at its first mode.",
+        "If the first mode is n:1 the answer is n, else 1. flatten((x.shape,))[0] is the first extent of any layout.",
+    ),
+)
+
+# 02.12 layout_tv -------------------------------------------------------------------------------------------------
+
+
+sharing = partial(law, holds=laws.is_thread_value, mistakes=mistakes.THREAD_VALUE)
+
+LAYOUT_TV = ValueExercise(
+    id="02.12",
+    title="layout_tv",
+    points=3,
+    library={"tiled_copy_view": tiled_copy_view, "TiledCopyView.layout": TiledCopyView.layout},
+    cases=(
+        sharing(
+            "vectors along a row",
+            a_few_beside(
+                [(Layout((8, 4), (4, 1)), Layout((1, 4), (4, 1))), (Layout((8, 16), (16, 1)), Layout((1, 8), (8, 1)))],
+                two_matrices,
+            ),
+        ),
+        sharing(
+            "small matrices",
+            a_few_beside(
+                [
+                    (Layout((2, 3), (3, 1)), Layout((2, 2), (2, 1))),
+                    (Layout((4, 8), (1, 4)), Layout((2, 2), (1, 2))),
+                    (Layout((4, 8), (8, 1)), Layout((4, 2), (1, 4))),
+                ],
+                two_matrices,
+            ),
+        ),
+        sharing(
+            "one value each, one thread",
+            a_few_beside(
+                [(Layout((4, 8), (8, 1)), Layout((1, 1), (1, 1))), (Layout((1, 1), (1, 1)), Layout((4, 2), (2, 1)))],
+                one_value,
+            ),
+        ),
+        sharing("random matrices", drawn(212, two_matrices)),
+    ),
+    remedies=(
+        Remedy("it should have two modes", "Compose the inverse with Layout((size(threads), size(values)))."),
+        Remedy(
+            "of the tile, index",
+            "The raked product's right inverse takes the number t + size(threads) · v. Compose it with the layout that "
+            "makes this number of (t, v).",
+        ),
+    ),
+    hints=(
+        "tl.raked_product(threads, values) has at each (row, column) the number thread + size(threads) · value.",
+        "Its right inverse leads from that number to the index in the tile.",
+        "Take the number apart into (thread, value) by composing with Layout((size(threads), size(values))).",
+    ),
+)

@@ -1,0 +1,250 @@
+"""Exercises of notebook 04: first kernels.
+
+Functions that launch nothing run on the CPU, so 04.1 to 04.3 are graded everywhere, by the real CuTe. Their tensors
+hold small integers: every result is exact in fp32, in whatever order it is computed.
+"""
+
+from typing import TYPE_CHECKING
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.exercises.n04_first_kernels.host_functions import (
+    ALPHA,
+    BY_SHAPE,
+    CALLS_EACH,
+    COLUMNS,
+    CUBES,
+    DYNAMIC,
+    ONE_FOR_ALL,
+    ONE_PER_RANK,
+    PADDED,
+    ROWS,
+    STATIC,
+    VECTORS,
+    axpy,
+    axpy_mistakes,
+    compilations,
+    layouts_of_calls,
+    on_cpu,
+    polynomial_case,
+    some_alpha,
+)
+from tutorlib.exercises.n04_first_kernels.remedies import FIRST_KERNEL_REMEDIES
+from tutorlib.problems.bounds import one_rounding
+from tutorlib.problems.catalogue import vector_add
+from tutorlib.problems.problem import Operand, Problem
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# 04.6 leaky_relu ------------------------------------------------------------------------------------------------
+
+
+def leaky_relu() -> Problem:
+    """y = x where x > 0, else x / 8, both (N,). The baseline is torch's leaky_relu."""
+
+    def reference(x: "Tensor") -> "Tensor":
+        return x.where(x > 0, x / 8)
+
+    def baseline(y: "Tensor", x: "Tensor") -> None:
+        import torch
+
+        torch.ops.aten.leaky_relu.out(x, 0.125, out=y)
+
+    return Problem(
+        name="leaky_relu",
+        dims="N",
+        inputs=(Operand("x", "N", "fp32"),),
+        output=Operand("y", "N", "fp32"),
+        reference=reference,
+        bound=one_rounding,
+        baseline=baseline,
+        baseline_name="torch leaky_relu",
+    )
+
+
+# 04.7 add_bias --------------------------------------------------------------------------------------------------
+
+
+def add_bias() -> Problem:
+    """y (M, N) = x (M, N) + bias (N,) in every row."""
+
+    def baseline(y: "Tensor", x: "Tensor", bias: "Tensor") -> None:
+        import torch
+
+        torch.add(x, bias, out=y)
+
+    return Problem(
+        name="add_bias",
+        dims="MN",
+        inputs=(Operand("x", "MN", "fp32"), Operand("bias", "N", "fp32")),
+        output=Operand("y", "MN", "fp32"),
+        reference=lambda x, bias: x + bias,
+        bound=one_rounding,
+        baseline=baseline,
+        baseline_name="torch add",
+    )
+
+
+# 04.8 row_max ---------------------------------------------------------------------------------------------------
+
+
+def row_max() -> Problem:
+    """maxima (M,) of the rows of x (M, N). Exact, in whatever order."""
+
+    def baseline(maxima: "Tensor", x: "Tensor") -> None:
+        import torch
+
+        torch.amax(x, -1, out=maxima)
+
+    return Problem(
+        name="row_max",
+        dims="MN",
+        inputs=(Operand("x", "MN", "fp32", pattern="identity"),),
+        output=Operand("maxima", "M", "fp32"),
+        reference=lambda x: x.amax(-1),
+        bound=None,
+        baseline=baseline,
+        baseline_name="torch amax",
+    )
+
+
+EXERCISES = (
+    ValueExercise(
+        id="04.1",
+        title="axpy",
+        points=2,
+        cases=(
+            on_cpu("a static layout", (ALPHA, (6,)), some_alpha, axpy, axpy_mistakes, dynamic=False),
+            on_cpu("dynamic layouts of three sizes", (ALPHA, (1, 5, 8)), some_alpha, axpy, axpy_mistakes),
+        ),
+        hints=(
+            "How many elements are there? cute.size(x) says it, also where only the run knows.",
+            "A loop over range(cute.size(x)), whose one line reads and writes y[i].",
+        ),
+        remedies=FIRST_KERNEL_REMEDIES["04.1"],
+    ),
+    ValueExercise(
+        id="04.2",
+        title="polynomial",
+        points=2,
+        cases=(
+            polynomial_case("a line", (2.0, -3.0)),
+            polynomial_case("a cubic", (5.0, 0.0, -1.0, 2.0)),
+            polynomial_case("a constant", (7.0,)),
+        ),
+        hints=(
+            "Two loops: over the elements, which only the run counts, and over the coefficients, which the compiler "
+            "has in its hands.",
+            "A Python tuple has no element number ?: the loop over coefficients must be range_constexpr.",
+            "Horner: start with the last coefficient, then for each one before it, multiply by x[i] and add.",
+        ),
+        remedies=FIRST_KERNEL_REMEDIES["04.2"],
+    ),
+    ValueExercise(
+        id="04.3",
+        title="compilations_for",
+        points=2,
+        cases=(
+            equals(
+                "static layouts",
+                beside(
+                    [(VECTORS, False), (ROWS + COLUMNS + ROWS, False), (PADDED, False), (CUBES, False)],
+                    lambda dice: (layouts_of_calls(dice), False),
+                ),
+                compilations,
+                [CALLS_EACH, BY_SHAPE, DYNAMIC],
+            ),
+            equals(
+                "dynamic layouts",
+                beside(
+                    [(VECTORS, True), (ROWS + COLUMNS + ROWS, True), (PADDED, True), (CUBES + VECTORS, True)],
+                    lambda dice: (layouts_of_calls(dice), True),
+                ),
+                compilations,
+                [ONE_FOR_ALL, ONE_PER_RANK, STATIC, CALLS_EACH],
+            ),
+        ),
+        hints=(
+            "What does the type of a tensor say in the two cases above? As many types, as many compilations.",
+            "For a dynamic layout two things are left in the type: the rank, and where the stride 1 stands.",
+            "len({…}) counts different things: put the layouts in it, or (rank, stride.index(1)).",
+        ),
+        remedies=FIRST_KERNEL_REMEDIES["04.3"],
+    ),
+    CuteExercise(
+        id="04.4",
+        title="vector_add",
+        points=3,
+        problem=vector_add("fp32"),
+        shapes=((128,), (4096,), (128 * 1001,)),
+        hints=(
+            "Which element is this thread's? Its block stands block · 128 elements in.",
+            "grid is a number of blocks: as many as there are pieces of 128 elements.",
+        ),
+        remedies=FIRST_KERNEL_REMEDIES["04.4"],
+    ),
+    CuteExercise(
+        id="04.5",
+        title="vector_add of any size",
+        points=4,
+        problem=vector_add("fp32"),
+        shapes=((1,), (127,), (1000,), (100_003,)),
+        dynamic=True,
+        hints=(
+            "Two changes: one more block for the rest, and the threads of that block that have no element.",
+            "cute.ceil_div(n, 128) rounds up.",
+            "if i < cute.size(c): around the line that computes. Nothing else goes inside.",
+        ),
+        remedies=FIRST_KERNEL_REMEDIES["04.5"],
+    ),
+    CuteExercise(
+        id="04.6",
+        title="leaky_relu, four elements a thread",
+        points=4,
+        problem=leaky_relu(),
+        shapes=((4,), (2048,), (4 * 12_347,)),
+        dynamic=True,
+        divisible=4,
+        requires=("ld.global.v4", "st.global.v4"),
+        hints=(
+            "cute.local_tile(x, (4,), (i,)) is piece i of four elements; it is a tensor, and load() reads it whole.",
+            "Only whole pieces exist: the guard asks whether piece i begins before the end.",
+            "cute.where(v > 0, v, v * 0.125) picks for each element.",
+        ),
+        remedies=FIRST_KERNEL_REMEDIES["04.6"],
+    ),
+    CuteExercise(
+        id="04.7",
+        title="add_bias, in two directions",
+        points=3,
+        problem=add_bias(),
+        shapes=((64, 64), (5, 100), (33, 7), (1, 2)),
+        whole=((64, 64),),
+        dynamic=True,
+        hints=(
+            "Which row and which column? Each is block · (threads of a block in this direction) + thread.",
+            "The grid counts columns first: (blocks across, blocks down, 1), each rounded up.",
+            "if m < x.shape[0] and n < x.shape[1]: around the one line that computes.",
+        ),
+        remedies=FIRST_KERNEL_REMEDIES["04.7"],
+    ),
+    CuteExercise(
+        id="04.8",
+        title="row_max, a reduction",
+        points=4,
+        problem=row_max(),
+        shapes=((4, 6), (5, 1000), (7, 129), (40, 1)),
+        dynamic=True,
+        requires=("st.shared", "ld.shared", "bar.sync"),
+        hints=(
+            "First alone, then together: a loop over the thread's own elements, then its number into shared memory.",
+            "The smallest of all numbers is -cutlass.Float32.inf: a thread without an element starts, and ends, there.",
+            "for step in cutlass.range_constexpr(1, 8): half = THREADS >> step. The barrier stands in the loop, after "
+            "the `if thread < half`.",
+            "Thread 0 writes partial[0] to maxima[row], after the loop.",
+        ),
+        remedies=FIRST_KERNEL_REMEDIES["04.8"],
+    ),
+)

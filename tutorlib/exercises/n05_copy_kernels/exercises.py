@@ -1,0 +1,268 @@
+"""Exercises of notebook 05: the ladder of copy kernels.
+
+Every rung is timed on 1 GiB, against torch's copy of as many bytes. Where a kernel guards its edges, its shapes have
+tiles partly outside; where it does not, they are made of whole tiles.
+"""
+
+import random
+from collections.abc import Callable
+
+from tensor_layouts import Layout
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.leaning import InModule
+from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.exercises.n05_copy_kernels.remedies import COPY_REMEDIES
+from tutorlib.machine.features import TMA
+from tutorlib.problems.catalogue import copy, transpose
+
+BENCH_BF16 = (32768, 16384)
+BENCH_FP32 = (16384, 16384)
+RAGGED = ((256, 256), (129, 250), (1, 67))
+RAGGED_VECTORS = ((256, 256), (300, 1048), (7, 72))
+WHOLE_TILES = ((256, 256), (128, 640))
+WHOLE_TURNS = ((256, 256), (128, 320), (64, 576))
+
+# What the simulator runs: the same kinds of sizes, with fewer blocks; four at least in one of them.
+FEW_RAGGED = ((128, 128), (270, 67))
+FEW_RAGGED_VECTORS = ((128, 128), (70, 136))
+FEW_TILES = ((256, 256), (128, 192))
+FEW_TURNS = ((128, 128), (64, 192))
+
+COURSE_COPIES = {
+    "make_copy": InModule("tutorlib.kernels.copies.registers", "make_copy"),
+    "make_ring_copy": InModule("tutorlib.kernels.copies.ring", "make_ring_copy"),
+    "make_directed_copy": InModule("tutorlib.kernels.copies.directions", "make_directed_copy"),
+    "make_transpose": InModule("tutorlib.kernels.transposes", "make_transpose"),
+}
+
+# 05.1 sectors ---------------------------------------------------------------------------------------------------
+
+SECTOR = 32
+
+
+def sectors(offsets: list[int], element_bytes: int, vector: int = 1) -> int:
+    spans = ((first * element_bytes, (first + vector) * element_bytes - 1) for first in offsets)
+    return len({n for first, last in spans for n in range(first // SECTOR, last // SECTOR + 1)})
+
+
+def warp(layout: Layout) -> list[int]:
+    return [layout(thread) for thread in range(32)]
+
+
+def scattered(seed: int, element_bytes: int, vector: int, n: int = 20) -> list[tuple[list[int], int, int]]:
+    dice = random.Random(seed)
+    return [([dice.randrange(2000) for _ in range(32)], element_bytes, vector) for _ in range(n)]
+
+
+def strided(pitches: int, sizes: tuple[int, ...], vector: int = 1, shift: int = 0) -> Callable[[random.Random], tuple]:
+    """Calls with threads up to `pitches` elements apart. shift: elements that the first is beyond a multiple of 32."""
+
+    def draw(dice: random.Random) -> tuple:
+        pitch, first = dice.randint(1, pitches), 32 * dice.randint(0, 99) + dice.randint(0, shift)
+        return [first + pitch * thread for thread in range(32)], dice.choice(sizes), vector
+
+    return draw
+
+
+def shared(dice: random.Random) -> tuple:
+    """A call with threads that read few places."""
+    return [dice.randrange(40) for _ in range(32)], dice.choice((2, 4, 8)), 1
+
+
+FIRST_ELEMENT = Mistake(
+    "Each thread reads `vector` elements, and its last one may lie in another sector than its first.",
+    lambda offsets, element_bytes, vector=1: sectors(offsets, element_bytes),
+)
+BY_BYTES = Mistake(
+    "That is the bytes asked for, divided by 32. It is the price only where they lie together and nobody shares.",
+    lambda offsets, element_bytes, vector=1: -(-len(offsets) * element_bytes * vector // SECTOR),
+)
+BY_LINE = Mistake(
+    "Those are cache lines of 128 bytes; a sector is 32.",
+    lambda offsets, element_bytes, vector=1: len({o * element_bytes // 128 for o in offsets}),
+)
+BY_LINE_TO_THE_END = Mistake(
+    "You count cache lines of 128 bytes; a sector is 32.",
+    lambda offsets, element_bytes, vector=1: len(
+        {byte // 128 for o in offsets for byte in range(o * element_bytes, (o + vector) * element_bytes)}
+    ),
+)
+IN_ELEMENTS = Mistake(
+    "Sectors are counted in bytes: multiply the offsets by the size of an element.",
+    lambda offsets, element_bytes, vector=1: sectors(offsets, 1, vector),
+)
+PER_THREAD = Mistake(
+    "Threads that touch the same sector share it; it comes once.",
+    lambda offsets, element_bytes, vector=1: sum(sectors([o], element_bytes, vector) for o in offsets),
+)
+MISTAKES = (PER_THREAD, IN_ELEMENTS, FIRST_ELEMENT, BY_LINE, BY_LINE_TO_THE_END, BY_BYTES)
+
+ALONG = [(warp(Layout(32, 1)), size, 1) for size in (1, 2, 4, 8)]
+DOWN = [(warp(Layout(32, pitch)), size, 1) for pitch in (16, 33, 4096) for size in (2, 4)]
+VECTORS = [(warp(Layout(32, 8)), 2, 8), (warp(Layout((8, 4), (8, 4096))), 2, 8), (warp(Layout(32, 5)), 4, 4)]
+SHARED = [([0] * 32, 4, 1), (warp(Layout((4, 8), (0, 1))), 2, 1), (warp(Layout((8, 4), (1, 4))), 4, 1)]
+SHIFTED = [([o + shift for o in warp(Layout(32, 1))], 4) for shift in (1, 7, 8, 31)]  # `vector` has a default
+
+# The ladder -----------------------------------------------------------------------------------------------------
+
+EXERCISES = (
+    ValueExercise(
+        id="05.1",
+        title="sectors",
+        points=3,
+        cases=(
+            equals("threads along a row", beside(ALONG, strided(1, (1, 2, 4, 8))), sectors, MISTAKES),
+            equals("threads down a column", beside(DOWN, strided(40, (1, 2, 4))), sectors, MISTAKES),
+            equals("vectors", beside(VECTORS + scattered(1, 2, 8), strided(20, (2, 4), vector=4)), sectors, MISTAKES),
+            equals("threads that read the same", beside(SHARED, shared), sectors, MISTAKES),
+            equals("a start between two sectors", beside(SHIFTED, strided(1, (2, 4, 8), shift=31)), sectors, MISTAKES),
+            equals(
+                "elements across an edge",
+                beside(
+                    scattered(2, 3, 1) + scattered(3, 24, 2), lambda dice: scattered(dice.getrandbits(32), 24, 2, 1)[0]
+                ),
+                sectors,
+                MISTAKES,
+            ),
+        ),
+        hints=(
+            "Which byte does a thread touch first, and which last?",
+            "Byte b lies in sector b // 32. Collect the sectors of all threads in a set.",
+            "range(first // 32, (end - 1) // 32 + 1) are the sectors of the bytes from first to end - 1.",
+        ),
+        remedies=COPY_REMEDIES["05.1"],
+    ),
+    CuteExercise(
+        id="05.2",
+        title="naive copy",
+        points=2,
+        problem=copy("bf16"),
+        shapes=RAGGED,
+        simulated_shapes=FEW_RAGGED,
+        whole=((256, 256), (128, 128)),
+        bench_shape=BENCH_BF16,
+        library=COURSE_COPIES,
+        hints=(
+            "The block's first row is down * TILE[0], its first column across * TILE[1].",
+            "for n in cutlass.range(TILE[1], unroll_full=True): the column is across * TILE[1] + n; test both first.",
+        ),
+        remedies=COPY_REMEDIES["05.2"],
+    ),
+    CuteExercise(
+        id="05.3",
+        title="coalesced copy",
+        points=3,
+        problem=copy("bf16"),
+        shapes=RAGGED,
+        simulated_shapes=FEW_RAGGED,
+        whole=((256, 256), (128, 128)),
+        bench_shape=BENCH_BF16,
+        tiers=(0.7,),
+        lean=("ld.global", "st.global"),
+        library=COURSE_COPIES,
+        hints=(
+            "64 columns, 128 threads: thread % 64 is the column in the tile, thread // 64 one of two rows.",
+            "Walk down in steps of 2 rows: cutlass.range(0, TILE[0], 2, unroll_full=True).",
+        ),
+        remedies=COPY_REMEDIES["05.3"],
+    ),
+    CuteExercise(
+        id="05.4",
+        title="vectorised copy",
+        points=4,
+        problem=copy("bf16"),
+        shapes=RAGGED_VECTORS,
+        simulated_shapes=FEW_RAGGED_VECTORS,
+        whole=((256, 256), (128, 128)),
+        bench_shape=BENCH_BF16,
+        tiers=(0.7, 0.9),
+        requires=("ld.global.v4", "st.global.v4"),
+        forbids=("ld.global after st.global",),
+        library=COURSE_COPIES,
+        hints=(
+            "How many vectors of 8 fill a row of 128 elements? So many threads lie side by side; the rest are rows.",
+            "cute.make_fragment_like(from_src) is a tensor in registers; copy into it, then out of it.",
+            "threads is (16, 16):(16, 1) and values (1, 8), for bf16; write them with WIDE, WIDE_THREADS and vector.",
+        ),
+        remedies=COPY_REMEDIES["05.4"],
+    ),
+    CuteExercise(
+        id="05.5",
+        title="copy by cp.async",
+        points=4,
+        problem=copy("bf16"),
+        shapes=WHOLE_TILES,
+        simulated_shapes=FEW_TILES,
+        bench_shape=BENCH_BF16,
+        tiers=(0.7, 0.9),
+        requires=("cp.async", "ld.shared", "st.global.v4"),
+        forbids=("ld.global",),
+        library=COURSE_COPIES,
+        hints=(
+            "loads.partition_S of the block's tile of src, loads.partition_D of the tile in shared memory.",
+            "Between issue and use: commit the group, wait for 0 groups, then the barrier.",
+            "From shared memory to dst there is no direct way: a fragment, as in rung 3.",
+        ),
+        remedies=COPY_REMEDIES["05.5"],
+    ),
+    CuteExercise(
+        id="05.6",
+        title="transpose",
+        points=4,
+        problem=transpose("fp32"),
+        shapes=WHOLE_TURNS,
+        simulated_shapes=FEW_TURNS,
+        bench_shape=BENCH_FP32,
+        requires=("st.shared", "ld.shared"),
+        library=COURSE_COPIES,
+        hints=(
+            "Four copies: from_src → registers → tile, then turned → registers → to_dst. Each side in shared memory is "
+            "cut for this thread: mine.partition_D(tile), mine.partition_S(turned).",
+            "Who wrote the elements that a thread reads from `turned`? When may it rely on them?",
+            "Row-major: the column has stride 1, the row stride TURN.",
+            "turned_layout takes (column, row): exchange the strides, not the data.",
+        ),
+        remedies=COPY_REMEDIES["05.6"],
+    ),
+    CuteExercise(
+        id="05.7",
+        title="swizzled transpose",
+        points=4,
+        problem=transpose("fp32"),
+        shapes=WHOLE_TURNS,
+        simulated_shapes=FEW_TURNS,
+        bench_shape=BENCH_FP32,
+        tiers=(0.7, 0.9),
+        requires=("st.shared", "ld.shared", "bar.sync"),
+        lean=("st.shared", "ld.shared"),
+        library=COURSE_COPIES,
+        hints=(
+            "32 banks of one element each are 5 bits, the lowest ones.",
+            "The lowest 5 bits of the row stand 6 places higher than those of the column.",
+            "Swizzle both layouts of exercise 05.6 with the same cute.make_swizzle(5, 0, 6).",
+        ),
+        remedies=COPY_REMEDIES["05.7"],
+    ),
+    CuteExercise(
+        id="05.8",
+        title="copy by TMA",
+        points=5,
+        needs=TMA,
+        problem=copy("bf16"),
+        shapes=RAGGED_VECTORS,
+        simulated_shapes=FEW_RAGGED_VECTORS,
+        bench_shape=BENCH_BF16,
+        tiers=(0.7, 0.9),
+        requires=("cp.async.bulk.tensor", "mbarrier", "fence.mbarrier_init"),
+        library=COURSE_COPIES,
+        hints=(
+            "mbarrier_init(barrier, 1): one thread arrives, the one that announces the bytes.",
+            "The fetch is cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier), outside of elect_one.",
+            "The barrier must be ready before any thread waits for it: sync_warp() between the two.",
+            "The way out: cute.copy(store, from_tile, to_dst), commit the bulk group, wait for 0 with read=True.",
+        ),
+        remedies=COPY_REMEDIES["05.8"],
+    ),
+)

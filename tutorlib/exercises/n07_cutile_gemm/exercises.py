@@ -1,0 +1,282 @@
+"""Exercises of notebook 07: the ladder of cuTile GEMMs.
+
+Kernels are interpreted on small matrices whose sizes are partly no multiples of the tile; a GPU times them beside
+cuBLAS too.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tutorlib.checking.cutile import CutileExercise, ThroughTf32
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.host import HostExercise
+from tutorlib.checking.values import ValueExercise, equals, law
+from tutorlib.exercises.n07_cutile_gemm.choices import (
+    FITS_MISTAKES,
+    PAIRS,
+    REGISTERS,
+    SHARED,
+    SHARING,
+    configs,
+    fits,
+    no_spill,
+)
+from tutorlib.exercises.n07_cutile_gemm.orders import GRIDS, RAGGED_GRIDS, in_strips, ragged, strip_after_strip, whole
+from tutorlib.exercises.n07_cutile_gemm.shapes import (
+    BENCH,
+    BENCH_FP8,
+    COURSE_GEMMS,
+    SMALL,
+    STEP,
+    TILE_OF_PRODUCT,
+    WHOLE,
+    blocks_at_once,
+    cut_otherwise,
+    cut_short,
+    group_of,
+    persistent_blocks,
+    plain_tile,
+    through,
+    tiles,
+)
+from tutorlib.kernels.cutile.gemm import Config
+from tutorlib.machine.features import FP8_MMA
+from tutorlib.models.l2 import grouped
+from tutorlib.problems.catalogue import gemm, gemm_fp8, gemm_tf32
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.split_k import parts_of_gemm
+from tutorlib.problems.wrong import count
+
+if TYPE_CHECKING:
+    from tutorlib.checking.far_host import Planned
+    from tutorlib.simulate.cutile.launching import Launched
+
+
+# 07.9 split_gemm ------------------------------------------------------------------------------------------------
+
+
+def as_many_as_needed(shape: Shape, launched: "Sequence[Launched | Planned]") -> str | None:
+    """Whether K is cut where C has too few tiles, and only there."""
+    from tutorlib.simulate.cutile.launching import SMS
+
+    m, n, k = shape
+    blocks = math.prod(launched[0].grid)
+    if math.prod(tiles(shape, 128, 128)) < SMS and blocks < SMS and k >= 128 * SMS:
+        return (
+            f"the GPU has {SMS} multiprocessors (torch.cuda.get_device_properties says so), "
+            f"and the launch has {count(blocks, 'block')}"
+        )
+    if math.prod(tiles(shape, 128, 128)) < SMS < blocks:
+        return f"the GPU has {SMS} multiprocessors, and of {blocks} blocks some wait for a second wave: round down"
+    shared = [arg.shape for one in launched for arg in one.args if getattr(arg, "ndim", 0) == 3]
+    if m * n >= 128 * 128 * SMS and any(parts[0] > 1 for parts in shared):
+        return f"C has tiles for all {SMS} multiprocessors already: {shared[0][0]} parts are extra work there"
+    if any(parts[0] > tiles((k, 1), 64, 1)[0] for parts in shared):
+        return f"{shared[0][0]} parts share {count(tiles((k, 1), 64, 1)[0], 'step')} of 64: some have nothing to do"
+    return None
+
+
+# 07.6 gemm through tf32 --------------------------------------------------------------------------------------------
+
+
+# 07.7 fp8 ---------------------------------------------------------------------------------------------------------
+
+
+def skinny_tile(shape: Shape) -> tuple[int, int]:
+    """tn and tk."""
+    return (128, 128) if shape == BENCH_FP8 else (32, 16)
+
+
+# The ladder -------------------------------------------------------------------------------------------------------
+
+EXERCISES = (
+    CutileExercise(
+        id="07.1",
+        title="gemm",
+        points=4,
+        problem=gemm("bf16"),
+        library=COURSE_GEMMS | TILE_OF_PRODUCT,
+        shapes=SMALL,
+        whole=WHOLE,
+        simulated_shapes=SMALL[2:3],
+        once=True,
+        mistakes=cut_short,
+        bench_shape=BENCH,
+        grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
+        constants=plain_tile,
+        hints=(
+            "Tile (m, n) of C needs row m of A's tiles and row n of B's: which index walks?",
+            "How many steps? K is a.shape[1], and the last step may reach beyond it: ct.cdiv, and a padding mode.",
+            "ct.mma(x, y, total) wants (tm, tk) and (tk, tn); B's tile comes as (tn, tk), so ct.transpose it.",
+            "total is fp32; ct.store wants c's dtype: total.astype(c.dtype).",
+        ),
+    ),
+    ValueExercise(
+        id="07.2",
+        title="grouped",
+        points=3,
+        cases=(
+            strip_after_strip("whole strips", GRIDS, whole),
+            strip_after_strip("a lower last strip", RAGGED_GRIDS, ragged),
+        ),
+        library={"l2.grouped": grouped},
+        hints=(
+            "A strip of `group` rows has group * columns tiles: so which strip is it, and which place in the strip?",
+            "Its first row is strip * group. How many rows has it? group, or what is left of `rows`.",
+            "Down first: place % height is the row inside the strip, place // height the column.",
+        ),
+    ),
+    ValueExercise(
+        id="07.3",
+        title="hints",
+        points=3,
+        cases=tuple(
+            law(f"a tile of {tm}×{tn}", [(tm, tn)], no_spill) for tm, tn in ((128, 128), (128, 256), (256, 256))
+        ),
+        hints=(
+            "How many accumulators has a thread? tm * tn of them, over num_ctas * 32 * num_worker_warps threads.",
+            "128 accumulators for each thread are fine. 128×256 needs twice the threads, 256×256 four times.",
+            "Double num_worker_warps from 4 to 8, or num_ctas from 1 to 2, or both.",
+        ),
+    ),
+    CutileExercise(
+        id="07.4",
+        title="persistent gemm",
+        points=5,
+        problem=gemm("bf16"),
+        shapes=SMALL,
+        whole=WHOLE,
+        simulated_shapes=SMALL[2:3],
+        bench_shape=BENCH,
+        tiers=(0.7, 0.9),
+        once=True,
+        mistakes=cut_short,
+        placed=in_strips,
+        grid=persistent_blocks,
+        constants=lambda shape: (*plain_tile(shape), group_of(shape)),
+        library=COURSE_GEMMS,
+        hints=(
+            "Block ct.bid(0) takes tiles ct.bid(0), ct.bid(0) + ct.num_blocks(0), and so on.",
+            "for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)): a range may have a step.",
+            "Inside: m, n = grouped(tile, rows, columns, group), then tile_of_product and ct.store.",
+        ),
+    ),
+    ValueExercise(
+        id="07.5",
+        title="fits",
+        points=3,
+        cases=(
+            equals("registers", beside(REGISTERS, configs(ctas=(1, 2)), n=12), fits, FITS_MISTAKES),
+            equals("shared memory", beside(SHARED, configs(tk=(64, 128, 256, 512)), n=12), fits, FITS_MISTAKES),
+            equals("two CTAs", beside(PAIRS, configs(tk=(64, 128, 256), ctas=(2,)), n=12), fits, FITS_MISTAKES),
+            equals(
+                "blocks that share an SM",
+                beside(SHARING, configs(tk=(32, 64, 128), occupancy=(2, 3, 4)), n=12),
+                fits,
+                FITS_MISTAKES,
+            ),
+        ),
+        library={"Config.fits": Config.fits},
+        hints=(
+            "Accumulators: tm * tn over num_ctas * warps * 32 threads, at most 128 for each.",
+            "A stage is a tile of A and one of B: (tm + tn) * tk elements, shared among the CTAs.",
+            "occupancy blocks, each with 2 stages, have 227 * 1024 bytes together.",
+        ),
+    ),
+    ThroughTf32(
+        id="07.6",
+        title="gemm through tf32",
+        points=3,
+        problem=gemm_tf32(),
+        in_bf16=gemm("bf16"),
+        shapes=SMALL,
+        whole=WHOLE,
+        once=True,
+        mistakes=through,
+        simulated_shapes=SMALL[2:3],
+        bench_shape=BENCH,
+        tiers=(0.7,),
+        requires=("mma.sync",),
+        inspected=SMALL[2],
+        grid=persistent_blocks,
+        constants=lambda shape: (128, 128, 32, 8) if shape == BENCH else (*plain_tile(shape), 2),
+        library=COURSE_GEMMS,
+        hints=(
+            "dtypes can be compared while the kernel is compiled: a.dtype == ct.float32.",
+            "dtype = ct.tfloat32 if a.dtype == ct.float32 else a.dtype, before the loop.",
+            "Both operands of ct.mma: ct.load(…).astype(dtype).",
+        ),
+    ),
+    CutileExercise(
+        id="07.7",
+        title="fp8, 320 rows",
+        points=6,
+        needs=FP8_MMA,
+        problem=gemm_fp8(),
+        once=True,
+        mistakes=cut_short,
+        shapes=((320, 96, 64), (320, 68, 72), (257, 40, 56)),
+        bench_shape=BENCH_FP8,
+        tiers=(0.7, 0.9),
+        requires=("wgmma",),
+        arch="90",
+        grid=lambda shape: blocks_at_once(shape, -(-shape[1] // skinny_tile(shape)[0])),
+        constants=skinny_tile,
+        library=COURSE_GEMMS,
+        hints=(
+            "Two accumulators, (tn, 256) and (tn, 64), one loop: B's tile is loaded once and used twice.",
+            "A's rows 256 to 319 are tile 4 of the tiles of 64 rows: ct.load(a, (4, k), (64, tk)).",
+            "B's tile is the first operand: ct.mma(slab, ct.transpose(rows), total); total is a tile of Cᵀ.",
+            "Without use_fast_acc=True the compiler keeps a second set of accumulators, and there is no room for them.",
+            "Slow? Start the sums from `zero`, not from ct.zeros, and store with allow_tma=False.",
+        ),
+    ),
+    CutileExercise(
+        id="07.8",
+        title="partial_products",
+        points=4,
+        problem=parts_of_gemm(STEP),
+        shapes=((2, 64, 64, 64), (3, 136, 72, 40), (4, 70, 104, 168), (5, 64, 40, 88)),  # 6 steps in 5 parts: runs of 2
+        simulated_shapes=((3, 136, 72, 40),),
+        once=True,
+        grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
+        constants=lambda shape: (64, 32, STEP),
+        mistakes=cut_otherwise,
+        library=COURSE_GEMMS,
+        hints=(
+            "parts.shape[0] blocks share a tile of C; ct.bid(2) says which of them this one is.",
+            "There are ct.cdiv(a.shape[1], tk) steps, and a part has ct.cdiv(steps, parts.shape[0]) of them.",
+            "range(part * run, min(steps, part * run + run)): the last part may have fewer, or none.",
+            "A tile of parts has three sizes: ct.reshape(total, (1, tm, tn)) goes to (part, m, n).",
+        ),
+        remedies=(
+            Remedy("stores parts[", "Its place in parts is the one of a tile of sizes (1, tm, tn): (part, m, n)."),
+            Remedy("lies outside", "The last part may have fewer steps than the others: where does it stop?"),
+        ),
+    ),
+    HostExercise(
+        id="07.9",
+        title="split_gemm",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=((128, 128, 512), (100, 72, 700), (384, 256, 128), (120, 90, 40), (200, 128, 256)),
+        simulated_shapes=((128, 72, 192), (256, 128, 128)),  # three parts, and one; compiled once for both
+        bench_shape=(512, 512, 16384),
+        unlike=as_many_as_needed,
+        mistakes=cut_short,
+        library=COURSE_GEMMS,
+        hints=(
+            "How many tiles has C, and how many multiprocessors the GPU? Their ratio is the number of parts.",
+            "At least one part, and no more than there are steps: max(1, min(sms // tiles, steps)).",
+            "parts = torch.empty(splits, *c.shape, device=a.device): fp32 is torch's default.",
+            "Two launches on the same stream: the second begins when the first has ended.",
+        ),
+        remedies=(
+            Remedy("never wrote it", "Does the second kernel's grid cover C?"),
+            Remedy("has no blocks", "One part at least: with more tiles than multiprocessors the quotient is 0."),
+            Remedy("grid", "ct.launch(stream, grid, kernel, arguments): a grid is a tuple of Python integers."),
+        ),
+    ),
+)

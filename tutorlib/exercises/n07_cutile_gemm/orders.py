@@ -1,0 +1,148 @@
+"""07.2: blocks in strips."""
+
+from collections.abc import Callable
+from inspect import unwrap
+from random import Random
+from typing import TYPE_CHECKING
+
+from tutorlib.checking.chance import fresh_dice
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.values import Case, Mistake, attempt, plain, show_call
+from tutorlib.models.l2 import grouped
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.wrong import Wrong
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+from tutorlib.exercises.n07_cutile_gemm.shapes import group_of, persistent_blocks, plain_tile, tiles
+
+# 07.2 grouped -----------------------------------------------------------------------------------------------------
+
+
+Grid = tuple[int, int, int]  # rows, columns, group
+GRIDS: list[Grid] = [(8, 6, 4), (16, 3, 8), (4, 4, 1)]  # the group divides the rows
+
+
+def whole(dice: Random) -> Grid:
+    rows, columns, group = ragged(dice)
+    return rows * group, columns, group
+
+
+def ragged(dice: Random) -> Grid:
+    """A grid whose last strip may be lower."""
+    return dice.randint(2, 12), dice.randint(2, 9), dice.randint(2, 5)
+
+
+RAGGED_GRIDS: list[Grid] = [(10, 6, 4), (7, 5, 3), (3, 9, 8), (1, 1, 8)]
+
+
+def strip_after_strip(name: str, grids: list[Grid], draw: Callable[[Random], Grid]) -> Case:
+    """A case that is right when consecutive blocks take the tiles of a strip column by column, every tile once.
+
+    In which order the tiles of one column of a strip come is left to the answer. The grader also draws grids.
+    """
+
+    def judge(answer: Answer) -> Wrong | None:
+        dice = fresh_dice()
+        others = [draw(dice) for _ in range(2)] if isinstance(unwrap(answer), Elsewhere) else []
+        for rows, columns, group in (*grids, *others):
+            order: list[tuple[int, int]] = []
+            for block in range(rows * columns):
+                args = (block, rows, columns, group)
+                got, wrong = attempt(answer, args)
+                if wrong is not None:
+                    return wrong
+                got = plain(got)
+                if broken := misplaced(got, order, *args):
+                    return Wrong(f"{show_call(answer, args)} gives {got!r}: {broken}.", likely(answer, *args[1:]))
+                order.append(got)
+        return None
+
+    return Case(name, judge, [(block, *grid) for grid in grids for block in range(grid[0] * grid[1])])
+
+
+def misplaced(got: object, before: list[tuple[int, int]], block: int, rows: int, columns: int, group: int) -> str:
+    """What is wrong with the tile of a block, whose predecessors took those `before`; "" where it is right."""
+    if not (isinstance(got, tuple) and len(got) == 2 and all(type(n) is int for n in got)):
+        return "it should give a tuple of two integers, the row and the column of a tile"
+    m, n = got
+    if not (0 <= m < rows and 0 <= n < columns):
+        return f"C has {rows}×{columns} tiles"
+    if got in before:
+        return f"block {before.index(got)} has that tile already"
+    first, column = block // (group * columns) * group, grouped(block, rows, columns, group)[1]
+    last = min(first + group, rows) - 1
+    if not first <= m <= last:
+        return f"block {block} belongs to the strip of rows {first} to {last}"
+    return "" if n == column else f"block {block} belongs to column {column} of its strip"
+
+
+def row_by_row(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
+    return block // columns, block % columns
+
+
+def column_by_column(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
+    return block % rows, block // rows
+
+
+def strips_of_columns(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
+    return grouped(block, columns, rows, group)[::-1]
+
+
+def along_the_strip(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
+    strip, place = divmod(block, group * columns)
+    return strip * group + place // columns, place % columns
+
+
+def always_full(block: int, rows: int, columns: int, group: int) -> tuple[int, int]:
+    strip, place = divmod(block, group * columns)
+    return strip * group + place % group, place // group
+
+
+ORDERS = (
+    Mistake("That is row after row. Go down each column of a strip first.", row_by_row),
+    Mistake("That is column after column over the whole height, without strips.", column_by_column),
+    Mistake("Your strips stand upright. They should have `group` rows and run through all columns.", strips_of_columns),
+    Mistake("Inside a strip go down each column first, then on to the next.", along_the_strip),
+    Mistake("The last strip may have fewer than `group` rows: count those that are left.", always_full),
+)
+
+
+def likely(answer: Answer, rows: int, columns: int, group: int) -> str:
+    """The mistake that gives the same order as the answer does for all blocks, or ""."""
+    for mistake in ORDERS:
+        try:
+            if all(
+                answer(n, rows, columns, group) == mistake.answer(n, rows, columns, group)
+                for n in range(rows * columns)
+            ):
+                return mistake.says
+        except Exception:  # a wrong answer may fail on a later block
+            continue
+    return ""
+
+
+def in_strips(shape: Shape, writers: "Tensor") -> str | None:
+    """A tile of 07.4 that another block computed than the order of 07.2 says, as a sentence, or None.
+
+    In which order the tiles of one column of a strip come is left to the answer.
+    """
+    tm, tn, _ = plain_tile(shape)
+    (rows, columns), blocks = tiles(shape, tm, tn), persistent_blocks(shape)[0]
+    by_tile = writers[::tm, ::tn].tolist()
+    due: dict[tuple[int, int], list[int]] = {}
+    for tile in range(rows * columns):
+        m, n = grouped(tile, rows, columns, group_of(shape))
+        due.setdefault((m // group_of(shape), n), []).append(tile % blocks)
+    for (strip, n), wanted in due.items():
+        heights = range(strip * group_of(shape), min(rows, (strip + 1) * group_of(shape)))
+        got = [by_tile[m][n] for m in heights]
+        if sorted(got) != sorted(wanted):
+            return (
+                f"C has {rows}×{columns} tiles, and in strips of {group_of(shape)} rows the tiles "
+                f"{', '.join(str((m, n)) for m in heights)} are for block {' and '.join(map(str, wanted))}; "
+                f"yours gives them to block {' and '.join(map(str, got))}"
+            )
+    return None

@@ -1,0 +1,172 @@
+"""Exercises of notebook 08: CUDA Tile C++, from a vector addition to a GEMM beside cuBLAS."""
+
+from collections.abc import Callable
+from random import Random
+
+from tutorlib.checking.cpp import CppExercise
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.exercises.n08_tile_cpp.judge.program import ProgramExercise
+from tutorlib.kernels.cpp.gemm import Variant
+from tutorlib.kernels.cpp.grids import blocks_of, persistent_grid, tile_grid
+from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_vectors, program
+from tutorlib.kernels.cpp.vector_add import in_tiles
+from tutorlib.problems.catalogue import gemm, vector_add
+
+VECTOR_TILE = 1024
+RAGGED = ((256, 256, 256), (300, 200, 129), (70, 513, 96))
+RAGGED_VECTORS = ((256, 256, 256), (304, 200, 136), (72, 520, 96))  # sizes are multiples of 8
+TALL = (1160, 136, 8)  # 10 rows of tiles: a strip of 8 and one of 2
+BENCH = (4096, 4096, 4096)
+# Where K is less than one step, what hangs over its edge is set by nobody; later it is what the step before left.
+SHORT = (*RAGGED[:2], (70, 513, 40))
+
+# 08.3 tma_carries -----------------------------------------------------------------------------------------------
+
+
+def tma_carries(m: int, n: int, k: int, element_bytes: int) -> str:
+    pitches = {"a": k, "b": k, "c": n}
+    return "".join(name for name, pitch in pitches.items() if pitch * element_bytes % 16 == 0)
+
+
+def matrices(*element_bytes: int) -> Callable[[Random], tuple]:
+    """Calls with pitches of which some are multiples of 16 bytes."""
+    return lambda dice: (
+        *(dice.randint(1, 40) * dice.choice((1, 2, 4, 8)) for _ in range(3)),
+        dice.choice(element_bytes),
+    )
+
+
+MISTAKES = (
+    Mistake(
+        "The distance from one row to the next is the number of columns; the number of rows does not matter.",
+        lambda m, n, k, size: "".join(x for x, rows in zip("abc", (m, n, m), strict=True) if rows * size % 16 == 0),
+    ),
+    Mistake(
+        "16 is counted in bytes: multiply by the size of an element.",
+        lambda m, n, k, size: tma_carries(m, n, k, 1),
+    ),
+    Mistake(
+        "That is right for elements of 2 bytes only.",
+        lambda m, n, k, size: tma_carries(m, n, k, 2),
+    ),
+    Mistake(
+        "B is (N, K) with K contiguous: its rows are K elements long.",
+        lambda m, n, k, size: "".join(x for x, pitch in zip("abc", (k, n, n), strict=True) if pitch * size % 16 == 0),
+    ),
+)
+
+BF16 = [(4096, 4096, 4096, 2), (300, 200, 129, 2), (129, 200, 304, 2), (8, 8, 12, 2), (64, 100, 64, 2), (7, 12, 9, 2)]
+OTHERS = [(5, 4, 8, 4), (6, 6, 12, 4), (16, 2, 5, 8), (64, 16, 24, 1), (64, 40, 48, 1), (2, 12, 4, 4)]
+
+
+EXERCISES = (
+    CppExercise(
+        id="08.1",
+        title="vector_add",
+        points=3,
+        problem=vector_add("fp32"),
+        shapes=((1024,), (1,), (5000,)),
+        bench_shape=(2**27,),
+        tiers=(0.9,),
+        grid=blocks_of(VECTOR_TILE),
+        library={"in_tiles": in_tiles},
+        hints=(
+            "A view for each of the three vectors, like the two of `twice`; the sum of two tiles is `x + y`.",
+            "The last block's tile hangs over the end: load_masked and store_masked.",
+        ),
+    ),
+    CppExercise(
+        id="08.2",
+        title="first gemm",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=RAGGED,
+        simulated_shapes=SHORT,
+        requires=("wgmma",),
+        grid=tile_grid,
+        library={"Variant.source": Variant.source},
+        hints=(
+            "Three views: A in tiles of 128×64, B in tiles of 128×64 (its rows are N), C in tiles of 128×128.",
+            "The steps along K: for (int step : ct::irange(0, (k + 63) / 64)).",
+            "x = A.load_masked(i, step), y = B.load_masked(j, step): acc = ct::mma(x, ct::transpose(y), acc).",
+        ),
+        remedies=(
+            Remedy(
+                "is nan and", "load leaves what hangs over an edge as it is, set by nobody; load_masked makes it zeros."
+            ),
+        ),
+    ),
+    ValueExercise(
+        id="08.3",
+        title="tma_carries",
+        points=2,
+        cases=(
+            equals("bf16", beside(BF16, matrices(2)), tma_carries, MISTAKES),
+            equals("elements of other sizes", beside(OTHERS, matrices(1, 4, 8)), tma_carries, MISTAKES),
+        ),
+        hints=(
+            "A is (m, k), B is (n, k), C is (m, n), all row-major: how many elements lie between two rows?",
+            "Columns × element_bytes must be a multiple of 16.",
+        ),
+    ),
+    CppExercise(
+        id="08.4",
+        title="gemm with promises",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=RAGGED_VECTORS,
+        simulated_shapes=(*RAGGED_VECTORS[:2], (72, 136, 456)),  # so many steps that one too wide for its tile shows
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        requires=("wgmma",),
+        tma=True,
+        grid=tile_grid,
+        library={"Variant.source": Variant.source},
+        hints=(
+            "The remarks name the line that lacks TMA and what is missing: first the pointer, then the pitch.",
+            "assume_aligned and assume_divisible return what they vouch for: a = ct::assume_aligned(a, 16_ic);",
+            "Rows of A and B are k elements long, rows of C n; 16 bytes are 8 of them.",
+        ),
+    ),
+    CppExercise(
+        id="08.5",
+        title="persistent gemm",
+        points=5,
+        problem=gemm("bf16"),
+        shapes=(*RAGGED_VECTORS, TALL),
+        simulated_shapes=(RAGGED_VECTORS[0], TALL, RAGGED_VECTORS[2]),
+        bench_shape=BENCH,
+        tiers=(0.7, 0.9),
+        requires=("wgmma",),
+        tma=True,
+        spills=False,
+        once=True,
+        grid=persistent_grid,
+        library={"Variant.source": Variant.source},
+        hints=(
+            "for (int block : ct::irange(int(ct::bid().x), down * across, int(ct::num_blocks().x))) visits the tiles.",
+            "Strips of 8 rows of tiles: a strip has 8 * across tiles; inside it, count down first, then across.",
+            "The last strip may be lower: height = down - first < 8 ? down - first : 8.",
+        ),
+    ),
+    ProgramExercise(
+        id="08.6",
+        title="add_on_gpu",
+        points=4,
+        program=lambda host: program(in_tiles(VECTOR_TILE), host, JUDGED_MAIN),
+        vectors=drawn_vectors,
+        numbers=(5000, 1024, 1, 100_000),
+        hints=(
+            "Three pointers float *x, *y, *z; and cudaMalloc(&x, n * sizeof(float)) for each.",
+            "cudaMemcpy(x, a, n * sizeof(float), cudaMemcpyHostToDevice): where to, where from, how many bytes.",
+            "One block for every 1,024 elements, rounded up: vector_add<<<(n + 1023) / 1024, 1>>>(x, y, z, n).",
+            "Then the sums come back with cudaMemcpyDeviceToHost, and cudaFree for all three.",
+        ),
+        remedies=(
+            Remedy("crashes", "What lies on the GPU is reached through cudaMemcpy and by kernels alone."),
+            Remedy("-1 and should be", "c still holds what main put there: is the result copied back?"),
+        ),
+    ),
+)

@@ -1,0 +1,90 @@
+"""Exercises whose answer is the host's part of a C++ program: built whole by nvcc, then run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tutorlib.checking.chance import fresh_dice
+from tutorlib.checking.cpp import source_of
+from tutorlib.checking.exercise import Answer, Exercise, Verdict
+from tutorlib.compiling.program import build_program
+from tutorlib.machine import device
+from tutorlib.machine.features import MMA_SYNC, Feature
+from tutorlib.problems.wrong import count
+from tutorlib.simulate.cuda_host import RUNTIME, program_run
+from tutorlib.simulate.cuda_host.gpu import AddingGpu
+
+AGAIN_S = 5  # for each run of a program that did not end before
+CUT_OFF = "it ends before main writes the sums"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProgramExercise(Exercise):
+    """An exercise whose answer is a function without parameters that returns C++ source: it adds two vectors on a GPU.
+
+    The program first runs with a stand-in for the CUDA runtime library and a GPU that is another process
+    (simulate.cuda_host): only a launch of the kernel brings the results that are right there. Then it runs on the GPU,
+    if there is one.
+
+    program: takes that source, returns the whole program's, which takes a number of elements and a seed as arguments
+        and writes the result, an array of float32, to stdout. vectors: what it adds, of the number and the seed.
+    numbers: those it is tried with.
+    """
+
+    program: Callable[[str], str]
+    vectors: Callable[[int, int], tuple[np.ndarray, np.ndarray]]
+    numbers: tuple[int, ...]
+    needs: Feature = MMA_SYNC
+
+    @property
+    def points_anywhere(self) -> float:
+        return self.points
+
+    def judge(self, answer: Answer) -> Verdict:
+        """Raises CompileFailed, ToolMissing, ModuleNotFoundError, WrongKind and the placeholder's error."""
+        source = self.program(source_of(answer))
+        wrongs = self.faults(build_program(source, "sm_90", RUNTIME), True)
+        if not wrongs and not device.why_not(self.needs):
+            wrongs = self.faults(build_program(source, device.tile_target()), False)
+        if not wrongs:
+            return Verdict(self.points)
+        right = len(self.numbers) - len(wrongs)
+        number, what = next(iter(wrongs.items()))
+        lines = (f"{right} of {count(len(self.numbers), 'size')} right", f"n = {number}: {what}.")
+        return Verdict(self.points * right / len(self.numbers), lines)
+
+    def faults(self, program: Path, simulated: bool) -> dict[int, str]:
+        """The numbers at which the program is wrong, and what is."""
+        dice = fresh_dice()
+        wrongs, limit_s = {}, program_run.TIME_LIMIT_S
+        for number in self.numbers:
+            seed = dice.getrandbits(32)
+            a, b = self.vectors(number, seed)
+            gpu = AddingGpu(a, b, dice.getrandbits(64)) if simulated else None
+            with program_run.around(program) as command:
+                run = program_run.run_of([*command, str(number), str(seed)], gpu, limit_s)
+            limit_s = AGAIN_S if run.endless else limit_s
+            if wrong := run.wrong or wrong_result(run.printed, a + b, gpu.add(a, b) if gpu else a + b):
+                wrongs[number] = f"{wrong}. Noticed: {run.noticed}" if run.noticed else wrong
+            elif run.noticed:
+                wrongs[number] = f"right, but {run.noticed}"
+        return wrongs
+
+
+def wrong_result(printed: bytes, sums: np.ndarray, wanted: np.ndarray) -> str:
+    """What is wrong with the end of what a program printed, as a clause; "" where nothing is.
+
+    sums: of the vectors. wanted: what the GPU at hand makes of them.
+    """
+    if len(printed) < sums.nbytes:
+        return CUT_OFF
+    got = np.frombuffer(printed[-sums.nbytes :], sums.dtype)
+    off = np.flatnonzero(got != wanted)
+    if not off.size:
+        return ""
+    at = off[0]
+    if got[at] == sums[at]:
+        return f"c[{at}] is a[{at}] + b[{at}], but no launch of vector_add computed it"
+    return f"c[{at}] is {got[at]:g} and should be {sums[at]:g}"

@@ -1,0 +1,311 @@
+"""Exercises of notebook 09: the first GEMM on tensor cores, part by part."""
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+
+from tensor_layouts import Layout, is_layout, size
+
+from tutorlib.checking.ampere_parts import (
+    SECTOR,
+    VECTOR,
+    GlobalCopyExercise,
+    OperandsExercise,
+    SmemExercise,
+    TiledMmaExercise,
+    WholeGemmExercise,
+)
+from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.leaning import InModule
+from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, LoopExercise, PartExercise
+from tutorlib.checking.traced import CuteLayoutExercise
+from tutorlib.checking.values import Mistake, ValueExercise, equals, law, shorten
+from tutorlib.exercises.n09_gemm_baseline.remedies import BASELINE_REMEDIES
+from tutorlib.problems.catalogue import gemm
+
+BENCH = (4096, 4096, 4096)
+WHOLE_AND_RAGGED = ((256, 256, 256), (384, 128, 192), (129, 200, 72))
+EDGES = ((256, 256, 256), (127, 65, 64), (129, 1000, 72))  # the last one's rows are aligned, its tiles not whole
+RAGGED = ((129, 200, 136),)  # several blocks and K tiles, and something hangs over every edge
+
+# 09.1 loaded_bytes ----------------------------------------------------------------------------------------------
+
+
+def loaded_bytes(m: int, n: int, k: int, tile_m: int, tile_n: int) -> int:
+    blocks = -(-m // tile_m) * -(-n // tile_n)
+    return blocks * (tile_m + tile_n) * k * 2
+
+
+LOADING = (
+    Mistake(
+        "That is each matrix once. Every block loads its own rows of A and of B, whoever else has loaded them.",
+        lambda m, n, k, tile_m, tile_n: (m + n) * k * 2,
+    ),
+    Mistake("Elements are 2 bytes.", lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) // 2),
+    Mistake(
+        "A tile that is partly outside has a block, too: round the number of blocks up.",
+        lambda m, n, k, tile_m, tile_n: (m // tile_m) * (n // tile_n) * (tile_m + tile_n) * k * 2,
+    ),
+    Mistake(
+        "Where the tiles fit exactly, that is one tile too many: divide and round up.",
+        lambda m, n, k, tile_m, tile_n: (m // tile_m + 1) * (n // tile_n + 1) * (tile_m + tile_n) * k * 2,
+    ),
+    Mistake(
+        "That is one block's. How many blocks are there?",
+        lambda m, n, k, tile_m, tile_n: (tile_m + tile_n) * k * 2,
+    ),
+    Mistake("bf16 has 2 bytes.", lambda m, n, k, tile_m, tile_n: 2 * loaded_bytes(m, n, k, tile_m, tile_n)),
+    Mistake(
+        "C is written, not loaded.",
+        lambda m, n, k, tile_m, tile_n: loaded_bytes(m, n, k, tile_m, tile_n) + 2 * m * n,
+    ),
+    Mistake(
+        "A block loads B's rows, too.",
+        lambda m, n, k, tile_m, tile_n: -(-m // tile_m) * -(-n // tile_n) * tile_m * k * 2,
+    ),
+    Mistake(
+        "A tile that is partly outside counts as a whole one here.",
+        lambda m, n, k, tile_m, tile_n: 2 * k * (-(-n // tile_n) * m + -(-m // tile_m) * n),
+    ),
+    Mistake(
+        "A block loads tile_m rows of A and tile_n rows of B: their sum, not their product.",
+        lambda m, n, k, tile_m, tile_n: -(-m // tile_m) * -(-n // tile_n) * tile_m * tile_n * k * 2,
+    ),
+)
+
+
+def problems(seed: int, whole: bool, n: int = 20) -> list[tuple[int, ...]]:
+    dice = Random(seed)
+    sizes: list[tuple[int, ...]] = []
+    for _ in range(n):
+        tile = dice.choice((64, 128, 256)), dice.choice((32, 128, 256))
+        m, n = (t * dice.randrange(1, 9) + (0 if whole else dice.randrange(1, t)) for t in tile)
+        sizes.append((m, n, dice.randrange(8, 4096, 8), *tile))
+    return sizes
+
+
+# 09.2 smem_layout -----------------------------------------------------------------------------------------------
+
+# 09.7 columns ---------------------------------------------------------------------------------------------------
+
+
+def columns(warps: int, tile_n: int) -> Layout:
+    return Layout((2, 4, warps, 4, tile_n // (32 * warps)), (1, 8, 32, 2, 32 * warps))
+
+
+def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
+    """Which column of the MMA a thread's value belongs to: lanes 0 to 3 of a row, atoms of 8 columns."""
+    return value + 2 * lane + 8 * warp + 8 * warps * atom
+
+
+def wide(warps: int) -> Callable[[Random], tuple]:
+    """Calls with tiles of any width."""
+    return lambda dice: (warps, 32 * warps * dice.randint(1, 9))
+
+
+def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
+    """What keeps a thread's sums of 4 neighbouring atoms from being 8 neighbours in memory, or None."""
+    if not is_layout(got):
+        return "it should be a Layout"
+    if size(got) != tile_n:
+        return f"it has {size(got)} columns, the tile has {tile_n}"
+    places = [got(column) for column in range(tile_n)]
+    if sorted(places) != list(range(tile_n)):
+        return f"the columns 0 to {tile_n - 1} should all be hit, each once"
+    for warp in range(warps):
+        for lane in range(4):
+            for four in range(0, tile_n // (8 * warps), 4):
+                mine = [
+                    places[mma_column(value, lane, warp, atom, warps)]
+                    for atom in range(four, four + 4)
+                    for value in range(2)
+                ]
+                if mine != list(range(mine[0], mine[0] + 8)) or mine[0] % 8:
+                    return (
+                        f"lane {lane} of warp {warp} has columns {shorten(mine)} in its atoms {four} to {four + 3}; "
+                        "they should be 8 neighbours from a multiple of 8 on"
+                    )
+    return half_sectors(places, warps)
+
+
+def half_sectors(places: list[int], warps: int) -> str | None:
+    """What a warp's store of 8 columns a lane leaves of a sector, or None."""
+    for warp in range(warps):
+        starts = [places[mma_column(0, lane, warp, 0, warps)] for lane in range(4)]
+        if (sectors := len({start // SECTOR for start in starts})) > 4 * VECTOR // SECTOR:
+            return (
+                f"the lanes 0 to 3 of warp {warp} store 16 bytes each from the columns {shorten(starts)} on, which is "
+                f"half of each of {sectors} sectors; neighbouring lanes should be neighbours in memory"
+            )
+    return None
+
+
+PERMUTING = (
+    Mistake(
+        "That is the inverse: it takes a column of the tile to a column of the MMA.",
+        lambda warps, tile_n: Layout((2, 4, 4, warps, tile_n // (32 * warps)), (1, 8 * warps, 2, 8, 32 * warps)),
+    ),
+    Mistake(
+        "That changes nothing: every column stays where it was.",
+        lambda warps, tile_n: Layout(tile_n, 1),
+    ),
+    Mistake(
+        "Atoms run before values: a lane's two neighbours of an atom would be 4 columns apart.",
+        lambda warps, tile_n: Layout((2, 4, warps, 4, tile_n // (32 * warps)), (4, 8, 32, 1, 32 * warps)),
+    ),
+)
+
+# --------------------------------------------------------------------------------------------------------------
+
+
+EXERCISES = (
+    ValueExercise(
+        id="09.1",
+        title="loaded_bytes",
+        points=2,
+        cases=(
+            equals("whole tiles", Drawn(partial(problems, whole=True), 1), loaded_bytes, LOADING),
+            equals("tiles partly outside", Drawn(partial(problems, whole=False), 2), loaded_bytes, LOADING),
+        ),
+        hints=(
+            "How many blocks are there, and what does one of them load in all its steps along K?",
+            "A block loads (tile_m + tile_n) rows of k elements.",
+        ),
+        remedies=BASELINE_REMEDIES["09.1"],
+    ),
+    SmemExercise(
+        id="09.2",
+        title="swizzled shared memory",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=RAGGED,
+        requires=("cp.async", "ldmatrix", "mma.sync"),
+        library={"smem_layout of the course": InModule("tutorlib.kernels.ampere.layouts", "smem_layout")},
+        hints=(
+            "A row of 64 elements is 8 vectors of 8: three bits each for the row, the vector and the element.",
+            "cute.make_swizzle(3, 3, 3) for 64; rows of 32 have two bits of vectors, so cute.make_swizzle(2, 3, 3).",
+            "cute.make_composed_layout(swizzle, 0, cute.make_layout((8, width), stride=(width, 1))) is the atom.",
+        ),
+        remedies=BASELINE_REMEDIES["09.2"],
+    ),
+    LoopExercise(
+        id="09.3",
+        title="single buffer",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=RAGGED,
+        stages=(1,),
+        barriers=2,
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        library=COURSE_LOOPS,
+        hints=(
+            "Notebook 05: issue, commit, wait, barrier. Then the four K blocks: fetch, multiply.",
+            "Before the next tile may overwrite the buffer, every warp must have fetched from it.",
+            "There are two barriers: one after the wait, one at the loop's end.",
+        ),
+        remedies=BASELINE_REMEDIES["09.3"],
+    ),
+    GlobalCopyExercise(
+        id="09.4",
+        title="who copies what",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=RAGGED,
+        requires=("cp.async", "ldmatrix", "mma.sync"),
+        library={"make_copy_g2s of the course": InModule("tutorlib.kernels.ampere.thread_share", "make_copy_g2s")},
+        hints=(
+            "A row of the tile is bK elements, and a thread takes 8 of them: how many threads side by side fill a row?",
+            "lanes = bK // VECTOR. The threads are a layout (threads // lanes, lanes) with the lanes running fastest.",
+            "Threads: cute.make_layout((config.threads // lanes, lanes), stride=(lanes, 1)). Values: (1, VECTOR).",
+        ),
+        remedies=BASELINE_REMEDIES["09.4"],
+    ),
+    TiledMmaExercise(
+        id="09.5",
+        title="who multiplies what",
+        points=2,
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=RAGGED,
+        requires=("cp.async", "ldmatrix", "mma.sync"),
+        library={"make_mma of the course": InModule("tutorlib.kernels.ampere.thread_share", "make_mma")},
+        hints=(
+            "warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8, 16)) is the instruction.",
+            "cute.make_tiled_mma(op, layout of warps, permutation_mnk=what they cover together).",
+            "Warps: cute.make_layout((m, n, 1)). They cover (16 * m, 16 * n, 16), two atoms of 8 columns each.",
+        ),
+        remedies=BASELINE_REMEDIES["09.5"],
+    ),
+    OperandsExercise(
+        id="09.6",
+        title="operands",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=RAGGED,
+        requires=("cp.async", "ldmatrix", "mma.sync"),
+        library={"make_operands of the course": InModule("tutorlib.kernels.ampere.operands", "make_operands")},
+        hints=(
+            "Registers: partition sA with the MMA's slice, pick buffer 0, make_fragment_A.",
+            "cute.make_tiled_copy_A(ldmatrix, tiled_mma) knows the order in which the mma wants A. B has its own.",
+            "Of the copy's slice: partition_S(sA) is what it reads, retile(tCrA) the registers as it fills them.",
+        ),
+        remedies=BASELINE_REMEDIES["09.6"],
+    ),
+    CuteLayoutExercise(
+        id="09.7",
+        title="columns",
+        points=3,
+        cases=(
+            law("one warp across", beside([(1, 32), (1, 64), (1, 128)], wide(1)), not_in_vectors, PERMUTING),
+            law("two warps across", beside([(2, 64), (2, 128), (2, 256)], wide(2)), not_in_vectors, PERMUTING),
+            law("four warps across", beside([(4, 128), (4, 256)], wide(4)), not_in_vectors, PERMUTING),
+        ),
+        library={"n_order": InModule("tutorlib.kernels.ampere.layouts", "n_order")},
+        hints=(
+            "Write the MMA's column as digits: value (2), lane (4), warp (warps), atom in its four (4), the rest.",
+            "In memory a thread's value runs fastest, then its atom, then the lane, then the warp.",
+            "Strides: value 1, lane 8, warp 32, atom 2, the rest 32 * warps.",
+        ),
+        remedies=BASELINE_REMEDIES["09.7"],
+    ),
+    PartExercise(
+        id="09.8",
+        title="vectorised write-back",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=EDGES,
+        simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
+        part="epilogue",
+        requires=("st.global.v4",),
+        library={"store of the course": InModule("tutorlib.kernels.ampere.epilogues", "store")},
+        hints=(
+            "`eight` picks the 8 neighbours out of the registers, out of their places in C, and of the coordinates.",
+            "One coordinate speaks for all eight: sums.coordinates[(0, row), m, (0, n)].",
+            "if cute.elem_less(that, sums.shape): cute.autovec_copy(registers[eight], sums.tCgC[eight])",
+        ),
+        remedies=BASELINE_REMEDIES["09.8"],
+    ),
+    WholeGemmExercise(
+        id="09.9",
+        title="your GEMM",
+        points=6,
+        problem=gemm("bf16"),
+        shapes=WHOLE_AND_RAGGED,
+        simulated_shapes=((256, 128, 128), (129, 200, 72)),
+        bench_shape=BENCH,
+        tiers=(0.8, 0.95),
+        library=COURSE_KERNEL,
+        hints=(
+            "A's way: copies = g2s.get_slice(thread); copies.partition_S(gA) in global memory, copies.partition_D(sA) "
+            "in shared memory, copies.partition_S(cA) for the coordinates.",
+            "C's: math = tiled_mma.get_slice(thread), tCgC = math.partition_C(gC), tiled_mma.make_fragment_C(tCgC).",
+            "The host: config.grid(*c.shape) has the tiles in M and in N; grid=(their product, 1, 1), "
+            "block=(config.threads, 1, 1).",
+        ),
+        remedies=BASELINE_REMEDIES["09.9"],
+    ),
+)

@@ -1,0 +1,168 @@
+"""Exercises of notebook 10: two buffers, and registers that are fetched ahead."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from itertools import product
+from math import isclose
+from numbers import Real
+from random import Random
+from typing import Any
+
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.part import COURSE_LOOPS, LoopExercise
+from tutorlib.checking.values import Case, Mistake, ValueExercise, law
+from tutorlib.exercises.n10_double_buffer.remedies import DOUBLE_BUFFER_REMEDIES
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.models.pipeline import Timeline
+from tutorlib.problems.catalogue import gemm
+from tutorlib.problems.wrong import Wrong
+
+BENCH = (4096, 4096, 4096)
+SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))  # K of four tiles, of one, and of one and a bit
+
+# 10.1 period ----------------------------------------------------------------------------------------------------
+
+
+def period(stages: int, latency: int, transfer: int, compute: int) -> float:
+    return Timeline(stages, latency, transfer, compute, tiles=1).period
+
+
+SOONER = (
+    Mistake(
+        "A buffer waits out its latency, too, before its bytes arrive.",
+        lambda stages, latency, transfer, compute: float(max(compute, transfer, (transfer + compute) / stages)),
+    ),
+    Mistake(
+        "A buffer can be filled again when it has been computed with, and not before: compute is part of its round.",
+        lambda stages, latency, transfer, compute: float(max(compute, transfer, (latency + transfer) / stages)),
+    ),
+    Mistake(
+        "Latency is waited for by each copy, and copies wait side by side; the memory is busy for `transfer` ticks.",
+        lambda stages, latency, transfer, compute: float(max(compute, latency + transfer)),
+    ),
+    Mistake(
+        "While one buffer is computed with, the others are under way: all `stages` of them go round.",
+        lambda stages, latency, transfer, compute: float(
+            max(compute, transfer, (latency + transfer + compute) / max(stages - 1, 1))
+        ),
+    ),
+    Mistake(
+        "A part of a tile is no less than a part: do not round.",
+        lambda stages, latency, transfer, compute: float(
+            max(compute, transfer, (latency + transfer + compute) // stages)
+        ),
+    ),
+    Mistake(
+        "That is one buffer's round. With several buffers as many rounds overlap.",
+        lambda stages, latency, transfer, compute: float(latency + transfer + compute),
+    ),
+    Mistake(
+        "The memory sends one tile at a time: however many buffers there are, a tile takes `transfer` ticks.",
+        lambda stages, latency, transfer, compute: float(max(compute, (latency + transfer + compute) / stages)),
+    ),
+    Mistake(
+        "The arithmetic does one tile at a time: however many buffers there are, a tile takes `compute` ticks.",
+        lambda stages, latency, transfer, compute: (latency + transfer + compute) / stages,
+    ),
+    Mistake(
+        "That is what unlimited buffers would give. A buffer's own round may be the slowest of the three.",
+        lambda stages, latency, transfer, compute: float(max(compute, transfer)),
+    ),
+)
+
+
+def is_period(got: Any, *args: int) -> str | None:
+    want = period(*args)
+    if not isinstance(got, float):
+        return f"it should be a number, {want:g}"
+    return None if isclose(got, want, rel_tol=1e-6) else f"it should give {want:g}"
+
+
+def as_number(case: Case) -> Case:
+    """The case for an answer whose numbers may be of any type."""
+
+    def judge(answer: Answer) -> Wrong | None:
+        @wraps(answer)
+        def call(*args: int) -> Any:
+            got = answer(*args)
+            return float(got) if isinstance(got, Real) and not isinstance(got, bool) else got
+
+        return case.judge(call)
+
+    return replace(case, judge=judge)
+
+
+def times(stages: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
+    return list(product(stages, (0, 4, 9), (1, 5), (1, 3, 8)))
+
+
+def machines(stages: tuple[int, ...]) -> Callable[[Random], tuple]:
+    """Calls with any times, of which each may be the longest."""
+    return lambda dice: (dice.choice(stages), dice.randint(0, 40), dice.randint(1, 20), dice.randint(1, 30))
+
+
+EXERCISES = (
+    ValueExercise(
+        id="10.1",
+        title="period",
+        points=2,
+        cases=(
+            as_number(law("one buffer", beside(times((1,)), machines((1,))), is_period, SOONER)),
+            as_number(law("two buffers", beside(times((2,)), machines((2,))), is_period, SOONER)),
+            as_number(law("more buffers", beside(times((3, 6)), machines((3, 4, 5, 6, 8))), is_period, SOONER)),
+        ),
+        library={"Timeline.period": Timeline.period},
+        hints=(
+            "Three things can be the slowest. One is the arithmetic, one is the memory's transfer.",
+            "The third is a buffer's round, wait, fill and use, of which `stages` run at a time.",
+        ),
+        remedies=DOUBLE_BUFFER_REMEDIES["10.1"],
+    ),
+    LoopExercise(
+        id="10.2",
+        title="double buffer",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SHAPES[1:],
+        bench_shape=BENCH,
+        tiers=(0.8,),
+        config=GemmConfig(stages=2),
+        stages=(2,),
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        library=COURSE_LOOPS,
+        hints=(
+            "Tile k lies in buffer k % 2. Before the loop, load tile 0 and commit.",
+            "At the top of the loop wait for tile k, then the barrier: now it is there, and everybody has left the "
+            "other buffer. So load tile k + 1 there, if it exists, and compute from buffer k % 2.",
+            "One barrier is enough. Commit also where nothing was loaded: an empty group costs nothing.",
+        ),
+        remedies=DOUBLE_BUFFER_REMEDIES["10.2"],
+    ),
+    LoopExercise(
+        id="10.3",
+        title="register pipeline",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SHAPES[1:],
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        config=GemmConfig(stages=2),
+        stages=(2,),
+        prefetched=True,
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
+        library=COURSE_LOOPS,
+        hints=(
+            "Before the loop, tile 0 must have arrived for fetch(0, 0): load, commit, wait, barrier, fetch.",
+            "In K block b, fetch block b + 1 and then multiply block b.",
+            "At the last block, the next one is block 0 of the next tile: wait and barrier before you fetch it, and "
+            "nowhere else in the loop.",
+            "The load of tile k + 1 goes to the top of the loop; the barrier at the end of the step before freed its "
+            "buffer.",
+        ),
+        remedies=DOUBLE_BUFFER_REMEDIES["10.3"],
+    ),
+)

@@ -1,0 +1,134 @@
+"""Exercises of notebook 11: in which order blocks visit the tiles of C."""
+
+from tutorlib.checking.drawn import Drawn, beside
+from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.leaning import InModule
+from tutorlib.checking.values import ValueExercise, equals, law
+from tutorlib.exercises.n11_grid_swizzle.judge.block_order import OrderExercise
+from tutorlib.exercises.n11_grid_swizzle.traffic import (
+    BEST,
+    BEYOND,
+    CONFUSED,
+    LEAVES,
+    PUBLISHED,
+    RAGGED,
+    READING,
+    RIGHT_ORDERS,
+    SQUARES,
+    STUCK,
+    TALL_AND_WIDE,
+    VISITS,
+    best_group,
+    footprint,
+    scattered,
+    some_grid,
+    some_order,
+    some_wave,
+    two_lists,
+    waves,
+)
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.models import l2
+from tutorlib.problems.catalogue import gemm
+
+BENCH = (8192, 8192, 8192)
+SHAPES = ((1024, 1024, 64), (1400, 600, 64), (129, 2100, 72))  # grids of 8×8, 11×5 and 2×17 tiles
+GRIDS = ((16, 12), (8, 8), (11, 5), (5, 11), (1, 7), (7, 1), (40, 9), (64, 64), (30, 17))
+
+# 11.4 order -----------------------------------------------------------------------------------------------------
+
+
+EXERCISES = (
+    ValueExercise(
+        id="11.1",
+        title="footprint",
+        points=2,
+        cases=(
+            equals("waves of real orders", beside(waves(), some_wave), footprint, READING),
+            equals("any tiles", Drawn(scattered, 1), footprint, READING),
+        ),
+        hints=("A set of the m's, and a set of the n's.",),
+    ),
+    ValueExercise(
+        id="11.2",
+        title="visits",
+        points=2,
+        cases=(
+            law(
+                "right orders",
+                beside([(o, *grid) for o in RIGHT_ORDERS for grid in GRIDS[:4]], some_order(beyond=0, twice=2)),
+                two_lists,
+                VISITS,
+            ),
+            law(
+                "wrong orders",
+                beside(
+                    [(o, *grid) for o in (PUBLISHED, CONFUSED, STUCK) for grid in ((12, 16), (9, 4), (3, 3))],
+                    some_order(beyond=0, twice=3),
+                ),
+                two_lists,
+                VISITS,
+            ),
+            law(
+                "tiles outside of the grid",
+                beside([(LEAVES, 5, 3), (LEAVES, 3, 7), (BEYOND, 4, 3), (BEYOND, 2, 6)], some_order(beyond=2, twice=3)),
+                two_lists,
+                VISITS,
+            ),
+        ),
+        library={"l2.coverage": l2.coverage},
+        remedies=(
+            Remedy("not sorted", "sorted(…) of tuples goes by m, and by n where m is the same."),
+            Remedy("more than once", "A tile counts once, however many blocks compute it: a dict or a set of tiles."),
+        ),
+        hints=(
+            "Count for every block the tile that it computes (collections.Counter).",
+            "Go through all tiles of the grid for the first list; for the second, through what you counted.",
+        ),
+    ),
+    ValueExercise(
+        id="11.3",
+        title="best_group",
+        points=4,
+        cases=(
+            equals("square grids", beside(SQUARES, some_grid(square=True), n=3), best_group, BEST),
+            equals("grids that nothing divides", beside(RAGGED, some_grid(), n=3), best_group, BEST),
+            equals("tall ones and wide ones", beside(TALL_AND_WIDE, some_grid(), n=3), best_group, BEST),
+            equals(
+                "an H200 at 8192", beside([(64, 64, 264), (64, 64, 132)], some_grid(least=40), n=3), best_group, BEST
+            ),
+        ),
+        hints=(
+            "l2.waves(grid, order, in_flight) lists the tiles of every wave, and your footprint says what one reads.",
+            "order is partial(l2.grouped, group=height); add the footprints of all its waves up.",
+            "min(heights, key=…) returns the first of those that are equally good: go from small to large.",
+        ),
+    ),
+    OrderExercise(
+        id="11.4",
+        title="blocks in groups",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=((640, 264, 72),),  # 5×3 tiles: which block does which was tried before
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        config=GemmConfig(stages=2),
+        grids=GRIDS,
+        footprint=footprint,
+        requires=("cp.async", "ldmatrix", "mma.sync"),
+        library={"in_eights": InModule("tutorlib.kernels.ladder", "in_eights")},
+        hints=(
+            "return l2.grouped(block, rows, columns, 8) is nearly all. `rows` and `columns` are plain numbers, so the "
+            "group may depend on them. The sweep below timed several.",
+            "An order of your own has to do with arithmetic alone: the block is known at run time only.",
+        ),
+        remedies=(
+            Remedy(
+                "lies outside",
+                "The last group is lower where `group` does not divide the rows: l2.grouped shows one way to say so.",
+            ),
+            Remedy("it can be far fewer", "Down a few rows, next column, down again: until the group is done."),
+        ),
+    ),
+)

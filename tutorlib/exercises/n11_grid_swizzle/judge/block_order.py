@@ -1,0 +1,108 @@
+"""Exercises whose answer maps a block's number to its tile."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.part import Part, PartExercise
+from tutorlib.compiling.errors import CompileFailed, first_cause
+from tutorlib.models import l2
+from tutorlib.models.l2 import Order, Tile
+from tutorlib.problems.wrong import count
+
+IN_FLIGHT = 264  # blocks on 132 multiprocessors, two on each
+
+
+class NotATile(Exception):
+    """An order that does not return a tile. The message says what it returns."""
+
+
+def in_a_kernel(order: Order, rows: int, columns: int) -> list[Tile]:
+    """The tile of every block, where the block's number is known at run time only, as in a kernel: compiled and run.
+
+    Raises CompileFailed, from NotATile where what it returns is none.
+    """
+    import torch
+    from cutlass import cute
+    from cutlass.cute.runtime import from_dlpack
+
+    from tutorlib.compiling.cute import call_host
+
+    def tile_of(block: Any) -> tuple[Any, Any]:
+        tile = order(block, rows, columns)
+        if isinstance(tile, cute.Tensor) or not hasattr(tile, "__len__") or len(tile) != 2:
+            raise NotATile(f"it returns {type(tile).__name__}; a tile is two numbers, (m, n).")
+        return tile[0], tile[1]
+
+    @cute.jit
+    def host(places: cute.Tensor) -> None:
+        for block in range(rows * columns):
+            m, n = tile_of(block)
+            places[block, 0], places[block, 1] = m, n
+
+    places = torch.full((rows * columns, 2), -1, dtype=torch.int32)
+    call_host(host, from_dlpack(places))
+    return [(m, n) for m, n in places.tolist()]
+
+
+AT_RUN_TIME = (
+    "In the kernel the block's number is known at run time only, and Python's if, min, divmod and int() want a number "
+    "at once. Arithmetic (//, %, *), cutlass.min, or @cute.jit over the function, which makes a branch of an if."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OrderExercise(PartExercise):
+    """A function (block, rows, columns) → tile: tried on whole grids as a kernel would, then used in one.
+
+    grids: rows and columns of tiles. footprint: how many rows of A and of B the tiles of some blocks read.
+    """
+
+    part: Part = "order"
+    grids: tuple[Tile, ...]
+    footprint: Callable[[list[Tile]], int]
+
+    def examine_alone(self, answer: Answer) -> Verdict | None:
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        try:
+            for rows, columns in self.grids:
+                if flaw := find_flaw(in_a_kernel(answer, rows, columns), rows, columns):
+                    return wrong(f"of {rows}×{columns} tiles, {flaw}")
+            first = in_a_kernel(answer, 64, 64)[:IN_FLIGHT]
+        except CompileFailed as failed:
+            if refused := first_cause(failed, NotATile):
+                return wrong(str(refused))
+            return wrong("with a block that is known at run time only, CuTe refuses it.", AT_RUN_TIME, str(failed))
+        in_raster, read = self.footprint(l2.waves((64, 64), l2.raster, IN_FLIGHT)[0]), self.footprint(first)
+        if read > 0.75 * in_raster:
+            return wrong(
+                f"the first {IN_FLIGHT} blocks of 64×64 tiles read {read} rows and columns of tiles; "
+                f"raster order reads {in_raster}, and it can be far fewer."
+            )
+        return None
+
+
+def find_flaw(tiles: list[Tile], rows: int, columns: int) -> str:
+    """What is wrong with an order, by the tile of each block, or ""."""
+    inside = {(m, n) for m in range(rows) for n in range(columns)}
+    if set(tiles) == inside:
+        return ""
+    if {(n, m) for m, n in tiles} == inside:
+        return "its answer is right with its two numbers exchanged: a tile is (m, n), the row of tiles first."
+    if len(set(tiles)) == 1:
+        return f"every block computes {tiles[0]}."
+    if outside := [(block, tile) for block, tile in enumerate(tiles) if tile not in inside]:
+        block, tile = outside[0]
+        return f"block {block} computes {tile}, which lies outside. " + unvisited(inside - set(tiles))
+    takers = Counter(tiles)
+    twice = next(tile for tile in tiles if takers[tile] > 1)
+    first, second = [block for block, tile in enumerate(tiles) if tile == twice][:2]
+    return f"blocks {first} and {second} both compute {twice}. " + unvisited(inside - set(tiles))
+
+
+def unvisited(tiles: set[Tile]) -> str:
+    some = f"{min(tiles)}" + (f" and {count(len(tiles) - 1, 'other')}" if len(tiles) > 1 else "")
+    return f"Nobody computes {some}."

@@ -1,0 +1,352 @@
+"""Exercises of notebook 13: TMA, mbarriers and WGMMA, part by part, and the reader's own Hopper kernel."""
+
+from collections.abc import Callable
+from itertools import product
+from random import Random
+
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.hopper import HopperLoopExercise
+from tutorlib.checking.hosts import with_loop
+from tutorlib.checking.leaning import InModule
+from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import (
+    BYTES,
+    BoxesExercise,
+    EpilogueExercise,
+    FragmentsExercise,
+    RingLayoutExercise,
+    WholeKernelExercise,
+)
+from tutorlib.problems.catalogue import gemm
+
+BENCH = (4096, 4096, 4096)
+SHAPES = ((256, 256, 256), (384, 264, 200), (129, 1000, 72), (1, 64, 1000))  # whole tiles, and all kinds of edges
+SIMULATED = ((384, 264, 200), (1, 64, 1000))  # three tiles of C by two, and a ring that goes round four times
+LONG = (1, 64, 8200)  # more K tiles than any other number on the page
+
+# 13.2 tma_bytes -------------------------------------------------------------------------------------------------
+
+
+def tma_bytes(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, int]) -> tuple[int, int]:
+    inside = [max(0, min(size - at * step, step)) for size, step, at in zip(shape, tile, place, strict=True)]
+    return inside[0] * inside[1] * BYTES, tile[0] * tile[1] * BYTES
+
+
+def unclamped(shape: tuple[int, int], tile: tuple[int, int], place: tuple[int, int]) -> tuple[int, int]:
+    inside = [min(size - at * step, step) for size, step, at in zip(shape, tile, place, strict=True)]
+    return inside[0] * inside[1] * BYTES, tile[0] * tile[1] * BYTES
+
+
+COUNTING = (
+    Mistake(
+        "The mbarrier counts what is written to shared memory, and zeros are written, too.",
+        lambda shape, tile, place: (tma_bytes(shape, tile, place)[0],) * 2,
+    ),
+    Mistake("Elements are 2 bytes.", lambda *args: tuple(n // BYTES for n in tma_bytes(*args))),
+    Mistake("What is outside of the matrix is not read.", lambda *args: (tma_bytes(*args)[1],) * 2),
+    Mistake("A tile can be outside altogether: a number of rows is never below 0.", unclamped),
+    Mistake("The order is (read, counted).", lambda *args: tma_bytes(*args)[::-1]),
+    Mistake(
+        "A box that is outside altogether is sent for, too, and its zeros are written and counted.",
+        lambda *args: tma_bytes(*args) if tma_bytes(*args)[0] else (0, 0),
+    ),
+)
+TILES = ((128, 64), (256, 64), (64, 32))
+
+
+def tiles_at(shape: tuple[int, int], beyond: int = 0) -> list[tuple]:
+    """Every tile that covers the shape, of each size, and so many beyond its last row and column."""
+    return [
+        (shape, tile, (m, k))
+        for tile in TILES
+        for m in range(-(-shape[0] // tile[0]) + beyond)
+        for k in range(-(-shape[1] // tile[1]) + beyond)
+    ]
+
+
+def some_tile(inside: bool = False, beyond: int = 0) -> Callable[[Random], tuple]:
+    """Calls with a tile of any matrix. inside: all of it is in the matrix. beyond: tiles that it may begin outside."""
+
+    def draw(dice: Random) -> tuple:
+        tile = dice.choice((*TILES, (64, 64), (128, 32)))
+        tiles = [dice.randint(1, 9) for _ in range(2)]
+        shape = [
+            n * step - (0 if inside else dice.randrange(step // 8) * 8) for n, step in zip(tiles, tile, strict=True)
+        ]
+        return tuple(shape), tile, tuple(dice.randrange(n + beyond) for n in tiles)
+
+    return draw
+
+
+# 13.4 holder ----------------------------------------------------------------------------------------------------
+
+
+def holder(m: int, n: int) -> tuple[int, int]:
+    warp, row = divmod(m, 16)
+    half, row = divmod(row, 8)
+    atom, column = divmod(n, 8)
+    return 32 * warp + 4 * row + column // 2, column % 2 + 2 * half + 4 * atom
+
+
+HOLDING = (
+    Mistake(
+        "A warp has 16 rows, not every fourth: rows 0 to 15 are warp 0's.",
+        lambda m, n: (32 * (m % 4) + 4 * (m // 4 % 8) + n % 8 // 2, n % 2 + 2 * (m // 32) + 4 * (n // 8)),
+    ),
+    Mistake(
+        "Rows 8 to 15 belong to the same threads as rows 0 to 7, in two more registers.",
+        lambda m, n: (4 * m + n % 8 // 2, n % 2 + 2 * (n // 8)),
+    ),
+    Mistake(
+        "A thread's registers: first two neighbours of a row, then the two 8 rows below, then the next 8 columns.",
+        lambda m, n: (holder(m, n)[0], n % 2 + 2 * (n // 8) + 64 * (m % 16 // 8)),
+    ),
+    Mistake(
+        "A thread has two neighbours: columns 0 and 1 are thread 0's.",
+        lambda m, n: (holder(m, n // 8 * 8)[0] + n % 4, n % 8 // 4 + 2 * (m % 16 // 8) + 4 * (n // 8)),
+    ),
+    Mistake("Each warp counts its threads from 32 times its number on.", lambda m, n: holder(m % 16, n)),
+)
+
+
+# 13.6 ring ------------------------------------------------------------------------------------------------------
+
+
+def ring(step: int, stages: int, producer: bool) -> tuple[int, int]:
+    turn, index = divmod(step, stages)
+    return index, (turn + producer) % 2
+
+
+TURNING = (
+    Mistake(
+        "The phase changes once in a round of the ring, not in every step.",
+        lambda step, stages, producer: (step % stages, (step + producer) % 2),
+    ),
+    Mistake(
+        "That is the consumer's phase. The producer waits for the round before to be over, so its parity is the other.",
+        lambda step, stages, producer: (step % stages, step // stages % 2),
+    ),
+    Mistake(
+        "The two phases are exchanged: fresh barriers are in phase 0, which the consumer waits for. Waiting for 1 "
+        "passes at once.",
+        lambda step, stages, producer: (step % stages, (step // stages + (not producer)) % 2),
+    ),
+    Mistake(
+        "A wait takes a parity, 0 or 1: the round modulo 2.",
+        lambda step, stages, producer: (step % stages, step // stages + producer),
+    ),
+    Mistake(
+        "A wait takes a parity, 0 or 1: the modulo comes last.",
+        lambda step, stages, producer: (step % stages, step // stages % 2 + producer),
+    ),
+)
+
+
+def steps(producer: bool, rounds: int) -> list[tuple[int, int, bool]]:
+    return [(step, stages, producer) for stages in (1, 2, 3, 4, 7) for step in range(rounds * stages)]
+
+
+def some_step(rounds: int, *producer: bool) -> Callable[[Random], tuple]:
+    def draw(dice: Random) -> tuple:
+        stages = dice.randint(5, 40)
+        return dice.randrange(rounds * stages), stages, dice.choice(producer)
+
+    return draw
+
+
+# 13.7 main_loop -------------------------------------------------------------------------------------------------
+
+
+HOPPER = ("cp.async.bulk.tensor", "mbarrier", "wgmma", "stmatrix")
+
+
+def course(*parts: str) -> dict[str, InModule]:
+    """The course's own parts of the kernel."""
+    return {f"the course's {part}": InModule("tutorlib.kernels.hopper.first_parts", part) for part in parts}
+
+
+COURSE_KERNEL = {name: InModule("tutorlib.kernels.hopper.first", name) for name in ("make_first_gemm", "first_kernel")}
+
+# ----------------------------------------------------------------------------------------------------------------
+
+EXERCISES = (
+    RingLayoutExercise(
+        id="13.1",
+        title="ring_layout",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=SHAPES[:2],
+        simulated_shapes=SIMULATED,
+        requires=HOPPER,
+        library=course("ring_layout"),
+        hints=(
+            "It is notebook 09's layout: an atom of 8 rows, repeated down the rows, then over the stages.",
+            "k = 64 is a row of 128 bytes: SmemLayoutAtomKind.K_SW128. 32 and 16 have K_SW64 and K_SW32.",
+            "The atom comes from warpgroup.make_smem_layout_atom(kind, BFloat16), the rest from cute.tile_to_shape.",
+        ),
+    ),
+    ValueExercise(
+        id="13.2",
+        title="tma_bytes",
+        points=3,
+        cases=(
+            equals("tiles inside", beside(tiles_at((512, 256)), some_tile(inside=True)), tma_bytes, COUNTING),
+            equals(
+                "tiles across an edge",
+                beside(tiles_at((300, 136)) + tiles_at((1, 8)), some_tile()),
+                tma_bytes,
+                COUNTING,
+            ),
+            equals("tiles outside", beside(tiles_at((200, 72), beyond=2), some_tile(beyond=2)), tma_bytes, COUNTING),
+        ),
+        hints=(
+            "What is counted does not depend on the matrix at all.",
+            "A tile begins at row place[0] * tile[0]: min(tile[0], shape[0] - that) rows are inside, 0 at least.",
+        ),
+    ),
+    BoxesExercise(
+        id="13.3",
+        title="boxes",
+        points=2,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        requires=HOPPER,
+        library=course("boxes"),
+        hints=(
+            "cpasync.tma_partition(tma, 0, cute.make_layout(1), …): block 0 of a cluster of one.",
+            "It wants the box as one mode: cute.group_modes(s, 0, 2) is ((rows, K), stages).",
+        ),
+    ),
+    ValueExercise(
+        id="13.4",
+        title="holder",
+        points=3,
+        cases=(
+            equals(
+                "the first 8 × 8",
+                beside(list(product(range(8), range(8))), lambda dice: (dice.randrange(8), dice.randrange(256))),
+                holder,
+                HOLDING,
+            ),
+            equals(
+                "one warp's 16 rows",
+                beside(list(product(range(16), range(32))), lambda dice: (dice.randrange(16), dice.randrange(256))),
+                holder,
+                HOLDING,
+            ),
+            equals(
+                "a warpgroup's 64 × 256",
+                beside(
+                    list(product(range(0, 64, 3), range(0, 256, 5))),
+                    lambda dice: (dice.randrange(64), dice.randrange(256)),
+                ),
+                holder,
+                HOLDING,
+            ),
+        ),
+        hints=(
+            "Take the row apart: warp (16 rows), half (8 rows), row. Take the column apart: atom (8 columns), column.",
+            "thread = 32 * warp + 4 * row + column // 2: a quarter of 8 × 8 is one row, four threads with two columns.",
+            "register = column % 2 + 2 * half + 4 * atom.",
+        ),
+    ),
+    FragmentsExercise(
+        id="13.5",
+        title="fragments",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        requires=HOPPER,
+        library=course("wgmma_fragments"),
+        hints=(
+            "math = tiled_mma.get_slice(thread), then math.partition_A(sA) and tiled_mma.make_fragment_A of that.",
+            "The sums: tiled_mma.partition_shape_C((tile M, tile N)) is the shape, cute.make_rmem_tensor makes them.",
+            "cute.size(sA, mode=[0]) is the tile's M, cute.size(sB, mode=[0]) its N.",
+        ),
+    ),
+    ValueExercise(
+        id="13.6",
+        title="ring",
+        points=2,
+        cases=(
+            equals(
+                "the consumer, one round", beside(steps(producer=False, rounds=1), some_step(1, False)), ring, TURNING
+            ),
+            equals(
+                "the producer, one round", beside(steps(producer=True, rounds=1), some_step(1, True)), ring, TURNING
+            ),
+            equals(
+                "many rounds",
+                beside(steps(producer=False, rounds=5) + steps(producer=True, rounds=5), some_step(40, False, True)),
+                ring,
+                TURNING,
+            ),
+        ),
+        hints=(
+            "The index is the step modulo the number of stages; what is left over counts the rounds.",
+            "In round 0 the consumer waits for phase 0 of `full`, in round 1 for phase 1, in round 2 for 0 again.",
+            "In round 0 nobody has read anything, and the producer must not wait: the phase *before* 0 has parity 1.",
+        ),
+    ),
+    HopperLoopExercise(
+        id="13.7",
+        title="main_loop",
+        points=6,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        requires=HOPPER,
+        loops="main",
+        build=with_loop,
+        overlapped=True,
+        library=course("main_loop", "fill_stage"),
+        hints=(
+            "Before the loop the warp that loads too fills all stages there are K tiles for. Then K tile 0: wait for "
+            "full, fence, multiply(…, True), commit.",
+            "Each further step: clone the state, advance it, wait for full, fence, multiply, commit, wait_group(1). "
+            "Now the wgmmas of the step *before* are done: its stage is the one to arrive for and to fill again.",
+            "The K tile for that stage is k_tile - 1 + steps.stages. Wait for empty with the phase of that state: "
+            "it is the round in which all warps arrive.",
+            "Inside elect_one: mbarrier_arrive_and_expect_tx and mbarrier_arrive. Outside: steps.load. At the end: "
+            "wait_group(0).",
+        ),
+    ),
+    EpilogueExercise(
+        id="13.8",
+        title="store by TMA",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        requires=HOPPER,
+        library=course("store_by_tma"),
+        hints=(
+            "sums.tRrC.store(sums.tCrC.load().to(BFloat16)) rounds.",
+            "Before stmatrix everybody must have read the last stage; after it TMA must see what was written.",
+            'cute.arch.fence_proxy("async.shared", space="cta"), then sync_warp(), then cute.copy(sums.tma, …).',
+            "At the end cp_async_bulk_commit_group() and cp_async_bulk_wait_group(0, read=True).",
+        ),
+    ),
+    WholeKernelExercise(
+        id="13.9",
+        title="Hopper GEMM",
+        points=5,
+        problem=gemm("bf16"),
+        shapes=(*SHAPES, LONG),
+        simulated_shapes=SIMULATED,
+        bench_shape=BENCH,
+        tiers=(0.8, 0.95),
+        requires=HOPPER,
+        library=COURSE_KERNEL,
+        hints=(
+            "One block for each tile of C: ceil_div of both sizes, multiplied. THREADS threads, two warpgroups.",
+            "cpasync.make_tiled_tma_atom(load, described(a), stage_a, (bM, bK)) returns the descriptor and the "
+            "coordinates of A.",
+            "C's is of one warp's box: make_tiled_tma_atom(store, described(c), out_layout(*BOX), BOX).",
+        ),
+    ),
+)

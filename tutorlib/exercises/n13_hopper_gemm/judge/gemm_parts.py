@@ -1,0 +1,283 @@
+"""Exercises whose answer is a part of notebook 13's GEMM, or the whole of it: looked at before any GPU runs it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal
+
+from tutorlib.checking.cute import CuteExercise, require_jit
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.simulating import find_zeros
+from tutorlib.compiling.cute import call_host
+from tutorlib.compiling.errors import CompileFailed, first_cause
+from tutorlib.compiling.ptx import HOPPER_OPCODES, opcodes
+from tutorlib.machine.features import WGMMA, Feature
+from tutorlib.measuring.launchers import CuteLauncher
+
+if TYPE_CHECKING:
+    from tutorlib.simulate.ptx import Report
+
+BYTES = 2  # of a bf16
+VECTOR = 8  # elements of 16 bytes, which a swizzle keeps together
+
+FirstPart = Literal["ring_layout", "boxes", "fragments", "epilogue"]
+
+
+class BadPart(Exception):
+    """What a part gives is not what the kernel needs. The message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstPartExercise(CuteExercise):
+    """An exercise whose answer takes the place of one part in the GEMM of `kernels.hopper.first`."""
+
+    needs: Feature = WGMMA
+    part: FirstPart
+    jit: bool = False  # whether the part is a @cute.jit function
+
+    def accept(self, answer: Answer) -> CuteLauncher:
+        from tutorlib.kernels.hopper.first import Parts, make_first_gemm
+
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        if self.jit:
+            require_jit(answer)
+        part = answer if self.jit else self.looked_at(answer)
+        return super().accept(make_first_gemm(Parts(**{self.part: part})))
+
+    def looked_at(self, answer: Answer) -> Answer:
+        """The answer, refused with a sentence where what it returns cannot work."""
+
+        def part(*args: Any) -> Any:
+            got = answer(*args)
+            if flaw := self.find_flaw(got, *args):
+                raise BadPart(flaw)
+            return got
+
+        return part
+
+    def find_flaw(self, got: Any, *args: Any) -> str:
+        """What is wrong with what the part returned for these arguments, or ""."""
+        return ""
+
+    def examine(self, kernel: CuteLauncher) -> Verdict | None:
+        try:
+            return super().examine(kernel) or self.examine_ptx(self.compile_for(kernel, self.inspected[0]).ptx)
+        except CompileFailed as failed:
+            if refused := first_cause(failed, BadPart):
+                return wrong(str(refused))
+            raise
+
+    def examine_ptx(self, ptx: str) -> Verdict | None:
+        """What is wrong with the kernel's instructions; None for nothing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RingLayoutExercise(FirstPartExercise):
+    """A layout (rows, K, stages): looked at as CuTe makes it, byte by byte, then used in the kernel."""
+
+    part: FirstPart = "ring_layout"
+
+    def judge(self, answer: Answer) -> Verdict:
+        if isinstance(answer, Elsewhere):
+            return self.judge_far(answer)
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        for k, (rows, stages) in product((64, 32, 16), RINGS):
+            try:
+                broken = find_misplaced(answer, rows, k, stages)
+            except CompileFailed as error:
+                return wrong(f"CuTe refuses ring_layout({rows}, {k}, {stages}).", str(error))
+            if broken:
+                return wrong(f"ring_layout({rows}, {k}, {stages}): {broken}")
+        return super().judge(answer)
+
+    def unrun(self, why: str) -> Verdict:
+        """Every 16 bytes are where TMA and WGMMA want them: more a GPU could not tell."""
+        return Verdict(self.points)
+
+
+RINGS = ((32, 3), (128, 4))  # rows, stages
+
+
+def find_misplaced(answer: Answer, rows: int, k: int, stages: int) -> str:
+    """What is wrong with the layout, or "": its shape, or the first 16 bytes that are not where TMA puts them.
+
+    CUDA driver API, CU_TENSOR_MAP_SWIZZLE_*: rows of w = 128, 64 or 32 bytes follow each other, and in each line of
+    128 bytes the 16-byte units change places with the bits of the address above them: w = 128: 3 bits of the line's
+    number, 64: 2 bits, 32: 1 bit.
+    Raises CompileFailed.
+    """
+    from cutlass import cute
+
+    flaws: list[str] = []
+
+    def note(layout: Any) -> None:
+        if isinstance(layout, cute.Layout):
+            flaws.append("it is a plain layout; TMA and WGMMA want swizzle ∘ layout.")
+            return
+        if not isinstance(layout, cute.ComposedLayout):
+            flaws.append(f"it returns {'None' if layout is None else f'a {type(layout).__name__}'}, not a layout.")
+            return
+        if (shape := cute.product_each(layout.shape)) != (rows, k, stages):
+            flaws.append(f"it has the shape {shape}; {(rows, k, stages)} is wanted, (rows, k, stages).")
+            return
+        swizzle, outer = layout.inner, layout.outer
+        for row, vector, stage in product(range(rows), range(k // VECTOR), range(stages)):
+            offset = BYTES * int(outer((row, vector * VECTOR, stage)))
+            got = swizzled(offset, swizzle.num_bits, swizzle.num_base, swizzle.num_shift)
+            if got != (want := place_by_tma((stage * rows + row) * k * BYTES + vector * 16, k * BYTES)):
+                flaws.append(
+                    f"row {row}, columns {vector * VECTOR} to {vector * VECTOR + 7}, stage {stage} should begin at "
+                    f"byte {want}, and begin at byte {got}." + (IN_BYTES if got % 16 else "")
+                )
+
+    @cute.jit
+    def host() -> None:
+        note(answer(rows, k, stages))
+
+    call_host(host)
+    return flaws[0] if flaws else ""
+
+
+IN_BYTES = " The swizzle belongs to the pointer and counts bytes: the lowest 4 bits stay."
+
+
+def place_by_tma(byte: int, width: int) -> int:
+    """Where TMA puts the 16 bytes that begin at this byte of a box whose rows have a width of 128, 64 or 32 bytes."""
+    lines = {128: 8, 64: 4, 32: 2}[width]
+    return byte ^ byte // 128 % lines * 16
+
+
+def swizzled(offset: int, bits: int, base: int, shift: int) -> int:
+    """Swizzle⟨bits, base, shift⟩: XORs `bits` bits, `shift` above, onto those from `base` on."""
+    return offset ^ (offset >> shift & ((1 << bits) - 1) << base)
+
+
+def several(got: Any, number: int) -> bool:
+    """Whether a function returned so many things: a tuple, a list or MLIR's list of results."""
+    from cutlass import cute
+
+    return not isinstance(got, cute.Tensor) and hasattr(got, "__len__") and len(got) == number
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoxesExercise(FirstPartExercise):
+    """(box, stages) of shared memory and (box, K tiles) of the matrix."""
+
+    part: FirstPart = "boxes"
+
+    def find_flaw(self, got: Any, *args: Any) -> str:
+        from cutlass import cute
+
+        _, s, g = args
+        if not several(got, 2):
+            return "boxes should return two tensors: of shared memory, and of the matrix."
+        if str(got[1].layout) == str(cute.group_modes(g, 0, 2).layout):
+            return "the box of the matrix is as it lies there: cpasync.tma_partition cuts it into what TMA is told."
+        for name, tensor, whole in (("shared memory", got[0], s), ("the matrix", got[1], g)):
+            rows, k, number = (cute.size(whole, mode=[mode]) for mode in range(3))
+            box, shape = rows * k, tensor.shape
+            if len(shape) != 2 or (cute.size(shape[0]), cute.size(shape[1])) != (box, number):
+                return (
+                    f"of {name}, whose shape is {whole.shape}, it returns one of shape {shape}: "
+                    f"({box} elements of a box, {number}) is wanted."
+                )
+        return ""
+
+
+SUMS = 128  # of a thread: 64 × 256 among 128 of them
+
+
+@dataclass(frozen=True, kw_only=True)
+class FragmentsExercise(FirstPartExercise):
+    """Descriptors of both operands, and registers for the sums."""
+
+    part: FirstPart = "fragments"
+
+    def find_flaw(self, got: Any, *args: Any) -> str:
+        from cutlass import Float32, cute
+
+        if not several(got, 3):
+            return "wgmma_fragments should return three tensors: tCrA, tCrB, tCrC."
+        *operands, sums = got
+        for name, fragment, s in zip(("tCrA", "tCrB"), operands, args[2:], strict=True):
+            wanted = (1, 1, cute.size(s, mode=[1]) // 16, cute.size(s, mode=[2]))
+            if tuple(map(cute.size, fragment.shape)) != wanted:
+                return f"{name} has the shape {fragment.shape}; descriptors are {wanted}: K blocks and stages last."
+        if sums.element_type is not Float32:
+            return f"tCrC holds {sums.element_type}: sums are kept in Float32."
+        if cute.size(sums) != SUMS:
+            return f"tCrC has {cute.size(sums)} registers; a thread has {SUMS} of its warpgroup's 64 × 256 sums."
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EpilogueExercise(FirstPartExercise):
+    """Registers → stmatrix → TMA: what must stand between them is looked for in the compiled text."""
+
+    part: FirstPart = "epilogue"
+    jit: bool = True
+
+    def examine_ptx(self, ptx: str) -> Verdict | None:
+        if race := find_race(epilogue_orders(ptx)):
+            return wrong(race)
+        return None
+
+
+def epilogue_orders(ptx: str) -> list[str]:
+    """The instructions behind the last wait for wgmma, by their names in HOPPER_OPCODES."""
+    return opcodes(ptx[ptx.rindex("wgmma.wait_group") :], HOPPER_OPCODES)
+
+
+def find_race(orders: list[str]) -> str:
+    """What may go wrong between the sums and C, or ""."""
+    stores = [place for place, name in enumerate(orders) if name == "TMA store"]
+    if not stores:
+        return "TMA is never told to store: cute.copy(sums.tma, …)."
+    if "bar.sync" not in orders[: orders.index("stmatrix")]:
+        return (
+            "stmatrix writes where the stages of A were, and the other warpgroup may still be multiplying from them: "
+            "sync_threads() before it."
+        )
+    for at in stores:
+        written = max((place for place in range(at) if orders[place] == "stmatrix"), default=None)
+        if written is None:
+            return "TMA stores before stmatrix has written."
+        between = orders[written:at]
+        if "fence.proxy" not in between:
+            return (
+                "TMA may store what stood there before: threads and TMA reach shared memory by two ways, and "
+                'fence_proxy("async.shared", space="cta") lets what was written on the one be seen on the other.'
+            )
+        if not {"bar.warp.sync", "bar.sync"} & set(between):
+            return "TMA takes the whole box, and the warp's other threads may not have written their part: sync_warp()."
+    ending = iter(orders[stores[-1] :])
+    if not all(name in ending for name in ("bulk commit", "bulk wait")):  # one after the other: `in` consumes
+        return (
+            "the block may end while TMA still reads its shared memory: commit the bulk group, and wait until no "
+            "group is left."
+        )
+    return ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WholeKernelExercise(CuteExercise):
+    """The reader's own host function gemm(a, b, c).
+
+    It loads K tiles that there are: with others, which are zeros, the result would be right, too.
+    """
+
+    needs: Feature = WGMMA
+
+    def in_vain(self, reports: "Sequence[Report]") -> str | None:
+        return super().in_vain(reports) or find_zeros(reports)
+
+    def examine(self, kernel: CuteLauncher) -> Verdict | None:
+        if found := super().examine(kernel):
+            return found
+        compiled = self.compile_for(kernel, self.inspected[0])
+        if compiled.spill_bytes:
+            return wrong(f"it spills {compiled.spill_bytes} bytes of registers in each thread.")
+        return None

@@ -1,0 +1,385 @@
+"""Exercises of notebook 14: two roles, registers, clusters, persistent blocks, stream-K, FP8, what to choose when."""
+
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.hopper import HopperLoopExercise
+from tutorlib.checking.hosts import own_consumer, own_producer, with_consumer, with_producer
+from tutorlib.checking.leaning import InModule
+from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.exercises.n14_beat_cublas.feeding import BYTES, MULTICAST, REGISTERS, member, members, splits, steps_in
+from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import ChosenExercise
+from tutorlib.exercises.n14_beat_cublas.scales import dequantises
+from tutorlib.exercises.n14_beat_cublas.sharing import even, few_steps, of_an_h200, streams, uneven
+from tutorlib.exercises.n14_beat_cublas.tiles import (
+    BLOCK_TILES,
+    CLUSTERS,
+    FULL_WAVES,
+    OTHER_K,
+    SQUARE_SIZES,
+    WALK,
+    WAVES,
+    sizes_and_clusters,
+    some_walk,
+    some_waves,
+    walks,
+)
+from tutorlib.exercises.n14_beat_cublas.time_model import costs
+from tutorlib.models.hopper_gemm import (
+    count_waves,
+    dequantise,
+    gemm_time,
+    multicast,
+    register_split,
+    step_bytes,
+    walk,
+)
+from tutorlib.models.work import stream_k
+from tutorlib.problems.catalogue import gemm
+
+SPECIALISED = "tutorlib.kernels.hopper.specialised"
+BENCH = (4096, 4096, 4096)
+SIMULATED = ((384, 520, 328), (129, 200, 72))  # nine tiles of C and six of K, and one with all edges
+FEW_TILES = (256, 256, 4096), (512, 512, 8192)  # where one way of all is many times slower than another
+MANY_TILES = (4096, 4096, 4096), (8192, 8192, 8192)
+SMALL = {"tile": (128, 128, 64)}
+OTHER_GPU = {
+    **{"sms": 114, "flops": 3_600.0, "smem_bytes": 120.0, "l2_bytes": 250.0, "clock": 1_700.0, "hbm_bytes": 1.9e6},
+    **{"start": 7.0, "store": 350.0, "share": 9_000.0, "exchange": 2_500.0},
+}
+LOOP_SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))  # 14 K tiles: 4 stages come round three times
+LOOP_SIMULATED = ((129, 264, 840), (129, 200, 72))
+
+EXERCISES = (
+    HopperLoopExercise(
+        id="14.1",
+        title="produce",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=LOOP_SHAPES,
+        simulated_shapes=LOOP_SIMULATED,
+        loops="produce",
+        library={"load_steps": InModule(SPECIALISED, "load_steps")},
+        build=with_producer,
+        other=own_consumer,
+        hints=(
+            "For each K tile: wait until its stage is empty, say how many bytes will come, start the loads.",
+            "A producer's pipeline state starts with phase 1, so that the first wait for each stage passes at once.",
+            "One thread of the warp arrives and announces stage_bytes: `with cute.arch.elect_one(): "
+            "cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.stage_bytes)`; then "
+            "steps.load(k_tile, state.index), state.advance().",
+        ),
+    ),
+    HopperLoopExercise(
+        id="14.2",
+        title="consume",
+        points=5,
+        problem=gemm("bf16"),
+        shapes=LOOP_SHAPES,
+        simulated_shapes=LOOP_SIMULATED,
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        loops="consume",
+        library={"multiply_steps": InModule(SPECIALISED, "multiply_steps")},
+        build=with_consumer,
+        other=own_producer,
+        overlapped=True,
+        hints=(
+            "The first K tile stands before the loop, since steps.multiply wants to know it as a plain True or False.",
+            "Each step: wait for full[stage], fence, multiply, commit; then wait_group(1), so that the multiplication "
+            "*before* this one has read its stage, and tell that one's empty barrier.",
+            "before = state.clone() remembers which stage that is. After the loop wait_group(0), and the last stage is "
+            "free, too. Every warp arrives once: `with cute.arch.elect_one(): cute.arch.mbarrier_arrive(…)`.",
+        ),
+    ),
+    ValueExercise(
+        id="14.3",
+        title="register_split",
+        points=2,
+        cases=(
+            equals(
+                "two that multiply",
+                beside([(2, need) for need in (24, 16, 30, 40, 56)], splits(2)),
+                register_split,
+                REGISTERS,
+            ),
+            equals("three", beside([(3, need) for need in (24, 31, 32, 40)], splits(3)), register_split, REGISTERS),
+            equals(
+                "four and five", beside([(4, 24), (4, 33), (5, 8), (5, 30)], splits(4, 5)), register_split, REGISTERS
+            ),
+        ),
+        library={"course.register_split": register_split},
+        hints=(
+            "What each thread starts with: 65,536 over all threads, rounded down to a multiple of 8.",
+            "The block's warpgroups together have (warpgroups + 1) times that. The producer keeps its need, rounded "
+            "up, but not less than 24; the rest is divided among the others and rounded down.",
+        ),
+    ),
+    ValueExercise(
+        id="14.4",
+        title="step_bytes",
+        points=3,
+        cases=(
+            equals(
+                "one block",
+                beside([(tile, (1, 1)) for tile in BLOCK_TILES + OTHER_K], steps_in((1, 1))),
+                step_bytes,
+                BYTES,
+            ),
+            equals(
+                "clusters along one side",
+                beside([(t, c) for t in BLOCK_TILES for c in ((2, 1), (1, 2))], steps_in((2, 1), (1, 2))),
+                step_bytes,
+                BYTES,
+            ),
+            equals(
+                "larger clusters",
+                beside([(t, c) for t in BLOCK_TILES[:3] for c in CLUSTERS[3:]], steps_in(*CLUSTERS[3:])),
+                step_bytes,
+                BYTES,
+            ),
+        ),
+        library={"course.step_bytes": step_bytes},
+        hints=(
+            "Shared memory: both tiles are written once. Then m // 64 wgmmas read 64 rows of A each, and all of B.",
+            "L2: of A's m rows a block loads m // cluster[1], of B's n rows n // cluster[0]; others bring the rest.",
+        ),
+    ),
+    ValueExercise(
+        id="14.5",
+        title="multicast",
+        points=3,
+        cases=(
+            equals(
+                "A in a row of blocks",
+                beside(members(0, ((1, 2), (1, 4), (1, 1))), member(0, (1, 2), (1, 4))),
+                multicast,
+                MULTICAST,
+            ),
+            equals(
+                "B in a column of blocks",
+                beside(members(1, ((2, 1), (4, 1), (1, 2))), member(1, (2, 1), (4, 1))),
+                multicast,
+                MULTICAST,
+            ),
+            equals(
+                "both modes of a 2×2",
+                beside(members(0, ((2, 2),)) + members(1, ((2, 2),)), member(None, (2, 2))),
+                multicast,
+                MULTICAST,
+            ),
+            equals(
+                "oblong clusters",
+                beside(members(0, ((2, 4), (4, 2))) + members(1, ((2, 4), (4, 2))), member(None, (2, 4), (4, 2))),
+                multicast,
+                MULTICAST,
+            ),
+        ),
+        library={"course.multicast": multicast},
+        hints=(
+            "The block's place is (rank % cluster[0], rank // cluster[0]).",
+            "Blocks with the same place[mode] share the tile. There are cluster[1 - mode] of them, and this one is "
+            "number place[1 - mode] among them.",
+            "sum(1 << other for other in range(cluster[0] * cluster[1]) if …) is the mask.",
+        ),
+    ),
+    ValueExercise(
+        id="14.6",
+        title="count_waves",
+        points=2,
+        cases=(
+            equals(
+                "squares",
+                beside(
+                    sizes_and_clusters(tuple((n, n) for n in SQUARE_SIZES), CLUSTERS[:1], 132),
+                    some_waves((1, 1), square=True),
+                ),
+                count_waves,
+                WAVES,
+            ),
+            equals(
+                "clusters",
+                beside(
+                    sizes_and_clusters(((2048, 2048), (4096, 4096), (640, 1152)), CLUSTERS[1:4], 132),
+                    some_waves(*CLUSTERS[1:4]),
+                ),
+                count_waves,
+                WAVES,
+            ),
+            equals(
+                "any size",
+                beside(
+                    sizes_and_clusters(((320, 32576), (1000, 4000), (1, 8), (4224, 3968)), CLUSTERS, 114),
+                    some_waves(*CLUSTERS),
+                ),
+                count_waves,
+                WAVES,
+            ),
+            equals("full waves", beside(FULL_WAVES, some_waves(*CLUSTERS, full=True)), count_waves, WAVES),
+        ),
+        library={"course.count_waves": count_waves},
+        hints=(
+            "How many clusters does C need along M, and along N? Both are rounded up.",
+            "The last of the waves has what is left, or all `at_once` where nothing is.",
+        ),
+    ),
+    ValueExercise(
+        id="14.7",
+        title="walk",
+        points=3,
+        cases=(
+            equals(
+                "single blocks",
+                beside(walks((1, 1), 132, (32, 16)) + walks((1, 1), 6, (4, 5), 2), some_walk((1, 1))),
+                walk,
+                WALK,
+            ),
+            equals(
+                "clusters",
+                beside(walks((2, 1), 66, (16, 16)) + walks((1, 2), 5, (6, 3), 4), some_walk((2, 1), (1, 2))),
+                walk,
+                WALK,
+            ),
+            equals(
+                "ragged grids",
+                beside(walks((2, 2), 7, (5, 11), 4) + walks((2, 1), 9, (3, 3), 8), some_walk((2, 2), (2, 1))),
+                walk,
+                WALK,
+            ),
+            equals(
+                "more clusters than tiles",
+                beside(walks((1, 2), 8, (2, 3)) + walks((1, 1), 5, (1, 3)), some_walk((1, 2), (1, 1), few=True)),
+                walk,
+                WALK,
+            ),
+        ),
+        library={"course.walk": walk},
+        hints=(
+            "Cluster c = block // (blocks of a cluster) takes the cluster tiles c, c + clusters, c + 2 * clusters, …",
+            "l2.grouped(tile, *grid, group) is a cluster tile's place (m, n); it begins at tile m * cluster[0], "
+            "n * cluster[1].",
+            "Add the block's place in the cluster: rank % cluster[0], rank // cluster[0].",
+        ),
+    ),
+    ValueExercise(
+        id="14.8",
+        title="stream_k",
+        points=4,
+        cases=(
+            streams("even cuts", even, (4, 2, 8), (3, 3, 5), (2, 6, 4)),
+            streams("cuts inside of tiles", uneven, (3, 4, 6), (5, 7, 4), (8, 3, 10)),
+            streams("shares that differ by one", uneven, (4, 3, 7), (7, 5, 9), (13, 4, 11)),
+            streams("more clusters than K tiles", few_steps, (8, 2, 3), (5, 1, 4)),
+            streams("an H200 at 4096 and 8192", of_an_h200, (66, 256, 64), (132, 512, 16), (66, 1024, 8)),
+        ),
+        library={"work.stream_k": stream_k},
+        hints=(
+            "Number the K tiles of all tiles: tile * k_tiles + k. Cluster c has those from one number to another.",
+            "divmod(tiles * k_tiles, clusters) says how many each has, and how many clusters have one more.",
+            "Go from the beginning to the end of the share: divmod(begin, k_tiles) is (tile, first K tile), and the "
+            "part ends where the tile does or where the share does.",
+        ),
+    ),
+    ValueExercise(
+        id="14.9",
+        title="dequantise",
+        points=3,
+        cases=(
+            dequantises("one scale for the whole", (64, 96, (64, 96)), (5, 7, (5, 7))),
+            dequantises("1×128, as for A", (6, 384, (1, 128)), (3, 256, (1, 128))),
+            dequantises("128×128, as for B", (256, 384, (128, 128)), (384, 128, (128, 128))),
+            dequantises("blocks that are cut off", (130, 200, (128, 128)), (9, 300, (1, 128)), (257, 40, (128, 128))),
+            dequantises("blocks of other sizes", (48, 96, (16, 32)), (40, 100, (4, 24))),
+        ),
+        library={"course.dequantise": dequantise},
+        hints=(
+            "Each scale is for block[0] rows and block[1] columns: repeat it so often.",
+            "scales.repeat_interleave(block[0], 0) repeats along the rows; cut it where x ends.",
+            "Convert x to fp32 first: torch does not multiply e4m3.",
+        ),
+    ),
+    ValueExercise(
+        id="14.10",
+        title="cost",
+        points=4,
+        cases=(
+            costs(
+                "whole tiles",
+                ((4096, 4096, 4096), (2048, 2048, 2048), (1000, 3000, 520)),
+                {},
+                {"cluster": (2, 1)},
+                {"tile": (64, 256, 64)},
+                {"tile": (128, 128, 64)},
+                {"tile": (128, 128, 128)},
+            ),
+            costs("clusters", ((4096, 4096, 4096), (2944, 2816, 2048)), {"cluster": (1, 2)}, {"cluster": (2, 2)}),
+            costs("stream-K", ((4096, 4096, 4096), (2048, 2048, 2048)), {"cluster": (2, 1), "stream_k": True}),
+            costs("stream-K of smaller tiles", ((4096, 2048, 1024), (512, 512, 8192)), SMALL | {"stream_k": True}),
+            costs("few tiles, long K", ((512, 512, 8192), (128, 256, 256)), {"stream_k": True}),
+            costs(
+                "K in parts",
+                ((768, 1280, 16384), (4224, 256, 8192), (520, 640, 8200)),
+                {"persistent": False, "split_k": 2, "cluster": (2, 1)},
+                {"persistent": False, "split_k": 4},
+                SMALL | {"persistent": False, "split_k": 4},
+            ),
+            costs(
+                "A and B exchanged",
+                ((320, 8192, 4096), (480, 5120, 4096)),
+                {"tile": (128, 160, 64), "transposed": True},
+                {"tile": (128, 160, 64), "cluster": (2, 1), "transposed": True},
+            ),
+            costs("little arithmetic", ((8192, 8192, 64), (64, 8192, 8192)), {}, {"tile": (64, 256, 64)}),
+            costs(
+                "another GPU",
+                ((4096, 4096, 4096), (512, 512, 8192), (8192, 8192, 64)),
+                {"cluster": (2, 1)},
+                {"tile": (64, 256, 64)},
+                {"stream_k": True},
+                {"persistent": False, "split_k": 2},
+                **OTHER_GPU,
+            ),
+        ),
+        library={"course.gemm_time": gemm_time},
+        hints=(
+            "A step takes as long as the slower of tensor cores and shared memory, and then what L2 adds.",
+            "rounds is ceil(tiles / clusters) for whole tiles, tiles / clusters for stream-K, where no part is shorter "
+            "than 4 K tiles: at least 4 / k_tiles. clusters is sm.at_once(all blocks of a cluster).",
+            "cycles = rounds * (k_tiles * step + results * area) + what stream-K costs. results: sm.store, and with "
+            "split-K sm.exchange more; k_tiles: ceil(k / tile_k / config.split_k). Time: sm.start + cycles / sm.clock, "
+            "unless device memory takes longer than cycles / sm.clock for 2 * (m * k + n * k + m * n) bytes.",
+        ),
+    ),
+    ChosenExercise(
+        id="14.11",
+        title="fastest",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=((512, 512, 512), (129, 200, 72)),
+        simulated_shapes=SIMULATED,
+        timed=(BENCH,),
+        tiers=(0.97, 0.99),
+        hints=(
+            "Start from HopperConfig(cluster=(2, 1)) and take one lever after the other.",
+            "4096 has 512 tiles of 128×256 for 132 SMs: 3.9 rounds. What lies between two rounds can be hidden.",
+            "Look at the gains at 4096 alone: persistent is on by default; which others gain there, if only a little?",
+        ),
+    ),
+    ChosenExercise(
+        id="14.12",
+        title="choose",
+        points=6,
+        problem=gemm("bf16"),
+        by_shape=True,
+        shapes=((512, 512, 512), (129, 200, 72), (1, 8, 4096), (64, 4096, 128)),
+        simulated_shapes=((129, 200, 72), (64, 4096, 128)),
+        timed=((4224, 3968, 4160), (1536, 2560, 3072), (320, 8192, 4096), (768, 1280, 16384), (8192, 512, 4096)),
+        drawn=(FEW_TILES, FEW_TILES, MANY_TILES),
+        tiers=(0.85, 0.93),  # of the slowest of five shapes: GPUs of one architecture differ there most
+        library={"choose of the course": InModule("tutorlib.kernels.hopper.choose", "choose")},
+        hints=(
+            "min(SPACE, key=…) with your cost is nearly all.",
+            "Print what it gives for 4096³, 64×8192×8192, 512×512×8192: whole tiles, shared ones, K in parts?",
+            "min(SPACE, key=lambda config: cost(config, m, n, k, Sm())) will do. Where several cost the same, take "
+            "the one that asks L2 for least: a key may be a tuple, (round(cost(…), 1), bytes).",
+        ),
+    ),
+)

@@ -1,0 +1,198 @@
+"""Exercises whose answer chooses the Hopper GEMM's configuration: one for all shapes, or one for each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.chance import fresh_dice
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.values import attempt, shorten
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.machine import device
+from tutorlib.machine.features import WGMMA, Feature, cute_target
+from tutorlib.measuring.launchers import HopperLauncher
+from tutorlib.measuring.measure import WrongWhenTimed, measure
+from tutorlib.measuring.measurement import Measurement
+from tutorlib.measuring.recorded import recorded
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.work import Call, Launcher, Work
+from tutorlib.problems.wrong import by
+
+if TYPE_CHECKING:
+    from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+
+Choose = Callable[[int, int, int], "HopperConfig"]  # M, N, K → what the GEMM is compiled for
+CAPABILITY = "90"
+STEP = 8  # bf16 of 16 bytes, of which TMA's rows are multiples
+FAR_OFF = 2.2  # times the best by the model: beyond, a choice is wrong whatever the errors of the model
+
+
+@dataclass
+class AnswerLauncher:
+    """kernels.hopper's GEMM in the configuration that `choose` gives for the shape at hand.
+
+    kept: by shape. An answer is asked once: what was looked at is what is launched.
+    """
+
+    choose: Choose
+    kept: "dict[Shape, HopperConfig]" = field(default_factory=dict)
+    _launchers: "dict[HopperConfig, HopperLauncher]" = field(default_factory=dict)
+
+    def chosen(self, m: int, n: int, k: int) -> "HopperConfig":
+        if (m, n, k) not in self.kept:
+            self.kept[m, n, k] = self.choose(m, n, k)
+        return self.kept[m, n, k]
+
+    def on(self, work: Work) -> Call:
+        config = self.chosen(*work.shape)
+        return self._launchers.setdefault(config, HopperLauncher(config)).on(work)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChosenExercise(KernelExercise):
+    """An exercise whose answer returns a HopperConfig, of kernels.hopper, for bf16.
+
+    by_shape: the answer takes (m, n, k); otherwise it takes nothing, and its configuration is for every shape.
+    timed: the shapes that are timed; the slowest of them, beside cuBLAS, counts.
+    drawn: of (M, N, K) the least and the most, for shapes that dice draw, which nobody can have a list of.
+    """
+
+    needs: Feature = WGMMA
+    by_shape: bool = False
+    timed: tuple[Shape, ...] = ()
+    drawn: tuple[tuple[Shape, Shape], ...] = ()
+
+    @property
+    def sizes(self) -> tuple[Shape, ...]:
+        return (*self.shapes, *self.timed)
+
+    def accept(self, answer: Answer) -> AnswerLauncher:
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        if self.by_shape:
+            return AnswerLauncher(answer)
+        config, fault = attempt(answer, ())
+        if fault:
+            raise WrongKind(fault.what)
+        return AnswerLauncher(lambda m, n, k: config)
+
+    def judge_far(self, answer: Elsewhere) -> Verdict:
+        """What the other process returns is all that is needed of it."""
+        kernel = self.accept(answer)
+        return self.examine(kernel) or self.run_or_simulate(kernel)
+
+    def examine(self, kernel: AnswerLauncher) -> Verdict | None:
+        """Every shape has a configuration: where it is timed or drawn, one that is not far off by the model, and where
+        it is timed one that compiles.
+        """
+        from tutorlib.kernels.hopper.choose import choose, cost
+
+        chosen: dict[HopperConfig, Shape] = {}
+        others = shapes_between(self.drawn)
+        for shape in (*self.sizes, *others):
+            config, fault = attempt(kernel.choose, shape)
+            if fault:
+                return wrong(fault.what)
+            if not_one := why_not_one(config):
+                return wrong(f"for {by(shape)} it returns {shorten(config)}: {not_one}.")
+            kernel.kept[shape] = config
+            if shape in self.timed:
+                chosen.setdefault(config, shape)
+            if shape in self.timed or shape in others:
+                m, n, k = shape
+                best = choose(m, n, k)
+                expected, least = (cost(one, m, n, k) for one in (config, best))
+                if expected > FAR_OFF * least:
+                    return wrong(
+                        f"for {by(shape)} the course's model expects {expected:,.0f} µs of {shown(config)}, "
+                        f"and {least:,.0f} µs of {shown(best)}."
+                    )
+        for config, shape in chosen.items():
+            compiled = compile_chosen(config)
+            if compiled.spill_bytes:
+                return wrong(f"for {by(shape)}: {shown(config)} spills {compiled.spill_bytes} bytes in each thread.")
+        return None
+
+    def compile_for(self, kernel: AnswerLauncher, arch: str) -> Compiled:
+        return compile_chosen(kernel.chosen(*self.sizes[-1]))
+
+    def unrun(self, why: str) -> Verdict:
+        return compiled_not_run((cute_target(CAPABILITY),), why)
+
+    def simulator(self, kernel: AnswerLauncher) -> "SimulatedLauncher":
+        from tutorlib.exercises.n14_beat_cublas.judge.hopper_simulated import SimulatedChoice
+
+        return SimulatedChoice(kernel.chosen)
+
+    def launcher(self, kernel: AnswerLauncher) -> AnswerLauncher:
+        return kernel
+
+    def run(self, kernel: AnswerLauncher) -> Verdict:
+        verdict = super().run(kernel)
+        return self.time_all(kernel) if verdict.points == self.points and self.timed else verdict
+
+    def time_all(self, launcher: Launcher) -> Verdict:
+        """The verdict by the shape at which the kernel is slowest beside the baseline."""
+        known = [found for shape in self.timed if (found := recorded(self.id, shape))]
+        measured: list[Measurement] = known
+        if not known:
+            try:
+                measured = [measure(self.problem, launcher, shape) for shape in self.timed]
+            except WrongWhenTimed as error:
+                return wrong(f"right when checked, wrong while it was timed: {error}")
+        return self.judge_speed(min(measured, key=lambda one: one.ratio), device.need_gpu())
+
+
+def shapes_between(spans: tuple[tuple[Shape, Shape], ...]) -> list[Shape]:
+    """A shape between each of these pairs, of multiples of STEP."""
+    dice = fresh_dice()
+    return [
+        tuple(STEP * dice.randint(low // STEP, high // STEP) for low, high in zip(least, most, strict=True))
+        for least, most in spans
+    ]
+
+
+def why_not_one(config: Any) -> str:
+    """What keeps it from being a configuration of the exercise, or ""."""
+    from tutorlib.kernels.hopper.config import HopperConfig
+
+    if not isinstance(config, HopperConfig):
+        return "not a HopperConfig"
+    if config.dtype != "bf16":
+        return f"A and B are bf16, not {config.dtype}"
+    if config.scaled or config.block_scaled or config.trace:
+        return "neither scales nor a trace belong here"
+    if config.majors != ("k", "k"):
+        return f"of A and B K is contiguous, which is majors=('k', 'k'), not {config.majors}"
+    return ""
+
+
+def shown(config: "HopperConfig") -> str:
+    """What it has that the default configuration has not: "tile=(64, 128, 64), split_k=4"."""
+    from dataclasses import fields
+
+    changed = [one for one in fields(config) if getattr(config, one.name) != one.default]
+    return ", ".join(f"{one.name}={getattr(config, one.name)!r}" for one in changed) or "HopperConfig()"
+
+
+@cache
+def compile_chosen(config: "HopperConfig") -> Compiled:
+    """What the compiler makes of a configuration, for all shapes. Raises CompileFailed."""
+    import tempfile
+
+    from tutorlib.compiling.compiled import inspect_kernel
+    from tutorlib.kernels.hopper.launch import compile_gemm
+
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            built = compile_gemm(config, f"--keep-ptx --keep-cubin --dump-dir {folder}")
+        except Exception as error:  # whatever the DSL raises for what a rule has not foreseen
+            raise CompileFailed(f"{shown(config)}: {type(error).__name__}: {str(error)[:300]}") from error
+    ptx = built.artifacts.PTX
+    target = cute_target(CAPABILITY)
+    return inspect_kernel(target, ptx, built.artifacts.CUBIN, config.smem_bytes, by_ptxas=True)

@@ -1,0 +1,266 @@
+"""Exercises of notebook 15: tensor memory, three roles, pairs of blocks, block-scaled formats."""
+
+from itertools import product
+
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.leaning import InModule
+from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.exercises.n15_blackwell_gemm.formats import (
+    NV,
+    SCALING,
+    SUMMING,
+    a_row_each,
+    mirrored,
+    nv_calls,
+    renumbered,
+    rows_of,
+    scaling_blocks,
+)
+from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_loops import HoldExercise, TileLoopExercise
+from tutorlib.exercises.n15_blackwell_gemm.memory import ALLOCATING, PLACES, RINGS, accumulators, places, rings
+from tutorlib.exercises.n15_blackwell_gemm.remedies import BLACKWELL_REMEDIES
+from tutorlib.models.block_formats import quantise_mx, quantise_nv, scaled_dot
+from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
+from tutorlib.problems.catalogue import gemm
+
+BENCH = (8192, 8192, 8192)
+SHAPES = ((512, 512, 512), (384, 1024, 192), (129, 200, 72))
+SIMULATED = ((129, 264, 136),)  # six tiles of three K tiles, with all edges
+REST = 33 * 1024  # bytes of shared memory beside the ring: boxes of C, mbarriers
+
+
+def course(module: str, *names: str) -> dict[str, InModule]:
+    """The course's own functions that do what an exercise asks for."""
+    return {f"the course's {name}": InModule(f"tutorlib.kernels.blackwell.{module}", name) for name in names}
+
+
+EXERCISES = (
+    ValueExercise(
+        id="15.1",
+        title="tmem_columns",
+        points=2,
+        cases=(
+            equals(
+                "one accumulator",
+                beside([(n, 1) for n in (256, 128, 96, 64, 32)], accumulators(1)),
+                tmem_columns,
+                ALLOCATING,
+            ),
+            equals("few columns", beside([(n, 1) for n in (8, 16, 24)], accumulators(1)), tmem_columns, ALLOCATING),
+            equals(
+                "several",
+                beside([(256, 2), (160, 2), (96, 5), (128, 3), (24, 3), (48, 5), (16, 5)], accumulators(2, 3, 4)),
+                tmem_columns,
+                ALLOCATING,
+            ),
+            equals(
+                "too many", beside([(256, 3), (192, 3), (520, 1)], accumulators(2, 3, 4, 5)), tmem_columns, ALLOCATING
+            ),
+        ),
+        hints=(
+            "An fp32 sum takes one column in its row's lane, so an accumulator takes as many columns as N has.",
+            "The next power of two: 1 << (needed - 1).bit_length().",
+            "First whether they fit into 512; then no less than 32.",
+        ),
+        remedies=BLACKWELL_REMEDIES["15.1"],
+    ),
+    ValueExercise(
+        id="15.2",
+        title="sum_place",
+        points=2,
+        cases=(
+            equals(
+                "one block's rows",
+                beside(list(product((0, 1, 31, 32, 100, 127), (0, 5, 255), (0,), (256,))), places(range(128), (0,))),
+                sum_place,
+                PLACES,
+            ),
+            equals(
+                "the second accumulator",
+                beside([(m, n, 1, 128) for m in (0, 33, 127) for n in (0, 77)], places(range(128), (1,))),
+                sum_place,
+                PLACES,
+            ),
+            equals(
+                "one of three",
+                beside([(64, 9, accumulator, 96) for accumulator in range(3)], places(range(128), (0, 1, 2))),
+                sum_place,
+                PLACES,
+            ),
+            equals(
+                "the other block's",
+                beside(list(product((128, 160, 255), (0, 200), (0, 1), (256,))), places(range(128, 256), (0, 1))),
+                sum_place,
+                PLACES,
+            ),
+        ),
+        hints=(
+            "Row m is lane m of its block; the pair's second block has the rows from 128 on.",
+            "The warp is the one whose quarter of the lanes it is: 32 each.",
+        ),
+        remedies=BLACKWELL_REMEDIES["15.2"],
+    ),
+    HoldExercise(
+        id="15.3",
+        title="hold",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        library=course("holding", "hold"),
+        hints=(
+            "One warp allocates, `if holding.warp == 4:`; the whole warp, without elect_one.",
+            "Between the allocation and the pointer there is a meeting, and another one between the work and the end.",
+            "cute.arch.dealloc_tmem(sums, holding.columns), by one warp. All warps work, the one that allocates, too.",
+        ),
+        remedies=BLACKWELL_REMEDIES["15.3"],
+    ),
+    TileLoopExercise(
+        id="15.4",
+        title="produce",
+        points=3,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        library=course("loops", "produce_tiles"),
+        loop="produce",
+        hints=(
+            "It is 14.1 with one more loop around it: for each tile, for each K tile.",
+            "The state is made once, before both loops: the ring does not know where a tile ends.",
+            "make_pipeline_state(PipelineUserType.Producer, steps.stages); wait for empty; announce; "
+            "steps.load(number, k_tile, state.index); advance.",
+        ),
+        remedies=BLACKWELL_REMEDIES["15.4"],
+    ),
+    TileLoopExercise(
+        id="15.5",
+        title="multiply",
+        points=5,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        library=course("loops", "multiply_tiles"),
+        loop="multiply",
+        hints=(
+            "Two states: a consumer's for the stages, a producer's for the accumulators.",
+            "For each tile: wait until its accumulator is free; for each K tile: wait for full, multiply with "
+            "`k_tile == 0` as first, commit to empty, advance; then commit to ready, advance.",
+            "with cute.arch.elect_one(): tcgen05.commit(steps.empty + stage.index)",
+        ),
+        remedies=BLACKWELL_REMEDIES["15.5"],
+    ),
+    TileLoopExercise(
+        id="15.6",
+        title="store",
+        points=4,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        library=course("loops", "store_tiles"),
+        loop="store",
+        hints=(
+            "For each tile: wait for ready; for each part: read, wait for the tcgen05.ld, write; then the next "
+            "accumulator.",
+            "The wait for tcgen05.ld is cute.arch.fence_view_async_tmem_load().",
+            "After the wait of the last part, and before its write: one lane of each warp arrives at steps.free.",
+        ),
+        remedies=BLACKWELL_REMEDIES["15.6"],
+    ),
+    ValueExercise(
+        id="15.7",
+        title="ring_stages",
+        points=2,
+        cases=(
+            equals(
+                "a block alone",
+                beside([(n, False, REST) for n in (256, 192, 128, 64)], rings(False)),
+                ring_stages,
+                RINGS,
+            ),
+            equals("a pair", beside([(n, True, REST) for n in (256, 192, 128, 64)], rings(True)), ring_stages, RINGS),
+            equals(
+                "more beside it",
+                beside([(256, pair, 1024 * k) for pair in (False, True) for k in (0, 36, 65, 100)], rings(False, True)),
+                ring_stages,
+                RINGS,
+            ),
+        ),
+        hints=(
+            "A block has 128 rows of A, whether it is alone or not, and of B all rows or half of them.",
+            "A row of a K tile is 64 bf16. A block can have 227 KiB.",
+        ),
+        remedies=BLACKWELL_REMEDIES["15.7"],
+    ),
+    TileLoopExercise(
+        id="15.8",
+        title="pair",
+        points=7,
+        problem=gemm("bf16"),
+        shapes=SHAPES,
+        simulated_shapes=SIMULATED,
+        library=course("loops", "produce_tiles", "multiply_tiles", "store_tiles"),
+        bench_shape=BENCH,
+        tiers=(0.9,),
+        loop="all",
+        pair=True,
+        requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
+        hints=(
+            "produce: both blocks load, and only the one that leads announces the bytes, which are those of both.",
+            "multiply: only the block that leads does anything. Its commits tell both: tcgen05.commit(barrier, "
+            "steps.both, tcgen05.CtaGroup.TWO), at empty and at ready.",
+            "store: `free` is the leader's, so arrive there: cute.arch.mbarrier_arrive(steps.free + i, steps.leader).",
+        ),
+        remedies=BLACKWELL_REMEDIES["15.8"],
+    ),
+    ValueExercise(
+        id="15.9",
+        title="quantise_mx",
+        points=3,
+        cases=(
+            equals("exact numbers", renumbered(scaling_blocks("exact")), quantise_mx, SCALING),
+            equals("random numbers", renumbered(scaling_blocks("random")), quantise_mx, SCALING),
+            equals("ties, small and large ones", renumbered(scaling_blocks("edges")), quantise_mx, SCALING),
+            equals("zeros, and the ends of ue8m0", mirrored(scaling_blocks("ends")), quantise_mx, SCALING),
+        ),
+        hints=(
+            "math.frexp(x) returns (m, e) with x = m · 2^e and 0.5 ≤ m < 1, so floor(log2 x) is e - 1.",
+            "Rounding: torch.tensor(x).clamp(-448, 448).to(torch.float8_e4m3fn) goes to the nearest, ties to even.",
+            "All zeros: the smallest exponent, -127. And never beyond -127 … 127.",
+        ),
+        remedies=BLACKWELL_REMEDIES["15.9"],
+    ),
+    ValueExercise(
+        id="15.10",
+        title="quantise_nv",
+        points=3,
+        cases=(
+            equals("every value of e2m1", mirrored(nv_calls("values")), quantise_nv, NV),
+            equals("random numbers", mirrored(nv_calls("random")), quantise_nv, NV),
+            equals("ties", mirrored(nv_calls("ties")), quantise_nv, NV),
+            equals("zeros, and scales at the ends", mirrored(nv_calls("ends")), quantise_nv, NV),
+        ),
+        hints=(
+            "The scale first, and rounded: the largest / 6 / tensor_scale, to the nearest e4m3. Elements are divided "
+            "by the *rounded* one.",
+            "e2m1 has eight magnitudes: take the nearest, and of two that are equally near the one with the even code.",
+            "A scale of 0 would divide by zero: its elements are 0.",
+        ),
+        remedies=BLACKWELL_REMEDIES["15.10"],
+    ),
+    ValueExercise(
+        id="15.11",
+        title="scaled_dot",
+        points=2,
+        cases=(
+            equals("one block", beside(rows_of(1, 32), lambda dice: a_row_each(dice, 1, 32)), scaled_dot, SUMMING),
+            equals(
+                "several",
+                beside(rows_of(4, 32) + rows_of(8, 16), lambda dice: a_row_each(dice, dice.randint(2, 9), 16)),
+                scaled_dot,
+                SUMMING,
+            ),
+        ),
+        hints=("In each block: the sum of products, times both scales. Then add up the blocks.",),
+        remedies=BLACKWELL_REMEDIES["15.11"],
+    ),
+)

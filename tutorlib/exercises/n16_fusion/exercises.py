@@ -1,0 +1,222 @@
+"""Exercises of notebook 16: epilogues that do more than round, a layer that torch takes as its own, and two GPUs."""
+
+from tutorlib.checking import hosts
+from tutorlib.checking.leaning import InModule
+from tutorlib.checking.values import ValueExercise
+from tutorlib.exercises.n16_fusion.fakes import faked, symbolic
+from tutorlib.exercises.n16_fusion.judge.epilogue_function import EpilogueFunctionExercise
+from tutorlib.exercises.n16_fusion.layers import swapped
+from tutorlib.exercises.n16_fusion.operators import counted, gradients
+from tutorlib.exercises.n16_fusion.parts import INTERLEAVING, interleaves, refuses, splits
+from tutorlib.exercises.n16_fusion.remedies import FUSION_REMEDIES
+from tutorlib.problems.fused import gelu, linear_add, linear_gelu, linear_swiglu, tile_amax
+
+SHAPES = ((65, 104, 40), (130, 72, 96), (64, 64, 64))  # 2×2 tiles with edges everywhere, 3×2, and one that fits
+WHOLE = SHAPES[2:]
+FITTING = ((64, 128, 32),)  # what is not about edges is simulated without them, in a tenth of the time
+GATED = ((65, 128, 40), (64, 64, 64))
+OPS, FUSED = "tutorlib.kernels.fused.ops", "tutorlib.kernels.fused.ampere"
+LAYER = "tutorlib.kernels.fused.linear"
+
+
+def course(module: str, *names: str) -> dict[str, InModule]:
+    """What the course has of its own for the very thing."""
+    return {f"the course's {name}": InModule(module, name) for name in names}
+
+
+# What the answers become part of --------------------------------------------------------------------------------
+
+
+# ----------------------------------------------------------------------------------------------------------------
+
+EXERCISES = (
+    EpilogueFunctionExercise(
+        id="16.1",
+        title="gelu",
+        points=2,
+        problem=gelu(),
+        shapes=((512,), (4 * 777,)),
+        build=hosts.elementwise,
+        library=course(OPS, "gelu"),
+        hints=(
+            "x * x is element by element, and so is every other operator; cute.math.tanh takes the whole of x.",
+            "tanh(u) written with exp(2·u) is inf/inf where u is large. cute.math.tanh is not.",
+            "0.5 * x * (1.0 + cute.math.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))",
+        ),
+        remedies=FUSION_REMEDIES["16.1"],
+    ),
+    EpilogueFunctionExercise(
+        id="16.2",
+        title="every_row",
+        points=2,
+        problem=linear_gelu(),
+        shapes=SHAPES,
+        simulated_shapes=FITTING,
+        whole=WHOLE,
+        build=hosts.with_bias_matrix,
+        library=course(FUSED, "every_row"),
+        hints=(
+            "A layout may send many coordinates to one place. By how much does the offset grow from row to row?",
+            "cute.make_layout((rows, columns), stride=(0, 1)) over bias.iterator.",
+        ),
+        remedies=FUSION_REMEDIES["16.2"],
+    ),
+    EpilogueFunctionExercise(
+        id="16.3",
+        title="bias_gelu",
+        points=2,
+        problem=linear_gelu(),
+        shapes=SHAPES,
+        simulated_shapes=FITTING,
+        whole=WHOLE,
+        build=hosts.with_op,
+        library=course(OPS, "bias_gelu", "gelu"),
+        hints=(
+            "Both arguments are values of the same shape, in fp32. What comes first, the bias or GELU?",
+            "Nothing is rounded here: the kernel rounds once, when it stores.",
+        ),
+        remedies=FUSION_REMEDIES["16.3"],
+    ),
+    EpilogueFunctionExercise(
+        id="16.4",
+        title="fetch",
+        points=4,
+        problem=linear_add(),
+        shapes=SHAPES,
+        simulated_shapes=SHAPES[:1],
+        whole=WHOLE,
+        build=hosts.with_fetch,
+        library=course(FUSED, "fetch_beside"),
+        hints=(
+            "Registers of the sums' shape, in fp32: cute.make_rmem_tensor(sums.tCrC.shape, Float32), filled with 0.",
+            "Is coordinates[n] inside? cute.elem_less compares (row, column) with sums.shape, both of them.",
+            "for n in cutlass.range_constexpr(cute.size(registers)): if elem_less(…): registers[n] = "
+            "sums.tCgD[n].to(Float32)",
+        ),
+        remedies=FUSION_REMEDIES["16.4"],
+    ),
+    EpilogueFunctionExercise(
+        id="16.5",
+        title="largest",
+        points=4,
+        problem=tile_amax((64, 64)),
+        shapes=SHAPES,
+        simulated_shapes=((130, 72, 40),),  # four tiles in which all warps have rows
+        whole=WHOLE,
+        build=hosts.with_reduction,
+        requires=("bar.sync",),
+        library=course(FUSED, "largest"),
+        hints=(
+            "Three steps: a thread's values, a warp's threads, the block's warps. Each is a maximum of maxima.",
+            "Of a thread: where(values < 0.0, -values, values).reduce(cute.ReductionOp.MAX, 0.0, 0). Of a warp: five "
+            "times fmax with shuffle_sync_bfly(mine, offset=16), 8, 4, 2, 1.",
+            "Then partial[warp] = mine, a barrier, and the maximum over cute.size(partial) of them.",
+        ),
+        remedies=FUSION_REMEDIES["16.5"],
+    ),
+    ValueExercise(
+        id="16.6",
+        title="interleaving",
+        points=2,
+        cases=(
+            interleaves("pieces of 8, as on Hopper", ((16, 8), (32, 8), (14336, 8)), (8,), INTERLEAVING),
+            interleaves("pieces of 32, as here", ((64, 32), (160, 32)), (32,), INTERLEAVING),
+            interleaves("single rows, and one piece", ((6, 1), (4, 2), (24, 24)), (1, 2, 3), INTERLEAVING),
+        ),
+        hints=(
+            "Three modes: the row in its piece, gate or up, which piece. Say the size of each.",
+            "One row on in a piece is one row on in its matrix. From gate to up it is `features` rows.",
+        ),
+        remedies=FUSION_REMEDIES["16.6"],
+    ),
+    EpilogueFunctionExercise(
+        id="16.7",
+        title="gated",
+        points=3,
+        problem=linear_swiglu(32),
+        shapes=GATED,
+        whole=GATED[1:],
+        build=hosts.with_gate,
+        library=course(FUSED, "gated", "gate_and_up") | course(OPS, "swiglu", "silu"),
+        hints=(
+            "tCrC's shape is (pairs, atoms, (neighbours, rest)), and rest is the slowest mode: its first half is gate.",
+            "half = cute.make_layout((pairs, atoms, (neighbours, rest // 2))); gate begins at tCrC.iterator, up "
+            "cute.size(half) further on.",
+            "silu(g) is g / (1 + exp(-g)), or g/2 · (1 + tanh(g/2)), which has no number too large for it.",
+        ),
+        remedies=FUSION_REMEDIES["16.7"],
+    ),
+    ValueExercise(
+        id="16.8",
+        title="linear_backward",
+        points=3,
+        cases=(
+            gradients((6, 4), (3, 4)),
+            gradients((2, 5, 8), (8, 8)),
+            gradients((2, 3, 4, 5), (7, 5)),
+            counted("two GEMMs, no more", (2, 5, 8), (4, 8)),
+        ),
+        hints=(
+            "y_mn = Σ_k x_mk w_nk. What is ∂L/∂x_mk, where ∂L/∂y_mn is grad_mn? Over which index does its sum run?",
+            "Σ_n grad_mn w_nk: gemm sums over the last modes, so B is weight with in as its rows, weight.mT.",
+            "Σ_m grad_mn x_mk sums over rows: both are transposed. gemm wants contiguous rows: .contiguous().",
+        ),
+        remedies=FUSION_REMEDIES["16.8"],
+    ),
+    ValueExercise(
+        id="16.9",
+        title="linear_fake",
+        points=2,
+        cases=(
+            faked("a matrix", (6, 4), (3, 4)),
+            faked("a batch of them, bf16", (2, 3, 5, 8), (7, 8), "bfloat16"),
+            faked("on another device", (5, 8), (8, 8), device="meta"),
+            symbolic("sizes that are unknown"),
+        ),
+        hints=(
+            "Shape, dtype, device: whose dtype does the result have, and which modes?",
+            "x.new_empty(*shape) takes dtype and device from x.",
+        ),
+        library=course(LAYER, "linear", "linear_fake"),
+        remedies=FUSION_REMEDIES["16.9"],
+    ),
+    ValueExercise(
+        id="16.10",
+        title="use_kernels",
+        points=3,
+        cases=(
+            swapped("an MLP", compiled=True),
+            swapped("layers in layers"),
+            swapped("a bias"),
+            swapped("another dtype"),
+            swapped("frozen, in eval"),
+            swapped("a subclass, which stays"),
+        ),
+        library=course(LAYER, "use_kernels"),
+        hints=(
+            "named_children() has what stands directly below; what is no nn.Linear is gone through in its turn.",
+            "A new layer has parameters of its own, which nobody trains: put the old ones in their place.",
+            "KernelLinear(in_features, out_features, bias is not None, device='meta') has shapes and no memory; then "
+            "its weight and bias are the old layer's, and train(child.training) its mode.",
+        ),
+        remedies=FUSION_REMEDIES["16.10"],
+    ),
+    ValueExercise(
+        id="16.11",
+        title="shard",
+        points=3,
+        cases=(
+            splits("one GPU", 4, 6, 1),
+            splits("two GPUs", 6, 8, 2),
+            splits("four GPUs", 8, 12, 4),
+            refuses("features that do not divide"),
+        ),
+        library=course("tutorlib.kernels.fused.parallel", "shard"),
+        hints=(
+            "silu(gate) · up goes feature by feature: a rank that has some of gate's features needs the same of up's.",
+            "down's columns are features: its share is columns, cut out of rows that stay behind.",
+            "weight.chunk(world)[rank] and down.chunk(world, 1)[rank] are views: clone and contiguous make tensors.",
+        ),
+        remedies=FUSION_REMEDIES["16.11"],
+    ),
+)

@@ -1,0 +1,280 @@
+"""Exercises of notebook 17: what compiling costs, what is kept, structs, and PTX of one's own."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.drawn import beside
+from tutorlib.checking.for_torch import CALLS, ForTorchExercise
+from tutorlib.checking.kept import KeptExercise
+from tutorlib.checking.leaning import InModule
+from tutorlib.checking.saved import SAVING
+from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.compiling.kept import CompiledKernels
+from tutorlib.exercises.n17_compile_once.cost_counts import (
+    CONSTANTS,
+    COST_MISTAKES,
+    COUNT_MISTAKES,
+    EQUAL_NUMBERS,
+    LAYOUT,
+    MEMBERS,
+    MIXED,
+    ONE_MODE,
+    STATIC,
+    STRUCT_MISTAKES,
+    TYPES,
+    cost_calls,
+    some_calls,
+    some_members,
+)
+from tutorlib.exercises.n17_compile_once.judge.shared_storage import Member, StructExercise
+from tutorlib.exercises.n17_compile_once.keys import (
+    after_a_failure,
+    alignments,
+    alike,
+    calls,
+    dtypes,
+    equal_keys,
+    keeping_case,
+    keys_case,
+    layouts,
+    once_for_each,
+    others,
+    two_of_them,
+)
+from tutorlib.exercises.n17_compile_once.remedies import COMPILE_ONCE_REMEDIES
+from tutorlib.models.compiling import compilations_of, per_call, struct_layout
+from tutorlib.problems.integers import on_integers
+from tutorlib.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# 17.8 shared_storage --------------------------------------------------------------------------------------------
+
+BARRIER = ("Int64", "Uint64")
+TILE_ALIGN = 1024  # bytes: 8 rows of 128, over which the swizzle of 128 bytes repeats
+
+
+def storage_members(stages: int) -> Mapping[str, Member]:
+    """Of a GEMM with 128×256×64 tiles in bf16."""
+    return {
+        "full": Member(stages, BARRIER, 8),
+        "empty": Member(stages, BARRIER, 8),
+        "sA": Member(128 * 64 * stages, ("BFloat16",), TILE_ALIGN),
+        "sB": Member(256 * 64 * stages, ("BFloat16",), TILE_ALIGN),
+    }
+
+
+# 17.9 and 17.10, kernels of integers ----------------------------------------------------------------------------
+
+LANES = 32
+
+
+def majority() -> Problem:
+    """y (N,): each bit as two or three of a, b and c have it."""
+    return on_integers("majority", "N", ("a", "b", "c"), lambda a, b, c: (a & b) | (a & c) | (b & c))
+
+
+def row_totals() -> Problem:
+    """totals (M,) of the rows of x (M, 32), modulo 2^32."""
+
+    def reference(x: "Tensor") -> "Tensor":
+        import torch
+
+        return x.sum(-1, dtype=torch.int32)
+
+    return on_integers("row_totals", "MN", ("x",), reference, "M")
+
+
+COURSE = "tutorlib.compiling.kept"  # where the answers stand, too
+
+EXERCISES = (
+    ValueExercise(
+        id="17.1",
+        title="per_call",
+        points=2,
+        cases=tuple(
+            equals(way, cost_calls(way), per_call, COST_MISTAKES)
+            for way in ("nothing kept", "traced each time", "kept", "loaded")
+        ),
+        library={"per_call": InModule("tutorlib.models.compiling", "per_call")},
+        hints=(
+            "For each way two sums: what happens in every call, and what happens once.",
+            "every + once / calls. Only the launch is in all four.",
+            'A direct call, "traced each time", finds the compiled function by the IR, which it has to trace for that.',
+        ),
+        remedies=COMPILE_ONCE_REMEDIES["17.1"],
+    ),
+    ValueExercise(
+        id="17.2",
+        title="compilations_of",
+        points=3,
+        cases=(
+            equals(
+                "static layouts", beside([(STATIC,)], some_calls(marked=("static",))), compilations_of, COUNT_MISTAKES
+            ),
+            equals("mark_layout_dynamic", beside([(LAYOUT,)], some_calls()), compilations_of, COUNT_MISTAKES),
+            equals(
+                "one dynamic mode",
+                beside([(marked,) for marked in ONE_MODE], some_calls(marked=(0, 1))),
+                compilations_of,
+                COUNT_MISTAKES,
+            ),
+            equals(
+                "dtypes and alignments",
+                beside([(TYPES,)], some_calls(dtype=("fp32", "fp16", "bf16"), align=(4, 16))),
+                compilations_of,
+                COUNT_MISTAKES,
+            ),
+            equals(
+                "constants", beside([(CONSTANTS,)], some_calls(factor=(2, 3, 4, 5))), compilations_of, COUNT_MISTAKES
+            ),
+            equals(
+                "constants that Python takes for equal",
+                beside([(EQUAL_NUMBERS,)], some_calls(factor=(1, 1.0, True, 2, 2.0))),
+                compilations_of,
+                COUNT_MISTAKES,
+            ),
+            equals(
+                "all of them",
+                beside([(MIXED,)], some_calls(marked=("static", "layout", 0, 1), factor=(1, 1.0, 2))),
+                compilations_of,
+                COUNT_MISTAKES,
+            ),
+        ),
+        library={"compilations_of": InModule("tutorlib.models.compiling", "compilations_of")},
+        hints=(
+            "As many compilations as there are different types: put what is left in the type into a set.",
+            "With one dynamic mode the other sizes stay, and the order of the strides.",
+            "(type(factor), factor) tells 2 from 2.0, and 1 from True.",
+        ),
+        remedies=COMPILE_ONCE_REMEDIES["17.2"],
+    ),
+    ValueExercise(
+        id="17.3",
+        title="cache_key",
+        points=4,
+        cases=(
+            keys_case("what one compilation serves", alike, equal=True, unlike=dtypes),
+            keys_case("dtypes", dtypes, equal=False),
+            keys_case("layouts", layouts, equal=False),
+            keys_case("alignment", alignments, equal=False),
+            keys_case("constants and architecture", others, equal=False),
+        ),
+        library={"cache_key": InModule(COURSE, "cache_key")},
+        hints=(
+            "A tuple for each tensor: dtype, rank, which mode is contiguous, whether 16 bytes can be read at a time.",
+            "The last needs more than the address: every row has to begin at a multiple of 16 bytes.",
+            "tensor.stride().index(1); all(… % 16 == 0 for … in (tensor.data_ptr(), and the strides that are not 1 in "
+            "bytes)).",
+        ),
+        remedies=COMPILE_ONCE_REMEDIES["17.3"],
+    ),
+    ValueExercise(
+        id="17.4",
+        title="CompiledKernels",
+        points=3,
+        cases=(
+            keeping_case("one call", calls),
+            keeping_case("many calls", once_for_each),
+            keeping_case("any key", equal_keys),
+            keeping_case("two of them", two_of_them),
+            keeping_case("a compilation that fails", after_a_failure),
+        ),
+        library={"CompiledKernels": CompiledKernels.__init__},
+        hints=(
+            "__init__ keeps compile, key and an empty dictionary; __call__ takes *tensors.",
+            "if key not in self.kept: self.kept[key] = self.compile(*tensors)",
+        ),
+        remedies=COMPILE_ONCE_REMEDIES["17.4"],
+    ),
+    ForTorchExercise(
+        id="17.5",
+        title="for_torch",
+        points=5,
+        cases=CALLS,
+        tiers=(0.25, 1.0),
+        library={"for_torch": InModule(COURSE, "for_torch")},
+        hints=(
+            "Tensors are replaced by dynamic views, everything else is passed on to cute.compile.",
+            "from_dlpack(tensor, enable_tvm_ffi=True).mark_layout_dynamic()",
+            'cute.compile(host, *views, options="--enable-tvm-ffi")',
+        ),
+        remedies=COMPILE_ONCE_REMEDIES["17.5"],
+    ),
+    KeptExercise(
+        id="17.6",
+        title="load_or_compile",
+        points=3,
+        cases=SAVING,
+        library={"load_or_compile": InModule(COURSE, "load_or_compile")},
+        hints=(
+            "If folder / f'{name}.o' exists, load it. If not, compile, save, load.",
+            "cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]",
+            "Save under another name in that folder, then os.replace(half, file): it happens at once or not at all.",
+        ),
+        remedies=COMPILE_ONCE_REMEDIES["17.6"],
+    ),
+    ValueExercise(
+        id="17.7",
+        title="struct_layout",
+        points=2,
+        cases=tuple(
+            equals(name, beside([(members,) for members in lists], some_members), struct_layout, STRUCT_MISTAKES)
+            for name, lists in MEMBERS.items()
+        ),
+        library={"struct_layout": InModule("tutorlib.models.compiling", "struct_layout")},
+        hints=(
+            "Keep the end of what is laid out so far. A member begins at the end, rounded up to its alignment.",
+            "-(-end // align) * align rounds up.",
+            "The size is the last end, rounded up to the largest alignment of all.",
+        ),
+        remedies=COMPILE_ONCE_REMEDIES["17.7"],
+    ),
+    StructExercise(
+        id="17.8",
+        title="shared_storage",
+        points=3,
+        wanted=storage_members,
+        numbers=(2, 3, 4),
+        hints=(
+            "A class in a function may use the function's parameter in its annotations.",
+            "full: cute.struct.MemRange[cutlass.Int64, stages]",
+            "sA: cute.struct.Align[cute.struct.MemRange[cutlass.BFloat16, 128 * 64 * stages], 1024]",
+        ),
+        remedies=COMPILE_ONCE_REMEDIES["17.8"],
+    ),
+    CuteExercise(
+        id="17.9",
+        title="majority, by lop3",
+        points=3,
+        problem=majority(),
+        shapes=((1,), (1000,), (4096,)),
+        dynamic=True,
+        requires=("lop3",),
+        hints=(
+            "The table: write a = 0xF0, b = 0xCC, c = 0xAA and evaluate the function on them.",
+            "(0xF0 & 0xCC) | (0xF0 & 0xAA) | (0xCC & 0xAA) = 0xE8",
+            '"lop3.b32 $0, $1, $2, $3, 0xE8;" with the constraints "=r,r,r,r".',
+        ),
+        remedies=COMPILE_ONCE_REMEDIES["17.9"],
+    ),
+    CuteExercise(
+        id="17.10",
+        title="row_totals, by redux.sync",
+        points=2,
+        problem=row_totals(),
+        shapes=((1, LANES), (7, LANES), (200, LANES)),
+        dynamic=True,
+        requires=("redux.sync",),
+        forbids=("shfl.sync", "ld.shared"),
+        library={"cute.arch.warp_redux_sync": InModule("cutlass.cute.arch", "warp_redux_sync")},
+        hints=(
+            "nvvm.redux_sync(value, kind, mask) takes MLIR values: v.ir_value(loc=loc, ip=ip).",
+            "kind is nvvm.ReductionKind.ADD; the mask has all 32 bits set: cutlass.Int32(-1).",
+            "It returns an MLIR value, too: cutlass.Int32(…) makes the DSL's number of it.",
+        ),
+        remedies=COMPILE_ONCE_REMEDIES["17.10"],
+    ),
+)

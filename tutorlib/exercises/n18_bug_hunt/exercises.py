@@ -1,0 +1,215 @@
+"""Exercises of notebook 18: each broken kernel is diagnosed, then mended.
+
+A line is one where the fault can be pointed at: where it stands, or, where a statement is missing, what lies around
+the gap.
+"""
+
+from typing import Any
+
+from tutorlib.checking.exercise import Exercise
+from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import DiagnosisExercise
+from tutorlib.exercises.n18_bug_hunt.judge.mend import MendExercise
+from tutorlib.kernels.bugs.catalogue import BUGS
+
+
+def pair(
+    number: int,
+    name: str,
+    lines: tuple[str | int, ...],
+    cause: str,
+    look: tuple[str, ...],
+    mend: str,
+    **asked: Any,
+) -> tuple[Exercise, Exercise]:
+    """A bug's diagnosis, and its mend. number: of the bug on the page, from 1 on. look, mend: their hints.
+
+    asked: of the mended kernel besides, as `MendExercise` has it: requires, forbids, lean, slack, whole, two_stages.
+    """
+    bug = BUGS[name]
+    return (
+        DiagnosisExercise(
+            id=f"18.{2 * number - 1}",
+            title=f"diagnose {name}",
+            points=4,
+            bug=bug,
+            lines=lines,
+            cause=cause,
+            hints=look,
+        ),
+        MendExercise(
+            id=f"18.{2 * number}",
+            title=f"mend {name}",
+            points=2,
+            bug=bug,
+            problem=bug.problem,
+            shapes=bug.mends,
+            needs=bug.needs,
+            patterned=False,
+            hints=(mend,),
+            **{"lean": bug.lean} | asked,
+        ),
+    )
+
+
+EXERCISES = (
+    *pair(
+        1,
+        "linear",
+        lines=(
+            "sums = ct.mma(tile_x, tile_w, sums)",
+            "tile_w = ct.load(w, (column, step), (T, T), padding_mode=ZERO)",
+        ),
+        cause="majors swapped",
+        look=(
+            "What has an identity that other weights have not?",
+            "ct.mma takes (M, K) and (K, N). What are the two modes of tile_w?",
+        ),
+        mend="ct.transpose(tile) exchanges a tile's modes.",
+        requires=("tensor cores",),
+    ),
+    *pair(
+        2,
+        "sgemm",
+        lines=("sA[y][x] = row < m ?", "sB[y][x] = b_row < n ?"),
+        cause="unguarded tail",
+        look=(
+            "64 is a multiple of 16, and 60 is not.",
+            "In the last step, which columns of a row does x reach? What lies behind a row's end?",
+        ),
+        mend="A column beyond K must count as 0, on both sides.",
+        requires=("ld.shared",),
+        whole=((16, 16, 16),),
+    ),
+    *pair(
+        3,
+        "histogram",
+        lines=("if (t < BINS) mine[t] = 0;",),
+        cause="never initialised",
+        look=("Which bins are wrong?", "Who clears bin 200, where a block has 128 threads?"),
+        mend="The last loop of the kernel has the same task and does it for any number of threads.",
+        requires=("ld.shared",),
+    ),
+    *pair(
+        4,
+        "matmul_fp32",
+        lines=("tile_a = ct.load(", "tile_b = ct.load("),
+        cause="factors rounded",
+        look=(
+            "Is it the sums that are too coarse, or what is added? One step along K has next to no sum.",
+            "Integers up to 2,048 have eleven bits. Those that are larger have more.",
+        ),
+        mend="ct.mma takes fp32 as it is.",
+    ),
+    *pair(
+        5,
+        "largest",
+        lines=("if t < half:", 26),
+        cause="barrier in a branch",
+        look=("Which threads come by line 26 when half is 64, and which when it is 1?",),
+        mend="All threads come by the barrier; only some of them compute.",
+        requires=("bar.sync",),
+    ),
+    *pair(
+        6,
+        "gemv",
+        lines=(
+            "int stage = 0;",
+            "fetch(step + 1, stage ^ 1)",
+            "sum += sX[stage][warp][i] * sW[stage][i];",
+            28,
+            "for (int lanes = 16;",
+            "for (int step = 0; step < steps; step++) {",
+        ),
+        cause="wrong stage",
+        look=("Write down for steps 0, 1, 2 which stage is filled and which is read.",),
+        mend="The two stages change places once a step, after everybody has read.",
+        requires=("cp.async", "ld.shared"),
+        two_stages=2 * (4 * 128 + 128) * 4,  # four rows of x, and w
+    ),
+    *pair(
+        7,
+        "sum_parts",
+        lines=("if coming < count:", 33, "cute.arch.cp_async_wait_group(STAGES - 1)"),
+        cause="copy not waited for",
+        look=(
+            "wait_group(n) leaves the n newest groups open. Which are they when nothing is fetched any more?",
+            "Count groups: for S = 1 the prologue commits two, and the loop none.",
+        ),
+        mend="An empty group is a group: commit one in every step. Or wait for all of them where the ring drains.",
+        requires=("cp.async", "ld.shared"),
+        two_stages=2 * 256 * 4,
+    ),
+    *pair(
+        8,
+        "tile_gemm",
+        lines=("wmma::store_matrix_sync(", "__syncwarp();", "for (int i = threadIdx.x;", "const __nv_bfloat162 pair"),
+        cause="read too early",
+        look=("Which warp writes out[0][16], and which one stores c[0][16]?",),
+        mend="Whose writes does __syncwarp() order, and whose must be ordered here?",
+        requires=("tensor cores",),
+    ),
+    *pair(
+        9,
+        "rms_norm",
+        lines=(
+            "squares = warp_sum(squares);",
+            "if (t % 32 == 0) partial[t / 32] = squares;",
+            "total += partial[warp];",
+            "const float scale",
+            "out[i] = in[i] * scale;",
+        ),
+        cause="overwritten too early",
+        look=(
+            "With as many blocks as rows it is right by the rules, too. What does a block do that has two rows?",
+            "Follow the fastest and the slowest warp from line 25 on.",
+        ),
+        mend="Between the last read of `partial` and its next write everybody must meet.",
+    ),
+    *pair(
+        10,
+        "stream",
+        lines=("cute.arch.mbarrier_wait(full + stage, tile % 2)",),
+        cause="wrong phase",
+        look=(
+            "Write down for tiles 0 to 4 the stage, and how often that stage has been filled before.",
+            "A barrier's phase changes once each time that *it* completes, not once for each tile.",
+        ),
+        mend="The parity is that of the round: how often the ring has gone round.",
+        requires=("cp.async.bulk.tensor", "mbarrier"),
+        two_stages=2 * 16 * 64 * 4,
+    ),
+    *pair(
+        11,
+        "scale_rows",
+        lines=("pitch = cutlass.Int64(x.shape[1])", "layout = cute.make_layout("),
+        cause="lost divisibility",
+        look=(
+            "The compiler is sure of 4 bytes. What was it sure of before the number became an Int64?",
+            "print(x.shape, pitch) in the host function shows what the compiler knows of each.",
+        ),
+        mend="cute.assume(value, divby=4) says what you know. Or do without the layout of your own.",
+        requires=("ld.global.v4", "st.global.v4"),
+        forbids=("a product of 32 bits (mul.lo.s32)",),  # row times pitch
+    ),
+    *pair(
+        12,
+        "row_sums",
+        lines=("constexpr int PITCH", "float tile[ROWS][PITCH];", "__pipeline_memcpy_async("),
+        cause="misaligned",
+        look=("At which byte does row 1 of the tile begin?",),
+        mend="A pitch that 16 bytes divide and that still is no multiple of 32 banks; or copies of 4 bytes.",
+        requires=("cp.async", "ld.shared"),
+        lean=("ld.shared",),
+        slack=4,  # a pitch of 40 takes twice what it must, one of 32 eight times
+    ),
+    *pair(
+        13,
+        "channels_last",
+        lines=("__shared__ float tile[T][T];", "= tile[t][r];"),
+        cause="bank conflicts",
+        look=("Which bank has tile[0][r], and which tile[1][r]?",),
+        mend="One more column of the tile shifts each row by a bank.",
+        requires=("ld.shared",),
+        lean=("ld.shared", "st.shared", "ld.global", "st.global"),
+    ),
+)

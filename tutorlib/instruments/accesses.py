@@ -1,0 +1,100 @@
+"""What accesses to memory cost, counted twice: by a GPU's own counters, and by the simulator, for the same kernels.
+
+python -m tutorlib.instruments.accesses        # launches each kernel once, for ncu to look at
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tutorlib.kernels.ladder import AMPERE_RUNGS
+from tutorlib.kernels.transposes import TRANSPOSES
+from tutorlib.measuring import counters
+from tutorlib.measuring.launchers import CuteLauncher
+from tutorlib.problems.catalogue import gemm, transpose
+from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.work import Work
+from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+
+SHARED, GLOBAL = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op", "l1tex__t_{}_pipe_lsu_mem_global_op"
+BY_OPCODE = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared"
+HARDWARE = (  # counters of the SMs' memory pipes, and of single instructions; a GPU may lack some
+    *(f"{SHARED}_{op}.sum" for op in ("ld", "st")),
+    *(f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum" for op in ("ld", "st")),
+    *(f"{GLOBAL.format(what)}_{op}.sum" for what in ("sectors", "requests") for op in ("ld", "st")),
+    f"{BY_OPCODE}.sum",
+    *(f"{BY_OPCODE}_op_{op}.sum" for op in ("ld", "st", "ldsm", "ldgsts")),
+    *(f"smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum" for op in ("ld", "st", "ldsm", "ldgsts")),
+    counters.LDMATRIX,
+    counters.CP_ASYNC,
+    counters.CP_ASYNC_BYTES,
+    counters.STORES,
+    counters.STORE_BYTES,
+)
+BY_ADDRESS = (  # what ncu works out from the addresses of each instruction: taken, and the fewest possible
+    "memory_l1_wavefronts_shared",
+    "memory_l1_wavefronts_shared_ideal",
+    "memory_l2_theoretical_sectors_global",
+    "memory_l2_theoretical_sectors_global_ideal",
+)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """A kernel whose accesses are counted, at one size. host: its @cute.jit host function."""
+
+    problem: Problem
+    host: Callable[..., None]
+    shape: Shape
+
+
+KERNELS = {
+    **{name: Counted(transpose("fp32"), host, (256, 320)) for name, host in TRANSPOSES.items()},
+    AMPERE_RUNGS[0].title: Counted(gemm("bf16"), AMPERE_RUNGS[0].host, (256, 384, 256)),
+}
+
+
+def count_on_gpu(metrics: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Kernel → metric → what ncu counted. Raises NoCounters."""
+    command = [sys.executable, "-m", __name__]
+    return dict(zip(KERNELS, counters.count(command, metrics, marked=True), strict=True))
+
+
+def countable(metrics: Sequence[str]) -> list[str]:
+    """Those of them that ncu can count on this GPU. Raises FileNotFoundError where there is no ncu."""
+    listed = subprocess.run(["ncu", "--query-metrics"], capture_output=True, text=True, check=False).stdout
+    names = {line.split()[0] for line in listed.splitlines() if line.split()}
+    return [metric for metric in metrics if metric.partition(".")[0] in names]
+
+
+def count_simulated(name: str) -> dict[str, tuple[int, int]]:
+    """For "shared ld", "shared st", "shared ldmatrix", "shared cp.async", "global ld", "global st", "global cp.async":
+    wavefronts or sectors, taken and needed.
+    """
+    counted = KERNELS[name]
+    launcher, work = SimulatedCute(counted.host, counted.problem), Work(counted.problem, counted.shape, "cpu")
+    launcher.on(work)()
+    (report,) = launcher.reports
+    kinds = [("shared", op) for op in ("ld.", "st.", "ldmatrix", "cp.async")]
+    kinds += [("global", op) for op in ("ld.", "st.", "cp.async")]
+    return {f"{space} {op.rstrip('.')}": report.total(space, op) for space, op in kinds}
+
+
+def launch_each_kernel() -> None:
+    """Each kernel twice, the second time for ncu to look at."""
+    import torch
+
+    calls = [CuteLauncher(k.host, k.problem).on(Work(k.problem, k.shape)) for k in KERNELS.values()]
+    for call in calls:
+        call()
+    torch.cuda.synchronize()
+    torch.cuda.profiler.start()
+    for call in calls:
+        call()
+    torch.cuda.synchronize()
+    torch.cuda.profiler.stop()
+
+
+if __name__ == "__main__":
+    launch_each_kernel()

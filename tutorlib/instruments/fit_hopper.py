@@ -1,0 +1,182 @@
+"""Fits the chooser's constants to measurements: python -m tutorlib.instruments.fit_hopper RESULTS.jsonl … [--write]
+
+Each line of a file, which may be gzipped, is a measurement: {"gpu": …, "config": HopperConfig's settings that are not
+the default, "shape": [M, N, K], "us": …, "baseline_us": …}; others are passed over. --write puts the constants into
+constants.json, for `choose`.
+"""
+
+import gzip
+import json
+import math
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from statistics import median
+from typing import Any, NamedTuple
+
+from tutorlib.kernels.hopper.choose import CLUSTERS, FILE, Constants, cost, fitted
+from tutorlib.kernels.hopper.config import BYTES, ConfigError, HopperConfig
+
+STEPS = (1.3, 1 / 1.3, 1.1, 1 / 1.1, 1.03, 1 / 1.03)  # of the search, for each constant
+DOUBT = 0.02  # by which two estimates must differ, or two times, before the difference means something
+FAR_OFF = 1.5  # times the fastest one's time: what is slower still, nobody wants to know exactly
+UNSTEADY = 1.2  # times the usual time of a baseline, or that part of it: something else was going on
+FOLDS = 4  # of the shapes, in cross-validation
+MISS = 0.5  # weight of what estimates miss by, beside what choices cost
+CUBE = 3  # weight of a shape with M = N = K beside any other: there are few, and everybody compares at them
+
+
+Mnk = tuple[int, int, int]  # M, N, K
+
+
+class Timed(NamedTuple):
+    config: HopperConfig
+    shape: Mnk
+    us: float
+
+
+def read(file: Path) -> list[dict[str, Any]]:
+    """A measurement for each line."""
+    raw = file.read_bytes()
+    text = (gzip.decompress(raw) if file.suffix == ".gz" else raw).decode()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def usable(results: Iterable[dict[str, Any]]) -> list[Timed]:
+    """The measurements among them that the model has an estimate for.
+
+    Where the baseline was timed in turns with the kernel, its own time is told as of a GPU on which the baseline takes
+    as long as in the middle of all measurements of the shape; where it took UNSTEADY times as long, or as short, both
+    are passed over.
+    """
+    found, baselines = [], defaultdict(list)
+    for result in results:
+        if "us" in result and len(result.get("shape", ())) == 3 and result.get("regime", "cool") == "cool":
+            settings = {k: tuple(v) if isinstance(v, list) else v for k, v in (result.get("config") or {}).items()}
+            try:
+                config, shape = HopperConfig(**settings), tuple(result["shape"])
+            except ConfigError:  # by a rule that is younger than the measurement
+                continue
+            if is_like_a_candidate(config) and math.isfinite(cost(config, *shape)):
+                found.append((config, shape, result["us"], result.get("baseline_us")))
+                baselines[shape].append(result.get("baseline_us") or 0.0)
+    usual = {shape: median(times) for shape, times in baselines.items()}
+    return [
+        Timed(config, shape, us * usual[shape] / baseline if baseline else us)
+        for config, shape, us, baseline in found
+        if not baseline or abs(math.log(baseline / usual[shape])) < math.log(UNSTEADY)
+    ]
+
+
+def is_like_a_candidate(config: HopperConfig) -> bool:
+    """Whether the model knows all that matters about it: K tiles of 128 bytes, a cluster and stages as candidates'."""
+    usual = config.stages is None and config.blocks_per_sm == 1 and not config.block_scaled
+    return usual and config.tile[2] * BYTES[config.dtype] == 128 and config.cluster in CLUSTERS
+
+
+def estimates_by_shape(
+    measured: Sequence[Timed], constants: Constants
+) -> Iterator[tuple[Mnk, list[tuple[float, float]]]]:
+    """For each shape the (estimate, time) of its configurations."""
+    found = defaultdict(list)
+    for config, shape, us in measured:
+        found[shape].append((cost(config, *shape, constants=constants), us))
+    yield from found.items()
+
+
+def miss(measured: Sequence[Timed], constants: Constants) -> float:
+    """Mean of |log(estimate / measured)|, in which every shape weighs the same: 0.05 is 5 %."""
+    shapes = Counter(timed.shape for timed in measured)
+    logs = (
+        math.log(cost(timed.config, *timed.shape, constants=constants) / timed.us) / shapes[timed.shape]
+        for timed in measured
+    )
+    return sum(map(abs, logs)) / len(shapes)
+
+
+def is_possible(constants: Constants) -> bool:
+    """Whether tensor cores stay below their rate, and what should cost no more than something else does not."""
+    return constants.mma_efficiency <= 1 and constants.deferred <= constants.store and constants.narrow <= 1
+
+
+def loss(measured: Sequence[Timed], constants: Constants) -> float:
+    """What following the estimates costs, and what they miss by: a mean over shapes of logarithms.
+
+    Times scatter, so the choice counts as if it were in doubt: each configuration the less, the longer its estimate.
+    What the estimates of a shape's configurations miss by together matters less than what each does beside the others.
+    """
+    total, count = 0.0, 0
+    for shape, found in estimates_by_shape(measured, constants):
+        least, best = min(estimate for estimate, _ in found), min(us for _, us in found)
+        weights = [math.exp(-(estimate / least - 1) / DOUBT) for estimate, _ in found]
+        expected = sum(weight * us for weight, (_, us) in zip(weights, found, strict=True)) / sum(weights)
+        logs = [math.log(estimate / us) for estimate, us in found if us < FAR_OFF * best]
+        middle = median(logs)
+        apart = sum(abs(log - middle) for log in logs) / len(logs)
+        weight = CUBE if len(set(shape)) == 1 else 1
+        total += weight * (math.log(expected / best) + MISS * (0.7 * apart + 0.3 * abs(middle)))
+        count += weight
+    return total / count
+
+
+def fit(measured: Sequence[Timed], constants: Constants) -> Constants:
+    """Coordinate search, from these constants to those that lose least."""
+    best, improved = loss(measured, constants), True
+    while improved:
+        improved = False
+        for field in fields(Constants):
+            for step in STEPS:
+                tried = replace(constants, **{field.name: getattr(constants, field.name) * step})
+                if is_possible(tried) and (now := loss(measured, tried)) < best - 1e-5:
+                    constants, best, improved = tried, now, True
+    return constants
+
+
+def regret(measured: Sequence[Timed], constants: Constants) -> dict[Mnk, float]:
+    """For each shape: the time of that of its configurations which the model prefers, over the fastest one's."""
+    return {
+        shape: min(found)[1] / min(us for _, us in found) for shape, found in estimates_by_shape(measured, constants)
+    }
+
+
+def cross_validated(measured: Sequence[Timed], constants: Constants) -> dict[Mnk, float]:
+    """Each shape's regret, with constants fitted to three quarters of the shapes, of which it is none."""
+    shapes = list(dict.fromkeys(timed.shape for timed in measured))
+    found: dict[Mnk, float] = {}
+    for fold in (set(shapes[first::FOLDS]) for first in range(FOLDS)):
+        seen = fit([timed for timed in measured if timed.shape not in fold], constants)
+        found |= regret([timed for timed in measured if timed.shape in fold], seen)
+    return found
+
+
+def main(arguments: Sequence[str]) -> None:
+    files = [Path(name) for name in arguments if not name.startswith("--")]
+    results = [result for file in files for result in read(file)]
+    measured = usable(results)
+    print(f"{len(measured)} measurements; the estimates miss by {miss(measured, fitted()):.1%}")
+    if "--cross-validate" in arguments:
+        print(f"regret where it was not fitted: {shown_regret(cross_validated(measured, fitted()))}")
+    constants = fit(measured, fitted())
+    left, regrets = miss(measured, constants), regret(measured, constants)
+    print(f"fitted: by {left:.1%}; regret: {shown_regret(regrets)}")
+    for name, value in asdict(constants).items():
+        print(f"{name} = {value:.4g}")
+    for shape, factor in sorted(regrets.items()):
+        print(f"{'×'.join(map(str, shape)):16} the preferred one takes {factor:.3f} of the fastest one's time")
+    if "--write" in arguments:
+        gpus = sorted({result["gpu"] for result in results if "gpu" in result})
+        rounded = {name: float(f"{value:.4g}") for name, value in asdict(constants).items()}
+        stored = {"gpus": gpus, "points": len(measured), "miss": round(left, 4), "constants": rounded}
+        FILE.write_text(json.dumps(stored, indent=2) + "\n", encoding="utf-8")
+
+
+def shown_regret(regrets: dict[Mnk, float]) -> str:
+    ranked = sorted(regrets.values())
+    worst_tenth = ranked[len(ranked) * 9 // 10]
+    return f"median {median(ranked):.3f}, of the worst tenth at least {worst_tenth:.3f}, largest {ranked[-1]:.3f}"
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,362 @@
+"""What first calls and later calls cost: python -m tutorlib.instruments.launches
+
+First calls of three kernels, stage by stage, in three processes; on a machine without a GPU what comes before the
+loading. Where there is a GPU, also what a call costs the host in each way of keeping compiled kernels, and
+what it takes to have a saved one. A minute. The times go to figures/data/sweeps/GPU_launches.json.
+"""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.compiling.kept import CompiledKernels, cache_key, for_torch, load_or_compile
+from tutorlib.compiling.spec import TensorSpec
+from tutorlib.compiling.stages import compile_in_stages
+from tutorlib.machine import device
+from tutorlib.machine.features import MMA_SYNC, WGMMA, Feature, cute_target
+from tutorlib.machine.versions import this_machine
+from tutorlib.measuring.bench import host_us
+from tutorlib.measuring.launch_costs import DONE, FIRST, LATER, NAME, READY, TORCH
+from tutorlib.measuring.results import file_stem, write_json
+from tutorlib.paths import ROOT, SWEEPS
+from tutorlib.problems.work import Call
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+PROCESSES = 3
+SIZE = 1024  # elements of the vector: next to no work
+GEMM = 4096  # M = N = K
+ROUNDS = 5
+NO_GPU = "no_gpu"
+KERNELS: dict[str, Feature] = {
+    "y = 2x": MMA_SYNC,
+    "GEMM of notebook 12": MMA_SYNC,
+    "GEMM of notebook 14": WGMMA,
+}
+
+
+# First calls -------------------------------------------------------------------------------------------------------
+
+
+def first_calls() -> dict[str, dict[str, float]]:
+    """Kernel → µs of each stage of its first call in this process; on a GPU `load` and a later `launch`, too."""
+    warm_up_compiler()
+    return {
+        name: first_call(*PARTS[name](), needs)
+        for name, needs in KERNELS.items()
+        if device.gpu() is None or not device.why_not(needs)
+    }
+
+
+def warm_up_compiler() -> None:
+    """What the compiler does once in a process, and the driver, is not the kernels'."""
+    from tutorlib.kernels.copies.config import CopyConfig
+    from tutorlib.kernels.copies.registers import make_copy
+
+    if device.gpu():
+        vectors()
+    spec = TensorSpec((256, 256), "bf16").fake
+    compile_in_stages(make_copy(CopyConfig()), spec(), spec(), options="--gpu-arch sm_80")
+
+
+def first_call(
+    host: Callable[..., None], fakes: Sequence[Any], call: Callable[[Any], Call], needs: Feature
+) -> dict[str, float]:
+    arch = device.compile_target() if device.gpu() else cute_target(str(needs.since))
+    compiled, stages = compile_in_stages(host, *fakes, options=f"--gpu-arch {arch}")
+    found = asdict(stages)
+    if device.gpu():
+        ready = call(compiled)
+        start = time.perf_counter()
+        compiled.to()
+        found["load"] = 1e6 * (time.perf_counter() - start)
+        found["launch"] = host_us(ready, 20)
+    return found
+
+
+Compilable = tuple[Callable[..., None], Sequence[Any], Callable[[Any], Call]]
+
+
+def parts_of_double() -> Compilable:
+    """The host function, what it is compiled for, and the compiled one → a call of it on the GPU."""
+    from cutlass.cute.runtime import make_fake_stream
+
+    from tutorlib.kernels.doubling import double
+
+    fake = TensorSpec((SIZE,), dynamic=True).fake
+    return (
+        double,
+        (fake(), fake(), make_fake_stream()),
+        lambda compiled: partial(compiled, *views(*vectors()), torch_stream()),
+    )
+
+
+def parts_of_ampere() -> Compilable:
+    from tutorlib.kernels.ladder import AMPERE_RUNGS
+
+    specs = [TensorSpec((GEMM, GEMM), "bf16")] * 3
+    rung = next(rung for rung in AMPERE_RUNGS if rung.name == "tuned")
+
+    def call(compiled: Any) -> Call:
+        from tutorlib.compiling.cute import cute_arguments
+
+        return partial(compiled, *cute_arguments(matrices(), dynamic=False))
+
+    return rung.host, [spec.fake() for spec in specs], call
+
+
+def parts_of_hopper() -> Compilable:
+    from cutlass import Int32
+    from cutlass.cute.runtime import make_fake_stream
+
+    from tutorlib.kernels.hopper import launch
+    from tutorlib.kernels.hopper.config import HopperConfig
+    from tutorlib.kernels.hopper.gemm import make_gemm
+
+    config = HopperConfig()
+
+    def call(compiled: Any) -> Call:
+        clusters = launch.max_clusters(config.cluster_size)
+        sums, flags = launch.scratch(config, clusters)
+        a, b, c, *scratch = (None if t is None else launch.dlpack(t) for t in (*matrices(), sums, flags))
+        return partial(compiled, a, b, c, None, None, *scratch, None, clusters, torch_stream())
+
+    return make_gemm(config), (*launch.fakes(config), Int32(1), make_fake_stream()), call
+
+
+PARTS = {
+    "y = 2x": parts_of_double,
+    "GEMM of notebook 12": parts_of_ampere,
+    "GEMM of notebook 14": parts_of_hopper,
+}
+
+
+def vectors() -> "tuple[Tensor, Tensor]":
+    import torch
+
+    return torch.ones(SIZE, device="cuda"), torch.zeros(SIZE, device="cuda")
+
+
+def matrices() -> "list[Tensor]":
+    import torch
+
+    return [torch.zeros(GEMM, GEMM, dtype=torch.bfloat16, device="cuda") for _ in range(3)]
+
+
+def views(*tensors: "Tensor") -> list[Any]:
+    """As the compiled function takes them without TVM-FFI."""
+    from cutlass.cute.runtime import from_dlpack
+
+    return [from_dlpack(tensor, assumed_align=16).mark_layout_dynamic() for tensor in tensors]
+
+
+def torch_stream() -> Any:
+    """torch's current stream, for the driver."""
+    import torch
+    from cuda.bindings.driver import CUstream
+
+    return CUstream(torch.cuda.current_stream().cuda_stream)
+
+
+# A saved kernel ----------------------------------------------------------------------------------------------------
+
+
+def ready_us(folder: Path) -> dict[str, float]:
+    """µs until this process has `double` ready, called once: from the folder, or compiled where it is not there."""
+    import torch
+    from cutlass.cute.runtime import make_fake_stream
+
+    from tutorlib.kernels.doubling import double
+
+    x, y = vectors()
+    torch.cuda.synchronize()
+    warm_up_compiler()
+    saved = (folder / "double.o").exists()
+    stand_in = make_fake_stream(use_tvm_ffi_env_stream=True)
+    start = time.perf_counter()
+    load_or_compile(folder, "double", lambda: for_torch(double, x, y, stand_in))(x, y)
+    torch.cuda.synchronize()
+    taken = 1e6 * (time.perf_counter() - start)
+    torch.testing.assert_close(y, 2 * x)
+    return {"loaded" if saved else "compiled and saved": taken}
+
+
+# Later calls -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WayToCall:
+    """A way to have y = 2x. calls: how often to call it in a round. launches: that each call makes."""
+
+    call: Call
+    calls: int = 200
+    launches: int = 1
+
+
+def ways_to_call(x: "Tensor", y: "Tensor") -> dict[str, WayToCall]:
+    """Every way by name; the last is torch's own."""
+    import torch
+    from cutlass import cute
+    from cutlass.cute.runtime import make_fake_stream
+
+    from tutorlib.kernels.doubling import double
+
+    arch = device.compile_target()
+
+    def through_dlpack(*tensors: "Tensor") -> Callable[..., None]:
+        compiled = cute.compile(double, *views(*tensors), torch_stream())
+        return lambda *given: compiled(*views(*given), torch_stream())
+
+    def ffi(*tensors: "Tensor") -> Callable[..., None]:
+        return for_torch(double, *tensors, make_fake_stream(use_tvm_ffi_env_stream=True))
+
+    def key(*tensors: "Tensor") -> Any:
+        return cache_key(tensors, (), arch)
+
+    def torch_add() -> None:
+        torch.add(x, x, out=y)
+
+    kept, kept_ffi = CompiledKernels(through_dlpack, key), CompiledKernels(ffi, key)
+    compiled, ready, now = cute.compile(double, *views(x, y), torch_stream()), views(x, y), torch_stream()
+    launch = ffi(x, y)
+    return {
+        "compiled at every call": WayToCall(lambda: through_dlpack(x, y)(x, y), calls=3),
+        "called directly: traced at every call": WayToCall(lambda: double(*views(x, y), torch_stream()), calls=10),
+        "kept in a dictionary, through DLPack": WayToCall(lambda: kept(x, y)),
+        "kept, and its views": WayToCall(lambda: compiled(*ready, now)),
+        "kept in a dictionary, TVM-FFI": WayToCall(lambda: kept_ffi(x, y)),
+        "kept, TVM-FFI": WayToCall(lambda: launch(x, y)),
+        "CUDA graph of 1 launch": WayToCall(graph_of(lambda: launch(x, y), 1)),
+        "CUDA graph of 20 launches": WayToCall(graph_of(lambda: launch(x, y), 20), calls=50, launches=20),
+        TORCH: WayToCall(torch_add),
+    }
+
+
+def graph_of(call: Call, times: int) -> Call:
+    """The replay of a CUDA graph that holds so many of these calls."""
+    import torch
+
+    call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(times):
+            call()
+    return graph.replay
+
+
+def time_ways() -> dict[str, dict[str, float]]:
+    """µs of a launch in each way, medians of rounds in turn: of the host's time, and until the GPU is done with it.
+
+    Each result is checked.
+    """
+    import torch
+
+    x, y = vectors()
+    ways = ways_to_call(x, y)
+    times: dict[str, dict[str, list[float]]] = {LATER: {name: [] for name in ways}, DONE: {name: [] for name in ways}}
+    for _ in range(ROUNDS):
+        for name, way in ways.items():
+            y.zero_()
+            way.call()
+            torch.testing.assert_close(y, 2 * x, msg=name)
+            times[LATER][name].append(host_us(way.call, way.calls) / way.launches)
+            times[DONE][name].append(done_us(way.call, way.calls) / way.launches)
+    return {what: {name: round(median(found), 2) for name, found in each.items()} for what, each in times.items()}
+
+
+def done_us(call: Call, calls: int) -> float:
+    """What a call takes until its kernels have run, where many follow each other, in µs."""
+    import torch
+
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / calls * 1e6
+
+
+# All of it ---------------------------------------------------------------------------------------------------------
+
+
+class Failed(Exception):
+    """A process that measures ended with an error. Its last line."""
+
+
+def in_a_process(*arguments: str) -> Any:
+    """What this command prints with these arguments. Raises Failed."""
+    command = [sys.executable, "-m", "tutorlib.instruments.launches", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Failed(f"{' '.join(arguments)}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def medians(found: Sequence[dict[str, float]]) -> dict[str, float]:
+    return {name: round(median(one[name] for one in found), 2) for name in found[0]}
+
+
+def measure_first_calls() -> dict[str, dict[str, float]]:
+    found = [in_a_process("--first") for _ in range(PROCESSES)]
+    return {kernel: medians([one[kernel] for one in found]) for kernel in found[0]}
+
+
+def measure_new_processes() -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        made, *loaded = [in_a_process("--ready", folder) for _ in range(PROCESSES)]
+    return made | medians(loaded)
+
+
+def record_costs() -> Path:
+    """All that this machine can measure, into its file, part by part. Raises Failed after the rest is done."""
+    gpu = device.gpu()
+    file = SWEEPS / f"{file_stem(gpu.name) if gpu else NO_GPU}_{NAME}.json"
+    data: dict[str, Any] = {"machine": this_machine(), "date": date.today().isoformat()}
+    data["cpu"] = f"{platform.machine()}, {os.cpu_count()} cores"
+    parts: list[Callable[[], dict[str, Any]]] = [lambda: {FIRST: measure_first_calls()}]
+    if gpu:
+        parts += [partial(in_a_process, "--ways"), lambda: {READY: measure_new_processes()}]
+    failures = []
+    for measure_part in parts:
+        try:
+            data |= measure_part()
+            write_json(file, data)
+        except Failed as error:
+            failures.append(str(error))
+    if failures:
+        raise Failed("; ".join(failures))
+    return file
+
+
+def run_launches(arguments: Sequence[str]) -> None:
+    match arguments:
+        case ["--first"]:
+            print(json.dumps(first_calls()))
+        case ["--ready", folder]:
+            print(json.dumps(ready_us(Path(folder))))
+        case ["--ways"]:
+            print(json.dumps(time_ways()))
+        case []:
+            try:
+                print(record_costs())
+            except Failed as error:
+                sys.exit(str(error))
+        case _:
+            sys.exit("python -m tutorlib.instruments.launches takes no arguments")
+
+
+if __name__ == "__main__":
+    run_launches(sys.argv[1:])

@@ -1,0 +1,131 @@
+"""What compute-sanitizer says of each broken kernel of notebook 18: python -m tutorlib.instruments.sanitizing [BUG …]
+
+It needs a GPU, and compute-sanitizer of the CUDA toolkit. Every tool runs every bug in a process of its own, some
+minutes for all, at the shape that its report is about. The verdicts go to figures/data/sweeps/GPU_sanitizer.json;
+bugs that are not named keep theirs.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from tutorlib.compiling.errors import CompileFailed, ToolMissing
+from tutorlib.kernels.bugs.catalogue import BUGS
+from tutorlib.machine import device
+from tutorlib.machine.versions import this_machine
+from tutorlib.measuring.hunted import launcher_of
+from tutorlib.measuring.results import sweep_file, write_json
+from tutorlib.measuring.sanitizer import NAME, TOOLS
+from tutorlib.paths import ROOT
+from tutorlib.problems.work import Work
+
+OPTIONS = {"memcheck": ("--report-api-errors", "no")}  # drivers are asked for functions that they lack: no fault
+TIME_LIMIT_S = 90
+REFUSED = "it is not launched, since it does not compile"
+TOGETHER = 4  # runs at a time: most of a run is imports
+LINE = re.compile(r"(?m)^========= ?(.*)$")
+COUNT = re.compile(r"(?:ERROR SUMMARY|RACECHECK SUMMARY): (\d+)")
+BESIDE = ("COMPUTE-SANITIZER", "ERROR SUMMARY", "RACECHECK SUMMARY", "LEAK SUMMARY", "Target application", "Error: No")
+
+
+def launch_once(name: str) -> None:
+    """One call of the broken kernel on the GPU, at the shape that its report is about, on random inputs."""
+    import torch
+
+    bug = BUGS[name]
+    work = Work(bug.problem, bug.wrong_at)
+    work.refill(torch.Generator(work.output.tensor.device).manual_seed(0))
+    call = launcher_of(bug, bug.source).on(work)
+    call()
+    torch.cuda.synchronize()
+
+
+def sanitize(program: str, tool: str, name: str) -> dict[str, Any]:
+    """One tool's verdict on one bug, as JSON has it: how the run ended, how many errors, the first of them."""
+    launch = [sys.executable, "-m", "tutorlib.instruments.sanitizing", "--launch", name]
+    command = [program, "--tool", tool, *OPTIONS.get(tool, ()), *launch]
+    environment = os.environ | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}  # else all tensors are one allocation
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    ) as running:  # fmt: skip
+        try:
+            output, _ = running.communicate(timeout=TIME_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)  # the tool and, with its kernel that hangs, what it watches
+            output, _ = running.communicate()
+            return read_verdict(output) | {"ended": f"it hung: stopped after {TIME_LIMIT_S} s"}
+    if REFUSED in output:
+        return {"ended": "it does not compile", "errors": 0, "first": ""}
+    return read_verdict(output)
+
+
+def read_verdict(output: str) -> dict[str, Any]:
+    """What a tool printed. It ended otherwise than "finished" where it printed no summary."""
+    said = [line.strip() for line in LINE.findall(output)]
+    first = next((line for line in said if line and not line.startswith(BESIDE)), "")
+    counts = COUNT.findall(output)
+    return {
+        "ended": "finished" if counts else "it printed no summary",
+        "errors": int(counts[-1]) if counts else 0,
+        "first": first if counts and int(counts[-1]) else "",
+    }
+
+
+def find_program() -> str:
+    """compute-sanitizer's path. Raises ToolMissing."""
+    homes = [os.environ.get("CUDA_HOME", ""), "/usr/local/cuda"]
+    places = os.pathsep.join([os.environ.get("PATH", ""), *(f"{home}/bin" for home in homes if home)])
+    program = shutil.which("compute-sanitizer", path=places)
+    if program is None:
+        raise ToolMissing("compute-sanitizer is not on the path: it comes with the CUDA toolkit")
+    return program
+
+
+def record_verdicts(names: Sequence[str]) -> Path:
+    """Every tool on these bugs, into this GPU's file. Raises ToolMissing."""
+    program = find_program()
+    gpu = device.need_gpu()
+    file = sweep_file(gpu.name, NAME)
+    verdicts = json.loads(file.read_text(encoding="utf-8"))["verdicts"] if file.exists() else {}
+    runs = [(tool, name) for name in names if not device.why_not(BUGS[name].needs) for tool in TOOLS]
+    with ThreadPoolExecutor(TOGETHER) as pool:
+        for (tool, name), verdict in zip(runs, pool.map(lambda run: sanitize(program, *run), runs), strict=True):
+            verdicts.setdefault(name, {})[tool] = verdict
+            print(f"{name} {tool}: {verdict}", flush=True)
+    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    data = {
+        "machine": this_machine(),
+        "date": date.today().isoformat(),
+        "compute_sanitizer": version.splitlines()[-1],
+        "verdicts": {name: verdicts[name] for name in BUGS if name in verdicts},
+    }
+    return write_json(file, data)
+
+
+def run_command(arguments: Sequence[str]) -> None:
+    if arguments[:1] == ["--launch"]:
+        try:
+            launch_once(arguments[1])
+        except CompileFailed as error:
+            print(f"{REFUSED}: {error}")
+        return
+    if unknown := [name for name in arguments if name not in BUGS]:
+        sys.exit(f"no bug is called {unknown[0]}: {', '.join(BUGS)}")
+    try:
+        print(record_verdicts(arguments or list(BUGS)))
+    except ToolMissing as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    run_command(sys.argv[1:])

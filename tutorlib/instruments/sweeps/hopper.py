@@ -1,0 +1,272 @@
+"""The sweeps of notebooks 13 and 14, on GPUs that have WGMMA. Together they take 4½ minutes of an H200."""
+
+import math
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from tutorlib.compiling.spec import DType
+from tutorlib.instruments.stamps import block_of, cycles_of
+from tutorlib.instruments.sweeps.gemm import SQUARES
+from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
+from tutorlib.kernels.hopper.choose import choose
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.kernels.nvidia_example import NvidiaHopper, is_here
+from tutorlib.machine import device
+from tutorlib.machine.features import WGMMA
+from tutorlib.measuring.bench import host_us
+from tutorlib.measuring.launchers import ChosenLauncher, HopperLauncher
+from tutorlib.measuring.measure import measure
+from tutorlib.problems.catalogue import gemm, gemm_block_scaled, gemm_fp8
+from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.work import Work, new_generator
+
+PAIRS_IF_LARGE = 16  # a large GEMM's times scatter by 0.3 %, and its reference takes twenty times as long as it
+SMALLEST = (512, 512, 512)
+LARGE = tuple((n, n, n) for n in (8192, 4096, 2048))
+
+# What notebook 14 adds to notebook 13's kernel, one by one.
+LEVERS: dict[str, dict[str, Any]] = {
+    "warp-specialised": {"schedule": "cooperative"},
+    "persistent": {"persistent": True},
+    "multicast": {"cluster": (2, 1)},
+    "deferred stores": {"defer_stores": True},
+    "zigzag K": {"zigzag": True},
+    "polling": {"polls": True},
+    "stream-K": {"stream_k": True},
+    "tile order": {"raster": "m", "snake": True},
+    "staggered K": {"stagger": (1, 1)},
+}
+PLAIN: dict[str, Any] = {"schedule": "plain", "persistent": False}
+
+SPECIALISED = ("warp-specialised", "persistent")
+DEFERRED = (*SPECIALISED, "multicast", "deferred stores")
+BEST = (*DEFERRED, "zigzag K", "polling")
+STACKS: tuple[tuple[str, ...], ...] = (  # a tree: each has one lever more than one above it
+    (),
+    SPECIALISED[:1],
+    SPECIALISED,
+    DEFERRED[:3],
+    DEFERRED,
+    BEST[:5],
+    BEST,
+    (*BEST, "stream-K"),
+    (*BEST[:5], "stream-K"),
+    (*BEST[:5], "tile order"),
+    (*DEFERRED, "staggered K"),
+    (*SPECIALISED, "deferred stores"),
+    ("multicast",),
+)
+OTHERS = {
+    "128×192, ping-pong": HopperConfig((128, 192, 64), "pingpong", cluster=(2, 1)),
+    "256×192, stream-K": HopperConfig((256, 192, 64), cluster=(2, 1), zigzag=True, polls=True, stream_k=True),
+}
+
+
+def levered(levers: tuple[str, ...]) -> HopperConfig:
+    """The plain kernel with these levers pulled."""
+    overrides = dict(PLAIN)
+    for lever in levers:
+        overrides |= LEVERS[lever]
+    return HopperConfig(**overrides)
+
+
+def changed(config: HopperConfig) -> dict[str, Any]:
+    """The fields in which a configuration differs from the default one, as JSON has them."""
+    fields, default = asdict(config), asdict(HopperConfig())
+    return {name: value for name, value in fields.items() if value != default[name]}
+
+
+def on_hopper(
+    name: str,
+    config: HopperConfig,
+    problem: Problem | None = None,
+    inspect: Callable[[Shape], dict[str, Any]] | None = None,
+    **facts: Any,
+) -> Candidate:
+    """The kernel with this configuration, as a candidate."""
+    return Candidate(
+        name,
+        HopperLauncher(config),
+        config.smem_bytes,
+        {"config": changed(config), **facts},
+        needs=WGMMA,
+        problem=problem,
+        inspect=inspect,
+    )
+
+
+def self_configuring(name: str = "chosen", dtype: DType = "bf16") -> Candidate:
+    """The kernel that chooses its configuration by itself. Points say which one, the smallest what a launch costs."""
+
+    def choice(shape: Shape) -> dict[str, Any]:
+        m, n, k = shape
+        config = {"config": changed(choose(m, n, k, device.need_gpu().sms, dtype))}
+        return config | launch_cost(gemm(dtype), shape) if shape == SMALLEST else config
+
+    return Candidate(name, ChosenLauncher(), needs=WGMMA, inspect=choice)
+
+
+def launch_cost(problem: Problem, shape: Shape) -> dict[str, float]:
+    """What gemm(a, b, c) at a shape that it knows takes the host, and what the baseline takes it, in µs."""
+    work = Work(problem, shape)
+    baseline = partial(problem.baseline, work.output.tensor, *work.inputs)
+    return {
+        "host_us": round(host_us(ChosenLauncher().on(work)), 2),
+        "baseline_host_us": round(host_us(baseline), 2),
+    }
+
+
+# Any shape ------------------------------------------------------------------------------------------------------
+
+SEEDS = (2026, 1971)  # the chooser's constants were fitted to shapes of the first, and never saw the second's
+RANDOM_SHAPES = 40  # of each
+LEAST, MOST, STEP = 128, 8192, 8
+
+
+def random_shapes(seed: int, count: int = RANDOM_SHAPES) -> tuple[Shape, ...]:
+    """Shapes whose M, N and K are drawn from LEAST to MOST so that each doubling is as likely, multiples of STEP."""
+    draw = random.Random(seed)
+
+    def size() -> int:
+        drawn = math.exp(draw.uniform(math.log(LEAST), math.log(MOST)))
+        return min(max(STEP * round(drawn / STEP), LEAST), MOST)
+
+    return tuple((size(), size(), size()) for _ in range(count))
+
+
+def gemm_any() -> Sweep:
+    """The self-configuring GEMM at the ladder's squares and at random shapes."""
+    drawn = {str(seed): random_shapes(seed) for seed in SEEDS}
+    return Sweep(
+        gemm("bf16"),
+        (self_configuring(),),
+        (*SQUARES, *chain.from_iterable(drawn.values())),
+        pairs_if_large=PAIRS_IF_LARGE,
+        seconds=100,
+        facts={"random": {seed: [list(shape) for shape in shapes] for seed, shapes in drawn.items()}},
+    )
+
+
+# Levers ---------------------------------------------------------------------------------------------------------
+
+
+def traced(config: HopperConfig) -> Callable[[Shape], dict[str, Any]]:
+    """Looks at a kernel from inside, at the shape in the middle: cycles of its steps, by stamps in every block."""
+
+    def cycles(shape: Shape) -> dict[str, Any]:
+        if shape != LARGE[1]:
+            return {}
+        launcher = HopperLauncher(replace(config, trace=True))
+        work = Work(gemm("bf16"), shape)
+        work.refill(new_generator())
+        call = launcher.on(work)
+        for _ in range(3):
+            call()
+        return {"cycles": cycles_of(launcher.events[shape])}
+
+    return cycles
+
+
+def hopper_levers() -> Sweep:
+    """Each lever alone and on top of others, in both orders where two interact; then kernels of other tiles.
+
+    A candidate's levers are a fact, so that gains are ratios of points: with a lever over without it.
+    """
+    candidates = [
+        on_hopper(" + ".join(levers) or "plain", levered(levers), inspect=traced(levered(levers)), levers=list(levers))
+        for levers in STACKS
+    ]
+    candidates += [on_hopper(name, config, inspect=traced(config)) for name, config in OTHERS.items()]
+    return Sweep(gemm("bf16"), tuple(candidates), LARGE, pairs_if_large=PAIRS_IF_LARGE, seconds=62)
+
+
+def hopper_sustained() -> Sweep:
+    """What is left of the gains under the power limit, with watts and joules, for the ladder's rungs of these names."""
+    candidates = (
+        on_hopper("plain", levered(())),
+        on_hopper("multicast", levered(DEFERRED[:3])),
+        on_hopper("zigzag, polling", levered(BEST)),
+        self_configuring(),
+    )
+    return Sweep(gemm("bf16"), candidates, LARGE, regime="sustained", seconds=43)
+
+
+# K, as in the launch talk of CUTLASS 4.0 --------------------------------------------------------------------------
+
+
+def hopper_k() -> Sweep:
+    """Two sweeps over K, at M = N = 8192 and 2048, in fp16; NVIDIA's example too where TUTORLIB_CUTLASS has it."""
+    problem = gemm("fp16")
+    shapes = [(n, n, k) for k in (8192, 4096, 2048, 1024, 512, 256) for n in (8192, 2048)] + [(2048, 2048, 16384)]
+    candidates = [on_hopper("13 plain", replace(levered(()), dtype="fp16")), self_configuring("14 chosen", "fp16")]
+    if is_here():
+        candidates.append(Candidate("NVIDIA's dense_gemm", NvidiaHopper(), needs=WGMMA))
+    return Sweep(problem, tuple(candidates), tuple(shapes), pairs_if_large=PAIRS_IF_LARGE, seconds=25)
+
+
+# FP8 ------------------------------------------------------------------------------------------------------------
+
+FP8_SHAPE = (320, 32576, 7168)
+
+
+def hopper_fp8() -> Sweep:
+    """320×32576×7168 in e4m3: with one scale for each matrix, and with DeepGEMM's block scales."""
+    tile = partial(HopperConfig, dtype="e4m3", transposed=True)
+    one_scale: Mapping[str, HopperConfig] = {
+        "256×160, multicast": tile((256, 160, 128), cluster=(1, 2), scaled=True),
+        "256×160, multicast, A stays in L2": tile(
+            (256, 160, 128), cluster=(1, 2), scaled=True, l2_a="evict_first", l2_b="evict_last"
+        ),
+        "256×160": tile((256, 160, 128), scaled=True),
+        "128×160, multicast, deferred stores": tile((128, 160, 128), cluster=(1, 2), scaled=True, defer_stores=True),
+        "128×160, ping-pong": tile((128, 160, 128), "pingpong", scaled=True),
+        "128×160, ping-pong, multicast": tile((128, 160, 128), "pingpong", cluster=(1, 2), scaled=True),
+        "chosen": replace(choose(*FP8_SHAPE, dtype="e4m3"), scaled=True),
+    }
+    block_scales: Mapping[str, HopperConfig] = {
+        "block scales, 128×160": tile((128, 160, 128), block_scaled=True),
+        "block scales, 128×160, multicast": tile((128, 160, 128), cluster=(1, 2), block_scaled=True),
+        "block scales, 128×160, turns": tile((128, 160, 128), block_scaled=True, turns=2),
+        "block scales, 128×160, polling": tile((128, 160, 128), block_scaled=True, polls=True),
+        "block scales, 128×160, multicast, polling": tile(
+            (128, 160, 128), cluster=(1, 2), block_scaled=True, polls=True
+        ),
+    }
+    scaled, contract = gemm_fp8(), gemm_block_scaled()
+    candidates = [on_hopper(name, config, scaled, scales="tensor") for name, config in one_scale.items()]
+    candidates += [on_hopper(name, config, contract, scales="block") for name, config in block_scales.items()]
+    return Sweep(scaled, tuple(candidates), (FP8_SHAPE,), seconds=24)
+
+
+# What the warps did ----------------------------------------------------------------------------------------------
+
+TIMELINE_SHAPE = (4096, 4096, 4096)
+WINDOW = 14_000  # SM cycles that a picture has room for: the last K tiles of a block's tile and the first of its next
+
+
+def hopper_timeline() -> Sweep:
+    """Stamps of three kernels, where a block goes on to its next tile; and what stamping costs."""
+    problem = gemm("bf16")
+    kernels = {
+        "plain": levered(("persistent",)),
+        "cooperative": levered(SPECIALISED),
+        "ping-pong": HopperConfig((128, 192, 64), "pingpong"),
+    }
+
+    def stamped(config: HopperConfig, shape: Shape) -> dict[str, Any]:
+        launcher = HopperLauncher(replace(config, trace=True))
+        measured = measure(problem, launcher, shape)
+        events = launcher.events[shape]
+        return {
+            "stamped_us": measured.median_us,
+            "cycles": cycles_of(events),
+            "window": WINDOW,
+            "stamps": block_of(events, WINDOW, config.specialised),
+        }
+
+    candidates = tuple(on_hopper(name, config, inspect=partial(stamped, config)) for name, config in kernels.items())
+    return Sweep(problem, candidates, (TIMELINE_SHAPE,), seconds=14)

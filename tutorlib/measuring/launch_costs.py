@@ -1,0 +1,16 @@
+"""What first and later calls cost, as `instruments.launches` recorded it: figures/data/sweeps/GPU_launches.json."""
+
+import json
+from typing import Any
+
+from tutorlib.paths import SWEEPS
+
+NAME = "launches"
+TORCH = "torch.add"
+FIRST, LATER, DONE, READY = "first calls", "later calls", "later calls until done", "a new process"
+
+
+def recorded_launches() -> list[dict[str, Any]]:
+    """What was recorded, a dictionary for each machine, those with a GPU first."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(SWEEPS.glob(f"*_{NAME}.json"))]
+    return sorted(found, key=lambda one: one["machine"]["gpu"] is None)

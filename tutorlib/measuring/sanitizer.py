@@ -1,0 +1,14 @@
+"""What compute-sanitizer says of notebook 18's kernels, as `instruments.sanitizing` recorded it."""
+
+import json
+from typing import Any
+
+from tutorlib.paths import SWEEPS
+
+NAME = "sanitizer"
+TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
+
+
+def recorded_verdicts() -> list[dict[str, Any]]:
+    """What was recorded, a dictionary for each GPU."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(SWEEPS.glob(f"*_{NAME}.json"))]

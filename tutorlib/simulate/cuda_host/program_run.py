@@ -1,0 +1,100 @@
+"""A run of a C++ program, on the GPU at hand or on the stand-in of this folder."""
+
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from tutorlib.compiling.outside import OVER_DISK, OVER_MEMORY
+from tutorlib.simulate.cuda_host import NOTICED
+from tutorlib.simulate.cuda_host.gpu import AddingGpu
+
+TIME_LIMIT_S = 60  # for a run; a right one takes less than one
+MOST_PRINTED = 2**22  # bytes
+TOO_MUCH = {
+    OVER_MEMORY: "it uses more memory than a program may",
+    OVER_DISK: "it writes more to disk than a program may",
+}
+CRASHED = "it crashes: host code can neither read nor write memory of the GPU's"
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """wrong: with how it ended, as a clause; "" for nothing. printed: to stdout. noticed: by the runtime library."""
+
+    wrong: str = ""
+    printed: bytes = b""
+    noticed: str = ""
+    endless: bool = False
+
+
+Around = Callable[[Path], AbstractContextManager[list[str]]]
+
+
+@contextmanager
+def unwalled(program: Path) -> Iterator[list[str]]:
+    yield [str(program)]
+
+
+around: Around = unwalled
+
+
+def put_behind(wall: Around) -> None:
+    """From now on the programs of other processes' answers run where this says.
+
+    wall: takes a program, gives the command that runs it, as long as it is entered.
+    """
+    global around
+    around = wall
+
+
+def run_of(command: list[str], gpu: AddingGpu | None, limit_s: float = TIME_LIMIT_S) -> ProgramRun:
+    """A run of the program, whose stdin is a line to this GPU."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
+        try:
+            with line_to(gpu) as line:
+                done = subprocess.run(command, stdin=line, stdout=out, stderr=error, timeout=limit_s, check=False)
+        except subprocess.TimeoutExpired:
+            return ProgramRun(f"it does not end within {limit_s:g} s", endless=True)
+        printed, said = (read_all(file) for file in (out, error))
+    lines = said.decode(errors="replace").splitlines()
+    noticed = next((line.removeprefix(NOTICED) for line in lines if line.startswith(NOTICED)), "")
+    status = done.returncode
+    if status in TOO_MUCH:
+        return ProgramRun(TOO_MUCH[status])
+    if status < 0 or status > 128:  # of a signal; bubblewrap tells it so
+        return ProgramRun(noticed or CRASHED)
+    return ProgramRun(f"it ends with status {status}" if status else "", printed, noticed)
+
+
+@contextmanager
+def line_to(gpu: AddingGpu | None) -> Iterator[int]:
+    """The program's end of a line to the GPU, which serves it meanwhile."""
+    if gpu is None:
+        yield subprocess.DEVNULL
+        return
+    mine, theirs = socket.socketpair()
+    thread = threading.Thread(target=serve_quietly, args=(gpu, mine), daemon=True)
+    thread.start()
+    try:
+        with theirs:
+            yield theirs.fileno()
+    finally:
+        with suppress(OSError):  # it may have hung up
+            mine.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def serve_quietly(gpu: AddingGpu, line: socket.socket) -> None:
+    with suppress(OSError):  # the program ended in the middle of a launch
+        gpu.serve(line)
+
+
+def read_all(file: IO[bytes]) -> bytes:
+    file.seek(0)
+    return file.read(MOST_PRINTED)
