@@ -37,8 +37,8 @@ MARKERS = (
 )
 APART = {  # long, and tests of the same text here share what they made ready; None: each by itself
     "tests/test_notebooks.py": None,
-    "tests/wrong/test_wrong.py": r"\[(\d+\.\d+)",
-    "tests/right/test_right.py": r"\[(\d+\.\d+)",
+    "tests/pages/test_wrong.py": r"\[(\d+\.\d+)",
+    "tests/pages/test_right.py": r"\[(\d+\.\d+)",
 }
 NEEDS = {"80": MMA_SYNC, "90": TMA, "90a": WGMMA, "100": TCGEN05}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from tests.pages.n05_copy_kernels.wrong import WRONG_WHEN_RUN
 from tests.stand_ins import H200, OnTorch
-from tests.wrong.n05_copy_kernels import WRONG_WHEN_RUN
 from tutorlib.checking import kernel as kernel_exercises
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.course.answers import load_answers

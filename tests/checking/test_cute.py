@@ -6,15 +6,15 @@ from types import SimpleNamespace
 import pytest
 
 from tests.gpu.right_kernels import RIGHT, grid_stride_loop, one_thread_per_element
-from tests.simulate.cute_kernels import stops_at_a_breakpoint
-from tests.unwritten import unwritten
-from tests.wrong.gpu_kernels import (
+from tests.gpu_kernels import (
     COPY,
     FATAL,
     WRONG,
     accumulates_in_fp16,
     launches_on_another_stream,
 )
+from tests.simulate.cute_kernels import stops_at_a_breakpoint
+from tests.unwritten import unwritten
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.notebook.check import CheckFailed, check
 from tutorlib.simulate.ptx import simulation

@@ -7,7 +7,7 @@ from cutlass import cute
 from cutlass.cute.nvgpu import warpgroup
 
 from tests.checking.rehearsing import broken, loops, unusual
-from tests.wrong.change import derive, swap, without
+from tests.pages.change import derive, swap, without
 from tutorlib.checking.hopper import HopperLoopExercise, k_tiles_to_try
 from tutorlib.exercises import find
 from tutorlib.kernels.ampere.config import GemmConfig

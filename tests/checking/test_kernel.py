@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from tests.gpu_kernels import COPY
 from tests.stand_ins import H200, copied
-from tests.wrong.gpu_kernels import COPY
 from tutorlib.machine import device
 from tutorlib.measuring import targets
 from tutorlib.measuring.measure import WrongWhenTimed

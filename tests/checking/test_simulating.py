@@ -5,8 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from tests.wrong import n04_first_kernels, n05_copy_kernels, n07_gemm, n07_precision, n08_gemm
-from tests.wrong.gpu_kernels import COPY
+from tests.gpu_kernels import COPY
+from tests.pages.n04_first_kernels import wrong as n04_first_kernels
+from tests.pages.n05_copy_kernels import wrong as n05_copy_kernels
+from tests.pages.n07_cutile_gemm import wrong_gemm as n07_gemm
+from tests.pages.n07_cutile_gemm import wrong_precision as n07_precision
+from tests.pages.n08_tile_cpp import wrong_gemm as n08_gemm
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.simulating import find_repeat, find_waste
 from tutorlib.exercises import find

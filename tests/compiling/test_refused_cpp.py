@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.wrong.tile_cpp import ADD, PROMISING
+from tests.pages.n08_tile_cpp.tile_cpp import ADD, PROMISING
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.errors import CompileFailed
 

@@ -12,7 +12,7 @@ import sys
 import torch
 
 from tests.gpu.right_kernels import one_thread_per_element
-from tests.wrong.gpu_kernels import COPY, COPY_TIMED, FATAL
+from tests.gpu_kernels import COPY, COPY_TIMED, FATAL
 from tutorlib.problems import work
 
 

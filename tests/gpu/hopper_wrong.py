@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from tests.wrong.hopper_kernels import WRONG, WrongKernel, launcher
+from tests.kernels.hopper.wrong_kernels import WRONG, WrongKernel, launcher
 from tutorlib.machine.versions import this_machine
 from tutorlib.measuring.results import sweep_file, write_json
 from tutorlib.paths import ROOT

@@ -4,7 +4,7 @@ import cutlass
 from cutlass import cute
 from cutlass.memory import SmemAllocator
 
-from tests.wrong.gpu_kernels import COPY, GEMM, THREADS, blocks, plain_kernel, thread_index
+from tests.gpu_kernels import COPY, GEMM, THREADS, blocks, plain_kernel, thread_index
 
 
 @cute.jit

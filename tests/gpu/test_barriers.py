@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.wrong.n05_copy_kernels import WRONG_WHEN_RUN
+from tests.pages.n05_copy_kernels.wrong import WRONG_WHEN_RUN
 from tutorlib.checking.running import find_fault
 from tutorlib.exercises import find
 from tutorlib.measuring.launchers import CuteLauncher

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tests.gpu.right_kernels import RIGHT, one_thread_per_element
-from tests.wrong.gpu_kernels import COPY, FATAL, WRONG
+from tests.gpu_kernels import COPY, FATAL, WRONG
 from tutorlib.machine import clocks, device
 from tutorlib.measuring import bench, measurement
 from tutorlib.paths import ROOT

@@ -5,9 +5,10 @@ import pytest
 import torch
 
 from tests.checking.cutile_kernels import gathering_add, persistent_add, two_pass_softmax
+from tests.pages.n06_cutile_tiles import wrong_rows as n06_rows
+from tests.pages.n06_cutile_tiles import wrong_tiles as n06_tiles
+from tests.pages.table import by_name
 from tests.simulate.cutile.test_memory import copy, gemm
-from tests.wrong import n06_rows, n06_tiles
-from tests.wrong.table import by_name
 from tutorlib.exercises import find
 from tutorlib.simulate.cutile import run
 

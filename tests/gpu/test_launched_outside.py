@@ -5,8 +5,8 @@ import pytest
 from cutlass import cute
 
 from tests.checking.elsewhere import Near, answer_to
+from tests.gpu_kernels import COPY, THREADS, blocks, plain_kernel, thread_index
 from tests.grading.test_far import Liar, judged
-from tests.wrong.gpu_kernels import COPY, THREADS, blocks, plain_kernel, thread_index
 from tutorlib.exercises import find
 
 pytestmark = pytest.mark.gpu("80")

@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from tests.checking.elsewhere import answer_to
+from tests.pages.answers import WRONG
 from tests.stand_ins import H200
-from tests.wrong.test_wrong import WRONG
 from tutorlib.checking import chance
 from tutorlib.checking.far_host import read_plan
 from tutorlib.compiling.cute import compile_cute

@@ -4,8 +4,7 @@ import pytest
 
 from tests.checking.elsewhere import answer_to
 from tests.grading.test_far import judged
-from tests.right.test_right import RIGHT
-from tests.wrong.test_wrong import WRONG
+from tests.pages.answers import RIGHT, WRONG
 from tutorlib.checking import for_torch
 from tutorlib.exercises import find
 from tutorlib.grading import inside

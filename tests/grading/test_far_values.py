@@ -4,8 +4,7 @@ import pytest
 
 from tests.checking.elsewhere import answer_to
 from tests.grading.test_far import Liar, judged
-from tests.right.test_right import RIGHT
-from tests.wrong.test_wrong import WRONG
+from tests.pages.answers import RIGHT, WRONG
 from tutorlib.exercises import find
 from tutorlib.exercises.n16_fusion import layers
 from tutorlib.grading import inside, sandbox

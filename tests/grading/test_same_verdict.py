@@ -5,8 +5,7 @@ import threading
 import pytest
 import tensor_layouts as tl
 
-from tests.right.test_right import RIGHT
-from tests.wrong.test_wrong import WRONG
+from tests.pages.answers import RIGHT, WRONG
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import inside, remote
 from tutorlib.paths import notebook_names

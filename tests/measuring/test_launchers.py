@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from tests.gpu.right_kernels import one_thread_per_element
+from tests.gpu_kernels import COPY
 from tests.stand_ins import H200
-from tests.wrong.gpu_kernels import COPY
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.hopper import launch
 from tutorlib.kernels.hopper.config import HopperConfig

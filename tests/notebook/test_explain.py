@@ -5,9 +5,9 @@ import pytest
 import torch
 from cutlass import cute
 
+from tests.pages.n05_copy_kernels import wrong as n05_copy_kernels
+from tests.pages.n08_tile_cpp.tile_cpp import ADD
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
-from tests.wrong import n05_copy_kernels
-from tests.wrong.tile_cpp import ADD
 from tutorlib import explain
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.course.answers import load_answers

@@ -4,9 +4,9 @@ import pytest
 import torch
 from cutlass import cute
 
+from tests.pages.n08_tile_cpp.tile_cpp import ADD
 from tests.simulate.cute_kernels import hello, stops_at_a_breakpoint
 from tests.stand_ins import H200, multiplied
-from tests.wrong.tile_cpp import ADD
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.ladder import AMPERE_RUNGS
 from tutorlib.kernels.nvidia_example import CHECKOUT

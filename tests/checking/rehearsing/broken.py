@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from tests.wrong.change import Change, swap, without, without_first, without_last
+from tests.pages.change import Change, swap, without, without_first, without_last
 
 
 class Broken(NamedTuple):

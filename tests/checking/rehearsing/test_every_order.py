@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.checking.rehearsing import loops
-from tests.wrong.change import Change, code_of, derive
+from tests.pages.change import Change, code_of, derive
 from tutorlib.checking.rehearsing.plain import Hazard
 from tutorlib.checking.rehearsing.roles import one_function, rehearse_roles, specialised
 

@@ -7,7 +7,7 @@ import pytest
 from tests.checking.rehearsing import broken, loops, unusual
 from tests.checking.rehearsing.exhaustive import Fault, Search
 from tests.checking.rehearsing.test_every_order import ROLES, orders
-from tests.wrong.change import Change, derive
+from tests.pages.change import Change, derive
 from tutorlib.checking.rehearsing.plain import Hazard
 from tutorlib.checking.rehearsing.roles import one_function, rehearse_roles, specialised
 

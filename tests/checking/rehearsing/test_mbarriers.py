@@ -3,7 +3,7 @@
 import pytest
 
 from tests.checking.rehearsing import broken, loops, unusual
-from tests.wrong.change import code_of, derive, swap
+from tests.pages.change import code_of, derive, swap
 from tutorlib.checking.hopper import k_tiles_to_try
 from tutorlib.checking.rehearsing import turns
 from tutorlib.checking.rehearsing.plain import CallSite, Hazard

@@ -5,8 +5,8 @@ from functools import cache
 
 import pytest
 
-from tests.wrong.change import DoesNotApply, swap, without
-from tests.wrong.hopper_kernels import WRONG, WrongKernel, build, changed, own
+from tests.kernels.hopper.wrong_kernels import WRONG, WrongKernel, build, changed, own
+from tests.pages.change import DoesNotApply, swap, without
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.kernels.hopper.launch import compile_gemm
 

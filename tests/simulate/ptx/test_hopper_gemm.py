@@ -2,8 +2,8 @@
 
 import pytest
 
+from tests.kernels.hopper.wrong_kernels import WRONG, build, own
 from tests.simulate.ptx.hopper_gemm import simulate_gemm, worst
-from tests.wrong.hopper_kernels import WRONG, build, own
 from tutorlib.exercises.n14_beat_cublas.judge.hopper_simulated import compile_config
 from tutorlib.kernels.hopper.config import HopperConfig
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from tests.wrong.change import derive, swap
+from tests.pages.change import derive, swap
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.kernels.blackwell.config import BlackwellConfig
 from tutorlib.kernels.blackwell.gemm import TileLoops, make_blackwell_gemm

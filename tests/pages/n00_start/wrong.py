@@ -1,0 +1,52 @@
+"""Wrong answers to notebook 00."""
+
+import math
+
+from tests.pages.table import answer
+
+
+def rounds_down(n, tile):
+    """Forgets the last, partly filled tile."""
+    return n // tile
+
+
+def one_more(n, tile):
+    """One tile too many where the tile divides."""
+    return n // tile + 1
+
+
+def through_floats(n, tile):
+    """Right until the quotient needs more than 53 bits."""
+    return math.ceil(n / tile)
+
+
+WRONG = {
+    "00.1": [
+        answer(
+            "one_more_for_tiles_of_1", "n + 1 of them", lambda n, tile: n // tile + (n % tile > 0 or tile == 1), "7, 1"
+        ),
+        rounds_down,
+        one_more,
+        through_floats,
+        answer("a_whole_tile_added", "adds a tile", lambda n, tile: (n + tile) // tile, "One tile too many"),
+        answer("a_float", "divides with /", lambda n, tile: n / tile, "gives 2.0: it should give 2"),
+        answer("nearest", "rounds to the nearest", lambda n, tile: round(n / tile), "it should give 3"),
+        answer("half_up", "rounds half up", lambda n, tile: (n + tile // 2) // tile, "rounds to the nearest"),
+        answer("ceil_too_late", "rounds down first", lambda n, tile: math.ceil(n // tile), "// rounds down"),
+        answer("the_rest", "the elements left over", lambda n, tile: n % tile, "it should give 2"),
+        answer("turned", "divides the tile by n", lambda n, tile: (tile + n - 1) // n if n else 0, "should give 2"),
+        answer("one_off", "adds 1 in place of tile - 1", lambda n, tile: (n + 1) // tile, "gives 8: it should give 7"),
+        answer(
+            "at_least_one",
+            "a tile where there is nothing",
+            lambda n, tile: max(1, -(-n // tile)),
+            "gives 1: it should give 0",
+        ),
+        answer("minus_lost", "negates once", lambda n, tile: -(-n) // tile, "// rounds down"),
+        answer(
+            "a_float_of_it", "right, as a float", lambda n, tile: float(-(-n // tile)), "gives 2.0: it should give 2"
+        ),
+        answer("elements", "how many elements the tiles hold", lambda n, tile: -(-n // tile) * tile, "gives 128"),
+        answer("nothing", "forgets to return", lambda n, tile: None, "gives None: it should give 2"),
+    ]
+}

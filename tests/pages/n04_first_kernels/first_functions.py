@@ -1,0 +1,147 @@
+"""More wrong answers to notebook 04: functions of the host, and compilations."""
+
+from itertools import groupby
+
+from tests.pages.change import swap
+from tests.pages.n04_first_kernels.first_kernels import host
+from tests.pages.table import answer
+
+
+def per_key(key):
+    """Counts what differs by this key of (shape, stride, dynamic)."""
+    return lambda layouts, dynamic: len({key(shape, stride, dynamic) for shape, stride in layouts})
+
+
+def right_key(shape, stride, dynamic):
+    return (len(shape), stride.index(1)) if dynamic else (shape, stride)
+
+
+AXPY = "alpha * x[i] + y[i]"
+LOOP = "for i in range(cute.size(x))"
+HORNER = "value = value * x[i] + coefficients[power]"
+
+
+MORE = {
+    "04.1": [
+        host(
+            "04.1",
+            "begins_with_the_second",
+            "Leaves out element 0.",
+            swap("range(cute", "range(1, cute"),
+            words=("first element is left out",),
+        ),
+        host("04.1", "every_other", "Steps by two.", swap("range(cute.size(x))", "range(0, cute.size(x), 2)")),
+        host("04.1", "subtracts_y", "alpha·x - y.", swap("+ y[i]", "- y[i]")),
+        host("04.1", "adds_alpha", "Adds where it should multiply.", swap("alpha * x", "alpha + x")),
+        host("04.1", "squares_alpha", "Multiplies twice.", swap("alpha * x", "alpha * alpha * x")),
+        host("04.1", "writes_into_x", "Leaves y as it was.", swap("y[i] =", "x[i] ="), words=("was anything written",)),
+        host("04.1", "reads_backwards", "x from its end.", swap("x[i] +", "x[cute.size(x) - 1 - i] +")),
+        host("04.1", "adds_the_first_y", "y[0] everywhere.", swap("+ y[i]", "+ y[0]")),
+        host(
+            "04.1",
+            "computes_with_tensors",
+            "As in NumPy.",
+            swap(LOOP, "if True"),
+            swap(f"y[i] = {AXPY}", "y = y + alpha * x"),
+            words=("A cute.Tensor is a pointer and a layout", "The compiler's words: TypeError"),
+        ),
+        host("04.1", "asks_for_the_length", "Python's len.", swap("cute.size(x)", "len(x)"), words=("`cute.size(x)`",)),
+        host("04.1", "truncates_alpha", "alpha as an integer.", swap("alpha * x", "cutlass.Int32(alpha) * x")),
+        host("04.1", "adds_x_twice", "2·x in place of alpha·x.", swap("alpha * x[i]", "x[i] + x[i]")),
+    ],
+    "04.2": [
+        host(
+            "04.2",
+            "counts_the_last_twice",
+            "The loop begins with the last coefficient again.",
+            swap("- 2, -1", "- 1, -1"),
+        ),
+        host(
+            "04.2",
+            "adds_before_it_multiplies",
+            "(value + c)·x.",
+            swap(HORNER, "value = (value + coefficients[power]) * x[i]"),
+        ),
+        host(
+            "04.2",
+            "adds_to_y",
+            "y is not overwritten.",
+            swap("y[i] = value", "y[i] = y[i] + value"),
+            words=("added to what y held before",),
+        ),
+        host("04.2", "sums_the_coefficients", "Without x.", swap("value * x[i] +", "value +")),
+        host("04.2", "knows_the_first_x", "x[0] everywhere.", swap("value * x[i]", "value * x[0]")),
+        host("04.2", "all_but_the_last_element", "Ends early.", swap("cute.size(x)", "cute.size(x) - 1")),
+        host("04.2", "five_elements", "Right for five.", swap("cute.size(x)", "5")),
+        host("04.2", "keeps_the_last", "Each step forgets the sum.", swap("value * x[i] + ", "x[i] * ")),
+        host("04.2", "the_constant_alone", "Does not loop.", swap(HORNER, "value = coefficients[0]")),
+        host("04.2", "subtracts", "Signs.", swap("* x[i] +", "* x[i] -")),
+        host(
+            "04.2",
+            "into_x",
+            "Leaves y as it was.",
+            swap("y[i] = value", "x[i] = value"),
+            words=("was anything written",),
+        ),
+        host("04.2", "doubles_x", "2·x in place of x.", swap("value * x[i]", "value * (x[i] + x[i])")),
+    ],
+    "04.3": [
+        answer(
+            "by_the_place_of_1",
+            "Dynamic layouts of different ranks are one.",
+            per_key(lambda s, d, dynamic: d.index(1) if dynamic else (s, d)),
+        ),
+        answer(
+            "by_strides",
+            "Static layouts without their shapes.",
+            per_key(lambda s, d, dynamic: right_key(s, d, 1) if dynamic else d),
+        ),
+        answer(
+            "by_size",
+            "Static layouts of as many elements are one.",
+            per_key(lambda s, d, dynamic: right_key(s, d, 1) if dynamic else (len(s), sum(s))),
+        ),
+        answer(
+            "by_sorted_shape",
+            "Rows and columns are one.",
+            per_key(lambda s, d, dynamic: right_key(s, d, 1) if dynamic else tuple(sorted(s))),
+        ),
+        answer(
+            "the_other_way_round",
+            "Takes dynamic for static.",
+            per_key(lambda s, d, dynamic: right_key(s, d, not dynamic)),
+        ),
+        answer(
+            "always_dynamic",
+            "All layouts as dynamic ones.",
+            per_key(lambda s, d, dynamic: right_key(s, d, True)),
+            "count for dynamic layouts",
+        ),
+        answer(
+            "counts_neighbours",
+            "Only the layout just before is remembered.",
+            lambda layouts, dynamic: len([k for k, _ in groupby(layouts, lambda pair: right_key(*pair, dynamic))]),
+        ),
+        answer(
+            "one_more",
+            "And one for the function itself.",
+            lambda layouts, dynamic: per_key(right_key)(layouts, dynamic) + 1,
+        ),
+        answer(
+            "the_set_itself",
+            "Returns which, not how many.",
+            lambda layouts, dynamic: {right_key(*pair, dynamic) for pair in layouts},
+        ),
+        answer("a_float", "Returns a float.", lambda layouts, dynamic: float(per_key(right_key)(layouts, dynamic))),
+        answer(
+            "by_the_longest_stride",
+            "Looks for the slowest mode.",
+            per_key(lambda s, d, dynamic: (len(s), d.index(max(d))) if dynamic else (s, d)),
+        ),
+        answer(
+            "by_shape_and_place",
+            "A dynamic layout with its sizes.",
+            per_key(lambda s, d, dynamic: (s, d.index(1)) if dynamic else (s, d)),
+        ),
+    ],
+}

@@ -1,0 +1,237 @@
+"""Unusual right answers to notebook 05."""
+
+import numpy as np
+
+from tests.pages.change import swap, without
+from tests.pages.n05_copy_kernels.copies import BOTH, FROM_TURNED, INTO_TILE, ISSUE, MOVE, OUT, host, kernel
+
+
+def by_bytes(offsets, element_bytes, vector=1):
+    """Every byte, one by one."""
+    return len({byte // 32 for o in offsets for byte in range(o * element_bytes, (o + vector) * element_bytes)})
+
+
+def with_numpy(offsets, element_bytes, vector=1):
+    """np.unique's size, of all bytes of all threads."""
+    starts = np.asarray(offsets)[:, None] * element_bytes
+    return np.unique((starts + np.arange(vector * element_bytes)) // 32).size
+
+
+def sorted_spans(offsets, element_bytes, vector=1):
+    """Goes through the threads in order and counts what is new."""
+    total, reached = 0, -1
+    for offset in sorted(offsets):
+        first, last = offset * element_bytes // 32, ((offset + vector) * element_bytes - 1) // 32
+        total += max(0, last - max(first, reached + 1) + 1)
+        reached = max(reached, last)
+    return total
+
+
+SWIZZLED_TILE = "cute.make_composed_layout(swizzle, 0, cute.make_layout((TURN, TURN), stride=(TURN, 1)))"
+SWIZZLED_TURNED = "cute.make_composed_layout(swizzle, 0, cute.make_layout((TURN, TURN), stride=(1, TURN)))"
+
+RIGHT = {
+    "05.1": [by_bytes, with_numpy, sorted_spans],
+    "05.2": [
+        kernel(
+            "05.2",
+            "a_plain_loop",
+            "range, which the compiler unrolls or not.",
+            swap("cutlass.range(TILE[1], unroll_full=True)", "range(TILE[1])"),
+        ),
+        kernel(
+            "05.2",
+            "guards_one_by_one",
+            "The row once, outside of the loop.",
+            swap(
+                "    for n in cutlass.range(TILE[1], unroll_full=True):\n        column = across * TILE[1] + n\n        "
+                + BOTH
+                + ":\n            "
+                + MOVE,
+                "    if row < rows:\n        for n in cutlass.range(TILE[1]):\n            column = across * TILE[1] + n\n            if column < columns:\n                "
+                + MOVE,
+            ),
+        ),
+        kernel(
+            "05.2",
+            "through_the_tile",
+            "local_tile, and the element's place in it.",
+            swap(MOVE, "tile_of_block(dst)[thread, n] = tile_of_block(src)[thread, n]"),
+        ),
+        kernel(
+            "05.2",
+            "from_right_to_left",
+            "The other direction.",
+            swap("across * TILE[1] + n", "across * TILE[1] + TILE[1] - 1 - n"),
+        ),
+    ],
+    "05.3": [
+        kernel(
+            "05.3",
+            "a_plain_loop_too",
+            "range.",
+            swap("cutlass.range(0, TILE[0], together, unroll_full=True)", "range(0, TILE[0], together)"),
+        ),
+        kernel(
+            "05.3",
+            "from_below",
+            "Upwards.",
+            swap("down * TILE[0] + m + thread // TILE[1]", "down * TILE[0] + TILE[0] - 1 - m - thread // TILE[1]"),
+        ),
+        kernel(
+            "05.3",
+            "by_elem_less_copy",
+            "A coordinate against the shape.",
+            swap(BOTH, "if cute.elem_less((row, column), src.shape)"),
+        ),
+        kernel(
+            "05.3",
+            "halves_apart",
+            "The second half of the block has the lower half of the tile.",
+            swap("cutlass.range(0, TILE[0], together,", "cutlass.range(0, TILE[0] // together, 1,"),
+            swap("m + thread // TILE[1]", "m + thread // TILE[1] * (TILE[0] // together)"),
+        ),
+    ],
+    "05.4": [
+        kernel(
+            "05.4",
+            "vector_by_vector",
+            "A call for each vector: all loads, then all stores.",
+            swap(
+                "cute.copy(tiled, from_src, registers, pred=mask)",
+                "for m in cutlass.range_constexpr(cute.size(mask, mode=[1])):\n"
+                "        cute.copy(tiled, from_src[None, m, None], registers[None, m, None], pred=mask[None, m, None])",
+            ),
+        ),
+        kernel(
+            "05.4",
+            "registers_of_its_own",
+            "make_rmem_tensor in place of make_fragment_like.",
+            swap("cute.make_fragment_like(from_src)", "cute.make_rmem_tensor(from_src.shape, src.element_type)"),
+        ),
+        host(
+            "05.4",
+            "ordered_layouts",
+            "Layouts by the order of their modes.",
+            swap(
+                "cute.make_layout((WIDE_THREADS // side_by_side, side_by_side), stride=(side_by_side, 1))",
+                "cute.make_ordered_layout((WIDE_THREADS // side_by_side, side_by_side), order=(1, 0))",
+            ),
+        ),
+    ],
+    "05.5": [
+        kernel(
+            "05.5",
+            "row_by_row",
+            "A commit for each row of vectors, one wait.",
+            swap(
+                ISSUE + "    cute.arch.cp_async_commit_group()\n",
+                "    from_src, to_tile = loads.partition_S(tile_of_block(src)), loads.partition_D(tile)\n"
+                "    for m in cutlass.range_constexpr(cute.size(from_src, mode=[1])):\n"
+                "        cute.copy(load, from_src[None, m, None], to_tile[None, m, None])\n"
+                "        cute.arch.cp_async_commit_group()\n",
+            ),
+        ),
+        kernel("05.5", "without_the_barrier", "Each thread reads what it fetched itself.", without("sync_threads()")),
+        kernel(
+            "05.5",
+            "an_atom_by_itself",
+            "Straight from shared memory.",
+            without("registers = "),
+            without("from_tile, registers"),
+            swap(OUT, OUT.replace("registers", "from_tile")),
+        ),
+    ],
+    "05.6": [
+        kernel(
+            "05.6",
+            "two_fragments",
+            "Registers of their own for the way out.",
+            swap(
+                FROM_TURNED,
+                "leaving = cute.make_fragment_like(to_dst)\n    cute.copy(tiled, mine.partition_S(turned), leaving)",
+            ),
+            swap("cute.copy(tiled, registers, to_dst)", "cute.copy(tiled, leaving, to_dst)"),
+        ),
+        kernel("05.6", "barrier_by_its_other_name", "cute.arch.barrier.", swap("sync_threads()", "barrier()")),
+        host(
+            "05.6",
+            "turned_on_the_way_in",
+            "The tile column-major, turned row-major.",
+            swap(
+                "tile_layout = cute.make_layout((TURN, TURN), stride=(TURN, 1))",
+                "turned_layout = cute.make_layout((TURN, TURN), stride=(TURN, 1))",
+            ),
+            swap(
+                "turned_layout = cute.make_layout((TURN, TURN), stride=(1, TURN))",
+                "tile_layout = cute.make_layout((TURN, TURN), stride=(1, TURN))",
+            ),
+        ),
+        kernel(
+            "05.6",
+            "two_barriers",
+            "One more than it needs.",
+            swap(INTO_TILE, INTO_TILE + "\n    cute.arch.sync_threads()"),
+        ),
+    ],
+    "05.7": [
+        host(
+            "05.7",
+            "six_bits",
+            "The whole row: bit 5 moves a row by 32, and no bank.",
+            swap("make_swizzle(5, 0, 6)", "make_swizzle(6, 0, 6)"),
+        ),
+        host(
+            "05.7",
+            "a_name_for_the_layout",
+            "The plain layout first.",
+            swap(
+                "swizzle = cute.make_swizzle(5, 0, 6)",
+                "swizzle = cute.make_swizzle(5, 0, 6)\n    plain = cute.make_layout((TURN, TURN), stride=(TURN, 1))",
+            ),
+            swap(SWIZZLED_TILE, "cute.make_composed_layout(swizzle, 0, plain)"),
+        ),
+        host(
+            "05.7",
+            "swizzled_in_columns",
+            "The tile column-major, turned row-major.",
+            swap("tile_layout = " + SWIZZLED_TILE, "turned_layout = " + SWIZZLED_TILE),
+            swap("turned_layout = " + SWIZZLED_TURNED, "tile_layout = " + SWIZZLED_TURNED),
+        ),
+    ],
+    "05.8": [
+        kernel(
+            "05.8",
+            "the_block_waits",
+            "A barrier of the block, which is one warp.",
+            swap("sync_warp()", "sync_threads()"),
+        ),
+        kernel(
+            "05.8",
+            "announces_first",
+            "expect_tx, then an arrival.",
+            swap(
+                "mbarrier_arrive_and_expect_tx(barrier, tile_bytes)",
+                "mbarrier_expect_tx(barrier, tile_bytes)\n        cute.arch.mbarrier_arrive(barrier)",
+            ),
+        ),
+        kernel(
+            "05.8",
+            "waits_for_all_of_the_store",
+            "Until dst is written, not only until the tile is read.",
+            swap("(0, read=True)", "(0)"),
+        ),
+        kernel(
+            "05.8",
+            "thread_0_elects_itself",
+            "An if for elect_one.",
+            swap("    with cute.arch.elect_one():", "    thread, _, _ = cute.arch.thread_idx()\n    if thread == 0:"),
+        ),
+        kernel(
+            "05.8",
+            "a_proxy_fence",
+            "The fence between threads' own writes and the engine, which covers the barrier too.",
+            swap("mbarrier_init_fence()", 'fence_proxy("async.shared", space="cta")'),
+        ),
+    ],
+}

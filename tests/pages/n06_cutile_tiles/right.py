@@ -1,0 +1,159 @@
+"""Unusual right answers to notebook 06."""
+
+import itertools
+import math
+
+import cuda.tile as ct
+import numpy as np
+import torch
+
+from tests.pages.change import derive, swap
+from tests.pages.n06_cutile_tiles.cutile_tiles import ADD, SCALE, SOFTMAX, SUMS
+
+
+def by_recursion(x, y):
+    """One size at a time, from the right."""
+    if not x or not y:
+        return x or y
+    last = (max(x[-1], y[-1]),) if 1 in (x[-1], y[-1]) or x[-1] == y[-1] else None
+    rest = by_recursion(x[:-1], y[:-1])
+    return None if last is None or rest is None else rest + last
+
+
+def by_numpy_numbers(x, y):
+    """Sizes are NumPy's integers."""
+    pairs = np.array(list(itertools.zip_longest(reversed(x), reversed(y), fillvalue=1)), dtype=int).reshape(-1, 2)
+    fit = (pairs[:, 0] == pairs[:, 1]) | (pairs == 1).any(1)
+    return tuple(pairs.max(1)[::-1]) if fit.all() else None
+
+
+def by_an_empty_array(x, y):
+    """Asks NumPy for the shape of a sum of two arrays."""
+    try:
+        return (np.empty(x) + np.empty(y)).shape
+    except ValueError:
+        return None
+
+
+def by_logarithm(x, y):
+    """The width by a logarithm, and a grid of three sizes."""
+    tile = 2 ** math.ceil(math.log2(x.shape[1]))
+    ct.launch(torch.cuda.current_stream(x.device), (x.shape[0], 1, 1), SOFTMAX, (x, y, tile))
+
+
+def by_doubling(x, y):
+    """The width by a loop."""
+    tile = 1
+    while tile < x.size(1):
+        tile *= 2
+    ct.launch(torch.cuda.current_stream(), (x.size(0),), SOFTMAX, (x, y, tile))
+
+
+def waits_for_it(x, y):
+    """The default stream's raw handle, and a wait for the GPU at the end."""
+    width = 1 << (x.shape[-1] - 1).bit_length()
+    ct.launch(torch.cuda.default_stream().cuda_stream, (x.shape[0],), SOFTMAX, (x, y, width))
+    torch.cuda.synchronize()
+
+
+def row_by_row(x, y):
+    """A launch for each row."""
+    for row in range(len(x)):
+        ct.launch(
+            torch.cuda.current_stream(),
+            (1,),
+            SOFTMAX,
+            (x[row : row + 1], y[row : row + 1], 1 << (x.shape[1] - 1).bit_length()),
+        )
+
+
+RIGHT = {
+    "06.1": [
+        derive(
+            ADD,
+            "in_one_line",
+            "No names.",
+            swap("ct.store(c, (i,), ta + tb)", "ct.store(c, i, ct.load(b, i, tile) + ct.load(a, (i,), (tile,)))"),
+        ),
+        derive(
+            ADD,
+            "by_gathering",
+            "Elements by their own index, without tile space.",
+            swap(
+                "ct.store(c, (i,), ta + tb)",
+                "at = i * tile + ct.arange(tile, dtype=ct.int32)\n    ct.scatter(c, at, ct.gather(a, at) + ct.gather(b, at))",
+            ),
+        ),
+        derive(
+            ADD,
+            "a_grid_of_workers",
+            "Would also do with fewer blocks than tiles.",
+            swap(
+                "ct.store(c, (i,), ta + tb)",
+                "for j in range(i, ct.num_tiles(a, 0, (tile,)), ct.num_blocks(0)):\n"
+                "        ct.store(c, (j,), ct.load(a, (j,), (tile,)) + ct.load(b, (j,), (tile,)))",
+            ),
+        ),
+    ],
+    "06.2": [by_recursion, by_numpy_numbers, by_an_empty_array],
+    "06.3": [
+        derive(SCALE, "reshaped", "A reshape in place of None.", swap("scale[:, None]", "ct.reshape(scale, (tm, 1))")),
+        derive(
+            SCALE,
+            "expanded",
+            "expand_dims, and the scale first.",
+            swap("tile * scale[:, None]", "ct.expand_dims(scale, 1) * tile"),
+        ),
+        derive(
+            SCALE, "padded", "Pads, which nothing needs.", swap("(tm,))", "(tm,), padding_mode=ct.PaddingMode.NAN)")
+        ),
+    ],
+    "06.4": [
+        derive(
+            SUMS,
+            "one_sum_at_the_end",
+            "Adds whole tiles, and along the axis once.",
+            swap("ct.zeros((tm,)", "ct.zeros((tm, tn)"),
+            swap("ct.sum(tile.astype(ct.float32), 1)", "tile.astype(ct.float32)"),
+            swap("(i,), total)", "(i,), ct.sum(total, 1))"),
+        ),
+        derive(
+            SUMS, "by_cdiv", "Counts the steps itself.", swap("ct.num_tiles(x, 1, (tm, tn))", "ct.cdiv(x.shape[1], tn)")
+        ),
+        derive(
+            SUMS,
+            "masked",
+            "Masks by hand what hangs over.",
+            swap(", padding_mode=ct.PaddingMode.ZERO", ""),
+            swap(
+                "tile.astype(ct.float32)",
+                "ct.where((j * tn + ct.arange(tn, dtype=ct.int32) < x.shape[1])[None, :], tile.astype(ct.float32), 0.0)",
+            ),
+        ),
+    ],
+    "06.5": [
+        derive(
+            SOFTMAX,
+            "through_exp2",
+            "exp2 with log2(e).",
+            swap("ct.exp(row - ct.max(row))", "ct.exp2((row - ct.max(row)) * 1.4426950408889634)"),
+        ),
+        derive(
+            SOFTMAX,
+            "along_the_axis",
+            "Maximum and sum keep their axis.",
+            swap("ct.max(row)", "ct.max(row, 1, keepdims=True)"),
+            swap("ct.sum(e)", "ct.sum(e, 1, keepdims=True)"),
+        ),
+        derive(
+            SOFTMAX,
+            "masked",
+            "Pads with zeros and masks by hand.",
+            swap(
+                "NEG_INF)",
+                "ZERO)\n    row = ct.where((ct.arange(tile, dtype=ct.int32) < x.shape[1])[None, :], row, -float('inf'))",
+            ),
+        ),
+    ],
+    "06.6": [by_logarithm, by_doubling, row_by_row, waits_for_it],
+}

@@ -1,0 +1,224 @@
+"""Wrong answers to notebook 06: sums and softmax of rows, and a launch."""
+
+import cuda.tile as ct
+import torch
+
+from tests.pages.change import derive, swap
+from tests.pages.n06_cutile_tiles.cutile_tiles import SOFTMAX, SUMS
+from tests.pages.table import answer, says
+
+
+def launching(
+    grid=lambda x: (x.shape[0],), tile=lambda n: 1 << (n - 1).bit_length(), args=lambda x, y, tile: (x, y, tile)
+):
+    """A function like the solution's with something else in one place."""
+
+    def softmax_of(x, y):
+        ct.launch(torch.cuda.current_stream(), grid(x), SOFTMAX, args(x, y, tile(x.shape[1])))
+
+    return softmax_of
+
+
+def calls_the_kernel(x, y):
+    """Calls it as a function."""
+    SOFTMAX(x, y, 1 << (x.shape[1] - 1).bit_length())
+
+
+def torch_does_it(x, y):
+    """Launches nothing."""
+    y.copy_(x.softmax(-1))
+
+
+def a_launch_for_show(x, y):
+    """Launches a kernel that writes to another matrix, and lets torch do the work."""
+    ct.launch(torch.cuda.current_stream(), (x.shape[0],), SOFTMAX, (x, torch.empty_like(y), 256))
+    y.copy_(x.softmax(-1))
+
+
+def a_device(x, y):
+    """The device where the stream should be."""
+    ct.launch(x.device, (x.shape[0],), SOFTMAX, (x, y, 1 << (x.shape[1] - 1).bit_length()))
+
+
+def no_stream(x, y):
+    """Leaves the stream out."""
+    ct.launch(None, (x.shape[0],), SOFTMAX, (x, y, 256))
+
+
+WRONG = {
+    "06.4": [
+        derive(
+            SUMS,
+            "sums_the_padding",
+            "Leaves the padding undetermined.",
+            swap(", padding_mode=ct.PaddingMode.ZERO", ""),
+        ),
+        derive(
+            SUMS,
+            "floors_the_number_of_tiles",
+            "Forgets the last, partly filled tile of a row.",
+            swap("ct.num_tiles(x, 1, (tm, tn))", "x.shape[1] // tn"),
+        ),
+        derive(
+            SUMS,
+            "one_tile_too_many",
+            "Reads a tile that does not exist, which happens to be padded.",
+            swap("ct.num_tiles(x, 1, (tm, tn))", "ct.num_tiles(x, 1, (tm, tn)) + 1"),
+        ),
+        says("Are they kept in fp32 until the last step?")(
+            derive(
+                SUMS,
+                "in_the_dtype_of_x",
+                "Adds up in bf16.",
+                swap("ct.float32)\n", "x.dtype)\n"),
+                swap("tile.astype(ct.float32)", "tile"),
+            )
+        ),
+        derive(
+            SUMS,
+            "tiles_summed_in_bf16",
+            "Adds the tiles' sums in fp32, which were rounded to bf16 before.",
+            swap("tile.astype(ct.float32)", "tile"),
+        ),
+        derive(
+            SUMS,
+            "carried_in_bf16",
+            "Rounds the sum to bf16 after every tile.",
+            swap(
+                "total += ct.sum(tile.astype(ct.float32), 1)",
+                "total = (total + ct.sum(tile.astype(ct.float32), 1)).astype(x.dtype).astype(ct.float32)",
+            ),
+        ),
+        derive(SUMS, "last_tile_alone", "Keeps the last tile's sum.", swap("total +=", "total =")),
+        derive(
+            SUMS,
+            "columns",
+            "Sums along the wrong axis, which has another size.",
+            swap(", 1)\n    ct.store", ", 0)\n    ct.store"),
+        ),
+        derive(SUMS, "everything", "Adds the whole tile up.", swap("ct.float32), 1)", "ct.float32))")),
+        derive(SUMS, "maxima", "The largest element.", swap("ct.sum", "ct.max")),
+        derive(
+            SUMS, "starts_at_one", "Leaves out the first tile.", swap("range(ct.num_tiles", "range(1, ct.num_tiles")
+        ),
+        derive(
+            SUMS,
+            "tiles_along_rows",
+            "As many steps as there are rows of tiles.",
+            swap("ct.num_tiles(x, 1,", "ct.num_tiles(x, 0,"),
+        ),
+        derive(
+            SUMS,
+            "first_column_of_tiles",
+            "Loads the first tile again and again.",
+            swap("(i, j), (tm, tn)", "(i, 0), (tm, tn)"),
+        ),
+        derive(
+            SUMS,
+            "padded_with_minus_infinity",
+            "The padding for a maximum.",
+            swap("PaddingMode.ZERO", "PaddingMode.NEG_INF"),
+        ),
+        says("right, but it does more than it must", "it has stored before")(
+            derive(
+                SUMS,
+                "stores_in_the_loop",
+                "Stores after every tile; the last store is right.",
+                swap("\n    ct.store", "\n        ct.store"),
+            )
+        ),
+    ],
+    "06.5": [
+        derive(SOFTMAX, "padded_with_zeros", "The padding counts as exp(0 - max).", swap("NEG_INF", "ZERO")),
+        derive(
+            SOFTMAX,
+            "overflows",
+            "Subtracts no maximum, so large rows give inf / inf.",
+            swap("row - ct.max(row)", "row"),
+        ),
+        derive(SOFTMAX, "base_two", "exp2 without the factor log2(e).", swap("ct.exp(", "ct.exp2(")),
+        derive(SOFTMAX, "not_divided", "Leaves the sum out.", swap("e / ct.sum(e)", "e")),
+        derive(
+            SOFTMAX, "divided_by_the_maximum", "Divides by the largest element.", swap("e / ct.sum(e)", "e / ct.max(e)")
+        ),
+        derive(
+            SOFTMAX,
+            "minimum",
+            "Subtracts the smallest element, which is the padding.",
+            swap("ct.max(row)", "ct.min(row)"),
+        ),
+        derive(SOFTMAX, "sums_the_row", "Divides by the sum of the row itself.", swap("ct.sum(e)", "ct.sum(row)")),
+        derive(SOFTMAX, "undetermined", "No padding mode.", swap(", padding_mode=ct.PaddingMode.NEG_INF", "")),
+        derive(
+            SOFTMAX,
+            "in_fp16",
+            "Exponentials in fp16.",
+            swap("ct.exp(row - ct.max(row))", "ct.exp((row - ct.max(row)).astype(ct.float16)).astype(ct.float32)"),
+        ),
+        derive(SOFTMAX, "first_row", "Every block does row 0.", swap("ct.bid(0)", "0")),
+        derive(SOFTMAX, "a_column", "Takes a column.", swap("load(x, (i, 0), (1, tile)", "load(x, (0, i), (tile, 1)")),
+        derive(SOFTMAX, "log", "The logarithm of it.", swap("e / ct.sum(e)", "ct.log(e / ct.sum(e))")),
+        derive(
+            SOFTMAX,
+            "mean_for_maximum",
+            "Subtracts the mean, which the padding makes -inf.",
+            swap("ct.max(row)", "ct.sum(row) / tile"),
+        ),
+        says("right, but it does more than it must")(
+            derive(
+                SOFTMAX,
+                "stores_the_exponentials_too",
+                "Stores twice.",
+                swap("    ct.store(y, (i, 0), e /", "    ct.store(y, (i, 0), e)\n    ct.store(y, (i, 0), e /"),
+            )
+        ),
+    ],
+    "06.6": [
+        says("which lies outside x")(
+            answer("a_block_too_many", "One block more than rows.", launching(grid=lambda x: (x.shape[0] + 1,)))
+        ),
+        answer(
+            "a_block_short",
+            "One block less than rows.",
+            launching(grid=lambda x: (max(1, x.shape[0] - 1),)),
+            "never wrote",
+        ),
+        answer("blocks_of_columns", "A block for each column.", launching(grid=lambda x: (x.shape[1],))),
+        answer("exact_width", "The row's own width for a tile.", launching(tile=lambda n: n), "not a power of two"),
+        answer("always_64", "A tile for the first size alone.", launching(tile=lambda n: 64)),
+        answer(
+            "always_4096",
+            "A tile that is large enough for all.",
+            launching(tile=lambda n: 4096),
+            "smallest power of two",
+        ),
+        answer(
+            "next_power",
+            "The power of two above, also where the row is one.",
+            launching(tile=lambda n: 1 << n.bit_length()),
+            "smallest power of two",
+        ),
+        answer(
+            "input_and_output_swapped",
+            "y comes first.",
+            launching(args=lambda x, y, tile: (y, x, tile)),
+            "changed its input x",
+        ),
+        answer(
+            "no_tile",
+            "Leaves out the constant.",
+            launching(args=lambda x, y, tile: (x, y)),
+            "the kernel takes 3 arguments",
+        ),
+        answer("grid_is_a_list", "A list.", launching(grid=lambda x: [x.shape[0]]), "the grid should be a tuple"),
+        answer("grid_is_a_number", "A number.", launching(grid=lambda x: x.shape[0]), "the grid should be a tuple"),
+        says("cannot be called directly")(calls_the_kernel),
+        says("no kernel that it launches stores to y")(torch_does_it),
+        says("no kernel that it launches stores to y")(a_launch_for_show),
+        says("wants a stream first")(no_stream),
+        says("not a device")(a_device),
+        says("that is the kernel")(
+            derive(SOFTMAX, "the_kernel", "The kernel itself.", swap("e / ct.sum(e)", "e / ct.sum(e)"))
+        ),
+    ],
+}

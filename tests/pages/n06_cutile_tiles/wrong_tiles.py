@@ -1,0 +1,218 @@
+"""Wrong answers to notebook 06: tiles and broadcasting."""
+
+import itertools
+
+import numpy as np
+
+from tests.pages.change import derive, swap
+from tests.pages.n06_cutile_tiles.cutile_tiles import ADD, SCALE
+from tests.pages.table import answer, says
+
+
+def calls_torch(a, b, c, tile):
+    """No kernel at all."""
+    c.copy_(a + b)
+
+
+def ones_on_the_right(x, y):
+    """Fills the shorter shape up at the wrong end."""
+    rank = max(len(x), len(y))
+    x, y = (shape + (1,) * (rank - len(shape)) for shape in (x, y))
+    return tuple(map(max, x, y)) if all(a == b or 1 in (a, b) for a, b in zip(x, y, strict=True)) else None
+
+
+def never_refuses(x, y):
+    """Takes the larger size, whatever the other one is."""
+    rank = max(len(x), len(y))
+    return tuple(map(max, *((1,) * (rank - len(shape)) + shape for shape in (x, y))))
+
+
+def joined_at_the_left(x, y):
+    """Aligns the shapes at their left ends."""
+    pairs = list(itertools.zip_longest(x, y, fillvalue=1))
+    return None if any(a != b and 1 not in (a, b) for a, b in pairs) else tuple(map(max, pairs))
+
+
+def broadcast(x, y, otherwise=None):
+    """The right shape."""
+    try:
+        return (np.empty(x) + np.empty(y)).shape
+    except ValueError:
+        return otherwise
+
+
+aligned = np.broadcast_shapes
+
+
+@says("it calls np.broadcast_shapes")
+def by_another_name(x, y):
+    """NumPy's, under a name of the reader's."""
+    return aligned(x, y)
+
+
+@says("does what you are asked to write")
+def by_its_spelling(x, y):
+    """NumPy's, with its name put together."""
+    return getattr(np, "_".join(("broadcast", "shapes")))(x, y)
+
+
+def cut(shape, x):
+    return shape and shape[-len(x) :] if x else shape and ()
+
+
+def smaller(x, y):
+    pairs = list(itertools.zip_longest(reversed(x), reversed(y), fillvalue=1))
+    return None if broadcast(x, y) is None else tuple(map(min, reversed(pairs)))
+
+
+def multiples(x, y):
+    pairs = list(itertools.zip_longest(reversed(x), reversed(y), fillvalue=1))
+    return None if any(max(pair) % min(pair) for pair in pairs) else tuple(map(max, reversed(pairs)))
+
+
+def one_or_equal(x, y):
+    """Refuses a size of 1 beside another one in the second shape."""
+    rank = max(len(x), len(y))
+    x, y = ((1,) * (rank - len(shape)) + shape for shape in (x, y))
+    return None if any(a not in (1, b) for a, b in zip(x, y, strict=True)) else y
+
+
+WRONG = {
+    "06.1": [
+        derive(
+            ADD, "index_in_elements", "Counts elements where an index counts tiles.", swap("bid(0)", "bid(0) * tile")
+        ),
+        derive(ADD, "first_tile_only", "Every block works on tile 0.", swap("ct.bid(0)", "0")),
+        derive(
+            ADD,
+            "adds_in_fp16",
+            "Loses digits on the way.",
+            swap("ta + tb", "(ta.astype(ct.float16) + tb.astype(ct.float16)).astype(ct.float32)"),
+        ),
+        derive(
+            ADD,
+            "writes_an_input",
+            "Adds in place, then copies.",
+            swap(
+                "ct.store(c, (i,), ta + tb)",
+                "ct.store(a, (i,), ta + tb)\n    ct.store(c, (i,), ct.load(a, (i,), (tile,)))",
+            ),
+        ),
+        calls_torch,
+        says("1 of 3 sizes right")(
+            derive(
+                ADD, "stores_to_tile_0", "Every block stores to the first tile.", swap("store(c, (i,)", "store(c, (0,)")
+            )
+        ),
+        derive(ADD, "b_from_tile_0", "Loads the first tile of b in every block.", swap("load(b, (i,)", "load(b, (0,)")),
+        derive(ADD, "twice_a", "Forgets b.", swap("load(b,", "load(a,")),
+        derive(ADD, "difference", "Subtracts.", swap("ta + tb", "ta - tb")),
+        derive(ADD, "into_b", "Stores to an input and never to c.", swap("store(c,", "store(b,")),
+        derive(
+            ADD,
+            "tile_of_128",
+            "Writes the size that happens to be used, and halves it.",
+            swap("(tile,))", "(64,))", times=2),
+        ),
+        derive(ADD, "one_tile_on", "Stores a tile further on.", swap("store(c, (i,)", "store(c, (i + 1,)")),
+        says("not a power of two")(derive(ADD, "tile_of_100", "A tile of 100.", swap("(tile,))", "(100,))", times=2))),
+        derive(
+            ADD, "a_thread_at_a_time", "Tiles of one element for a grid of tiles.", swap("(tile,))", "(1,))", times=2)
+        ),
+        says("right, but it does more than it must", "has stored before")(
+            derive(
+                ADD,
+                "twice",
+                "Stores a first, then the sum.",
+                swap("ct.store(c, (i,), ta + tb)", "ct.store(c, (i,), ta)\n    ct.store(c, (i,), ta + tb)"),
+            )
+        ),
+        says("is not a @ct.kernel function")(
+            answer("undecorated", "No kernel, a function.", lambda a, b, c, tile: None)
+        ),
+    ],
+    "06.2": [
+        by_another_name,
+        by_its_spelling,
+        ones_on_the_right,
+        never_refuses,
+        joined_at_the_left,
+        one_or_equal,
+        answer("first_shape", "Gives the first shape.", lambda x, y: x),
+        answer("sum_of_ranks", "Puts one behind the other.", lambda x, y: x + y),
+        answer("as_a_list", "A list, not a tuple.", lambda x, y: broadcast(x, y) and list(broadcast(x, y)), "tuple"),
+        answer(
+            "raises",
+            "Raises where the shapes do not fit.",
+            lambda x, y: (np.empty(x) + np.empty(y)).shape,
+            "ValueError",
+        ),
+        answer(
+            "numpys_own",
+            "Calls the function that is asked for.",
+            lambda x, y: np.broadcast_shapes(x, y),
+            "does what you are asked to write",
+        ),
+        answer(
+            "empty_is_none", "Takes the empty shape for one that does not fit.", lambda x, y: broadcast(x, y) or None
+        ),
+        answer(
+            "false_for_none",
+            "False where the shapes do not fit.",
+            lambda x, y: broadcast(x, y, otherwise=False),
+            "None",
+        ),
+        answer("rank_of_the_first", "Cuts the result to the first shape's rank.", lambda x, y: cut(broadcast(x, y), x)),
+        answer("smaller_size", "Takes the smaller of two sizes.", lambda x, y: smaller(x, y)),
+        answer("multiples_fit", "Lets a size fit that divides the other one.", lambda x, y: multiples(x, y)),
+    ],
+    "06.3": [
+        derive(
+            SCALE,
+            "scales_columns",
+            "Right for square tiles only: s is aligned with the columns.",
+            swap("(i,), (tm,)", "(i,), (tn,)"),
+            swap("scale[:, None]", "scale"),
+        ),
+        derive(SCALE, "scale_of_the_wrong_tile", "Takes s by the column's block.", swap("s, (i,)", "s, (j,)")),
+        derive(
+            SCALE,
+            "rows_and_blocks_swapped",
+            "Takes the block's axes the other way round.",
+            swap("ct.bid(0), ct.bid(1)", "ct.bid(1), ct.bid(0)"),
+        ),
+        derive(SCALE, "unscaled", "Copies.", swap("tile * scale[:, None]", "tile")),
+        derive(SCALE, "adds", "Adds the scale.", swap("tile * scale", "tile + scale")),
+        derive(SCALE, "divides", "Divides by it.", swap("tile * scale", "tile / scale")),
+        derive(SCALE, "first_scale", "Loads the first tile of s in every block.", swap("s, (i,)", "s, (0,)")),
+        derive(SCALE, "one_scale", "One element of s for the whole tile.", swap("(i,), (tm,))", "(i,), (1,))")),
+        derive(
+            SCALE,
+            "in_fp16",
+            "Loses digits on the way.",
+            swap(
+                "tile * scale[:, None]",
+                "(tile.astype(ct.float16) * scale.astype(ct.float16)[:, None]).astype(ct.float32)",
+            ),
+        ),
+        derive(SCALE, "transposed_place", "Stores to tile (j, i).", swap("store(y, (i, j)", "store(y, (j, i)")),
+        derive(
+            SCALE,
+            "by_elements",
+            "Counts elements where an index counts tiles.",
+            swap("load(x, (i, j)", "load(x, (i * tm, j * tn)"),
+        ),
+        says("does not compile")(derive(SCALE, "unaligned", "Aligns tm with tn.", swap("scale[:, None]", "scale"))),
+        says("right, but it does more than it must")(
+            derive(
+                SCALE,
+                "whole_row_in_every_block",
+                "Every block does a whole row of tiles.",
+                swap(
+                    "    tile = ct.load(x, (i, j), (tm, tn))\n    scale = ct.load(s, (i,), (tm,))\n    ct.store(y, (i, j), tile * scale[:, None])",
+                    "    scale = ct.load(s, (i,), (tm,))\n    for k in range(ct.num_tiles(x, 1, (tm, tn))):\n        ct.store(y, (i, k), ct.load(x, (i, k), (tm, tn)) * scale[:, None])",
+                ),
+            )
+        ),
+    ],
+}

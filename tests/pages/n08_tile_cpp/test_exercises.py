@@ -1,0 +1,84 @@
+"""Notebook 08: what the page says of the compiler, and wrong kernels that only a GPU can tell."""
+
+import re
+
+import pytest
+
+from tests.pages.n08_tile_cpp.tile_cpp import ADD, PROMISING
+from tests.pages.n08_tile_cpp.wrong_gemm import TOO_SLOW
+from tests.pages.table import by_name
+from tests.stand_ins import H200
+from tutorlib.compiling.cpp import compile_cpp
+from tutorlib.course.source import parse
+from tutorlib.exercises import find
+from tutorlib.exercises.n08_tile_cpp.exercises import tma_carries
+from tutorlib.kernels.cpp.gemm import Variant
+from tutorlib.machine import device
+from tutorlib.paths import SOLUTIONS
+
+
+@pytest.fixture(scope="module")
+def page():
+    """The solved notebook's functions, by name."""
+    names = {}
+    for cell in parse(SOLUTIONS / "08_tile_cpp.py"):
+        if cell.kind == "code" and re.search(r"(?m)^(def|import|from) ", cell.solved):
+            exec(cell.solved, names)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("arch", "has"),
+    [
+        ("sm_80", {"mma.sync", "cp.async"}),
+        ("sm_90", {"wgmma", "cp.async.bulk.tensor"}),
+        ("sm_100", {"tcgen05", "cp.async.bulk.tensor"}),
+    ],
+)
+def test_the_persistent_gemm_compiles_for_each_family(page, arch, has):
+    assert has <= compile_cpp(page["persistent_gemm"](), arch).instructions
+
+
+@pytest.mark.parametrize("sizes", [(96, 64, 40), (96, 60, 40), (96, 64, 36)])
+def test_what_tma_carries_is_what_the_compiler_says(sizes):
+    compiled = compile_cpp(Variant(divisible=0, sizes=sizes).source)
+    lines = compiled.source.split("\n")
+    carried = {lines[remark.line - 1] for remark in compiled.remarks if remark.text.startswith("TMA")}
+    by_tma = "".join(name for name in "abc" if any(f"{name.upper()}." in line for line in carried))
+    assert by_tma == tma_carries(*sizes, 2)
+
+
+def test_without_restrict_every_load_waits_for_the_one_before(page):
+    assert page["fetching"](compile_cpp(PROMISING)) == "wait → load → load"
+    assert page["fetching"](compile_cpp(Variant(restrict=False).source)) == "wait → load → wait → load → wait"
+
+
+def test_a_large_tile_spills_and_eight_warps_mend_it():
+    large = (128, 256, 64)
+    assert compile_cpp(Variant(large, group=8).source).stack_bytes > 1000
+    assert compile_cpp(Variant(large, group=8, warps=8).source).stack_bytes == 0
+
+
+def instructions(compiled):
+    """The PTX without its comments, which have the Tile IR."""
+    return [line for line in compiled.ptx.split("\n") if not line.startswith(("//", "%", "\t.loc"))]
+
+
+@pytest.mark.parametrize("source", [ADD, PROMISING], ids=["add", "gemm"])
+def test_a_store_without_a_mask_is_the_same_code_so_it_is_no_wrong_answer(source):
+    unmasked = source.replace("C.store_masked", "C.store")
+    assert unmasked != source
+    assert instructions(compile_cpp(unmasked)) == instructions(compile_cpp(source))
+
+
+def test_the_persistent_gemm_gets_a_block_for_each_multiprocessor(monkeypatch):
+    monkeypatch.setattr(device, "gpu", lambda: H200)
+    assert find("08.5").grid((4096, 4096, 4096)) == (132,)
+
+
+@pytest.mark.gpu("80", calibrated=True)
+@pytest.mark.parametrize(("id", "answer"), by_name(TOO_SLOW))
+def test_a_slow_kernel_loses_points_on_a_calibrated_gpu(id, answer):
+    outcome = find(id).grade(answer)
+    assert outcome.status == "partial"
+    assert find(id).correctness_points <= outcome.points < outcome.max_points

@@ -1,0 +1,306 @@
+"""Unusual right answers to notebook 09."""
+
+import math
+
+import cutlass
+import numpy as np
+from cutlass import Float32, cute
+from cutlass.cute.nvgpu import cpasync, warp
+
+from tests.pages.change import derive, swap
+from tests.pages.table import answer
+from tutorlib.course.answers import load_answers
+from tutorlib.kernels.ampere.epilogues import store
+from tutorlib.kernels.ampere.layouts import smem_layout
+from tutorlib.kernels.ampere.operands import Operand, make_operands
+from tutorlib.kernels.ampere.thread_share import Steps, make_mma
+
+# 09.1 -----------------------------------------------------------------------------------------------------------
+
+
+def by_numpy(m, n, k, tile_m, tile_n):
+    """np.ceil and NumPy's numbers."""
+    return np.int64(np.ceil(m / tile_m) * np.ceil(n / tile_n)) * np.int64(2 * (tile_m + tile_n) * k)
+
+
+def block_by_block(m, n, k, tile_m, tile_n):
+    """Adds up in a loop."""
+    return sum(2 * k * (tile_m + tile_n) for _ in range(0, m, tile_m) for _ in range(0, n, tile_n))
+
+
+# 09.2 -----------------------------------------------------------------------------------------------------------
+
+
+def by_name(rows, k, stages):
+    """The product of an atom, by an early return."""
+    if k == 32:
+        atom = cute.make_composed_layout(cute.make_swizzle(2, 3, 3), 0, cute.make_layout((8, 32), stride=(32, 1)))
+        return cute.tile_to_shape(atom, (rows, k, stages), (0, 1, 2))
+    atom = cute.make_composed_layout(cute.make_swizzle(3, 3, 3), 0, cute.make_ordered_layout((8, 64), (1, 0)))
+    return cute.tile_to_shape(atom, (rows, k, stages), order=(0, 1, 2))
+
+
+def whole_tile_at_once(rows, k, stages):
+    """No atom: the swizzle over the row-major buffers."""
+    rows_of_128_bytes = cute.make_layout((rows, k, stages), stride=(k, 1, rows * k))
+    return cute.make_composed_layout(cute.make_swizzle(3 if k == 64 else 2, 3, 3), 0, rows_of_128_bytes)
+
+
+# 09.3 -----------------------------------------------------------------------------------------------------------
+
+
+@cute.jit
+def arrive(number: cutlass.Constexpr):
+    """A helper that waits."""
+    cute.arch.cp_async_wait_group(number)
+    cute.arch.sync_threads()
+
+
+@cute.jit
+def with_helper(steps: Steps):
+    """Waits in a typed helper, and loads A and B by hand."""
+    for k_tile in cutlass.range(steps.k_tiles, unroll=1):
+        steps.a.load(k_tile, 0)
+        steps.b.load(k_tile, 0)
+        cute.arch.cp_async_commit_group()
+        arrive(0)
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            steps.fetch(k_block, 0)
+            steps.multiply(k_block)
+        cute.arch.barrier()
+
+
+@cute.jit
+def fetches_all_first(steps: Steps):
+    """All K blocks into registers, the barrier, and then the arithmetic."""
+    for k_tile in range(steps.k_tiles):
+        steps.load(k_tile, 0)
+        cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            steps.fetch(k_block, 0)
+        cute.arch.sync_threads()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            steps.multiply(k_block)
+
+
+@cute.jit
+def loads_at_the_end(steps: Steps):
+    """The first tile before the loop, each next one behind the second barrier; two groups for one tile."""
+    steps.a.load(0, 0)
+    cute.arch.cp_async_commit_group()
+    steps.b.load(0, 0)
+    cute.arch.cp_async_commit_group()
+    for k_tile in range(steps.k_tiles):
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            steps.fetch(k_block, 0)
+            steps.multiply(k_block)
+        cute.arch.sync_threads()
+        if k_tile + 1 < steps.k_tiles:
+            steps.load(k_tile + 1, 0)
+        cute.arch.cp_async_commit_group()
+
+
+@cute.jit
+def knows_its_thread(steps: Steps):
+    """Asks which thread it is, and does the same in each."""
+    thread, _, _ = cute.arch.thread_idx()
+    for k_tile in range(steps.k_tiles):
+        steps.load(k_tile, thread * 0)
+        cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(0)
+        cute.arch.sync_threads()
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            steps.fetch(k_block, 0)
+            steps.multiply(k_block)
+        cute.arch.sync_threads()
+
+
+# 09.4 -----------------------------------------------------------------------------------------------------------
+
+
+def ordered(config, dtype, cache=cpasync.LoadCacheMode.GLOBAL):
+    """Threads by make_ordered_layout; values as a plain row."""
+    lanes = 4 if config.tile[2] == 32 else 8
+    atom = cute.make_copy_atom(cpasync.CopyG2SOp(cache), dtype, num_bits_per_copy=128)
+    threads = cute.make_ordered_layout((config.threads // lanes, lanes), order=(1, 0))
+    return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, 8), stride=(0, 1)))
+
+
+def lanes_in_pairs(config, dtype, cache=cpasync.LoadCacheMode.GLOBAL):
+    """The threads of a row as a nested mode."""
+    lanes = config.tile[2] // 8
+    atom = cute.make_copy_atom(cpasync.CopyG2SOp(cache_mode=cache), dtype, num_bits_per_copy=128)
+    threads = cute.make_layout((config.threads // lanes, (2, lanes // 2)), stride=(lanes, (1, 2)))
+    return cute.make_tiled_copy_tv(atom, threads, cute.make_layout((1, 8)))
+
+
+def keyword_arguments(config, dtype, cache=cpasync.LoadCacheMode.GLOBAL):
+    """Everything by name, and := in the middle."""
+    return cute.make_tiled_copy_tv(
+        atom=cute.make_copy_atom(cpasync.CopyG2SOp(cache), dtype, num_bits_per_copy=16 * 8),
+        thr_layout=cute.make_ordered_layout(
+            (config.threads // (lanes := min(64, config.tile[2]) // 8), lanes), order=(1, 0)
+        ),
+        val_layout=cute.make_layout((1, 8), stride=(0, 1)),
+    )
+
+
+# 09.5 -----------------------------------------------------------------------------------------------------------
+
+
+def warps_across_first(config, dtype):
+    """Warps numbered along N."""
+    m, n = config.warps
+    op = warp.MmaF16BF16Op(ab_dtype=dtype, acc_dtype=Float32, shape_mnk=(16, 8, 16))
+    return cute.make_tiled_mma(op, cute.make_layout((m, n, 1), stride=(n, 1, 0)), (m * 16, n * 16, 16))
+
+
+def from_an_atom(config, dtype):
+    """An MMA atom, and a plain tuple of warps."""
+    atom = cute.make_mma_atom(warp.MmaF16BF16Op(dtype, Float32, (16, 8, 16)))
+    m, n = config.warps
+    return cute.make_tiled_mma(atom, (m, n, 1), permutation_mnk=(16 * m, 16 * n, 16))
+
+
+# 09.6 -----------------------------------------------------------------------------------------------------------
+
+
+def in_a_list(tiled_mma, thread, sA, sB):
+    """A list, and one operand after the other, by keywords."""
+    math, atoms = tiled_mma.get_slice(thread), []
+    for s, part, fragment, lay in (
+        (sA, math.partition_A, tiled_mma.make_fragment_A, cute.make_tiled_copy_A),
+        (sB, math.partition_B, tiled_mma.make_fragment_B, cute.make_tiled_copy_B),
+    ):
+        registers = fragment(part(cute.slice_(s, (None, None, 0))))
+        s2r = lay(cute.make_copy_atom(warp.LdMatrix8x8x16bOp(False, 4), s.element_type), tiled_mma)
+        mine = s2r.get_slice(thread)
+        atoms.append(Operand(tXsX=mine.partition_S(s), tXrX=mine.retile(registers), s2r=s2r, tCrX=registers))
+    return atoms
+
+
+# 09.7 -----------------------------------------------------------------------------------------------------------
+
+
+def nested(warps, tile_n):
+    """Another shape for the same function: the values and lanes are one mode."""
+    return cute.make_layout(((2, 4), (warps, 4), tile_n // (32 * warps)), stride=((1, 8), (32, 2), 32 * warps))
+
+
+def by_composition(warps, tile_n):
+    """Digits taken from the tile's columns in memory, as CuTe does it."""
+    memory = cute.make_layout((2, 4, 4, warps, tile_n // (32 * warps)))  # value, atom, lane, warp, the rest
+    return cute.select(memory, [0, 2, 3, 1, 4])
+
+
+@cute.jit
+def compiled(warps: cutlass.Constexpr, tile_n: cutlass.Constexpr):
+    """A @cute.jit function."""
+    rest = math.prod((tile_n,)) // (32 * warps)
+    return cute.make_layout((2, 4, warps, 4, rest), stride=(1, 8, 32, 2, 32 * warps))
+
+
+# 09.8 -----------------------------------------------------------------------------------------------------------
+
+INSIDE = "cute.elem_less(sums.coordinates[(0, row), m, (0, n)], sums.shape)"
+EIGHT = "cute.autovec_copy(registers[eight], sums.tCgC[eight])"
+
+# 09.9 -----------------------------------------------------------------------------------------------------------
+
+GEMM = load_answers("09_gemm_baseline")["09.9"]
+
+RIGHT = {
+    "09.1": [
+        by_numpy,
+        block_by_block,
+        answer("by_math", "math.ceil.", lambda m, n, k, a, b: math.ceil(m / a) * math.ceil(n / b) * (a + b) * k * 2),
+    ],
+    "09.2": [
+        by_name,
+        whole_tile_at_once,
+        derive(
+            smem_layout,
+            "three_bits_for_both",
+            "Swizzle⟨3,3,3⟩ on rows of 64 bytes, too.",
+            swap("make_swizzle(3 if width == 64 else 2, 3, 3)", "make_swizzle(3, 3, 3)"),
+        ),
+    ],
+    "09.3": [with_helper, fetches_all_first, loads_at_the_end, knows_its_thread],
+    "09.4": [
+        ordered,
+        lanes_in_pairs,
+        keyword_arguments,
+    ],
+    "09.5": [
+        warps_across_first,
+        from_an_atom,
+        derive(make_mma, "bf16_said", "Names the type.", swap("MmaF16BF16Op(dtype", "MmaF16BF16Op(cutlass.BFloat16")),
+    ],
+    "09.6": [
+        in_a_list,
+        derive(
+            make_operands,
+            "last_buffer",
+            "Picks another buffer: nothing is read.",
+            swap("(sA)[None, None, None, 0]", "(sA)[None, None, None, -1 + 1]"),
+        ),
+        derive(make_operands, "the_type_of_b", "Asks B for the type.", swap("sA.element_type)", "sB.element_type)")),
+    ],
+    "09.7": [nested, by_composition, compiled],
+    "09.8": [
+        derive(
+            store,
+            "row_and_column_by_hand",
+            "Compares the two coordinates one by one.",
+            swap(
+                f"elif {INSIDE}:\n                        {EIGHT}",
+                f"else:\n                        place = sums.coordinates[(0, row), m, (0, n)]\n                        if place[0] < sums.shape[0] and place[1] < sums.shape[1]:\n                            {EIGHT}",
+            ),
+        ),
+        derive(
+            store,
+            "asks_for_the_last_of_eight",
+            "Asks whether the last of the eight is inside.",
+            swap(INSIDE, "cute.elem_less(sums.coordinates[(1, row), m, (3, n)], sums.shape)"),
+        ),
+        derive(
+            store,
+            "by_copy_atom",
+            "A copy atom of 128 bits.",
+            swap(
+                EIGHT,
+                "cute.copy(cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), registers.element_type, num_bits_per_copy=128), cute.coalesce(registers[eight]), cute.coalesce(sums.tCgC[eight]))",
+            ),
+        ),
+    ],
+    "09.9": [
+        derive(
+            GEMM,
+            "grid_of_two",
+            "Its host works the grid out itself.",
+            swap("grid=(tiles_m * tiles_n, 1, 1)", "grid=(-(-c.shape[0] // 128) * -(-c.shape[1] // 128), 1, 1)"),
+        ),
+        derive(
+            GEMM,
+            "column_by_column",
+            "Blocks go down C first.",
+            swap("block // tiles_n, block % tiles_n", "block % tiles_m, block // tiles_m"),
+            swap("_, tiles_n =", "tiles_m, _ ="),
+            within="ampere_kernel",
+        ),
+        derive(
+            GEMM,
+            "always_asks",
+            "Asks every vector whether it is inside.",
+            swap(
+                "(None, None) if whole else (copies.partition_S(c), matrix.shape)",
+                "(copies.partition_S(c), matrix.shape)",
+            ),
+            within="ampere_kernel",
+        ),
+    ],
+}

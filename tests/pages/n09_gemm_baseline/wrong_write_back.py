@@ -1,0 +1,195 @@
+"""Wrong answers to notebook 09: the write-back and the whole GEMM."""
+
+from cutlass import cute
+
+from tests.pages.change import copy_of, derive, swap, without
+from tests.pages.table import says
+from tutorlib.course.answers import load_answers
+from tutorlib.kernels.ampere import gemm
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.epilogues import store, store_through_smem
+from tutorlib.kernels.ampere.main_loops import single_buffer
+from tutorlib.kernels.ampere.thread_share import Sums
+
+
+@cute.jit
+def writes_nothing(sums: Sums):
+    """Leaves C as it was."""
+
+
+INSIDE = "cute.elem_less(sums.coordinates[(0, row), m, (0, n)], sums.shape)"
+WHOLE = "cutlass.const_expr(sums.whole)"
+EIGHT = "cute.autovec_copy(registers[eight], sums.tCgC[eight])"
+ANY_TILES = without("not sums.whole", "raise ValueError")  # the detour refuses C that is not made of whole ones
+
+
+def stores(name, what, words, *changes):
+    return says(*words)(derive(store, name, what, *changes))
+
+
+STORES = [
+    stores("unguarded", "Writes what is outside, too.", (), swap(WHOLE, "cutlass.const_expr(True)")),
+    stores(
+        "rows_unguarded",
+        "Guards the columns and not the rows.",
+        (),
+        swap(INSIDE, "sums.coordinates[(0, row), m, (0, n)][1] < sums.shape[1]"),
+    ),
+    stores(
+        "columns_unguarded",
+        "Guards the rows and not the columns.",
+        (),
+        swap(INSIDE, "sums.coordinates[(0, row), m, (0, n)][0] < sums.shape[0]"),
+    ),
+    stores(
+        "always_the_first_row",
+        "One coordinate for both rows.",
+        (),
+        swap("coordinates[(0, row), m, (0, n)]", "coordinates[(0, 0), m, (0, n)]"),
+    ),
+    stores(
+        "always_the_first_atom",
+        "One coordinate for all M atoms.",
+        (),
+        swap("coordinates[(0, row), m, (0, n)]", "coordinates[(0, row), 0, (0, n)]"),
+    ),
+    stores(
+        "always_the_first_eight",
+        "One coordinate for all columns.",
+        (),
+        swap("coordinates[(0, row), m, (0, n)]", "coordinates[(0, row), m, (0, 0)]"),
+    ),
+    stores(
+        "the_whole_thing", "All registers for each eight.", (), swap(EIGHT, "cute.autovec_copy(registers, sums.tCgC)")
+    ),
+    stores("unrounded", "The fp32 sums.", (), swap(EIGHT, "cute.autovec_copy(sums.tCrC[eight], sums.tCgC[eight])")),
+    stores("turned_round", "Where it is outside.", (), swap(INSIDE, "not " + INSIDE)),
+    stores(
+        "backwards", "From C to registers.", (), swap(EIGHT, "cute.autovec_copy(sums.tCgC[eight], registers[eight])")
+    ),
+    derive(
+        store_through_smem,
+        "no_barrier_in_smem",
+        "Through shared memory, without waiting for the others to write.",
+        ANY_TILES,
+        without("sync_threads()"),
+    ),
+    derive(
+        store_through_smem,
+        "swizzled_on_one_side",
+        "Through shared memory: written swizzled, read plain.",
+        ANY_TILES,
+        swap("element_type, tile,", "element_type, cute.make_layout((rows, columns), stride=(columns, 1)),"),
+        swap("permuted(sC,", "permuted(cute.make_tensor(sC.iterator, tile),"),
+    ),
+]
+GEMM = load_answers("09_gemm_baseline")["09.9"]
+
+
+def kernels(name, what, words, *changes, within="ampere_kernel"):
+    return says(*words)(derive(GEMM, name, what, *changes, within=within))
+
+
+@says("is not a @cute.jit function")
+def not_compiled(a, b, c):
+    """No @cute.jit."""
+
+
+@cute.jit
+def launches_nothing(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
+    """No kernel."""
+
+
+def with_parts(name, what, words, **parts):
+    host = copy_of(gemm).make_gemm(GemmConfig(), single_buffer, **parts)
+    host.__name__, host.__doc__ = name, what
+    return says(*words)(host)
+
+
+GEMMS = [
+    not_compiled,
+    says("launches no kernel")(launches_nothing),
+    with_parts(
+        "no_swizzle",
+        "Row-major shared memory.",
+        ("right, but it does more than it must", "threads meet in a bank"),
+        smem=lambda rows, k, stages: cute.make_layout((rows, k, stages), stride=(k, 1, rows * k)),
+    ),
+    with_parts(
+        "four_bytes_a_store",
+        "C in the MMA's order.",
+        ("st.global.v4",),
+        columns=lambda config: cute.make_layout(config.tile[1]),
+    ),
+]
+GEMMS_WHEN_RUN = [
+    kernels(
+        "one_block",
+        "One block for all.",
+        ("never wrote it",),
+        swap("grid=(tiles_m * tiles_n, 1, 1)", "grid=(1, 1, 1)"),
+        within="gemm",
+    ),
+    kernels(
+        "two_directions",
+        "Blocks numbered in two dimensions.",
+        ("all in row 128",),
+        swap("grid=(tiles_m * tiles_n, 1, 1)", "grid=(tiles_m, tiles_n, 1)"),
+        within="gemm",
+    ),
+    kernels(
+        "one_tile_for_both",
+        "B's tile goes where A's is.",
+        ("copies to shared memory into which",),
+        swap("copies.partition_D(sB)", "copies.partition_D(sA)"),
+    ),
+    kernels(
+        "half_the_threads", "64 threads.", (), swap("block=(config.threads, 1, 1)", "block=(64, 1, 1)"), within="gemm"
+    ),
+    kernels(
+        "sums_never_set",
+        "Adds to whatever the registers hold.",
+        ("mma add to registers that nobody has set", "fill(0.0)"),
+        without("tCrC.fill(0.0)"),
+    ),
+    kernels("b_is_a", "B's way made of A.", (), swap("copies.partition_S(gB)", "copies.partition_S(gA)")),
+    kernels(
+        "first_threads_share",
+        "Every thread copies what thread 0 should.",
+        (),
+        swap("g2s.get_slice(thread)", "g2s.get_slice(0)"),
+    ),
+    kernels(
+        "first_threads_sums",
+        "Every thread stores what thread 0 should.",
+        (),
+        swap("tiled_mma.get_slice(thread)", "tiled_mma.get_slice(0)"),
+    ),
+    kernels(
+        "b_in_memory_s_order",
+        "Permutes C and not B.",
+        (),
+        swap(
+            "gB = cute.composition(cute.local_tile(mB, (bN, bK), (n, None)), (order, None, None))",
+            "gB = cute.local_tile(mB, (bN, bK), (n, None))",
+        ),
+    ),
+    kernels(
+        "limits_exchanged",
+        "Asks A's rows whether B's are inside.",
+        (),
+        swap("*inside(mB, bN, cB)", "*inside(mA, bM, cA)"),
+    ),
+]
+
+
+WRONG = {
+    "09.8": [says("without st.global.v4")(writes_nothing)],
+    "09.9": GEMMS,
+}
+
+
+WRONG_WHEN_RUN = {
+    "09.8": STORES,
+    "09.9": GEMMS_WHEN_RUN,
+}

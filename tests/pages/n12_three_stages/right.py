@@ -1,0 +1,146 @@
+"""Unusual right answers to notebook 12."""
+
+import math
+
+import cutlass
+import numpy as np
+from cutlass import cute
+
+from tests.pages.change import derive, swap
+from tests.pages.table import answer
+from tutorlib.course.answers import load_answers
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.kernels.ampere.gemm import make_gemm
+from tutorlib.kernels.ampere.schedules import TUNED, LoopSchedule, make_loop
+from tutorlib.kernels.ampere.thread_share import Steps
+from tutorlib.kernels.ladder import in_eights
+
+# 12.1 -----------------------------------------------------------------------------------------------------------
+
+
+@cute.jit
+def drains_at_the_end(steps: Steps):
+    """Commits inside the if, and at the end of K waits for all that is left."""
+    for k_tile in cutlass.range_constexpr(steps.stages - 1):
+        if cutlass.const_expr(k_tile < steps.k_tiles):
+            steps.load(k_tile, k_tile)
+        cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(steps.stages - 2)
+    cute.arch.sync_threads()
+    steps.fetch(0, 0)
+    read, write = 0, steps.stages - 1
+    for k_tile in range(steps.k_tiles):
+        ahead = k_tile + steps.stages - 1
+        if ahead < steps.k_tiles:
+            steps.load(ahead, write)
+            cute.arch.cp_async_commit_group()
+        write = read
+        for k_block in cutlass.range_constexpr(steps.k_blocks):
+            if cutlass.const_expr(k_block + 1 < steps.k_blocks):
+                steps.fetch(k_block + 1, read)
+            else:
+                read = (read + 1) % steps.stages
+                if ahead < steps.k_tiles:
+                    cute.arch.cp_async_wait_group(steps.stages - 2)
+                else:
+                    cute.arch.cp_async_wait_group(0)
+                cute.arch.sync_threads()
+                steps.fetch(0, read)
+            steps.multiply(k_block)
+
+
+@cute.jit
+def by_remainders(steps: Steps):
+    """No buffer numbers kept: tile k lies in buffer k % stages; A and B are sent for one after the other."""
+    for k_tile in cutlass.range_constexpr(min(steps.stages - 1, steps.k_tiles)):
+        steps.a.load(k_tile, k_tile)
+        steps.b.load(k_tile, k_tile)
+        cute.arch.cp_async_commit_group()
+    for _ in cutlass.range_constexpr(max(0, steps.stages - 1 - steps.k_tiles)):
+        cute.arch.cp_async_commit_group()
+    cute.arch.cp_async_wait_group(steps.stages - 2)
+    cute.arch.sync_threads()
+    steps.fetch(0, 0)
+    for k_tile in range(steps.k_tiles):
+        if k_tile + steps.stages - 1 < steps.k_tiles:
+            steps.load(k_tile + steps.stages - 1, (k_tile + steps.stages - 1) % steps.stages)
+        cute.arch.cp_async_commit_group()
+        for k_block in cutlass.range_constexpr(steps.k_blocks - 1):
+            steps.fetch(k_block + 1, k_tile % steps.stages)
+            steps.multiply(k_block)
+        cute.arch.cp_async_wait_group(steps.stages - 2)
+        cute.arch.sync_threads()
+        steps.fetch(0, (k_tile + 1) % steps.stages)
+        steps.multiply(steps.k_blocks - 1)
+
+
+own_make_loop = derive(make_loop, "own_make_loop", "The text of the course's.")
+spread = own_make_loop(LoopSchedule(spread=True))
+spread.__name__, spread.__doc__ = "spread", "Loads in the middle of a step, by helpers."
+
+# 12.2 -----------------------------------------------------------------------------------------------------------
+
+
+def rounded_by_thread(sm, smem_bytes, registers, threads):
+    """Registers of a thread rounded up to 8, which is the same; divmod, a list."""
+    limits = [sm.blocks, divmod(sm.threads, threads)[0], sm.shared // (sm.reserved + smem_bytes)]
+    of_a_thread = math.ceil(registers / (sm.piece // 32)) * (sm.piece // 32)
+    limits.append(sm.registers // sm.piece // (of_a_thread * 32 // sm.piece * (threads // 32)))
+    return sorted(limits)[0]
+
+
+def by_numpy(sm, smem_bytes, registers, threads):
+    """NumPy's integers, and its min."""
+    piece = np.int64(sm.piece)
+    of_a_warp = (32 * registers + piece - 1) // piece * piece
+    have = np.array([sm.shared, sm.registers, sm.threads, sm.blocks])
+    return np.min(have // np.array([smem_bytes + sm.reserved, threads // 32 * of_a_warp, threads, 1]))
+
+
+def one_block_after_the_other(sm, smem_bytes, registers, threads):
+    """Puts blocks on it until one does not fit."""
+    blocks = 0
+    of_a_warp = -(-32 * registers // sm.piece) * sm.piece
+    while True:
+        n = blocks + 1
+        fits = n * (smem_bytes + sm.reserved) <= sm.shared and n * threads // 32 * of_a_warp <= sm.registers
+        if not fits or n * threads > sm.threads or n > sm.blocks:
+            return blocks
+        blocks = n
+
+
+# 12.4 -----------------------------------------------------------------------------------------------------------
+
+YOURS = load_answers("12_three_stages")["12.4"]
+
+
+RIGHT = {
+    "12.1": [drains_at_the_end, by_remainders, spread],
+    "12.2": [rounded_by_thread, by_numpy, one_block_after_the_other],
+    "12.3": [
+        answer(
+            "numpy_numbers",
+            "NumPy's integers, in lists",
+            lambda: GemmConfig(list(np.array([128, 256, 32])), [2, 4], np.int8(4)),
+        ),
+        answer("32_columns_a_warp", "N = 32 × the warps", lambda: GemmConfig((128, 64, 64), (2, 2), stages=3)),
+        answer("no_power_of_two", "a tile of 96 rows", lambda: GemmConfig((96, 128, 64), (2, 2), 3)),
+        answer("more_than_an_a100_has", "192 KiB of shared memory", lambda: GemmConfig((128, 256, 64), (2, 4), 4)),
+    ],
+    "12.4": [
+        derive(make_gemm, "own_make_gemm", "")(TUNED, own_make_loop(LoopSchedule(branch=False)), in_eights),
+        derive(
+            YOURS,
+            "raster",
+            "Raster order, and three stages of a smaller tile.",
+            swap("config = tuned()", "config = GemmConfig((128, 128, 32), (2, 2), 3)"),
+        ),
+        derive(
+            YOURS,
+            "more_threads",
+            "Eight warps on 128×128.",
+            swap("config = tuned()", "config = GemmConfig((128, 128, 32), (2, 4), 3)"),
+        ),
+    ],
+}
+RIGHT["12.4"][0].__doc__ = "The text of the course's kernel, with a loop that has no branch."

@@ -1,0 +1,196 @@
+"""Notebook 14: its references against the kernel, the real CuTe DSL and definitions; right answers that are unusual."""
+
+from functools import cache, partial
+from itertools import product
+
+import cutlass
+import pytest
+import torch
+from cutlass import cute
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.pages.n14_beat_cublas import right_loops as n14_loops
+from tests.pages.solved import solution
+from tutorlib.checking.running import find_fault
+from tutorlib.exercises import find
+from tutorlib.exercises.n14_beat_cublas import exercises as n14
+from tutorlib.exercises.n14_beat_cublas import scales, sharing, tiles
+from tutorlib.kernels.hopper.config import HopperConfig
+from tutorlib.models import hopper_gemm, work
+
+sides = st.sampled_from([1, 2, 4])
+clusters = st.tuples(sides, sides).filter(lambda cluster: cluster[0] * cluster[1] <= 8)
+
+# References ------------------------------------------------------------------------------------------------------
+
+
+@cache
+def real_masks(cluster, mode):
+    """What the real CuTe DSL, which the kernel asks for it, has as the mask of every block of a cluster, by rank."""
+    masks = []
+
+    @cute.jit
+    def trace(masks: cutlass.Constexpr):
+        layout = cute.make_layout(cluster)
+        for rank in cutlass.range_constexpr(cluster[0] * cluster[1]):
+            place = rank % cluster[0], rank // cluster[0]
+            masks.append(cute.make_layout_image_mask(layout, place, 1 - mode))
+
+    trace(masks)
+    return [int(getattr(mask, "value", mask)) for mask in masks]
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+@pytest.mark.parametrize("cluster", [(1, 1), (2, 1), (1, 2), (2, 2), (4, 2), (2, 4)])
+def test_multicast_has_the_masks_of_the_real_cute(cluster, mode):
+    ranks = range(cluster[0] * cluster[1])
+    assert [hopper_gemm.multicast(rank, cluster, 128, mode)[2] for rank in ranks] == real_masks(cluster, mode)
+
+
+@given(clusters, st.sampled_from([0, 1]))
+def test_the_parts_that_a_block_receives_are_the_whole_tile(cluster, mode):
+    ranks = range(cluster[0] * cluster[1])
+    loads = [hopper_gemm.multicast(rank, cluster, 128, mode) for rank in ranks]
+    for rank in ranks:
+        rows = sorted(row for first, count, mask in loads if mask >> rank & 1 for row in range(first, first + count))
+        assert rows == list(range(128))
+
+
+@pytest.mark.parametrize("tile", tiles.BLOCK_TILES)
+@pytest.mark.parametrize("cluster", tiles.CLUSTERS)
+def test_bytes_of_a_step_are_those_of_a_stage_and_of_all_loads_of_a_cluster(tile, cluster):
+    stage = HopperConfig(tile=tile).stage_bytes
+    (m, n, k), blocks = tile, range(cluster[0] * cluster[1])
+    assert hopper_gemm.step_bytes(tile, (1, 1))[1] == stage
+    assert hopper_gemm.step_bytes(tile, cluster)[0] == stage + m // 64 * (64 + n) * k * 2
+    loaded = sum(
+        hopper_gemm.multicast(rank, cluster, rows, mode)[1] for rank in blocks for mode, rows in enumerate((m, n))
+    )
+    assert hopper_gemm.step_bytes(tile, cluster)[1] * len(blocks) == loaded * k * 2
+
+
+def test_the_kernel_splits_registers_as_the_exercise_does():
+    two, three = HopperConfig(), HopperConfig(tile=(192, 192, 64), warpgroups=3)
+    assert two.register_split == hopper_gemm.register_split(2, 24)
+    assert three.register_split == hopper_gemm.register_split(3, 32)
+
+
+@given(st.integers(2, 5), st.integers(8, 60))
+def test_no_larger_split_fits_into_the_pool(warpgroups, need):
+    producer, consumer = hopper_gemm.register_split(warpgroups, need)
+    pool = (warpgroups + 1) * hopper_gemm.at_launch(warpgroups)
+    assert producer >= max(24, need)
+    assert producer % 8 == consumer % 8 == 0
+    assert producer + warpgroups * consumer <= pool < producer + warpgroups * (consumer + 8)
+
+
+@given(clusters, st.integers(1, 9), st.integers(1, 9), st.integers(1, 12), st.integers(1, 9))
+def test_all_walks_together_visit_every_tile_once(cluster, rows, columns, count, group):
+    blocks = range(count * cluster[0] * cluster[1])
+    visited = sorted(
+        tile for block in blocks for tile in hopper_gemm.walk(block, cluster, count, (rows, columns), group)
+    )
+    assert visited == list(product(range(rows * cluster[0]), range(columns * cluster[1])))
+
+
+@given(st.integers(1, 3000), st.integers(1, 3000), st.sampled_from(tiles.BLOCK_TILES), clusters, st.integers(1, 66))
+def test_waves_by_handing_out_clusters_one_by_one(m, n, tile, cluster, at_once):
+    needed = [
+        (row, column)
+        for row in range(0, m, tile[0] * cluster[0])
+        for column in range(0, n, tile[1] * cluster[1])
+    ]  # fmt: skip
+    waves = [needed[first : first + at_once] for first in range(0, len(needed), at_once)]
+    assert hopper_gemm.count_waves(m, n, tile, cluster, at_once) == (len(waves), len(waves[-1]))
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 20), st.integers(1, 12), st.integers(1, 12))
+def test_stream_k_shares_the_work(count, tiles, k_tiles):
+    assert sharing.shares_work(work.stream_k, count, tiles, k_tiles) is None
+
+
+def test_a_dequantised_product_is_deepgemms_sum_over_blocks():
+    (a, scale_a, _), (b, scale_b, _) = scales.quantised(40, 384, (1, 128), 1), scales.quantised(200, 384, (128, 128), 2)
+    product_ = hopper_gemm.dequantise(a, scale_a, (1, 128)) @ hopper_gemm.dequantise(b, scale_b, (128, 128)).T
+    by_block = torch.zeros(40, 200)
+    for block in range(3):
+        part = slice(128 * block, 128 * block + 128)
+        weights = scale_b[:, block].repeat_interleave(128)[:200]
+        by_block += (a[:, part].float() @ b[:, part].float().T) * scale_a[:, block, None] * weights
+    assert torch.allclose(product_, by_block, atol=1e-3, rtol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192)])
+def test_the_model_knows_what_each_lever_is_for(shape):
+    def of(**changes):
+        return hopper_gemm.gemm_time(HopperConfig(**changes), *shape, work.Sm())
+
+    assert of(cluster=(2, 1)) < of(cluster=(1, 2)) < of()
+    if shape[0] == 2048:  # one wave
+        assert of(cluster=(2, 1), stream_k=True) > of(cluster=(2, 1)) < of(tile=(128, 192, 64), cluster=(2, 1))
+    if shape[0] == 8192:
+        assert of(cluster=(2, 1), stream_k=True) < of(cluster=(2, 1))
+
+
+# Right answers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.gpu("90a")
+@pytest.mark.parametrize(
+    ("id", "answer"),
+    [(id, answer) for id in ("14.1", "14.2") for answer in n14_loops.RIGHT[id]],
+)
+def test_right_loops_give_right_results(id, answer):
+    exercise = find(id)
+    launcher = exercise.accept(answer)
+    assert all(find_fault(exercise.problem, launcher, shape) is None for shape in n14.LOOP_SHAPES)
+
+
+class ByRules:
+    """Not a function: an object that can be called."""
+
+    def __call__(self, m, n, k):
+        small = m * n < 2**20
+        tile = (64, 64, 64) if small else (128, 256, 64)
+        return HopperConfig(tile=tile, stream_k=small, transposed=m < 512 <= n)
+
+
+@pytest.mark.sampled(1)
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    ("id", "answer"),
+    [
+        ("14.11", lambda: HopperConfig()),
+        ("14.11", partial(HopperConfig, tile=(256, 128, 64), cluster=(1, 2), polls=True, lag=1)),
+        ("14.12", ByRules()),
+    ],
+)
+def test_right_choices_are_right_in_the_simulator(id, answer):
+    outcome = find(id).grade(answer)
+    assert outcome.points == find(id).correctness_points
+    assert outcome.message.endswith("right, simulated; speed not run: no GPU here")
+
+
+# Faults told ------------------------------------------------------------------------------------------------------
+
+
+def test_stream_k_says_what_is_wrong_with_all_shares_together():
+    right = solution("14.8", {})
+
+    def twice(cluster, count, tiles, k_tiles):
+        return right(cluster // 2 * 2, count, tiles, k_tiles)
+
+    assert "clusters 0 and 1 both compute K tile 0 of tile 0" in find("14.8").grade(twice).message
+
+
+def test_an_answer_that_is_no_list_of_items_is_told_so():
+    message = find("14.8").grade(lambda *args: None).message
+    assert "it should be a list of (tile, first K tile, end of the K tiles)" in message
+
+
+def test_a_cost_of_the_wrong_kind_and_one_that_raises():
+    exercise = find("14.10")
+    assert "it should be a number of µs" in exercise.grade(lambda *args: "fast").message
+    assert "ZeroDivisionError" in exercise.grade(lambda config, m, n, k, sm: 1 / 0).message

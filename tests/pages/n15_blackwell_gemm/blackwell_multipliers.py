@@ -1,0 +1,174 @@
+"""Wrong answers to notebook 15: the role that multiplies."""
+
+from tests.pages.change import swap, without, without_first, without_last
+from tests.pages.n15_blackwell_gemm.blackwell_loops import WAIT_FREE, WAIT_FULL, wrong
+from tutorlib.kernels.blackwell.loops import multiply_tiles
+
+MULTIPLY = [
+    wrong(
+        multiply_tiles,
+        "no_wait_for_full",
+        "Multiplies what may not be there.",
+        swap(f"                {WAIT_FULL}\n", ""),
+        "no wait for full[0] before it",
+    ),
+    wrong(
+        multiply_tiles,
+        "no_wait_for_free",
+        "Overwrites sums that nobody has read.",
+        swap(f"            {WAIT_FREE}\n", ""),
+        "overwrites part 0 of tile 0",
+        "no wait for free[0]",
+    ),
+    wrong(
+        multiply_tiles,
+        "consumer_of_sums",
+        "Waits for the other phase of free.",
+        swap("PipelineUserType.Producer", "PipelineUserType.Consumer"),
+        "deadlock",
+        "free[0]",
+    ),
+    wrong(
+        multiply_tiles,
+        "never_empty",
+        "No commit to empty.",
+        without_first("commit_to("),
+        "deadlock",
+        "empty[0]",
+    ),
+    wrong(multiply_tiles, "never_ready", "No commit to ready.", without_last("commit_to("), "deadlock", "ready[0]"),
+    wrong(
+        multiply_tiles,
+        "arrives_itself",
+        "An ordinary arrival in place of the commit.",
+        swap(
+            "commit_to(steps, steps.empty + stage.index, steps.everyone)",
+            "cute.arch.mbarrier_arrive(steps.empty + stage.index)",
+        ),
+        "inside elect_one()",
+    ),
+    wrong(
+        multiply_tiles,
+        "arrives_at_once",
+        "One lane's ordinary arrival in place of the commit.",
+        swap(
+            "                commit_to(steps, steps.empty + stage.index, steps.everyone)\n",
+            "                with cute.arch.elect_one():\n"
+            "                    cute.arch.mbarrier_arrive(steps.empty + stage.index)\n",
+        ),
+        "it is for tcgen05.commit",
+    ),
+    wrong(
+        multiply_tiles,
+        "commits_first",
+        "The commit stands before what it should cover.",
+        swap(
+            "                steps.multiply(stage.index, sums.index, k_tile == 0)\n"
+            "                commit_to(steps, steps.empty + stage.index, steps.everyone)\n",
+            "                commit_to(steps, steps.empty + stage.index, steps.everyone)\n"
+            "                steps.multiply(stage.index, sums.index, k_tile == 0)\n",
+        ),
+        "complete too early",
+    ),
+    wrong(
+        multiply_tiles,
+        "ready_every_step",
+        "Tells the epilogue after the first K tile.",
+        swap(
+            "                stage.advance()\n            commit_to(steps, steps.ready + sums.index, steps.both)\n",
+            "                commit_to(steps, steps.ready + sums.index, steps.both)\n                stage.advance()\n",
+        ),
+    ),
+    wrong(
+        multiply_tiles,
+        "adds_to_garbage",
+        "Never forgets what was there.",
+        swap("k_tile == 0", "False"),
+        "needs `first`",
+    ),
+    wrong(multiply_tiles, "forgets", "Every K tile is the first.", swap("k_tile == 0", "True"), "forgets"),
+    wrong(
+        multiply_tiles,
+        "one_accumulator",
+        "Always the first one.",
+        swap("steps.multiply(stage.index, sums.index,", "steps.multiply(stage.index, 0,"),
+    ),
+    wrong(
+        multiply_tiles,
+        "all_lanes_commit",
+        "32 commits.",
+        swap("with cute.arch.elect_one():", "if True:"),
+        "all 32 lanes commit",
+        within="commit_to",
+    ),
+    wrong(multiply_tiles, "same_sums", "Never goes on to the other accumulator.", without("sums.advance()")),
+    wrong(
+        multiply_tiles,
+        "drains_each_step",
+        "Waits for its own multiplications.",
+        swap(
+            "                stage.advance()",
+            "                cute.arch.mbarrier_wait(steps.empty + stage.index, stage.phase)\n"
+            "                stage.advance()",
+        ),
+        "waits for what the same warp has ordered",
+    ),
+    wrong(
+        multiply_tiles,
+        "drains_each_tile",
+        "Waits until the tile is complete.",
+        swap(
+            "            sums.advance()",
+            "            cute.arch.mbarrier_wait(steps.ready + sums.index, sums.phase ^ 1)\n            sums.advance()",
+        ),
+        "waits for what the same warp has ordered",
+    ),
+    wrong(
+        multiply_tiles,
+        "waits_until_all_is_read",
+        "Waits until the epilogue has read before it goes on.",
+        swap(
+            "            sums.advance()",
+            "            cute.arch.mbarrier_wait(steps.free + sums.index, sums.phase ^ 1)\n            sums.advance()",
+        ),
+    ),
+    wrong(
+        multiply_tiles,
+        "accumulator_zero",
+        "The sums' phase goes on and their index does not.",
+        swap("steps.ready + sums.index", "steps.ready"),
+        swap("steps.free + sums.index", "steps.free"),
+    ),
+    wrong(
+        multiply_tiles,
+        "phase_of_the_stage",
+        "free is waited for with the stages' phase.",
+        swap(
+            "mbarrier_wait(steps.free + sums.index, sums.phase)",
+            "mbarrier_wait(steps.free + sums.index, stage.phase ^ 1)",
+        ),
+    ),
+    wrong(
+        multiply_tiles,
+        "first_of_all",
+        "Only the first tile's first K tile forgets.",
+        swap("for _ in cutlass.range(steps.tiles", "for number in cutlass.range(steps.tiles"),
+        swap("k_tile == 0", "number + k_tile == 0"),
+        "needs `first`",
+    ),
+    wrong(
+        multiply_tiles,
+        "one_k_tile_fewer",
+        "The last K tile is left out.",
+        swap("cutlass.range(steps.k_tiles, unroll=1)", "cutlass.range(steps.k_tiles - 1, unroll=1)"),
+    ),
+    wrong(
+        multiply_tiles,
+        "begins_anew_with_the_tile",
+        "The stages start over with each tile.",
+        swap(
+            "            for k_tile",
+            "            stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)\n            for k_tile",
+        ),
+    ),
+]

@@ -1,0 +1,244 @@
+"""Wrong answers to notebook 16 that any machine tells by what they return: layouts, gradients and modules."""
+
+import torch
+from torch import nn
+
+from tests.pages.solved import solution
+from tests.pages.table import answer, says
+from tutorlib.kernels.fused.linear import KernelLinear
+
+NAMES = {"torch": torch, "nn": nn, "KernelLinear": KernelLinear}
+
+
+def changed(id, name, what, *pairs, words=()):
+    """The solution with each first text of a pair replaced by the second."""
+    return answer(name, what, solution(id, NAMES, *pairs), *words)
+
+
+INTERLEAVINGS = [
+    answer("pieces_first", "Slowest first.", lambda f, w: ((f // w, 2, w), (w, f, 1)), "first mode runs fastest"),
+    answer("one_after_the_other", "Gate, then up.", lambda f, w: ((2 * f,), (1,)), "as it was"),
+    answer("single_rows", "Width 1.", lambda f, w: ((2, f), (f, 1)), "pieces have `width` rows"),
+    answer(
+        "pieces_too_far", "2·width between pieces.", lambda f, w: ((w, 2, f // w), (1, f, 2 * w)), "from one another"
+    ),
+    answer("where_it_goes", "The inverse's strides.", lambda f, w: ((w, f // w, 2), (1, 2 * w, w))),
+    answer("no_up", "Width rows on.", lambda f, w: ((w, 2, f // w), (1, w, 2 * w))),
+    answer("too_few", "Gate alone.", lambda f, w: ((w, f // w), (1, w)), "together have"),
+    answer("without_an_end", "2^60 rows.", lambda f, w: ((2,) * 60, (1,) * 60), "between 1 and 1,048,576 rows"),
+    answer("a_layout_short", "One stride is missing.", lambda f, w: ((w, 2, f // w), (1, f)), "as long as one another"),
+    answer("halves", "Gate and up in two halves of a piece.", lambda f, w: ((w // 2, 2, 2 * f // w), (1, f, w // 2))),
+    answer("no_pair", "A number.", lambda f, w: f // w, "a pair (shape, stride)"),
+]
+
+BACKWARDS = [
+    changed("16.8", "exchanged", "The other order.", ("return dx.view(x.shape), dw", "return dw, dx.view(x.shape)")),
+    changed(
+        "16.8",
+        "in_out",
+        "weight's gradient transposed.",
+        ("dx.view(x.shape), dw", "dx.view(x.shape), dw.mT.contiguous()"),
+    ),
+    changed("16.8", "flat", "x's gradient as a matrix.", ("dx.view(x.shape), dw", "dx, dw")),
+    changed(
+        "16.8",
+        "as_a_view",
+        "A transposed view.",
+        ("weight.mT.contiguous()", "weight.mT"),
+        words=("is a transposed view",),
+    ),
+    changed("16.8", "as_forward", "weight as it is.", ("weight.mT.contiguous()", "weight"), words=("raised",)),
+    changed(
+        "16.8",
+        "sums_over_columns",
+        "dw from rows.",
+        ("grads.mT.contiguous(), rows.mT.contiguous()", "grads.contiguous(), rows.contiguous()"),
+        words=("raised",),
+    ),
+    changed(
+        "16.8",
+        "x_for_grad",
+        "weight's gradient of x alone.",
+        ("grads.mT.contiguous(), rows.mT.contiguous()", "rows.mT.contiguous(), rows.mT.contiguous()"),
+    ),
+    answer(
+        "by_torch",
+        "No gemm.",
+        lambda grad, x, weight, gemm: (grad @ weight, grad.flatten(0, -2).mT @ x.flatten(0, -2)),
+        "gemm was called 0 times",
+    ),
+    answer(
+        "x_alone",
+        "One gradient.",
+        lambda grad, x, weight, gemm: gemm(grad.flatten(0, -2).contiguous(), weight.mT.contiguous()).view(x.shape),
+        "two tensors are wanted",
+    ),
+    changed(
+        "16.8",
+        "row_by_row",
+        "Many small GEMMs.",
+        (
+            "gemm(grads.contiguous(), weight.mT.contiguous())",
+            "torch.cat([gemm(g[None].contiguous(), weight.mT.contiguous()) for g in grads])",
+        ),
+        words=("gemm was called",),
+    ),
+]
+
+FAKES = [
+    answer(
+        "on_the_cpu",
+        "torch.empty where the default is.",
+        lambda x, w: torch.empty(*x.shape[:-1], w.shape[0], dtype=x.dtype),
+        "on cpu",
+    ),
+    answer(
+        "in_fp32",
+        "The default dtype.",
+        lambda x, w: torch.empty(*x.shape[:-1], w.shape[0], device=x.device),
+        "bfloat16",
+    ),
+    answer("in_features", "The wrong side of weight.", lambda x, w: x.new_empty(*x.shape[:-1], w.shape[1])),
+    answer("a_matrix", "Rows flattened.", lambda x, w: x.new_empty(x.flatten(0, -2).shape[0], w.shape[0])),
+    answer(
+        "computed",
+        "A number, which a fake has none of.",
+        lambda x, w: (x.flatten(0, -2) @ w.mT).sum().item(),
+    ),
+    answer("like_x", "As large as x.", lambda x, w: torch.empty_like(x)),
+    answer("a_size", "A shape, no tensor.", lambda x, w: (*x.shape[:-1], w.shape[0]), "no tensor"),
+    answer(
+        "by_length",
+        "len() asks for a number.",
+        lambda x, w: x.new_empty(*x.shape[:-1], len(w)),
+        "asks for a size's value",
+    ),
+    answer(
+        "by_int",
+        "int() does, too.",
+        lambda x, w: x.new_empty(*map(int, x.shape[:-1]), w.shape[0]),
+        "asks for a size's value",
+    ),
+    answer(
+        "transposed",
+        "Strides of another result.",
+        lambda x, w: x.new_empty(w.shape[0], *x.shape[:-1]).movedim(0, -1),
+        "strides",
+    ),
+]
+
+
+def new_layers(module):
+    """Parameters of their own."""
+    for name, child in module.named_children():
+        if type(child) is nn.Linear:
+            setattr(module, name, KernelLinear(child.in_features, child.out_features, child.bias is not None))
+        else:
+            new_layers(child)
+    return module
+
+
+def copied_weights(module):
+    """The same numbers in other tensors."""
+    for name, child in module.named_children():
+        if type(child) is nn.Linear:
+            new = KernelLinear(child.in_features, child.out_features, child.bias is not None, dtype=child.weight.dtype)
+            new.load_state_dict(child.state_dict())
+            setattr(module, name, new.train(child.training))
+        else:
+            copied_weights(child)
+    return module
+
+
+SWAPS = [
+    new_layers,
+    says("is another tensor now")(copied_weights),
+    changed(
+        "16.10",
+        "copies_the_bias",
+        "Another bias.",
+        ("child.weight, child.bias\n", "child.weight, child.bias and nn.Parameter(child.bias.clone())\n"),
+    ),
+    changed("16.10", "top_level", "Not below.", ("        else:\n            use_kernels(child)\n", "")),
+    changed("16.10", "subclasses_too", "isinstance.", ("type(child) is nn.Linear", "isinstance(child, nn.Linear)")),
+    changed(
+        "16.10",
+        "forgets_the_bias",
+        "No bias.",
+        ("new.weight, new.bias = child.weight, child.bias", "new.weight, new.bias = child.weight, None"),
+    ),
+    changed("16.10", "in_training", "Always in training.", ("new.train(child.training)", "new"), words=("eval mode",)),
+    changed("16.10", "returns_nothing", "None.", ("\n    return module", "")),
+    changed(
+        "16.10",
+        "left_on_meta",
+        "Keeps the meta weight.",
+        ("new.weight, new.bias = child.weight, child.bias", "new.bias = child.bias"),
+    ),
+    answer("untouched", "Does nothing.", lambda module: module, "is a Linear"),
+]
+
+SHARDS = [
+    changed(
+        "16.11",
+        "views",
+        "Views.",
+        ("gate[mine].clone(), up[mine].clone()", "gate[mine], up[mine]"),
+        words=("is a view",),
+    ),
+    changed(
+        "16.11",
+        "rows_of_down",
+        "down's rows.",
+        ("down[:, mine].clone(memory_format=torch.contiguous_format)", "down[mine].clone()"),
+    ),
+    changed(
+        "16.11",
+        "down_a_view",
+        "down with strides.",
+        ("down[:, mine].clone(memory_format=torch.contiguous_format)", "down[:, mine]"),
+    ),
+    changed(
+        "16.11",
+        "columns_of_gate",
+        "hidden cut.",
+        ("gate[mine].clone(), up[mine].clone()", "gate[:, mine].clone(), up[:, mine].clone()"),
+    ),
+    changed(
+        "16.11", "always_the_first", "Rank 0's for all.", ("slice(rank * part, (rank + 1) * part)", "slice(0, part)")
+    ),
+    changed(
+        "16.11",
+        "no_refusal",
+        "Cuts what does not divide.",
+        ("if features % world:", "if False:"),
+        words=("some would be lost",),
+    ),
+    changed(
+        "16.11",
+        "another_rank_of_down",
+        "down's next part.",
+        ("down[:, mine]", "down.roll(part, 1)[:, mine]"),
+        words=("belong to the same features",),
+    ),
+    changed(
+        "16.11",
+        "every_other",
+        "Features dealt out in turn for gate and up alone.",
+        ("gate[mine].clone(), up[mine].clone()", "gate[rank::world].clone(), up[rank::world].clone()"),
+    ),
+    changed(
+        "16.11",
+        "whole_down",
+        "All of down.",
+        ("down[:, mine].clone(memory_format=torch.contiguous_format)", "down.clone()"),
+        words=("its share is",),
+    ),
+    changed(
+        "16.11",
+        "asserts",
+        "AssertionError.",
+        ('raise ValueError(f"{features} features do not divide among {world} ranks")', "raise AssertionError"),
+        words=("a ValueError says",),
+    ),
+]

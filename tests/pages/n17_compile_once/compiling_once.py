@@ -1,0 +1,17 @@
+"""Wrong answers to notebook 17 that are made of its page's by a change."""
+
+import os
+from collections.abc import Callable
+
+import cutlass
+import torch
+from cutlass import cute
+from cutlass.cute.runtime import from_dlpack
+
+from tests.pages.solved import changed
+
+NAMES = {"torch": torch, "cute": cute, "cutlass": cutlass, "from_dlpack": from_dlpack, "os": os}
+
+
+def wrong(id: str, name: str, what: str, old: str, new: str, *words: str) -> Callable:
+    return changed(id, NAMES, name, what, old, new, *words)

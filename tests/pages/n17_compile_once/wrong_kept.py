@@ -1,0 +1,303 @@
+"""Wrong answers to notebook 17: what is kept, in memory, for torch and on disk."""
+
+import torch
+from cutlass import cute
+from cutlass.cute.runtime import from_dlpack
+
+from tests.pages.n17_compile_once.compiling_once import wrong
+from tests.pages.table import says
+
+# 17.4 -----------------------------------------------------------------------------------------------------------
+
+
+class KeptByAll:
+    """One dictionary in the class, for all of them."""
+
+    kept = {}  # noqa: RUF012
+
+    def __init__(self, compile, key):
+        self.compile, self.key = compile, key
+
+    def __call__(self, *tensors):
+        key = self.key(*tensors)
+        if key not in self.kept:
+            self.kept[key] = self.compile(*tensors)
+        return self.kept[key](*tensors)
+
+
+class KeepsTheLast:
+    """Keeps one function alone."""
+
+    def __init__(self, compile, key):
+        self.compile, self.key, self.last = compile, key, ()
+
+    def __call__(self, *tensors):
+        key = self.key(*tensors)
+        if self.last[:1] != (key,):
+            self.last = key, self.compile(*tensors)
+        return self.last[1](*tensors)
+
+
+class SetsDefault:
+    """Compiles for every call: the arguments of setdefault come first."""
+
+    def __init__(self, compile, key):
+        self.compile, self.key, self.kept = compile, key, {}
+
+    def __call__(self, *tensors):
+        return self.kept.setdefault(self.key(*tensors), self.compile(*tensors))(*tensors)
+
+
+class ThirtyTwo:
+    """Forgets the oldest beyond 32."""
+
+    def __init__(self, compile, key):
+        self.compile, self.key, self.kept = compile, key, {}
+
+    def __call__(self, *tensors):
+        key = self.key(*tensors)
+        if key not in self.kept:
+            if len(self.kept) == 32:
+                del self.kept[next(iter(self.kept))]
+            self.kept[key] = self.compile(*tensors)
+        return self.kept[key](*tensors)
+
+
+class SwallowsErrors:
+    """A compilation that fails is passed over in silence."""
+
+    def __init__(self, compile, key):
+        self.compile, self.key, self.kept = compile, key, {}
+
+    def __call__(self, *tensors):
+        key = self.key(*tensors)
+        try:
+            if key not in self.kept:
+                self.kept[key] = self.compile(*tensors)
+            return self.kept[key](*tensors)
+        except RuntimeError:
+            return None
+
+
+# 17.5 -----------------------------------------------------------------------------------------------------------
+
+
+def wraps_each_call(host, *arguments):
+    """Compiled without TVM-FFI, so each call wraps its tensors."""
+
+    def views(given):
+        return [from_dlpack(a).mark_layout_dynamic() if isinstance(a, torch.Tensor) else a for a in given]
+
+    compiled = cute.compile(host, *views(arguments))
+    return lambda *given: compiled(*views(given))
+
+
+def compiles_each_call(host, *arguments):
+    """Compiles whenever it is called."""
+
+    def compiled(given):
+        views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in given]
+        return cute.compile(host, *views, options="--enable-tvm-ffi")
+
+    return lambda *given: compiled(given)(*given)
+
+
+def returns_nothing(host, *arguments):
+    """Forgets to return what it compiled."""
+    views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
+    cute.compile(host, *views, options="--enable-tvm-ffi")
+
+
+def leads_with_the_last(host, *arguments):
+    """Takes every tensor for row-major."""
+    views = [
+        from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.ndim - 1)
+        if isinstance(a, torch.Tensor)
+        else a
+        for a in arguments
+    ]
+    return cute.compile(host, *views, options="--enable-tvm-ffi")
+
+
+def first_alone(host, *arguments):
+    """The first tensor's sizes are dynamic, the others' are those of the first call."""
+    views = [from_dlpack(a, enable_tvm_ffi=True) if torch.is_tensor(a) else a for a in arguments]
+    at = next(n for n, a in enumerate(arguments) if torch.is_tensor(a))
+    views[at] = views[at].mark_layout_dynamic(leading_dim=arguments[at].stride().index(1))
+    return cute.compile(host, *views, options="--enable-tvm-ffi")
+
+
+def made_contiguous(host, *arguments):
+    """Compiled for rows, whatever the tensors are."""
+    views = [
+        from_dlpack(a.contiguous(), enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.ndim - 1)
+        if torch.is_tensor(a)
+        else a
+        for a in arguments
+    ]
+    return cute.compile(host, *views, options="--enable-tvm-ffi")
+
+
+@says("(8,):(1,)")
+def takes_16_bytes_for_granted(host, *arguments):
+    """Claims an alignment that nobody has promised."""
+    views = [
+        from_dlpack(a, assumed_align=16, enable_tvm_ffi=True).mark_layout_dynamic(leading_dim=a.stride().index(1))
+        if torch.is_tensor(a)
+        else a
+        for a in arguments
+    ]
+    return cute.compile(host, *views, options="--enable-tvm-ffi")
+
+
+def calls_it_at_once(host, *arguments):
+    """Runs it while it is made, and gives what that returned."""
+    views = [from_dlpack(a, enable_tvm_ffi=True).mark_layout_dynamic() if torch.is_tensor(a) else a for a in arguments]
+    return cute.compile(host, *views, options="--enable-tvm-ffi")(*arguments)
+
+
+# 17.6 -----------------------------------------------------------------------------------------------------------
+
+SAVE = "        compile().export_to_c(str(half), name)\n        os.replace(half, file)"
+
+
+def keeps_in_memory(folder, name, compile, kept={}):  # noqa: B006
+    """A dictionary of this process; what another one saved is not seen."""
+    if (folder, name) not in kept:
+        folder.mkdir(parents=True, exist_ok=True)
+        kept[folder, name] = compile()
+        kept[folder, name].export_to_c(str(folder / f"{name}.o"), name)
+    return kept[folder, name]
+
+
+WRONG = {
+    "17.4": [
+        KeptByAll,
+        KeepsTheLast,
+        SetsDefault,
+        wrong(
+            "17.4",
+            "ByTruth",
+            "Takes None for nothing: a key that is false is never kept.",
+            "if key not in self.kept:",
+            "if not key or key not in self.kept:",
+        ),
+        wrong(
+            "17.4",
+            "KeepsFailures",
+            "Marks a key as compiled before it is.",
+            "            self.kept[key] = ",
+            "            self.kept[key] = None\n            self.kept[key] = ",
+        ),
+        wrong(
+            "17.4",
+            "KeepsResults",
+            "Keeps what the function returned, not the function.",
+            "self.compile(*tensors)\n        return self.kept[key](*tensors)",
+            "self.compile(*tensors)(*tensors)\n        return self.kept[key]",
+        ),
+        ThirtyTwo,
+        SwallowsErrors,
+        wrong(
+            "17.4",
+            "ByHash",
+            "Keeps by the key's hash, which other keys may have.",
+            "self.key(*tensors)",
+            "hash(self.key(*tensors))",
+            "any key is a key",
+        ),
+        wrong(
+            "17.4",
+            "GivesTheFunction",
+            "Returns the compiled function and does not call it.",
+            "return self.kept[key](*tensors)",
+            "return self.kept[key]",
+        ),
+        wrong(
+            "17.4",
+            "KeyOfTheFirst",
+            "Asks for the key of the first alone.",
+            "self.key(*tensors)",
+            "self.key(tensors[0])",
+        ),
+        wrong(
+            "17.4", "CompilesForNothing", "Compiles without the tensors.", "self.compile(*tensors)", "self.compile()"
+        ),
+    ],
+    "17.5": [
+        wraps_each_call,
+        compiles_each_call,
+        returns_nothing,
+        leads_with_the_last,
+        wrong("17.5", "static", "Compiles for one size.", ".mark_layout_dynamic(leading_dim=a.stride().index(1))", ""),
+        wrong("17.5", "without_the_option", "Leaves the option out.", ', options="--enable-tvm-ffi"', ""),
+        wrong(
+            "17.5",
+            "tensors_only",
+            "Leaves out what is no tensor.",
+            "        else a\n        for a in arguments\n",
+            "        else None\n        for a in arguments\n        if isinstance(a, torch.Tensor)\n",
+        ),
+        wrong(
+            "17.5",
+            "one_mode_only",
+            "Frees the contiguous mode alone.",
+            ".mark_layout_dynamic(leading_dim=a.stride().index(1))",
+            ".mark_compact_shape_dynamic(mode=a.stride().index(1), stride_order=a.dim_order())",
+        ),
+        first_alone,
+        made_contiguous,
+        takes_16_bytes_for_granted,
+        calls_it_at_once,
+    ],
+    "17.6": [
+        keeps_in_memory,
+        wrong("17.6", "always_compiles", "Never looks.", "if not file.exists():", "if True:", "compiled again"),
+        wrong(
+            "17.6",
+            "straight_to_the_name",
+            "Half a file stays.",
+            "str(half), name)\n        os.replace(half, file)",
+            "str(file), name)",
+            "cut short",
+        ),
+        wrong("17.6", "never_saves", "Saves nothing.", SAVE, "        return compile()", "no double.o"),
+        wrong(
+            "17.6", "no_folder", "The folder must be there.", "        folder.mkdir(parents=True, exist_ok=True)\n", ""
+        ),
+        wrong(
+            "17.6", "one_file", "One file for all names.", 'file = folder / f"{name}.o"', 'file = folder / "kernel.o"'
+        ),
+        wrong(
+            "17.6",
+            "returns_the_module",
+            "Gives the module.",
+            "enable_tvm_ffi=True)[name]",
+            "enable_tvm_ffi=True)",
+            "should return the function",
+        ),
+        wrong("17.6", "without_ffi", "Loads it as a function of another kind.", ", enable_tvm_ffi=True)", ")"),
+        wrong(
+            "17.6",
+            "compiles_twice",
+            "Compiles, saves, and compiles again.",
+            "        os.replace(half, file)",
+            "        os.replace(half, file)\n        return compile()",
+        ),
+        wrong("17.6", "folder_for_file", "Looks for the folder.", "if not file.exists():", "if not folder.exists():"),
+        wrong(
+            "17.6",
+            "name_of_its_own",
+            "Every function is called kernel in its file.",
+            "str(half), name)",
+            'str(half), "kernel")',
+        ),
+        wrong(
+            "17.6",
+            "moved_first",
+            "Gives the file its name while it is still being written.",
+            "        compile().export_to_c(str(half), name)\n        os.replace(half, file)",
+            "        half.touch()\n        os.replace(half, file)\n        compile().export_to_c(str(file), name)",
+        ),
+    ],
+}

@@ -1,0 +1,20 @@
+"""Unusual answers that are right get full points: right*.py of a page's room lists them by exercise."""
+
+import os
+
+import pytest
+
+from tests.pages.answers import RIGHT
+from tests.pages.brief import shortened
+from tests.pages.table import by_name
+from tutorlib.exercises import find
+
+
+@pytest.mark.sampled(8)
+@pytest.mark.parametrize(("id", "answer"), by_name(RIGHT))
+def test_an_unusual_right_answer_has_all_the_points_that_this_machine_can_give(id, answer):
+    exercise = find(id) if os.environ.get("TUTORLIB_LONG") else shortened(find(id))
+    outcome = exercise.grade(answer)
+    assert answer.__doc__, "say what is unusual about it"
+    assert outcome.status in ("passed", "not_run"), outcome.message
+    assert outcome.points == exercise.points_here, outcome.message

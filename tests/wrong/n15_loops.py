@@ -1,7 +1,0 @@
-"""Wrong answers to notebook 15: the loops of the three roles."""
-
-from tests.wrong.blackwell_epilogues import STORE
-from tests.wrong.blackwell_multipliers import MULTIPLY
-from tests.wrong.blackwell_producers import PRODUCE
-
-WRONG = {"15.4": PRODUCE, "15.5": MULTIPLY, "15.6": STORE}
