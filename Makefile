@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Defaults of JupyterLab for this course, below a person's own settings: no question about Jupyter news.
 LAB_CONFIG := $(CURDIR)/.lab
 
-.PHONY: lab grade test pytest bench build plots lint
+.PHONY: lab grade test test-all pytest bench build plots lint
 lab: .venv/.ready
 	JUPYTER_CONFIG_PATH="$(LAB_CONFIG)$${JUPYTER_CONFIG_PATH:+:$$JUPYTER_CONFIG_PATH}" $(BIN)/jupyter lab \
 		--notebook-dir=notebooks --LabApp.default_url=/lab/tree/contents.ipynb \
@@ -15,8 +15,14 @@ grade: .venv/.ready
 
 test: lint pytest
 
+DURATIONS := --durations=40 --durations-min=2 --junitxml=build/tests.xml  # the file has the seconds of every test
+
 pytest: .venv/.ready
-	$(BIN)/pytest -n 3  # on two cores: many a test waits for processes that it started
+	$(BIN)/pytest -n 3 $(DURATIONS)  # on two cores: many a test waits for processes that it started
+
+# Every case, not this commit's sample alone, and every long test: hours
+test-all: lint
+	TUTORLIB_LONG=1 $(BIN)/pytest -n 3 $(DURATIONS)
 
 bench: .venv/.ready
 	$(BIN)/python -m tests.bench

@@ -3,10 +3,13 @@
 import os
 import re
 import shutil
+import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import hypothesis
@@ -24,6 +27,7 @@ from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
 from tutorlib.measuring import launchers, targets
 from tutorlib.measuring.counters import NoCounters
+from tutorlib.paths import ROOT
 from tutorlib.problems import fault, work
 
 MARKERS = (
@@ -32,14 +36,15 @@ MARKERS = (
     "samples(variable): needs the checkout of NVIDIA's code that an environment variable names",
     "browser: needs Chromium",
     "long: takes minutes; TUTORLIB_LONG=1 runs it",
-    "sampled(n, of_kernels=0): n of its cases, evenly spread; the others are long. of_kernels: n for each exercise, "
-    "and so many where the answer is a kernel",
+    "sampled(n, of_kernels=0): n of its cases, evenly spread, others with each commit; the rest are long. of_kernels: "
+    "n for each exercise, and so many where the answer is a kernel",
 )
 APART = {  # long, and tests of the same text here share what they made ready; None: each by itself
     "tests/test_notebooks.py": None,
     "tests/pages/test_wrong.py": r"\[(\d+\.\d+)",
     "tests/pages/test_right.py": r"\[(\d+\.\d+)",
 }
+SAMPLE = "TUTORLIB_SAMPLE"  # environment variable: a commit
 NEEDS = {"80": MMA_SYNC, "90": TMA, "90a": WGMMA, "100": TCGEN05}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -51,6 +56,18 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("course")
+
+
+@cache
+def sample() -> str:
+    """Which cases of each sampled test run: those that belong to this commit, or to the one that SAMPLE names."""
+    git = ["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"]
+    done = subprocess.run(git, capture_output=True, text=True, check=False)
+    return os.environ.get(SAMPLE) or done.stdout.strip() or "no commit"
+
+
+def pytest_report_header() -> str:
+    return f"sample: {sample()} ({SAMPLE}={sample()} runs the same cases again)"
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -85,7 +102,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for (_, id), group in cases.items():
         marker = group[0].get_closest_marker("sampled")
         n = marker.kwargs["of_kernels"] if id and find(id).needs else marker.args[0]
-        run = {len(group) * k // n for k in range(n)}
+        first = Random(f"{sample()} {group[0].nodeid}").randrange(len(group))
+        run = {(first + len(group) * k // n) % len(group) for k in range(n)}
         for item in (one for number, one in enumerate(group) if number not in run):
             item.add_marker("long")
     items.sort(key=lambda item: "chromium" not in item.fixturenames)  # who waits for a browser begins, and nobody waits
@@ -154,6 +172,7 @@ def find_browser() -> str | None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(pytest_report_header())
     reports = terminalreporter.stats.get("skipped", [])
     reasons = Counter(report.longrepr[2].removeprefix("Skipped: ") for report in reports)
     if reasons:
