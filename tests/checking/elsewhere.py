@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from tutorlib.checking.leaning import Elsewhere, Library
+from tutorlib.checking.library_use import Elsewhere, Library
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
-from tutorlib.grading.inside import OF_KERNELS, Served
-from tutorlib.grading.portable import sent_form
+from tutorlib.grading.sandboxed_kernel import OF_KERNELS, Served
+from tutorlib.grading.sent_exercise import sent_form
 from tutorlib.paths import notebook_names
 
 

@@ -8,7 +8,7 @@ import pytest
 from tensor_layouts import Layout
 
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.library_use import Elsewhere
 from tutorlib.checking.values import Case, Mistake, ValueExercise, equals, law, same
 from tutorlib.problems.wrong import Wrong, count
 

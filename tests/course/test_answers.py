@@ -4,7 +4,7 @@ import pytest
 
 from tests.course.trial_page import PAGE, write_source
 from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.host import HostExercise
+from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.course import answers
 from tutorlib.course.source import parse

@@ -89,7 +89,7 @@ def test_what_an_attack_reaches_for_is_there(path):
 
 def test_a_name_that_is_gone_is_seen():
     gone = "from tutorlib.grading import remote\nremote.sealed = lambda: remote.pickle.dumps(0)"
-    assert amiss(gone) == ["tutorlib.grading.remote has no sealed", "tutorlib.grading.remote has no pickle"]
+    assert amiss(gone) == ["tutorlib.grading.remote_judge has no sealed", "tutorlib.grading.remote_judge has no pickle"]
     assert amiss("from tutorlib import nobody")
     assert amiss("import os\nos.environ['TUTORLIB_RESULT']") == ["no variable is called TUTORLIB_RESULT"]
     assert amiss("from tutorlib.checking import values\nvalues.type = None") == []

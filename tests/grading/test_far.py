@@ -7,24 +7,24 @@ import pytest
 from tests.checking.elsewhere import answer_to
 from tests.pages.answers import WRONG
 from tests.stand_ins import H200
-from tutorlib.checking import chance
-from tutorlib.checking.far_host import read_plan
+from tutorlib.checking import randomness
+from tutorlib.checking.remote_host import read_plan
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.text import module_from
 from tutorlib.exercises import find, of_notebook
-from tutorlib.grading import inside, remote
+from tutorlib.grading import remote_judge, sandboxed_kernel
 from tutorlib.machine import device
 from tutorlib.measuring import hunted, launchers
 from tutorlib.paths import notebook_names
 
 
-def judged(tmp_path, id, answer, served=inside.Served):
+def judged(tmp_path, id, answer, served=sandboxed_kernel.Served):
     door = tmp_path / "judge.sock"
 
     def start():
-        threading.Thread(target=inside.serve, args=(str(door), answer, served), daemon=True).start()
+        threading.Thread(target=sandboxed_kernel.serve, args=(str(door), answer, served), daemon=True).start()
 
-    return remote.judge(find(id), door, start, 300.0)
+    return remote_judge.judge(find(id), door, start, 300.0)
 
 
 LONGER = ("05.7", "06.1", "13.1", "18.6", "18.22")  # of a kind with others
@@ -65,21 +65,21 @@ def test_a_right_kernel_of_other_instructions_is_found_by_the_judge(tmp_path):
     assert "it compiles, but without mma.sync" in outcome.message
 
 
-class Liar(inside.Served):
+class Liar(sandboxed_kernel.Served):
     """Says that nothing speaks against the answer."""
 
     def examined(self, id):
         return [99.0, "right"]
 
 
-class Boaster(inside.Served):
+class Boaster(sandboxed_kernel.Served):
     def examined(self, id):
         return [float("nan"), "right"]
 
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(("id", "other"), [("04.5", "04.4"), ("05.5", "05.4"), ("06.3", "06.1"), ("06.5", "06.4")])
-@pytest.mark.parametrize("served", [inside.Served, Liar, Boaster])
+@pytest.mark.parametrize("served", [sandboxed_kernel.Served, Liar, Boaster])
 def test_another_exercises_kernel_has_none_whatever_its_process_says(tmp_path, id, other, served):
     """The vectorised copy is right as a copy, and lacks cp.async."""
     assert judged(tmp_path, id, answer_to(other), served).points == 0
@@ -87,7 +87,7 @@ def test_another_exercises_kernel_has_none_whatever_its_process_says(tmp_path, i
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("id", ["18.2", "18.12", "18.22"])  # cuTile, C++, CuTe
-@pytest.mark.parametrize("served", [inside.Served, Liar])
+@pytest.mark.parametrize("served", [sandboxed_kernel.Served, Liar])
 def test_a_bug_that_is_not_mended_is_found_whatever_its_process_says(tmp_path, id, served):
     assert judged(tmp_path, id, lambda source: source, served).points < 1
 
@@ -216,7 +216,7 @@ def test_a_seed_repeats_what_is_drawn(tmp_path, monkeypatch):
 
     runs = []
     for seed in (1, 2, 1):
-        monkeypatch.setattr(chance, "_fixed", seed)
+        monkeypatch.setattr(randomness, "_fixed", seed)
         seen.clear()
         judged(tmp_path, "00.1", noted)
         runs.append(list(seen))

@@ -7,7 +7,7 @@ from tests.grading.test_far import Liar, judged
 from tests.pages.answers import RIGHT, WRONG
 from tutorlib.exercises import find
 from tutorlib.exercises.n16_fusion import layers
-from tutorlib.grading import inside, sandbox
+from tutorlib.grading import sandbox, sandboxed_kernel
 from tutorlib.kernels.fused.linear import KernelLinear
 from tutorlib.simulate.cuda_host import program_run
 
@@ -17,7 +17,7 @@ VALUES = ("16.8", "16.9", "16.10", "08.6", "17.3", "17.4", "17.6", "17.8")
 @pytest.fixture(autouse=True)
 def seed(monkeypatch):
     """One for all that is drawn, as in a grading run."""
-    monkeypatch.setattr("tutorlib.checking.chance._fixed", 17)
+    monkeypatch.setattr("tutorlib.checking.randomness._fixed", 17)
 
 
 @pytest.mark.usefixtures("no_gpu")
@@ -39,11 +39,11 @@ def test_wrong_answers_have_no_more_points_outside(tmp_path, id):
 @pytest.mark.parametrize("seed", range(3))
 def test_drawn_keys_are_those_that_the_course_tells_apart(tmp_path, seed, monkeypatch):
     """Whatever the dice draw."""
-    monkeypatch.setattr("tutorlib.checking.chance._fixed", seed)
+    monkeypatch.setattr("tutorlib.checking.randomness._fixed", seed)
     assert judged(tmp_path, "17.3", answer_to("17.3")).points == 4
 
 
-class Counting(inside.Served):
+class Counting(sandboxed_kernel.Served):
     """Numbers keys as they would have to be numbered if each pair were asked by itself."""
 
     asked = 0
@@ -53,7 +53,7 @@ class Counting(inside.Served):
         return self.asked // 2, "a key"
 
 
-class AllAlike(inside.Served):
+class AllAlike(sandboxed_kernel.Served):
     def numbered(self, *call):
         return 0, "a key"
 
@@ -84,7 +84,7 @@ def test_gradients_that_do_not_come_from_gemm_are_not_counted(tmp_path):
     assert "not what it gave" in outcome.message
 
 
-class Twice(inside.Served):
+class Twice(sandboxed_kernel.Served):
     """Has a file for everything, and no function but y = 2x, which a notebook's check would take."""
 
     def shelf(self, number, does, *args):
@@ -102,7 +102,7 @@ def test_a_struct_is_what_a_kernel_finds_in_it_whatever_its_process_says(tmp_pat
     assert judged(tmp_path, "17.8", answer, Liar).points == 0
 
 
-class FromMemory(inside.Served):
+class FromMemory(sandboxed_kernel.Served):
     """Tells of fakes and of models what is right in a notebook, where sizes are known."""
 
     def fake(self, x, weight, dtype, device):

@@ -30,7 +30,7 @@ AROUND = [odd for odd in of_the_honest() if not odd.name.startswith("honest/answ
 READ = """
 import json, sys, warnings
 from pathlib import Path
-from tutorlib.grading.graft import graft, sort
+from tutorlib.grading.merge_submission import graft, sort
 from tutorlib.grading.submission import BadSubmission, read_submission
 
 for path in sys.argv[1:]:

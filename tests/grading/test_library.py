@@ -16,7 +16,7 @@ from tensor_layouts import Layout, LayoutError
 from tests.checking.elsewhere import Near
 from tests.trial_course import Course, cell
 from tutorlib.checking.exercise import WrongKind
-from tutorlib.checking.leaning import as_told
+from tutorlib.checking.library_use import as_told
 from tutorlib.checking.values import Drawn, law
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import library, library_copies, sandbox

@@ -31,7 +31,7 @@ MANY_SECONDS = ("09.7", "11.3")
 @pytest.fixture(autouse=True)
 def seed(monkeypatch):
     """One for all that is drawn, as in a grading run."""
-    monkeypatch.setattr("tutorlib.checking.chance._fixed", 4711)
+    monkeypatch.setattr("tutorlib.checking.randomness._fixed", 4711)
 
 
 class Unwatched(Near):
@@ -170,5 +170,5 @@ def test_an_answer_that_does_not_look_has_no_points(id):
 def graded(id, answer):
     try:
         return find(id).grade(Unwatched(answer)).points
-    except Exception:  # as `remote.judge` has it
+    except Exception:  # as `remote_judge.judge` has it
         return 0

@@ -7,7 +7,7 @@ import tensor_layouts as tl
 
 from tests.pages.answers import RIGHT, WRONG
 from tutorlib.exercises import find, of_notebook
-from tutorlib.grading import inside, remote
+from tutorlib.grading import remote_judge, sandboxed_kernel
 from tutorlib.paths import notebook_names
 
 ANYWHERE = [exercise.id for name in notebook_names() if name < "04" for exercise in of_notebook(name)]
@@ -17,9 +17,9 @@ def points_outside(tmp_path, exercise, answer):
     door = tmp_path / "judge.sock"
 
     def start():
-        threading.Thread(target=inside.serve, args=(str(door), answer), daemon=True).start()
+        threading.Thread(target=sandboxed_kernel.serve, args=(str(door), answer), daemon=True).start()
 
-    return remote.judge(exercise, door, start, 300.0).points
+    return remote_judge.judge(exercise, door, start, 300.0).points
 
 
 @pytest.mark.sampled(3)

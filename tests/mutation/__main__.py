@@ -17,8 +17,8 @@ from tests.mutation import kinds, results
 from tests.mutation.answers import Answer, answers, value
 from tests.mutation.judge import Crashed, Judgement, judge
 from tests.mutation.mutant import Mutant
-from tutorlib.checking.alone import AloneExercise
 from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.rehearsed import AloneExercise
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises import find, rooms
 from tutorlib.problems.problem import Shape

@@ -7,13 +7,13 @@ from functools import cache, wraps
 from typing import Any
 from unittest import mock
 
-from tutorlib.checking import cutile, host, kernel
+from tutorlib.checking import cutile, cutile_host, kernel
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Exercise, Outcome
 from tutorlib.checking.part import LoopExercise
 from tutorlib.exercises import find
 
-TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "interpret"), (host, "interpret"))
+TRY_A_SIZE = ((kernel, "find_simulated_fault"), (cutile, "interpret"), (cutile_host, "interpret"))
 
 
 def refuted(id: str, answer: Callable, words: Sequence[str] = ()) -> Outcome:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.leaning import Elsewhere, on_its_own
+from tutorlib.checking.library_use import Elsewhere, on_its_own
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
 from tutorlib.compiling.driver import LaunchGrid

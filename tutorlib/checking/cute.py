@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.library_use import Elsewhere
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
@@ -15,7 +15,7 @@ from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
-    from tutorlib.checking.far import FarCute
+    from tutorlib.checking.remote_kernel import FarCute
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 
@@ -58,7 +58,7 @@ class CuteExercise(KernelExercise):
         return compiled_not_run(tuple(map(cute_target, self.inspected)), why)
 
     def simulator(self, kernel: "CuteLauncher | FarCute") -> "SimulatedLauncher":
-        from tutorlib.checking.far import FarCute, SimulatedFarCute
+        from tutorlib.checking.remote_kernel import FarCute, SimulatedFarCute
         from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 
         if isinstance(kernel, FarCute):
@@ -66,13 +66,13 @@ class CuteExercise(KernelExercise):
         return SimulatedCute(kernel.host, self.problem, self.dynamic, self.divisible, self.needs.target)
 
     def launcher(self, kernel: "CuteLauncher | FarCute") -> Launcher:
-        from tutorlib.checking.far import FarCute
-        from tutorlib.checking.launched import LaunchedFarCute
+        from tutorlib.checking.remote_kernel import FarCute
+        from tutorlib.checking.remote_launch import LaunchedFarCute
 
         return LaunchedFarCute(kernel) if isinstance(kernel, FarCute) else kernel
 
     def far(self, answer: Elsewhere) -> "FarCute":
-        from tutorlib.checking.far import FarCute
+        from tutorlib.checking.remote_kernel import FarCute
 
         return FarCute(answer, self.id)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
 from tutorlib.checking.interpreting import Interpretation, WrongResult, interpret
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.library_use import Elsewhere
 from tutorlib.checking.simulating import find_simulated_fault
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.machine import device
@@ -20,7 +20,7 @@ from tutorlib.problems.wrong import Wrong
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.far import FarCutile
+    from tutorlib.checking.remote_kernel import FarCutile
     from tutorlib.simulate.cutile import Accepted, Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
@@ -88,7 +88,7 @@ class CutileExercise(KernelExercise):
 
     def without_gpu(self, kernel: "FarCutile", why: str) -> Verdict:
         """What the simulator lacks is interpreted over there, on inputs that are drawn here."""
-        from tutorlib.checking.far import InterpretedFarCutile
+        from tutorlib.checking.remote_kernel import InterpretedFarCutile
 
         if self.simulated:
             return super().without_gpu(kernel, why)
@@ -98,7 +98,7 @@ class CutileExercise(KernelExercise):
         return self.wrong_at(wrongs, shapes) if wrongs else self.unrun(why)
 
     def far(self, answer: Elsewhere) -> "FarCutile":
-        from tutorlib.checking.far import FarCutile
+        from tutorlib.checking.remote_kernel import FarCutile
 
         return FarCutile(answer, self.id)
 
@@ -111,7 +111,7 @@ class CutileExercise(KernelExercise):
         return not_run(f"right, interpreted block by block; speed not run: {why}", self.correctness_points)
 
     def simulator(self, kernel: "CutileLauncher | FarCutile") -> "SimulatedLauncher":
-        from tutorlib.checking.far import FarCutile, SimulatedFarCutile
+        from tutorlib.checking.remote_kernel import FarCutile, SimulatedFarCutile
         from tutorlib.simulate.ptx.languages.cutile import SimulatedCutile
 
         if isinstance(kernel, FarCutile):
@@ -119,8 +119,8 @@ class CutileExercise(KernelExercise):
         return SimulatedCutile(kernel.kernel, self.grid, partial(kernel.compiled, self.problem))
 
     def launcher(self, kernel: "CutileLauncher | FarCutile") -> Launcher:
-        from tutorlib.checking.far import FarCutile
-        from tutorlib.checking.launched import LaunchedFarCutile
+        from tutorlib.checking.remote_kernel import FarCutile
+        from tutorlib.checking.remote_launch import LaunchedFarCutile
 
         return LaunchedFarCutile(kernel, self.grid) if isinstance(kernel, FarCutile) else kernel
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
 
-from tutorlib.checking.alone import AloneExercise, first_weakness
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run
-from tutorlib.checking.rehearsing.block import Block
-from tutorlib.checking.rehearsing.roles import LoopRole, one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsed import AloneExercise, first_weakness
+from tutorlib.checking.rehearsing.hopper_block import Block
+from tutorlib.checking.rehearsing.hopper_roles import LoopRole, one_function, rehearse_roles, specialised
 from tutorlib.machine.features import WGMMA, Feature
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.wrong import count

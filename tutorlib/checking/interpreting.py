@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.chance import fresh_generator
+from tutorlib.checking.randomness import fresh_generator
 from tutorlib.compiling.errors import CompileFailed, compile_failure
 from tutorlib.machine.threads import one_thread
 from tutorlib.problems.differences import find_difference

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind, not_run, wrong
-from tutorlib.checking.leaning import Elsewhere, Library, refuse_leaning
+from tutorlib.checking.library_use import Elsewhere, Library, refuse_leaning
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.simulating import cause, find_repeat, find_simulated_fault, find_waste, luck, notices
 from tutorlib.compiling.compiled import Compiled

@@ -6,12 +6,12 @@ from functools import partial
 from itertools import product
 from typing import Literal
 
-from tutorlib.checking.alone import AloneExercise, first_weakness
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
-from tutorlib.checking.leaning import InModule
+from tutorlib.checking.library_use import InModule
+from tutorlib.checking.rehearsed import AloneExercise, first_weakness
 from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
-from tutorlib.checking.rehearsing.plain import Hazard
+from tutorlib.checking.rehearsing.plain_python import Hazard
 from tutorlib.checking.values import attempt
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.measuring.launchers import CuteLauncher

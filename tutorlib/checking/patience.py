@@ -18,16 +18,16 @@ from types import FrameType, TracebackType
 
 import psutil
 
-from tutorlib.checking import leaning
+from tutorlib.checking import library_use
 from tutorlib.checking.exercise import Answer, Exercise, Outcome, Verdict
-from tutorlib.checking.leaning import plain_function
+from tutorlib.checking.library_use import plain_function
 
 SECONDS = 30.0  # of computing on this thread: 15 times what the slowest right answer of the course takes
 WAITING = 300.0  # seconds that may pass while the answer sleeps or waits for another thread
 MEMORY = 2**32  # bytes that an answer may take beside what the notebook has
 LOOK_S = 0.25  # between two looks
 AGAIN_S = 20e-6, 1e-3  # until it is ended once more where it caught its end: the first time, and from then on
-KEPT_WHOLE = [leaning.__file__], [contextlib.__file__]  # what they set for a while they must take back
+KEPT_WHOLE = [library_use.__file__], [contextlib.__file__]  # what they set for a while they must take back
 CUTE = "/nvidia_cutlass_dsl/"
 MOST_SPARED = 10_000  # looks
 IMPORT = "<frozen importlib._bootstrap>"
@@ -183,4 +183,4 @@ class Patience:
 
 
 def is_the_reader_s(place: tuple[str, int]) -> bool:
-    return not place[0].startswith((*leaning.INSTALLED, "<frozen"))
+    return not place[0].startswith((*library_use.INSTALLED, "<frozen"))

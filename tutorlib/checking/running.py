@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.chance import fresh_generator
+from tutorlib.checking.randomness import fresh_generator
 from tutorlib.machine import turns
 from tutorlib.problems.differences import NEARLY, find_difference
 from tutorlib.problems.problem import Problem, Shape

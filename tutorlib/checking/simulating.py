@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.chance import fresh_generator
+from tutorlib.checking.randomness import fresh_generator
 from tutorlib.machine.threads import one_thread
 from tutorlib.problems.differences import NEARLY, find_difference
 from tutorlib.problems.fault import KernelFault

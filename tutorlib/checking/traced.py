@@ -9,7 +9,7 @@ import numpy as np
 
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.library_use import Elsewhere
 from tutorlib.checking.values import ValueExercise
 from tutorlib.compiling.cute import call_host
 

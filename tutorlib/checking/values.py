@@ -7,11 +7,11 @@ from itertools import chain, islice
 from operator import itemgetter
 from typing import Any
 
-from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder
-from tutorlib.checking.leaning import Elsewhere, Library, on_its_own, refuse_leaning
+from tutorlib.checking.library_use import Elsewhere, Library, on_its_own, refuse_leaning
 from tutorlib.checking.patience import OutOfPatience
+from tutorlib.checking.randomness import fresh_dice
 from tutorlib.problems.wrong import Wrong, count
 
 MOST_PARTS = 2**11  # of a value, all in all: laws look at each of them at every call, and no right one has a third

@@ -11,8 +11,8 @@ from typing import Literal
 from tutorlib.classroom.entries import EMPTY, Entry, broken, entries, hidden, legible, unpacked
 from tutorlib.classroom.left_out import UNOPENED, kind_by_suffix, lines_about, no_notebook
 from tutorlib.classroom.unpacking import UNPACKING, TooMuch, Unpacking
-from tutorlib.grading.beside import MOST_MODULES, is_module, is_other, line_of
-from tutorlib.grading.limited import Exceeded, in_child
+from tutorlib.grading.limited_process import Exceeded, in_child
+from tutorlib.grading.local_modules import MOST_MODULES, is_module, is_other, line_of
 from tutorlib.paths import notebook_names
 from tutorlib.problems.wrong import count
 

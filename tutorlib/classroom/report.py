@@ -16,7 +16,7 @@ from tutorlib.classroom.grades import Classroom, Grade
 from tutorlib.classroom.pages import WORDS, render, state_of, title
 from tutorlib.classroom.task import Judged
 from tutorlib.exercises import find
-from tutorlib.grading.limited import Allowance, Exceeded, in_child
+from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.measuring.measurement import Measurement
 

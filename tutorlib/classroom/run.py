@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tutorlib.checking.chance import new_seed
+from tutorlib.checking.randomness import new_seed
 from tutorlib.classroom.entries import Entry
 from tutorlib.classroom.gradebook import Gradebook, GradebookFailed, Submission
 from tutorlib.classroom.handed_in import HandedIn, place_beside
@@ -17,8 +17,8 @@ from tutorlib.classroom.left_out import lines_about
 from tutorlib.classroom.pool import Lane, graded_here
 from tutorlib.classroom.task import Graded, Needing, Settings, Task
 from tutorlib.classroom.unpacking import UNPACKING, TooMuch, Unpacking, Unreadable
-from tutorlib.grading.beside import LARGEST_MODULE, Modules
-from tutorlib.grading.limited import Exceeded, in_child
+from tutorlib.grading.limited_process import Exceeded, in_child
+from tutorlib.grading.local_modules import LARGEST_MODULE, Modules
 from tutorlib.machine import device
 from tutorlib.paths import ROOT, SOLUTIONS
 

@@ -23,7 +23,7 @@ from tutorlib.classroom.pages import render, state_of
 from tutorlib.classroom.statements import statements
 from tutorlib.course.source import parse
 from tutorlib.exercises import find
-from tutorlib.grading.limited import Allowance, Exceeded, about, in_child
+from tutorlib.grading.limited_process import Allowance, Exceeded, about, in_child
 from tutorlib.paths import SOLUTIONS
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom.pace import times_in
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading.all_notebooks import grade
-from tutorlib.grading.beside import Modules, below
-from tutorlib.grading.limited import Exceeded, in_child
+from tutorlib.grading.limited_process import Exceeded, in_child
+from tutorlib.grading.local_modules import Modules, below
 from tutorlib.grading.run import Limits
 from tutorlib.grading.submission import READING, Submitted, newest, read_content, read_each
 from tutorlib.machine import device

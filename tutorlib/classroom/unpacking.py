@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import BinaryIO
 
-from tutorlib.grading.limited import Allowance
+from tutorlib.grading.limited_process import Allowance
 
 UNPACKING = Allowance(computing_s=30, memory=2**31, size=2**28, patience_s=600)  # of the process that does it
 MOST_BYTES = 2**29  # read and unpacked; a class's largest honest hand-ins have 2**27

@@ -26,20 +26,21 @@ ended when the grader has heard nothing for too long (`run.SLACK_S`).
 Where bytes are read that a student made, and their limits. C code (Python's compiler, `json`, `re`, `bz2`) hears no
 signal and no thread, so only the end of its process ends it:
 
-- In a child process of `limited`, forked for it: a notebook's file, of 32 MB at most (`submission`: JSON; `mended`:
-  nbformat, symbol tables, regular expressions; 10 s of computing and 1 GB), its cells, of 2 MB at most (`cells`,
-  `merged`, `needed`: Python's parser and compiler, IPython's magics; 10 s and 1 GB), the tries in its outputs
-  (`classroom.pace`; the same), the answers that reports highlight and compare (`classroom.report`, `classroom.similar`:
-  Pygments' lexers, on 16 kB of an answer), and a student's zips (`classroom.handed_in`, `classroom.run`; 30 s and
-  2 GB). The child returns plain records. What exceeds its limits costs its answer, cell, notebook or hand-in, with a
-  line that says so; after 3 files or 6 cells of that kind the submission's other files, or the notebook, are not read.
+- In a child process of `limited_process`, forked for it: a notebook's file, of 32 MB at most (`submission`: JSON;
+  `repaired_json`: nbformat, symbol tables, regular expressions; 10 s of computing and 1 GB), its cells, of 2 MB at most
+  (`cells`, `split_cells`, `needed_cells`: Python's parser and compiler, IPython's magics; 10 s and 1 GB), the tries in
+  its outputs (`classroom.pace`; the same), the answers that reports highlight and compare (`classroom.report`,
+  `classroom.similar`: Pygments' lexers, on 16 kB of an answer), and a student's zips (`classroom.handed_in`,
+  `classroom.run`; 30 s and 2 GB). The child returns plain records. What exceeds its limits costs its answer, cell,
+  notebook or hand-in, with a line that says so; after 3 files or 6 cells of that kind the submission's other files, or
+  the notebook, are not read.
 - In the judge's process, pytest: the messages of the kernel's process (`wire`: 256 MB, of which 32 MB are JSON;
-  `plugin`: 64 MB for a cell), PTX, Tile IR and names in them (`simulate`, `compiling`). `toil` ends that process after
-  one and a half time limits of a cell, of computing; SIGXCPU ends it where a thread of its own cannot. RLIMIT_DATA
-  bounds its memory. The exercise that was judged gets no points, and the others go on in a new process.
+  `plugin`: 64 MB for a cell), PTX, Tile IR and names in them (`simulate`, `compiling`). `cpu_limit` ends that process
+  after one and a half time limits of a cell, of computing; SIGXCPU ends it where a thread of its own cannot.
+  RLIMIT_DATA bounds its memory. The exercise that was judged gets no points, and the others go on in a new process.
 - In the grader's process: nothing but texts that those have returned, of limited size, as JSON and as pages' cells.
-  Modules beside a notebook (`beside`: 20 of 256 kB each) pass through it unread; a cell of the page writes them to the
-  sandbox's scratch folder, behind everything else on `sys.path`, and no other process imports them.
+  Modules beside a notebook (`local_modules`: 20 of 256 kB each) pass through it unread; a cell of the page writes them
+  to the sandbox's scratch folder, behind everything else on `sys.path`, and no other process imports them.
 
 `tutor class` waits for children alone, and so hears a signal at any time. Each process of its chain (command, fork
 server, worker, reader or pytest, bubblewrap) is killed by the kernel when the one above it ends (`machine.lineage`).
@@ -74,14 +75,14 @@ Grace) it reaches the judge's own. Where the grader is root of a user namespace 
 processes have that user too, without its capabilities. The CuTe DSL, cuTile and torch can do some of what pages
 ask for: the kernel's process watches the calls of an answer, and code that sets out to may evade that.
 
-No answer is in reach of the answer that is judged. `tutorlib.exercises`, with all references, mistakes and hints, is
-in no sandbox: the judge sends the fields of a kernel exercise (`portable`), and a reference stays a function of the
-judge's that is called over the connection. The course's kernels and models hold many solutions again. They are there,
-but the functions that solve the exercise at hand have no body, in source and bytecode alike; a page of kernels is
-judged in as many sandboxes as that takes (`rounds`). On pages 00 to 03 the functions of tensor_layouts and of the
-course that exercises forbid are not there either: a library process outside runs them, and refuses those of the
-exercise that is being judged (`library`). Only watched are NumPy's constructors in 01.2, and the fragment layouts in
-03.6 and 03.7, which the page prints.
+No answer is in reach of the answer that is judged. Of `tutorlib.exercises`, with all references, mistakes and hints,
+the sandbox shows the `judge` folders alone, which have none of these: the judge sends the fields of a kernel exercise
+(`sent_exercise`), and a reference stays a function of the judge's that is called over the connection. The course's
+kernels and models hold many solutions again. They are there, but the functions that solve the exercise at hand have no
+body, in source and bytecode alike; a page of kernels is judged in as many sandboxes as that takes (`rounds`). On pages
+00 to 03 the functions of tensor_layouts and of the course that exercises forbid are not there either: a library process
+outside runs them, and refuses those of the exercise that is being judged (`library`). Only watched are NumPy's
+constructors in 01.2, and the fragment layouts in 03.6 and 03.7, which the page prints.
 
 What rests in part on the student's process still: 07.7 without a GPU, since the simulator lacks FP8 (it is interpreted
 there, on inputs drawn here, and compiled here); 16.9, whose tensors have no data and are described; of 16.10 all but

@@ -8,13 +8,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tutorlib.checking.chance import new_seed
 from tutorlib.checking.exercise import Outcome
+from tutorlib.checking.randomness import new_seed
 from tutorlib.course.source import BuildError
 from tutorlib.exercises import find, of_notebook
 from tutorlib.grading import sandbox
 from tutorlib.grading.cells import Sorted
-from tutorlib.grading.graft import graft, sort
+from tutorlib.grading.merge_submission import graft, sort
 from tutorlib.grading.rounds import Round, rounds_of
 from tutorlib.grading.run import GradingFailed, Limits, grade_round
 from tutorlib.grading.scores import Scores

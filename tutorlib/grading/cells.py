@@ -12,9 +12,9 @@ from types import MappingProxyType
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
 
-from tutorlib.grading.limited import Allowance, Exceeded, about, in_child
-from tutorlib.grading.merged import AnswerPart, answer_parts, names_checked, without_page
-from tutorlib.grading.needed import Names, names_of
+from tutorlib.grading.limited_process import Allowance, Exceeded, about, in_child
+from tutorlib.grading.needed_cells import Names, names_of
+from tutorlib.grading.split_cells import AnswerPart, answer_parts, names_checked, without_page
 from tutorlib.grading.submission import CodeCell
 from tutorlib.problems.wrong import count
 
@@ -35,7 +35,8 @@ class Sorted:
 
     answers: exercise id → the text of its answer. unusable: exercise id → why there is none that can run.
     changed: course cell → its text as the student has it, where that differs. added: the cell behind which it stands,
-    or START → the texts of cells that the course does not have. names: each of these texts → what `needed` knows of it.
+    or START → the texts of cells that the course does not have. names: each of these texts → what
+    `needed_cells` knows of it.
     """
 
     answers: dict[str, str] = field(default_factory=dict)

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.checking.exercise import Exercise
-from tutorlib.checking.leaning import as_told, leaning
+from tutorlib.checking.library_use import as_told, leaning
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import of_notebook, rooms
-from tutorlib.grading.line import End, Lost
+from tutorlib.grading.transport import End, Lost
 
 SOCKET = "library.sock"  # in the folder that the student's process shares with the judge
 PACKAGES = ("tensor_layouts.", "tutorlib.layouts.", "tutorlib.models.")  # their functions take and return plain data
@@ -41,7 +41,7 @@ PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
 
 
 def served_key(told: tuple[str, ...]) -> str:
-    """The function, "module:name", that a part of a library names (`leaning.as_told`); "" where none is served."""
+    """The function, "module:name", that a part of a library names (`library_use.as_told`); "" where none is served."""
     if told[1] != "function" or not told[2].startswith(PACKAGES) or told[3] in LOCAL:
         return ""
     return ":".join(told[2:])

@@ -27,15 +27,15 @@ from jupyter_client.manager import KernelManager
 from nbval.kernel import RunningKernel
 from nbval.plugin import IPyNbCell
 
-from tutorlib.checking.chance import fix_seed
 from tutorlib.checking.exercise import Exercise, Outcome
+from tutorlib.checking.randomness import fix_seed
 from tutorlib.compiling.outside import OVER_DISK, OVER_MEMORY, in_gb, wall_in
 from tutorlib.exercises import find
+from tutorlib.grading.cpu_limit import LIMITS, ended_after, no_end
 from tutorlib.grading.library import SOCKET, LibraryProcess, page_of, served
-from tutorlib.grading.line import Late, Lost
-from tutorlib.grading.remote import judge
+from tutorlib.grading.remote_judge import judge
 from tutorlib.grading.sandbox import LARGEST_FILE, program_walled, walled_compiler
-from tutorlib.grading.toil import LIMITS, ended_after, no_end
+from tutorlib.grading.transport import Late, Lost
 from tutorlib.grading.verdict import as_reported, tidy
 from tutorlib.machine import device, turns
 from tutorlib.machine.lineage import adopt_orphans
@@ -261,7 +261,7 @@ class Witness:
         door = item.parent.kernel.door / "judge.sock"
         name = ast.parse(item.cell.source).body[0].value.args[1].id  # the cell is check("02.5", name)
         answer = f"globals().get({name!r})"
-        serve = f"__import__('tutorlib.grading.inside', fromlist=['serve']).serve({str(door)!r}, {answer})"
+        serve = f"__import__('tutorlib.grading.sandboxed_kernel', fromlist=['serve']).serve({str(door)!r}, {answer})"
         kernel = item.parent.kernel
         start = partial(kernel.execute_cell_input, serve, allow_stdin=False)
         with ended_after(LIMITS * self.timeout, kernel.pid, partial(self.give_up, item)):

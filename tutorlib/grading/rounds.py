@@ -16,7 +16,7 @@ from typing import Any
 
 from tutorlib import exercises
 from tutorlib.checking.exercise import Exercise
-from tutorlib.checking.leaning import InModule, Itself, Tool
+from tutorlib.checking.library_use import InModule, Itself, Tool
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import of_notebook
 from tutorlib.grading.library import served
@@ -25,7 +25,7 @@ from tutorlib.paths import ROOT
 
 PACKAGE = "tutorlib."
 KERNELS = "tutorlib.kernels."
-# References, mistakes and hints: `portable` says how one does without them.
+# References, mistakes and hints: `sent_exercise` says how one does without them.
 HIDDEN = re.compile(r"tutorlib\.exercises\.(?!n\d\d_\w+\.judge\.)")
 GONE = 'raise NotImplementedError("the course\'s own solution is not here while an answer is graded")'
 Function = tuple[str, str]  # its module and its qualified name

@@ -18,15 +18,15 @@ from nbformat import NotebookNode
 
 from tutorlib.checking.exercise import Outcome, Status
 from tutorlib.exercises import find
+from tutorlib.grading.cpu_limit import no_end
 from tutorlib.grading.forked import start_pytest
-from tutorlib.grading.graft import Graft
 from tutorlib.grading.library import SOCKET, page_of
 from tutorlib.grading.library_client import LIBRARY
 from tutorlib.grading.library_copies import library_copies
+from tutorlib.grading.merge_submission import Graft
 from tutorlib.grading.rounds import Round
 from tutorlib.grading.sandbox import MEMORY, Replaced, on_path, walled
 from tutorlib.grading.scratch import scratch_folder
-from tutorlib.grading.toil import no_end
 from tutorlib.grading.verdict import verdict
 from tutorlib.machine.turns import TURNS
 from tutorlib.measuring.recorded import RECORDED
@@ -151,7 +151,7 @@ class Reports(asyncio.StreamReader):
 
 
 def ended_itself(reports: Reports, limits: Limits) -> tuple[Status, str]:
-    """What is said where pytest's process ended without a word: the system may have ended it (`toil`)."""
+    """What is said where pytest's process ended without a word: the system may have ended it (`cpu_limit`)."""
     if os.WIFSIGNALED(reports.status) and os.WTERMSIG(reports.status) == signal.SIGXCPU:
         return "timeout", no_end(limits.seconds)
     return "error", "it ended the grading run"

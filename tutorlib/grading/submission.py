@@ -1,7 +1,7 @@
 """Reading a submission: which notebook of the course each file answers, the text of its cells, the modules beside it.
 
 Nothing else of a submitted notebook is looked at: no tags, outputs, metadata or file name. Each file is read in a child
-process with limits (`limited`).
+process with limits (`limited_process`).
 """
 
 import json
@@ -12,9 +12,9 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
-from tutorlib.grading import mended
-from tutorlib.grading.beside import Modules, modules_beside
-from tutorlib.grading.limited import Allowance, Exceeded, in_child
+from tutorlib.grading import repaired_json
+from tutorlib.grading.limited_process import Allowance, Exceeded, in_child
+from tutorlib.grading.local_modules import Modules, modules_beside
 from tutorlib.paths import EXERCISE_ID, SOLUTIONS, notebook_names
 
 SUFFIX = ".ipynb"
@@ -193,10 +193,10 @@ def load(path: Path, content: bytes) -> NotebookNode:
     no notebook in them.
     """
     try:
-        return mended.notebook(json.loads(content.decode(json.detect_encoding(content), "replace")))
+        return repaired_json.notebook(json.loads(content.decode(json.detect_encoding(content), "replace")))
     except json.JSONDecodeError:
         raise BadSubmission(f"{path}: not a notebook; its JSON ends early or is damaged.") from None
-    except mended.NobodyWrote as error:
+    except repaired_json.NobodyWrote as error:
         raise BadSubmission(f"{path}: {error}.") from None
     except MemoryError:
         raise

@@ -2,9 +2,9 @@
 # deserves: 0
 from contextlib import suppress
 
-from tutorlib.grading import line
+from tutorlib.grading import transport
 
-answered = line.End.answer
+answered = transport.End.answer
 NAMES = (0, 1, -1, "grade", "judge", "watch", "eval", "__import__", True, None, [0])
 
 
@@ -15,7 +15,7 @@ def ask_first(self, number, args, kwargs):
     answered(self, number, args, kwargs)
 
 
-line.End.answer = ask_first
+transport.End.answer = ask_first
 
 
 def answer(n):

@@ -3,7 +3,7 @@
 import pickle
 
 from tutorlib.checking.exercise import Exercise
-from tutorlib.grading import line, wire
+from tutorlib.grading import transport, wire
 
 Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 
@@ -15,7 +15,7 @@ class Poison:
         )
 
 
-for writer in (line.Writer, wire.Writer):
+for writer in (transport.Writer, wire.Writer):
     writer.message = lambda self, value: pickle.dumps(Poison())
 
 

@@ -11,7 +11,7 @@ class CannotCross(Unwritten):
     pass
 
 
-CannotCross.__module__ = "tutorlib.grading.remote"
+CannotCross.__module__ = "tutorlib.grading.remote_judge"
 
 
 def answer(n):

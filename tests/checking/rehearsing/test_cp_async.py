@@ -5,8 +5,8 @@ import pytest
 from cutlass import cute
 
 from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
-from tutorlib.checking.rehearsing.orders import DifferentThreads
-from tutorlib.checking.rehearsing.plain import Hazard
+from tutorlib.checking.rehearsing.plain_python import Hazard
+from tutorlib.checking.rehearsing.recorded_commands import DifferentThreads
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.checking.rehearsing import loops
 from tests.pages.change import Change, code_of, derive
-from tutorlib.checking.rehearsing.plain import Hazard
-from tutorlib.checking.rehearsing.roles import one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.hopper_roles import one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.plain_python import Hazard
 
 ROLES: dict[str, tuple[Any, Callable]] = {
     "produce": (loops.produce, lambda loop: specialised(loop, loops.consume)),

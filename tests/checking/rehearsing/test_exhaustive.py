@@ -8,8 +8,8 @@ from tests.checking.rehearsing import broken, loops, unusual
 from tests.checking.rehearsing.exhaustive import Fault, Search
 from tests.checking.rehearsing.test_every_order import ROLES, orders
 from tests.pages.change import Change, derive
-from tutorlib.checking.rehearsing.plain import Hazard
-from tutorlib.checking.rehearsing.roles import one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.hopper_roles import one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.plain_python import Hazard
 
 SEED, EDITS = 10, 20  # edits of each loop
 

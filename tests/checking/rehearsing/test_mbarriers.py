@@ -5,9 +5,9 @@ import pytest
 from tests.checking.rehearsing import broken, loops, unusual
 from tests.pages.change import code_of, derive, swap
 from tutorlib.checking.hopper import k_tiles_to_try
-from tutorlib.checking.rehearsing import turns
-from tutorlib.checking.rehearsing.plain import CallSite, Hazard
-from tutorlib.checking.rehearsing.roles import one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing import coroutines
+from tutorlib.checking.rehearsing.hopper_roles import one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.plain_python import CallSite, Hazard
 
 STAGES = (2, 3, 4)
 
@@ -127,7 +127,7 @@ def test_a_line_of_the_courses_own_loop_has_no_number():
 
 
 def test_a_loop_without_orders_does_not_hang_the_rehearsal(monkeypatch):
-    monkeypatch.setattr(turns, "PATIENCE", 0.05)
+    monkeypatch.setattr(coroutines, "PATIENCE", 0.05)
 
     def idles(steps):
         while steps.k_tiles:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from tutorlib.checking.rehearsing.plain import CallSite
+from tutorlib.checking.rehearsing.plain_python import CallSite
 from tutorlib.problems.wrong import count
 
 

@@ -9,7 +9,7 @@ from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
-from tutorlib.checking.leaning import Itself
+from tutorlib.checking.library_use import Itself
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n03_swizzles.fragments import (
     C_FRAGMENTS,

@@ -5,7 +5,7 @@ from typing import Any
 from tensor_layouts import Layout, is_layout, rank, size
 from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
-from tutorlib.checking.leaning import InModule
+from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Case, Mistake, law
 
 # 03.6 c_coordinate ----------------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer, Unwritten, is_placeholder
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.randomness import fresh_dice
 from tutorlib.checking.traced import call_on_vectors
 from tutorlib.checking.values import Case, Mistake
 from tutorlib.compiling.errors import CompileFailed

@@ -11,7 +11,7 @@ from tensor_layouts import Layout
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.leaning import InModule
+from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.exercises.n05_copy_kernels.remedies import COPY_REMEDIES
 from tutorlib.machine.features import TMA

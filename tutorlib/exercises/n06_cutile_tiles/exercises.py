@@ -7,10 +7,10 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise
+from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
-from tutorlib.checking.host import HostExercise
-from tutorlib.checking.leaning import InModule
+from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.compiling.spec import DType
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
@@ -21,7 +21,7 @@ from tutorlib.problems.wrong import count
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.far_host import Planned
+    from tutorlib.checking.remote_host import Planned
     from tutorlib.simulate.cutile.launching import Launched
 
 # 06.2 broadcast_shape -------------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.cutile import CutileExercise, ThroughTf32
+from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
-from tutorlib.checking.host import HostExercise
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n07_cutile_gemm.choices import (
     FITS_MISTAKES,
@@ -50,7 +50,7 @@ from tutorlib.problems.split_k import parts_of_gemm
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
-    from tutorlib.checking.far_host import Planned
+    from tutorlib.checking.remote_host import Planned
     from tutorlib.simulate.cutile.launching import Launched
 
 

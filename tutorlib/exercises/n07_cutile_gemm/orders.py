@@ -5,9 +5,9 @@ from inspect import unwrap
 from random import Random
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.randomness import fresh_dice
 from tutorlib.checking.values import Case, Mistake, attempt, plain, show_call
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.problem import Shape

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.interpreting import WrongResult
-from tutorlib.checking.leaning import InModule
+from tutorlib.checking.library_use import InModule
 from tutorlib.compiling.spec import DType
 from tutorlib.machine import device
 from tutorlib.problems.problem import Shape, torch_dtype

@@ -16,7 +16,7 @@ from tutorlib.checking.ampere_parts import (
     WholeGemmExercise,
 )
 from tutorlib.checking.drawn import Drawn, beside
-from tutorlib.checking.leaning import InModule
+from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, LoopExercise, PartExercise
 from tutorlib.checking.traced import CuteLayoutExercise
 from tutorlib.checking.values import Mistake, ValueExercise, equals, law, shorten

@@ -2,7 +2,7 @@
 
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.exercise import Remedy
-from tutorlib.checking.leaning import InModule
+from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n11_grid_swizzle.judge.block_order import OrderExercise
 from tutorlib.exercises.n11_grid_swizzle.traffic import (

@@ -6,8 +6,8 @@ from random import Random
 
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.hopper import HopperLoopExercise
-from tutorlib.checking.hosts import with_loop
-from tutorlib.checking.leaning import InModule
+from tutorlib.checking.host_templates import with_loop
+from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import (
     BYTES,

@@ -2,8 +2,8 @@
 
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.hopper import HopperLoopExercise
-from tutorlib.checking.hosts import own_consumer, own_producer, with_consumer, with_producer
-from tutorlib.checking.leaning import InModule
+from tutorlib.checking.host_templates import own_consumer, own_producer, with_consumer, with_producer
+from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.n14_beat_cublas.feeding import BYTES, MULTICAST, REGISTERS, member, members, splits, steps_in
 from tutorlib.exercises.n14_beat_cublas.judge.chosen_config import ChosenExercise

@@ -5,9 +5,9 @@ from inspect import unwrap
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.randomness import fresh_dice
 from tutorlib.checking.values import Case, law
 from tutorlib.models.hopper_gemm import Pair, dequantise
 from tutorlib.problems.wrong import Wrong

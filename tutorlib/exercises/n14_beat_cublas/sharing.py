@@ -6,9 +6,9 @@ from itertools import product
 from random import Random
 from typing import Any
 
-from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.randomness import fresh_dice
 from tutorlib.checking.values import Case, Mistake, law
 from tutorlib.models import work
 from tutorlib.models.hopper_gemm import Pair

@@ -7,9 +7,9 @@ from itertools import product
 from math import isclose
 from typing import Any
 
-from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.randomness import fresh_dice
 from tutorlib.checking.values import Case, attempt, plain, shorten
 from tutorlib.models.hopper_gemm import gemm_time
 from tutorlib.models.work import Sm

@@ -3,7 +3,7 @@
 from itertools import product
 
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.leaning import InModule
+from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.exercises.n15_blackwell_gemm.formats import (
     NV,

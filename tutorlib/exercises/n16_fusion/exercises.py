@@ -1,7 +1,7 @@
 """Exercises of notebook 16: epilogues that do more than round, a layer that torch takes as its own, and two GPUs."""
 
-from tutorlib.checking import hosts
-from tutorlib.checking.leaning import InModule
+from tutorlib.checking import host_templates
+from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises.n16_fusion.fakes import faked, symbolic
 from tutorlib.exercises.n16_fusion.judge.epilogue_function import EpilogueFunctionExercise
@@ -36,7 +36,7 @@ EXERCISES = (
         points=2,
         problem=gelu(),
         shapes=((512,), (4 * 777,)),
-        build=hosts.elementwise,
+        build=host_templates.elementwise,
         library=course(OPS, "gelu"),
         hints=(
             "x * x is element by element, and so is every other operator; cute.math.tanh takes the whole of x.",
@@ -53,7 +53,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=FITTING,
         whole=WHOLE,
-        build=hosts.with_bias_matrix,
+        build=host_templates.with_bias_matrix,
         library=course(FUSED, "every_row"),
         hints=(
             "A layout may send many coordinates to one place. By how much does the offset grow from row to row?",
@@ -69,7 +69,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=FITTING,
         whole=WHOLE,
-        build=hosts.with_op,
+        build=host_templates.with_op,
         library=course(OPS, "bias_gelu", "gelu"),
         hints=(
             "Both arguments are values of the same shape, in fp32. What comes first, the bias or GELU?",
@@ -85,7 +85,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SHAPES[:1],
         whole=WHOLE,
-        build=hosts.with_fetch,
+        build=host_templates.with_fetch,
         library=course(FUSED, "fetch_beside"),
         hints=(
             "Registers of the sums' shape, in fp32: cute.make_rmem_tensor(sums.tCrC.shape, Float32), filled with 0.",
@@ -103,7 +103,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=((130, 72, 40),),  # four tiles in which all warps have rows
         whole=WHOLE,
-        build=hosts.with_reduction,
+        build=host_templates.with_reduction,
         requires=("bar.sync",),
         library=course(FUSED, "largest"),
         hints=(
@@ -136,7 +136,7 @@ EXERCISES = (
         problem=linear_swiglu(32),
         shapes=GATED,
         whole=GATED[1:],
-        build=hosts.with_gate,
+        build=host_templates.with_gate,
         library=course(FUSED, "gated", "gate_and_up") | course(OPS, "swiglu", "silu"),
         hints=(
             "tCrC's shape is (pairs, atoms, (neighbours, rest)), and rest is the slowest mode: its first half is gate.",

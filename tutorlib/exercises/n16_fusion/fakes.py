@@ -8,11 +8,11 @@ from dataclasses import astuple
 from functools import partial, update_wrapper
 from typing import Any
 
-from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.fake_tensors import Given, Told, told_of_fake, told_of_symbols
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.randomness import fresh_dice
 from tutorlib.checking.values import Case, attempt
+from tutorlib.exercises.n16_fusion.judge.fake_tensors import Given, Told, told_of_fake, told_of_symbols
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import Wrong
 

@@ -10,11 +10,18 @@ from functools import partial, update_wrapper
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
-from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.leaning import Elsewhere
-from tutorlib.checking.swapped_models import Model, Recipe, build, class_of, products_by, told_of_swapped
+from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.randomness import fresh_dice
 from tutorlib.checking.values import Case, attempt
+from tutorlib.exercises.n16_fusion.judge.swapped_models import (
+    Model,
+    Recipe,
+    build,
+    class_of,
+    products_by,
+    told_of_swapped,
+)
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:

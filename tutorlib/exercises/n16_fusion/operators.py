@@ -3,9 +3,9 @@
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Answer
+from tutorlib.checking.randomness import fresh_dice
 from tutorlib.checking.values import Case, attempt, law
 from tutorlib.models.row_gemm import RowGemm
 from tutorlib.problems.wrong import Wrong, count

@@ -6,10 +6,10 @@ from math import prod
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.chance import fresh_dice, new_seed
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.exercise import Unwritten, is_placeholder
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.randomness import fresh_dice, new_seed
 from tutorlib.checking.values import Case, Mistake, attempt, law
 from tutorlib.problems.wrong import Wrong
 

@@ -5,10 +5,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.for_torch import CALLS, ForTorchExercise
-from tutorlib.checking.kept import KeptExercise
-from tutorlib.checking.leaning import InModule
-from tutorlib.checking.saved import SAVING
+from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
 from tutorlib.compiling.kept import CompiledKernels
 from tutorlib.exercises.n17_compile_once.cost_counts import (
@@ -27,7 +24,10 @@ from tutorlib.exercises.n17_compile_once.cost_counts import (
     some_calls,
     some_members,
 )
+from tutorlib.exercises.n17_compile_once.judge.for_torch import CALLS, ForTorchExercise
+from tutorlib.exercises.n17_compile_once.judge.saved_kernels import SAVING
 from tutorlib.exercises.n17_compile_once.judge.shared_storage import Member, StructExercise
+from tutorlib.exercises.n17_compile_once.judge.trials import KeptExercise
 from tutorlib.exercises.n17_compile_once.keys import (
     after_a_failure,
     alignments,

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.chance import fresh_dice, new_seed
 from tutorlib.checking.exercise import Answer, WrongKind
-from tutorlib.checking.leaning import Elsewhere
-from tutorlib.checking.numbered_keys import Numbered
+from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.randomness import fresh_dice, new_seed
 from tutorlib.checking.values import Case, attempt
+from tutorlib.exercises.n17_compile_once.judge.numbered_keys import Numbered
 from tutorlib.problems.wrong import Wrong, count
 
 if TYPE_CHECKING:

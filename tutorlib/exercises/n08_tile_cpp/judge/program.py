@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tutorlib.checking.chance import fresh_dice
 from tutorlib.checking.cpp import source_of
 from tutorlib.checking.exercise import Answer, Exercise, Verdict
+from tutorlib.checking.randomness import fresh_dice
 from tutorlib.compiling.program import build_program
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tutorlib.checking.cute import CuteExercise, require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.library_use import Elsewhere
 from tutorlib.checking.simulating import find_zeros
 from tutorlib.compiling.cute import call_host
 from tutorlib.compiling.errors import CompileFailed, first_cause

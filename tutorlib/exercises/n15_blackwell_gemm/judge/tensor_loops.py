@@ -5,19 +5,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from tutorlib.checking.alone import AloneExercise, first_weakness
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
-from tutorlib.checking.rehearsing.tensor_block import TensorBlock
-from tutorlib.checking.rehearsing.tensor_memory import rehearse_holding
-from tutorlib.checking.rehearsing.tensor_roles import Extent, Loop, in_words, rehearse_tiles
+from tutorlib.checking.rehearsed import AloneExercise, first_weakness
+from tutorlib.checking.rehearsing.blackwell_block import TensorBlock
+from tutorlib.checking.rehearsing.blackwell_roles import Extent, Loop, in_words, rehearse_tiles
+from tutorlib.checking.rehearsing.tensor_memory_life import rehearse_holding
 from tutorlib.compiling.ptx import allocated_columns
 from tutorlib.machine.features import TCGEN05, Feature
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
-    from tutorlib.checking.far import FarCute
+    from tutorlib.checking.remote_kernel import FarCute
     from tutorlib.kernels.blackwell.config import BlackwellConfig
     from tutorlib.kernels.blackwell.gemm import TileLoops
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher

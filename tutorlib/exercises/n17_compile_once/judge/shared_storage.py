@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
-from tutorlib.checking.far import FarCute
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.remote_kernel import FarCute
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.machine.features import TMA
@@ -175,7 +175,7 @@ class StructExercise(CuteExercise):
 
     def simulator(self, kernel: "CuteLauncher | FarCute") -> "SimulatedLauncher":
         """On the GPU that has as much shared memory."""
-        from tutorlib.checking.far import SimulatedFarCute
+        from tutorlib.checking.remote_kernel import SimulatedFarCute
         from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 
         if isinstance(kernel, FarCute):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.leaning import Elsewhere
+from tutorlib.checking.library_use import Elsewhere
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch
@@ -18,7 +18,7 @@ from tutorlib.problems.fault import KernelFault
 from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
-    from tutorlib.checking.far import FarCute, FarCutile
+    from tutorlib.checking.remote_kernel import FarCute, FarCutile
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
     Mended = HuntedLauncher | FarCute | FarCutile
@@ -78,7 +78,7 @@ class MendExercise(KernelExercise):
         return self.examine(kernel) or self.run_for_points(kernel)
 
     def far(self, answer: Elsewhere) -> "FarCute | FarCutile":
-        from tutorlib.checking.far import FarCute, FarCutile
+        from tutorlib.checking.remote_kernel import FarCute, FarCutile
 
         return (FarCute if isinstance(self.bug.launch, CuteLaunch) else FarCutile)(answer, self.id)
 
@@ -116,7 +116,7 @@ class MendExercise(KernelExercise):
         )
 
     def compile_for(self, kernel: "Mended", arch: str) -> Compiled:
-        from tutorlib.checking.far import FarCute
+        from tutorlib.checking.remote_kernel import FarCute
 
         if isinstance(kernel, CudaLauncher):
             return kernel.compiled(arch)
@@ -128,7 +128,7 @@ class MendExercise(KernelExercise):
         return compiled_not_run((cute_target(str(self.needs.since)),), why)
 
     def simulator(self, kernel: "Mended") -> "SimulatedLauncher":
-        from tutorlib.checking.far import FarCute, FarCutile, SimulatedFarCute, SimulatedFarCutile
+        from tutorlib.checking.remote_kernel import FarCute, FarCutile, SimulatedFarCute, SimulatedFarCutile
 
         if isinstance(kernel, FarCute):
             return SimulatedFarCute(kernel)
@@ -137,8 +137,8 @@ class MendExercise(KernelExercise):
         return as_simulated(self.bug, kernel)
 
     def launcher(self, kernel: "Mended") -> Launcher:
-        from tutorlib.checking.far import FarCute, FarCutile
-        from tutorlib.checking.launched import LaunchedFarCute, LaunchedFarCutile
+        from tutorlib.checking.remote_kernel import FarCute, FarCutile
+        from tutorlib.checking.remote_launch import LaunchedFarCute, LaunchedFarCutile
 
         if isinstance(kernel, FarCute):
             return LaunchedFarCute(kernel)

@@ -1,0 +1,268 @@
+"""The judge outside the kernel: which values cross, and that nothing else does."""
+
+import os
+import threading
+from contextlib import suppress
+from functools import partial
+from multiprocessing.connection import Connection
+
+import numpy as np
+import pytest
+import torch
+from tensor_layouts import ComposedLayout, Layout, Swizzle
+
+from tutorlib.checking.values import Case, ValueExercise, equals, law
+from tutorlib.course.answers import load_answers
+from tutorlib.exercises import find
+from tutorlib.grading import remote_judge, sandboxed_kernel
+from tutorlib.grading.transport import Late, Lost
+from tutorlib.grading.wire import HEAD, MOST_KEYS, CannotCross, Reader, Writer
+from tutorlib.models.occupancy import H100
+from tutorlib.paths import notebook_names
+from tutorlib.problems.wrong import Wrong
+
+
+def judge_in_a_thread(tmp_path, exercise, answer, seconds=300.0):
+    """Judge an answer that another thread serves."""
+    door = tmp_path / "judge.sock"
+
+    def start():
+        threading.Thread(target=sandboxed_kernel.serve, args=(str(door), answer), daemon=True).start()
+
+    return remote_judge.judge(exercise, door, start, seconds)
+
+
+def exercise_of(*cases) -> ValueExercise:
+    return ValueExercise(id="90.1", title="answer", points=len(cases), cases=cases)
+
+
+LAYOUT = Layout((4, 3), (3, 1))
+VALUES = [3, -(2**80), 2.5, "text", "\udcff", (1, (2, 3)), [None, True], {"a": (1,)}, {3}, range(3), b"a", np.int64(3)]
+VALUES += [LAYOUT, Swizzle(3, 3, 3), ComposedLayout(Swizzle(3, 0, 3), Layout((8, 8), (8, 1))), H100]
+BASE = np.arange(60, dtype=np.float32).reshape(6, 10)
+VIEWS = [BASE, BASE.T, BASE[::2, 3:], BASE[::-1], np.broadcast_to(BASE[0], (4, 10))]
+
+
+def test_values_cross_to_the_judge_and_back(tmp_path):
+    cases = [equals(str(value), [(value,)], lambda value: value) for value in VALUES]
+    outcome = judge_in_a_thread(tmp_path, exercise_of(*cases), lambda value: value)
+    assert outcome.status == "passed", outcome.message
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float8_e4m3fn, torch.int64])
+def test_tensors_cross(tmp_path, dtype):
+    tensor = torch.arange(6).view(2, 3).to(dtype).T
+
+    gaps = torch.arange(40).to(dtype)[3:].as_strided((3, 4), (9, 2), 5)
+
+    def holds(got, tensor):
+        alike = got.dtype == dtype and got.stride() == tensor.stride() and got.float().equal(tensor.float())
+        return None if alike and (got.data_ptr() - tensor.data_ptr()) % 64 == 0 else "another"
+
+    case = law("tensors", [(tensor,), (gaps,), (tensor[:0],), (gaps[0].expand(5, 4),)], holds)
+    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda tensor: tensor).status == "passed"
+
+
+def test_views_keep_their_strides(tmp_path):
+    def holds(got, view):
+        array, strides = got
+        return None if strides == view.strides and np.array_equal(array, view) else "another view"
+
+    case = law("views", [(view,) for view in VIEWS], holds)
+    outcome = judge_in_a_thread(tmp_path, exercise_of(case), lambda view: (view, view.strides))
+    assert outcome.status == "passed", outcome.message
+
+
+def test_a_returned_function_is_called_where_it_lives(tmp_path):
+    case = law("a function", [(3,)], lambda got, n: None if got(4) == n + 4 else "wrong")
+    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda n: lambda m: n + m).status == "passed"
+    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda n: lambda m: n - m).status == "failed"
+
+
+def test_exceptions_cross_by_name(tmp_path):
+    def holds_back(answer):
+        try:
+            answer(3)
+        except ZeroDivisionError as error:
+            return None if str(error) == "division by zero" else Wrong("another text")
+        return Wrong("no exception")
+
+    case = Case("raises", holds_back)
+    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda n: n / 0).status == "passed"
+    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda n: n).status == "failed"
+
+
+def test_the_judges_functions_are_called_where_they_live(tmp_path):
+    """With partial ones, and with one that the answer passes back."""
+    order = partial(divmod, 47)
+    case = law("orders", [(order,)], lambda got, order: None if got == order(9) else "wrong")
+    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda order: order(9)).status == "passed"
+    case = law("itself", [(order,)], lambda got, order: None if got is order else "another")
+    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda order: order).status == "passed"
+
+
+class Stranger:
+    def __eq__(self, other):
+        return True
+
+
+class Wordless(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+def endless():
+    nested = []
+    for _ in range(20_000):
+        nested = [nested]
+    return nested
+
+
+def raises_wordless():
+    raise Wordless
+
+
+@pytest.mark.parametrize("value", [Stranger(), threading.Lock(), int, np.array([Stranger()]), endless()])
+def test_other_values_equal_nothing(tmp_path, value):
+    case = equals("3", [()], lambda: 3)
+    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda: value).status == "failed"
+
+
+@pytest.mark.parametrize("answer", [raises_wordless, lambda: "x" * 2**21, lambda: 1 / 0, lambda: None.x])
+def test_no_words_and_many_are_harmless(tmp_path, answer):
+    case = equals("3", [()], lambda: 3)
+    outcome = judge_in_a_thread(tmp_path, exercise_of(case), answer)
+    assert outcome.status == "failed"
+    assert len(outcome.message) < 2**14
+
+
+def test_that_a_package_is_missing_is_not_for_the_answer_to_say(tmp_path):
+    def missing():
+        raise ModuleNotFoundError("no torch", name="torch")
+
+    asks = Case("asks", lambda answer: answer())
+    assert judge_in_a_thread(tmp_path, exercise_of(asks), missing).status == "failed"
+
+
+def message(text: bytes, behind: bytes = b"") -> bytes:
+    return HEAD.pack(len(text)) + text + behind
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"x" * 100,
+        HEAD.pack(2**40) + b"1",
+        message(b"["),
+        message(b"[" * 20_000),
+        message(b'{"list":[1]}'),
+        message(b'{"tuple":1}'),
+        message(b'{"tuple":[],"set":[]}'),
+        message(b'{"dict":[[[1],2]]}'),
+        message(b'{"yours":7}'),
+        message(b'{"layout":["a",1]}'),
+        message(b'{"set":[%s]}' % b",".join(b"%d" % n for n in range(MOST_KEYS + 1))),
+        message(b"[%s]" % b",".join([b'{"dict":[[1,2]]}'] * (MOST_KEYS + 1))),
+        message(b'{"bytes":-1}'),
+        message(b'{"range":[0,1000000000000000000,1]}'),
+        message(b'{"range":[0,1000000000000000000000,1]}'),
+        message(b'{"array":["<f4",[1000000000000],[0],0,4]}', b"1234"),
+        message(b'{"array":["<f4",[2],[4],0,4]}', b"1234"),
+        message(b'{"array":["<f4",[2],[-4],0,8]}', b"12345678"),
+        message(b'{"array":["O",[1],[8],0,8]}', b"12345678"),
+        message(b'{"scalar":["O",8]}', b"12345678"),
+        message(b'{"tensor":["load",[2],[1],0,8]}', b"12345678"),
+        message(b'{"tensor":["float32",[5],[1],0,8]}', b"12345678"),
+        message(b'{"tensor":["float32",[2],[1],3,8]}', b"12345678"),
+        message(b'{"tensor":["float32",[2],[-1],0,8]}', b"12345678"),
+        message(b'{"tensor":["float32",[1000000000000],[0],0,4]}', b"1234"),
+        message(b'{"record":["os","PathLike",{}]}'),
+        message(b'{"record":["tutorlib.models.l2","os",{}]}'),
+        message(b'{"record":["tutorlib.models.l2","__builtins__",{}]}'),
+        message(b'{"record":["tutorlib.models.occupancy","Sm",{"name":1}]}'),
+    ],
+)
+def test_what_is_no_message_is_refused(sent):
+    with pytest.raises(CannotCross):
+        Reader(lambda number: None, [].__getitem__).value(sent)
+
+
+def test_a_reply_made_by_hand_is_wrong_and_no_more(tmp_path, monkeypatch):
+    case = equals("3", [()], lambda: 3)
+    forged = message(b'["returned",{"record":["os","system",{"command":"touch poisoned"}]}]')
+    monkeypatch.chdir(tmp_path)
+    send = Connection.send_bytes
+
+    def forge(self, sent):
+        send(self, forged if b'["returned"' in sent else sent)
+
+    monkeypatch.setattr(Connection, "send_bytes", forge)
+    assert judge_in_a_thread(tmp_path, exercise_of(case), lambda: 3).status == "failed"
+    assert not os.path.exists("poisoned")
+
+
+def test_what_an_answer_leans_on_is_watched_where_it_lives(tmp_path):
+    import tensor_layouts as tl
+
+    lent = find("02.2")
+    outcome = judge_in_a_thread(tmp_path, lent, lambda a, b: tl.compose(a, b))
+    assert (outcome.points, "calls tl.compose" in outcome.message) == (0, True)
+
+
+def test_the_judge_does_not_wait_for_ever(tmp_path):
+    never = threading.Event()
+    case = equals("3", [()], lambda: 3)
+    with pytest.raises(Lost, match="no result in time"):
+        judge_in_a_thread(tmp_path, exercise_of(case), lambda: never.wait(), seconds=0.2)
+
+
+@pytest.mark.parametrize("harms", ["sends half a message", "reads nothing"])
+def test_nor_in_the_middle_of_a_message(tmp_path, monkeypatch, harms):
+    send, question = Connection.send_bytes, Writer(lambda function: {"mine": 0}).message(["call", 99, (), {}])
+
+    def stall(self, sent):
+        if b'["call"' in sent:  # the judge's own
+            return send(self, sent)
+        if harms == "reads nothing":
+            with suppress(OSError):
+                while True:
+                    send(self, question)
+        os.write(self.fileno(), b"\0\0\1\0half")
+        threading.Event().wait()
+
+    monkeypatch.setattr(Connection, "send_bytes", stall)
+    with pytest.raises(Late):
+        judge_in_a_thread(tmp_path, exercise_of(equals("3", [()], lambda: 3)), lambda: 3, seconds=0.5)
+
+
+def test_what_cannot_cross_is_wrong(tmp_path):
+    looks_inside = Case("looks inside", lambda answer: Wrong("no") if getattr(answer, "kind", None) is None else None)
+    takes_a_lock = law("a lock", [(threading.Lock(),)], lambda got, lock: None)
+    for case in (looks_inside, takes_a_lock):
+        assert judge_in_a_thread(tmp_path, exercise_of(case), lambda value: value).points == 0
+
+
+@pytest.mark.parametrize("id", ["04.1", "04.2", "09.7", "11.2", "12.2", "14.9"])
+def test_what_is_no_call_with_numbers_crosses_too(tmp_path, id):
+    answers = load_answers(next(name for name in notebook_names() if name.startswith(id[:2])))
+    exercise = find(id)
+    outcome = judge_in_a_thread(tmp_path, exercise, answers[id])
+    assert (outcome.status, outcome.points) == ("passed", exercise.points), outcome.message
+
+
+@pytest.mark.parametrize("returned", [Stranger(), lambda: 3])
+def test_only_the_exercise_decides_what_cannot_cross(tmp_path, returned):
+    """A judge that shows, looks into, or passes on what was returned: none of it may end the judging."""
+
+    def passes_on(answer):
+        return None if answer(answer(3)) == 3 else Wrong("no")
+
+    cases = [
+        equals("shown", [(3,)], lambda n: n),
+        law("looked into", [(3,)], lambda got, n: None if got.kind else "no"),
+        law("unpacked", [(3,)], lambda got, n: None if [*got] else "no"),
+        Case("passed on", passes_on),
+    ]
+    for case in cases:
+        assert judge_in_a_thread(tmp_path, exercise_of(case), lambda n: returned).status == "failed"

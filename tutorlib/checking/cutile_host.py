@@ -1,0 +1,118 @@
+"""Exercises whose answer is a Python function that launches cuTile kernels: the host's side of a kernel."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.checking.interpreting import WrongResult, interpret
+from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.library_use import Elsewhere
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.measuring.launchers import HostLauncher
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.work import Launcher
+from tutorlib.problems.wrong import Wrong
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tutorlib.checking.remote_host import FarHost, Planned, SimulatedFarHost
+    from tutorlib.simulate.cutile import Accepted, Report
+    from tutorlib.simulate.cutile.launching import Launched
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostExercise(KernelExercise):
+    """An exercise whose answer takes the problem's tensors, the output last, and calls ct.launch itself.
+
+    Every machine interprets what it launches, with a GPU of a few multiprocessors in torch's place; one with a GPU then
+    calls it there, too.
+
+    unlike: takes a shape and the launches, gives what they are not as the exercise asks, as a sentence, or None.
+    """
+
+    patterned: bool = False  # it is interpreted on identity and ramp
+    unlike: "Callable[[Shape, Sequence[Launched | Planned]], str | None]" = field(default=lambda shape, launched: None)
+    mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
+
+    @property
+    def simulated(self) -> bool:
+        """Interpreting is all that a machine without a GPU does."""
+        return False
+
+    def accept(self, answer: Answer) -> Answer:
+        import cuda.tile as ct
+
+        if isinstance(answer, ct.kernel):
+            raise WrongKind("that is the kernel; what is asked for is the Python function that launches it.")
+        if not callable(answer):
+            raise WrongKind(f"{answer!r} is not a function.")
+        return answer
+
+    def far(self, answer: Elsewhere) -> "FarHost":
+        from tutorlib.checking.remote_host import FarHost
+
+        return FarHost(answer, self.id, len(self.problem.operands))
+
+    def examine_far(self, kernel: Any) -> Verdict | None:
+        return None
+
+    def simulator(self, kernel: Any) -> "SimulatedFarHost":
+        """Of a host function in another process."""
+        from tutorlib.checking.remote_host import SimulatedFarHost
+
+        return SimulatedFarHost(kernel)
+
+    def run_for_points(self, kernel: "FarHost") -> Verdict:
+        """And the launches are as the exercise asks: the judge looks at those that it carries out."""
+        found, launcher = super().run_for_points(kernel), self.simulator(kernel)
+        if found.points < self.correctness_points:
+            return found
+        planned = {shape: launcher.plan(shape).launches for shape in self.shapes}
+        wrongs = {
+            shape: Wrong(f"right, but {unlike}.")
+            for shape, launches in planned.items()
+            if (unlike := self.unlike(shape, launches))
+        }
+        return self.wrong_at(wrongs, tuple(planned)) if wrongs else found
+
+    def examine(self, kernel: Answer) -> Verdict | None:
+        accepted: Accepted = []
+        wrongs = {shape: found for shape in self.shapes if (found := self.interpret(kernel, shape, accepted))}
+        return self.wrong_at(wrongs, self.shapes) if wrongs else None
+
+    def interpret(self, host: Answer, shape: Shape, accepted: "Accepted") -> Wrong | None:
+        """Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError."""
+        from tutorlib.simulate.cutile.launching import interpreted, stores_to
+
+        last: list[Launched] = []
+        stored = False
+
+        def launches(*tensors: "Tensor", **options: Any) -> "list[Report]":
+            nonlocal stored
+            with interpreted(accepted=accepted, **options) as launched:
+                host(*tensors)
+            last[:] = launched
+            stored = stores_to(launched, tensors[-1])
+            return [one.report for one in launched]
+
+        found = interpret(self.problem, shape, launches, self.mistakes(shape)).wrong
+        if not found and not stored:
+            return Wrong(f"no kernel that it launches stores to {self.problem.output.name}: ct.launch does that.")
+        if not found and (unlike := self.unlike(shape, last)):
+            return Wrong(f"right, but {unlike}.")
+        if found and not last:
+            return Wrong(found.what, "It launched nothing.")
+        return found
+
+    def launcher(self, kernel: "Answer | FarHost") -> Launcher:
+        from tutorlib.checking.remote_host import FarHost, LaunchedFarHost
+
+        return LaunchedFarHost(kernel) if isinstance(kernel, FarHost) else HostLauncher(kernel)
+
+    def compile_for(self, kernel: Answer, arch: str) -> Compiled:
+        raise TypeError(f"{self.id} is about launches, not about a kernel")
+
+    def unrun(self, why: str) -> Verdict:
+        return Verdict(self.points)

@@ -1,0 +1,316 @@
+"""What an answer leans on: an exercise is not solved by a library's function for the very thing that it asks for, nor
+by asking the checks.
+
+An answer that is plain Python is watched while it runs. One that a compiler reads is looked through: what its code
+names, and that of the reader's own functions which it names.
+"""
+
+import dis
+import sys
+import sysconfig
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial, wraps
+from inspect import unwrap
+from operator import attrgetter
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from tutorlib.checking.exercise import Answer, WrongKind
+
+
+@dataclass(frozen=True)
+class InModule:
+    """A function of a module that takes long to import. An answer that did not import it cannot call it.
+
+    name: in the module, or in a class of it: "Layout.__call__".
+    """
+
+    module: str
+    name: str
+
+    def found(self) -> Any:
+        try:
+            return attrgetter(self.name)(sys.modules[self.module])
+        except (AttributeError, KeyError):
+            return None
+
+
+@dataclass(frozen=True)
+class Itself:
+    """An object that is the answer, or is called for it, however it was come by.
+
+    place: where another process finds it.
+    """
+
+    value: Any
+    place: InModule | None = None
+
+
+class Elsewhere(ABC):
+    """An answer that lives in another process: it is called there, and watched there."""
+
+    @abstractmethod
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the answer returns; it raises what the answer raises."""
+
+    @abstractmethod
+    def watch(self, library: "Library") -> None:
+        """From now on calls raise WrongKind that lean on one of these."""
+
+    @abstractmethod
+    def ask(self, service: str, *args: Any) -> Any:
+        """What else can be done with the answer there: see grading.sandboxed_kernel."""
+
+
+Tool = Callable | property | InModule | Itself | str
+Library = Mapping[str, Tool]  # as the reader writes it → the function, where it stands, or an attribute's name
+CHECKS = ("tutorlib.exercises", "tutorlib.course")  # whose functions know the answers
+PACKAGE = str(Path(__file__).parents[1])
+SITES = (folder for folder in sys.path if folder and any(Path(folder).glob("*.dist-info")))  # wherever pip installed to
+INSTALLED = (PACKAGE, *(sysconfig.get_path(kind) for kind in ("stdlib", "purelib", "platlib")), *SITES)
+
+
+def on_its_own(answer: Answer, library: Library) -> Answer:
+    """The answer, which raises WrongKind where it calls one of these functions or reads one of these attributes.
+
+    Only a call by the answer itself counts, under whatever name, and in helpers too; not one that the library makes on
+    the way to something else. Raises WrongKind at once where the answer's code names one of the attributes.
+    """
+    if isinstance(answer, Elsewhere):
+        answer.watch(library)
+        return answer
+    attributes, functions = sorted_out(library)
+    objects = {id(part.value): name for name, part in library.items() if isinstance(part, Itself)}
+    if read := next((attributes[name] for name in names_in(answer) if name in attributes), ""):
+        raise leaning(f"uses {read}")
+    written = {code: name for name, function in functions.items() for code in codes_of(function)[:1]}
+    compiled = {id(function): name for name, function in functions.items() if not codes_of(function)}
+
+    @wraps(answer)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        exhausted = False
+        with calls_of(written, compiled, objects) as called:
+            try:
+                got = answer(*args, **kwargs)
+                if id(got) in objects:
+                    called.append(leaning(f"uses {objects[id(got)]}"))
+                return got
+            except (MemoryError, RecursionError):  # of the hook too, which Python then takes away
+                exhausted = True
+                raise
+            finally:
+                if sys.getprofile() is None and not exhausted:
+                    called.append(asking("sys.setprofile"))
+                if called:
+                    raise called[0]
+
+    return watched
+
+
+def as_told(library: Library) -> list[tuple[str, ...]]:
+    """The library in words, for another process: its names, and under each what stands there or where it does."""
+    told: list[tuple[str, ...]] = []
+    for name, part in library.items():
+        match part:
+            case str():
+                told.append((name, "attribute", part))
+            case InModule(module, path):
+                told.append((name, "function", module, path))
+            case Itself(place=InModule(module, path)):
+                told.append((name, "itself", module, path))
+            case Itself():
+                continue
+            case _:
+                function = part.fget if isinstance(part, property) else part
+                told.append((name, "function", str(function.__module__), str(getattr(function, "__qualname__", ""))))
+    return told
+
+
+def from_words(told: Iterable[tuple[str, ...]]) -> Library:
+    """The library that `as_told` told of, as far as its modules are imported here."""
+    library: dict[str, Tool] = {}
+    for name, kind, *where in told:
+        if kind == "attribute":
+            (library[name],) = where
+        elif kind == "function":
+            library[name] = InModule(*where)
+        elif (value := InModule(*where).found()) is not None:
+            library[name] = Itself(value)
+    return library
+
+
+def refuse_leaning(answer: Any, library: Library) -> None:
+    """Raises WrongKind where an answer that a compiler reads is one of these functions, or its code names one."""
+    attributes, functions = sorted_out(library)
+    if read := next((attributes[name] for name in names_in(answer) if name in attributes), ""):
+        raise leaning(f"uses {read}")
+    codes = {id(code): name for name, function in functions.items() for code in codes_of(function)}
+    for value in within_reach(answer):
+        for code in codes_of(value):
+            if id(code) in codes:
+                raise leaning(f"calls {codes[id(code)]}")
+        if isinstance(value, FunctionType) and is_of_the_checks(value.__module__, value.__qualname__):
+            raise asking(f"{value.__module__}.{value.__qualname__}")
+
+
+def sorted_out(library: Library) -> tuple[dict[str, str], dict[str, Any]]:
+    """The attributes, each → as the reader writes it, and the functions, as the reader writes them → themselves."""
+    attributes = {part: name for name, part in library.items() if isinstance(part, str)}
+    functions = {name: part for name, part in library.items() if not isinstance(part, str | Itself)}
+    found = {name: part.found() if isinstance(part, InModule) else part for name, part in functions.items()}
+    return attributes, {name: function for name, function in found.items() if function is not None}
+
+
+def leaning(does: str) -> WrongKind:
+    return WrongKind(f"it {does}, which does what you are asked to write.\n  Page 00 says what an answer may lean on.")
+
+
+def asking(name: str) -> WrongKind:
+    return WrongKind(f"it calls {name}, which belongs to the checks.\n  Page 00 says what an answer may lean on.")
+
+
+# What it calls -------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def calls_of(
+    written: Mapping[CodeType, str], compiled: Mapping[int, str], objects: Mapping[int, str]
+) -> Iterator[list[WrongKind]]:
+    """What is to be said of calls meanwhile, in a list that grows: of these functions, by their code or their ids, of
+    these objects, by their ids, and of what knows the answers.
+
+    A call counts that comes from outside of the function's package, or from the caller of this function itself.
+    """
+    names = {code.co_name for code in written} | ({"__call__"} if objects else set())
+    called: list[WrongKind] = []
+    by = sys._getframe(2)  # beyond contextlib's
+
+    def look(frame: FrameType, event: str, arg: Any) -> None:
+        if event == "call":  # of thousands one may count, and so the cheapest question comes first
+            code, module = frame.f_code, str(frame.f_globals.get("__name__"))
+            if code.co_name not in names and not module.startswith(CHECKS):
+                return
+            if package(frame) == package(frame.f_back) and frame.f_back is not by:
+                return
+            if code.co_name == "__call__" and id(frame.f_locals.get("self")) in objects:
+                called.append(leaning(f"uses {objects[id(frame.f_locals['self'])]}"))
+            elif code in written:
+                called.append(leaning(f"calls {written[code]}"))
+            elif is_of_the_checks(module, code.co_qualname):
+                called.append(asking(f"{module}.{code.co_name}"))
+        elif event == "c_call" and id(arg) in compiled and package(frame) != arg.__module__:
+            called.append(leaning(f"calls {compiled[id(arg)]}"))
+
+    before = sys.getprofile()
+    threading.setprofile(look)
+    sys.setprofile(look)
+    try:
+        yield called
+    finally:
+        sys.setprofile(before)
+        threading.setprofile(before)
+
+
+def package(frame: FrameType | None) -> str:
+    """The package whose code a frame runs."""
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0] if frame else ""
+
+
+def is_of_the_checks(module: str | None, qualname: str) -> bool:
+    """Whether a function knows answers. Methods and inner functions do not count: a case hands some of them over."""
+    return str(module).startswith(CHECKS) and "." not in qualname
+
+
+# What it names -------------------------------------------------------------------------------------------------------
+
+
+def names_in(answer: Any) -> Iterator[str]:
+    """The names and the strings in the code of an answer and of the reader's own functions that it names."""
+    for value in within_reach(answer):
+        for function in own_functions(value):
+            for code in codes_of(function):
+                yield from code.co_names
+                yield from (text for text in code.co_consts if isinstance(text, str))
+
+
+def within_reach(answer: Any) -> Iterator[Any]:
+    """The answer, what its code names, and so on through the reader's own functions and what holds them."""
+    seen: dict[int, Any] = {}
+    left = [answer]
+    while left:
+        value = left.pop()
+        if id(value) not in seen:
+            seen[id(value)] = value  # it stays alive, and its id its own
+            yield value
+            left += held_by(value)
+            for function in own_functions(value):
+                left += named_by(function)
+
+
+def held_by(value: Any) -> Iterable[Any]:
+    """The functions in a wrapper, in a class of the reader's or in a collection."""
+    if isinstance(value, partial):
+        return (value.func, *value.args, *value.keywords.values())
+    if isinstance(value, MethodType):
+        return (value.__func__, type(value.__self__))
+    if isinstance(value, type):
+        return [part for part in vars(value).values() if any(own_functions(part))]
+    if type(value) in (list, tuple, set):
+        return value
+    return value.values() if type(value) is dict else ()
+
+
+def own_functions(value: Any) -> list[FunctionType]:
+    """The reader's functions among a value and what it wraps; none of a library's."""
+    around = [value] if isinstance(value, FunctionType) else []
+    functions = {id(one): one for one in (*around, plain_function(value)) if one}
+    return [one for one in functions.values() if not one.__code__.co_filename.startswith(INSTALLED)]
+
+
+def plain_function(value: Any) -> FunctionType | None:
+    """The Python function under @cute.jit, in a @ct.kernel or behind a property; None where there is none."""
+    if isinstance(value, property):
+        value = value.fget
+    if isinstance(value, staticmethod | classmethod):
+        value = value.__func__
+    if any(kind.__module__.startswith("cuda.tile") for kind in type(value).__mro__):
+        value = getattr(value, "_pyfunc", value)  # cuTile has no public name for it
+    try:
+        found = unwrap(value)
+    except Exception:  # of what makes up its attributes, as torch.classes does
+        return None
+    return found if isinstance(found, FunctionType) else None
+
+
+def codes_of(value: Any) -> list[CodeType]:
+    """A function's code as it was written, and the codes of the functions inside it."""
+    function = plain_function(value)
+    codes = [getattr(function, "_original_code", function.__code__)] if function else []
+    for code in codes:  # it grows
+        codes += [part for part in code.co_consts if isinstance(part, CodeType)]
+    return codes
+
+
+def named_by(function: FunctionType) -> Iterator[Any]:
+    """What stands for the names in a function's code: globals, parts of modules, what it closes over, defaults."""
+    yield from function.__defaults__ or ()
+    yield from (function.__kwdefaults__ or {}).values()
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # an empty one
+            yield cell.cell_contents
+    value: Any = None
+    for step in (step for code in codes_of(function) for step in dis.get_instructions(code)):
+        if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+            value = function.__globals__.get(step.argval)
+        elif step.opname == "IMPORT_NAME":
+            value = sys.modules.get(step.argval)
+        elif step.opname in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM") and isinstance(value, ModuleType):
+            value = getattr(value, step.argval, value)
+        else:
+            continue
+        yield value

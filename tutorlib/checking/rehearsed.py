@@ -1,0 +1,73 @@
+"""Exercises whose answer is looked at by itself, on any machine, before it becomes part of a kernel."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.exercise import Answer, Verdict
+from tutorlib.checking.library_use import Elsewhere, refuse_leaning
+from tutorlib.checking.rehearsing.plain_python import Hazard
+from tutorlib.compiling.errors import shortened, without_colours
+
+
+class NotRehearsed(Exception):
+    """The loop needs a compiler. The message says what the rehearsal met."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AloneExercise(CuteExercise):
+    """An exercise whose `examine_alone` finds on any machine what a GPU would show now and then.
+
+    An answer that does something which only a compiler understands is run, or simulated, without that; where neither
+    is possible the verdict says so.
+
+    unseen: why the answer at hand could not be rehearsed, as the end of a sentence.
+    """
+
+    unseen: str = ""
+
+    def judge(self, answer: Answer) -> Verdict:
+        if isinstance(answer, Elsewhere):
+            return self.judge_far(answer)
+        refuse_leaning(answer, self.library)
+        try:
+            found = self.examine_alone(answer)
+        except NotRehearsed as error:
+            return replace(self, unseen=f"; not rehearsed: {error}").judge_kernel(answer)
+        if found and not found.points:
+            return found
+        verdict = self.judge_kernel(answer)
+        return found if found and verdict.points >= self.correctness_points else verdict
+
+    def judge_kernel(self, answer: Answer) -> Verdict:
+        """The answer as part of a kernel: compiled, and run or simulated."""
+        return super().judge(answer)
+
+    def examine_alone(self, answer: Answer) -> Verdict | None:
+        """What is wrong with the answer before it is put into a kernel; None for nothing.
+
+        With points where the answer is right and not good enough, if its kernel is right, too.
+        Raises WrongKind, NotRehearsed, and the placeholder's NotImplementedError.
+        """
+
+
+def first_weakness(rehearsals: Iterable[tuple[str, Callable[[], str]]], safe: float = 0) -> Verdict | None:
+    """Of rehearsals, each with how it is described, the first that is not safe; else the first that finds something.
+
+    Each returns what a safe loop does not do well enough, or "", and raises Hazard. safe: the points of a safe one: of
+    a loop that is safe in all of them. Raises NotRehearsed.
+    """
+    first: Verdict | None = None
+    for said, rehearsal in rehearsals:
+        try:
+            weakness = rehearsal()
+        except Hazard as hazard:
+            return Verdict(0, (f"rehearsed with {said}:", *str(hazard).split("\n")))
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            said = " ".join(without_colours(f"{type(error).__name__}: {error}").split())
+            raise NotRehearsed(shortened(said)) from error
+        if weakness:
+            first = first or Verdict(safe, (f"rehearsed with {said}:", *weakness.split("\n")))
+    return first

@@ -1,0 +1,71 @@
+"""cutlass.pipeline.PipelineState on numbers of Python, and what becomes of one that a helper advances."""
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+from tutorlib.checking.rehearsing.plain_python import as_written, calling_line
+
+
+def move(state: Any, count: Any) -> None:
+    """A state goes on by so many stages."""
+    rounds, state._index = divmod(int(state._index) + int(count), state._stages)
+    state._phase = int(state._phase) ^ (rounds & 1)
+    state._count = int(state._count) + int(count)
+
+
+def clone_of(state: Any) -> Any:
+    return type(state)(state._stages, state._count, state._index, state._phase)
+
+
+PLAIN_STATE: dict[str, Any] = {
+    "index": property(lambda state: int(state._index)),
+    "count": property(lambda state: int(state._count)),
+    "phase": property(lambda state: int(state._phase)),
+    "clone": clone_of,
+    "advance": lambda state, count=1: move(state, count),
+    "reverse": lambda state: move(state, -1),
+}
+
+
+def call_helper(notes: list[str], helper: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a @cute.jit function as another one calls it.
+
+    A state that it advances in a loop is, in the kernel, another one after the loop: the caller sees it only where it
+    is returned. notes: gets a sentence where it is not.
+    """
+    from cutlass.pipeline import PipelineState
+
+    plain = as_written(helper)
+    given = inspect.signature(plain).bind(*args, **kwargs).arguments
+    states = {name: state for name, state in given.items() if isinstance(state, PipelineState)}
+    looped = states.keys() & advanced_in_loops(helper) if states else set()
+    before = {name: vars(states[name]).copy() for name in looped}
+    result = plain(*args, **kwargs)
+    values = list(result) if isinstance(result, tuple) else [result]
+    for name in looped:
+        state = states[name]
+        if not any(value is state for value in values):
+            notes.append(
+                f"{calling_line()}: {plain.__name__} advances `{name}` in a loop and does not return it. In a kernel "
+                "the caller's state then stays as it was."
+            )
+        values = [clone_of(value) if value is state else value for value in values]
+        vars(state).update(before[name])
+    return tuple(values) if isinstance(result, tuple) else values[0]
+
+
+def advanced_in_loops(helper: Callable[..., Any]) -> set[str]:
+    """Names whose `advance` or `reverse` stands in a loop of the function's source."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(helper)))
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While)]
+    called = [node.func for loop in loops for node in ast.walk(loop) if isinstance(node, ast.Call)]
+    return {
+        function.value.id
+        for function in called
+        if isinstance(function, ast.Attribute)
+        and function.attr in ("advance", "reverse")
+        and isinstance(function.value, ast.Name)
+    }

@@ -1,0 +1,155 @@
+"""The orders that a main loop over cp.async gives, written down; and whether all threads of a block give the same."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from tutorlib.checking.rehearsing.pipeline_state import call_helper
+from tutorlib.checking.rehearsing.plain_python import (
+    CallSite,
+    Hazard,
+    as_written,
+    calling_line,
+    instead_of,
+    plain_loops,
+)
+
+MATRICES = ("A", "B")
+MOST_ORDERS = 100_000  # a loop that gives more does not end
+THREADS = 128
+KINDS = (0, 31, THREADS // 2, THREADS - 1)  # threads that may differ: the first and last of a warp, of the block
+
+S = TypeVar("S", bound="Orders")
+
+
+class DifferentThreads(Exception):
+    """Threads give different orders, or only some of them meet at a barrier: more than a rehearsal follows."""
+
+
+@dataclass(frozen=True)
+class OneMatrix:
+    """Stands in for kernels.ampere.thread_share.GlobalToShared."""
+
+    orders: "Orders"
+    matrix: str
+
+    def load(self, k_tile: Any, buffer: Any) -> None:
+        self.orders.send(self.matrix, f"{self.matrix.lower()}.load", k_tile, buffer)
+
+
+@dataclass
+class Orders:
+    """Stands in for kernels.ampere.thread_share.Steps, for one thread, and writes down what it is told.
+
+    asked: whether the loop wanted to know which thread it is.
+    log: the orders, each with its numbers. barriers: the lines of the barriers.
+    """
+
+    k_tiles: int
+    k_blocks: int
+    stages: int
+    thread: int = 0
+    asked: bool = field(default=False, init=False)
+    log: list[tuple[Any, ...]] = field(default_factory=list, init=False)
+    barriers: list[CallSite] = field(default_factory=list, init=False)
+
+    @property
+    def a(self) -> OneMatrix:
+        return OneMatrix(self, "A")
+
+    @property
+    def b(self) -> OneMatrix:
+        return OneMatrix(self, "B")
+
+    def load(self, k_tile: Any, buffer: Any) -> None:
+        for matrix in MATRICES:
+            self.send(matrix, "load", k_tile, buffer)
+
+    def send(self, matrix: str, order: str, k_tile: Any, buffer: Any) -> None:
+        self.count("load", matrix, int(k_tile), int(buffer))
+
+    def fetch(self, k_block: int, buffer: Any) -> None:
+        self.count("fetch", int(k_block), int(buffer))
+
+    def multiply(self, k_block: int) -> None:
+        self.count("multiply", int(k_block))
+
+    def commit(self) -> None:
+        self.count("commit")
+
+    def wait(self, open_groups: Any) -> None:
+        self.count("wait", int(open_groups))
+
+    def barrier(self, barrier_id: Any = None, number_of_threads: Any = None) -> None:
+        if number_of_threads not in (None, THREADS):
+            raise DifferentThreads(f"a barrier of {number_of_threads} threads")
+        self.count("barrier")
+        self.barriers.append(calling_line())
+
+    def unrolling(self, *args: Any) -> Iterator[int]:
+        """A loop of the compiler's."""
+        yield from range(*map(int, args))
+
+    def which(self) -> int:
+        self.asked = True
+        return self.thread
+
+    def count(self, *order: Any) -> None:
+        self.log.append(order)
+        if len(self.log) > MOST_ORDERS:
+            raise Hazard("the loop does not end.")
+
+
+@contextmanager
+def without_compiler(orders: Orders, main_loop: Any) -> Iterator[None]:
+    """cute.arch's asynchronous copies and barriers become the orders, the DSL's loops and helpers plain ones."""
+    import cutlass
+    from cutlass import cute
+    from cutlass.base_dsl.dsl import BaseDSL
+
+    arch: dict[str, Any] = {
+        "cp_async_commit_group": orders.commit,
+        "cp_async_wait_group": orders.wait,
+        "sync_threads": orders.barrier,
+        "barrier": orders.barrier,
+        "thread_idx": lambda: (orders.which(), 0, 0),
+        "warp_idx": lambda: orders.which() // 32,
+        "lane_idx": lambda: orders.which() % 32,
+        "make_warp_uniform": lambda value: value,
+        "sync_warp": lambda *mask: None,
+    }
+    loops = plain_loops() | {"range_constexpr": orders.unrolling}
+    notes: list[str] = []
+    helpers = {"_func": lambda dsl, helper, *args, **kwargs: call_helper(notes, helper, *args, **kwargs)}
+    with instead_of([(cute.arch, arch), (cutlass, loops), (BaseDSL, helpers)], main_loop):
+        yield
+
+
+def compare_threads(main_loop: Callable[..., None], orders: Orders, play: Callable[[int], S]) -> S:
+    """What `play` makes of the loop as thread 0; of every kind of thread, where the loop asks.
+
+    Raises Hazard where some threads meet fewer barriers than others, DifferentThreads where they differ otherwise.
+    """
+
+    def write_down(thread: int) -> Orders:
+        script = replace(orders, thread=thread)
+        with without_compiler(script, main_loop):
+            as_written(main_loop)(script)
+        return script
+
+    if not write_down(0).asked:
+        return play(0)
+    scripts = [write_down(thread) for thread in KINDS]
+    most = max(scripts, key=lambda script: len(script.barriers))
+    fewest = min(scripts, key=lambda script: len(script.barriers))
+    if len(most.barriers) > len(fewest.barriers):
+        missed = next((line for line in most.barriers if line not in fewest.barriers), most.barriers[-1])
+        raise Hazard(
+            f"{missed}: thread {most.thread} comes to this barrier and thread {fewest.thread} does not. On a GPU that "
+            "is a deadlock: all threads of a block must come to each barrier."
+        )
+    played = [play(thread) for thread in KINDS]
+    if any(script.log != scripts[0].log for script in scripts):
+        raise DifferentThreads("threads give different orders")
+    return played[0]

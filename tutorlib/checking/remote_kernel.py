@@ -1,0 +1,213 @@
+"""Kernels whose answers live in another process, which only traces them: simulated here; `remote_launch` runs them.
+
+What comes from there is plain data: PTX and the launches of a CuTe host function, Tile IR of a cuTile kernel. All that
+is read here as what a stranger wrote. What is looked at, simulated and launched is one and the same text: no machine
+code comes from there. See `compiling.tile_ir` for what else a cubin may hold.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.library_use import Elsewhere
+from tutorlib.compiling.compiled import Compiled, inspect_kernel
+from tutorlib.compiling.cubin import resources
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.ptxas import machine_code
+from tutorlib.compiling.tile_ir import compile_tile_ir
+from tutorlib.machine import device
+from tutorlib.problems.problem import Shape
+from tutorlib.problems.work import Call, Work
+from tutorlib.simulate.ptx.findings import SourceLine
+from tutorlib.simulate.ptx.ir import Instruction, Module
+from tutorlib.simulate.ptx.places import Find
+from tutorlib.simulate.ptx.report import Report
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from tutorlib.simulate.ptx.languages.cute_host import Recorded
+
+MOST_LAUNCHES = 64  # of one call
+MOST_PTX = 2**24  # characters
+MOST_TILE_IR = 2**22  # bytes
+
+
+@dataclass
+class FarKernel:
+    """An answer as a kernel: what compilers and launchers make of it comes from where it lives.
+
+    exercise: its id there.
+    """
+
+    answer: Elsewhere
+    exercise: str
+
+    def ask(self, service: str, *args: Any) -> dict[str, Any]:
+        """Raises CompileFailed, also where the reply is none."""
+        reply = self.answer.ask(service, self.exercise, *args)
+        if not isinstance(reply, dict) or not is_ptx(reply.get("ptx", ".entry")):
+            raise CompileFailed("what was compiled cannot be read")
+        return reply
+
+
+@dataclass
+class FarCute(FarKernel):
+    """A @cute.jit host function: `measuring.launchers.CuteLauncher`, as far as an exercise looks at it."""
+
+    def compiled(self, shape: Shape, arch: str) -> Compiled:
+        reply = self.ask("compiled", shape, arch)
+        cubin = machine_code(reply["ptx"])
+        dynamic_smem = max(int(reply["smem_bytes"]) - resources(cubin)[2], 0)
+        return inspect_kernel(arch, reply["ptx"], cubin, dynamic_smem, by_ptxas=True)
+
+    def launches(self, module: Module, shape: Shape, addresses: Sequence[int], here: bool = False) -> "list[Recorded]":
+        """What the host function launches on tensors at these addresses, which it does not touch.
+
+        module: its PTX. here: for the GPU at hand; otherwise for the simulator. Raises CompileFailed.
+        """
+        gpu = (device.need_gpu().arch, device.need_gpu().sms) if here else None
+        return launches_of(module, self.ask("launches", shape, list(addresses), gpu)["launches"])
+
+
+@dataclass
+class FarCutile(FarKernel):
+    """A @ct.kernel: `measuring.launchers.CutileLauncher`, as far as an exercise looks at it."""
+
+    def compiled(self, problem: Any, shape: Shape, arch: str) -> Compiled:
+        reply = self.ask("tile_ir", shape, arch)
+        tile_ir, opt_level = reply["tile_ir"], reply["opt_level"]
+        if type(tile_ir) is not bytes or len(tile_ir) > MOST_TILE_IR or opt_level not in range(4):
+            raise CompileFailed("its Tile IR cannot be read")
+        return compile_tile_ir(tile_ir, arch, int(opt_level))
+
+
+@dataclass
+class SimulatedFarCute:
+    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call's launches."""
+
+    kernel: FarCute
+    reports: list[Report] = field(default_factory=list)
+    traced: bool = False
+
+    def ptx(self, shape: Shape) -> str:
+        return str(self.kernel.ask("traced", shape)["ptx"])
+
+    def on(self, work: Work) -> Call:
+        from tutorlib.simulate.ptx.languages.cute import simulate_launches
+        from tutorlib.simulate.ptx.parse import parse_ptx
+
+        reply = self.kernel.ask("traced", work.shape)
+        module = parse_ptx(reply["ptx"])
+        find = finder_in(module, str(reply["marks"]), reply["lines"])
+        names = [operand.name for operand in work.problem.operands]
+
+        def launched(views: "list[Tensor]") -> "Sequence[Recorded]":
+            return self.kernel.launches(module, work.shape, [view.data_ptr() for view in views])
+
+        def call() -> None:
+            tensors = dict(zip(names, work.tensors, strict=True))
+            self.reports = simulate_launches(module, tensors, launched, find, self.traced)
+
+        return call
+
+
+@dataclass
+class SimulatedFarCutile:
+    """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call."""
+
+    kernel: FarCutile
+    grid: Callable[[Shape], tuple[int, ...]]
+    reports: list[Report] = field(default_factory=list)
+    traced: bool = False
+
+    def ptx(self, shape: Shape) -> str:
+        from tutorlib.simulate.ptx.languages.cutile import ARCH
+
+        return self.kernel.compiled(None, shape, ARCH).ptx
+
+    def on(self, work: Work) -> Call:
+        from tutorlib.simulate.ptx.languages.cutile import ARCH, launch
+        from tutorlib.simulate.ptx.languages.line_table import by_cubin
+
+        compiled = self.kernel.compiled(work.problem, work.shape, ARCH)
+        source = self.kernel.ask("source")
+        find = by_cubin(compiled.cubin, str(source["file"]), [str(line) for line in source["lines"]])
+        names = [operand.name for operand in work.problem.operands]
+
+        def call() -> None:
+            tensors = dict(zip(names, work.tensors, strict=True))
+            self.reports = [launch(compiled, find, self.grid(work.shape), tensors, self.traced)]
+
+        return call
+
+
+@dataclass
+class InterpretedFarCutile:
+    """A launcher (`problems.work.Launcher`) that has the kernel's own process interpret it, and takes its word for what
+    comes of inputs that it cannot foresee.
+    """
+
+    kernel: FarCutile
+    reports: list[Report] = field(default_factory=list)
+    traced: bool = False
+
+    def ptx(self, shape: Shape) -> str:
+        return ""
+
+    def on(self, work: Work) -> Call:
+        *_, output = work.problem.operands
+
+        def call() -> None:
+            *inputs, result = work.tensors
+            got = self.kernel.ask("interpreted", work.shape, [tensor.clone() for tensor in inputs])["result"]
+            if type(got) is not type(result) or (got.shape, got.dtype) != (result.shape, result.dtype):
+                raise CompileFailed(f"{output.name} cannot be read")
+            result.copy_(got)
+
+        return call
+
+
+def is_ptx(text: Any) -> bool:
+    return isinstance(text, str) and len(text) <= MOST_PTX and ".entry" in text
+
+
+def finder_in(module: Module, marks: str, lines: dict[int, Any]) -> Find:
+    """Where an instruction stands in the reader's source. marks: the file whose line numbers are keys of `lines`."""
+    known = {
+        number: SourceLine(str(file), int(line), str(text), tuple((str(f), int(n)) for f, n in callers))
+        for number, (file, line, text, callers) in lines.items()
+    }
+
+    def find(instruction: Instruction) -> SourceLine | None:
+        at = instruction.location
+        return known.get(at.line) if at is not None and module.files.get(at.file) == marks else None
+
+    return find
+
+
+def launches_of(module: Module, told: Any) -> "list[Recorded]":
+    """The launches that the host function made. Raises CompileFailed where they are none."""
+    try:
+        return [read_launch(module, *one) for one in told[:MOST_LAUNCHES]]
+    except (TypeError, ValueError) as error:
+        raise CompileFailed("its launches cannot be read") from error
+
+
+def read_launch(
+    module: Module, kernel: Any, grid: Any, block: Any, smem: Any, parameters: Any, cluster: Any, *flags: Any
+) -> "Recorded":
+    """One of them. Raises TypeError and ValueError where it is none."""
+    from tutorlib.simulate.ptx.languages.cute_host import Recorded
+
+    sizes = [*grid, *block, *cluster, smem]
+    if (
+        [len(dims) for dims in (grid, block, cluster, flags)] != [3, 3, 3, 2]
+        or not all(type(n) is int and 0 <= n < 2**31 for n in sizes)
+        or not all(type(flag) is bool for flag in flags)
+        or type(parameters) is not bytes
+        or kernel not in module.kernels
+        or len(parameters) != module.kernels[kernel].parameter_bytes
+    ):
+        raise ValueError("no launch")
+    return Recorded(kernel, tuple(grid), tuple(block), smem, parameters, tuple(cluster), *flags)

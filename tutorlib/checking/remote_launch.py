@@ -1,0 +1,129 @@
+"""Kernels whose answers live in another process, launched here: `remote_kernel` has what that process is asked for.
+
+What it runs on and what it is compared with are the judge's own: inputs, outputs, stream and clock.
+"""
+
+import math
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.relocation import Relocatable, made_up_addresses, relocatable
+from tutorlib.checking.remote_kernel import FarCute, FarCutile
+from tutorlib.compiling.compiled import Compiled
+from tutorlib.compiling.driver import LaunchConfig, LaunchGrid, load_function, prepare
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.spec import DTYPES
+from tutorlib.compiling.tile_ir import entries_of
+from tutorlib.machine import device
+from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.work import Call, Work
+from tutorlib.simulate.ptx.ir import Module
+from tutorlib.simulate.ptx.parse import parse_ptx
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FORMS = {"ptr": "Q", "u32": "i"}  # as struct packs them
+
+
+@dataclass
+class LaunchedFarCute:
+    """A launcher (`problems.work.Launcher`) for a CuTe host function: all that it launches, in order."""
+
+    kernel: FarCute
+    _loaded: dict[Shape, list[tuple[Any, Relocatable]]] = field(default_factory=dict)
+
+    def on(self, work: Work) -> Call:
+        if work.shape not in self._loaded:
+            self._loaded[work.shape] = self.load(work.problem, work.shape)
+        addresses = [tensor.data_ptr() for tensor in work.tensors]
+        launches = [
+            prepare(function, one.launch.config, one.parameters(addresses), one.offsets)
+            for function, one in self._loaded[work.shape]
+        ]
+
+        def call() -> None:
+            for launch in launches:
+                launch()
+
+        return call
+
+    def load(self, problem: Problem, shape: Shape) -> list[tuple[Any, Relocatable]]:
+        """Each launch, and its function on the GPU at hand. Raises CompileFailed."""
+        compiled = self.kernel.compiled(shape, device.need_gpu().arch)
+        launches = self.recorded(parse_ptx(compiled.ptx), problem, shape)
+        functions = {name: load_function(compiled.cubin, name) for name in {one.launch.kernel for one in launches}}
+        return [(functions[one.launch.kernel], one) for one in launches]
+
+    def recorded(self, module: Module, problem: Problem, shape: Shape) -> list[Relocatable]:
+        """What the host function launches, wherever its tensors lie. module: its PTX. Raises CompileFailed."""
+        shapes = [(problem.shape_of(operand, shape), operand.dtype) for operand in problem.operands]
+        sizes = [math.prod(sides) * DTYPES[dtype].bytes for sides, dtype in shapes]
+        first, second = (
+            self.kernel.launches(module, shape, addresses, here=True) for addresses in made_up_addresses(len(sizes))
+        )
+        if len(first) != len(second):
+            raise CompileFailed("what it launches depends on where its tensors lie")
+        return [relocatable(*both, module.kernels[both[0].kernel], sizes) for both in zip(first, second, strict=True)]
+
+
+@dataclass
+class LaunchedFarCutile:
+    """A launcher (`problems.work.Launcher`) for a @ct.kernel.
+
+    As cuTile itself launches it: blocks of tiles, each of one thread as far as the caller knows. What a block needs the
+    driver reads in the cubin.
+
+    grid: takes a shape, gives the number of blocks along x, y and z.
+    """
+
+    kernel: FarCutile
+    grid: Callable[[Shape], LaunchGrid]
+    _loaded: dict[Shape, Any] = field(default_factory=dict)
+
+    def on(self, work: Work) -> Call:
+        kinds, values = cutile_arguments(work.tensors)
+        if work.shape not in self._loaded:
+            self._loaded[work.shape] = self.load(work.problem, work.shape, kinds)
+        parameters, offsets = packed(kinds, values)
+        return prepare(self._loaded[work.shape], LaunchConfig(self.grid(work.shape)), parameters, offsets)
+
+    def load(self, problem: Problem, shape: Shape, kinds: tuple[str, ...]) -> Any:
+        """The function on the GPU at hand. Raises CompileFailed where it takes other parameters."""
+        compiled = self.kernel.compiled(problem, shape, device.tile_target())
+        return load_entry(compiled, kinds)
+
+
+def cutile_arguments(args: Iterable["Tensor | int"]) -> tuple[tuple[str, ...], list[int]]:
+    """The kinds and values that cuTile passes for its arguments: of a tensor its address, sizes and strides."""
+    kinds: list[str] = []
+    values: list[int] = []
+    for arg in args:
+        if isinstance(arg, int):
+            kinds.append("u32")
+            values.append(arg)
+        else:
+            kinds += ["ptr", *["u32"] * (2 * arg.ndim)]
+            values += [arg.data_ptr(), *arg.shape, *arg.stride()]
+    return tuple(kinds), values
+
+
+def load_entry(compiled: Compiled, kinds: tuple[str, ...]) -> Any:
+    """The one kernel of a module, on the GPU at hand. Raises CompileFailed where it takes other parameters."""
+    match entries_of(compiled.ptx):
+        case [(name, takes)] if takes == kinds:
+            return load_function(compiled.cubin, name)
+    raise CompileFailed("what was compiled takes other parameters than its tensors")
+
+
+def packed(kinds: Sequence[str], values: Sequence[int]) -> tuple[bytes, list[int]]:
+    """Parameters as they lie in the parameter space, each at a multiple of its size, and where each begins."""
+    raw, offsets = b"", []
+    for kind, value in zip(kinds, values, strict=True):
+        form = struct.Struct(f"<{FORMS[kind]}")
+        raw += bytes(-len(raw) % form.size)
+        offsets.append(len(raw))
+        raw += form.pack(value)
+    return raw, offsets

@@ -1,0 +1,277 @@
+"""An exercise whose answer compiles a function once, for all calls with torch's tensors.
+
+Of an answer in another process the judge takes what cute.compile was called with there, compiles its own function so,
+and calls, launches and times that. What that process says of wrapping and of compiling can only lower the points.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
+from tutorlib.checking.library_use import Elsewhere
+from tutorlib.compiling.compile_calls import compile_calls, compiled_anew
+from tutorlib.compiling.cute import with_reader_line
+from tutorlib.compiling.errors import CompileFailed
+from tutorlib.exercises.n17_compile_once.judge.trials import KeptExercise, first_line, vectors_of
+from tutorlib.machine import device, turns
+from tutorlib.machine.features import MMA_SYNC, Feature
+from tutorlib.measuring.bench import host_us
+from tutorlib.problems.wrong import count
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+ROUNDS = 7
+KERNEL = "double"
+ANEW = "right, but each call wraps its tensors anew; compiled with --enable-tvm-ffi it takes torch's."
+InOut = tuple["Tensor", "Tensor"]
+HostFunction = Callable[..., None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForTorchExercise(KeptExercise):
+    """The answer takes a @cute.jit function and arguments like those it will be called with, and compiles it.
+
+    On a GPU also a kernel, in a CUDA graph, and what a launch costs the host.
+
+    tiers: for a point each, torch's time for a launch over the answer's that must be reached.
+    """
+
+    needs: Feature = MMA_SYNC
+    tiers: tuple[float, ...]
+
+    @property
+    def points_anywhere(self) -> float:
+        return self.points - len(self.tiers)
+
+    def right(self, answer: Answer) -> Verdict:
+        if reason := device.why_not(self.needs):
+            return not_run(f"right on the CPU; a kernel's launch not timed: {reason}", self.points_anywhere)
+        with turns.shared_turn():
+            launch = far_kernel(answer) if isinstance(answer, Elsewhere) else kernel_by(answer)
+            if said := fault_in_a_graph(launch):
+                return wrong(said)
+        with turns.own_turn():
+            return self.by_cost(*launch_costs(launch))
+
+    def by_cost(self, ours: float, torchs: float) -> Verdict:
+        """The verdict on a right answer, by µs of the host's time for a launch."""
+        missed = [tier for tier in self.tiers if torchs / ours < tier]
+        measured = f"A launch costs the host {ours:.1f} µs, torch.add's {torchs:.1f} µs."
+        if not missed:
+            return Verdict(self.points, (measured,))
+        more = f"The next point needs {torchs / min(missed):.1f} µs."
+        return Verdict(self.points - len(missed), (f"right. {measured}", more))
+
+
+# On the CPU -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Calls:
+    """A trial: one compilation, for tensors like the first pair, and calls with all of them. y = 2x is right in each.
+
+    host: in tutorlib.kernels.doubling. before: the arguments in front of x and y.
+    """
+
+    host: str
+    pairs: Callable[[], list[InOut]]
+    before: Callable[[], tuple[Any, ...]] = tuple
+
+    @property
+    def function(self) -> HostFunction:
+        from tutorlib.kernels import doubling
+
+        return getattr(doubling, self.host)
+
+    def __call__(self, answer: Answer) -> str:
+        return self.judge_far(answer) if isinstance(answer, Elsewhere) else self.judge(answer)
+
+    def judge(self, answer: Answer) -> str:
+        """What is wrong with the answer, or ""."""
+        with watched_compiler() as during:
+            compiled = compiled_by(answer, self.function, *self.before(), *self.pairs()[0])
+            said = self.wrong_calls(compiled)
+        if said not in ("", ANEW) or during["compile"] == 1:
+            return said
+        if not during["compile"]:
+            return "nothing was compiled."
+        calls = count(len(self.pairs()), "call")
+        return f"{count(during['compile'], 'compilation')} for {calls}; one serves all."
+
+    def judge_far(self, answer: Elsewhere) -> str:
+        match answer.ask("compiling", self.host):
+            case {"said": str(said), "calls": list()} if said:
+                return said
+            case {"said": "", "calls": [call]}:
+                pass
+            case _:
+                return "it was not compiled once, by cute.compile."
+        try:
+            compiled = compiled_anew(self.function, call)
+        except Exception as error:
+            return f"compiled so in another process it raised {type(error).__name__}: {first_line(error)}"
+        return self.wrong_calls(compiled)
+
+    def wrong_calls(self, compiled: HostFunction) -> str:
+        """What is wrong with y = 2x in one of the calls, or with how they are made, or ""."""
+        before = self.before()
+        with watched_compiler() as during:
+            for x, y in self.pairs():
+                y.fill_(-1)
+                try:
+                    compiled(*before, x, y)
+                except Exception as error:
+                    return f"a call with {as_layout(x)} raised {type(error).__name__}: {first_line(error)}"
+                if not y.equal(x + x):
+                    return f"after a call with {as_layout(x)} y is not what the function writes."
+        return ANEW if during["from_dlpack"] else ""
+
+
+def compiled_by(answer: Answer, host: HostFunction, *arguments: Any) -> HostFunction:
+    """Raises CompileFailed, WrongKind and the placeholder's error."""
+    got = with_reader_line(lambda more: answer(host, *arguments))
+    if not callable(got):
+        raise WrongKind(f"it should return the compiled function; it returns {got!r}.")
+    return got
+
+
+@contextmanager
+def watched_compiler() -> Iterator[dict[str, int]]:
+    """How often CuTe compiles meanwhile, and how often a tensor is wrapped by from_dlpack."""
+    from cutlass.cute import runtime
+    from cutlass.cutlass_dsl import CuTeDSL
+
+    counts = {"compile": 0, "from_dlpack": 0}
+
+    def counting(name: str, does: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            counts[name] += 1
+            return does(*args, **options)
+
+        return call
+
+    compiler = CuTeDSL._get_dsl().compiler_provider
+    tensor = runtime._Tensor
+    with (
+        mock.patch.object(compiler, "compile", counting("compile", compiler.compile)),
+        mock.patch.object(tensor, "__init__", counting("from_dlpack", tensor.__init__)),
+    ):
+        yield counts
+
+
+def as_layout(x: "Tensor") -> str:
+    return f"{tuple(x.shape)}:{x.stride()}"
+
+
+# On a GPU -------------------------------------------------------------------------------------------------------------
+
+
+def kernel_by(answer: Answer) -> HostFunction:
+    """The launch that the answer makes of y = 2x's kernel, on whatever is torch's stream. Raises as `compiled_by`."""
+    import torch
+    from cutlass.cute.runtime import make_fake_stream
+
+    from tutorlib.kernels.doubling import double
+
+    x, y = (torch.zeros(1024, device="cuda") for _ in range(2))
+    return compiled_by(answer, double, x, y, make_fake_stream(use_tvm_ffi_env_stream=True))
+
+
+def far_kernel(answer: Elsewhere) -> HostFunction:
+    """The same, compiled here as an answer in another process compiles it. Raises CompileFailed and WrongKind."""
+    from tutorlib.kernels.doubling import double
+
+    match answer.ask("compiling", KERNEL):
+        case {"said": "", "calls": [call]}:
+            try:
+                return compiled_anew(double, call)
+            except Exception as error:
+                raise CompileFailed(f"{type(error).__name__}: {first_line(error)}") from None
+    raise WrongKind("a kernel is not compiled once, by cute.compile.")
+
+
+def fault_in_a_graph(launch: HostFunction) -> str:
+    """What is wrong with y = 2x when its launch is captured in a CUDA graph, or ""."""
+    import torch
+
+    x, y = (torch.zeros(1024, device="cuda") for _ in range(2))
+    graph = torch.cuda.CUDAGraph()
+    launch(x, y)
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph):
+        launch(x, y)
+    x.fill_(3.0)
+    graph.replay()
+    if y.equal(torch.full_like(y, 6.0)):
+        return ""
+    return "captured in a CUDA graph, the kernel leaves another y: it runs on another stream than torch's."
+
+
+def launch_costs(launch: HostFunction) -> tuple[float, float]:
+    """µs of the host's time for a launch, and for torch's: the median pair."""
+    import torch
+
+    x, y = (torch.zeros(1024, device="cuda") for _ in range(2))
+
+    def torch_add() -> None:
+        torch.add(x, x, out=y)
+
+    pairs = [(host_us(partial(launch, x, y)), host_us(torch_add)) for _ in range(ROUNDS)]
+    return sorted(pairs, key=lambda pair: pair[1] / pair[0])[ROUNDS // 2]
+
+
+# In the answer's process ----------------------------------------------------------------------------------------------
+
+
+def told_of_compiling(answer: Answer, host: str) -> dict[str, Any]:
+    """What `judge_far` and `far_kernel` ask: what is wrong here, and what cute.compile was called with.
+
+    host: of one of CALLS' trials, or KERNEL's. Raises as `compiled_by`.
+    """
+    from tutorlib.kernels import doubling
+
+    trials = {trial.host: trial for _, trial in CALLS}
+    with compile_calls(getattr(doubling, host)) as calls:
+        if host == KERNEL:
+            kernel_by(answer)
+            said = ""
+        else:
+            said = trials[host].judge(answer)
+    return {"said": said, "calls": calls}
+
+
+# The trials -----------------------------------------------------------------------------------------------------------
+
+
+def columns_of(*shapes: tuple[int, int]) -> list[InOut]:
+    import torch
+
+    return [(torch.arange(float(m * n)).view(n, m).T, torch.zeros(n, m).T) for m, n in shapes]
+
+
+def other_vectors() -> list[InOut]:
+    x, y = vectors_of(9)[0]
+    from_the_second = x[1:], y[1:]  # begin at a multiple of 4 bytes, not of 16
+    return [*vectors_of(6, 3, 100, 1), from_the_second]
+
+
+def other_matrices() -> list[InOut]:
+    return columns_of((4, 6), (3, 5), (7, 2))
+
+
+def two() -> tuple[Any, ...]:
+    from cutlass import Int32
+
+    return (Int32(2),)
+
+
+CALLS: tuple[tuple[str, Calls], ...] = (
+    ("vectors of other lengths", Calls("double_on_cpu", other_vectors)),
+    ("matrices with contiguous columns", Calls("double_columns_on_cpu", other_matrices)),
+    ("an argument that is no tensor", Calls("double_n_on_cpu", lambda: vectors_of(4, 9), two)),
+)

@@ -1,0 +1,223 @@
+"""Trials of what saves a compiled function in a folder, for the next process, and loads it.
+
+The compiler is the judge's, and what it makes is y = n·x with an n that only the judge and the file know. So the answer
+may live in another process: files go there, results come back.
+"""
+
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.exercise import Answer, WrongKind
+from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.randomness import fresh_dice, new_seed
+from tutorlib.compiling.kept import for_torch
+from tutorlib.exercises.n17_compile_once.judge.trials import Trial, first_line, vectors_of
+from tutorlib.problems.wrong import count
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+TIMES = 2**16  # above all n; products with what is tried are exact
+Scaled = Callable[["Tensor"], "Tensor"]
+
+
+@cache
+def compiled_times(n: int) -> Any:
+    """y = n·x for the CPU, compiled once."""
+    from tutorlib.kernels.doubling import times_on_cpu
+
+    return for_torch(times_on_cpu(n), *vectors_of(4)[0])
+
+
+@cache
+def object_file(n: int, name: str, *options: tuple[str, bool]) -> bytes:
+    """The function saved under this name. options: of `export_to_c`."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "function.o")
+        compiled_times(n).export_to_c(str(file), name, **dict(options))
+        return file.read_bytes()
+
+
+class Compiling:
+    """Stands for the compiler, gives y = n·x, and counts. It gives a function that exports: see `Saveable`.
+
+    torn: what it gives writes half a file when it is saved, and raises.
+    """
+
+    def __init__(self, n: int, torn: bool = False) -> None:
+        self.calls, self.n, self.torn = 0, n, torn
+
+    def __call__(self) -> Callable[..., tuple[bytes, bool]]:
+        self.calls += 1
+        return self.export
+
+    def export(self, name: str, *options: tuple[str, bool]) -> tuple[bytes, bool]:
+        """The file's bytes, and whether that is all of them."""
+        raw = object_file(self.n, name, *options)
+        return (raw[: len(raw) // 2], False) if self.torn else (raw, True)
+
+
+@dataclass(frozen=True)
+class Saveable:
+    """A compiled function as the answer meets it. export: the compiler's, maybe in another process."""
+
+    export: Callable[..., tuple[bytes, bool]]
+
+    def __call__(self, *args: Any) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            self.export_to_c(f"{folder}/compiled.o", "compiled")
+            loaded(Path(folder, "compiled.o"))["compiled"](*args)
+
+    def export_to_c(self, object_file_path: str, function_name: str, **options: bool) -> None:
+        raw, whole = self.export(function_name, *sorted(options.items()))
+        Path(object_file_path).write_bytes(raw)
+        if not whole:
+            raise OSError("No space left on device")
+
+
+def loaded(file: Path) -> Any:
+    from cutlass import cute
+
+    return cute.runtime.load_module(str(file), enable_tvm_ffi=True)
+
+
+class Shelf:
+    """A folder, which need not be there yet, and an answer that keeps functions in it."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.around = tempfile.TemporaryDirectory()
+        self.folder = Path(self.around.name, "kernels")
+
+    def get(self, name: str, compile: Callable[[], Any]) -> Scaled:
+        """The function of this name, which is called with x and gives y. Raises WrongKind and what the answer does."""
+        import torch
+
+        function = self.answer(self.folder, name, lambda: Saveable(compile()))
+        if not callable(function):
+            raise WrongKind(f"it should return the function; it returns {function!r}.")
+
+        def multiply(x: "Tensor") -> "Tensor":
+            y = torch.zeros_like(x)
+            function(x, y)
+            return y
+
+        return multiply
+
+    def files(self) -> dict[str, bytes]:
+        there = (path for path in self.folder.rglob("*") if path.is_file())
+        return {str(path.relative_to(self.folder)): path.read_bytes() for path in there}
+
+    def put(self, name: str, raw: bytes) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).write_bytes(raw)
+
+
+@dataclass(frozen=True)
+class FarShelf:
+    """A shelf of another process."""
+
+    answer: Elsewhere
+    number: int
+
+    def get(self, name: str, compile: Callable[[], Any]) -> Scaled:
+        function = self.answer.ask("shelf", self.number, "get", name, compile)
+        if not callable(function):
+            raise WrongKind("it should return the function.")
+        return function
+
+    def files(self) -> dict[str, bytes]:
+        files = self.answer.ask("shelf", self.number, "files")
+        return files if isinstance(files, dict) else {}
+
+    def put(self, name: str, raw: bytes) -> None:
+        self.answer.ask("shelf", self.number, "put", name, raw)
+
+
+OnShelf = Callable[[Shelf | FarShelf, int, int], str]
+
+
+def on_a_shelf(trial: OnShelf) -> Callable[[Answer], str]:
+    """The trial on a shelf of its own. It is given two numbers n; another process cannot foresee them."""
+
+    def tried(answer: Answer) -> str:
+        try:
+            if not isinstance(answer, Elsewhere):
+                return trial(Shelf(answer), 2, 3)
+            return trial(FarShelf(answer, new_seed()), *fresh_dice().sample(range(2, TIMES), 2))
+        except (NotImplementedError, WrongKind):
+            raise
+        except Exception as error:
+            return f"it raised {type(error).__name__}: {first_line(error)}"
+
+    return tried
+
+
+def works(multiply: Scaled, n: int) -> str:
+    """What is wrong with a function that should be y = n·x, or ""."""
+    for x, _ in vectors_of(5, 2):
+        y = multiply(x)
+        if type(y) is not type(x) or y.shape != x.shape or not y.equal(n * x):
+            return "the function that it returns does something else."
+    return ""
+
+
+def saved(shelf: Shelf | FarShelf, n: int, other: int) -> str:
+    compile = Compiling(n)
+    if said := works(shelf.get("double", compile), n):
+        return said
+    if compile.calls != 1:
+        return f"compile was called {count(compile.calls, 'time')}."
+    there = shelf.files()
+    if "double.o" not in there:
+        return f"there is no double.o in the folder afterwards, but {', '.join(sorted(there)) or 'nothing'}."
+    return ""
+
+
+def found_again(shelf: Shelf | FarShelf, n: int, other: int) -> str:
+    shelf.get("double", Compiling(n))
+    again = Compiling(n)
+    found = shelf.get("double", again)
+    if again.calls:
+        return "the function is there, and compiled again."
+    if said := works(found, n):
+        return said
+    compile = Compiling(other)
+    found = shelf.get("twice", compile)
+    if compile.calls != 1:
+        return "another name is another function, to be compiled and saved by itself."
+    return works(found, other)
+
+
+def from_the_file(shelf: Shelf | FarShelf, n: int, other: int) -> str:
+    """Saved by somebody else: what is kept in this process does not help."""
+    shelf.put("double_2.o", object_file(other, "double_2"))
+    never = Compiling(n)
+    found = shelf.get("double_2", never)
+    return "what another process saved is compiled again." if never.calls else works(found, other)
+
+
+def torn(shelf: Shelf | FarShelf, n: int, other: int) -> str:
+    with suppress(OSError):
+        shelf.get("double", Compiling(n, torn=True))
+    again = Compiling(n)
+    try:
+        found = shelf.get("double", again)
+    except (NotImplementedError, WrongKind):
+        raise
+    except Exception as error:
+        return f"saving was cut short once, and ever since: {type(error).__name__}: {first_line(error)}"
+    return works(found, n) if again.calls else "saving was cut short once, and the function is not compiled again."
+
+
+SAVING: tuple[Trial, ...] = (
+    ("an empty folder", on_a_shelf(saved)),
+    ("the second time", on_a_shelf(found_again)),
+    ("a file of another process", on_a_shelf(from_the_file)),
+    ("saving that is cut short", on_a_shelf(torn)),
+)

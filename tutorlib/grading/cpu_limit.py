@@ -1,0 +1,68 @@
+"""How much judging one answer may have this machine compute, and what happens where it is more.
+
+What the student's process takes has a limit of its own. What is left is the judge's: simulating what a kernel does,
+compiling it, comparing. That is measured in computing, not in time that passes: a busy machine takes longer for the
+same, and whoever waits for a turn on the GPU computes nothing.
+"""
+
+import resource
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from math import ceil
+
+import psutil
+
+from tutorlib.grading.watchdog import watching
+
+LIMITS = (
+    1.5  # time limits of one cell that judging may compute: of 60 s. Solutions of 05 and 12 to 18 take 12 s at most
+)
+LOOK_S = 2.0  # between looks, which take some milliseconds
+GRACE_S = 5.0  # of computing, after which the system ends this process: no thread runs beside C code such as a regex
+
+
+@contextmanager
+def ended_after(seconds: float, apart: int | None, end: Callable[[], object]) -> Iterator[None]:
+    """While its block runs, call `end` once this process has computed for so many seconds, with all below it.
+
+    apart: the id of a child that is not counted, nor what is below it. end: called on another thread; the one that
+    judges may be anywhere, and nothing but the end of the process ends that.
+    """
+    until = computed(apart) + seconds
+
+    def done() -> bool:
+        if over := computed(apart) > until:
+            end()
+        return over
+
+    with limited_by_the_system(seconds + GRACE_S), watching(done, LOOK_S):
+        yield
+
+
+@contextmanager
+def limited_by_the_system(seconds: float) -> Iterator[None]:
+    """While its block runs, SIGXCPU ends this process once it has computed for so many seconds."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    most = [ceil(time.process_time() + seconds), *(one for one in (soft, hard) if one != resource.RLIM_INFINITY)]
+    resource.setrlimit(resource.RLIMIT_CPU, (min(most), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
+
+
+def no_end(seconds: float) -> str:
+    """What is said of an answer that was ended so. seconds: the time limit of a cell."""
+    return f"judging it had no end after {LIMITS * seconds:g} seconds of computing"
+
+
+def computed(apart: int | None) -> float:
+    """Seconds of computing, of this process and of those that it started and waited for, or still has."""
+    process = psutil.Process()
+    total = sum(process.cpu_times()[:4])
+    for child in process.children():
+        with suppress(psutil.NoSuchProcess):
+            if child.pid != apart:
+                total += sum(sum(one.cpu_times()[:4]) for one in (child, *child.children(recursive=True)))
+    return total
