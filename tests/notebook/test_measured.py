@@ -12,7 +12,6 @@ from tutorlib.measuring.results import Point, SweepResults
 from tutorlib.notebook import measured as page
 from tutorlib.notebook.fusion import show_costs
 from tutorlib.notebook.measured import (
-    show_any_shape,
     show_counts,
     show_gains,
     show_ladder,
@@ -38,7 +37,6 @@ def write(name, points, **others):
 @pytest.mark.parametrize(
     "show",
     [
-        show_any_shape,
         show_gains,
         show_levers,
         show_sustained,
@@ -151,18 +149,3 @@ def test_under_the_power_limit_each_has_its_clock_power_and_energy():
         "in turn": "1.050", "alone": "1.111", "µs": "90.0", "MHz": "1,600", "W": "600", "mJ": "54", "energy": "0.771",
     }  # fmt: skip
     assert list(table.loc["1024", "cuBLAS"][["µs", "MHz", "W", "mJ"]]) == ["100.0", "1,500", "700", "70"]
-
-
-def test_any_shape_has_median_and_least_of_both_kinds_and_what_a_launch_costs(capsys):
-    drawn = ((512, 8, 512), (8, 512, 512), (64, 64, 512))
-    points = [Point("chosen", multiplied(ONE, 840.0), {"host_us": 5.71, "baseline_host_us": 10.64})]
-    points += [Point("chosen", multiplied(shape, t), {}) for shape, t in zip(drawn, (880, 840, 640), strict=True)]
-    write("gemm_any", points, facts={"random": {"7": [list(shape) for shape in drawn]}})
-    table = show_any_shape()[COLUMN.format("cool")]
-    assert dict(table.loc["random, seed 7"]) == {
-        "shapes": "3", "median": "1.050", "least": "0.800", "at": "64×64×512", "not below 1": "67%",
-    }  # fmt: skip
-    assert table.loc["M = N = K", "median"] == "1.050"
-    assert (
-        "A launch at a known shape takes the host 5.7 µs; cuBLAS's, through torch, 10.6 µs." in capsys.readouterr().out
-    )

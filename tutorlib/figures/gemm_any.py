@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from tutorlib.draw.palette import FAINT, INK, LINES, MARK
 from tutorlib.figures.style import tidy_axes
 from tutorlib.machine.hardware import hardware_of
-from tutorlib.measuring.any_shape import kinds_of
 from tutorlib.measuring.measurement import Measurement
 from tutorlib.measuring.results import SweepResults, all_sweep_results
 from tutorlib.problems.catalogue import gemm
@@ -74,3 +73,13 @@ def draw_shapes(axes: "Axes", swept: SweepResults) -> None:
 def told(measured: Sequence[Measurement]) -> str:
     """How many shapes these are, and their median ratio."""
     return f"{len(measured)}, median {median(one.ratio for one in measured):.3f}" if measured else "0"
+
+
+def kinds_of(swept: SweepResults) -> dict[str, list[Measurement]]:
+    """The measurements of gemm_any, of squares first, then of each seed's random shapes."""
+    drawn = {seed: set(map(tuple, shapes)) for seed, shapes in swept.facts["random"].items()}
+    measured = [point.measurement for point in swept.points]
+    kinds = {"M = N = K": [one for one in measured if not any(one.shape in shapes for shapes in drawn.values())]}
+    for seed, shapes in drawn.items():
+        kinds[f"random, seed {seed}"] = [one for one in measured if one.shape in shapes]
+    return kinds

@@ -5,7 +5,6 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.exercises import find
-from tutorlib.measuring.any_shape import kinds_of, launch_cost_of
 from tutorlib.measuring.levers import gains_of, stacks_of
 from tutorlib.measuring.measurement import NOISE, Alone, Measurement
 from tutorlib.measuring.results import NoData, Results, SweepResults, all_results, all_sweep_results
@@ -180,34 +179,6 @@ def draw_columns(alone: Alone | None) -> dict[str, str]:
 def known(value: float | None, form: str) -> str:
     """A number in this form, "" where nobody knows it."""
     return "" if value is None else format(value, form)
-
-
-def show_any_shape() -> "DataFrame | None":
-    """The self-configuring GEMM at squares and at random shapes: median, least and where that is, of cuBLAS's speed.
-
-    And a line for each GPU on what a launch costs the host.
-    """
-    if (table := tables("gemm_any", any_shape_table)) is not None:
-        for swept in all_sweep_results("gemm_any"):
-            print(f"{swept.gpu}: {launch_cost_of(swept)}")
-    return table
-
-
-def any_shape_table(swept: SweepResults) -> "DataFrame":
-    import pandas
-
-    rows: dict[str, dict[str, str]] = {}
-    for kind, measured in kinds_of(swept).items():
-        if measured:
-            least = min(measured, key=lambda one: one.ratio)
-            rows[kind] = {
-                "shapes": str(len(measured)),
-                "median": f"{median(one.ratio for one in measured):.3f}",
-                "least": f"{least.ratio:.3f}",
-                "at": by(least.shape),
-                "not below 1": f"{sum(one.ratio >= 1 for one in measured) / len(measured):.0%}",
-            }
-    return pandas.DataFrame.from_dict(rows, orient="index")
 
 
 def size(shape: tuple[int, ...]) -> str:

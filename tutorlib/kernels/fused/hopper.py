@@ -127,13 +127,6 @@ def launch_fused(
     compiled(a, b, operand, c, *scratch(config, clusters), clusters)
 
 
-def linear_bias_gelu(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-    """gelu(A·Bᵀ + bias), (M, N), where A is (M, K), B (N, K) and bias (N,)."""
-    c = a.new_empty(a.shape[0], b.shape[0])
-    launch_fused(BIAS_GELU, a, b, bias, c)
-    return c
-
-
 def linear_swiglu(a: torch.Tensor, gate_up: torch.Tensor) -> torch.Tensor:
     """silu(A·gateᵀ) · (A·upᵀ), (M, F), where gate_up (2F, K) has PIECE rows of gate and of up in turn."""
     c = a.new_empty(a.shape[0], gate_up.shape[0] // 2)
