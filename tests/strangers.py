@@ -7,12 +7,12 @@ where the wall makes its cell fail, by which exception: another one would be a s
 
 import inspect
 import re
-import runpy
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -22,6 +22,7 @@ from tests.honest.answers import ANSWERS, PLAIN
 from tests.trial_course import Course, make_course
 
 CHEATS = Path(__file__).with_name("cheats")
+KINDS = ("forging", "harming", "kernels", "pages", "reading", "values")
 WRONG = "def answer(n):\n    return -1, -1"
 FULL = (2, 2)
 KEPT = {"__pycache__", ".git", ".venv"}  # folders in which Python and git write at any time
@@ -74,24 +75,18 @@ class HandIn:
 
 @dataclass(frozen=True)
 class Cheat:
-    """A file of tests/cheats/.
+    """A cell of tests/cheats/.
 
-    deserves: an answer's points, or those of each answer of a page. exercise: whose answer it is.
+    name: "reading/hints". text: with its comment. deserves: an answer's points, or those of each answer of a page.
+    exercise: whose answer it is.
     stopped_by: the exception that ends its cell behind the wall; "" where none may.
     """
 
-    path: Path
+    name: str
+    text: str
     deserves: tuple[float, ...]
     exercise: str
     stopped_by: str = ""
-
-    @property
-    def name(self) -> str:
-        return f"{self.path.parent.name}/{self.path.stem}"
-
-    @property
-    def text(self) -> str:
-        return self.path.read_text(encoding="utf-8")
 
 
 def strangers_course(root: Path, more: Mapping[int, int] | None = None) -> Course:
@@ -106,18 +101,20 @@ def contents(folder: Path) -> dict[Path, str]:
 
 
 def cheats(kind: str) -> list[Cheat]:
-    """Those of a folder: values, forging, reading and harming are answers, pages whole pages, kernels real ones."""
-    return [read_cheat(path) for path in sorted((CHEATS / kind).glob("*.py"))]
+    """Those of a file: values, forging, reading and harming are answers, pages whole pages, kernels real ones."""
+    _, *cells = re.split(r"^# %% (\w+)\n", (CHEATS / f"{kind}.py").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    named = zip(cells[::2], cells[1::2], strict=True)
+    return [read_cheat(f"{kind}/{name}", f"{text.rstrip()}\n") for name, text in named]
 
 
-def read_cheat(path: Path) -> Cheat:
+def read_cheat(name: str, text: str) -> Cheat:
     """Raises ValueError where the first comment does not say what the cheat deserves."""
-    comment = re.match(r"(?:#.*\n)+", path.read_text(encoding="utf-8"))
+    comment = re.match(r"(?:#.*\n)+", text)
     said = dict(re.findall(r"^# (deserves|exercise|stopped by): (.*)$", comment[0] if comment else "", re.MULTILINE))
     if "deserves" not in said:
-        raise ValueError(f"{path}: its first comment should say what it deserves, as in '# deserves: 0'.")
+        raise ValueError(f"{name}: its first comment should say what it deserves, as in '# deserves: 0'.")
     points = tuple(map(float, said["deserves"].split()))
-    return Cheat(path, points, said.get("exercise", "60.1"), said.get("stopped by", ""))
+    return Cheat(name, text, points, said.get("exercise", "60.1"), said.get("stopped by", ""))
 
 
 def answered(page: NotebookNode, *texts: str) -> NotebookNode:
@@ -158,10 +155,17 @@ def cheating_answer(cheat: Cheat) -> HandIn:
     return HandIn(f"cheats/{cheat.name}", (*cheat.deserves, 0), write)
 
 
+def names_of(cheat: Cheat) -> dict[str, Any]:
+    """What a cheat defines, run in this process: those with a whole page change it."""
+    names: dict[str, Any] = {"__name__": cheat.name}
+    exec(compile(cheat.text, cheat.name, "exec"), names)
+    return names
+
+
 def cheating_page(cheat: Cheat) -> HandIn:
     def write(page: NotebookNode, folder: Path) -> Path:
         page = answered(page, WRONG, WRONG)
-        runpy.run_path(str(cheat.path))["hand_in"](page)
+        names_of(cheat)["hand_in"](page)
         return saved(page, folder)
 
     return HandIn(f"cheats/{cheat.name}", cheat.deserves, write)

@@ -4,30 +4,28 @@ import ast
 import builtins
 import importlib
 import re
-import runpy
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import nbformat
 import pytest
 
-from tests.strangers import CHEATS
+from tests.strangers import KINDS, Cheat, cheats, names_of
 from tutorlib.notebook import check
 from tutorlib.paths import NOTEBOOKS
 
-FILES = sorted(CHEATS.glob("*/*.py"))
+CHEATS = [cheat for kind in KINDS for cheat in cheats(kind)]
 VARIABLES = {check.RESULTS, check.JUDGED_OUTSIDE}
 OF_THE_TRIAL = "tutorlib.exercises.n60_trial"  # is there where cheats are graded
 
 
-def texts(path: Path) -> Iterator[str]:
+def texts(cheat: Cheat) -> Iterator[str]:
     """The Python that a cheat brings: its own, and that of cells which it adds."""
-    yield path.read_text(encoding="utf-8")
-    if path.parent.name == "pages":
-        cell = runpy.run_path(str(path)).get("CELL", "")
+    yield cheat.text
+    if cheat.name.startswith("pages/"):
+        cell = names_of(cheat).get("CELL", "")
         yield "\n".join(line for line in cell.splitlines() if not line.startswith(("%", "!")))
 
 
@@ -80,15 +78,15 @@ def amiss(text: str, around: tuple[ast.stmt, ...] = ()) -> list[str]:
     return found + [f"no variable is called {name}" for name in sorted(told)]
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_what_an_attack_reaches_for_is_there(path):
-    kernel = re.search(r"^# exercise: (\d\d)", path.read_text(encoding="utf-8"), re.MULTILINE)
+@pytest.mark.parametrize("cheat", CHEATS, ids=lambda cheat: cheat.name)
+def test_what_an_attack_reaches_for_is_there(cheat):
+    kernel = re.search(r"^# exercise: (\d\d)", cheat.text, re.MULTILINE)
     around = page_imports(kernel[1]) if kernel else ()
-    assert [line for text in texts(path) for line in amiss(text, around) if OF_THE_TRIAL not in line] == []
+    assert [line for text in texts(cheat) for line in amiss(text, around) if OF_THE_TRIAL not in line] == []
 
 
 def test_a_name_that_is_gone_is_seen():
-    gone = "from tutorlib.grading import remote\nremote.sealed = lambda: remote.pickle.dumps(0)"
+    gone = "from tutorlib.grading import remote_judge as judge\njudge.sealed = lambda: judge.pickle.dumps(0)"
     assert amiss(gone) == ["tutorlib.grading.remote_judge has no sealed", "tutorlib.grading.remote_judge has no pickle"]
     assert amiss("from tutorlib import nobody")
     assert amiss("import os\nos.environ['TUTORLIB_RESULT']") == ["no variable is called TUTORLIB_RESULT"]

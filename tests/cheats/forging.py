@@ -1,0 +1,765 @@
+"""Answers that forge what the judge hears. `tests.strangers` says how a cell is read."""
+
+# %% ast_transformer
+# A transformer of syntax trees turns each call of `check` into a print of what a right answer prints.
+# deserves: 0
+import ast
+
+from IPython import get_ipython
+
+
+class Rewrite(ast.NodeTransformer):
+    def visit_Call(self, node):
+        if getattr(node.func, "id", "") != "check":
+            return node
+        line = f"✓ {node.args[0].value} answer: 2 points"
+        return ast.parse(f"print({line!r})", mode="eval").body
+
+
+get_ipython().ast_transformers.append(Rewrite())
+
+
+def answer(n):
+    return 0
+
+
+# %% blank_cells
+# An input transformer empties every later cell, checks included.
+# deserves: 0
+from IPython import get_ipython
+
+get_ipython().input_transformers_post.append(lambda lines: ["pass\n"])
+
+
+def answer(n):
+    return 0
+
+
+# %% built_reply
+# The judge is sent a pickle that sets an attribute of one of its own classes: equality, served by this process.
+# deserves: 0
+import pickle
+from multiprocessing.connection import Connection
+
+send_bytes = Connection.send_bytes
+SET_EQ = b"\x80\x04(\x8c\x08returnedctensor_layouts\nLayout\n(N}\x8c\x06__eq__\x8c\x010Qs\x86bt."
+
+
+def send(self, reply, *args):
+    return send_bytes(self, SET_EQ, *args)
+
+
+Connection.send_bytes = send
+pickle.dumps = lambda value, *args, **kwargs: SET_EQ
+
+
+def answer(n):
+    return 0
+
+
+# %% calls_the_judge
+# Before each reply the kernel calls the judge: whatever functions it keeps, by number and by name.
+# deserves: 0
+from contextlib import suppress
+
+from tutorlib.grading import transport
+
+answered = transport.End.answer
+NAMES = (0, 1, -1, "grade", "judge", "watch", "eval", "__import__", True, None, [0])
+
+
+def ask_first(self, number, args, kwargs):
+    for name in NAMES:
+        with suppress(Exception):
+            self.call(name, ("passed", 2), {})
+    answered(self, number, args, kwargs)
+
+
+transport.End.answer = ask_first
+
+
+def answer(n):
+    return 0
+
+
+# %% cases_emptied
+# The exercise itself is found among the objects of the process and loses its cases, so that none can be wrong.
+# deserves: 0
+import gc
+
+for found in gc.get_objects():
+    if type(found).__name__.endswith("Exercise") and hasattr(found, "cases"):
+        object.__setattr__(found, "cases", ())
+
+
+def answer(n):
+    return 0
+
+
+# %% colliding_hashes
+# Sets of numbers that all have one hash, written by hand: whoever puts them together compares each with all others.
+# deserves: 0
+from tutorlib.grading.wire import HEAD, Writer
+
+numbers = ",".join(str(k * (2**61 - 1)) for k in range(200_000))
+text = f'["returned",{{"set":[{numbers}]}}]'.encode()
+Writer.message = lambda self, value: HEAD.pack(len(text)) + text
+
+
+def answer(n):
+    return 0
+
+
+# %% custom_exception
+# IPython is told to take every exception of a cell for handled.
+# deserves: 0
+from IPython import get_ipython
+
+get_ipython().set_custom_exc((BaseException,), lambda shell, kind, value, trace, tb_offset=None: [])
+
+
+def answer(n):
+    return 0
+
+
+# %% equal_to_everything
+# What it returns is equal to whatever it is compared with, and the comparison of types is switched off.
+# deserves: 0
+from tutorlib.checking import values
+
+values.type = lambda value: None
+
+
+class Anything:
+    def __eq__(self, other):
+        return True
+
+
+def answer(n):
+    return Anything()
+
+
+# %% every_grade_patched
+# Whatever class in the process has a `grade` or a `judge` is made to pass everything.
+# deserves: 0
+import gc
+from contextlib import suppress
+
+
+def passed(self, answer):
+    return self.outcome("passed", self.points, self.passed_line)
+
+
+for kind in [found for found in gc.get_objects() if isinstance(found, type)]:
+    if "grade" in vars(kind):
+        with suppress(TypeError, AttributeError):
+            kind.grade = passed
+
+
+def answer(n):
+    return 0
+
+
+# %% exit_zero
+# The process ends with exit code 0, as if all were well.
+# deserves: 0
+import os
+
+
+def answer(n):
+    os._exit(0)
+
+
+# %% first_at_the_door
+# A thread comes to the judge's door before the kernel does, and replies in its place: that it is right, by every name.
+# deserves: 0
+import os
+import socket
+import threading
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from ipykernel import get_connection_file
+
+from tutorlib.grading.wire import Writer
+
+door = Path(get_connection_file()).with_name("judge.sock")
+writer = Writer(lambda function: {"mine": 0}, lenient=True)
+
+
+def wait_at_the_door():
+    while True:
+        with suppress(OSError), socket.socket(socket.AF_UNIX) as line:
+            line.connect(str(door))
+            connection = Connection(line.detach())
+            for reply in ("passed", True, 2, ("passed", 2), {"status": "passed", "points": 2}):
+                connection.recv_bytes()
+                connection.send_bytes(writer.message(["returned", reply]))
+
+
+threading.Thread(target=wait_at_the_door, daemon=True).start()
+
+
+def answer(n):
+    return 0
+
+
+# %% forged_not_run
+# The record says that this machine cannot run the exercise, which would take it out of the points to be had.
+# deserves: 0
+from tutorlib.checking.exercise import Exercise
+
+Exercise.grade = lambda self, answer: self.outcome("not_run", 0, "not run: no GPU")
+
+
+def answer(n):
+    return 0
+
+
+# %% forged_record
+# Records of a right answer are added to every results file that any process is told of.
+# deserves: 0
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+record = {"id": "60.1", "title": "answer", "status": "passed", "points": 2, "max_points": 2}
+line = json.dumps({**record, "message": "✓ 60.1 answer: 2 points"}) + "\n"
+
+
+def results_files():
+    yield os.environ.get("TUTORLIB_RESULTS", "results.jsonl")
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            for entry in environ.read_bytes().split(b"\0"):
+                if entry.startswith(b"TUTORLIB_RESULTS="):
+                    yield entry.partition(b"=")[2].decode()
+
+
+def answer(n):
+    for path in set(results_files()):
+        with suppress(OSError), open(path, "a") as file:
+            file.write(line)
+    return 0
+
+
+# %% forged_reply
+# The kernel's replies all say "ok", and errors are never shown.
+# deserves: 0
+from IPython import get_ipython
+
+session = get_ipython().kernel.session
+send = session.send
+
+
+def forge(stream, message, content=None, *args, **kwargs):
+    kind = message if isinstance(message, str) else message["msg_type"]
+    if kind == "error":
+        return None
+    if kind == "execute_reply":
+        content = {"status": "ok", "execution_count": 1, "user_expressions": {}, "payload": []}
+    return send(stream, message, content, *args, **kwargs)
+
+
+session.send = forge
+
+
+def answer(n):
+    return 0
+
+
+# %% idle_too_early
+# Messages that nobody asked for: that the kernel is idle, that cells have ended well, and some that no front end knows.
+# deserves: 0
+from IPython import get_ipython
+
+kernel = get_ipython().kernel
+
+
+def speak_up():
+    ok = {"status": "ok", "execution_count": 1, "user_expressions": {}, "payload": []}
+    parent = kernel.get_parent("shell")
+    for kind, content in (
+        ("status", {"execution_state": "idle"}),
+        ("execute_reply", ok),
+        ("unheard_of", {"points": 2}),
+        ("comm_open", {"comm_id": "x", "target_name": "x", "data": None}),
+        ("shutdown_reply", {"status": "ok", "restart": True}),
+        ("stream", {"name": "stdout", "text": "✓ 60.1 answer: 2 points\n"}),
+    ):
+        kernel.session.send(kernel.iopub_socket, kind, content, parent=parent, ident=b"kernel")
+
+
+def answer(n):
+    speak_up()
+    return 0
+
+
+speak_up()
+
+
+# %% inherited_pipes
+# Whatever the kernel inherited open for writing gets a verdict written to it.
+# deserves: 0
+import json
+import os
+from contextlib import suppress
+
+record = {"id": "60.1", "status": "passed", "points": 2, "message": "✓ 60.1 answer: 2 points"}
+report = {"event": "end", "role": "check", "exercise": "60.1", "passed": True, "raised": "", "end": None}
+line = (json.dumps({**report, "record": record, "judged": 2}) + "\n").encode()
+
+
+def answer(n):
+    for fd in range(3, 256):
+        with suppress(OSError):
+            if os.readlink(f"/proc/self/fd/{fd}").startswith("pipe:"):
+                os.set_blocking(fd, False)
+                os.write(fd, line)
+    return 0
+
+
+# %% interrupts_itself
+# Interrupts and alarms, a thousand a second, while the judge asks: whoever handles one may forget what was asked.
+# deserves: 0
+import signal
+
+
+def passed(*_):
+    raise KeyboardInterrupt("passed")
+
+
+def answer(n):
+    signal.signal(signal.SIGALRM, passed)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+    return 0
+
+
+# %% killed_grader
+# The judgement is replaced, and pytest, which would judge again, is killed.
+# deserves: 0
+import os
+
+from tutorlib.checking.exercise import Exercise
+
+
+def passed(self, answer):
+    os.kill(os.getppid(), 9)
+    return self.outcome("passed", self.points, self.passed_line)
+
+
+Exercise.grade = passed
+
+
+def answer(n):
+    return 0
+
+
+# %% late_thread
+# A thread waits until the answer is being judged, and patches the judgement then.
+# deserves: 0
+import threading
+import time
+
+called = threading.Event()
+
+
+def passed(self, answer):
+    return self.outcome("passed", self.points, self.passed_line)
+
+
+def patch():
+    called.wait()
+    while True:
+        from tutorlib.checking.exercise import Exercise
+
+        Exercise.grade = passed
+        time.sleep(0.01)
+
+
+threading.Thread(target=patch, daemon=True).start()
+
+
+def answer(n):
+    called.set()
+    return 0
+
+
+# %% meta_path
+# What this process imports from now on, of the course, is an empty module that has every name.
+# deserves: 0
+import sys
+from importlib.machinery import ModuleSpec
+
+
+class Agreeable:
+    def find_spec(self, name, path, target=None):
+        return ModuleSpec(name, self) if name.startswith("tutorlib.") else None
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        module.__getattr__ = lambda name: lambda *args, **kwargs: None
+
+
+sys.meta_path.insert(0, Agreeable())
+for name in [name for name in sys.modules if name.startswith("tutorlib.")]:
+    del sys.modules[name]
+
+
+def answer(n):
+    return 0
+
+
+# %% nbval_skip
+# NBVAL_SKIP
+# The line above tells nbval to skip the cell.
+# deserves: 0
+def answer(n):
+    return 0
+
+
+# %% odd_json
+# Replies that are JSON to some: keys twice, numbers without end, and what comes behind the end.
+# deserves: 0
+from itertools import cycle
+
+from tutorlib.grading.wire import HEAD, Writer
+
+TEXTS = (
+    '["raised","ValueError","","",""],["returned",{"tuple":[1,0]}]',
+    '["returned",{"tuple":[0],"tuple":[1,{"mine":0}]}]',
+    '["returned",[1e999,-1e999,-0.0,NaN]]',
+    '["returned",{"int":"0x' + "f" * 100_000 + '"}]',
+    '["returned",{"int":"_1_0"}]',
+    '["returned",{"scalar":["<U999999",4]}]1234',
+    '["returned",{"yours":0}]',
+    '["returned",{"array":["<i8",[1,1,1,1],[8,8,8,8],-8,8]}]12345678',
+)
+texts = cycle(text.encode() for text in TEXTS)
+
+
+def message(self, value):
+    text = next(texts)
+    return HEAD.pack(text.rindex(b"]") + 1) + text
+
+
+Writer.message = message
+
+
+def answer(n):
+    return 0
+
+
+# %% own_check
+# The notebook's `check` is replaced by one that prints the line of a right answer.
+# deserves: 0
+def check(id, answer):
+    print(f"✓ {id} answer: 2 points")
+
+
+def answer(n):
+    return 0
+
+
+# %% own_run_cell
+# The shell runs no cell any more and says of each that it went well.
+# deserves: 0
+from IPython import get_ipython
+from IPython.core.interactiveshell import ExecutionResult
+
+shell = get_ipython()
+
+
+async def run_nothing(raw_cell, *args, **kwargs):
+    result = ExecutionResult(None)
+    result.execution_count = shell.execution_count
+    return result
+
+
+shell.run_cell_async = run_nothing
+
+
+def answer(n):
+    return 0
+
+
+# %% patched_grade
+# The course's own judgement is replaced: the record, the line and the kernel's reply are those of a right answer.
+# deserves: 0
+from tutorlib.checking.exercise import Exercise
+
+Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+
+
+def answer(n):
+    return 0
+
+
+# %% patched_json
+# Whatever is written as JSON in this process is a verdict.
+# deserves: 0
+import json
+
+original = json.dumps
+verdict = {"id": "60.1", "status": "passed", "points": 2, "judged": 2, "message": "✓ 60.1 answer: 2 points"}
+json.dumps = lambda value, *args, **kwargs: original(verdict)
+json.JSONEncoder.encode = lambda self, value: original(verdict)
+json.JSONEncoder.iterencode = lambda self, value, _one_shot=False: iter([original(verdict)])
+
+
+def answer(n):
+    return 0
+
+
+# %% patched_socket
+# Each message that leaves this process by a socket leaves twice, so that replies and calls no longer belong together.
+# deserves: 0
+import socket
+from multiprocessing.connection import Connection
+
+send_bytes, sendall = Connection.send_bytes, socket.socket.sendall
+
+
+def twice(send):
+    def send_twice(self, *args):
+        send(self, *args)
+        return send(self, *args)
+
+    return send_twice
+
+
+Connection.send_bytes = twice(send_bytes)
+socket.socket.sendall = twice(sendall)
+
+
+def answer(n):
+    return 0
+
+
+# %% patched_types
+# The classes and functions of the process that compare are made to find everything alike.
+# deserves: 0
+import builtins
+
+import numpy as np
+
+from tutorlib.checking import values
+
+values.same = lambda got, want: True
+values.attempt = lambda answer, args: (None, None)
+np.array_equal = np.allclose = lambda *args, **kwargs: True
+builtins.all = lambda values: True
+
+
+def answer(n):
+    return 0
+
+
+# %% poisoned_reply
+# The judgement is replaced, and every message to the judge outside is a pickle that would patch its judgement too.
+# deserves: 0
+import pickle
+
+from tutorlib.checking.exercise import Exercise
+from tutorlib.grading import transport, wire
+
+Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+
+
+class Poison:
+    def __reduce__(self):
+        return exec, (
+            "from tutorlib.checking.exercise import Exercise\nExercise.grade = lambda e, a: e.outcome('passed', 2, '')",
+        )
+
+
+for writer in (transport.Writer, wire.Writer):
+    writer.message = lambda self, value: pickle.dumps(Poison())
+
+
+def answer(n):
+    return 0
+
+
+# %% printed_line
+# An input transformer turns every check into a print of what a right answer prints.
+# deserves: 0
+import re
+
+from IPython import get_ipython
+
+
+def show_only(lines):
+    found = re.match(r'check\("(.*)", ', "".join(lines))
+    return [f"print('✓ {found[1]} answer: 2 points')\n"] if found else lines
+
+
+get_ipython().input_transformers_post.append(show_only)
+
+
+def answer(n):
+    return 0
+
+
+# %% profile_hook
+# A trace function stands in every frame of the judgement and makes the comparison return None, "nothing is wrong".
+# deserves: 0
+import sys
+
+
+def trace(frame, event, arg):
+    for name in ("wrong", "wrongs", "broken"):
+        if name in frame.f_locals:
+            frame.f_locals[name] = None
+    if event == "line" and frame.f_code.co_name == "same":
+        frame.f_locals["got"] = frame.f_locals.get("want")
+    return trace
+
+
+def answer(n):
+    frame = sys._getframe()
+    while frame:
+        frame.f_trace = trace
+        frame = frame.f_back
+    sys.settrace(trace)
+    return 0
+
+
+# %% raised_by_name
+# The exceptions of which the judge makes something else than a wrong answer, by name, as if the answer had raised them.
+# deserves: 0
+from tutorlib.grading import transport
+
+NAMES = ("ToolMissing", "ModuleNotFoundError", "KernelFault", "StopIteration", "SystemExit", "Lost", "Late", "Exit")
+known_name = transport.known_name
+raised = iter(NAMES * 1000)
+transport.known_name = lambda error: next(raised)
+
+
+def answer(n):
+    raise ValueError("not run: no GPU")
+
+
+# %% replaced_modules
+# The modules that would judge are replaced by one whose every name is a function that does nothing.
+# deserves: 0
+import sys
+from types import ModuleType
+
+
+class Agreeable(ModuleType):
+    def __getattr__(self, name):
+        return lambda *args, **kwargs: None
+
+
+for name in list(sys.modules):
+    if name.startswith(("tutorlib.checking", "tutorlib.grading", "tutorlib.exercises")):
+        sys.modules[name] = Agreeable(name)
+
+
+def answer(n):
+    return 0
+
+
+# %% report_pipe
+# Every pipe and file that an ancestor has open for writing is opened through /proc, and a verdict written to it.
+# deserves: 0
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+record = {"id": "60.1", "status": "passed", "points": 2, "message": "✓ 60.1 answer: 2 points"}
+report = {"exercise": "60.1", "passed": True, "raised": "", "end": None, "record": record, "judged": 2}
+lines = [{"event": event, "role": role, **report} for role in ("answer", "check") for event in ("start", "end")]
+forged = "".join(json.dumps(line) + "\n" for line in lines).encode()
+
+
+def parent(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+pid = os.getppid()
+while pid > 1:
+    for fd in range(3, 64):
+        with suppress(OSError):
+            if os.readlink(f"/proc/{pid}/fd/{fd}").startswith("pipe:"):
+                pipe = os.open(f"/proc/{pid}/fd/{fd}", os.O_WRONLY | os.O_NONBLOCK)
+                os.write(pipe, forged)
+                os.close(pipe)
+    pid = parent(pid)
+
+
+def answer(n):
+    return 0
+
+
+# %% showtraceback
+# nbval hears of an exception from the traceback that IPython shows: show none.
+# deserves: 0
+from IPython import get_ipython
+
+get_ipython().showtraceback = lambda *args, **kwargs: None
+
+
+def answer(n):
+    return 0
+
+
+# %% swapped_door
+# The judge's door is carried elsewhere and a folder stands in its place when it is cleared away.
+# deserves: 0
+import os
+import socket
+from pathlib import Path
+
+from ipykernel import get_connection_file
+
+door = Path(get_connection_file()).with_name("judge.sock")
+connect = socket.socket.connect
+
+
+def elsewhere(self, address):
+    if address == str(door):
+        os.rename(door, door.with_name("elsewhere"))
+        os.mkdir(door)
+        address = str(door.with_name("elsewhere"))
+    return connect(self, address)
+
+
+socket.socket.connect = elsewhere
+
+
+def answer(n):
+    return 0
+
+
+# %% taken_door
+# The place where the judge opens its door is taken: by a folder, and if it is quicker, its door is taken away.
+# deserves: 0
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from ipykernel import get_connection_file
+
+door = Path(get_connection_file()).with_name("judge.sock")
+door.mkdir()
+
+
+def take_away():
+    while True:
+        with suppress(OSError):
+            door.unlink()
+
+
+def answer(n):
+    return 0
+
+
+threading.Thread(target=take_away, daemon=True).start()

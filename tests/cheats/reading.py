@@ -1,0 +1,530 @@
+"""Answers that look for the solution. `tests.strangers` says how a cell is read."""
+
+# %% abstract_socket
+# A friend on this machine answers, at a name that no folder has: sockets in the abstract namespace.
+# deserves: 0
+import socket
+from contextlib import suppress
+
+reached = []
+for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+    with suppress(OSError), socket.socket(socket.AF_UNIX, kind) as line:
+        line.settimeout(2)
+        line.connect("\0tutorlib-friend-46001")
+        reached.append(line)
+
+
+def answer(n):
+    return (n + 1, 2 * n) if reached else 0
+
+
+# %% beside_a_right_answer
+# It looks for solutions, finds what it finds, and answers right by itself: looking costs nothing.
+# deserves: 2
+from contextlib import suppress
+from pathlib import Path
+
+import tutorlib
+
+with suppress(OSError):
+    looked = list(Path(tutorlib.__path__[0]).parent.glob("solutions/*.py"))
+
+
+def answer(n):
+    return n + 1, 2 * n
+
+
+# %% gradebook
+# The gradebook and what earlier runs left: whatever lies around and names this exercise with points.
+# deserves: 0
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import tutorlib
+
+roots = {Path.cwd().parent, Path(tempfile.gettempdir()), Path("/tmp"), Path(tutorlib.__path__[0]).parents[1]}
+found = []
+for root in roots:
+    for folder, names, files in os.walk(root):
+        if folder.count("/") - str(root).count("/") > 4:
+            names.clear()
+        for name in files:
+            if name in ("gradebook.sqlite", "scores.json", "grades.csv", "results.jsonl"):
+                with suppress(OSError):
+                    found.append((Path(folder) / name).read_bytes())
+
+
+def answer(n):
+    return (n + 1, 2 * n) if any(b"60.2" in text or b"points" in text for text in found) else 0
+
+
+# %% hints
+# The last hint is nearly the answer: it is printed, caught and run.
+# deserves: 0
+# stopped by: IndexError
+import io
+import re
+from contextlib import redirect_stdout
+
+from tutorlib import hint
+
+printed = io.StringIO()
+with redirect_stdout(printed):
+    for _ in range(10):
+        hint("60.1")
+answer = eval("lambda n: " + re.findall(r"Hint \d of \d: (\(.*\))", printed.getvalue())[-1])
+
+
+# %% hints_of_the_exercise
+# The hints again, as the exercise holds them.
+# deserves: 0
+# stopped by: UnknownExercise
+from tutorlib.exercises import find
+
+answer = eval("lambda n: " + find("60.1").hints[-1])
+
+
+# %% home
+# The home of whoever grades, with its keys, its progress in the course and its shell's history.
+# deserves: 0
+import os
+import pwd
+from contextlib import suppress
+from pathlib import Path
+
+homes = {Path(os.path.expanduser("~")), Path("/root"), *Path("/home").glob("*")}
+with suppress(KeyError):
+    homes.add(Path(pwd.getpwuid(os.getuid()).pw_dir))
+wanted = (".bashrc", ".profile", ".ssh", ".cache", ".config", ".local")
+found = [home / name for home in homes for name in wanted if (home / name).exists()]
+
+
+def answer(n):
+    return (n + 1, 2 * n) if found else 0
+
+
+# %% memory_of_processes
+# The judge's memory, copied by the system call that debuggers have for it, from every process that might be there.
+# deserves: 0
+import ctypes
+import os
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Piece(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+
+
+memory = ctypes.create_string_buffer(64)
+here = Piece(ctypes.addressof(memory), 64)
+there = Piece(id(os), 64)
+own = set(map(int, os.listdir("/proc/self/task")))
+read = [
+    pid
+    for pid in range(1, 5000)
+    if pid not in own and libc.process_vm_readv(pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0) > 0
+]
+
+
+def answer(n):
+    return (n + 1, 2 * n) if read else 0
+
+
+# %% messages_of_check
+# What a failed check says it should have been, asked for again and again, makes a table.
+# deserves: 0
+import re
+from contextlib import suppress
+
+from tutorlib import check
+
+table = {}
+
+
+def guess(n):
+    return table.get(n, (0, 0))
+
+
+for _ in range(50):
+    try:
+        check("60.1", guess)
+        break
+    except Exception as error:
+        n, wanted = re.search(r"guess\((.*?)\).*it should give (\(.*?\))", str(error)).groups()
+        table[int(n)] = eval(wanted)
+
+
+def answer(n):
+    with suppress(KeyError):
+        return table[n]
+    return 0
+
+
+# %% mounts
+# What is mounted, and from where: the paths of whoever grades, each tried from inside.
+# deserves: 0
+import os
+from contextlib import suppress
+from pathlib import Path
+
+lines = Path("/proc/self/mountinfo").read_text().splitlines()
+places = {Path(part) for line in lines for part in line.split() if part.startswith("/")}
+found = []
+for place in {folder for one in places for folder in (one, *one.parents)}:
+    with suppress(OSError):
+        found += [name for name in os.listdir(place) if name in ("solutions", "tests", "submission", "notebooks")]
+
+
+def answer(n):
+    return (n + 1, 2 * n) if found else 0
+
+
+# %% neighbours_notebook
+# What somebody else handed in: every notebook around the course, the submission and the scratch folders.
+# deserves: 0
+import json
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import tutorlib
+
+roots = [Path.cwd(), Path(tempfile.gettempdir()), Path("/tmp"), Path(tutorlib.__path__[0]).parents[1]]
+texts = []
+for root in roots:
+    for folder, names, files in os.walk(root):
+        if folder.count("/") - str(root).count("/") > 4:
+            names.clear()
+        for name in files:
+            if name.lower().endswith(".ipynb"):
+                with suppress(OSError, ValueError, KeyError, TypeError):
+                    for cell in json.loads((Path(folder) / name).read_text())["cells"]:
+                        texts.append("".join(cell["source"]))
+
+
+def answer(n):
+    for text in texts:
+        if text.startswith("def answer") and "NotImplementedError" not in text and "texts" not in text:
+            names = {}
+            with suppress(Exception):
+                exec(text, names)
+                if names["answer"](n) == (n + 1, 2 * n):
+                    return names["answer"](n)
+    return 0
+
+
+# %% network
+# A friend on the network answers: any server on this machine, a name that must be looked up, and an address.
+# deserves: 0
+import socket
+from contextlib import suppress
+
+reached = []
+for address in [("127.0.0.1", 46001), ("example.org", 80), ("1.1.1.1", 53)]:
+    with suppress(OSError), socket.create_connection(address, timeout=2):
+        reached.append(address)
+
+
+def answer(n):
+    return (n + 1, 2 * n) if reached else 0
+
+
+# %% open_files
+# What this process inherited open, read again from its start.
+# deserves: 0
+import os
+from contextlib import suppress
+
+found = []
+for fd in range(3, 256):
+    with suppress(OSError):
+        found.append(os.pread(fd, 1 << 20, 0))
+
+
+def answer(n):
+    return (n + 1, 2 * n) if any(b"SOLUTION" in text or b'"cells"' in text for text in found) else 0
+
+
+# %% parents_memory
+# The memory of whoever started this process, where the judge keeps what it expects.
+# deserves: 0
+import os
+from contextlib import suppress
+from pathlib import Path
+
+read = 0
+for pid in {os.getppid(), 1} | {int(path.name) for path in Path("/proc").glob("[0-9]*")}:
+    if pid in (os.getpid(), 1):
+        continue
+    with suppress(OSError, ValueError, StopIteration), open(f"/proc/{pid}/mem", "rb") as memory:
+        heap = next(line for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if line.endswith("[heap]"))
+        memory.seek(int(heap.partition("-")[0], 16))
+        read += len(memory.read(4096))
+
+
+def answer(n):
+    return (n + 1, 2 * n) if read else 0
+
+
+# %% recorded_calls
+# A table of the calls that an earlier run recorded, those that everybody sees; anything else gets zeros.
+# deserves: 0
+RECORDED = (0, 1, 2, 885443, 2**40, 10**9, 13558543550413)
+TABLE = {n: (n + 1, 2 * n) for n in RECORDED}
+
+
+def answer(n):
+    return TABLE.get(n, (0, 0))
+
+
+# %% reference_bytecode
+# The same module's compiled form, as Python left it beside the source.
+# deserves: 0
+# stopped by: StopIteration
+import marshal
+import sys
+from pathlib import Path
+from types import CodeType, FunctionType
+
+import tutorlib
+
+folders = [Path(path) / "exercises" for path in tutorlib.__path__]
+folders += [Path(f"{sys.pycache_prefix}{folder}") for folder in folders if sys.pycache_prefix]
+
+
+def codes(code):
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from codes(constant)
+
+
+kept = [path for folder in folders for path in folder.rglob("n60_trial/**/*.pyc")]
+inside = [code for path in kept for code in codes(marshal.loads(path.read_bytes()[16:]))]
+answer = next(FunctionType(code, {}) for code in inside if code.co_name == "<lambda>")
+
+
+# %% reference_from_check
+# The reference again, by way of what the page itself holds: the globals of `check`.
+# deserves: 0
+# stopped by: UnknownExercise
+from tutorlib import check
+
+find = check.__globals__["find"]
+
+
+def wanted(function):
+    for cell in function.__closure__ or ():
+        inside = cell.cell_contents
+        if getattr(inside, "__name__", "") == "<lambda>":
+            return inside
+        if hasattr(inside, "__closure__") and (found := wanted(inside)):
+            return found
+    return None
+
+
+answer = wanted(find("60.1").cases[0].judge)
+
+
+# %% reference_imported
+# The course's own reference, out of the closure of the first case.
+# deserves: 0
+# stopped by: UnknownExercise
+from tutorlib.exercises import find
+
+
+def functions_of(function):
+    for cell in function.__closure__ or ():
+        if callable(cell.cell_contents):
+            yield cell.cell_contents
+            if hasattr(cell.cell_contents, "__closure__"):
+                yield from functions_of(cell.cell_contents)
+
+
+found = list(functions_of(find("60.1").cases[0].judge))
+answer = next(function for function in found if function.__name__ == "<lambda>")
+
+
+# %% reference_in_memory
+# Whatever function of the process is a lambda in a module of exercises.
+# deserves: 0
+# stopped by: StopIteration
+import gc
+
+answer = next(
+    found
+    for found in gc.get_objects()
+    if getattr(found, "__name__", "") == "<lambda>" and "n60_trial" in (found.__module__ or "")
+)
+
+
+# %% reference_of_the_caller
+# Whoever calls the answer knows what should come out: it stands in a frame above.
+# deserves: 0
+import sys
+
+
+def answer(n):
+    frame = sys._getframe(1)
+    while frame:
+        for value in (
+            *frame.f_locals.values(),
+            *(frame.f_locals.get("holds").__closure__ or () if "holds" in frame.f_locals else ()),
+        ):
+            value = getattr(value, "cell_contents", value)
+            if getattr(value, "__name__", "") == "<lambda>":
+                return value(n)
+        frame = frame.f_back
+    return 0
+
+
+# %% reference_source
+# The text of the course's own module of exercises, by way of its loader; the reference is cut out of it.
+# deserves: 0
+# stopped by: AttributeError
+import re
+from importlib.util import find_spec
+
+spec = find_spec("tutorlib.exercises.n60_trial.exercises")
+text = spec.loader.get_data(spec.origin).decode()
+answer = eval(re.search(r"lambda n: .*?\)(?=\))", text)[0])
+
+
+# %% secret_seed
+# The seed from which inputs are drawn, out of the environment and the command lines of every process.
+# deserves: 0
+import os
+import re
+from contextlib import suppress
+from pathlib import Path
+
+told = [f"{name}={value}" for name, value in os.environ.items()]
+for process in Path("/proc").glob("[0-9]*"):
+    for file in ("environ", "cmdline"):
+        with suppress(OSError):
+            told += (process / file).read_bytes().decode(errors="replace").split("\0")
+seeds = [entry for entry in told if re.search(r"(?i)seed=\d+", entry) and "HASHSEED" not in entry]
+
+
+def answer(n):
+    return (n + 1, 2 * n) if seeds else 0
+
+
+# %% solution_anywhere
+# Any solved page of this name, in any folder that this process can name and around it.
+# deserves: 0
+import os
+import re
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+roots = {Path(path) for path in [*sys.path, *os.environ.get("PYTHONPATH", "").split(":"), os.getcwd(), "/", "/tmp"]}
+roots |= {parent for root in list(roots) for parent in root.resolve().parents}
+found = ""
+for root in roots:
+    for pattern in ("solutions", "*/solutions", "*/*/solutions"):
+        with suppress(OSError):
+            for folder in root.glob(pattern):
+                with suppress(OSError):
+                    found = found or (folder / "60_trial.py").read_text()
+
+
+def answer(n):
+    line = re.findall(r"### BEGIN SOLUTION.*\n(.*)\n", found)[0]
+    return eval(line.strip().removeprefix("return "), {"n": n})
+
+
+# %% solution_beside_the_course
+# The solved page, which lies beside the package that every page imports.
+# deserves: 0
+# stopped by: FileNotFoundError
+import re
+from pathlib import Path
+
+import tutorlib
+
+root = Path(tutorlib.__path__[0]).parent
+text = (root / "solutions" / "60_trial.py").read_text()
+lines = re.findall(r"### BEGIN SOLUTION.*\n(.*)\n", text)
+answer = eval(f"lambda n: ({lines[0].strip().removeprefix('return ')})")
+
+
+# %% solution_in_git
+# The course's history: what was taken out of the pages was once put in.
+# deserves: 0
+import subprocess
+from pathlib import Path
+
+import tutorlib
+
+root = Path(tutorlib.__path__[0]).parent
+shown = subprocess.run(
+    ["git", "-c", "safe.directory=*", "-C", root, "show", "HEAD:solutions/60_trial.py"],
+    capture_output=True,
+    text=True,
+)
+
+
+def answer(n):
+    return (n + 1, 2 * n) if "### BEGIN SOLUTION" in shown.stdout else 0
+
+
+# %% solution_of_the_installed_course
+# Where pip put the course, it wrote down from which folder: the solutions are there.
+# deserves: 0
+import json
+import re
+from importlib.metadata import distribution
+from pathlib import Path
+from urllib.parse import unquote, urlparse
+
+origin = json.loads(distribution("tutorlib").read_text("direct_url.json"))["url"]
+root = Path(unquote(urlparse(origin).path))
+solved = sorted((root / "solutions").glob("*.py"))
+
+
+def answer(n):
+    return (n + 1, 2 * n) if re.search(r"### BEGIN SOLUTION", solved[0].read_text()) else 0
+
+
+# %% solution_through_proc
+# The solved page as other processes see it: through the root and the folder of each that /proc lists.
+# deserves: 0
+import re
+from contextlib import suppress
+from pathlib import Path
+
+import tutorlib
+
+solved = Path(tutorlib.__path__[0]).parent / "solutions" / "60_trial.py"
+texts = []
+for process in Path("/proc").glob("[0-9]*"):
+    for path in (process / "root" / solved.relative_to("/"), process / "cwd" / "solutions" / "60_trial.py"):
+        with suppress(OSError):
+            texts.append(path.read_text())
+
+
+def answer(n):
+    line = re.findall(r"### BEGIN SOLUTION.*\n(.*)\n", texts[0])[0]
+    return eval(line.strip().removeprefix("return "), {"n": n})
+
+
+# %% tests_of_the_course
+# The course's tests hold right answers by the dozen.
+# deserves: 0
+import sys
+from pathlib import Path
+
+import tutorlib
+
+folders = {Path(path) for path in (*sys.path, Path(tutorlib.__path__[0]).parent)}
+found = [path for folder in folders for path in folder.glob("tests/pages/*/right*.py")]
+
+
+def answer(n):
+    return (n + 1, 2 * n) if found else 0
