@@ -49,7 +49,7 @@ COMPUTING = 3  # seconds that judging may compute
 
 def test_judging_that_never_ends_costs_its_exercise_alone(tmp_path):
     course = make_course(tmp_path / "course", {90: 3}, EXERCISES, EXERCISE)
-    limits = course.root / "tutorlib" / "grading" / "toil.py"
+    limits = course.root / "tutorlib" / "grading" / "cpu_limit.py"
     limits.write_text(f"{limits.read_text()}\n\nLIMITS = {COMPUTING / TIMEOUT}\n")
     right, endless = "def answer_{}(n):\n    return n", "def answer_{}(n):\n    return 'for ever'"
     answers = {k: text.format(k) for k, text in ((1, right), (2, endless), (3, right))}
