@@ -1,6 +1,6 @@
 """tutorlib: the helper package of the course. A notebook needs `check` and `hint`; the rest is imported by name."""
 
-from tutorlib.compiling import half_precision
+from tutorlib.dsl.cute import half_precision
 from tutorlib.notebook.check import CheckFailed, check, hint
 from tutorlib.notebook.explain import explain
 

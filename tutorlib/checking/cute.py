@@ -1,14 +1,13 @@
 """Exercises whose answer is a CuTe kernel."""
 
 from dataclasses import dataclass
-from functools import cache
-from types import CodeType
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.checking.library_use import Elsewhere
 from tutorlib.compiling.compiled import Compiled
+from tutorlib.dsl.cute.functions import is_jit
 from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
 from tutorlib.measuring.launchers import CuteLauncher
@@ -78,20 +77,6 @@ class CuteExercise(KernelExercise):
 
 
 def require_jit(answer: Answer) -> None:
-    """Raises WrongKind where the answer is not a @cute.jit function.
-
-    What such a function's call runs is the decorator's code, which nothing else has that only says so.
-    """
-    marked = getattr(answer, "_decorator_kind", None) == "jit"
-    if not marked or getattr(answer, "__code__", None) is not code_of_jit():
+    """Raises WrongKind where the answer is not a @cute.jit function."""
+    if not is_jit(answer):
         raise WrongKind(f"{getattr(answer, '__name__', repr(answer))} is not a @cute.jit function.")
-
-
-@cache
-def code_of_jit() -> CodeType:
-    from cutlass import cute
-
-    @cute.jit
-    def host() -> None: ...
-
-    return host.__code__

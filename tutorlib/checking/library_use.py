@@ -21,6 +21,8 @@ from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from tutorlib.checking.exercise import Answer, WrongKind
+from tutorlib.dsl.cute.functions import code_as_written
+from tutorlib.dsl.cutile.kernels import inside_of_kernel
 
 
 @dataclass(frozen=True)
@@ -278,8 +280,7 @@ def plain_function(value: Any) -> FunctionType | None:
         value = value.fget
     if isinstance(value, staticmethod | classmethod):
         value = value.__func__
-    if any(kind.__module__.startswith("cuda.tile") for kind in type(value).__mro__):
-        value = getattr(value, "_pyfunc", value)  # cuTile has no public name for it
+    value = inside_of_kernel(value)
     try:
         found = unwrap(value)
     except Exception:  # of what makes up its attributes, as torch.classes does
@@ -290,7 +291,7 @@ def plain_function(value: Any) -> FunctionType | None:
 def codes_of(value: Any) -> list[CodeType]:
     """A function's code as it was written, and the codes of the functions inside it."""
     function = plain_function(value)
-    codes = [getattr(function, "_original_code", function.__code__)] if function else []
+    codes = [code_as_written(function)] if function else []
     for code in codes:  # it grows
         codes += [part for part in code.co_consts if isinstance(part, CodeType)]
     return codes

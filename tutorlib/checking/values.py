@@ -12,6 +12,7 @@ from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, Wro
 from tutorlib.checking.library_use import Elsewhere, Library, on_its_own, refuse_leaning
 from tutorlib.checking.patience import OutOfPatience
 from tutorlib.checking.randomness import fresh_dice
+from tutorlib.dsl.cute.functions import has_own_mark
 from tutorlib.problems.wrong import Wrong, count
 
 MOST_PARTS = 2**11  # of a value, all in all: laws look at each of them at every call, and no right one has a third
@@ -72,7 +73,7 @@ class ValueExercise(Exercise):
         """The message is about the first case that is wrong."""
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
-        if "_decorator_kind" in getattr(answer, "__dict__", ()):  # CuTe's @jit: a compiler reads it
+        if has_own_mark(answer):  # CuTe's @jit: a compiler reads it
             refuse_leaning(answer, self.library)
             watched = answer
         else:

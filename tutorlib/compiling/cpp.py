@@ -28,9 +28,9 @@ from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed, shortened
 from tutorlib.compiling.nvcc import NVCC, nvcc_command
 from tutorlib.compiling.outside import run_compiler
-from tutorlib.compiling.refusals import what_to_do
-from tutorlib.compiling.refused_cpp import CPP
 from tutorlib.compiling.tile_ir import entries_of, inspect_tile_kernel, ptx_of
+from tutorlib.dsl.refusals import what_to_do
+from tutorlib.dsl.refused_cpp import CPP
 
 HEADER = """\
 #include <cuda_bf16.h>

@@ -1,15 +1,17 @@
 """Compiling CuTe kernels for a target GPU, on any machine."""
 
-import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.compiling.aborts import no_abort
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.errors import CompileFailed, compile_failure, name_of
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.dsl.cute.aborts import no_abort
+from tutorlib.dsl.cute.compiler import compilations as compilations
+from tutorlib.dsl.cute.host_module import dynamic_smem
+from tutorlib.dsl.cute.messages import cute_message
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,10 +37,10 @@ def compile_cute(answer: Callable[..., None], specs: Sequence[TensorSpec], arch:
     with tempfile.TemporaryDirectory() as folder:
         options = f"--gpu-arch {arch} --keep-ptx --keep-cubin --dump-dir {folder}"
         built = with_reader_line(lambda more: cute.compile(answer, *fakes, options=f"{options} {more}"))
-    ptx, cubin = built.artifacts.PTX, built.artifacts.CUBIN
+    ptx, cubin = built.__ptx__, built.__cubin__
     if not isinstance(cubin, bytes):
         raise CompileFailed(f"{name_of(answer)} launches no kernel")
-    compiled = inspect_kernel(arch, ptx, cubin, dynamic_smem(str(built.ir_module)), by_ptxas=True)
+    compiled = inspect_kernel(arch, ptx, cubin, dynamic_smem(built), by_ptxas=True)
     limit = cutlass.memory.get_smem_capacity_in_bytes(arch.rstrip("af"))
     if compiled.smem_bytes > limit:
         raise CompileFailed(
@@ -69,13 +71,6 @@ def cute_arguments(tensors: "Sequence[Tensor]", dynamic: bool) -> list[Any]:
     return [argument(tensor) for tensor in tensors]
 
 
-def compilations() -> int:
-    """How many functions CuTe has compiled in this process for direct calls; each is kept for the next call like it."""
-    from cutlass.cutlass_dsl import CuTeDSL
-
-    return len(CuTeDSL._get_dsl().jit_cache)
-
-
 def with_reader_line(build: Callable[[str], Any]) -> Any:
     """build(more options), whose failures become CompileFailed.
 
@@ -97,25 +92,3 @@ def with_reader_line(build: Callable[[str], Any]) -> Any:
         if failed.line:
             raise
     return attempt("--generate-line-info")
-
-
-def dynamic_smem(host_ir: str) -> int:
-    """Bytes of dynamic shared memory in a host function's lowered IR: the third field of each cudaLaunchConfig_t."""
-    config = r"llvm\.getelementptr %\d+\[0, 2\] : .*struct<\(array<3 x i32>, array<3 x i32>, i64,"
-    sizes = []
-    for place in re.findall(rf"(%\d+) = {config}", host_ir):
-        for value in re.findall(rf"llvm\.store (%\d+), {place} : i64", host_ir):
-            sizes += re.findall(rf"{value} = llvm\.mlir\.constant\((\d+) : i64\)", host_ir)
-    return max(map(int, sizes), default=0)
-
-
-def cute_message(error: Exception) -> str:
-    """What is wrong, in one line, without the DSL's colours and boxes."""
-    from cutlass.base_dsl.common import DSLBaseError
-
-    if not isinstance(error, DSLBaseError):
-        return f"{type(error).__name__}: {error}"
-    cause = str(error.cause or "")
-    if "Verification failed" in cause:  # "… error: "source"("file":line:col): 'cute.memref.store' op expects …"
-        return re.sub(r".*?error: (unknown|\".*?\"\(.*?\)): ", "", cause.split("\n note:")[0], flags=re.DOTALL)
-    return error.message

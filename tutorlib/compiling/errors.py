@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
-from tutorlib.compiling.refusals import what_to_do
+from tutorlib.dsl.places import places_of
+from tutorlib.dsl.refusals import what_to_do
 
 
 class ToolMissing(Exception):
@@ -64,10 +65,7 @@ def reader_line(error: BaseException) -> tuple[int, str]:
 
     The DSLs name it where they know it; an exception that the reader's code raised has it in its traceback.
     """
-    places = [(getattr(error, "filename", None), getattr(error, "line", None))]
-    if (loc := getattr(error, "loc", None)) is not None:  # cuTile
-        places.append((loc.filename, loc.line))
-    places += reversed(re.findall(r'"([^"]+\.py)":(\d+):\d+', str(getattr(error, "cause", ""))))
+    places = places_of(error)
     places += reversed(list(frames(error)))
     for file, line in places:
         if file and line and is_readers(file):

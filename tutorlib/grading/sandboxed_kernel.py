@@ -19,6 +19,8 @@ from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.library_use import from_words, on_its_own, refuse_leaning
 from tutorlib.checking.values import where
 from tutorlib.compiling.spec import DTYPES, DType
+from tutorlib.dsl.cute.functions import has_own_mark
+from tutorlib.dsl.cutile.kernels import function_of, opt_level
 from tutorlib.grading.transport import End
 from tutorlib.grading.verdict import as_reported
 from tutorlib.grading.wire import EXERCISES
@@ -51,7 +53,7 @@ class Served:
         """From now on calls raise WrongKind that lean on one of these. None: this process has nothing to lean on."""
         if not callable(self.answer):
             raise WrongKind(f"{self.answer!r} is not a function.")
-        if "_decorator_kind" in getattr(self.answer, "__dict__", ()):  # CuTe's @jit: a compiler reads it
+        if has_own_mark(self.answer):  # CuTe's @jit: a compiler reads it
             refuse_leaning(self.answer, from_words(library or ()))
         elif library is not None:
             self.called = on_its_own(self.answer, from_words(library))
@@ -147,7 +149,7 @@ class Served:
         kernel = self.kernel(id)
         specs = tensor_specs(self.exercise(id).problem, shape)
         made = exported(kernel.kernel, [*specs, *kernel.constants(shape)], arch, "tileir_bytecode")
-        return {"tile_ir": made, "opt_level": kernel.kernel._compiler_options.opt_level_for_target(arch)}
+        return {"tile_ir": made, "opt_level": opt_level(kernel.kernel, arch)}
 
     def traced(self, id: str, shape: tuple[int, ...]) -> dict[str, Any]:
         """PTX of a CuTe host function's kernels, and what the line numbers in it mean."""
@@ -213,7 +215,7 @@ class Served:
 
     def source(self, id: str) -> dict[str, Any]:
         """The file in which a cuTile kernel stands, which may be a notebook's cell, and its lines."""
-        file = self.kernel(id).kernel._pyfunc.__code__.co_filename
+        file = function_of(self.kernel(id).kernel).__code__.co_filename
         return {"file": file, "lines": linecache.getlines(file)}
 
 

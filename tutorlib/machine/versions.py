@@ -1,10 +1,9 @@
 """Which packages this machine has, and which of them ran, as result files carry them."""
 
-import re
-import sys
 from importlib import metadata
 from typing import Any
 
+from tutorlib.dsl.cute.flavor import cute_flavor
 from tutorlib.machine import device
 
 # What a kernel's speed can depend on: frameworks, the compilers that they call, and what the checker measures with.
@@ -29,16 +28,6 @@ def packages() -> dict[str, str | None]:
             return None
 
     return {name: version(name) for name in PACKAGES}
-
-
-def cute_flavor() -> str | None:
-    """Which half of the CuTe DSL this process has loaded, "cu12" or "cu13"; None where it has not used it.
-
-    Its wheels carry a compiler built for each version of CUDA, and it takes the newest that the driver can run.
-    """
-    compiler = sys.modules.get("cutlass._mlir._mlir_libs._cutlass_ir")
-    found = re.search(r"\.(cu\d+)\.", getattr(compiler, "__file__", None) or "")
-    return found and found[1]
 
 
 def this_machine() -> dict[str, Any]:

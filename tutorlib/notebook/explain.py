@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import is_placeholder
+from tutorlib.dsl.cute.functions import says_it_is_jit
 from tutorlib.notebook.check import judged_elsewhere
 from tutorlib.paths import EXERCISE_ID
 
@@ -103,7 +104,7 @@ def simulation_of(
         if block:
             return lambda named: [simulate_cuda(kernel, grid, block, named, traced=True)]
         return lambda named: [simulate_tile_cpp(compile_cpp(kernel, ARCH), grid, named, traced=True)]
-    if getattr(kernel, "_decorator_kind", None) == "jit":
+    if says_it_is_jit(kernel):
         from tutorlib.compiling.spec import TensorSpec
         from tutorlib.simulate.ptx.languages.cute import simulate_host
         from tutorlib.simulate.ptx.languages.cute_lines import compile_with_lines

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 from tutorlib.checking.rehearsing.hopper_roles import LoopRole, RehearsedSteps, stand_ins
 from tutorlib.checking.rehearsing.participants import LANES, PARTS
-from tutorlib.checking.rehearsing.plain_python import Hazard, as_written, instead_of
+from tutorlib.checking.rehearsing.plain_python import Hazard
+from tutorlib.dsl.cute.plain_python import as_written, instead_of
 
 CONSUMERS = 8
 MOST = 400  # orders of a loop, which has no end where it gives more

@@ -6,8 +6,8 @@ They are not part of this repository: TUTORLIB_CUTILE_SAMPLES and TUTORLIB_TILEG
 import pytest
 
 from tests.cutile_samples import SAMPLES, SOURCES, assert_close, of_source
+from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.simulate.cutile import NotSimulated
-from tutorlib.simulate.cutile.signature import function_of
 
 
 @pytest.mark.parametrize("sample", [of_source(sample, sample.source) for sample in SAMPLES])

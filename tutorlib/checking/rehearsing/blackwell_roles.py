@@ -15,9 +15,12 @@ from tutorlib.checking.rehearsing.blackwell_block import TensorBlock
 from tutorlib.checking.rehearsing.blackwell_participants import RoleWarps, TileRole
 from tutorlib.checking.rehearsing.hopper_roles import now_and_then
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
-from tutorlib.checking.rehearsing.pipeline_state import PLAIN_STATE, call_helper
-from tutorlib.checking.rehearsing.plain_python import Hazard, as_written, calling_line, instead_of, plain_loops
+from tutorlib.checking.rehearsing.pipeline_state import call_helper
+from tutorlib.checking.rehearsing.plain_python import Hazard, calling_line
 from tutorlib.checking.rehearsing.rehearsal import Landing, Order
+from tutorlib.dsl.cute.functions import calls_of_helpers
+from tutorlib.dsl.cute.plain_python import as_written, instead_of, plain_loops
+from tutorlib.dsl.cute.plain_state import PLAIN_STATE
 
 THROWS = range(3)
 OTHER_FENCES = {"fence_view_async_tmem_store": lambda: None}  # of tcgen05.st, which no role has
@@ -156,7 +159,6 @@ def tensor_stand_ins(block: TensorBlock, notes: list[str]) -> list[tuple[Any, di
     """What takes the place of the DSL's synchronisation, by module. notes: as in `hopper_roles.stand_ins`."""
     import cutlass
     from cutlass import cute
-    from cutlass.base_dsl.dsl import BaseDSL
     from cutlass.cute.nvgpu import tcgen05
     from cutlass.pipeline import PipelineState
 
@@ -175,7 +177,7 @@ def tensor_stand_ins(block: TensorBlock, notes: list[str]) -> list[tuple[Any, di
         (tcgen05, {"commit": commit}),
         (cutlass, plain_loops()),
         (PipelineState, PLAIN_STATE),
-        (BaseDSL, {"_func": lambda dsl, helper, *args, **kwargs: call_helper(notes, helper, *args, **kwargs)}),
+        calls_of_helpers(partial(call_helper, notes)),
     ]
 
 

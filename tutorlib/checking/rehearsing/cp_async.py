@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tutorlib.checking.rehearsing.plain_python import CallSite, Hazard, as_written, calling_line
+from tutorlib.checking.rehearsing.plain_python import CallSite, Hazard, calling_line
 from tutorlib.checking.rehearsing.recorded_commands import MATRICES, Orders, compare_threads, without_compiler
+from tutorlib.dsl.cute.plain_python import as_written
 from tutorlib.problems.wrong import count
 
 NOTHING = -1  # in place of a K tile

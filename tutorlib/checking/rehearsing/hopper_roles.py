@@ -11,9 +11,12 @@ from tutorlib.checking.rehearsing.barrier_calls import mbarrier_calls
 from tutorlib.checking.rehearsing.hopper_block import Block
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.participants import Warps
-from tutorlib.checking.rehearsing.pipeline_state import PLAIN_STATE, call_helper
-from tutorlib.checking.rehearsing.plain_python import Hazard, as_written, calling_line, instead_of, plain_loops
+from tutorlib.checking.rehearsing.pipeline_state import call_helper
+from tutorlib.checking.rehearsing.plain_python import Hazard, calling_line
 from tutorlib.checking.rehearsing.rehearsal import Landing, Order
+from tutorlib.dsl.cute.functions import calls_of_helpers
+from tutorlib.dsl.cute.plain_python import as_written, instead_of, plain_loops
+from tutorlib.dsl.cute.plain_state import PLAIN_STATE
 
 SEEDS = range(3)
 
@@ -112,7 +115,6 @@ def stand_ins(block: Block, notes: list[str]) -> list[tuple[Any, dict[str, Any]]
     """
     import cutlass
     from cutlass import cute
-    from cutlass.base_dsl.dsl import BaseDSL
     from cutlass.cute.nvgpu import warpgroup
     from cutlass.pipeline import PipelineState
 
@@ -136,7 +138,7 @@ def stand_ins(block: Block, notes: list[str]) -> list[tuple[Any, dict[str, Any]]
         (warpgroup, groups),
         (cutlass, plain_loops()),
         (PipelineState, PLAIN_STATE),
-        (BaseDSL, {"_func": lambda dsl, helper, *args, **kwargs: call_helper(notes, helper, *args, **kwargs)}),
+        calls_of_helpers(partial(call_helper, notes)),
     ]
 
 

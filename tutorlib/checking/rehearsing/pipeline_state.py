@@ -1,4 +1,4 @@
-"""cutlass.pipeline.PipelineState on numbers of Python, and what becomes of one that a helper advances."""
+"""What becomes of a cutlass.pipeline.PipelineState that a helper advances, in a rehearsal."""
 
 import ast
 import inspect
@@ -6,28 +6,9 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from tutorlib.checking.rehearsing.plain_python import as_written, calling_line
-
-
-def move(state: Any, count: Any) -> None:
-    """A state goes on by so many stages."""
-    rounds, state._index = divmod(int(state._index) + int(count), state._stages)
-    state._phase = int(state._phase) ^ (rounds & 1)
-    state._count = int(state._count) + int(count)
-
-
-def clone_of(state: Any) -> Any:
-    return type(state)(state._stages, state._count, state._index, state._phase)
-
-
-PLAIN_STATE: dict[str, Any] = {
-    "index": property(lambda state: int(state._index)),
-    "count": property(lambda state: int(state._count)),
-    "phase": property(lambda state: int(state._phase)),
-    "clone": clone_of,
-    "advance": lambda state, count=1: move(state, count),
-    "reverse": lambda state: move(state, -1),
-}
+from tutorlib.checking.rehearsing.plain_python import calling_line
+from tutorlib.dsl.cute.plain_python import as_written
+from tutorlib.dsl.cute.plain_state import clone_of
 
 
 def call_helper(notes: list[str], helper: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

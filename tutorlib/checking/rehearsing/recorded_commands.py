@@ -3,17 +3,17 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, TypeVar
 
 from tutorlib.checking.rehearsing.pipeline_state import call_helper
 from tutorlib.checking.rehearsing.plain_python import (
     CallSite,
     Hazard,
-    as_written,
     calling_line,
-    instead_of,
-    plain_loops,
 )
+from tutorlib.dsl.cute.functions import calls_of_helpers
+from tutorlib.dsl.cute.plain_python import as_written, instead_of, plain_loops
 
 MATRICES = ("A", "B")
 MOST_ORDERS = 100_000  # a loop that gives more does not end
@@ -106,7 +106,6 @@ def without_compiler(orders: Orders, main_loop: Any) -> Iterator[None]:
     """cute.arch's asynchronous copies and barriers become the orders, the DSL's loops and helpers plain ones."""
     import cutlass
     from cutlass import cute
-    from cutlass.base_dsl.dsl import BaseDSL
 
     arch: dict[str, Any] = {
         "cp_async_commit_group": orders.commit,
@@ -121,8 +120,8 @@ def without_compiler(orders: Orders, main_loop: Any) -> Iterator[None]:
     }
     loops = plain_loops() | {"range_constexpr": orders.unrolling}
     notes: list[str] = []
-    helpers = {"_func": lambda dsl, helper, *args, **kwargs: call_helper(notes, helper, *args, **kwargs)}
-    with instead_of([(cute.arch, arch), (cutlass, loops), (BaseDSL, helpers)], main_loop):
+    helpers = calls_of_helpers(partial(call_helper, notes))
+    with instead_of([(cute.arch, arch), (cutlass, loops), helpers], main_loop):
         yield
 
 

@@ -12,12 +12,11 @@ from tutorlib.checking.rehearsing.pipeline_state import call_helper
 from tutorlib.checking.rehearsing.plain_python import (
     CallSite,
     Hazard,
-    as_written,
     calling_line,
-    instead_of,
-    plain_loops,
 )
 from tutorlib.checking.rehearsing.rehearsal import Landing, Order, Play
+from tutorlib.dsl.cute.functions import calls_of_helpers
+from tutorlib.dsl.cute.plain_python import as_written, instead_of, plain_loops
 
 WARPS = 6
 ORDERS = tuple(permutations(range(WARPS)))[::97]  # a few, in which each warp is once the first and once the last
@@ -209,7 +208,6 @@ def rehearse_holding(holds: Callable[..., None], columns: int) -> None:
 def rehearse_holding_once(holds: Callable[..., None], columns: int, ranks: tuple[int, ...]) -> None:
     import cutlass
     from cutlass import cute
-    from cutlass.base_dsl.dsl import BaseDSL
 
     cast = [Holder(plays=lambda: None, number=number) for number in range(WARPS)]
     block = MemoryBlock(columns, cast, partial(min, key=lambda warp: ranks.index(warp.number)))
@@ -229,7 +227,7 @@ def rehearse_holding_once(holds: Callable[..., None], columns: int, ranks: tuple
     stand_ins: list[tuple[Any, dict[str, Any]]] = [
         (cute.arch, arch),
         (cutlass, plain_loops()),
-        (BaseDSL, {"_func": lambda dsl, helper, *args, **kwargs: call_helper(notes, helper, *args, **kwargs)}),
+        calls_of_helpers(partial(call_helper, notes)),
     ]
     with instead_of(stand_ins, holds):
         block.turns.play(cast)

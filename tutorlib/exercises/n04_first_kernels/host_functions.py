@@ -12,6 +12,7 @@ from tutorlib.checking.randomness import fresh_dice
 from tutorlib.checking.traced import call_on_vectors
 from tutorlib.checking.values import Case, Mistake
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.dsl.cute.functions import says_it_is_jit
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def on_cpu(
     """
 
     def judge(answer: Answer) -> Wrong | None:
-        if not isinstance(answer, Elsewhere) and getattr(answer, "_decorator_kind", None) != "jit":
+        if not isinstance(answer, Elsewhere) and not says_it_is_jit(answer):
             return Wrong(f"{getattr(answer, '__name__', answer)} is not a @cute.jit function.")
         lead, sizes = known
         tried = [(lead, vectors(n)) for n in sizes]

@@ -5,18 +5,13 @@ from typing import Any
 
 import cutlass
 from cutlass import BFloat16, Boolean, Int16, Int32, cute
-from cutlass._mlir.dialects import nvvm
 from cutlass.cute.nvgpu import tcgen05
 
+from tutorlib.dsl.cute.instructions import fence_after
 from tutorlib.kernels.blackwell.config import BlackwellConfig
 from tutorlib.models.l2 import grouped
 
 GROUP = 8  # rows of tiles in a band
-
-
-def fence_after() -> None:
-    """tcgen05.fence::after_thread_sync: what follows touches tensor memory only after the wait before it."""
-    nvvm.tcgen05_fence(nvvm.Tcgen05FenceKind.AFTER_THREAD_SYNC)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import cuda.tile as ct
 import torch
 from torch.overrides import TorchFunctionMode
 
+from tutorlib.dsl.cutile.launch import launched_by
 from tutorlib.simulate.cutile.dtypes import Number, poison
 from tutorlib.simulate.cutile.run import Report, run
 from tutorlib.simulate.cutile.signature import Accepted, parameters
@@ -77,7 +78,7 @@ def launches_to(take: Callable[[ct.kernel, tuple[int, ...], tuple[Any, ...]], No
 
     gpu = SimpleNamespace(multi_processor_count=sms, name="the interpreter", major=9, minor=0)
     with (
-        mock.patch.object(ct, "launch", launch),
+        launched_by(launch),
         mock.patch.object(torch.cuda, "current_stream", return_value=STREAM),
         mock.patch.object(torch.cuda, "default_stream", return_value=STREAM),
         mock.patch.object(torch.cuda, "synchronize"),

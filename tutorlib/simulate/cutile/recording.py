@@ -12,6 +12,7 @@ import torch
 
 from tutorlib.compiling.cutile import exported
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.dsl.cutile.kernels import opt_level
 from tutorlib.simulate.cutile.launching import SMS, launches_to
 from tutorlib.simulate.cutile.signature import Parameter, array_constraint, constraint, parameters
 
@@ -48,7 +49,7 @@ def recorded(host: Callable[..., None], tensors: Sequence[torch.Tensor], arch: s
         launches.append(
             {
                 "tile_ir": exported(kernel, types, arch, "tileir_bytecode"),
-                "opt_level": kernel._compiler_options.opt_level_for_target(arch),
+                "opt_level": opt_level(kernel, arch),
                 "grid": tuple(grid),
                 "args": [told(parameter, arg) for parameter, arg in zip(named, args, strict=True)],
             }

@@ -8,6 +8,7 @@ import cuda.tile as ct
 import torch
 from torch import Tensor
 
+from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.machine.threads import one_thread
 from tutorlib.simulate.cutile.array import Array
 from tutorlib.simulate.cutile.dtypes import CARRIER, Number, poison
@@ -15,7 +16,7 @@ from tutorlib.simulate.cutile.errors import NotSimulated
 from tutorlib.simulate.cutile.findings import Finding, Launch
 from tutorlib.simulate.cutile.language import Language, Rebinder
 from tutorlib.simulate.cutile.memory import never_stored
-from tutorlib.simulate.cutile.signature import Accepted, Parameter, function_of, parameters, refuse
+from tutorlib.simulate.cutile.signature import Accepted, Parameter, parameters, refuse
 from tutorlib.simulate.cutile.tile import Tile
 
 

@@ -4,7 +4,6 @@ import inspect
 import typing
 from collections.abc import Sequence
 from io import BytesIO
-from types import FunctionType
 from typing import Any
 
 import cuda.tile as ct
@@ -20,12 +19,8 @@ from cuda.tile.compilation import (
 )
 from torch import Tensor
 
+from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.simulate.cutile.dtypes import FROM_TORCH
-
-
-def function_of(kernel: ct.kernel) -> FunctionType:
-    """The Python function under @ct.kernel. cuTile has no public name for it."""
-    return kernel._pyfunc
 
 
 class Parameter(typing.NamedTuple):

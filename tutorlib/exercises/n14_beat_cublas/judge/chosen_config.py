@@ -193,6 +193,5 @@ def compile_chosen(config: "HopperConfig") -> Compiled:
             built = compile_gemm(config, f"--keep-ptx --keep-cubin --dump-dir {folder}")
         except Exception as error:  # whatever the DSL raises for what a rule has not foreseen
             raise CompileFailed(f"{shown(config)}: {type(error).__name__}: {str(error)[:300]}") from error
-    ptx = built.artifacts.PTX
     target = cute_target(CAPABILITY)
-    return inspect_kernel(target, ptx, built.artifacts.CUBIN, config.smem_bytes, by_ptxas=True)
+    return inspect_kernel(target, built.__ptx__, built.__cubin__, config.smem_bytes, by_ptxas=True)

@@ -4,18 +4,17 @@ Of an answer in another process the judge takes what cute.compile was called wit
 and calls, launches and times that. What that process says of wrapping and of compiling can only lower the points.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from unittest import mock
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
 from tutorlib.checking.library_use import Elsewhere
-from tutorlib.compiling.compile_calls import compile_calls, compiled_anew
 from tutorlib.compiling.cute import with_reader_line
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.dsl.cute.compile_calls import compile_calls, compiled_anew
+from tutorlib.dsl.cute.compiler import counted_compilations
 from tutorlib.exercises.n17_compile_once.judge.trials import KeptExercise, first_line, vectors_of
 from tutorlib.machine import device, turns
 from tutorlib.machine.features import MMA_SYNC, Feature
@@ -93,7 +92,7 @@ class Calls:
 
     def judge(self, answer: Answer) -> str:
         """What is wrong with the answer, or ""."""
-        with watched_compiler() as during:
+        with counted_compilations() as during:
             compiled = compiled_by(answer, self.function, *self.before(), *self.pairs()[0])
             said = self.wrong_calls(compiled)
         if said not in ("", ANEW) or during["compile"] == 1:
@@ -120,7 +119,7 @@ class Calls:
     def wrong_calls(self, compiled: HostFunction) -> str:
         """What is wrong with y = 2x in one of the calls, or with how they are made, or ""."""
         before = self.before()
-        with watched_compiler() as during:
+        with counted_compilations() as during:
             for x, y in self.pairs():
                 y.fill_(-1)
                 try:
@@ -138,30 +137,6 @@ def compiled_by(answer: Answer, host: HostFunction, *arguments: Any) -> HostFunc
     if not callable(got):
         raise WrongKind(f"it should return the compiled function; it returns {got!r}.")
     return got
-
-
-@contextmanager
-def watched_compiler() -> Iterator[dict[str, int]]:
-    """How often CuTe compiles meanwhile, and how often a tensor is wrapped by from_dlpack."""
-    from cutlass.cute import runtime
-    from cutlass.cutlass_dsl import CuTeDSL
-
-    counts = {"compile": 0, "from_dlpack": 0}
-
-    def counting(name: str, does: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **options: Any) -> Any:
-            counts[name] += 1
-            return does(*args, **options)
-
-        return call
-
-    compiler = CuTeDSL._get_dsl().compiler_provider
-    tensor = runtime._Tensor
-    with (
-        mock.patch.object(compiler, "compile", counting("compile", compiler.compile)),
-        mock.patch.object(tensor, "__init__", counting("from_dlpack", tensor.__init__)),
-    ):
-        yield counts
 
 
 def as_layout(x: "Tensor") -> str:

@@ -10,6 +10,7 @@ from tutorlib.checking.library_use import Elsewhere
 from tutorlib.checking.remote_kernel import FarCute
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.dsl.cute.structs import StructMember, struct_members
 from tutorlib.machine.features import TMA
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -196,17 +197,19 @@ class StructExercise(CuteExercise):
         if not isinstance(struct, cute.struct):
             raise WrongKind(f"it should return a class decorated with @cute.struct; it returns {struct!r}.")
         wanted = self.wanted(number)
-        if missing := [name for name in wanted if name not in struct._offsets]:
+        members = struct_members(struct)
+        if missing := [name for name in wanted if name not in members]:
             return f"there is no member {missing[0]}."
         for name, member in wanted.items():
-            if said := wrong_member(struct._annotations[name], member):
+            if said := wrong_member(members[name], member):
                 return f"{name} {said}"
         for name, member in wanted.items():
-            if struct._offsets[name] % member.align:
-                return f"{name} begins at byte {struct._offsets[name]:,}, which is no multiple of {member.align:,}."
-        return self.wrong_whole(struct, wanted)
+            if (offset := members[name].offset) % member.align:
+                return f"{name} begins at byte {offset:,}, which is no multiple of {member.align:,}."
+        return self.wrong_whole(struct, wanted, sum(members[name].size or 0 for name in wanted))
 
-    def wrong_whole(self, struct: Any, wanted: Mapping[str, Member]) -> str:
+    def wrong_whole(self, struct: Any, wanted: Mapping[str, Member], needed: int) -> str:
+        """needed: bytes of the wanted members."""
         strictest = max(member.align for member in wanted.values())
         if struct.__alignof__() % strictest:
             return (
@@ -216,32 +219,16 @@ class StructExercise(CuteExercise):
         size = struct.__sizeof__()
         if size > self.limit:
             return f"it has {size:,} bytes; a block can have {self.limit:,}."
-        needed = sum(annotated_bytes(struct._annotations[name]) for name in wanted)
         if size > needed + self.spare:
             return f"it has {size:,} bytes, {size - needed:,} more than its members."
         return ""
 
 
-def unaligned(annotation: Any) -> Any:
-    """What stands inside of an Align."""
-    from cutlass import cute
-
-    return annotation.dtype if isinstance(annotation, cute.struct._AlignMeta) else annotation
-
-
-def annotated_bytes(annotation: Any) -> int:
-    return unaligned(annotation).size_in_bytes
-
-
-def wrong_member(annotation: Any, wanted: Member) -> str:
-    from cutlass import cute
-
-    found = unaligned(annotation)
-    if not isinstance(found, cute.struct._MemRangeMeta):
+def wrong_member(found: StructMember, wanted: Member) -> str:
+    if found.dtype is None:
         return f"should be a cute.struct.MemRange of {wanted.elements:,} elements."
-    dtype: Any = found._dtype
-    if dtype.__name__ not in wanted.kinds:
-        return f"has elements of {dtype.__name__}, not {wanted.kinds[0]}."
-    if found.size != wanted.elements:
-        return f"has {found.size:,} elements, not {wanted.elements:,}."
+    if found.dtype.__name__ not in wanted.kinds:
+        return f"has elements of {found.dtype.__name__}, not {wanted.kinds[0]}."
+    if found.elements != wanted.elements:
+        return f"has {found.elements:,} elements, not {wanted.elements:,}."
     return ""

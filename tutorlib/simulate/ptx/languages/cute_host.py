@@ -7,20 +7,18 @@ host function computes itself.
 """
 
 import ctypes
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tutorlib.compiling.driver import LaunchConfig
+from tutorlib.dsl.cute.host_module import INT, POINTER, SUCCESS, HostCall, call_without_driver
 from tutorlib.simulate.ptx.geometry import ALONE, Dim3
 from tutorlib.simulate.ptx.ir import Module
 
-SUCCESS = 0
 SMS = 132
 MULTIPROCESSORS, SHARED_MEMORY = 16, 97  # cudaDeviceAttr; shared memory is what a block may ask for, in bytes
 COOPERATIVE, CLUSTER_DIMENSION, OVERLAPPING = 2, 4, 6  # cudaLaunchAttribute…, the last ProgrammaticStreamSerialization
-POINTER, INT = ctypes.c_void_p, ctypes.c_int32
 DIMENSIONS = ctypes.c_uint32 * 3
 
 
@@ -115,7 +113,7 @@ class Runtime:
     def nothing(self, *arguments: int) -> int:
         return SUCCESS
 
-    def functions(self) -> "dict[str, tuple[Callable[..., int], tuple[Any, ...]]]":
+    def functions(self) -> dict[str, HostCall]:
         """What each of CUDA's functions does here, and the types of its arguments."""
         return {
             "_cudaLibraryGetKernel": (self.get_kernel, (POINTER, POINTER, POINTER)),
@@ -143,31 +141,9 @@ def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms
 
     module: its PTX, parsed. sms: multiprocessors of the GPU that it is told of.
     """
-    from cutlass._mlir.execution_engine import ExecutionEngine
-
     runtime = Runtime(module, sms)
-    engine = ExecutionEngine(function.ir_module, opt_level=0, shared_libs=[])
-    known, kept = runtime.functions(), []
-    for name in re.findall(r"(?m)^\s*llvm\.func @(_cu\w+)\(", str(function.ir_module)):
-        does, types = known.get(name, (runtime.nothing, (POINTER,) * 10))
-        callback = ctypes.CFUNCTYPE(INT, *types)(runtime.guarded(does))
-        kept.append(callback)
-        engine.raw_register_runtime(name, ctypes.cast(callback, POINTER))
-    library = POINTER()
-    library_at = ctypes.pointer(library)
-    call_engine(engine, "cuda_load", [ctypes.addressof(library_at)])
-    values, owners = function.generate_execution_args(*arguments)
-    call_engine(engine, function.function_name, values)
-    del owners
+    known = {name: (runtime.guarded(does), types) for name, (does, types) in runtime.functions().items()}
+    call_without_driver(function, arguments, known, runtime.nothing)
     if runtime.error:
         raise runtime.error
     return runtime.launches
-
-
-def call_engine(engine: Any, name: str, values: Sequence[Any]) -> None:
-    """A function of the engine, which takes a pointer to each argument and one to its result."""
-    result = INT(SUCCESS)
-    places = [value.value if isinstance(value, POINTER) else POINTER(value).value for value in values]
-    packed = (POINTER * (len(places) + 1))(*places, ctypes.addressof(result))
-    address = engine.raw_lookup(f"_mlir_ciface_{name}") or engine.raw_lookup(name)
-    ctypes.CFUNCTYPE(None, POINTER)(address)(packed)

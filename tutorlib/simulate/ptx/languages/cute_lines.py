@@ -8,15 +8,15 @@ import linecache
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tutorlib.compiling.aborts import no_abort
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.errors import is_readers
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.dsl.cute.aborts import no_abort
+from tutorlib.dsl.cute.locations import locations
 from tutorlib.simulate.ptx.findings import SourceLine
 from tutorlib.simulate.ptx.ir import Instruction, Module
 from tutorlib.simulate.ptx.places import Find
@@ -36,15 +36,6 @@ class Stacks:
         """Of the stack as it is now, without the DSL's frames and those below the compilation."""
         stack = tuple(frames_of_the_kernel())
         return self.stacks.setdefault(stack, len(self.stacks) + 1)
-
-    @contextmanager
-    def recorded(self) -> Iterator[None]:
-        """Operations that the DSL makes meanwhile carry the number of their stack."""
-        from cutlass._mlir.ir import Location  # type: ignore[attr-defined]  # its stub lacks it
-        from cutlass._mlir_helpers.op import loc_transform
-
-        with loc_transform(lambda loc: Location.file(STACKS, self.number(), 0)):
-            yield
 
     def finder(self, module: Module) -> Find:
         by_number = {number: stack for stack, number in self.stacks.items()}
@@ -104,7 +95,7 @@ def compile_for(host: Callable[..., None], arguments: Sequence[Any], arch: str =
     from cutlass import cute
 
     stacks = Stacks()
-    with tempfile.TemporaryDirectory() as folder, stacks.recorded(), no_abort():
+    with tempfile.TemporaryDirectory() as folder, locations(STACKS, stacks.number), no_abort():
         options = f"--gpu-arch {arch} --keep-ptx --dump-dir {folder} --generate-line-info"
         built = cute.compile(host, *arguments, options=options)
-    return Traced(built, built.artifacts.PTX, stacks)
+    return Traced(built, built.__ptx__, stacks)

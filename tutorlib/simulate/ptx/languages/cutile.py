@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
+from tutorlib.dsl.cutile.kernels import function_of
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Call, Work
 from tutorlib.simulate.ptx.errors import NotSimulated
@@ -55,7 +56,7 @@ def launch(
 
 
 def finder(kernel: Any, compiled: Compiled) -> Find:
-    function = kernel._pyfunc
+    function = function_of(kernel)
     file = function.__code__.co_filename  # a notebook's cell has one, too
     return by_cubin(compiled.cubin, file, linecache.getlines(file))
 

@@ -3,8 +3,11 @@
 import pytest
 
 from tests.pages.n08_tile_cpp.tile_cpp import ADD, PROMISING
+from tutorlib.compiling import cpp
 from tutorlib.compiling.cpp import compile_cpp
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.dsl.refusals import what_to_do
+from tutorlib.dsl.refused_cpp import CPP
 
 INDEX, SUM, STORED = "int i = ct::bid().x;", "A.load_masked(i) + B.load_masked(i)", "C.store_masked("
 PRODUCT, SUMS = "ct::mma(x, ct::transpose(y), acc)", "ct::zeros<ct::tile<float, ct::shape<128, 128>>>()"
@@ -61,6 +64,17 @@ def test_a_refusal_says_what_to_do_and_keeps_the_compilers_words(source, old, ne
     assert advice.startswith("line ")
     assert words in advice
     assert "The compiler's words: " in original
+
+
+@pytest.mark.long
+def test_each_rule_of_nvccs_words_is_provoked(monkeypatch):
+    """No rule waits for words that this version of nvcc does not say; the message keeps a part of them alone."""
+    said = []
+    monkeypatch.setattr(cpp, "what_to_do", lambda words, known: said.append(words) or what_to_do(words, known))
+    for source, old, new, _ in REFUSED.values():
+        with pytest.raises(CompileFailed):
+            compile_cpp(source.replace(old, new, 1))
+    assert [rule.words for rule in CPP if not any(map(rule.about, said))] == []
 
 
 def test_a_function_of_another_kind_is_no_kernel():

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tutorlib.compiling.refusal import Refusal
+from tutorlib.dsl.refusal import Refusal
 
 # What other tile languages, C and CUDA call it → what it is here.
 NAMES = {

@@ -1,8 +1,8 @@
 """What to do about a compiler's refusal: one sentence for each kind that readers meet."""
 
-from tutorlib.compiling.refusal import Refusal
-from tutorlib.compiling.refused_cute import CUTE, INLINED
-from tutorlib.compiling.refused_cutile import CUTILE
+from tutorlib.dsl.cute.refused_cute import CUTE, INLINED
+from tutorlib.dsl.cutile.refused_cutile import CUTILE
+from tutorlib.dsl.refusal import Refusal
 
 
 def what_to_do(message: str, known: tuple[Refusal, ...] = (*CUTE, *INLINED, *CUTILE)) -> str:

@@ -7,7 +7,7 @@ import math
 
 from cutlass import const_expr, cute, range_constexpr
 
-from tests.compiling.refused_cute import refused
+from tests.dsl.refused_cute import refused
 
 
 @refused("use `range`")

@@ -9,8 +9,8 @@ from cutlass import Float32, cute
 from cutlass.cute.nvgpu import CopyUniversalOp
 from cutlass.memory import SmemAllocator
 
-from tests.compiling.refused_copies import part_of
-from tests.compiling.refused_cute import TILE, plain_kernel, refused, refused_host
+from tests.dsl.refused_copies import part_of
+from tests.dsl.refused_cute import TILE, plain_kernel, refused, refused_host
 
 
 @refused("cute.copy goes from a tensor to a tensor", TILE)

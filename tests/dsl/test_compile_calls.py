@@ -10,7 +10,7 @@ from cutlass.cute.runtime import from_dlpack, make_fake_compact_tensor, make_fak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tutorlib.compiling.compile_calls import argument_in_words, argument_of, compile_calls, compiled_anew
+from tutorlib.dsl.cute.compile_calls import argument_in_words, argument_of, compile_calls, compiled_anew
 from tutorlib.kernels.doubling import double_on_cpu
 
 SIZES = st.integers(1, 2**20)

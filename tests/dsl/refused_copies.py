@@ -7,7 +7,7 @@ from cutlass import BFloat16, Boolean, Float32, Int64, cute
 from cutlass.cute.nvgpu import CopyUniversalOp, cpasync, warp
 from cutlass.memory import SmemAllocator
 
-from tests.compiling.refused_cute import TILE, refused, refused_host
+from tests.dsl.refused_cute import TILE, refused, refused_host
 
 
 @cute.jit

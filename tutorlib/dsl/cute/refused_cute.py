@@ -2,7 +2,7 @@
 
 import re
 
-from tutorlib.compiling.refusal import Refusal, nearest_keyword, nearest_name
+from tutorlib.dsl.refusal import Refusal, nearest_keyword, nearest_name
 
 
 def keep_its_type(found: re.Match[str]) -> str:

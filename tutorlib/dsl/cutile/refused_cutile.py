@@ -1,6 +1,6 @@
 """What to do where cuTile refuses a kernel."""
 
-from tutorlib.compiling.refusal import Refusal, nearest_keyword, nearest_name
+from tutorlib.dsl.refusal import Refusal, nearest_keyword, nearest_name
 
 CUTILE = (
     Refusal(

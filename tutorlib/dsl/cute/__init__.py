@@ -1,0 +1,1 @@
+"""What the course takes of the CuTe DSL besides its documented names."""

@@ -1,0 +1,127 @@
+"""The CuTe DSL's compiler at work: how often it compiles, and how long its steps and passes take."""
+
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+from unittest import mock
+
+TO_MACHINE_CODE = "CudaToBinaryPass"  # the pass that has LLVM write PTX and ptxas assemble it
+HOST_CODE = ("jit", "_lookup_jit_entry")  # the steps that make machine code for the CPU
+
+
+def compilations() -> int:
+    """How many functions CuTe has compiled in this process for direct calls; each is kept for the next call like it."""
+    from cutlass.cutlass_dsl import CuTeDSL
+
+    return len(CuTeDSL._get_dsl().jit_cache)
+
+
+@contextmanager
+def counted_compilations() -> Iterator[dict[str, int]]:
+    """How often CuTe compiles meanwhile, "compile", and how often a tensor is wrapped, "from_dlpack"."""
+    from cutlass.cute import runtime
+    from cutlass.cutlass_dsl import CuTeDSL
+
+    counts = {"compile": 0, "from_dlpack": 0}
+
+    def counting(name: str, does: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            counts[name] += 1
+            return does(*args, **options)
+
+        return call
+
+    compiler = CuTeDSL._get_dsl().compiler_provider
+    tensor = runtime._Tensor
+    with (
+        mock.patch.object(compiler, "compile", counting("compile", compiler.compile)),
+        mock.patch.object(tensor, "__init__", counting("from_dlpack", tensor.__init__)),
+    ):
+        yield counts
+
+
+@dataclass
+class StepTimes:
+    """Seconds: of the compiler's passes, of one pass of these that makes machine code, of host code."""
+
+    compile: float = 0.0
+    machine_code: float = 0.0
+    host_code: float = 0.0
+
+
+@contextmanager
+def timed_steps() -> Iterator[StepTimes]:
+    """What CuTe's compilations take meanwhile; it is known once the block is over."""
+    from cutlass.cutlass_dsl import CuTeDSL
+
+    dsl, times = CuTeDSL._get_dsl(), StepTimes()
+    compiler, spent = dsl.compiler_provider, {TO_MACHINE_CODE: 0.0}
+
+    def stopwatch(owner: Any, name: str) -> Any:
+        step, spent[name] = getattr(owner, name), 0.0
+
+        def measured(*args: Any, **options: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return step(*args, **options)
+            finally:
+                spent[name] += time.perf_counter() - start
+
+        return mock.patch.object(owner, name, measured)
+
+    with (
+        error_output() as report,
+        stopwatch(compiler, "compile"),
+        stopwatch(compiler, "jit"),
+        stopwatch(dsl, "_lookup_jit_entry"),
+        mock.patch.object(compiler, "passmanager", ReportingPasses(compiler.passmanager.PassManager)),
+    ):
+        yield times
+    for seconds, name in re.findall(r"(?m)^ +([\d.]+) \( *[\d.]+%\) +(\S+)$", report()):
+        if name in spent:
+            spent[name] += float(seconds)
+    times.compile, times.machine_code = spent["compile"], spent[TO_MACHINE_CODE]
+    times.host_code = sum(spent[step] for step in HOST_CODE)
+
+
+@dataclass(frozen=True)
+class ReportingPasses:
+    """In the place of the module that the compiler takes its PassManager from: MLIR reports each pass's time."""
+
+    manager: Any
+
+    @property
+    def PassManager(self) -> "ReportingPasses":
+        return self
+
+    def parse(self, pipeline: str) -> Any:
+        made = self.manager.parse(pipeline)
+        made.enable_timing()
+        return made
+
+
+@contextmanager
+def error_output() -> Iterator[Callable[[], str]]:
+    """What is written to file descriptor 2 meanwhile, by C++ too, goes to a file; what is yielded reads it."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+
+        def read() -> str:
+            return text
+
+        text = ""
+        os.dup2(file.fileno(), 2)
+        try:
+            yield read
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            file.seek(0)
+            text = file.read().decode(errors="replace")

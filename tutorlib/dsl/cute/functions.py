@@ -1,0 +1,52 @@
+"""What the CuTe DSL keeps on the functions that it decorates, and how one of them calls another."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+HERE = str(Path(__file__).parent)
+
+
+def says_it_is_jit(function: Any) -> bool:
+    """Whether it is marked as a @cute.jit function; anybody can set the mark, which `is_jit` does not rely on alone."""
+    return getattr(function, "_decorator_kind", None) == "jit"
+
+
+def has_own_mark(function: Any) -> bool:
+    """Whether CuTe's decorators marked this very object, and not its class."""
+    return "_decorator_kind" in getattr(function, "__dict__", ())
+
+
+def is_jit(function: Any) -> bool:
+    """Whether it is a @cute.jit function: what its call runs is the decorator's code, which nothing else has."""
+    return says_it_is_jit(function) and getattr(function, "__code__", None) is code_of_jit()
+
+
+@cache
+def code_of_jit() -> CodeType:
+    from cutlass import cute
+
+    @cute.jit
+    def host() -> None: ...
+
+    return host.__code__
+
+
+def code_as_written(function: FunctionType) -> CodeType:
+    """The code of a function under @cute.jit; compiling it once has put another body into it."""
+    code: CodeType = getattr(function, "_original_code", function.__code__)
+    return code
+
+
+def calls_of_helpers(call: Callable[..., Any]) -> tuple[Any, dict[str, Any]]:
+    """For `instead_of`: what a jitted function calls that calls another one, call(helper, *args, **kwargs)."""
+    from cutlass.base_dsl.dsl import BaseDSL
+
+    return BaseDSL, {"_func": lambda dsl, helper, *args, **kwargs: call(helper, *args, **kwargs)}
+
+
+def is_of_the_dsl(file: str) -> bool:
+    """Whether a file of code is one of the CuTe DSL's, or of what stands in for parts of it here."""
+    return "/nvidia_cutlass_dsl/" in file or file.startswith(HERE)

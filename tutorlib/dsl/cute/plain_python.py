@@ -1,0 +1,43 @@
+"""Functions for the CuTe DSL as the plain Python that they are written in, and names that stand for something else."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import FunctionType
+from typing import Any
+from unittest import mock
+
+from tutorlib.dsl.cute.functions import code_as_written
+
+
+def as_written(function: Any) -> Callable[..., Any]:
+    """The plain Python function under @cute.jit, before the DSL compiled it."""
+    plain = getattr(function, "__wrapped__", function)
+    rewritten = FunctionType(
+        code_as_written(plain), plain.__globals__, plain.__name__, plain.__defaults__, plain.__closure__
+    )
+    rewritten.__kwdefaults__ = plain.__kwdefaults__
+    return rewritten
+
+
+def plain_loops() -> dict[str, Any]:
+    """What takes the place of the DSL's own loops and conditions, by their names in `cutlass`."""
+    return {
+        "range": lambda *args, **hints: range(*args),
+        "range_constexpr": range,
+        "const_expr": lambda value: value,
+    }
+
+
+@contextmanager
+def instead_of(modules: list[tuple[Any, dict[str, Any]]], *functions: Any) -> Iterator[None]:
+    """Names of modules stand for something else, also where the functions' own modules have imported them by name."""
+    new = {id(getattr(module, name)): value for module, names in modules for name, value in names.items()}
+    with ExitStack() as stack:
+        for module, names in modules:
+            stack.enter_context(mock.patch.multiple(module, **names))
+        for function in functions:
+            scope = as_written(function).__globals__
+            found = {name: value for name, value in scope.items() if id(value) in new}
+            scope.update({name: new[id(value)] for name, value in found.items()})
+            stack.callback(scope.update, found)
+        yield

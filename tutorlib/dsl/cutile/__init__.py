@@ -1,0 +1,1 @@
+"""What the course takes of cuTile besides its documented names."""

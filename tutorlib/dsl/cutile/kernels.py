@@ -1,0 +1,23 @@
+"""What cuTile keeps in a @ct.kernel."""
+
+from types import FunctionType
+from typing import Any
+
+
+def function_of(kernel: Any) -> FunctionType:
+    """The Python function under @ct.kernel. cuTile has no public name for it."""
+    function: FunctionType = kernel._pyfunc
+    return function
+
+
+def inside_of_kernel(value: Any) -> Any:
+    """What a @ct.kernel has as its function; any other value as it is. It does not import cuTile."""
+    if any(kind.__module__.startswith("cuda.tile") for kind in type(value).__mro__):
+        return getattr(value, "_pyfunc", value)
+    return value
+
+
+def opt_level(kernel: Any, arch: str) -> int:
+    """At which level cuTile optimises a kernel for an architecture, "sm_90"."""
+    level: int = kernel._compiler_options.opt_level_for_target(arch)
+    return level
