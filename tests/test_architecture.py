@@ -78,6 +78,8 @@ HEAVY = ("torch", "cutlass", "cuda", "matplotlib", "numpy", "pandas", "ipywidget
         ("tutorlib.cli", ()),
         ("tutorlib.checking.kernel", ()),
         ("tutorlib.compiling.cute", ()),
+        ("tutorlib.dsl.cute.plain_python", ()),
+        ("tutorlib.dsl.cutile.launch", ()),
         ("tutorlib.compiling.cutile", ()),
         ("tutorlib.compiling.cpp", ()),
         ("tutorlib.layouts.oracle", ("tensor_layouts",)),
