@@ -23,12 +23,13 @@ from tutorlib.paths import ROOT
 EXERCISES = """
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.problems.failure import Fail
 
 
 def exercise(k):
     cases = tuple(equals(name, [(n,) for n in calls], lambda n: n + k) for name, calls in CALLS.items())
     hints = ("Add.", "Add a number.", f"n + {{k}}")
-    remedies = (Remedy("large:", "Large numbers add alike."),)
+    remedies = (Remedy(Fail.CASE(name="large"), "Large numbers add alike."),)
     return ValueExercise(
         id=f"{number}.{{k}}", title="answer", points=2, cases=cases, hints=hints, remedies=remedies
     )

@@ -1,14 +1,15 @@
 """The template that all exercises share: what becomes of a verdict, and of what is no verdict."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from tests.stand_ins import copied
-from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, not_run
+from tutorlib.checking.exercise import Answer, Exercise, Remedy, Unwritten, Verdict, WrongKind, not_run
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.exercises import of_notebook
 from tutorlib.paths import notebook_names
+from tutorlib.problems.failure import Fail, Flaw
 from tutorlib.problems.fault import KernelFault
 
 
@@ -97,3 +98,12 @@ def test_every_exercise_is_graded_by_the_template(name):
 def test_an_exercise_without_a_judgement_cannot_be_made():
     with pytest.raises(TypeError, match="abstract"):
         Exercise(id="99.1", title="three", points=3)
+
+
+def test_a_remedy_is_chosen_by_the_kind_of_failure_and_not_by_its_words():
+    remedies = Remedy(Fail.CASE(name="large"), "Large numbers add alike."), Remedy(Fail.CASE, "Add.")
+    exercise = replace(THREE, remedies=remedies)
+    large, small = (Flaw(words, Fail.CASE(name=words)) for words in ("large", "small"))
+    assert exercise.grade(lambda: Verdict(0, ("0 of 2", "large"))).remedy == ""
+    assert exercise.grade(lambda: Verdict(0, ("0 of 2", large))).remedy == "Large numbers add alike."
+    assert exercise.grade(lambda: Verdict(0, ("0 of 2", small))).remedy == "Add."

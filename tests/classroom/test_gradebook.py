@@ -88,7 +88,7 @@ def test_a_gradebook_of_an_older_version_opens_and_loses_nothing(path, version, 
         book.put(submission("new"))
     with open_gradebook(path) as book:
         assert book.submissions() == {"before": before, "new": submission("new")}
-        assert book.db.execute("pragma user_version").fetchone() == (3,)
+        assert book.db.execute("pragma user_version").fetchone() == (4,)
 
 
 def test_the_secret_is_made_once(path, tmp_path):
@@ -113,7 +113,7 @@ def test_a_gradebook_that_version_2_wrote_opens_and_loses_nothing(path):
         book.forget(["new"])
     with open_gradebook(path) as book:
         assert book.submissions() == was
-        assert book.db.execute("pragma user_version").fetchone() == (3,)
+        assert book.db.execute("pragma user_version").fetchone() == (4,)
         assert before <= set(book.db.iterdump())
 
 

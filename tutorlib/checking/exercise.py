@@ -9,6 +9,7 @@ from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.machine import device
 from tutorlib.machine.features import Feature
 from tutorlib.measuring.measurement import Measurement
+from tutorlib.problems.failure import Fail, FailureKind, Fault, Flaw, failures_in
 from tutorlib.problems.fault import KernelFault
 from tutorlib.problems.wrong import count
 
@@ -23,6 +24,7 @@ class Verdict:
     """What an exercise makes of an answer.
 
     points: any number; `Exercise.grade` rounds it down to a half. lines: for the reader; not those of a passed check.
+        Those that are a Flaw choose the remedy.
     status: follows from the points where it is None.
     explained: whether the lines name the cause, so that no remedy has to.
     """
@@ -46,9 +48,10 @@ def not_run(why: str, points: float = 0) -> Verdict:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What grading one exercise gave. `message` is for the reader, several lines where it failed.
+    """What grading one exercise gave. `message` is for the reader, several lines where it failed, and then a Flaw.
 
-    measurement: as Measurement.as_json has it. remedy: a hint for what went wrong, for `check` alone.
+    measurement: as Measurement.as_json has it. remedy: a hint for what went wrong, for `check` and the reports to a
+    class. explained: whether the message names the cause, so that `check` shows no remedy.
     """
 
     id: str
@@ -59,10 +62,11 @@ class Outcome:
     message: str
     measurement: dict[str, Any] | None = None
     remedy: str = ""
+    explained: bool = False
 
     def as_json(self) -> dict[str, Any]:
         everything = asdict(self)
-        del everything["remedy"]
+        del everything["remedy"], everything["explained"]
         return everything
 
 
@@ -79,21 +83,36 @@ def is_placeholder(error: NotImplementedError) -> bool:
     return str(error).startswith("Exercise ")
 
 
+class Words(str):
+    """Words of a failed check's message, as they stand there, where its sentences tell of no kind of failure yet."""
+
+
+When = FailureKind | Fault | Words
+
+
 @dataclass(frozen=True)
 class Remedy:
     """A hint for one kind of failure.
 
-    when: words of the failed check's message, as they stand there, that tell this kind from the others: "deadlock", the
-    name of a case, "does not compile". Several stand in a tuple; one of them is enough.
+    when: a kind of failure, or a kind with some of its fields: the name of a case, an instruction. Several stand in a
+    tuple; one of them is enough.
     says: what to look at, in a sentence or two.
     """
 
-    when: str | tuple[str, ...]
+    when: When | tuple[When, ...]
     says: str
 
     def suits(self, message: str) -> bool:
-        words = (self.when,) if isinstance(self.when, str) else self.when
-        return any(part in message for part in words)
+        """Whether a failed check's message, which is a Flaw, tells of such a failure."""
+        whens = self.when if isinstance(self.when, tuple) else (self.when,)
+        return any(meets(when, message) for when in whens)
+
+
+def meets(when: When, message: str) -> bool:
+    if isinstance(when, Words):
+        return when in message
+    wanted = when() if isinstance(when, FailureKind) else when
+    return any(wanted.covers(failure) for failure in failures_in((message,)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,17 +168,18 @@ class Exercise(ABC):
         try:
             verdict = self.judge(answer)
         except Unwritten:
-            verdict = wrong("not written yet")
+            verdict = wrong(Flaw("not written yet", Fail.NOT_WRITTEN))
         except NotImplementedError as error:
-            verdict = wrong("not written yet" if is_placeholder(error) else f"NotImplementedError: {error}")
+            unwritten = Flaw("not written yet", Fail.NOT_WRITTEN)
+            verdict = wrong(unwritten if is_placeholder(error) else f"NotImplementedError: {error}")
         except WrongKind as error:
-            verdict = wrong(str(error))
+            verdict = wrong(*error.args)
         except CompileFailed as error:
-            verdict = wrong("it does not compile.", *error.lines)
+            verdict = wrong(Flaw("it does not compile.", Fail.DOES_NOT_COMPILE), *error.lines)
         except MemoryError:
             verdict = wrong("it ran out of memory: does it make something without an end?")
         except KernelFault as error:
-            verdict = Verdict(0, (str(error),), error.status)
+            verdict = Verdict(0, error.args, error.status)
         except ToolMissing as error:
             verdict = not_run(f"not run: {error}")
         except ModuleNotFoundError as error:
@@ -176,8 +196,9 @@ class Exercise(ABC):
         measured = verdict.measurement.as_json() if verdict.measurement else None
         if status in ("passed", "not_run"):
             return self.outcome(status, points, message if status == "passed" else head + message, measured)
-        remedy = "" if verdict.explained else self.remedy_for(head + message)
-        return replace(self.outcome(status, points, head + message, measured), remedy=remedy)
+        told = Flaw(head + message, *failures_in(verdict.lines))
+        outcome = self.outcome(status, points, told, measured)
+        return replace(outcome, remedy=self.remedy_for(told), explained=verdict.explained)
 
     def outcome(
         self, status: Status, points: float, message: str, measurement: dict[str, Any] | None = None

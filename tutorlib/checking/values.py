@@ -13,6 +13,7 @@ from tutorlib.checking.library_use import Elsewhere, Library, on_its_own, refuse
 from tutorlib.checking.patience import OutOfPatience
 from tutorlib.checking.randomness import fresh_dice
 from tutorlib.dsl.cute.functions import has_own_mark
+from tutorlib.problems.failure import Fail, Flaw
 from tutorlib.problems.wrong import Wrong, count
 
 MOST_PARTS = 2**11  # of a value, all in all: laws look at each of them at every call, and no right one has a third
@@ -87,7 +88,7 @@ class ValueExercise(Exercise):
         if right and (blind := blindness(watched, self.cases)):
             right, mistake = [], mistake or f"Your answer {blind}."
         head = f"{len(right)} of {count(len(self.cases), 'case')} right"
-        lines = (head, f"{case.name}: {first.what}", *filter(None, [mistake]))
+        lines = (head, Flaw(f"{case.name}: ", Fail.CASE(name=case.name)) + first.what, *filter(None, [mistake]))
         return Verdict(self.points * len(right) / len(self.cases), lines, explained=bool(mistake))
 
 
@@ -183,11 +184,16 @@ def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
     except NotImplementedError as error:
         if is_placeholder(error):
             raise Unwritten from None
-        return None, Wrong(f"{show_call(answer, args)} raised NotImplementedError: {error}")
+        return None, wrong_by_error(answer, args, error)
     except (Unwritten, WrongKind):
         raise
     except Exception as error:
-        return None, Wrong(f"{show_call(answer, args)} raised {type(error).__name__}: {error}{where(answer, error)}")
+        return None, wrong_by_error(answer, args, error, where(answer, error))
+
+
+def wrong_by_error(answer: Answer, args: tuple, error: Exception, place: str = "") -> Wrong:
+    name = type(error).__name__
+    return Wrong(Flaw(f"{show_call(answer, args)} raised {name}: {error}{place}", Fail.RAISED(error=name)))
 
 
 def where(answer: Answer, error: BaseException) -> str:
@@ -233,8 +239,8 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
             except RecursionError:
                 return Wrong(f"{show_call(answer, args)} gives a value that contains itself, or is nested too deeply.")
             if broken is not None:
-                what = f"{show_call(answer, args)} gives {shorten(got)}: {broken}."
-                return Broken(what, "", explanations(answer, tried, holds, mistakes), len(tried))
+                gives = Flaw(f"{show_call(answer, args)} gives {shorten(got)}: ", Fail.GIVES(type=type(got).__name__))
+                return Broken(gives + broken + ".", "", explanations(answer, tried, holds, mistakes), len(tried))
         return None
 
     return Case(name, judge, known)

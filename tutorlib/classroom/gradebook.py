@@ -13,8 +13,8 @@ from typing import Any
 from tutorlib.checking.exercise import Outcome
 from tutorlib.classroom.task import Graded, Judged
 
-# 1 had no times, 2 no answers, no grades and none of the instructor's files; a missing table is made, the rest stays
-VERSION = 3
+# 1 had no times, 2 no answers, no grades and none of the instructor's files, 3 no remedies; a missing table is made
+VERSION = 4
 SCHEMA = """
 create table if not exists submissions (
     student text primary key,
@@ -42,6 +42,12 @@ create table if not exists outcomes (
     counts real not null,    -- how many points the exercise could give where it was graded
     message text not null,
     measurement text,        -- as JSON
+    primary key (student, exercise)
+);
+create table if not exists remedies (
+    student text not null references submissions on delete cascade,
+    exercise text not null,
+    text text not null,      -- a hint for what went wrong
     primary key (student, exercise)
 );
 create table if not exists times (  -- as the notebooks say
@@ -142,6 +148,7 @@ class Gradebook:
             )
             for one in graded.judged
         ]
+        remedies = [(student, one.outcome.id, one.outcome.remedy) for one in graded.judged if one.outcome.remedy]
         seed = None if submission.seed is None else str(submission.seed)
         head = (
             student,
@@ -158,6 +165,7 @@ class Gradebook:
             db.execute("insert into submissions values (?, ?, ?, ?, ?, ?, ?, ?)", head)
             db.executemany("insert into notebooks values (?, ?, ?)", [(student, *one) for one in graded.notebooks])
             db.executemany("insert into outcomes values (?, ?, ?, ?, ?, ?, ?, ?, ?)", outcomes)
+            db.executemany("insert into remedies values (?, ?, ?)", remedies)
             db.executemany("insert into times values (?, ?, ?)", [(student, *one) for one in graded.times])
             db.executemany("insert into answers values (?, ?, ?)", [(student, *one) for one in graded.answers])
             db.executemany("insert into notes values (?, ?)", [(student, line) for line in graded.notes])
@@ -210,8 +218,14 @@ class Gradebook:
     def judged(self, student: str) -> tuple[Judged, ...]:
         columns = "exercise, title, status, points, max_points, message, measurement, counts"
         found = self.db.execute(f"select {columns} from outcomes where student = ? order by rowid", (student,))
+        remedies = dict(self.db.execute("select exercise, text from remedies where student = ?", (student,)))
         return tuple(
-            Judged(Outcome(id, title, status, points, most, message, measured and json.loads(measured)), counts)
+            Judged(
+                Outcome(
+                    id, title, status, points, most, message, measured and json.loads(measured), remedies.get(id, "")
+                ),
+                counts,
+            )
             for id, title, status, points, most, message, measured, counts in found
         )
 

@@ -148,9 +148,9 @@ def following(grade: Grade) -> list[dict[str, str]]:
     chosen = sorted(lost(grade), key=lambda one: state_of(one) == "unwritten")[:NEXT]
     steps = []
     for one in chosen:
-        exercise, said = find(one.outcome.id), one.outcome.message
-        remedy = exercise.remedy_for(said) or (exercise.hints[0] if exercise.hints else "")
-        steps.append({"id": exercise.id, "title": exercise.title, "says": said, "remedy": remedy})
+        exercise, outcome = find(one.outcome.id), one.outcome
+        remedy = outcome.remedy or (exercise.hints[0] if exercise.hints else "")
+        steps.append({"id": exercise.id, "title": exercise.title, "says": outcome.message, "remedy": remedy})
     return steps
 
 

@@ -14,7 +14,7 @@ import subprocess
 import time
 from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from queue import Empty
@@ -251,7 +251,7 @@ class Witness:
             return "timeout", f"no result after {self.timeout:g} seconds"
         except Lost as error:
             return "error", item.parent.kernel.last_words() or str(error)
-        seen["outcome"] = replace(outcome, message=tidy(outcome.message)).as_json()
+        seen["outcome"] = asdict(replace(outcome, message=tidy(outcome.message)))
         if outcome.status in ("error", "timeout") and not lacks_gpu(exercise):  # nothing runs here after it
             return outcome.status, as_reported(exercise, outcome.message)
         return None

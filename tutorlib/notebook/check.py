@@ -70,13 +70,14 @@ def check(id: str, answer: Answer) -> None:
     if outcome.status in ("passed", "not_run"):
         print(outcome.message)
         return
-    if outcome.remedy:
-        _remedies[id] = outcome.remedy
+    remedy = "" if outcome.explained else outcome.remedy
+    if remedy:
+        _remedies[id] = remedy
     message = outcome.message + printed.lines()
-    if _failures[id] and outcome.remedy:
-        message += f"\n  Hint: {outcome.remedy}"
+    if _failures[id] and remedy:
+        message += f"\n  Hint: {remedy}"
     if _failures[id] and exercise.hints:
-        message += f'\n  {"More hints" if outcome.remedy else "Hints"}: from tutorlib import hint; hint("{id}")'
+        message += f'\n  {"More hints" if remedy else "Hints"}: from tutorlib import hint; hint("{id}")'
     _failures[id] += 1
     raise CheckFailed(message)
 

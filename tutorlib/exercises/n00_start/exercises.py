@@ -5,6 +5,7 @@ from random import Random
 from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.problems.failure import Fail
 
 
 def ceil_div(n: int, tile: int) -> int:
@@ -55,8 +56,11 @@ EXERCISES = (
             "(n + tile - 1) // tile",
         ),
         remedies=(
-            Remedy("it should give 576460752303423489", "A float keeps 53 bits. Use //, which stays with integers."),
-            Remedy(".0: it should give", "/ gives a float, and so does what you make of it. // gives an integer."),
+            Remedy(
+                Fail.CASE(name="sizes past 2**53, where floats round"),
+                "A float keeps 53 bits. Use //, which stays with integers.",
+            ),
+            Remedy(Fail.GIVES(type="float"), "/ gives a float, and so does what you make of it. // gives an integer."),
         ),
     ),
 )

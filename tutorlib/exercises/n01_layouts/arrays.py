@@ -13,6 +13,7 @@ from tensor_layouts import Layout, crd2offset, flatten, size
 from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.values import Mistake
 from tutorlib.exercises.n01_layouts.functions import compact
+from tutorlib.problems.failure import FailureKind, Flaw
 
 
 def random_nested(dice: random.Random, depth: int = 2) -> tuple[tuple, tuple]:
@@ -66,17 +67,25 @@ def views(name: str) -> Drawn:
     return Drawn(draw, known=calls((24, 30), (4, 6, 10), "f4", "i8"))
 
 
+class ViewFlaw(FailureKind):
+    """What a view's layout gets wrong: its shape, where its elements lie [dtype: of the array]."""
+
+    SHAPE = "a view's shape"
+    PLACE = "a view's place"
+
+
 def describes(got: Layout, array: np.ndarray) -> str | None:
     """The law: element c of the view lies offset(c) elements after its first one."""
     if not isinstance(got, Layout):
         return "it should be a Layout"
     if (got.shape if isinstance(got.shape, tuple) else (got.shape,)) != array.shape:
-        return f"its shape should be {array.shape}"
+        return Flaw(f"its shape should be {array.shape}", ViewFlaw.SHAPE)
     first = array.__array_interface__["data"][0]
     for coord in product(*(range(0, extent, max(1, extent - 1)) for extent in array.shape)):
         wanted = array[tuple(slice(c, c + 1) for c in coord)].__array_interface__["data"][0] - first
         if got(*coord) * array.itemsize != wanted:
-            return f"element {coord} lies {wanted // array.itemsize} elements after the first, not {got(*coord)}"
+            apart = f"{wanted // array.itemsize} elements after the first, not {got(*coord)}"
+            return Flaw(f"element {coord} lies {apart}", ViewFlaw.PLACE(dtype=array.dtype))
     return None
 
 

@@ -19,6 +19,7 @@ from tutorlib.exercises.n01_layouts.arrays import (
     IN_BYTES,
     PEELING,
     VIEWS,
+    ViewFlaw,
     describes,
     flat_call,
     flat_calls,
@@ -61,6 +62,7 @@ from tutorlib.exercises.n01_layouts.sizes import (
 )
 from tutorlib.exercises.random_layouts import stretched
 from tutorlib.layouts.unnamed import PICTURES
+from tutorlib.problems.failure import Fail
 
 # 01.6 which layout draws this picture? --------------------------------------------------------------------------
 
@@ -99,7 +101,12 @@ EXERCISES = (
             equals("one mode", beside([((5,), (4,)), ((0,), (7,))], offset_of_one_mode), offset, OFFSETS),
             equals("random coordinates", Drawn(offset_calls, 11), offset, OFFSETS),
         ),
-        remedies=(Remedy("IndexError", "Tuples may have any length: go through coord and stride together."),),
+        remedies=(
+            Remedy(
+                Fail.RAISED(error="IndexError"),
+                "Tuples may have any length: go through coord and stride together.",
+            ),
+        ),
         hints=(
             "The same sum as ptr[row * stride + col], with one product for each mode.",
             "zip(coord, stride) pairs them; sum() adds the products.",
@@ -137,8 +144,11 @@ EXERCISES = (
             ),
         ),
         remedies=(
-            Remedy("and is a list", "tuple(...) makes one of the list at the end."),
-            Remedy("IndexError", "The shape may have any number of modes, one among them: loop over it."),
+            Remedy(Fail.GIVES(type="list"), "tuple(...) makes one of the list at the end."),
+            Remedy(
+                Fail.RAISED(error="IndexError"),
+                "The shape may have any number of modes, one among them: loop over it.",
+            ),
         ),
         hints=(
             "The contiguous mode has stride 1. How far apart are two neighbours of the next mode?",
@@ -158,7 +168,7 @@ EXERCISES = (
             equals("one mode", beside([(5, (8,)), (0, (3,))], in_one_mode), coordinate),
             equals("random shapes", Drawn(coordinate_calls, 31), coordinate, [NUMPY_ORDER, UNDIVIDED]),
         ),
-        remedies=(Remedy("and is a list", "tuple(...) makes one of the list at the end."),),
+        remedies=(Remedy(Fail.GIVES(type="list"), "tuple(...) makes one of the list at the end."),),
         hints=(
             "index % shape[0] is the first coordinate. What is left of the index for the other modes?",
             "divmod(index, extent) gives both, mode by mode from the left.",
@@ -170,11 +180,14 @@ EXERCISES = (
         points=2,
         cases=tuple(law(name, views(name), describes, [IN_BYTES, FRESH]) for name in VIEWS),
         remedies=(
-            Remedy("its shape should be", "array.shape, whatever its rank."),
-            Remedy("stride must be int", "A Layout takes Python's integers: int(…) makes one of NumPy's."),
-            Remedy("backwards", "Down a view that runs backwards the stride is negative: leave it."),
-            Remedy("a broadcast row", "A stride of 0 is one like any other: leave it."),
-            Remedy("int64", "How many bytes an element has differs from array to array: array.itemsize says it."),
+            Remedy(ViewFlaw.SHAPE, "array.shape, whatever its rank."),
+            Remedy(Fail.RAISED(error="TypeError"), "A Layout takes Python's integers: int(…) makes one of NumPy's."),
+            Remedy(Fail.CASE(name="backwards"), "Down a view that runs backwards the stride is negative: leave it."),
+            Remedy(Fail.CASE(name="a broadcast row"), "A stride of 0 is one like any other: leave it."),
+            Remedy(
+                ViewFlaw.PLACE(dtype="int64"),
+                "How many bytes an element has differs from array to array: array.itemsize says it.",
+            ),
         ),
         hints=("array.strides and array.itemsize are all you need.", "strides // itemsize, mode by mode."),
     ),
@@ -200,7 +213,7 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                ("'tuple'", "TypeError"),
+                Fail.RAISED(error="TypeError"),
                 "A mode may be a tuple itself, and so on: the function calls itself.",
             ),
         ),
@@ -217,11 +230,11 @@ EXERCISES = (
         cases=tuple(law(f"picture {name}", [(name,)], draws) for name in PICTURES),
         remedies=(
             Remedy(
-                "picture B:",
+                Fail.CASE(name="picture B"),
                 "In a row of B the numbers go 0, 1, then jump to 8: a mode (inner, outer).",
             ),
             Remedy(
-                "picture C:",
+                Fail.CASE(name="picture C"),
                 "In C both modes are nested. The first row tells the columns' strides, the first column the rows'.",
             ),
         ),
@@ -247,7 +260,7 @@ EXERCISES = (
             equals("stride 0", beside([((4, 3), (0, 1)), ((5,), (0,))], broadcast), span, REACHES),
             equals("random nested shapes", Drawn(nested_cases, 71), span, REACHES),
         ),
-        remedies=(Remedy("TypeError", "Shapes and strides may be nested: flatten both first."),),
+        remedies=(Remedy(Fail.RAISED(error="TypeError"), "Shapes and strides may be nested: flatten both first."),),
         hints=(
             "Which coordinate has the largest offset, when no stride is negative?",
             "The last one of every mode: sum (extent - 1) * stride over the flattened modes, plus 1.",
@@ -358,7 +371,10 @@ EXERCISES = (
             "The offset is the sum of mode(layout, n)(coord[n]) over the fixed modes, Layout(*free) the slice.",
         ),
         remedies=(
-            Remedy("nested modes", "Don't multiply by a stride: call the mode with its coordinate, nested or not."),
+            Remedy(
+                Fail.CASE(name="nested modes"),
+                "Don't multiply by a stride: call the mode with its coordinate, nested or not.",
+            ),
         ),
     ),
 )

@@ -9,10 +9,11 @@ from tensor_layouts import Layout, size
 
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.values import Case, Mistake, law
-from tutorlib.exercises.n02_layout_algebra.laws import Offsets, differs, of_layouts
+from tutorlib.exercises.n02_layout_algebra.laws import Lawbreak, Offsets, differs, of_layouts
 from tutorlib.exercises.random_layouts import drawn, stretched
 from tutorlib.layouts.notation import text
 from tutorlib.layouts.oracle import ask
+from tutorlib.problems.failure import Flaw
 from tutorlib.problems.wrong import Wrong
 
 
@@ -54,7 +55,7 @@ def refuses(name: str, calls: Sequence[tuple], why: str, valid: Callable[[Random
     refusal = Refusal()
 
     def refused(got: Any, *args: Any) -> str | None:
-        return None if got is refusal else f"{why}, so it should raise ValueError"
+        return None if got is refusal else Flaw(f"{why}, so it should raise ValueError", Lawbreak.NOT_REFUSED)
 
     def answered(got: Any, *args: Any) -> str | None:
         return "there is a layout that is the answer" if got is refusal else None

@@ -9,6 +9,7 @@ from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, law
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
 from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute, refuses
+from tutorlib.exercises.n02_layout_algebra.laws import Lawbreak
 from tutorlib.exercises.random_layouts import (
     a_few_beside,
     by_columns,
@@ -23,6 +24,7 @@ from tutorlib.exercises.random_layouts import (
     stretched,
     with_ones,
 )
+from tutorlib.problems.failure import Fail
 
 # 02.1 coalesce ---------------------------------------------------------------------------------------------------
 
@@ -72,8 +74,11 @@ COALESCE = ValueExercise(
         ),
     ),
     remedies=(
-        Remedy("could be one", "Compare with the last mode that you kept, after what was merged into it."),
-        Remedy(("brackets", "nested"), "Layout(32, 1) for one mode; Layout((4, 2), (1, 8)) for several, flat."),
+        Remedy(Lawbreak.MODES_CONTINUE, "Compare with the last mode that you kept, after what was merged into it."),
+        Remedy(
+            Lawbreak.BRACKETS,
+            "Layout(32, 1) for one mode; Layout((4, 2), (1, 8)) for several, flat.",
+        ),
     ),
     hints=(
         "Walk over the flat modes from the left and keep a list of those you have; compare with the last one in it.",
@@ -172,11 +177,15 @@ COMPOSE = ValueExercise(
     ),
     remedies=(
         Remedy(
-            "raise ValueError", "Both divisions must come out even: extent by step, and left by what the mode takes."
+            Lawbreak.NOT_REFUSED,
+            "Both divisions must come out even: extent by step, and left by what the mode takes.",
         ),
-        Remedy("past A's end", "Don't step over the last mode, and don't cut it off at its extent."),
         Remedy(
-            "several modes of A",
+            Fail.CASE(name="B goes on past A's end"),
+            "Don't step over the last mode, and don't cut it off at its extent.",
+        ),
+        Remedy(
+            Fail.CASE(name="B runs through several modes of A"),
             "Over a whole mode step becomes step // extent; in a filled mode it becomes 1, and left is left // take.",
         ),
     ),
@@ -208,7 +217,7 @@ TRANSPOSED = ValueExercise(
             stretched([(Layout(((2, 2), (4, 2)), ((1, 16), (2, 8))),), (Layout((4, (2, 4)), (2, (1, 8))),)]),
         ),
     ),
-    remedies=(Remedy("should be a matrix", "The shape of B is (columns, rows): what the transpose is indexed by."),),
+    remedies=(Remedy(Lawbreak.NO_MATRIX, "The shape of B is (columns, rows): what the transpose is indexed by."),),
     hints=(
         "The transpose is layout ∘ B. B takes (column, row) and gives the *index* of (row, column) in the matrix.",
         "Indices run down the columns: (row, column) has the index row + column * rows.",
@@ -273,14 +282,14 @@ COMPLEMENT = ValueExercise(
         ),
     ),
     remedies=(
-        Remedy("raise ValueError", "After sorting, each stride has to be a multiple of what is filled so far."),
+        Remedy(Lawbreak.NOT_REFUSED, "After sorting, each stride has to be a multiple of what is filled so far."),
         Remedy(
-            ("by zero", "extent 1 and stride 0"),
+            (Fail.RAISED(error="ZeroDivisionError"), Fail.CASE(name="extent 1 and stride 0 reach nothing new")),
             "A mode of stride 0 reaches nothing new, and can't be divided by: leave it out with extent 1.",
         ),
-        Remedy("modes in any order", "Fill the smallest gap first: sort by stride."),
+        Remedy(Fail.CASE(name="modes in any order, nested"), "Fill the smallest gap first: sort by stride."),
         Remedy(
-            "two copies",
+            Lawbreak.COPIES_MEET,
             "A gap of d // reach copies, reach apart, comes before the mode; after it reach is extent · d.",
         ),
     ),

@@ -9,6 +9,7 @@ from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, law
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
 from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute
+from tutorlib.exercises.n02_layout_algebra.laws import Lawbreak
 from tutorlib.exercises.random_layouts import (
     a_few_beside,
     composable,
@@ -16,6 +17,7 @@ from tutorlib.exercises.random_layouts import (
     sticking_out,
     stretched,
 )
+from tutorlib.problems.failure import Fail
 
 # 02.5 logical_divide ---------------------------------------------------------------------------------------------
 
@@ -57,7 +59,12 @@ LOGICAL_DIVIDE = ValueExercise(
             mistakes.DIVIDE,
         ),
     ),
-    remedies=(Remedy("sticks out", "The complement rounds up by itself: leave it to it."),),
+    remedies=(
+        Remedy(
+            Fail.CASE(name="a last tile that sticks out"),
+            "The complement rounds up by itself: leave it to it.",
+        ),
+    ),
     hints=(
         "The tile says which indices belong to tile 0. Which layout says where the other tiles begin?",
         "The complement of the tile in the layout's indices. Together they name every index once: Layout(tile, rest).",
@@ -116,7 +123,7 @@ ZIPPED_DIVIDE = ValueExercise(
             mistakes.ZIP,
         ),
     ),
-    remedies=(Remedy("three modes", "Loop over the tiler: a matrix is only one case."),),
+    remedies=(Remedy(Fail.CASE(name="three modes"), "Loop over the tiler: a matrix is only one case."),),
     hints=(
         "First divide mode by mode: tl.logical_divide(mode(layout, 0), Layout(4, 1)), and so on. Each has two modes.",
         "Then gather: mode 0 of each result makes the tile, mode 1 of each makes the grid of tiles.",
@@ -164,7 +171,7 @@ BLOCK_TILE = ValueExercise(
             ),
         ),
     ),
-    remedies=(Remedy("should be a pair", "Return two things: tiles(((0, 0), block)), and the layout inside."),),
+    remedies=(Remedy(Lawbreak.NO_PAIR, "Return two things: tiles(((0, 0), block)), and the layout inside."),),
     hints=(
         "tl.zipped_divide(layout, (Layout(4, 1), Layout(4, 1))) has the tile in mode 0, the grid of tiles in mode 1.",
         "Call it with element (0, 0) of the tile and this block: tiles(((0, 0), block)).",

@@ -17,9 +17,28 @@ from typing import Any
 from tensor_layouts import Layout, compatible, complement, cosize, flatten, mode, rank, right_inverse, size
 
 from tutorlib.layouts.notation import text
+from tutorlib.problems.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import count
 
 Law = Callable[..., str | None]
+
+
+class Lawbreak(FailureKind):
+    """Which part of a law does not hold."""
+
+    BRACKETS = "brackets are left"
+    MODES_CONTINUE = "modes continue each other"
+    NO_MATRIX = "no matrix"
+    COPIES_MEET = "copies meet"
+    NO_PAIR = "no pair"
+    FIRST_MODE = "first mode is not the block"
+    STARTS = "starts of copies"
+    ELEMENT_OF_COPY = "element of a copy"
+    NO_INVERSE = "no inverse"
+    TOO_SHORT = "inverse too short"
+    TWO_MODES = "not threads and values"
+    ELEMENT_OF_TILE = "element of a tile"
+    NOT_REFUSED = "not refused"
 
 
 def of_layouts(holds: Law) -> Law:
@@ -81,15 +100,16 @@ def is_coalesced(got: Layout, layout: Layout) -> str | None:
     if size(got) == 1 and got != Layout(1, 0):
         return "where no mode is left it should be Layout(1, 0)"
     if rank(got) == 1 and isinstance(got.shape, tuple):
-        return f"a single mode stands without brackets, {text(mode(got, 0))}"
+        return Flaw(f"a single mode stands without brackets, {text(mode(got, 0))}", Lawbreak.BRACKETS)
     if flatten(got) != got:
-        return "its modes are still nested"
+        return Flaw("its modes are still nested", Lawbreak.BRACKETS)
     modes = modes_of(got)
     if len(modes) > 1 and any(extent == 1 for extent, _ in modes):
         return "a mode of extent 1 is left"
     for (extent, stride), (after, step) in pairwise(modes):
         if step == extent * stride:
-            return f"its modes {extent}:{stride} and {after}:{step} continue each other and could be one"
+            both = f"{extent}:{stride} and {after}:{step}"
+            return Flaw(f"its modes {both} continue each other and could be one", Lawbreak.MODES_CONTINUE)
     return None
 
 
@@ -127,7 +147,7 @@ def is_transpose(got: Layout, layout: Layout) -> str | None:
     """
     rows, columns = extents(layout)
     if extents(got) != (columns, rows):
-        return f"it should be a matrix of {columns}×{rows}"
+        return Flaw(f"it should be a matrix of {columns}×{rows}", Lawbreak.NO_MATRIX)
     theirs, matrix = Offsets(got), Offsets(layout)
     for row, column in product(range(rows), range(columns)):
         if (at := theirs(column, row)) != (want := matrix(row, column)):
@@ -152,7 +172,7 @@ def is_complement(got: Layout, layout: Layout, bound: int) -> str | None:
             return f"its offsets should ascend and not repeat, and {offset} is followed by {after}"
     sums = Counter(offset + start for offset in reached for start in starts)
     if twice := [offset for offset, n in sums.items() if n > 1]:
-        return f"two copies of the layout meet at offset {min(twice)}"
+        return Flaw(f"two copies of the layout meet at offset {min(twice)}", Lawbreak.COPIES_MEET)
     if missing := set(range(bound)) - set(sums):
         return f"no copy of the layout reaches offset {min(missing)}"
     return None
@@ -217,7 +237,8 @@ def is_block_tile(got: Any, layout: Layout, tile: tuple[int, int], block: tuple[
         case (int(start), Layout() as within):
             pass
         case _:
-            return "it should be a pair: the offset where the tile begins, and the Layout of the tile"
+            wanted = "the offset where the tile begins, and the Layout of the tile"
+            return Flaw(f"it should be a pair: {wanted}", Lawbreak.NO_PAIR)
     if extents(within) != tile:
         return f"the tile's shape should be {tile}"
     for i, j in product(*map(range, tile)):
@@ -239,12 +260,13 @@ def is_product(got: Layout, block: Layout, grid: Layout) -> str | None:
     if rank(got) != 2:
         return "it should have two modes, (inside the block, which copy)"
     if broken := differs(mode(got, 0), Offsets(block), size(block)):
-        return f"its first mode should be the block; {broken}"
+        return Flaw(f"its first mode should be the block; {broken}", Lawbreak.FIRST_MODE)
     room = cosize(grid)
     places, cells = complement(block, size(block) * room), Offsets(grid)
     if broken := differs(mode(got, 1), lambda j: places(cells(j)), size(grid)):
         starts = [places(n) for n in range(room)]
-        return f"copies can begin at {starts}, and the grid picks from these; in mode 1, {broken}"
+        told = f"copies can begin at {starts}, and the grid picks from these; in mode 1, {broken}"
+        return Flaw(told, Lawbreak.STARTS)
     return None
 
 
@@ -256,7 +278,7 @@ def is_blocked(got: Layout, block: Layout, grid: Layout) -> str | None:
     """
     (rows, columns), (down, across) = extents(block), extents(grid)
     if rank(got) != 2 or extents(got) != (rows * down, columns * across):
-        return f"it should be a matrix of {rows * down}×{columns * across}"
+        return Flaw(f"it should be a matrix of {rows * down}×{columns * across}", Lawbreak.NO_MATRIX)
     places = complement(block, size(block) * cosize(grid))
     theirs, inside, cells = Offsets(got), Offsets(block), Offsets(grid)
     for p, q in product(range(down), range(across)):
@@ -264,7 +286,8 @@ def is_blocked(got: Layout, block: Layout, grid: Layout) -> str | None:
         for i, j in product(range(rows), range(columns)):
             row, column = i + rows * p, j + columns * q
             if (at := theirs(row, column)) != (want := inside(i, j) + start):
-                return f"row {row}, column {column} is element ({i}, {j}) of copy ({p}, {q}), at {want}; yours has {at}"
+                told = f"row {row}, column {column} is element ({i}, {j}) of copy ({p}, {q}), at {want}; yours has {at}"
+                return Flaw(told, Lawbreak.ELEMENT_OF_COPY)
     return None
 
 
@@ -279,9 +302,12 @@ def is_right_inverse(got: Layout, layout: Layout) -> str | None:
         if (index := got(k)) not in range(size(layout)):
             return f"it sends offset {k} to index {index}, and the layout has {size(layout)}"
         if whole(index) != k:
-            return f"it sends offset {k} to index {index}, where the layout has {whole(index)}"
+            told = f"it sends offset {k} to index {index}, where the layout has {whole(index)}"
+            return Flaw(told, Lawbreak.NO_INVERSE)
     enough = size(right_inverse(layout))
-    return f"it ends at offset {size(got)}, and the layout goes on without a gap" if size(got) < enough else None
+    if size(got) < enough:
+        return Flaw(f"it ends at offset {size(got)}, and the layout goes on without a gap", Lawbreak.TOO_SHORT)
+    return None
 
 
 @of_layouts
@@ -292,15 +318,15 @@ def is_thread_value(got: Layout, threads: Layout, values: Layout) -> str | None:
     """
     (down, across), (value_rows, value_columns) = extents(threads), extents(values)
     if rank(got) != 2 or extents(got) != (size(threads), size(values)):
-        return f"it should have two modes, of {size(threads)} threads and of {size(values)} values"
+        wanted = f"of {size(threads)} threads and of {size(values)} values"
+        return Flaw(f"it should have two modes, {wanted}", Lawbreak.TWO_MODES)
     rows = down * value_rows
     theirs, thread_at, value_at = Offsets(got), Offsets(threads), Offsets(values)
     for p, q, i, j in product(range(down), range(across), range(value_rows), range(value_columns)):
         row, column = value_rows * p + i, value_columns * q + j
         thread, value = thread_at(p, q), value_at(i, j)
         if (at := theirs(thread, value)) != (want := row + rows * column):
-            return (
-                f"value {value} of thread {thread} is row {row}, column {column} of the tile, index {want}; yours says "
-                f"{at}"
-            )
+            place = f"row {row}, column {column} of the tile, index {want}"
+            told = f"value {value} of thread {thread} is {place}; yours says {at}"
+            return Flaw(told, Lawbreak.ELEMENT_OF_TILE)
     return None

@@ -9,6 +9,7 @@ from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
 from tutorlib.exercises.n02_layout_algebra.cases import agrees_with_cute
+from tutorlib.exercises.n02_layout_algebra.laws import Lawbreak
 from tutorlib.exercises.random_layouts import (
     a_few_beside,
     apart,
@@ -26,6 +27,7 @@ from tutorlib.exercises.random_layouts import (
     with_ones,
 )
 from tutorlib.layouts.tiled_copy import TiledCopyView, tiled_copy_view
+from tutorlib.problems.failure import Fail
 
 # 02.8 logical_product --------------------------------------------------------------------------------------------
 
@@ -79,8 +81,8 @@ LOGICAL_PRODUCT = ValueExercise(
         ),
     ),
     remedies=(
-        Remedy("first mode should be the block", "The block itself is mode 0, as it stands."),
-        Remedy("copies can begin at", "The complement lists where copies can begin; compose it with the grid."),
+        Remedy(Lawbreak.FIRST_MODE, "The block itself is mode 0, as it stands."),
+        Remedy(Lawbreak.STARTS, "The complement lists where copies can begin; compose it with the grid."),
     ),
     hints=(
         "Where may a copy begin? The complement of the block lists the places, in ascending order.",
@@ -134,8 +136,11 @@ BLOCKED_PRODUCT = ValueExercise(
         ),
     ),
     remedies=(
-        Remedy("should be a matrix", "The result has two modes, rows and columns: Layout(rows, columns)."),
-        Remedy("of copy", "In each mode the block's part comes first: Layout(block's rows, copies' rows)."),
+        Remedy(Lawbreak.NO_MATRIX, "The result has two modes, rows and columns: Layout(rows, columns)."),
+        Remedy(
+            Lawbreak.ELEMENT_OF_COPY,
+            "In each mode the block's part comes first: Layout(block's rows, copies' rows).",
+        ),
     ),
     hints=(
         "The logical product has the modes ((rows, columns) of the block, (rows, columns) of the copies).",
@@ -200,13 +205,13 @@ RIGHT_INVERSE = ValueExercise(
     ),
     remedies=(
         Remedy(
-            "modes of extent 1",
+            Fail.CASE(name="modes of extent 1"),
             "A mode of extent 1 moves nothing, whatever its stride: leave it out before sorting.",
         ),
-        Remedy("it ends at offset", "Don't stop early: after a mode is kept, reach is multiplied by its extent."),
-        Remedy("memory with holes", "Stop at the first stride that is not what is reached so far."),
+        Remedy(Lawbreak.TOO_SHORT, "Don't stop early: after a mode is kept, reach is multiplied by its extent."),
+        Remedy(Fail.CASE(name="memory with holes"), "Stop at the first stride that is not what is reached so far."),
         Remedy(
-            "where the layout has",
+            Lawbreak.NO_INVERSE,
             "A kept mode's stride is its distance as indices: the product of the extents before it.",
         ),
     ),
@@ -269,7 +274,12 @@ COMMON_VECTOR = ValueExercise(
         ),
         together("random layouts", drawn(211, two_ways_to_store)),
     ),
-    remedies=(Remedy("another order", "Both sides have 32 elements in one piece, but not the same ones."),),
+    remedies=(
+        Remedy(
+            Fail.CASE(name="another order"),
+            "Both sides have 32 elements in one piece, but not the same ones.",
+        ),
+    ),
     hints=(
         "The right inverse of A lists A's indices in the order of its memory. Where does B put these?",
         "Coalesce b ∘ right_inverse(a), and look at its first mode.",
@@ -316,9 +326,9 @@ LAYOUT_TV = ValueExercise(
         sharing("random matrices", drawn(212, two_matrices)),
     ),
     remedies=(
-        Remedy("it should have two modes", "Compose the inverse with Layout((size(threads), size(values)))."),
+        Remedy(Lawbreak.TWO_MODES, "Compose the inverse with Layout((size(threads), size(values)))."),
         Remedy(
-            "of the tile, index",
+            Lawbreak.ELEMENT_OF_TILE,
             "The raked product's right inverse takes the number t + size(threads) · v. Compose it with the layout that "
             "makes this number of (t, v).",
         ),

@@ -14,6 +14,7 @@ from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n03_swizzles.fragments import (
     C_FRAGMENTS,
     LDMATRIX,
+    FragmentFlaw,
     c_coordinate,
     fragment_case,
     ldmatrix_row,
@@ -23,6 +24,7 @@ from tutorlib.exercises.n03_swizzles.mixing import (
     CHOICES,
     OFFSETS,
     SWIZZLING,
+    SwizzleFlaw,
     anywhere,
     period,
     swizzle,
@@ -32,6 +34,7 @@ from tutorlib.exercises.n03_swizzles.mixing import (
 )
 from tutorlib.exercises.n03_swizzles.wavefronts import COUNTING, PADDING, WAVEFRONTS, padded, padded_stride, wavefronts
 from tutorlib.models import banks
+from tutorlib.problems.failure import Fail
 
 # ----------------------------------------------------------------------------------------------------------------
 
@@ -44,18 +47,19 @@ EXERCISES = (
         cases=tuple(equals(name, calls, wavefronts, COUNTING) for name, calls in WAVEFRONTS),
         remedies=(
             Remedy(
-                "32 words in 32 banks", "word = address // 4, bank = word % 32; then the most words that one bank has."
+                Fail.CASE(name="32 words in 32 banks"),
+                "word = address // 4, bank = word % 32; then the most words that one bank has.",
             ),
             Remedy(
-                "words that share a bank",
+                Fail.CASE(name="words that share a bank"),
                 "The cost is the largest number of different words that one bank has to give.",
             ),
             Remedy(
-                "lanes that want the same word",
+                Fail.CASE(name="lanes that want the same word"),
                 "Different words count: put them into a set before you count banks.",
             ),
             Remedy(
-                "8 bytes for each lane",
+                Fail.CASE(name="8 bytes for each lane"),
                 "Sixteen lanes go through together, one half after the other, and the halves add up.",
             ),
         ),
@@ -102,10 +106,13 @@ EXERCISES = (
             ),
         ),
         remedies=(
-            Remedy(".0: it should give", "Stay with integers: // in place of /."),
-            Remedy("rows that end inside a vector", "The number of vectors is rounded up: -(-bytes // vector_bytes)."),
+            Remedy(Fail.GIVES(type="float"), "Stay with integers: // in place of /."),
             Remedy(
-                "word by word",
+                Fail.CASE(name="rows that end inside a vector"),
+                "The number of vectors is rounded up: -(-bytes // vector_bytes).",
+            ),
+            Remedy(
+                Fail.CASE(name="fp32, word by word"),
                 "Count the stride in vectors: a whole number keeps rows aligned, an odd one moves the banks.",
             ),
         ),
@@ -148,11 +155,11 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                "all of one period",
+                Fail.CASE(name="all of one period of ⟨3,3,3⟩"),
                 "Take it apart: the group Y is (offset >> (M + S)) & mask. Where does it go back in?",
             ),
             Remedy(
-                ("fewer bits", "groups further apart"),
+                (Fail.CASE(name="fewer bits"), Fail.CASE(name="groups further apart")),
                 "The mask has B bits, 2**B - 1, and the lower group starts at bit M.",
             ),
         ),
@@ -171,13 +178,13 @@ EXERCISES = (
             for row in (128, 64, 32)
         ),
         remedies=(
-            Remedy("it tears 16-byte chunks apart", "M protects a chunk: 2**M elements are 16 bytes."),
+            Remedy(SwizzleFlaw.TEARS, "M protects a chunk: 2**M elements are 16 bytes."),
             Remedy(
-                "wavefronts",
+                SwizzleFlaw.WAVEFRONTS,
                 "Numbers of bits: B of the chunks in a row, M of the elements in a chunk, S of the chunks in 128 bytes",
             ),
-            Remedy("is less than B", "B counts chunks of a row, not elements: row_bytes // 16."),
-            Remedy("it should be a tuple", "Return B, M, S."),
+            Remedy(SwizzleFlaw.OVERLAP, "B counts chunks of a row, not elements: row_bytes // 16."),
+            Remedy(SwizzleFlaw.NO_TUPLE, "Return B, M, S."),
         ),
         hints=(
             "M protects the 16 bytes that one lane moves: how many elements are they?",
@@ -213,8 +220,14 @@ EXERCISES = (
             ),
         ),
         remedies=(
-            Remedy("row 0:", "In row 0 nothing is XORed but the chunk: place = 0 ^ chunk, and a place is 8 elements."),
-            Remedy("the atom:", "place = r ^ chunk, an exclusive or: two places of a column never meet."),
+            Remedy(
+                Fail.CASE(name="row 0"),
+                "In row 0 nothing is XORed but the chunk: place = 0 ^ chunk, and a place is 8 elements.",
+            ),
+            Remedy(
+                Fail.CASE(name="the atom"),
+                "place = r ^ chunk, an exclusive or: two places of a column never meet.",
+            ),
         ),
         hints=(
             "Split the row into (which atom, row inside it) and the column into (which chunk, element inside it).",
@@ -232,9 +245,9 @@ EXERCISES = (
             for value in range(4)
         ),
         remedies=(
-            Remedy("and is a list", "Return row, column: a tuple."),
-            Remedy("value 1 of", "Value 1 is beside value 0, in the next column."),
-            Remedy("value 2 of", "Values 2 and 3 are 8 rows below values 0 and 1."),
+            Remedy(Fail.GIVES(type="list"), "Return row, column: a tuple."),
+            Remedy(Fail.CASE(name="value 1 of every lane"), "Value 1 is beside value 0, in the next column."),
+            Remedy(Fail.CASE(name="value 2 of every lane"), "Values 2 and 3 are 8 rows below values 0 and 1."),
         ),
         hints=(
             "Follow lanes 0, 1, 2, 3, 4 in the picture: along the row, and then?",
@@ -252,13 +265,13 @@ EXERCISES = (
             fragment_case("all of it", [(lane, value) for lane in range(32) for value in range(8)]),
         ),
         remedies=(
-            Remedy("two modes", "One mode of 32 lanes, (4, 8), and one of 8 values, (2, 2, 2)."),
+            Remedy(FragmentFlaw.MODES, "One mode of 32 lanes, (4, 8), and one of 8 values, (2, 2, 2)."),
             Remedy(
-                "value 0 should be",
+                FragmentFlaw.ELEMENT(value=0),
                 "Four lanes go along k, two elements each; then the next row: strides (32, 1).",
             ),
             Remedy(
-                "the values of lane 0",
+                Fail.CASE(name="the values of lane 0"),
                 "Follow lane 0 in the picture: V1 beside V0, V2 8 rows down, V4 8 columns on.",
             ),
         ),
@@ -279,9 +292,15 @@ EXERCISES = (
             equals("matrices 2 and 3, lanes 16 to 31", [(lane,) for lane in range(16, 32)], ldmatrix_row, LDMATRIX),
         ),
         remedies=(
-            Remedy("and is a list", "Return row, column: a tuple."),
-            Remedy("matrix 1, lanes 8", "Matrix 1 fills register 1, values 2 and 3: where in A are they?"),
-            Remedy("matrices 2 and 3", "Matrices 2 and 3 are 8 elements further along k."),
+            Remedy(Fail.GIVES(type="list"), "Return row, column: a tuple."),
+            Remedy(
+                Fail.CASE(name="matrix 1, lanes 8 to 15"),
+                "Matrix 1 fills register 1, values 2 and 3: where in A are they?",
+            ),
+            Remedy(
+                Fail.CASE(name="matrices 2 and 3, lanes 16 to 31"),
+                "Matrices 2 and 3 are 8 elements further along k.",
+            ),
         ),
         hints=(
             "Which matrix does a lane serve, and which of its 8 rows?",

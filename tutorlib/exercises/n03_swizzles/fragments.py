@@ -7,6 +7,7 @@ from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Case, Mistake, law
+from tutorlib.problems.failure import FailureKind, Flaw
 
 # 03.6 c_coordinate ----------------------------------------------------------------------------------------------
 
@@ -52,17 +53,25 @@ def a_fragment() -> Layout:
     return MMA.a_layout
 
 
+class FragmentFlaw(FailureKind):
+    """What a layout of A's fragment gets wrong: its modes, an element [value: its number]."""
+
+    MODES = "a fragment's modes"
+    ELEMENT = "a fragment's element"
+
+
 def fragment_flaw(got: Any, pairs: list[tuple[int, int]]) -> str | None:
     """What a layout gets wrong about A's fragment at some (lane, value); None where it is right."""
     if not is_layout(got):
         return "it should be a Layout"
     if rank(got) != 2 or (size(got.shape[0]), size(got.shape[1])) != (32, 8):
-        return "it should have two modes, of 32 lanes and of 8 values"
+        return Flaw("it should have two modes, of 32 lanes and of 8 values", FragmentFlaw.MODES)
     for lane, value in pairs:
         k, row = divmod(got(lane, value), 16)
         want_k, want_row = divmod(MMA.a_layout(lane, value), 16)
         if (row, k) != (want_row, want_k):
-            return f"lane {lane}, value {value} should be row {want_row}, k {want_k}, and is row {row}, k {k}"
+            told = f"lane {lane}, value {value} should be row {want_row}, k {want_k}, and is row {row}, k {k}"
+            return Flaw(told, FragmentFlaw.ELEMENT(value=value))
     return None
 
 

@@ -7,6 +7,7 @@ from tensor_layouts import Layout, Swizzle, compose
 
 from tutorlib.checking.values import Mistake, same
 from tutorlib.models import banks
+from tutorlib.problems.failure import FailureKind, Flaw
 
 CHUNK = 16  # bytes: what one lane moves at most, and a row of one of ldmatrix's matrices
 
@@ -92,24 +93,33 @@ def choose_swizzle(row_bytes: int, element_bytes: int) -> tuple[int, int, int]:
     return log2(row_bytes // CHUNK), log2(CHUNK // element_bytes), log2(banks.WAVEFRONT // CHUNK)
 
 
+class SwizzleFlaw(FailureKind):
+    """What a choice of (B, M, S) gets wrong."""
+
+    NO_TUPLE = "no three numbers"
+    OVERLAP = "groups of bits overlap"
+    TEARS = "chunks torn apart"
+    WAVEFRONTS = "several wavefronts"
+
+
 def swizzle_flaw(got: object, row_bytes: int, element_bytes: int) -> str | None:
     """What a chosen (B, M, S) does wrong to eight rows of `row_bytes`; None where it is the right one."""
     want = choose_swizzle(row_bytes, element_bytes)
     if same(got, want):
         return None
     if not isinstance(got, tuple) or [type(n) for n in got] != [int] * 3 or not all(0 <= n <= 16 for n in got):
-        return "it should be a tuple (B, M, S) of three small whole numbers"
+        return Flaw("it should be a tuple (B, M, S) of three small whole numbers", SwizzleFlaw.NO_TUPLE)
     b, m, s = got
     if s < b:
-        return f"S = {s} is less than B = {b}, so the two groups of bits overlap"
+        return Flaw(f"S = {s} is less than B = {b}, so the two groups of bits overlap", SwizzleFlaw.OVERLAP)
     chunk, row = CHUNK // element_bytes, row_bytes // element_bytes  # in elements
     starts = range(0, 8 * row, chunk)
     if any(swizzle(b, m, s, start + n) != swizzle(b, m, s, start) + n for start in starts for n in range(chunk)):
-        return "it tears 16-byte chunks apart"
+        return Flaw("it tears 16-byte chunks apart", SwizzleFlaw.TEARS)
     for first in range(0, row, chunk):
         down = [swizzle(b, m, s, first + row * n) for n in range(8)]
         if (cost := banks.wavefronts(down, element_bytes, chunk)) > 1:
-            return f"eight chunks down a column then take {cost} wavefronts"
+            return Flaw(f"eight chunks down a column then take {cost} wavefronts", SwizzleFlaw.WAVEFRONTS)
     return f"it works with more bits than are needed: B = {want[0]} is enough"
 
 

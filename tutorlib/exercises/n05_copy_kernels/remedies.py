@@ -1,222 +1,222 @@
 """Remedies of notebook 05."""
 
-from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.exercise import Remedy, Words
 
 COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "05.1": (
         Remedy(
-            "gives {",
+            Words("gives {"),
             "How many sectors is asked for: the len of that set.",
         ),
         Remedy(
-            "threads along a row: ",
+            Words("threads along a row: "),
             "Write the bytes down for three threads: thread n touches the bytes from offset · size on. Which "
             "sectors of 32 bytes are these, each counted once?",
         ),
         Remedy(
-            "threads down a column: ",
+            Words("threads down a column: "),
             "Only sectors that some thread touches come: those between two threads' rows do not.",
         ),
         Remedy(
-            "vectors: ",
+            Words("vectors: "),
             "A thread touches `vector` elements of `element_bytes` bytes, one after the other: where does the last "
             "of these bytes lie?",
         ),
         Remedy(
-            "elements across an edge: ",
+            Words("elements across an edge: "),
             "What begins in one sector may reach over several: all from the first byte's sector to the last byte's.",
         ),
     ),
     "05.2": (
         Remedy(
-            "lies outside",
+            Words("lies outside"),
             "Tiles hang over the edges: both row < rows and column < columns must hold before the element is touched.",
         ),
         Remedy(
-            "Unwritten: all",
+            Words("Unwritten: all"),
             "What is stored to dst? Before the kernel runs it holds NaN everywhere.",
         ),
         Remedy(
-            "all in columns",
+            Words("all in columns"),
             "A tile has 64 columns: n goes through all of them, and the block's first is across * TILE[1].",
         ),
         Remedy(
-            "all in rows",
+            Words("all in rows"),
             "A tile has 128 rows, one for each thread: the block's first is down * TILE[0]. And are rows compared "
             "with rows?",
         ),
     ),
     "05.3": (
         Remedy(
-            "lies outside",
+            Words("lies outside"),
             "Tiles hang over the edges: both row < rows and column < columns must hold before the element is touched.",
         ),
         Remedy(
-            "sectors are used in part",
+            Words("sectors are used in part"),
             "Neighbouring threads belong on neighbouring columns: thread % TILE[1].",
         ),
         Remedy(
-            "Unwritten: all",
+            Words("Unwritten: all"),
             "What is stored to dst? Before the kernel runs it holds NaN everywhere.",
         ),
         Remedy(
-            "all in row",
+            Words("all in row"),
             "128 threads are two rows of 64: thread // TILE[1] is 0 or 1, and the steps are as many rows as threads"
             " are together, from 0 to TILE[0].",
         ),
         Remedy(
-            "all in columns",
+            Words("all in columns"),
             "The column is across * TILE[1] + thread % TILE[1].",
         ),
     ),
     "05.4": (
         Remedy(
-            "and st.global.v4",
+            Words("and st.global.v4"),
             "Two copies with 128 bits an access: from_src to registers, registers to to_dst. What is not stored, or"
             " not loaded, the compiler leaves out.",
         ),
         Remedy(
-            "lies outside",
+            Words("lies outside"),
             "pred=mask belongs to both copies: the one that loads and the one that stores.",
         ),
         Remedy(
-            "ld.global after st.global",
+            Words("ld.global after st.global"),
             "All loads come before the first store: one cute.copy from from_src to registers, and one from there to "
             "to_dst.",
         ),
         Remedy(
-            "Unwritten: all",
+            Words("Unwritten: all"),
             "dst holds NaN until something is copied to to_dst: which tensor comes second in the second copy?",
         ),
         Remedy(
-            "never wrote it",
+            Words("never wrote it"),
             "The block has WIDE_THREADS threads, and each has a part of its own: tiled.get_slice(thread).",
         ),
         Remedy(
-            "same rank",
+            Words("same rank"),
             "from_src, to_dst, and registers made like one of them, are this thread's parts: three modes each.",
         ),
     ),
     "05.5": (
         Remedy(
-            "without ld.shared and",
+            Words("without ld.shared and"),
             "The way out has two copies: the tile to registers, registers to dst.",
         ),
         Remedy(
-            "without cp.async",
+            Words("without cp.async"),
             "The way in is one copy with `load`, from src's tile to the tile in shared memory.",
         ),
         Remedy(
-            "without ld.shared",
+            Words("without ld.shared"),
             "What is stored must come out of the tile: stores.partition_S(tile).",
         ),
         Remedy(
-            "it is in no committed group",
+            Words("it is in no committed group"),
             "cp_async_commit_group closes a group over the copies before it, and only a closed group can be waited "
             "for.",
         ),
         Remedy(
-            "no wait has covered its group",
+            Words("no wait has covered its group"),
             "wait_group(0), after the commit and before the tile is read, by every thread: the number is how many "
             "groups may still be open.",
         ),
         Remedy(
-            "with no barrier between",
+            Words("with no barrier between"),
             "A wait covers a thread's own copies. The others' are there after a barrier that comes behind the wait.",
         ),
         Remedy(
-            "Unwritten: all",
+            Words("Unwritten: all"),
             "Which tensor does the last copy write to?",
         ),
     ),
     "05.6": (
         Remedy(
-            "without st.shared",
+            Words("without st.shared"),
             "The data goes through the tile: registers to mine.partition_D(tile), mine.partition_S(turned) to "
             "registers.",
         ),
         Remedy(
-            "without ld.shared",
+            Words("without ld.shared"),
             "What is stored to dst must be read back out of shared memory: mine.partition_S(turned) to registers.",
         ),
         Remedy(
-            "with no barrier between",
+            Words("with no barrier between"),
             "All threads write the tile, then sync_threads(), then they read it turned.",
         ),
         Remedy(
-            "is 3 and should be 7",
+            Words("is 3 and should be 7"),
             "dst[0, 1] looks like src[0, 1], as if nothing was turned: which of the two layouts in shared memory "
             "makes rows of columns?",
         ),
         Remedy(
-            "store different values to one place",
+            Words("store different values to one place"),
             "A row of the tile has TURN elements: with a smaller stride from row to row, rows share places.",
         ),
     ),
     "05.7": (
         Remedy(
-            "threads meet in a bank",
+            Words("threads meet in a bank"),
             "A column of 32 rows is to lie in 32 banks: five bits of the row's number, XORed into the five lowest "
             "bits of the offset. Where do the row's bits stand, with rows of 64?",
         ),
         Remedy(
-            "is 10 and should be 7",
+            Words("is 10 and should be 7"),
             "What is written through a swizzle is read through it: the same one over the tile's layout and over the"
             " turned one.",
         ),
         Remedy(
-            "is 3 and should be 7",
+            Words("is 3 and should be 7"),
             "dst[0, 1] looks like src[0, 1], as if nothing was turned: which of the two layouts in shared memory "
             "makes rows of columns?",
         ),
     ),
     "05.8": (
         Remedy(
-            "without cp.async.bulk.tensor",
+            Words("without cp.async.bulk.tensor"),
             "The tile comes by cute.copy(load, …, tma_bar_ptr=barrier) and leaves by cute.copy(store, …).",
         ),
         Remedy(
-            "without mbarrier",
+            Words("without mbarrier"),
             "The fetch only starts. One thread announces the bytes to the mbarrier, and all wait for its phase 0.",
         ),
         Remedy(
-            "without fence.mbarrier_init",
+            Words("without fence.mbarrier_init"),
             "The engine counts on the barrier: mbarrier_init_fence() makes it visible there, before the fetch starts.",
         ),
         Remedy(
-            "are announced to the mbarrier",
+            Words("are announced to the mbarrier"),
             "Announce what the fetch brings: tile_bytes, once.",
         ),
         Remedy(
-            "its mbarrier has not been waited for",
+            Words("its mbarrier has not been waited for"),
             "One thread announces tile_bytes and arrives; then all wait for phase 0, before the tile is used.",
         ),
         Remedy(
-            "nobody has made one there",
+            Words("nobody has made one there"),
             "mbarrier_init comes first, by one thread.",
         ),
         Remedy(
-            "arrivals, and nobody",
+            Words("arrivals, and nobody"),
             "As many threads must arrive as mbarrier_init was told: one.",
         ),
         Remedy(
-            "bytes, and nobody",
+            Words("bytes, and nobody"),
             "Announced and fetched must agree: one thread announces tile_bytes, once, and the fetch brings as many.",
         ),
         Remedy(
-            "with no barrier between",
+            Words("with no barrier between"),
             "One warp alone, and sync_warp() between making the mbarrier and using it.",
         ),
         Remedy(
-            "may still be reading the shared memory",
+            Words("may still be reading the shared memory"),
             "After the store: commit the bulk group, then wait for 0 groups, before the block ends.",
         ),
         Remedy(
-            "names lane",
+            Words("names lane"),
             "cute.copy with TMA elects a thread by itself: it stands outside of elect_one.",
         ),
         Remedy(
-            "Unwritten: all",
+            Words("Unwritten: all"),
             "The way out is missing: cute.copy(store, from_tile, to_dst).",
         ),
     ),

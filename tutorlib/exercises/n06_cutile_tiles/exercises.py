@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.exercise import Remedy, Words
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.compiling.spec import DType
@@ -277,8 +277,8 @@ EXERCISES = (
             "ct.launch(torch.cuda.current_stream(), (x.shape[0],), softmax, (x, y, tile))",
         ),
         remedies=(
-            Remedy("lies outside", "The grid has more blocks than x has rows."),
-            Remedy("never wrote it", "Is there a block for each row?"),
+            Remedy(Words("lies outside"), "The grid has more blocks than x has rows."),
+            Remedy(Words("never wrote it"), "Is there a block for each row?"),
         ),
     ),
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tutorlib.checking.cutile import CutileExercise, ThroughTf32
 from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.exercise import Remedy, Words
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n07_cutile_gemm.choices import (
     FITS_MISTAKES,
@@ -252,8 +252,10 @@ EXERCISES = (
             "A tile of parts has three sizes: ct.reshape(total, (1, tm, tn)) goes to (part, m, n).",
         ),
         remedies=(
-            Remedy("stores parts[", "Its place in parts is the one of a tile of sizes (1, tm, tn): (part, m, n)."),
-            Remedy("lies outside", "The last part may have fewer steps than the others: where does it stop?"),
+            Remedy(
+                Words("stores parts["), "Its place in parts is the one of a tile of sizes (1, tm, tn): (part, m, n)."
+            ),
+            Remedy(Words("lies outside"), "The last part may have fewer steps than the others: where does it stop?"),
         ),
     ),
     HostExercise(
@@ -274,9 +276,11 @@ EXERCISES = (
             "Two launches on the same stream: the second begins when the first has ended.",
         ),
         remedies=(
-            Remedy("never wrote it", "Does the second kernel's grid cover C?"),
-            Remedy("has no blocks", "One part at least: with more tiles than multiprocessors the quotient is 0."),
-            Remedy("grid", "ct.launch(stream, grid, kernel, arguments): a grid is a tuple of Python integers."),
+            Remedy(Words("never wrote it"), "Does the second kernel's grid cover C?"),
+            Remedy(
+                Words("has no blocks"), "One part at least: with more tiles than multiprocessors the quotient is 0."
+            ),
+            Remedy(Words("grid"), "ct.launch(stream, grid, kernel, arguments): a grid is a tuple of Python integers."),
         ),
     ),
 )

@@ -5,7 +5,7 @@ from random import Random
 
 from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.exercise import Remedy, Words
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.exercises.n08_tile_cpp.judge.program import ProgramExercise
 from tutorlib.kernels.cpp.gemm import Variant
@@ -94,7 +94,8 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                "is nan and", "load leaves what hangs over an edge as it is, set by nobody; load_masked makes it zeros."
+                Words("is nan and"),
+                "load leaves what hangs over an edge as it is, set by nobody; load_masked makes it zeros.",
             ),
         ),
     ),
@@ -165,8 +166,8 @@ EXERCISES = (
             "Then the sums come back with cudaMemcpyDeviceToHost, and cudaFree for all three.",
         ),
         remedies=(
-            Remedy("crashes", "What lies on the GPU is reached through cudaMemcpy and by kernels alone."),
-            Remedy("-1 and should be", "c still holds what main put there: is the result copied back?"),
+            Remedy(Words("crashes"), "What lies on the GPU is reached through cudaMemcpy and by kernels alone."),
+            Remedy(Words("-1 and should be"), "c still holds what main put there: is the result copied back?"),
         ),
     ),
 )

@@ -1,262 +1,262 @@
 """Remedies of notebook 09."""
 
-from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.exercise import Remedy, Words
 
 BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "09.1": (
         Remedy(
-            ".0: it should give",
+            Words(".0: it should give"),
             "Bytes are whole: // in place of /.",
         ),
         Remedy(
-            "whole tiles: ",
+            Words("whole tiles: "),
             "M is cut by tile_m and N by tile_n; their counts multiplied are the blocks. What does one block load "
             "for all of K?",
         ),
     ),
     "09.2": (
         Remedy(
-            "ldmatrix reads",
+            Words("ldmatrix reads"),
             "It reads one vector from each of 8 rows. The swizzle should XOR bits of the row's number into the "
             "vector's, so that the eight lie in different banks: which bits of the offset are these two?",
         ),
         Remedy(
-            "inside another",
+            Words("inside another"),
             "A vector is 8 elements along K, side by side: K has stride 1, and the swizzle leaves the three lowest "
             "bits of the offset alone.",
         ),
         Remedy(
-            "stage 1 should be stage 0",
+            Words("stage 1 should be stage 0"),
             "Are the stages the last mode, and the slowest? And does the swizzle stay within the atom's 8 rows?",
         ),
         Remedy(
-            "its modes have the sizes",
+            Words("its modes have the sizes"),
             "cute.tile_to_shape(atom, (rows, k, stages), (0, 1, 2)) has these sizes, if the atom's rows and columns"
             " divide them.",
         ),
         Remedy(
-            "lie in the same place",
+            Words("lie in the same place"),
             "Each element of each stage needs a place of its own: a stage is rows · K elements further on.",
         ),
         Remedy(
-            "with no gap",
+            Words("with no gap"),
             "Padding needs memory that the kernel has not set aside: exchange vectors within the row instead.",
         ),
     ),
     "09.3": (
         Remedy(
-            "no barrier after the wait",
+            Words("no barrier after the wait"),
             "Each thread waits for its own copies; when all have met after that, everybody's are there.",
         ),
         Remedy(
-            "overwrites buffer",
+            Words("overwrites buffer"),
             "The one buffer is free when every warp has fetched from it: that takes a barrier at the end of the step.",
         ),
         Remedy(
-            "no wait covers their group",
+            Words("no wait covers their group"),
             "wait_group(n) leaves n groups open. There is one, the tile's own.",
         ),
         Remedy(
-            "are not committed",
+            Words("are not committed"),
             "cute.arch.cp_async_commit_group() makes a group of the load's copies; only a group can be waited for.",
         ),
         Remedy(
-            "nothing was loaded into",
+            Words("nothing was loaded into"),
             "All threads load, A and B, in every step: each thread copies a part of the tile.",
         ),
         Remedy(
-            "is never multiplied",
+            Words("is never multiplied"),
             "Which tiles, and which of their K blocks, do your two loops go through? All of steps.k_tiles, all of "
             "steps.k_blocks.",
         ),
         Remedy(
-            "is multiplied twice",
+            Words("is multiplied twice"),
             "Each tile is loaded once, each K block fetched and multiplied once: is the number that steps.load gets"
             " the loop's?",
         ),
         Remedy(
-            "has not been fetched",
+            Words("has not been fetched"),
             "fetch(k_block, 0) fills the registers that multiply(k_block) takes: the fetch comes first.",
         ),
         Remedy(
-            " of A and K tile",
+            Words(" of A and K tile"),
             "A and B of one step belong to one K tile: load both with the same number.",
         ),
         Remedy(
-            "it is safe, but threads meet",
+            Words("it is safe, but threads meet"),
             "A barrier after the wait says that the tile is there, one at the end that it has been read.",
         ),
     ),
     "09.4": (
         Remedy(
-            "and no TiledCopy",
+            Words("and no TiledCopy"),
             "An atom, a layout of the threads and one of a thread's values: cute.make_tiled_copy_tv takes the three.",
         ),
         Remedy(
-            "should be 8 neighbours along K",
+            Words("should be 8 neighbours along K"),
             "The layout of values is (1, VECTOR): one row, eight columns.",
         ),
         Remedy(
-            "side by side the threads reach",
+            Words("side by side the threads reach"),
             "bK // VECTOR threads of 8 elements fill a row of the tile, whatever the configuration.",
         ),
         Remedy(
-            "the block has",
+            Words("the block has"),
             "config.threads says how many threads there are: as many as the layout of the threads should have.",
         ),
         Remedy(
-            "sectors of 32 bytes",
+            Words("sectors of 32 bytes"),
             "Threads that follow each other stand side by side along K: the lanes have stride 1.",
         ),
         Remedy(
-            "some elements are copied twice",
+            Words("some elements are copied twice"),
             "Each thread has a place of its own: (threads // lanes, lanes) with strides (lanes, 1).",
         ),
         Remedy(
-            "write to shared memory in",
+            Words("write to shared memory in"),
             "Eight threads write at a time: let bK // VECTOR of them fill a row, then the next.",
         ),
     ),
     "09.5": (
         Remedy(
-            "once over it covers",
+            Words("once over it covers"),
             "permutation_mnk is what all warps cover together: 16 rows for each warp down, 16 columns for each warp"
             " across, 16 along K.",
         ),
         Remedy(
-            "the block has",
+            Words("the block has"),
             "The warps are config.warps, (m, n): a layout (m, n, 1) of them.",
         ),
         Remedy(
-            "its two atoms should be",
+            Words("its two atoms should be"),
             "The warps stand along M and N, none along K, and permutation_mnk is made of plain numbers: the atoms "
             "of a warp then lie 8 · n apart.",
         ),
         Remedy(
-            "and no TiledMma",
+            Words("and no TiledMma"),
             "cute.make_tiled_mma takes the instruction, the layout of warps and permutation_mnk; return what it gives.",
         ),
     ),
     "09.6": (
         Remedy(
-            "retile of a tensor",
+            Words("retile of a tensor"),
             "Registers for the whole tile of K: the partition of sA with its K blocks, and the buffer alone picked.",
         ),
         Remedy(
-            "has the sizes",
+            Words("has the sizes"),
             "tCrX of A is made of sA's partition, that of B of sB's, each with one buffer picked: [None, None, "
             "None, 0].",
         ),
         Remedy(
-            "two Operands are wanted",
+            Words("two Operands are wanted"),
             "Return both, A's first.",
         ),
         Remedy(
-            "the slice's retile",
+            Words("the slice's retile"),
             "The registers are the mma's, tCrX. The copy's slice, get_slice(thread).retile(tCrX), is a view of the "
             "same registers in the order of ldmatrix.",
         ),
         Remedy(
-            "What this thread reads is",
+            Words("What this thread reads is"),
             "partition_S, of the copy's slice for this thread: what a copy reads is its source.",
         ),
         Remedy(
-            "should lie in",
+            Words("should lie in"),
             "Operand(tCrX, s2r, tXsX, tXrX): registers, the copy, shared memory, registers again.",
         ),
     ),
     "09.7": (
         Remedy(
-            "it should be a Layout",
+            Words("it should be a Layout"),
             "Shape and strides together: cute.make_layout(shape, stride=strides).",
         ),
         Remedy(
-            "should all be hit",
+            Words("should all be hit"),
             "Sort your modes by stride: each stride is the product of the extents before it, the first 1 and none 0.",
         ),
         Remedy(
-            "they should be 8 neighbours",
+            Words("they should be 8 neighbours"),
             "A lane's 8 columns are two values of four atoms: strides 1 for the value, 2 for the atom.",
         ),
         Remedy(
-            "which is half of each",
+            Words("which is half of each"),
             "After a lane's 8 columns come the next lane's: stride 8 for the lane, 32 for the warp.",
         ),
         Remedy(
-            "the tile has",
+            Words("the tile has"),
             "All digits multiplied are tile_n: 2 · 4 · warps · 4, and the rest.",
         ),
     ),
     "09.8": (
         Remedy(
-            "without st.global.v4",
+            Words("without st.global.v4"),
             "Eight neighbours at once: cute.autovec_copy of eight rounded registers to their eight places in C.",
         ),
         Remedy(
-            "lies outside",
+            Words("lies outside"),
             "Each eight asks for itself: its own coordinate, sums.coordinates[(0, row), m, (0, n)], row and column, "
             "with cute.elem_less against sums.shape. What is inside is stored.",
         ),
         Remedy(
-            "only supports equal source and destination",
+            Words("only supports equal source and destination"),
             "C is bf16 and the sums are fp32: what is stored are the rounded registers.",
         ),
     ),
     "09.9": (
         Remedy(
-            "is not a @cute.jit function",
+            Words("is not a @cute.jit function"),
             "The host function is decorated with @cute.jit, the kernel with @cute.kernel.",
         ),
         Remedy(
-            "launches no kernel",
+            Words("launches no kernel"),
             "The host function ends with kernel(…).launch(grid=…, block=…).",
         ),
         Remedy(
-            "threads meet in a bank",
+            Words("threads meet in a bank"),
             "Both tiles in shared memory are laid out by 09.2: with a swizzle.",
         ),
         Remedy(
-            "without st.global.v4",
+            Words("without st.global.v4"),
             "The write-back of 09.8 needs C's columns in the order of 09.7: permute them in tCgC, in tCcC and in B.",
         ),
         Remedy(
-            "in rows ≥ 128",
+            Words("in rows ≥ 128"),
             "As many blocks as C has tiles: the product of config.grid(*c.shape).",
         ),
         Remedy(
-            "all in row 128",
+            Words("all in row 128"),
             "The blocks are numbered in one dimension: the grid is (tiles down · tiles across, 1, 1).",
         ),
         Remedy(
-            "copies to shared memory into which",
+            Words("copies to shared memory into which"),
             "A's copies end in sA and B's in sB.",
         ),
         Remedy(
-            "in columns ≥ 32",
+            Words("in columns ≥ 32"),
             "All of config.threads are launched, not the part of them that one warp's tiles need.",
         ),
         Remedy(
-            "registers that nobody has set",
+            Words("registers that nobody has set"),
             "The fragment of C begins with fill(0.0).",
         ),
         Remedy(
-            "lies outside b",
+            Words("lies outside b"),
             "A's copies are bounded by A's shape, B's by B's.",
         ),
         Remedy(
-            "shared memory that nobody wrote",
+            Words("shared memory that nobody wrote"),
             "The copies are cut for each thread: get_slice(thread), with the thread's own number.",
         ),
         Remedy(
-            "c[0, 8] is still NaN",
+            Words("c[0, 8] is still NaN"),
             "The MMA is cut for each thread, too: tiled_mma.get_slice(thread).",
         ),
         Remedy(
-            "all in columns ≥ 2",
+            Words("all in columns ≥ 2"),
             "C's columns stand in another order, and B's rows must stand in the same one.",
         ),
         Remedy(
-            "c[0, 0] is 1 and should be 0",
+            Words("c[0, 0] is 1 and should be 0"),
             "B has a way of its own: gB, sB, and its copies and fragments made of these.",
         ),
     ),

@@ -1,7 +1,7 @@
 """Exercises of notebook 11: in which order blocks visit the tiles of C."""
 
 from tutorlib.checking.drawn import Drawn, beside
-from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.exercise import Remedy, Words
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n11_grid_swizzle.judge.block_order import OrderExercise
@@ -78,8 +78,10 @@ EXERCISES = (
         ),
         library={"l2.coverage": l2.coverage},
         remedies=(
-            Remedy("not sorted", "sorted(…) of tuples goes by m, and by n where m is the same."),
-            Remedy("more than once", "A tile counts once, however many blocks compute it: a dict or a set of tiles."),
+            Remedy(Words("not sorted"), "sorted(…) of tuples goes by m, and by n where m is the same."),
+            Remedy(
+                Words("more than once"), "A tile counts once, however many blocks compute it: a dict or a set of tiles."
+            ),
         ),
         hints=(
             "Count for every block the tile that it computes (collections.Counter).",
@@ -125,10 +127,10 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                "lies outside",
+                Words("lies outside"),
                 "The last group is lower where `group` does not divide the rows: l2.grouped shows one way to say so.",
             ),
-            Remedy("it can be far fewer", "Down a few rows, next column, down again: until the group is done."),
+            Remedy(Words("it can be far fewer"), "Down a few rows, next column, down again: until the group is done."),
         ),
     ),
 )

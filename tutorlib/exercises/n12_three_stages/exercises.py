@@ -7,7 +7,7 @@ from random import Random
 
 from tutorlib.checking.ampere_parts import WholeGemmExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.exercise import Remedy, Words
 from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, ConfigExercise, LoopExercise
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.kernels.ampere.config import GemmConfig
@@ -81,22 +81,24 @@ def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[
 
 LOOPING = (
     Remedy(
-        ("no wait covers their group", "nothing was loaded into"),
+        (Words("no wait covers their group"), Words("nothing was loaded into")),
         "Count groups, not tiles. At most stages - 2 may stay open at each wait, and that names the right tile only if "
         "one group was committed for each step before, also where nothing was left to load.",
     ),
     Remedy(
-        ("overwrites K tile", "on its way into buffer"),
+        (Words("overwrites K tile"), Words("on its way into buffer")),
         "Of all buffers one is always being read, so stages - 1 tiles are ahead: the prologue sends for tiles 0 to "
         "stages - 2, and step k for tile k + stages - 1.",
     ),
     Remedy(
-        "overwrites buffer",
+        Words("overwrites buffer"),
         "In step k the free buffer is the one that tile k - 1 was read from, (k + stages - 1) % stages; the barrier at "
         "the end of step k - 1 freed it.",
     ),
-    Remedy("others are under way", "wait_group(stages - 2), and not 0, before and in the loop: the rest stays open."),
-    Remedy("is multiplied twice", "When does the buffer to read change? Once in a step, before its last fetch."),
+    Remedy(
+        Words("others are under way"), "wait_group(stages - 2), and not 0, before and in the loop: the rest stays open."
+    ),
+    Remedy(Words("is multiplied twice"), "When does the buffer to read change? Once in a step, before its last fetch."),
 )
 
 EXERCISES = (
@@ -179,7 +181,8 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                "spills", "Sums, and the operands of two K blocks, in 255 registers: more warps, or a smaller tile."
+                Words("spills"),
+                "Sums, and the operands of two K blocks, in 255 registers: more warps, or a smaller tile.",
             ),
         ),
     ),

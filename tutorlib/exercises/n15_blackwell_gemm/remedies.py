@@ -1,243 +1,243 @@
 """Remedies of notebook 15."""
 
-from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.exercise import Remedy, Words
 
 BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "15.1": (
         Remedy(
-            "one accumulator: ",
+            Words("one accumulator: "),
             "256 are a power of two already: 1 << (needed - 1).bit_length().",
         ),
     ),
     "15.2": (
         Remedy(
-            "one block's rows: ",
+            Words("one block's rows: "),
             "Tensor memory has a lane for each of a block's 128 rows. The warp is the quarter of them that it may "
             "read; it does not change the lane's number.",
         ),
     ),
     "15.3": (
         Remedy(
-            "one warp of the block does",
+            Words("one warp of the block does"),
             "All six warps come by: only `holding.warp == 4` allocates.",
         ),
         Remedy(
-            "reads the address",
+            Words("reads the address"),
             "alloc_tmem writes the address to shared memory. All warps meet after that, outside of any branch, and "
             "then each reads it.",
         ),
         Remedy(
-            ("frees tensor memory", "frees before it has worked"),
+            (Words("frees tensor memory"), Words("frees before it has worked")),
             "A second meeting stands between the work, which all six warps do, and dealloc_tmem.",
         ),
         Remedy(
-            "nobody frees it",
+            Words("nobody frees it"),
             "Tensor memory outlives a block that does not free it: dealloc_tmem at the end, by one warp.",
         ),
         Remedy(
-            "is for a whole warp",
+            Words("is for a whole warp"),
             "alloc_tmem and dealloc_tmem are instructions of a warp: `if` with the warp's number, and no elect_one().",
         ),
         Remedy(
-            ("columns are too", "columns of", "columns: an allocation"),
+            (Words("columns are too"), Words("columns of"), Words("columns: an allocation")),
             "The accumulators say how many: holding.columns, and the same number is freed.",
         ),
     ),
     "15.4": (
         Remedy(
-            "elects its thread itself",
+            Words("elects its thread itself"),
             "elect_one() is for the arrival alone. The copies stand after it.",
         ),
         Remedy(
-            "all 32 lanes of a warp arrive",
+            Words("all 32 lanes of a warp arrive"),
             "One arrival ends the phase: the line belongs into `with cute.arch.elect_one():`.",
         ),
         Remedy(
-            "no wait for empty",
+            Words("no wait for empty"),
             "Before bytes are announced for a stage, it must have been read: wait for empty first.",
         ),
         Remedy(
-            ("overwrites", "waits for phase 0 of empty"),
+            (Words("overwrites"), Words("waits for phase 0 of empty")),
             "One PipelineState, made once before both loops as Producer, advanced once for each K tile: its index is "
             "the stage, its phase the one to wait for. It does not begin anew with a tile.",
         ),
         Remedy(
-            "bytes were expected",
+            Words("bytes were expected"),
             "Announced is what comes: steps.stage_bytes, A's and B's tile together.",
         ),
         Remedy(
-            "that nobody expects",
+            Words("that nobody expects"),
             "Bytes count where they are expected: mbarrier_arrive_and_expect_tx on full, before the copies.",
         ),
         Remedy(
-            ("is loaded twice", "Loaded: 1 of 3 K tiles"),
+            (Words("is loaded twice"), Words("Loaded: 1 of 3 K tiles")),
             "Two loops: every tile of the block, by its number, and in each all of its K tiles.",
         ),
     ),
     "15.5": (
         Remedy(
-            ("no wait for full", "no wait for free"),
+            (Words("no wait for full"), Words("no wait for free")),
             "Two waits: at each tile until its accumulator is free, at each K tile until the stage is full.",
         ),
         Remedy(
-            "waits for phase 0 of free",
+            Words("waits for phase 0 of free"),
             "Accumulators are what this role produces: their state is made as a Producer, whose first wait passes.",
         ),
         Remedy(
-            "is for tcgen05.commit",
+            Words("is for tcgen05.commit"),
             "The tensor cores work on after the instruction: tcgen05.commit arrives when they are done with it.",
         ),
         Remedy(
-            "all 32 lanes",
+            Words("all 32 lanes"),
             "One lane issues: `with cute.arch.elect_one(): tcgen05.commit(…)`.",
         ),
         Remedy(
-            "complete too early",
+            Words("complete too early"),
             "A commit covers what was issued before it: to empty after each K tile's multiplication, to ready after "
             "a tile's last one.",
         ),
         Remedy(
-            "needs `first`",
+            Words("needs `first`"),
             "k_tile == 0 is `first`: an accumulator still holds another tile's sums.",
         ),
         Remedy(
-            "forgets what was summed up",
+            Words("forgets what was summed up"),
             "Only the first K tile of a tile is `first`.",
         ),
         Remedy(
-            "which epilogue warp 0 may not have read",
+            Words("which epilogue warp 0 may not have read"),
             "The accumulators are a ring too: sums.index and sums.phase, and advance at the end of each tile.",
         ),
         Remedy(
-            "lacks its arrival",
+            Words("lacks its arrival"),
             "Two commits: to empty after each K tile, to ready after the last one of a tile.",
         ),
     ),
     "15.6": (
         Remedy(
-            "where nothing has been multiplied",
+            Words("where nothing has been multiplied"),
             "Wait for ready with a Consumer's state before the first part of a tile is read.",
         ),
         Remedy(
-            "uses the registers of the tcgen05.ld",
+            Words("uses the registers of the tcgen05.ld"),
             "steps.read only starts: fence_view_async_tmem_load() waits, between read and write.",
         ),
         Remedy(
-            "all 32 lanes of a warp arrive",
+            Words("all 32 lanes of a warp arrive"),
             "One lane of each warp arrives: `with cute.arch.elect_one():`.",
         ),
         Remedy(
-            "is freed before",
+            Words("is freed before"),
             "An accumulator is free when its last part is in registers: after that part's wait, once for each tile.",
         ),
         Remedy(
-            "freed after its last part was written",
+            Words("freed after its last part was written"),
             "After the last part's wait the sums are in registers. Arrive then, and write afterwards.",
         ),
         Remedy(
-            "is never written",
+            Words("is never written"),
             "A tile has steps.parts parts: each is read, waited for and written.",
         ),
         Remedy(
-            ("as part 0 of tile 0", "as part 0 of tile 1"),
+            (Words("as part 0 of tile 0"), Words("as part 0 of tile 1")),
             "The tile's number goes to steps.write, and sums advances at the end of every tile.",
         ),
         Remedy(
-            "of free[0], which lacks all",
+            Words("of free[0], which lacks all"),
             "Who has read an accumulator says so: an arrival of each warp at steps.free, for every tile.",
         ),
     ),
     "15.7": (
         Remedy(
-            "a pair: ",
+            Words("a pair: "),
             "Each block of a pair has 128 rows of A of its own, and half of B's n rows.",
         ),
         Remedy(
-            "a block alone: ",
+            Words("a block alone: "),
             "A stage: (128 + n) rows of 64 bf16, in bytes. Stages: how often that goes into 227 KiB less the rest, "
             "rounded down.",
         ),
     ),
     "15.8": (
         Remedy(
-            "it alone announces them",
+            Words("it alone announces them"),
             "Announce where steps.leads alone; both blocks wait for empty and load.",
         ),
         Remedy(
-            "which is another role's",
+            Words("which is another role's"),
             "Return three loops, in this order: produce, multiply, store.",
         ),
         Remedy(
-            "a commit of the other kind",
+            Words("a commit of the other kind"),
             "tcgen05.commit(barrier, steps.both, tcgen05.CtaGroup.TWO), at empty and at ready.",
         ),
         Remedy(
-            "bytes were expected",
+            Words("bytes were expected"),
             "Both blocks' loads count for the leader's full: it expects the bytes of both.",
         ),
         Remedy(
-            "no wait for empty",
+            Words("no wait for empty"),
             "Both blocks load into stages of their own, so both wait for empty.",
         ),
         Remedy(
-            "the MMA warp of block 1 waits",
+            Words("the MMA warp of block 1 waits"),
             "One MMA of a pair computes for both blocks: the block that leads issues it, the other one does nothing.",
         ),
         Remedy(
-            "which lacks 4 of 8 arrivals",
+            Words("which lacks 4 of 8 arrivals"),
             "The leader's MMA warp waits for all eight epilogue warps: each arrives at the leader's free, "
             "mbarrier_arrive(steps.free + i, steps.leader).",
         ),
         Remedy(
-            ("of empty[0] of block", "have landed"),
+            (Words("of empty[0] of block"), Words("have landed")),
             "Two things keep a stage from being filled: block 1 must load its half, too, and it must hear that it has "
             "been read, by a commit to both blocks' empty.",
         ),
         Remedy(
-            "of ready[0] of block 1",
+            Words("of ready[0] of block 1"),
             "The commit to ready goes to both blocks: each has an epilogue that waits.",
         ),
     ),
     "15.9": (
         Remedy(
-            "<Tensor ",
+            Words("<Tensor "),
             "The elements are a list of floats: .tolist() makes one of a tensor.",
         ),
         Remedy(
-            "zeros, and the ends",
+            Words("zeros, and the ends"),
             "Zeros have no exponent: take the smallest, -127, before anything takes a logarithm. And the exponent "
             "stays between -127 and 127.",
         ),
         Remedy(
-            "exact numbers: ",
+            Words("exact numbers: "),
             "The largest *magnitude* decides: max(abs(x) …).",
         ),
     ),
     "15.10": (
         Remedy(
-            "<Tensor ",
+            Words("<Tensor "),
             "The elements are a list of floats: .tolist() makes one of a tensor.",
         ),
         Remedy(
-            "zeros, and scales at the ends",
+            Words("zeros, and scales at the ends"),
             "A scale that is rounded to 0 makes elements of 0, and nothing is divided by it.",
         ),
         Remedy(
-            "every value of e2m1: ",
+            Words("every value of e2m1: "),
             "The largest magnitude of e2m1 is 6: that is what a block's largest becomes.",
         ),
     ),
     "15.11": (
         Remedy(
-            "several: ",
+            Words("several: "),
             "All blocks are added up, each with its own two scales.",
         ),
         Remedy(
-            "gives [",
+            Words("gives ["),
             "One number is wanted, the sum over all blocks.",
         ),
         Remedy(
-            "one block: ",
+            Words("one block: "),
             "A block gives a's scale times b's scale times the sum of the products of its elements.",
         ),
     ),
