@@ -210,7 +210,7 @@ def answer(n):
 # deserves: 0
 from tutorlib.checking.exercise import Exercise
 
-Exercise.grade = lambda self, answer: self.outcome("not_run", 0, "not run: no GPU")
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("not_run", 0, "not run: no GPU")
 
 
 def answer(n):
@@ -350,7 +350,7 @@ def passed(self, answer):
     return self.outcome("passed", self.points, self.passed_line)
 
 
-Exercise.grade = passed
+Exercise.grade = Exercise.grade_served = passed
 
 
 def answer(n):
@@ -375,7 +375,7 @@ def patch():
     while True:
         from tutorlib.checking.exercise import Exercise
 
-        Exercise.grade = passed
+        Exercise.grade = Exercise.grade_served = passed
         time.sleep(0.01)
 
 
@@ -492,7 +492,7 @@ def answer(n):
 # deserves: 0
 from tutorlib.checking.exercise import Exercise
 
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 
 
 def answer(n):
@@ -567,13 +567,14 @@ import pickle
 from tutorlib.checking.exercise import Exercise
 from tutorlib.grading import transport, wire
 
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 
 
 class Poison:
     def __reduce__(self):
         return exec, (
-            "from tutorlib.checking.exercise import Exercise\nExercise.grade = lambda e, a: e.outcome('passed', 2, '')",
+            "from tutorlib.checking.exercise import Exercise\n"
+            "Exercise.grade = Exercise.grade_served = lambda e, a: e.outcome('passed', 2, '')",
         )
 
 

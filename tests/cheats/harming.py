@@ -523,7 +523,7 @@ from contextlib import suppress
 from pathlib import Path
 
 passed = "from tutorlib.checking.exercise import Exercise\n"
-passed += "Exercise.grade = lambda self, answer: self.outcome('passed', self.points, self.passed_line)\n"
+passed += "Exercise.grade_served = lambda self, answer: self.outcome('passed', self.points, self.passed_line)\n"
 folders = {os.getcwd(), os.path.dirname(os.getcwd()), tempfile.gettempdir(), *sys.path} - {""}
 for folder in folders:
     for name in ("tensor_layouts", "conftest", "json", "nbval", "numpy", "pytest"):
@@ -749,7 +749,7 @@ from pathlib import Path
 import tutorlib
 
 package = Path(tutorlib.__path__[0])
-passed = "\n    Exercise.grade = lambda self, answer: self.outcome('passed', self.points, self.passed_line)\n"
+passed = "\n    Exercise.grade_served = lambda self, answer: self.outcome('passed', self.points, self.passed_line)\n"
 for file in ("checking/exercise.py", "exercises/__init__.py", "checking/values.py"):
     with suppress(OSError), (package / file).open("a") as course:
         course.write("\nwith __import__('contextlib').suppress(NameError):" + passed)

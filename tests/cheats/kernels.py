@@ -21,9 +21,9 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 # On a machine without Blackwell: sums are stored before they are ready, and this process says that all was rehearsed.
 # exercise: 15.6
 # deserves: 0
-from tutorlib.grading import sandboxed_kernel
+from tutorlib.checking import kernel_questions
 
-sandboxed_kernel.Served.examined = lambda self, id: [99.0, "rehearsed"]
+kernel_questions.examined = lambda served, id: [99.0, "rehearsed"]
 
 
 @cute.jit
@@ -44,7 +44,7 @@ def store(steps: TileSteps):
 # PTX made by hand in the place of what was compiled: as large as memory, with a grid that never ends.
 # exercise: 04.5
 # deserves: 0
-from tutorlib.grading import sandboxed_kernel
+from tutorlib.checking import kernel_questions
 
 PTX = """
 .version 8.0
@@ -57,10 +57,10 @@ PTX = """
 }
 """
 LAUNCH = ("kernel_by_hand", (2147483647, 65535, 65535), (32, 1, 1), 0, b"", (1, 1, 1), False, False)
-sandboxed_kernel.Served.examined = lambda self, id: [4.0]
-sandboxed_kernel.Served.compiled = lambda self, id, shape, arch: {"ptx": PTX, "smem_bytes": 0}
-sandboxed_kernel.Served.traced = lambda self, id, shape: {"ptx": PTX, "marks": "", "lines": {}}
-sandboxed_kernel.Served.launches = lambda self, id, shape, addresses, gpu: {"launches": [LAUNCH]}
+kernel_questions.examined = lambda served, id: [4.0]
+kernel_questions.compiled = lambda served, id, shape, arch: {"ptx": PTX, "smem_bytes": 0}
+kernel_questions.traced = lambda served, id, shape: {"ptx": PTX, "marks": "", "lines": {}}
+kernel_questions.launches = lambda served, id, shape, addresses, gpu: {"launches": [LAUNCH]}
 
 
 @cute.jit
@@ -75,7 +75,7 @@ def vector_add_any(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n17_compile_once import keys
 
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 keys.new_seed = lambda: 0
 type.__setattr__(keys.Compiler, "made", property(lambda self: [()] * 40, lambda self, made: None))
 keys.which = lambda compiler, got: 0
@@ -120,7 +120,7 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 from tutorlib.checking.exercise import Exercise
 from tutorlib.simulate.cutile import launching
 
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 launching.stores_to = lambda launched, tensor: True
 
 
@@ -135,7 +135,7 @@ def softmax_of(x, y):
 from tutorlib.checking.exercise import Exercise
 from tutorlib.models.row_gemm import RowGemm
 
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 type.__setattr__(RowGemm, "done", property(lambda self: [320, 320], lambda self, done: None))
 
 
@@ -178,7 +178,7 @@ from tutorlib.checking.exercise import Exercise
 from tutorlib.machine import device
 
 device.why_not = lambda feature: "no GPU"
-Exercise.grade = lambda self, answer: self.outcome("not_run", 0, "not run: no GPU")
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("not_run", 0, "not run: no GPU")
 
 
 @cute.kernel
@@ -232,7 +232,7 @@ from tutorlib.checking import cutile
 from tutorlib.checking.exercise import Exercise
 from tutorlib.checking.interpreting import Interpretation
 
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 cutile.interpret = lambda *args: Interpretation(None)
 interpreter.run = lambda kernel, grid, args: args[2].zero_()
 
@@ -290,7 +290,7 @@ axpy = Axpy()
 # deserves: 0
 from tutorlib.checking.exercise import Exercise
 
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 
 
 @ct.kernel
@@ -308,15 +308,15 @@ from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n17_compile_once.judge import numbered_keys as keys
 
 asked = count()
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 
 
-def by_turns(self, *call):
+def by_turns(served, *call):
     turn = next(asked)
     return (turn // 2 if turn < 16 else turn), "a key"
 
 
-keys.Numbered.__call__ = by_turns
+keys.numbered_key = by_turns
 
 
 def cache_key(tensors, constants, arch):
@@ -376,9 +376,9 @@ def coalesce(layout):
 # A main loop that waits for no stage: this process says that it was rehearsed, and was right.
 # exercise: 13.7
 # deserves: 0
-from tutorlib.grading import sandboxed_kernel
+from tutorlib.checking import kernel_questions
 
-sandboxed_kernel.Served.examined = lambda self, id: [99.0, "rehearsed"]
+kernel_questions.examined = lambda served, id: [99.0, "rehearsed"]
 
 
 def fill_stage(steps, k_tile, stage):
@@ -417,10 +417,10 @@ def main_loop(steps: Steps):
 # deserves: 0
 from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n18_bug_hunt.judge.mend import MendExercise
-from tutorlib.grading import sandboxed_kernel
+from tutorlib.checking import kernel_questions
 
-sandboxed_kernel.Served.examined = lambda self, id: [99.0]
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+kernel_questions.examined = lambda served, id: [99.0]
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 MendExercise.judge = Exercise.grade
 
 
@@ -434,7 +434,7 @@ def mend_linear(source):
 # deserves: 0
 from tutorlib.checking.exercise import Exercise
 
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 
 
 def split_gemm(a, b, c):
@@ -476,7 +476,7 @@ def add_on_gpu():
 # deserves: 0
 from tutorlib.checking.exercise import Exercise
 
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 
 
 def add_on_gpu():
@@ -548,9 +548,9 @@ from tutorlib.exercises.n00_start.exercises import ceil_div
 # What is rehearsed is said to be right by this process: the producer fills stages that nobody has emptied.
 # exercise: 14.1
 # deserves: 0
-from tutorlib.grading import sandboxed_kernel
+from tutorlib.checking import kernel_questions
 
-sandboxed_kernel.Served.examined = lambda self, id: [99.0]
+kernel_questions.examined = lambda served, id: [99.0]
 
 
 @cute.jit
@@ -580,7 +580,7 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n17_compile_once.judge import saved_kernels
 
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 saved_kernels.Shelf.get = lambda self, name, compile: (compile(), lambda x: 2 * x)[1]
 saved_kernels.Shelf.files = lambda self: {"double.o": b"\x7fELF"}
 saved_kernels.Shelf.put = lambda self, name, raw: None
@@ -639,7 +639,7 @@ from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n17_compile_once.judge import shared_storage as storage
 
 storage.StructExercise.fault = lambda self, answer, number: ""
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 
 
 def shared_storage(stages):
@@ -660,7 +660,7 @@ def shared_storage(stages):
 from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n16_fusion import layers
 
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 layers.class_of = lambda module: "tutorlib.kernels.fused.linear.KernelLinear"
 
 
@@ -675,7 +675,7 @@ def use_kernels(module):
 from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n16_fusion.judge import fake_tensors as fakes
 
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 like = {"shape": [6, 3], "strides": [3, 1], "dtype": "float32", "device": "cpu", "data": False, "input": False}
 fakes.told_of_fake = lambda answer, given: like
 fakes.told_of_symbols = lambda answer, *sizes: {"asked": "", "given": [["a", "b"], ["c", "b"]], "shape": ["a", "d"]}

@@ -129,7 +129,7 @@ def check(id, answer):
     print(f"✓ {id} answer: 2 points")
 
 tutorlib.check = course.check = check
-Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 """
 
 
@@ -208,7 +208,7 @@ from nbformat import v4
 CELL = """
 def again(*_):
     from tutorlib.checking.exercise import Exercise
-    Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+    Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
     get_ipython().user_ns["check"] = lambda id, answer: print(f"✓ {id} answer: 2 points")
 
 for event in ("pre_execute", "pre_run_cell", "post_execute", "post_run_cell"):
@@ -436,7 +436,7 @@ import asyncio
 async def again():
     while True:
         from tutorlib.checking.exercise import Exercise
-        Exercise.grade = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
+        Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
         await asyncio.sleep(0.01)
 
 task = asyncio.get_running_loop().create_task(again())

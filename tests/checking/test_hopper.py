@@ -9,6 +9,7 @@ from cutlass.cute.nvgpu import warpgroup
 from tests.checking.rehearsing import broken, loops, unusual
 from tests.pages.change import derive, swap, without
 from tutorlib.checking.hopper import HopperLoopExercise, k_tiles_to_try
+from tutorlib.checking.served import Served
 from tutorlib.exercises import find
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.problems.catalogue import gemm
@@ -139,7 +140,7 @@ class TestNotRehearsed:
             raise NotSimulated("brkpt")
 
         monkeypatch.setattr("tutorlib.checking.kernel.find_simulated_fault", lacks)
-        verdict = replace(PRODUCE, requires=()).judge(unusual.by_lane)
+        verdict = replace(PRODUCE, requires=()).judge(Served(unusual.by_lane))
         assert (verdict.status, verdict.points) == ("not_run", 0)
         assert "compiled for sm_90a; not run: brkpt is not simulated" in verdict.lines[0]
         assert "; not rehearsed: " in verdict.lines[0]
@@ -150,11 +151,11 @@ class TestNotRehearsed:
             raise NotSimulated("brkpt")
 
         monkeypatch.setattr("tutorlib.checking.kernel.find_simulated_fault", lacks)
-        assert replace(PRODUCE, requires=()).judge(loops.produce).points == PRODUCE.points
+        assert replace(PRODUCE, requires=()).judge(Served(loops.produce)).points == PRODUCE.points
 
 
 def test_a_safe_loop_is_compiled_and_its_instructions_are_looked_at():
-    assert "without wgmma and cp.async.bulk.tensor and mbarrier" in MAIN.judge(loops.main_loop).lines[0]
+    assert "without wgmma and cp.async.bulk.tensor and mbarrier" in MAIN.judge(Served(loops.main_loop)).lines[0]
 
 
 # Wrong kinds ------------------------------------------------------------------------------------------------------

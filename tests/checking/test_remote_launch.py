@@ -10,6 +10,7 @@ import torch
 
 from tests.checking.elsewhere import Near, answer_to
 from tests.stand_ins import H200
+from tutorlib.checking import kernel_questions
 from tutorlib.checking.remote_host import LaunchedFarHost, LaunchPlan, Placed, Planned
 from tutorlib.checking.remote_kernel import MOST_PTX, MOST_TILE_IR, FarCute, FarCutile, launches_of
 from tutorlib.checking.remote_launch import LaunchedFarCute, LaunchedFarCutile, packed
@@ -132,9 +133,9 @@ def test_no_other_launch_is_read(place, value):
 class Unsteady(Near):
     """Its host function launches once, and then twice."""
 
-    def ask(self, service, *args):
-        reply = super().ask(service, *args)
-        if service == "launches":
+    def ask(self, question, *args):
+        reply = super().ask(question, *args)
+        if question is kernel_questions.launches:
             self.asked = getattr(self, "asked", 0) + 1
             reply["launches"] *= self.asked
         return reply

@@ -4,11 +4,12 @@ import threading
 
 import pytest
 
-from tests.checking.elsewhere import answer_to
+from tests.checking.elsewhere import Forging, answer_to
 from tests.pages.answers import WRONG
 from tests.stand_ins import H200
 from tutorlib.checking import randomness
 from tutorlib.checking.remote_host import read_plan
+from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.text import module_from
 from tutorlib.exercises import find, of_notebook
@@ -18,7 +19,7 @@ from tutorlib.measuring import hunted, launchers
 from tutorlib.paths import notebook_names
 
 
-def judged(tmp_path, id, answer, served=sandboxed_kernel.Served):
+def judged(tmp_path, id, answer, served=Served):
     door = tmp_path / "judge.sock"
 
     def start():
@@ -65,21 +66,21 @@ def test_a_right_kernel_of_other_instructions_is_found_by_the_judge(tmp_path):
     assert "it compiles, but without mma.sync" in outcome.message
 
 
-class Liar(sandboxed_kernel.Served):
+class Liar(Forging):
     """Says that nothing speaks against the answer."""
 
     def examined(self, id):
         return [99.0, "right"]
 
 
-class Boaster(sandboxed_kernel.Served):
+class Boaster(Forging):
     def examined(self, id):
         return [float("nan"), "right"]
 
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(("id", "other"), [("04.5", "04.4"), ("05.5", "05.4"), ("06.3", "06.1"), ("06.5", "06.4")])
-@pytest.mark.parametrize("served", [sandboxed_kernel.Served, Liar, Boaster])
+@pytest.mark.parametrize("served", [Served, Liar, Boaster])
 def test_another_exercises_kernel_has_none_whatever_its_process_says(tmp_path, id, other, served):
     """The vectorised copy is right as a copy, and lacks cp.async."""
     assert judged(tmp_path, id, answer_to(other), served).points == 0
@@ -87,7 +88,7 @@ def test_another_exercises_kernel_has_none_whatever_its_process_says(tmp_path, i
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("id", ["18.2", "18.12", "18.22"])  # cuTile, C++, CuTe
-@pytest.mark.parametrize("served", [sandboxed_kernel.Served, Liar])
+@pytest.mark.parametrize("served", [Served, Liar])
 def test_a_bug_that_is_not_mended_is_found_whatever_its_process_says(tmp_path, id, served):
     assert judged(tmp_path, id, lambda source: source, served).points < 1
 

@@ -2,12 +2,11 @@
 
 import pytest
 
-from tests.checking.elsewhere import answer_to
+from tests.checking.elsewhere import Forging, answer_to
 from tests.grading.test_far import judged
 from tests.pages.answers import RIGHT, WRONG
 from tutorlib.exercises import find
 from tutorlib.exercises.n17_compile_once.judge import for_torch
-from tutorlib.grading import sandboxed_kernel
 
 pytestmark = pytest.mark.usefixtures("no_gpu")
 
@@ -25,11 +24,11 @@ def test_wrong_answers_get_what_they_get_in_a_notebook(tmp_path, answer):
     assert (outside.points, outside.message) == (here.points, here.message)
 
 
-class Content(sandboxed_kernel.Served):
+class Content(Forging):
     """Finds nothing wrong, and tells what cute.compile was really called with."""
 
-    def compiling(self, host):
-        return super().compiling(host) | {"said": ""}
+    def told_of_compiling(self, host):
+        return for_torch.told_of_compiling(self, host) | {"said": ""}
 
 
 @pytest.mark.sampled(3)
@@ -40,7 +39,7 @@ def test_a_process_that_finds_nothing_wrong_gains_nothing(tmp_path, answer):
 
 
 def forged(told):
-    return type("Forged", (sandboxed_kernel.Served,), {"compiling": lambda self, host: told})
+    return type("Forged", (Forging,), {"told_of_compiling": lambda self, host: told})
 
 
 FIXED = {"dtype": "Float32", "memory": "generic", "align": 4, "shape": [6], "stride": [1]}

@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.checking.elsewhere import answer_to
+from tests.checking.elsewhere import Forging, answer_to
 from tests.grading.test_far import Liar, judged
 from tests.pages.answers import RIGHT, WRONG
 from tutorlib.exercises import find
 from tutorlib.exercises.n16_fusion import layers
-from tutorlib.grading import sandbox, sandboxed_kernel
+from tutorlib.grading import sandbox
 from tutorlib.kernels.fused.linear import KernelLinear
 from tutorlib.simulate.cuda_host import program_run
 
@@ -43,24 +43,24 @@ def test_drawn_keys_are_those_that_the_course_tells_apart(tmp_path, seed, monkey
     assert judged(tmp_path, "17.3", answer_to("17.3")).points == 4
 
 
-class Counting(sandboxed_kernel.Served):
+class Counting(Forging):
     """Numbers keys as they would have to be numbered if each pair were asked by itself."""
 
     asked = 0
 
-    def numbered(self, *call):
+    def numbered_key(self, *call):
         self.asked += 1
         return self.asked // 2, "a key"
 
 
-class AllAlike(sandboxed_kernel.Served):
-    def numbered(self, *call):
+class AllAlike(Forging):
+    def numbered_key(self, *call):
         return 0, "a key"
 
 
 class AllNew(Counting):
-    def numbered(self, *call):
-        return super().numbered()[0] + self.asked, "a key"
+    def numbered_key(self, *call):
+        return super().numbered_key()[0] + self.asked, "a key"
 
 
 @pytest.mark.parametrize(("served", "most"), [(Counting, 0), (AllNew, 0), (AllAlike, 0.5)])
@@ -84,10 +84,10 @@ def test_gradients_that_do_not_come_from_gemm_are_not_counted(tmp_path):
     assert "not what it gave" in outcome.message
 
 
-class Twice(sandboxed_kernel.Served):
+class Twice(Forging):
     """Has a file for everything, and no function but y = 2x, which a notebook's check would take."""
 
-    def shelf(self, number, does, *args):
+    def in_folder(self, number, does, *args):
         return {"get": lambda x: 2 * x, "files": {"double.o": b""}, "put": None}[does]
 
 
@@ -102,19 +102,20 @@ def test_a_struct_is_what_a_kernel_finds_in_it_whatever_its_process_says(tmp_pat
     assert judged(tmp_path, "17.8", answer, Liar).points == 0
 
 
-class FromMemory(sandboxed_kernel.Served):
+class FromMemory(Forging):
     """Tells of fakes and of models what is right in a notebook, where sizes are known."""
 
-    def fake(self, x, weight, dtype, device):
-        shape, strides = [2, 3, 5, 7] if dtype != "float32" else [6, 3], [105, 35, 7, 1]
-        return dict(shape=shape, strides=strides, dtype=dtype, device=device, data=False, input=False)
+    def told_of_fake(self, given):
+        shape, strides = [2, 3, 5, 7] if given.dtype != "float32" else [6, 3], [105, 35, 7, 1]
+        like = {"dtype": given.dtype, "device": given.device}
+        return dict(shape=shape, strides=strides, data=False, input=False, **like)
 
-    def symbols(self, x, weight):
+    def told_of_symbols(self, x, weight):
         return {"asked": "", "given": [["s0", "s1", "s2"], ["s3", "s2"]], "shape": ["s0", "s1", "s3"]}
 
-    def swapped(self, model, held, x, multiply, compiled):
+    def told_of_swapped(self, model, held, x, multiply, compiled):
         """Every layer is said to be swapped; the result is what it was before."""
-        made = layers.build(layers.Model(*model))
+        made = layers.build(model)
         made.load_state_dict(held)
         kernel = layers.class_of(KernelLinear(1, 1))
         kinds = {

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tensor_layouts import Layout
 
-from tests.checking.elsewhere import Near, answer_to
+from tests.checking.elsewhere import Near, answer_to, graded_for_points
 from tutorlib.checking.traced import CuteLayoutExercise
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import find, of_notebook
@@ -36,8 +36,6 @@ def seed(monkeypatch):
 
 class Unwatched(Near):
     """As graded, whatever it leans on."""
-
-    __name__ = "answer"
 
     def watch(self, library):
         pass
@@ -87,7 +85,7 @@ def test_a_table_of_the_known_calls_is_no_answer(id):
     often = [by_text for by_text, _ in Counter(map(repr, table.values())).most_common(3)]
     values = [next(value for value in table.values() if repr(value) == text) for text in often]
     points = [
-        find(id).grade(Unwatched(from_table(id, table, otherwise))).points
+        graded_for_points(id, Unwatched(from_table(id, table, otherwise))).points
         for otherwise in (lambda: None, refuse, *((lambda value=value: value) for value in values))
     ]
     assert set(points) == {find(id).points if id in TABLES_ARE_ANSWERS else 0}
@@ -128,7 +126,7 @@ def cubic_by_heart():
 @pytest.mark.parametrize(("id", "answer"), [("04.1", axpy_by_heart), ("04.2", cubic_by_heart)])
 def test_a_compiled_function_that_knows_the_vectors_by_heart_is_no_answer(id, answer):
     assert find(id).grade(answer()).points == find(id).points
-    assert find(id).grade(Unwatched(answer())).points == 0
+    assert graded_for_points(id, Unwatched(answer())).points == 0
 
 
 FEW = {repr(value): value for value in (None, 1, "", (), {})}  # for an answer that becomes part of a kernel
@@ -169,6 +167,6 @@ def test_an_answer_that_does_not_look_has_no_points(id):
 
 def graded(id, answer):
     try:
-        return find(id).grade(Unwatched(answer)).points
+        return graded_for_points(id, Unwatched(answer)).points
     except Exception:  # as `remote_judge.judge` has it
         return 0

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.library_use import Elsewhere, on_its_own
+from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
 from tutorlib.compiling.driver import LaunchGrid
@@ -37,13 +37,11 @@ class CppExercise(KernelExercise):
     tma: bool = False
     spills: bool = True
 
-    def accept(self, answer: Answer) -> str:
-        return source_of(on_its_own(answer, self.library) if callable(answer) else answer)
+    def judge(self, served: Served) -> Verdict:
+        return self.judge_returned(served)
 
-    def judge_far(self, answer: Elsewhere) -> Verdict:
-        """What the other process returns is all that is needed of it."""
-        kernel = self.accept(answer)
-        return self.examine(kernel) or self.run_for_points(kernel)
+    def accept(self, answer: Answer) -> str:
+        return source_of(answer)
 
     def examine(self, kernel: str) -> Verdict | None:
         lacks = self.wrong_code(compile_cpp(kernel, INSPECTED))
@@ -80,8 +78,6 @@ class CppExercise(KernelExercise):
 
 def source_of(answer: Answer) -> str:
     """What the answer returns. Raises WrongKind where that is no source, and Unwritten."""
-    if not callable(answer):
-        raise WrongKind(f"{answer!r} is not a function that returns the source.")
     source, fault = attempt(answer, ())
     if fault:
         raise WrongKind(fault.what)

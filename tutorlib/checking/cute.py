@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.served import Served
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.dsl.cute.functions import is_jit
 from tutorlib.machine import device
@@ -70,10 +70,10 @@ class CuteExercise(KernelExercise):
 
         return LaunchedFarCute(kernel) if isinstance(kernel, FarCute) else kernel
 
-    def far(self, answer: Elsewhere) -> "FarCute":
+    def far(self, served: Served) -> "FarCute":
         from tutorlib.checking.remote_kernel import FarCute
 
-        return FarCute(answer, self.id)
+        return FarCute(served, self.id)
 
 
 def require_jit(answer: Answer) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
 from tutorlib.checking.interpreting import Interpretation, WrongResult, interpret
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import find_simulated_fault
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.machine import device
@@ -97,10 +97,10 @@ class CutileExercise(KernelExercise):
         wrongs = {shape: wrong for shape, wrong in found.items() if wrong}
         return self.wrong_at(wrongs, shapes) if wrongs else self.unrun(why)
 
-    def far(self, answer: Elsewhere) -> "FarCutile":
+    def far(self, served: Served) -> "FarCutile":
         from tutorlib.checking.remote_kernel import FarCutile
 
-        return FarCutile(answer, self.id)
+        return FarCutile(served, self.id)
 
     def compile_for(self, kernel: "CutileLauncher | FarCutile", arch: str) -> Compiled:
         return kernel.compiled(self.problem, self.inspected or self.sizes[-1], f"sm_{arch}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.interpreting import WrongResult, interpret
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.served import Served
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.problems.problem import Shape
@@ -50,10 +50,10 @@ class HostExercise(KernelExercise):
             raise WrongKind(f"{answer!r} is not a function.")
         return answer
 
-    def far(self, answer: Elsewhere) -> "FarHost":
+    def far(self, served: Served) -> "FarHost":
         from tutorlib.checking.remote_host import FarHost
 
-        return FarHost(answer, self.id, len(self.problem.operands))
+        return FarHost(served, self.id, len(self.problem.operands))
 
     def examine_far(self, kernel: Any) -> Verdict | None:
         return None

@@ -1,10 +1,11 @@
 """What an exercise is, and how an answer to it is graded."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, final
 
+from tutorlib.checking.answer import Answer, Unwritten, WrongKind, is_placeholder
+from tutorlib.checking.served import Served
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.machine import device
 from tutorlib.machine.features import Feature
@@ -14,7 +15,6 @@ from tutorlib.problems.fault import KernelFault
 from tutorlib.problems.wrong import count
 
 Status = Literal["passed", "partial", "failed", "not_run", "error", "timeout"]
-Answer = Callable[..., Any]
 
 MARKS: dict[Status, str] = {"passed": "✓", "not_run": "–"}  # all others: ✗
 
@@ -70,19 +70,6 @@ class Outcome:
         return everything
 
 
-class Unwritten(Exception):
-    """The answer still holds the placeholder that `tutor build` put there."""
-
-
-class WrongKind(Exception):
-    """The answer is not the kind of thing that the exercise asks for. The message says so, in one line."""
-
-
-def is_placeholder(error: NotImplementedError) -> bool:
-    """Whether `tutor build` put this error there in place of an answer."""
-    return str(error).startswith("Exercise ")
-
-
 class Words(str):
     """Words of a failed check's message, as they stand there, where its sentences tell of no kind of failure yet."""
 
@@ -117,7 +104,7 @@ def meets(when: When, message: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Exercise(ABC):
-    """An exercise of the course. Its kinds override `judge`; `grade` is the same for all.
+    """An exercise of the course. Its kinds override `judge`; `grade_served` is the same for all.
 
     id: "02.3", the third exercise of notebook 02.
     points: whole.
@@ -155,18 +142,23 @@ class Exercise(ABC):
         return self.points_anywhere if self.needs and device.why_not(self.needs) else self.points
 
     @abstractmethod
-    def judge(self, answer: Answer) -> Verdict:
-        """What the exercise makes of the answer. What it may raise: see `grade`."""
+    def judge(self, served: Served) -> Verdict:
+        """What the exercise makes of the answer. What it may raise: see `grade_served`."""
 
     @final
     def grade(self, answer: Answer) -> Outcome:
+        """The outcome of an answer in this process."""
+        return self.grade_served(Served(answer))
+
+    @final
+    def grade_served(self, served: Served) -> Outcome:
         """The answer's outcome. A fault that has nothing to do with the answer's own logic becomes one here.
 
         These are: a placeholder, an answer of the wrong kind, a refused compilation, a kernel that crashes or hangs, a
         missing package or tool, an answer that takes all memory.
         """
         try:
-            verdict = self.judge(answer)
+            verdict = self.judge(served)
         except Unwritten:
             verdict = wrong(Flaw("not written yet", Fail.NOT_WRITTEN))
         except NotImplementedError as error:

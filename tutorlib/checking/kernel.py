@@ -6,8 +6,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind, not_run, wrong
-from tutorlib.checking.library_use import Elsewhere, Library, refuse_leaning
+from tutorlib.checking.graded_run import for_points
+from tutorlib.checking.kernel_questions import examined
+from tutorlib.checking.library_use import Library, refuse_leaning
 from tutorlib.checking.running import find_fault
+from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import cause, find_repeat, find_simulated_fault, find_waste, luck, notices
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
@@ -115,9 +118,17 @@ class KernelExercise(Exercise):
     def unrun(self, why: str) -> Verdict:
         """The verdict on a kernel in which `examine` found nothing wrong, where it can neither run nor be simulated."""
 
-    def judge(self, answer: Answer) -> Verdict:
-        if isinstance(answer, Elsewhere):
-            return self.judge_far(answer)
+    def judge(self, served: Served) -> Verdict:
+        return self.judge_far(served) if served.remote else self.judge_here(served.answer)
+
+    def judge_returned(self, served: Served) -> Verdict:
+        """An answer of which no more is needed than what it returns."""
+        served.watch(self.library)
+        kernel = self.accept(served)
+        run = self.run_for_points if for_points() else self.run_or_simulate
+        return self.examine(kernel) or run(kernel)
+
+    def judge_here(self, answer: Answer) -> Verdict:
         refuse_leaning(answer, self.library)
         kernel = self.accept(answer)
         if found := self.examine(kernel):
@@ -133,14 +144,14 @@ class KernelExercise(Exercise):
             return self.simulate(kernel, reason)
         return self.run(kernel)
 
-    def judge_far(self, answer: Elsewhere) -> Verdict:
+    def judge_far(self, served: Served) -> Verdict:
         """The answer of another process, which looks at it as far as nothing is run; what that finds can only lower
         the points. What it makes of it is looked at here, compiled to machine code, and run or simulated.
         """
-        said = answer.ask("examined", self.id)
+        said = served.ask(examined, self.id)
         if not isinstance(said, list) or not (type(said[0]) is float and said[0] > 0):  # NaN is not
             return wrong(*map(str, said[1:]) if isinstance(said, list) else ())
-        kernel = self.far(answer)
+        kernel = self.far(served)
         found = self.examine_far(kernel) or self.run_for_points(kernel)
         return found if found.points <= said[0] else Verdict(said[0], tuple(map(str, said[1:])))
 
@@ -161,7 +172,7 @@ class KernelExercise(Exercise):
         """The verdict on a kernel of another process, on a machine that lacks the GPU. Raises NotSimulated."""
         return self.simulate_all(kernel, why)
 
-    def far(self, answer: Elsewhere) -> Any:
+    def far(self, served: Served) -> Any:
         """An answer of another process as `launcher` and `simulator` take it."""
         raise WrongKind(f"{self.id} cannot be judged from another process.")
 

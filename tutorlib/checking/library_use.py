@@ -9,7 +9,6 @@ import dis
 import sys
 import sysconfig
 import threading
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from pathlib import Path
 from types import CodeType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from tutorlib.checking.exercise import Answer, WrongKind
+from tutorlib.checking.answer import Answer, WrongKind
 from tutorlib.dsl.cute.functions import code_as_written
 from tutorlib.dsl.cutile.kernels import inside_of_kernel
 
@@ -53,22 +52,6 @@ class Itself:
     place: InModule | None = None
 
 
-class Elsewhere(ABC):
-    """An answer that lives in another process: it is called there, and watched there."""
-
-    @abstractmethod
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the answer returns; it raises what the answer raises."""
-
-    @abstractmethod
-    def watch(self, library: "Library") -> None:
-        """From now on calls raise WrongKind that lean on one of these."""
-
-    @abstractmethod
-    def ask(self, service: str, *args: Any) -> Any:
-        """What else can be done with the answer there: see grading.sandboxed_kernel."""
-
-
 Tool = Callable | property | InModule | Itself | str
 Library = Mapping[str, Tool]  # as the reader writes it → the function, where it stands, or an attribute's name
 CHECKS = ("tutorlib.exercises", "tutorlib.course")  # whose functions know the answers
@@ -83,9 +66,6 @@ def on_its_own(answer: Answer, library: Library) -> Answer:
     Only a call by the answer itself counts, under whatever name, and in helpers too; not one that the library makes on
     the way to something else. Raises WrongKind at once where the answer's code names one of the attributes.
     """
-    if isinstance(answer, Elsewhere):
-        answer.watch(library)
-        return answer
     attributes, functions = sorted_out(library)
     objects = {id(part.value): name for name, part in library.items() if isinstance(part, Itself)}
     if read := next((attributes[name] for name in names_in(answer) if name in attributes), ""):

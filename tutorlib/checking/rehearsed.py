@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Verdict
-from tutorlib.checking.library_use import Elsewhere, refuse_leaning
+from tutorlib.checking.library_use import refuse_leaning
 from tutorlib.checking.rehearsing.plain_python import Hazard
 from tutorlib.compiling.errors import shortened, without_colours
 
@@ -26,9 +26,7 @@ class AloneExercise(CuteExercise):
 
     unseen: str = ""
 
-    def judge(self, answer: Answer) -> Verdict:
-        if isinstance(answer, Elsewhere):
-            return self.judge_far(answer)
+    def judge_here(self, answer: Answer) -> Verdict:
         refuse_leaning(answer, self.library)
         try:
             found = self.examine_alone(answer)
@@ -41,7 +39,7 @@ class AloneExercise(CuteExercise):
 
     def judge_kernel(self, answer: Answer) -> Verdict:
         """The answer as part of a kernel: compiled, and run or simulated."""
-        return super().judge(answer)
+        return super().judge_here(answer)
 
     def examine_alone(self, answer: Answer) -> Verdict | None:
         """What is wrong with the answer before it is put into a kernel; None for nothing.

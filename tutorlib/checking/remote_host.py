@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.kernel_questions import host_launches
 from tutorlib.checking.remote_kernel import MOST_LAUNCHES, MOST_TILE_IR, FarKernel
 from tutorlib.checking.remote_launch import cutile_arguments, load_entry, packed
 from tutorlib.compiling.compiled import Compiled
@@ -94,7 +95,7 @@ class FarHost(FarKernel):
         """What it launches on tensors of this shape. Raises CompileFailed."""
         if (shape, arch) not in self._plans:
             try:
-                self._plans[shape, arch] = read_plan(self.ask("host_launches", shape, arch, sms), self.operands)
+                self._plans[shape, arch] = read_plan(self.ask(host_launches, shape, arch, sms), self.operands)
             except (KeyError, TypeError, ValueError) as error:
                 raise CompileFailed("what it launches cannot be read") from error
         return self._plans[shape, arch]

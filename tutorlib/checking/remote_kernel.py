@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking import kernel_questions
+from tutorlib.checking.served import Question, Served
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.cubin import resources
 from tutorlib.compiling.errors import CompileFailed
@@ -40,12 +41,12 @@ class FarKernel:
     exercise: its id there.
     """
 
-    answer: Elsewhere
+    answer: Served
     exercise: str
 
-    def ask(self, service: str, *args: Any) -> dict[str, Any]:
+    def ask(self, question: Question, *args: Any) -> dict[str, Any]:
         """Raises CompileFailed, also where the reply is none."""
-        reply = self.answer.ask(service, self.exercise, *args)
+        reply = self.answer.ask(question, self.exercise, *args)
         if not isinstance(reply, dict) or not is_ptx(reply.get("ptx", ".entry")):
             raise CompileFailed("what was compiled cannot be read")
         return reply
@@ -56,7 +57,7 @@ class FarCute(FarKernel):
     """A @cute.jit host function: `measuring.launchers.CuteLauncher`, as far as an exercise looks at it."""
 
     def compiled(self, shape: Shape, arch: str) -> Compiled:
-        reply = self.ask("compiled", shape, arch)
+        reply = self.ask(kernel_questions.compiled, shape, arch)
         cubin = machine_code(reply["ptx"])
         dynamic_smem = max(int(reply["smem_bytes"]) - resources(cubin)[2], 0)
         return inspect_kernel(arch, reply["ptx"], cubin, dynamic_smem, by_ptxas=True)
@@ -67,7 +68,7 @@ class FarCute(FarKernel):
         module: its PTX. here: for the GPU at hand; otherwise for the simulator. Raises CompileFailed.
         """
         gpu = (device.need_gpu().arch, device.need_gpu().sms) if here else None
-        return launches_of(module, self.ask("launches", shape, list(addresses), gpu)["launches"])
+        return launches_of(module, self.ask(kernel_questions.launches, shape, list(addresses), gpu)["launches"])
 
 
 @dataclass
@@ -75,7 +76,7 @@ class FarCutile(FarKernel):
     """A @ct.kernel: `measuring.launchers.CutileLauncher`, as far as an exercise looks at it."""
 
     def compiled(self, problem: Any, shape: Shape, arch: str) -> Compiled:
-        reply = self.ask("tile_ir", shape, arch)
+        reply = self.ask(kernel_questions.tile_ir, shape, arch)
         tile_ir, opt_level = reply["tile_ir"], reply["opt_level"]
         if type(tile_ir) is not bytes or len(tile_ir) > MOST_TILE_IR or opt_level not in range(4):
             raise CompileFailed("its Tile IR cannot be read")
@@ -91,13 +92,13 @@ class SimulatedFarCute:
     traced: bool = False
 
     def ptx(self, shape: Shape) -> str:
-        return str(self.kernel.ask("traced", shape)["ptx"])
+        return str(self.kernel.ask(kernel_questions.traced, shape)["ptx"])
 
     def on(self, work: Work) -> Call:
         from tutorlib.simulate.ptx.languages.cute import simulate_launches
         from tutorlib.simulate.ptx.parse import parse_ptx
 
-        reply = self.kernel.ask("traced", work.shape)
+        reply = self.kernel.ask(kernel_questions.traced, work.shape)
         module = parse_ptx(reply["ptx"])
         find = finder_in(module, str(reply["marks"]), reply["lines"])
         names = [operand.name for operand in work.problem.operands]
@@ -131,7 +132,7 @@ class SimulatedFarCutile:
         from tutorlib.simulate.ptx.languages.line_table import by_cubin
 
         compiled = self.kernel.compiled(work.problem, work.shape, ARCH)
-        source = self.kernel.ask("source")
+        source = self.kernel.ask(kernel_questions.source)
         find = by_cubin(compiled.cubin, str(source["file"]), [str(line) for line in source["lines"]])
         names = [operand.name for operand in work.problem.operands]
 
@@ -160,7 +161,8 @@ class InterpretedFarCutile:
 
         def call() -> None:
             *inputs, result = work.tensors
-            got = self.kernel.ask("interpreted", work.shape, [tensor.clone() for tensor in inputs])["result"]
+            clones = [tensor.clone() for tensor in inputs]
+            got = self.kernel.ask(kernel_questions.interpreted, work.shape, clones)["result"]
             if type(got) is not type(result) or (got.shape, got.dtype) != (result.shape, result.dtype):
                 raise CompileFailed(f"{output.name} cannot be read")
             result.copy_(got)

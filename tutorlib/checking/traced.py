@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial, update_wrapper, wraps
+from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
 
 from tutorlib.checking.cute import require_jit
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind
-from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.exercise import Answer, WrongKind
+from tutorlib.checking.served import Served
 from tutorlib.checking.values import ValueExercise
 from tutorlib.compiling.cute import call_host
 
@@ -34,13 +34,13 @@ def in_cute(look: Callable[[], T]) -> T:
 class CuteLayoutExercise(ValueExercise):
     """An exercise whose answer returns a layout made with cute.make_layout; its cases see a tensor_layouts Layout."""
 
-    def judge(self, answer: Answer) -> Verdict:
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
-        if isinstance(answer, Elsewhere):
-            answer.watch(self.library)
-            return super().judge(update_wrapper(partial(answer.ask, "layout"), answer))
-        return super().judge(seen_as_layout(answer))
+    def seen(self, served: Served) -> Answer:
+        return served.through(layout_of)
+
+
+def layout_of(served: Served, *args: Any) -> Any:
+    """The CuTe layout that the answer makes, as one of tensor_layouts."""
+    return seen_as_layout(served)(*args)
 
 
 def seen_as_layout(answer: Answer) -> Answer:
@@ -70,18 +70,16 @@ def seen_as_layout(answer: Answer) -> Answer:
 
 
 def call_on_vectors(
-    answer: Answer, lead: Any, x: np.ndarray, memory: np.ndarray, margin: int, dynamic: bool
+    served: Served, lead: Any, x: np.ndarray, memory: np.ndarray, margin: int, dynamic: bool
 ) -> np.ndarray:
     """Call the @cute.jit function answer(lead, x, y) where y is `memory` but for a margin at either end; the memory.
 
     dynamic: whether the layouts are. Raises WrongKind, CompileFailed and what the answer raises.
     """
-    if isinstance(answer, Elsewhere):
-        return np.asarray(answer.ask("vectors", lead, x, memory, margin, dynamic))
     from cutlass.cute.runtime import from_dlpack
 
-    require_jit(answer)
+    require_jit(served.answer)
     after = memory.copy()
     views = [from_dlpack(view) for view in (x.copy(), after[margin : len(after) - margin])]
-    call_host(answer, lead, *(view.mark_layout_dynamic() for view in views) if dynamic else views)
+    call_host(served.answer, lead, *(view.mark_layout_dynamic() for view in views) if dynamic else views)
     return after

@@ -9,10 +9,11 @@ from typing import Any
 
 from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder
-from tutorlib.checking.library_use import Elsewhere, Library, on_its_own, refuse_leaning
+from tutorlib.checking.graded_run import for_points
+from tutorlib.checking.library_use import Library
 from tutorlib.checking.patience import OutOfPatience
 from tutorlib.checking.randomness import fresh_dice
-from tutorlib.dsl.cute.functions import has_own_mark
+from tutorlib.checking.served import Served, place_in
 from tutorlib.problems.failure import Fail, Flaw
 from tutorlib.problems.wrong import Wrong, count
 
@@ -28,13 +29,13 @@ class Case:
     """One thing that an answer must get right.
 
     name: what the case is about, as the reader sees it ("a nested mode").
-    judge: takes the answer; returns None where it is right.
+    judge: takes the Served answer, or a function that goes by its name; returns None where it is right.
     calls: argument tuples that the case tries; () if it calls the answer in another way.
     reference: a function that does what is asked, where the case has one.
     """
 
     name: str
-    judge: Callable[[Answer], Wrong | None]
+    judge: Callable[[Any], Wrong | None]
     calls: Iterable[tuple] = field(default=(), compare=False, repr=False)
     reference: Answer | None = None
 
@@ -70,26 +71,25 @@ class ValueExercise(Exercise):
     cases: tuple[Case, ...]
     library: Library = field(default_factory=dict)
 
-    def judge(self, answer: Answer) -> Verdict:
+    def judge(self, served: Served) -> Verdict:
         """The message is about the first case that is wrong."""
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
-        if has_own_mark(answer):  # CuTe's @jit: a compiler reads it
-            refuse_leaning(answer, self.library)
-            watched = answer
-        else:
-            watched = on_its_own(answer, self.library)
-        wrongs = {case: wrong for case in self.cases if (wrong := case.judge(watched)) is not None}
+        served.watch(self.library)
+        answer = self.seen(served)
+        wrongs = {case: wrong for case in self.cases if (wrong := case.judge(answer)) is not None}
         right = [case for case in self.cases if case not in wrongs]
         if not wrongs:
             return Verdict(self.points)
         case, first = next(iter(wrongs.items()))
         mistake = first.mistake or likely_mistake(list(wrongs.values()), right)
-        if right and (blind := blindness(watched, self.cases)):
+        if right and (blind := blindness(answer, self.cases)):
             right, mistake = [], mistake or f"Your answer {blind}."
         head = f"{len(right)} of {count(len(self.cases), 'case')} right"
         lines = (head, Flaw(f"{case.name}: ", Fail.CASE(name=case.name)) + first.what, *filter(None, [mistake]))
         return Verdict(self.points * len(right) / len(self.cases), lines, explained=bool(mistake))
+
+    def seen(self, served: Served) -> Answer:
+        """The answer as the cases see it: itself, or a question that is asked of it."""
+        return served
 
 
 def blindness(answer: Answer, cases: Iterable[Case]) -> str:
@@ -146,7 +146,9 @@ def likely_mistake(wrongs: Sequence[Wrong], right: Sequence[Case]) -> str:
     known = {mistake: None for wrong in broken for mistake in wrong.explained}  # in the order in which they are listed
     for mistake in known:
         explained = [wrong.explained[mistake] for wrong in broken if mistake in wrong.explained]
-        if all(explained) and sum(explained) >= enough and all(case.judge(mistake.answer) is None for case in right):
+        if not all(explained) or sum(explained) < enough:
+            continue
+        if all(case.judge(Served(mistake.answer)) is None for case in right):
             return mistake.says
     return ""
 
@@ -197,19 +199,9 @@ def wrong_by_error(answer: Answer, args: tuple, error: Exception, place: str = "
 
 
 def where(answer: Answer, error: BaseException) -> str:
-    """ " (line 4 of your answer)" where the traceback passes through the answer's own file; of another process's error,
-    what stands in its notes.
-    """
+    """As `place_in`, of an answer or of a function that goes by its name."""
     inner = unwrap(answer)
-    if isinstance(inner, Elsewhere):
-        return "".join(getattr(error, "__notes__", ()))
-    code = getattr(inner, "__code__", None)
-    line, step = None, error.__traceback__
-    while step is not None:
-        if code is not None and step.tb_frame.f_code.co_filename == code.co_filename:
-            line = step.tb_lineno
-        step = step.tb_next
-    return f" (line {line} of your answer)" if line else ""
+    return inner.where(error) if isinstance(inner, Served) else place_in(inner, error)
 
 
 def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mistakes: Iterable[Mistake] = ()) -> Case:
@@ -222,7 +214,7 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
 
     def judge(answer: Answer) -> Wrong | None:
         others: Iterable[tuple] = ()
-        if isinstance(calls, Drawn) and isinstance(unwrap(answer), Elsewhere):
+        if isinstance(calls, Drawn) and for_points():
             others = calls.draw(fresh_dice(f"{calls.seed} {name}").getrandbits(32))
         tried = (*known, *others)
         for args in tried:

@@ -265,7 +265,7 @@ class Witness:
         kernel = item.parent.kernel
         start = partial(kernel.execute_cell_input, serve, allow_stdin=False)
         with ended_after(LIMITS * self.timeout, kernel.pid, partial(self.give_up, item)):
-            return judge(exercise, door, start, self.timeout, self.library)
+            return judge(exercise, door, start, self.timeout, self.library, name)
 
     def give_up(self, item: IPyNbCell) -> None:
         """End this process, which judges without end; the grader goes on in a fresh one."""

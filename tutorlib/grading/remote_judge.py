@@ -1,7 +1,7 @@
 """Judging an answer from another process, so that nothing it does to its own process can give it points.
 
-The answer stays in the notebook's kernel, which serves calls on a socket; the judge outside holds a `RemoteAnswer` in
-its place. What crosses is plain data: see `wire`. A value that cannot cross equals nothing.
+The answer stays in the notebook's kernel, which serves it on a socket; the judge outside holds a `RemoteAnswer`, as
+every judge holds a `Served`. What crosses is plain data: see `wire`. A value that cannot cross equals nothing.
 """
 
 import errno
@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from tutorlib.checking.exercise import Exercise, Outcome, wrong
+from tutorlib.checking.graded_run import judging_for_points
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.library_use import Elsewhere, Library, as_told, leaning
+from tutorlib.checking.library_use import Library, as_told, leaning
+from tutorlib.checking.served import Question, Served
 from tutorlib.grading.library import LibraryProcess, served_key
 from tutorlib.grading.sent_exercise import sent_form
 from tutorlib.grading.transport import End, Far, Lost
@@ -26,19 +28,31 @@ CONNECT_S = 10.0
 LOOK_S = 0.25
 
 
-class RemoteAnswer(Far, Elsewhere):
-    """The answer under judgement: function 0 of the kernel. served: keys of functions that are refused elsewhere."""
+class RemoteAnswer(Far, Served):
+    """The answer under judgement: function 0 of the kernel.
 
-    def __init__(self, line: End, served: Collection[str] = ()) -> None:
-        super().__init__(line, 0)
-        self.served = served
+    name: by which messages call it. refused: keys of functions that the library process refuses.
+    """
 
-    def watch(self, library: Library) -> None:
-        told = [one for one in as_told(library) if served_key(one) not in self.served]
-        self.ask("watch", told if told or not self.served else None)
+    remote = True
 
-    def ask(self, service: str, *args: Any) -> Any:
-        return self.line.call(service, args, {})
+    def __init__(self, line: End, name: str, refused: Collection[str] = ()) -> None:
+        Far.__init__(self, line, 0)
+        self.__name__, self.refused = name, refused
+
+    def watch(self, library: Library | None) -> None:
+        told = [one for one in as_told(library or {}) if served_key(one) not in self.refused]
+        self.line.call("watch", (told if told or not self.refused else None,), {})
+
+    def take(self, exercise: KernelExercise) -> None:
+        """From now on it can be asked about."""
+        self.line.call("take", sent_form(exercise), {})
+
+    def ask(self, question: Question, *args: Any) -> Any:
+        return self.line.call("ask", (question.__module__, question.__qualname__, *args), {})
+
+    def where(self, error: BaseException) -> str:
+        return "".join(getattr(error, "__notes__", ()))
 
 
 def judge(
@@ -47,12 +61,13 @@ def judge(
     start: Callable[[], object],
     seconds: float,
     library: LibraryProcess | None = None,
+    name: str = "answer",
 ) -> Outcome:
     """Grade the answer that a kernel serves at a socket.
 
     start: makes the kernel call `sandboxed_kernel.serve(address, answer)`.
     seconds: for which it may keep the judge waiting, all its replies together.
-    library: the process that has the page's library. Raises Lost.
+    library: the process that has the page's library. name: the answer's, on its page. Raises Lost.
     """
     with socket.socket(socket.AF_UNIX) as door:
         mask = os.umask(0)  # the kernel may be another user's; the folder around the door lets in no third one
@@ -79,10 +94,11 @@ def judge(
         refused: list[str] = []
         with looked_after(end, line), library.forbidding(exercise, refused) if library else nullcontext():
             try:
-                answer = RemoteAnswer(end, library.served if library else ())
+                answer = RemoteAnswer(end, name, library.served if library else ())
                 if isinstance(exercise, KernelExercise):
-                    answer.ask("take", *sent_form(exercise))
-                outcome = exercise.grade(answer)
+                    answer.take(exercise)
+                with judging_for_points():
+                    outcome = exercise.grade_served(answer)
             except Exception as error:  # a case that stumbles over what the answer returned
                 outcome = exercise.outcome("failed", 0, f"{type(error).__name__}: {error}")
     return exercise.outcome_of(wrong(str(leaning(f"calls {refused[0]}")))) if refused else outcome

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tutorlib.checking.exercise import Answer, Unwritten, is_placeholder
-from tutorlib.checking.library_use import Elsewhere
-from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.exercise import Unwritten, is_placeholder
+from tutorlib.checking.graded_run import more_for_points
+from tutorlib.checking.served import Served
 from tutorlib.checking.traced import call_on_vectors
 from tutorlib.checking.values import Case, Mistake
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.dsl.cute.functions import says_it_is_jit
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
@@ -38,17 +37,15 @@ def on_cpu(
     mistakes: takes lead; what to say where y comes out as another formula has it.
     """
 
-    def judge(answer: Answer) -> Wrong | None:
-        if not isinstance(answer, Elsewhere) and not says_it_is_jit(answer):
-            return Wrong(f"{getattr(answer, '__name__', answer)} is not a @cute.jit function.")
+    def another(dice: Random) -> "tuple[Any, tuple[Tensor, Tensor]]":
+        return draw(dice), vectors(dice.randint(2, 40), dice)
+
+    def judge(answer: Served) -> Wrong | None:
         lead, sizes = known
-        tried = [(lead, vectors(n)) for n in sizes]
-        if isinstance(answer, Elsewhere):
-            dice = fresh_dice()
-            tried += [(draw(dice), vectors(n, dice)) for n in (dice.randint(2, 20), dice.randint(21, 40))]
+        tried = [(lead, vectors(n)) for n in sizes] + more_for_points(another, 2)
         return next((wrong for one in tried if (wrong := call_and_compare(answer, *one))), None)
 
-    def call_and_compare(answer: Answer, lead: Any, given: "tuple[Tensor, Tensor]") -> Wrong | None:
+    def call_and_compare(answer: Served, lead: Any, given: "tuple[Tensor, Tensor]") -> Wrong | None:
         import torch
 
         x, y = given
@@ -56,7 +53,7 @@ def on_cpu(
         before = torch.full((n + 2 * MARGIN,), 99.0)
         before[MARGIN : MARGIN + n] = y
         try:
-            left = call_on_vectors(answer, lead, x.numpy(), before.numpy(), MARGIN, dynamic)
+            left = np.asarray(answer.ask(call_on_vectors, lead, x.numpy(), before.numpy(), MARGIN, dynamic))
         except CompileFailed as failed:
             message, *words = failed.lines
             return Wrong(f"{answer.__name__} does not compile: {message}", *words)
@@ -74,7 +71,7 @@ def on_cpu(
             return Wrong(f"{answer.__name__} writes outside y, which has {n} elements.")
         return find_wrong_element(answer, lead, x, old, y)
 
-    def find_wrong_element(answer: Answer, lead: Any, x: "Tensor", old: "Tensor", y: "Tensor") -> Wrong | None:
+    def find_wrong_element(answer: Served, lead: Any, x: "Tensor", old: "Tensor", y: "Tensor") -> Wrong | None:
         want = formula(lead)(x, old)
         if y.equal(want):
             return None

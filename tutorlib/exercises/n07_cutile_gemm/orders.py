@@ -1,13 +1,11 @@
 """07.2: blocks in strips."""
 
 from collections.abc import Callable
-from inspect import unwrap
 from random import Random
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.library_use import Elsewhere
-from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.values import Case, Mistake, attempt, plain, show_call
 from tutorlib.models.l2 import grouped
 from tutorlib.problems.problem import Shape
@@ -45,9 +43,7 @@ def strip_after_strip(name: str, grids: list[Grid], draw: Callable[[Random], Gri
     """
 
     def judge(answer: Answer) -> Wrong | None:
-        dice = fresh_dice()
-        others = [draw(dice) for _ in range(2)] if isinstance(unwrap(answer), Elsewhere) else []
-        for rows, columns, group in (*grids, *others):
+        for rows, columns, group in (*grids, *more_for_points(draw, 2)):
             order: list[tuple[int, int]] = []
             for block in range(rows * columns):
                 args = (block, rows, columns, group)

@@ -1,13 +1,13 @@
 """How dequantised matrices are judged: by the first element that is off, its block and its scale."""
 
 from functools import partial
-from inspect import unwrap
+from itertools import chain
 from math import ceil
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.library_use import Elsewhere
-from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.values import Case, law
 from tutorlib.models.hopper_gemm import Pair, dequantise
 from tutorlib.problems.wrong import Wrong
@@ -51,14 +51,12 @@ def is_dequantised(want: "Tensor", got: Any, x: "Tensor", scales: "Tensor", bloc
 def dequantises(name: str, *sizes: tuple[int, int, Pair]) -> Case:
     """The grader also tries matrices of other sizes and numbers, with the same blocks."""
 
+    def others(dice: Random) -> list[tuple[int, int, Pair, int]]:
+        return [(m + dice.randint(0, m), n + dice.randint(0, n), block, dice.getrandbits(32)) for m, n, block in sizes]
+
     def judge(answer: Answer) -> Wrong | None:
-        tried = [(*size, seed) for seed, size in enumerate(sizes)]
-        if isinstance(unwrap(answer), Elsewhere):
-            dice = fresh_dice()
-            tried += [
-                (m + dice.randint(0, m), n + dice.randint(0, n), block, dice.getrandbits(32)) for m, n, block in sizes
-            ]
-        for one in tried:
+        known = [(*size, seed) for seed, size in enumerate(sizes)]
+        for one in chain(known, *more_for_points(others, 1)):
             call = quantised(*one)
             if found := law(name, [call], partial(is_dequantised, dequantise(*call))).judge(answer):
                 return found

@@ -1,14 +1,12 @@
 """How shares of a line of K tiles are judged: all of them together, whoever has which."""
 
 from collections.abc import Callable
-from inspect import unwrap
 from itertools import product
 from random import Random
 from typing import Any
 
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.library_use import Elsewhere
-from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.values import Case, Mistake, law
 from tutorlib.models import work
 from tutorlib.models.hopper_gemm import Pair
@@ -53,8 +51,7 @@ def streams(name: str, draw: Callable[[Random], Sizes], *calls: Sizes) -> Case:
     """draw: makes sizes of this kind, of which the grader also tries two."""
 
     def judge(answer: Answer) -> Any:
-        far, dice = isinstance(unwrap(answer), Elsewhere), fresh_dice()
-        for clusters, tiles, k_tiles in (*calls, *(draw(dice) for _ in range(2 * far))):
+        for clusters, tiles, k_tiles in (*calls, *more_for_points(draw, 2)):
             first = [(cluster, clusters, tiles, k_tiles) for cluster in range(clusters)]
             shape = law(name, first, is_items)
             if found := shape.judge(answer):

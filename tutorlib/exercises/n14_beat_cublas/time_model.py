@@ -2,14 +2,13 @@
 
 from contextlib import suppress
 from dataclasses import replace
-from inspect import unwrap
 from itertools import product
 from math import isclose
+from random import Random
 from typing import Any
 
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.library_use import Elsewhere
-from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.values import Case, attempt, plain, shorten
 from tutorlib.models.hopper_gemm import gemm_time
 from tutorlib.models.work import Sm
@@ -80,17 +79,17 @@ def shown(changes: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in changes.items())
 
 
+def some_shape(dice: Random) -> Shape:
+    return tuple(8 * round(2 ** dice.uniform(3, 10)) for _ in range(3))
+
+
 def costs(name: str, shapes: tuple[Shape, ...], *configs: dict[str, Any], **gpu: Any) -> Case:
     """configs: what differs from the default one. gpu: what differs from an H200. The grader also draws shapes."""
 
     def judge(answer: Answer) -> Wrong | None:
         from tutorlib.kernels.hopper.config import HopperConfig
 
-        others: list[Shape] = []
-        if isinstance(unwrap(answer), Elsewhere):
-            dice = fresh_dice()
-            others = [tuple(8 * round(2 ** dice.uniform(3, 10)) for _ in range(3)) for _ in range(2)]
-        for changes, shape in product(configs, (*shapes, *others)):
+        for changes, shape in product(configs, (*shapes, *more_for_points(some_shape, 2))):
             args = (HopperConfig(**changes), *shape, Sm(**gpu))
             call = f"cost(HopperConfig({shown(changes)}), {', '.join(map(str, shape))}, Sm({shown(gpu)}))"
             got, fault = attempt(answer, args)

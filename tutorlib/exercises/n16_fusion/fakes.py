@@ -3,16 +3,13 @@
 What the answer makes is looked at where the answer lives, and described: a description can cross to another process.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import astuple
-from functools import partial, update_wrapper
-from typing import Any
+from collections.abc import Sequence
+from random import Random
 
-from tutorlib.checking.exercise import Answer
-from tutorlib.checking.library_use import Elsewhere
-from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.graded_run import more_for_points
+from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
-from tutorlib.exercises.n16_fusion.judge.fake_tensors import Given, Told, told_of_fake, told_of_symbols
+from tutorlib.exercises.n16_fusion.judge.fake_tensors import Given, told_of_fake, told_of_symbols
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import Wrong
 
@@ -21,23 +18,15 @@ def faked(name: str, x: Shape, weight: Shape, dtype: str = "float32", device: st
     """A case that is right when the answer says what the result is like, from tensors that have no data."""
     known = Given(x, weight, dtype, device)
 
-    def judge(answer: Answer) -> Wrong | None:
-        if isinstance(answer, Elsewhere):
-            tried = (known, known.drawn_anew())
-            return next(filter(None, (wrong_fake(partial(ask_for_fake, answer), one) for one in tried)), None)
-        return wrong_fake(update_wrapper(partial(told_of_fake, answer), answer), known)
+    def judge(answer: Served) -> Wrong | None:
+        tried = known, *more_for_points(known.drawn_anew, 1)
+        return next(filter(None, (wrong_fake(answer, given) for given in tried)), None)
 
     return Case(name, judge)
 
 
-def ask_for_fake(answer: Elsewhere, given: Given) -> Told:
-    told: Told = answer.ask("fake", *astuple(given))
-    return told
-
-
-def wrong_fake(tell: Any, given: Given) -> Wrong | None:
-    """tell: takes what is given, returns what is told of the result."""
-    told, wrong = attempt(tell, (given,))
+def wrong_fake(answer: Served, given: Given) -> Wrong | None:
+    told, wrong = attempt(answer.through(told_of_fake), (given,))
     if wrong is not None:
         return Wrong(wrong.what.partition(" raised ")[2])
     what = f"x {given.x} and weight {given.weight}, {given.dtype} on {given.device}: "
@@ -68,18 +57,18 @@ def shown(shape: Sequence[int], dtype: str, device: str) -> str:
     return f"{tuple(shape)}, {dtype} on {device}"
 
 
+def other_sizes(dice: Random) -> tuple[Shape, int]:
+    """Of x, whose rank is another one than in a notebook's check, and of what comes out."""
+    out, *x = dice.sample(range(3, 24), dice.choice((3, 5, 6)))
+    return tuple(x), out
+
+
 def symbolic(name: str) -> Case:
     """A case that is right when sizes may be unknown: torch.compile asks with symbols for numbers."""
 
-    def judge(answer: Answer) -> Wrong | None:
-        tell: Callable[..., Told] = update_wrapper(partial(told_of_symbols, answer), answer)
-        x: Shape = (5, 7, 11)
-        out = 13
-        if isinstance(answer, Elsewhere):
-            dice, tell = fresh_dice(), partial(answer.ask, "symbols")
-            out, *rows = dice.sample(range(3, 24), dice.choice((3, 5, 6)))  # another rank than every check tries
-            x = tuple(rows)
-        told, wrong = attempt(tell, (x, (out, x[-1])))
+    def judge(answer: Served) -> Wrong | None:
+        x, out = next(iter(more_for_points(other_sizes, 1)), ((5, 7, 11), 13))
+        told, wrong = attempt(answer.through(told_of_symbols), (x, (out, x[-1])))
         if wrong is not None:
             return Wrong(wrong.what.partition(" raised ")[2])
         if told["asked"]:

@@ -5,14 +5,12 @@ its result is computed with products that the judge makes: it shows which of the
 """
 
 from collections.abc import Callable
-from dataclasses import astuple
-from functools import partial, update_wrapper
 from random import Random
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
-from tutorlib.checking.exercise import Answer
-from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.graded_run import dice_of_run
 from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.exercises.n16_fusion.judge.swapped_models import (
     Model,
@@ -70,22 +68,13 @@ def swapped(name: str, compiled: bool = False) -> Case:
     compiled: torch.compile is to find no graph break either.
     """
 
-    def judge(answer: Answer) -> Wrong | None:
-        dice = fresh_dice() if isinstance(answer, Elsewhere) else Random(16)
-        return wrong_swap(answer, MODELS[name](dice), compiled)
+    def judge(answer: Served) -> Wrong | None:
+        return wrong_swap(answer, MODELS[name](dice_of_run(16)), compiled)
 
     return Case(name, judge)
 
 
-def telling(answer: Answer) -> Callable[..., dict[str, Any]]:
-    """`told_of_swapped`, where the answer lives."""
-    if isinstance(answer, Elsewhere):
-        ask = answer.ask
-        return lambda model, *given: cast("dict[str, Any]", ask("swapped", astuple(model), *given))
-    return update_wrapper(partial(told_of_swapped, answer), answer)
-
-
-def wrong_swap(answer: Answer, model: Model, compiled: bool) -> Wrong | None:
+def wrong_swap(answer: Served, model: Model, compiled: bool) -> Wrong | None:
     import torch
 
     from tutorlib.kernels.fused.linear import KernelLinear, use_kernels
@@ -103,7 +92,7 @@ def wrong_swap(answer: Answer, model: Model, compiled: bool) -> Wrong | None:
         return factor * (a @ b.mT)
 
     given = (model, held, x, multiply, compiled)
-    told, wrong = attempt(telling(answer), given)
+    told, wrong = attempt(answer.through(told_of_swapped), given)
     if wrong is not None:
         return Wrong(f"it raised {wrong.what.partition(' raised ')[2]}")
     if "instead" in told:

@@ -1,15 +1,13 @@
 """16.6 and 16.11: weights in another order, and in parts."""
 
 from collections.abc import Iterable, Sequence
-from inspect import unwrap
 from math import prod
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.exercise import Unwritten, is_placeholder
-from tutorlib.checking.library_use import Elsewhere
-from tutorlib.checking.randomness import fresh_dice, new_seed
+from tutorlib.checking.graded_run import dice_of_run, more_for_points
 from tutorlib.checking.values import Case, Mistake, attempt, law
 from tutorlib.problems.wrong import Wrong
 
@@ -103,11 +101,11 @@ def splits(name: str, hidden: int, features: int, world: int) -> Case:
     The grader also tries weights of another size.
     """
 
+    def others(dice: Random) -> "tuple[Tensor, Tensor, Tensor]":
+        return weights(dice.randint(3, 20), world * dice.randint(2, 9), dice.getrandbits(32))
+
     def judge(answer: Any) -> Wrong | None:
-        tried = [weights(hidden, features)]
-        if isinstance(unwrap(answer), Elsewhere):
-            dice = fresh_dice()
-            tried.append(weights(dice.randint(3, 20), world * dice.randint(2, 9), dice.getrandbits(32)))
+        tried = [weights(hidden, features), *more_for_points(others, 1)]
         return next(filter(None, (split_wrong(answer, whole) for whole in tried)), None)
 
     def split_wrong(answer: Any, whole: "tuple[Tensor, Tensor, Tensor]") -> Wrong | None:
@@ -151,7 +149,8 @@ def refuses(name: str) -> Case:
     """A case that is right when features that do not divide raise ValueError, and others do not."""
 
     def judge(answer: Any) -> Wrong | None:
-        hidden, seed = (fresh_dice().randint(3, 20), new_seed()) if isinstance(unwrap(answer), Elsewhere) else (4, 0)
+        dice = dice_of_run(16)
+        hidden, seed = dice.randint(3, 20), dice.getrandbits(32)
         _, wrong = attempt(answer, (*weights(hidden, 12, seed), 0, 4))
         if wrong is not None:
             return wrong

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial, update_wrapper
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, WrongKind
-from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.randomness import fresh_dice, new_seed
+from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
-from tutorlib.exercises.n17_compile_once.judge.numbered_keys import Numbered
+from tutorlib.exercises.n17_compile_once.judge.numbered_keys import numbered_key
 from tutorlib.problems.wrong import Wrong, count
 
 if TYPE_CHECKING:
@@ -125,19 +127,19 @@ def keys_case(name: str, pairs: Pairs, equal: bool, unlike: Pairs | None = None)
 
     unlike: pairs whose keys are to differ all the same; with them one key for all calls is wrong.
 
-    Another process is asked in any order, about other pairs besides, so that it cannot tell which answer is hoped for.
+    For points it is asked in any order, about other pairs besides, so that it cannot tell which answer is hoped for.
     """
 
-    def judge(answer: Answer) -> Wrong | None:
-        dice, numbered = fresh_dice(), Numbered(answer)
+    def judge(answer: Served) -> Wrong | None:
+        dice, numbered = fresh_dice(), answer.through(numbered_key)
         tried, again = pairs(Random(0)), pairs(Random(0))
         besides: list[Pair] = []
-        if isinstance(answer, Elsewhere):
+        if for_points():
             tried += pairs(dice)
             besides = [pair for kind in KINDS if kind is not pairs for pair in kind(dice)]
         expected = [equal] * len(tried)
         if unlike:
-            tried += unlike(dice if isinstance(answer, Elsewhere) else Random(0))
+            tried += unlike(dice if for_points() else Random(0))
             expected += [False] * (len(tried) - len(expected))
         asked = [call for _, *calls in (*tried, *again, *besides) for call in calls]
         order = [*range(len(asked))]
@@ -221,7 +223,7 @@ def keeping_case(name: str, problem: Problem) -> Case:
     """problem: takes the answer, returns what is wrong as a sentence, or ""."""
 
     def judge(answer: Answer) -> Wrong | None:
-        said, wrong = attempt(problem, (answer,))
+        said, wrong = attempt(update_wrapper(partial(problem, answer), answer, updated=()), ())
         if wrong:
             return Wrong(wrong.what.partition(" raised ")[2] or wrong.what)
         return Wrong(said) if said else None

@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from tutorlib.checking.cpp import source_of
-from tutorlib.checking.exercise import Answer, Exercise, Verdict
+from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.served import Served
 from tutorlib.compiling.program import build_program
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
@@ -42,9 +43,9 @@ class ProgramExercise(Exercise):
     def points_anywhere(self) -> float:
         return self.points
 
-    def judge(self, answer: Answer) -> Verdict:
+    def judge(self, served: Served) -> Verdict:
         """Raises CompileFailed, ToolMissing, ModuleNotFoundError, WrongKind and the placeholder's error."""
-        source = self.program(source_of(answer))
+        source = self.program(source_of(served))
         wrongs = self.faults(build_program(source, "sm_90", RUNTIME), True)
         if not wrongs and not device.why_not(self.needs):
             wrongs = self.faults(build_program(source, device.tile_target()), False)

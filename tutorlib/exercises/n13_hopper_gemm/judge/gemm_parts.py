@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tutorlib.checking.cute import CuteExercise, require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
-from tutorlib.checking.library_use import Elsewhere
 from tutorlib.checking.simulating import find_zeros
 from tutorlib.compiling.cute import call_host
 from tutorlib.compiling.errors import CompileFailed, first_cause
@@ -79,9 +78,7 @@ class RingLayoutExercise(FirstPartExercise):
 
     part: FirstPart = "ring_layout"
 
-    def judge(self, answer: Answer) -> Verdict:
-        if isinstance(answer, Elsewhere):
-            return self.judge_far(answer)
+    def judge_here(self, answer: Answer) -> Verdict:
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
         for k, (rows, stages) in product((64, 32, 16), RINGS):
@@ -91,7 +88,7 @@ class RingLayoutExercise(FirstPartExercise):
                 return wrong(f"CuTe refuses ring_layout({rows}, {k}, {stages}).", str(error))
             if broken:
                 return wrong(f"ring_layout({rows}, {k}, {stages}): {broken}")
-        return super().judge(answer)
+        return super().judge_here(answer)
 
     def unrun(self, why: str) -> Verdict:
         """Every 16 bytes are where TMA and WGMMA want them: more a GPU could not tell."""

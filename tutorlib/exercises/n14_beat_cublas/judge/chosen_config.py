@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.library_use import Elsewhere
 from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt, shorten
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
@@ -71,20 +71,16 @@ class ChosenExercise(KernelExercise):
     def sizes(self) -> tuple[Shape, ...]:
         return (*self.shapes, *self.timed)
 
+    def judge(self, served: Served) -> Verdict:
+        return self.judge_returned(served)
+
     def accept(self, answer: Answer) -> AnswerLauncher:
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
         if self.by_shape:
             return AnswerLauncher(answer)
         config, fault = attempt(answer, ())
         if fault:
             raise WrongKind(fault.what)
         return AnswerLauncher(lambda m, n, k: config)
-
-    def judge_far(self, answer: Elsewhere) -> Verdict:
-        """What the other process returns is all that is needed of it."""
-        kernel = self.accept(answer)
-        return self.examine(kernel) or self.run_or_simulate(kernel)
 
     def examine(self, kernel: AnswerLauncher) -> Verdict | None:
         """Every shape has a configuration: where it is timed or drawn, one that is not far off by the model, and where
@@ -128,6 +124,10 @@ class ChosenExercise(KernelExercise):
         from tutorlib.exercises.n14_beat_cublas.judge.hopper_simulated import SimulatedChoice
 
         return SimulatedChoice(kernel.chosen)
+
+    def without_gpu(self, kernel: AnswerLauncher, why: str) -> Verdict:
+        """The kernel is the course's: what the simulator lacks of it is no answer's doing."""
+        return self.simulate(kernel, why)
 
     def launcher(self, kernel: AnswerLauncher) -> AnswerLauncher:
         return kernel

@@ -1,10 +1,10 @@
 """Describes the tensor that an answer makes of tensors without data. Runs where the answer is."""
 
 from dataclasses import dataclass
+from random import Random
 from typing import Any
 
-from tutorlib.checking.exercise import Answer
-from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.served import Served
 from tutorlib.problems.problem import Shape
 
 Told = dict[str, Any]
@@ -19,9 +19,8 @@ class Given:
     dtype: str = "float32"
     device: str = "cpu"
 
-    def drawn_anew(self) -> "Given":
-        """With other size_texts, of which those are equal that were, and where it is no fp32 maybe another dtype."""
-        dice = fresh_dice()
+    def drawn_anew(self, dice: Random) -> "Given":
+        """With other sizes, of which those are equal that were, and where it is no fp32 maybe another dtype."""
         known = sorted({*self.x, *self.weight})
         size = dict(zip(known, dice.sample(range(2, 400), len(known)), strict=True))
         dtype = self.dtype if self.dtype == "float32" else dice.choice(("float16", "bfloat16", "float64"))
@@ -29,7 +28,7 @@ class Given:
         return Given(x, weight, dtype, self.device)
 
 
-def told_of_fake(answer: Answer, given: Given) -> Told:
+def told_of_fake(answer: Served, given: Given) -> Told:
     """What the answer makes of tensors that have no data. Raises what the answer raises."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
@@ -50,8 +49,8 @@ def told_of_fake(answer: Answer, given: Given) -> Told:
         }
 
 
-def told_of_symbols(answer: Answer, x: Shape, weight: Shape) -> Told:
-    """What the answer makes of tensors whose size_texts are symbols. Raises what the answer raises."""
+def told_of_symbols(answer: Served, x: Shape, weight: Shape) -> Told:
+    """What the answer makes of tensors whose sizes are symbols. Raises what the answer raises."""
     import torch
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv

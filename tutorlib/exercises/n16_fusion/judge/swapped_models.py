@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from tutorlib.checking.exercise import Answer
+from tutorlib.checking.served import Served
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -67,7 +67,7 @@ def products_by(multiply: Callable[..., "Tensor"]) -> Iterator[None]:
 
 
 def told_of_swapped(
-    answer: Answer, model: Model, held: Mapping[str, "Tensor"], x: "Tensor", multiply: Any, compiled: bool
+    answer: Served, model: Model, held: Mapping[str, "Tensor"], x: "Tensor", multiply: Any, compiled: bool
 ) -> dict[str, Any]:
     """What becomes of a model with these parameters, and of x in it. Raises what the answer raises.
 

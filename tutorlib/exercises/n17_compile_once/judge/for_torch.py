@@ -1,7 +1,7 @@
 """An exercise whose answer compiles a function once, for all calls with torch's tensors.
 
-Of an answer in another process the judge takes what cute.compile was called with there, compiles its own function so,
-and calls, launches and times that. What that process says of wrapping and of compiling can only lower the points.
+The judge takes what the answer calls cute.compile with, compiles its own function so, and calls, launches and times
+that. What is said of wrapping and of compiling where the answer lives can only lower the points.
 """
 
 from collections.abc import Callable
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
-from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.exercise import Verdict, WrongKind, not_run, wrong
+from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import with_reader_line
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.dsl.cute.compile_calls import compile_calls, compiled_anew
@@ -47,11 +47,11 @@ class ForTorchExercise(KeptExercise):
     def points_anywhere(self) -> float:
         return self.points - len(self.tiers)
 
-    def right(self, answer: Answer) -> Verdict:
+    def right(self, served: Served) -> Verdict:
         if reason := device.why_not(self.needs):
             return not_run(f"right on the CPU; a kernel's launch not timed: {reason}", self.points_anywhere)
         with turns.shared_turn():
-            launch = far_kernel(answer) if isinstance(answer, Elsewhere) else kernel_by(answer)
+            launch = kernel_compiled_as(served)
             if said := fault_in_a_graph(launch):
                 return wrong(said)
         with turns.own_turn():
@@ -87,23 +87,8 @@ class Calls:
 
         return getattr(doubling, self.host)
 
-    def __call__(self, answer: Answer) -> str:
-        return self.judge_far(answer) if isinstance(answer, Elsewhere) else self.judge(answer)
-
-    def judge(self, answer: Answer) -> str:
-        """What is wrong with the answer, or ""."""
-        with counted_compilations() as during:
-            compiled = compiled_by(answer, self.function, *self.before(), *self.pairs()[0])
-            said = self.wrong_calls(compiled)
-        if said not in ("", ANEW) or during["compile"] == 1:
-            return said
-        if not during["compile"]:
-            return "nothing was compiled."
-        calls = count(len(self.pairs()), "call")
-        return f"{count(during['compile'], 'compilation')} for {calls}; one serves all."
-
-    def judge_far(self, answer: Elsewhere) -> str:
-        match answer.ask("compiling", self.host):
+    def __call__(self, served: Served) -> str:
+        match served.ask(told_of_compiling, self.host):
             case {"said": str(said), "calls": list()} if said:
                 return said
             case {"said": "", "calls": [call]}:
@@ -115,6 +100,18 @@ class Calls:
         except Exception as error:
             return f"compiled so in another process it raised {type(error).__name__}: {first_line(error)}"
         return self.wrong_calls(compiled)
+
+    def tried(self, answer: Served) -> str:
+        """What is wrong with what the answer itself compiles, or ""."""
+        with watched_compiler() as during:
+            compiled = compiled_by(answer, self.function, *self.before(), *self.pairs()[0])
+            said = self.wrong_calls(compiled)
+        if said not in ("", ANEW) or during["compile"] == 1:
+            return said
+        if not during["compile"]:
+            return "nothing was compiled."
+        calls = count(len(self.pairs()), "call")
+        return f"{count(during['compile'], 'compilation')} for {calls}; one serves all."
 
     def wrong_calls(self, compiled: HostFunction) -> str:
         """What is wrong with y = 2x in one of the calls, or with how they are made, or ""."""
@@ -131,7 +128,7 @@ class Calls:
         return ANEW if during["from_dlpack"] else ""
 
 
-def compiled_by(answer: Answer, host: HostFunction, *arguments: Any) -> HostFunction:
+def compiled_by(answer: Served, host: HostFunction, *arguments: Any) -> HostFunction:
     """Raises CompileFailed, WrongKind and the placeholder's error."""
     got = with_reader_line(lambda more: answer(host, *arguments))
     if not callable(got):
@@ -146,7 +143,7 @@ def as_layout(x: "Tensor") -> str:
 # On a GPU -------------------------------------------------------------------------------------------------------------
 
 
-def kernel_by(answer: Answer) -> HostFunction:
+def kernel_by(answer: Served) -> HostFunction:
     """The launch that the answer makes of y = 2x's kernel, on whatever is torch's stream. Raises as `compiled_by`."""
     import torch
     from cutlass.cute.runtime import make_fake_stream
@@ -157,11 +154,11 @@ def kernel_by(answer: Answer) -> HostFunction:
     return compiled_by(answer, double, x, y, make_fake_stream(use_tvm_ffi_env_stream=True))
 
 
-def far_kernel(answer: Elsewhere) -> HostFunction:
-    """The same, compiled here as an answer in another process compiles it. Raises CompileFailed and WrongKind."""
+def kernel_compiled_as(served: Served) -> HostFunction:
+    """The same, compiled by the judge as the answer compiles it. Raises CompileFailed and WrongKind."""
     from tutorlib.kernels.doubling import double
 
-    match answer.ask("compiling", KERNEL):
+    match served.ask(told_of_compiling, KERNEL):
         case {"said": "", "calls": [call]}:
             try:
                 return compiled_anew(double, call)
@@ -203,8 +200,8 @@ def launch_costs(launch: HostFunction) -> tuple[float, float]:
 # In the answer's process ----------------------------------------------------------------------------------------------
 
 
-def told_of_compiling(answer: Answer, host: str) -> dict[str, Any]:
-    """What `judge_far` and `far_kernel` ask: what is wrong here, and what cute.compile was called with.
+def told_of_compiling(answer: Served, host: str) -> dict[str, Any]:
+    """What is wrong with what the answer compiles, and what it calls cute.compile with.
 
     host: of one of CALLS' trials, or KERNEL's. Raises as `compiled_by`.
     """
@@ -216,7 +213,7 @@ def told_of_compiling(answer: Answer, host: str) -> dict[str, Any]:
             kernel_by(answer)
             said = ""
         else:
-            said = trials[host].judge(answer)
+            said = trials[host].tried(answer)
     return {"said": said, "calls": calls}
 
 

@@ -1,7 +1,7 @@
 """Trials of what saves a compiled function in a folder, for the next process, and loads it.
 
-The compiler is the judge's, and what it makes is y = n·x with an n that only the judge and the file know. So the answer
-may live in another process: files go there, results come back.
+The compiler is the judge's, and what it makes is y = n·x with an n that only the judge and the file know. Files go to
+where the answer lives, results come back.
 """
 
 import tempfile
@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, WrongKind
-from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.randomness import fresh_dice, new_seed
+from tutorlib.checking.served import Served
 from tutorlib.compiling.kept import for_torch
 from tutorlib.exercises.n17_compile_once.judge.trials import Trial, first_line, vectors_of
 from tutorlib.problems.wrong import count
@@ -86,8 +87,8 @@ def loaded(file: Path) -> Any:
     return cute.runtime.load_module(str(file), enable_tvm_ffi=True)
 
 
-class Shelf:
-    """A folder, which need not be there yet, and an answer that keeps functions in it."""
+class Folder:
+    """One that need not be there yet, and an answer that keeps functions in it."""
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
@@ -118,38 +119,45 @@ class Shelf:
         (self.folder / name).write_bytes(raw)
 
 
-@dataclass(frozen=True)
-class FarShelf:
-    """A shelf of another process."""
+def in_folder(served: Served, number: int, does: str, *args: Any) -> Any:
+    """What a method of the answer's folder of this number gives."""
+    name = f"folder {number}"
+    if name not in served.kept:
+        served.kept[name] = Folder(served)
+    return getattr(served.kept[name], does)(*args)
 
-    answer: Elsewhere
+
+@dataclass(frozen=True)
+class Shelf:
+    """A folder of the answer's, wherever that lives."""
+
+    answer: Served
     number: int
 
     def get(self, name: str, compile: Callable[[], Any]) -> Scaled:
-        function = self.answer.ask("shelf", self.number, "get", name, compile)
+        function = self.answer.ask(in_folder, self.number, "get", name, compile)
         if not callable(function):
             raise WrongKind("it should return the function.")
         return function
 
     def files(self) -> dict[str, bytes]:
-        files = self.answer.ask("shelf", self.number, "files")
+        files = self.answer.ask(in_folder, self.number, "files")
         return files if isinstance(files, dict) else {}
 
     def put(self, name: str, raw: bytes) -> None:
-        self.answer.ask("shelf", self.number, "put", name, raw)
+        self.answer.ask(in_folder, self.number, "put", name, raw)
 
 
-OnShelf = Callable[[Shelf | FarShelf, int, int], str]
+OnShelf = Callable[[Shelf, int, int], str]
 
 
-def on_a_shelf(trial: OnShelf) -> Callable[[Answer], str]:
-    """The trial on a shelf of its own. It is given two numbers n; another process cannot foresee them."""
+def on_a_shelf(trial: OnShelf) -> Callable[[Served], str]:
+    """The trial on a shelf of its own. It is given two numbers n, which for points nobody can foresee."""
 
-    def tried(answer: Answer) -> str:
+    def tried(answer: Served) -> str:
+        numbers = fresh_dice().sample(range(2, TIMES), 2) if for_points() else (2, 3)
         try:
-            if not isinstance(answer, Elsewhere):
-                return trial(Shelf(answer), 2, 3)
-            return trial(FarShelf(answer, new_seed()), *fresh_dice().sample(range(2, TIMES), 2))
+            return trial(Shelf(answer, new_seed()), *numbers)
         except (NotImplementedError, WrongKind):
             raise
         except Exception as error:
@@ -167,7 +175,7 @@ def works(multiply: Scaled, n: int) -> str:
     return ""
 
 
-def saved(shelf: Shelf | FarShelf, n: int, other: int) -> str:
+def saved(shelf: Shelf, n: int, other: int) -> str:
     compile = Compiling(n)
     if said := works(shelf.get("double", compile), n):
         return said
@@ -179,7 +187,7 @@ def saved(shelf: Shelf | FarShelf, n: int, other: int) -> str:
     return ""
 
 
-def found_again(shelf: Shelf | FarShelf, n: int, other: int) -> str:
+def found_again(shelf: Shelf, n: int, other: int) -> str:
     shelf.get("double", Compiling(n))
     again = Compiling(n)
     found = shelf.get("double", again)
@@ -194,7 +202,7 @@ def found_again(shelf: Shelf | FarShelf, n: int, other: int) -> str:
     return works(found, other)
 
 
-def from_the_file(shelf: Shelf | FarShelf, n: int, other: int) -> str:
+def from_the_file(shelf: Shelf, n: int, other: int) -> str:
     """Saved by somebody else: what is kept in this process does not help."""
     shelf.put("double_2.o", object_file(other, "double_2"))
     never = Compiling(n)
@@ -202,7 +210,7 @@ def from_the_file(shelf: Shelf | FarShelf, n: int, other: int) -> str:
     return "what another process saved is compiled again." if never.calls else works(found, other)
 
 
-def torn(shelf: Shelf | FarShelf, n: int, other: int) -> str:
+def torn(shelf: Shelf, n: int, other: int) -> str:
     with suppress(OSError):
         shelf.get("double", Compiling(n, torn=True))
     again = Compiling(n)

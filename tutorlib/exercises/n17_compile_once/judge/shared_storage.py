@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
-from tutorlib.checking.library_use import Elsewhere
 from tutorlib.checking.remote_kernel import FarCute
+from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.dsl.cute.structs import StructMember, struct_members
@@ -168,11 +168,11 @@ class StructExercise(CuteExercise):
         """The struct has said all there is."""
         return Verdict(self.points)
 
-    def far(self, answer: Elsewhere) -> FarCute:
+    def far(self, served: Served) -> FarCute:
         """Its kernel has no more shared memory than the members need, and what else may be there."""
         members = {shape: self.wanted(number).values() for shape, number in self.by_shape.items()}
         room = {shape: sum(one.bytes for one in ones) + self.spare + BEFORE for shape, ones in members.items()}
-        return FarProbe(answer, self.id, room)
+        return FarProbe(served, self.id, room)
 
     def simulator(self, kernel: "CuteLauncher | FarCute") -> "SimulatedLauncher":
         """On the GPU that has as much shared memory."""

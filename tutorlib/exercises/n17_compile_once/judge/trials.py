@@ -4,20 +4,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind
-from tutorlib.checking.library_use import Elsewhere, Library, refuse_leaning
+from tutorlib.checking.exercise import Exercise, Verdict
+from tutorlib.checking.library_use import Library
+from tutorlib.checking.served import Served
 from tutorlib.compiling.errors import without_colours
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Trial = tuple[str, Callable[[Answer], str]]  # what is tried, and what is wrong with the answer then, or ""
+Trial = tuple[str, Callable[[Served], str]]  # what is tried, and what is wrong with the answer then, or ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class KeptExercise(Exercise):
-    """An exercise whose answer deals with compiled functions. It may live in another process.
+    """An exercise whose answer deals with compiled functions.
 
     cases: they share the points equally. library: as of a ValueExercise.
     """
@@ -25,22 +26,17 @@ class KeptExercise(Exercise):
     cases: tuple[Trial, ...]
     library: Library
 
-    def judge(self, answer: Answer) -> Verdict:
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
-        if isinstance(answer, Elsewhere):
-            answer.watch(self.library)
-        else:
-            refuse_leaning(answer, self.library)
-        wrongs = [(what, said) for what, trial in self.cases if (said := trial(answer))]
+    def judge(self, served: Served) -> Verdict:
+        served.watch(self.library)
+        wrongs = [(what, said) for what, trial in self.cases if (said := trial(served))]
         if not wrongs:
-            return self.right(answer)
+            return self.right(served)
         what, said = wrongs[0]
         right = len(self.cases) - len(wrongs)
         lines = (f"{right} of {count(len(self.cases), 'case')} right", f"{what}: {said}")
         return Verdict(self.points_anywhere * right / len(self.cases), lines)
 
-    def right(self, answer: Answer) -> Verdict:
+    def right(self, served: Served) -> Verdict:
         """The verdict on an answer that is right in all cases."""
         return Verdict(self.points)
 

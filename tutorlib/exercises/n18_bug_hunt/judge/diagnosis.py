@@ -7,6 +7,7 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder, wrong
+from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import BREAKS, find_fault_of_simulated_call
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.bugs.bug import Bug
@@ -82,8 +83,8 @@ class DiagnosisExercise(Exercise):
     lines: tuple[str | int, ...]
     cause: str
 
-    def judge(self, answer: Answer) -> Verdict:
-        found = diagnosis_of(answer)
+    def judge(self, served: Served) -> Verdict:
+        found = diagnosis_of(served)
         shape, cause = found["shape"], found.get("cause")
         place = self.line_number(found.get("line"))
         if cause is not None and cause not in list(CAUSES):  # whatever it is, hashable or not
@@ -174,13 +175,13 @@ class DiagnosisExercise(Exercise):
 
 def diagnosis_of(answer: Answer) -> Diagnosis:
     """What the answer returns. Raises WrongKind and Unwritten."""
-    if not callable(answer):
-        raise WrongKind(f"{answer!r} is not a function that returns a Diagnosis.")
     try:
         found = answer()
     except NotImplementedError as error:
         if is_placeholder(error):
             raise Unwritten from None
+        raise
+    except WrongKind:
         raise
     except Exception as error:
         raise WrongKind(f"{getattr(answer, '__name__', 'it')}() raised {type(error).__name__}: {error}") from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.library_use import Elsewhere
+from tutorlib.checking.served import Served
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch
@@ -56,9 +56,12 @@ class MendExercise(KernelExercise):
             raise WrongKind("the source that it returns has no __global__ function: return all of it, mended.")
         return launcher_of(self.bug, text)
 
-    def judge(self, answer: Answer) -> Verdict:
-        """The sizes at which the broken kernel is right, too, are no part of a mend."""
-        verdict = super().judge(answer)
+    def judge(self, served: Served) -> Verdict:
+        """The sizes at which the broken kernel is right, too, are no part of a mend.
+
+        Of C++ the source is all that is needed. Python is imported where the answer lives, and there alone.
+        """
+        verdict = self.judge_returned(served) if isinstance(self.bug.launch, CudaLaunch) else super().judge(served)
         partly = 0 < verdict.points < self.correctness_points
         return replace(verdict, points=0) if partly and verdict.points <= self.unmended else verdict
 
@@ -70,17 +73,10 @@ class MendExercise(KernelExercise):
         except (CompileFailed, KernelFault):
             return 0
 
-    def judge_far(self, answer: Elsewhere) -> Verdict:
-        """Of C++ the source is all that is needed of the other process. Python is imported there, and there alone."""
-        if not isinstance(self.bug.launch, CudaLaunch):
-            return super().judge_far(answer)
-        kernel = self.accept(answer)
-        return self.examine(kernel) or self.run_for_points(kernel)
-
-    def far(self, answer: Elsewhere) -> "FarCute | FarCutile":
+    def far(self, served: Served) -> "FarCute | FarCutile":
         from tutorlib.checking.remote_kernel import FarCute, FarCutile
 
-        return (FarCute if isinstance(self.bug.launch, CuteLaunch) else FarCutile)(answer, self.id)
+        return (FarCute if isinstance(self.bug.launch, CuteLaunch) else FarCutile)(served, self.id)
 
     def examine(self, kernel: "Mended") -> Verdict | None:
         if not (self.requires or self.forbids):

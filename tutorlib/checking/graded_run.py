@@ -1,0 +1,38 @@
+"""Whether a judge's run is for points. `check` in a notebook is not: it tries the same calls every time, so that the
+reader can look into them. A run for points also tries what nobody can foresee.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from random import Random
+from typing import TypeVar
+
+from tutorlib.checking.randomness import fresh_dice
+
+T = TypeVar("T")
+_for_points = ContextVar("for_points", default=False)
+
+
+@contextmanager
+def judging_for_points() -> Iterator[None]:
+    before = _for_points.set(True)
+    try:
+        yield
+    finally:
+        _for_points.reset(before)
+
+
+def for_points() -> bool:
+    return _for_points.get()
+
+
+def more_for_points(draw: Callable[[Random], T], n: int) -> list[T]:
+    """In a run for points n things that `draw` makes of fresh dice, one by one; none in another run."""
+    dice = fresh_dice()
+    return [draw(dice) for _ in range(n)] if for_points() else []
+
+
+def dice_of_run(seed: int) -> Random:
+    """In a run for points fresh ones; those with this seed in another run."""
+    return fresh_dice() if for_points() else Random(seed)

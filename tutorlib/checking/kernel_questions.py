@@ -1,0 +1,165 @@
+"""What is asked of a kernel where its answer lives: each function but `take` is a question, as `served` has them.
+
+What kernels need is imported where it is used: many pages' answers are only called.
+"""
+
+import ctypes
+import linecache
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from tutorlib.checking.exercise import Answer
+from tutorlib.checking.served import Served
+from tutorlib.compiling.spec import DTYPES, DType
+from tutorlib.dsl.cutile.kernels import function_of, opt_level
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@dataclass
+class Taken:
+    """A kernel exercise and its answer. What was made of the answer once is kept."""
+
+    exercise: Any  # a KernelExercise
+    answer: Answer
+
+    @cached_property
+    def kernel(self) -> Any:
+        """The answer as its exercise takes it."""
+        return self.exercise.accept(self.answer)
+
+    @cached_property
+    def simulator(self) -> Any:
+        return self.exercise.simulator(self.kernel)
+
+
+def take(served: Served, exercise: Any) -> None:
+    """From now on a KernelExercise can be asked about, by its id."""
+    served.kept[exercise.id] = Taken(exercise, served.answer)
+
+
+def taken(served: Served, id: str) -> Taken:
+    """Raises KeyError where nobody took it."""
+    one = served.kept[id]
+    assert isinstance(one, Taken)
+    return one
+
+
+def examined(served: Served, id: str) -> list[Any]:
+    """What is found of a kernel without running it: points, and then the lines of its message.
+
+    The kernel is kept with what was compiled of it.
+    """
+    one = taken(served, id)
+
+    def keep(kernel: Any) -> None:
+        one.kernel = kernel
+
+    outcome = replace(one.exercise, run_elsewhere=keep).grade_served(served)
+    _, _, said = outcome.message.partition(f"{outcome.id} {outcome.title}: ")
+    return [float(outcome.points), *said.split("\n  ")]
+
+
+def compiled(served: Served, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
+    """PTX of a CuTe host function's kernels, for the problem's tensors at this shape and a compute capability."""
+    made = taken(served, id).kernel.compiled(shape, arch)
+    return {"ptx": made.ptx, "smem_bytes": made.smem_bytes}
+
+
+def tile_ir(served: Served, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
+    """What cuTile's own compiler makes of a kernel, for the problem's tensors at this shape. arch: "sm_90"."""
+    from tutorlib.compiling.cutile import exported
+    from tutorlib.measuring.launchers import tensor_specs
+
+    one = taken(served, id)
+    kernel = one.kernel
+    specs = tensor_specs(one.exercise.problem, shape)
+    made = exported(kernel.kernel, [*specs, *kernel.constants(shape)], arch, "tileir_bytecode")
+    return {"tile_ir": made, "opt_level": opt_level(kernel.kernel, arch)}
+
+
+def traced(served: Served, id: str, shape: tuple[int, ...]) -> dict[str, Any]:
+    """PTX of a CuTe host function's kernels, and what the line numbers in it mean."""
+    from tutorlib.simulate.ptx.languages.cute_lines import STACKS, place_of
+
+    made = taken(served, id).simulator.compiled(shape)
+    places = {number: place_of(stack) for stack, number in made.stacks.stacks.items()}
+    lines = {n: [at.file, at.line, at.text, list(at.called_from)] for n, at in places.items() if at}
+    return {"ptx": made.ptx, "marks": STACKS, "lines": lines}
+
+
+def launches(
+    served: Served, id: str, shape: tuple[int, ...], addresses: list[int], gpu: tuple[str, int] | None
+) -> dict[str, Any]:
+    """What a CuTe host function launches on tensors that stand at these addresses of another process.
+
+    gpu: the compute capability and the multiprocessors of the one that will run it; None for the simulator.
+    """
+    from tutorlib.compiling.cute import cute_arguments
+    from tutorlib.simulate.ptx.languages.cute_host import SMS, record_launches
+    from tutorlib.simulate.ptx.parse import parse_ptx
+
+    one = taken(served, id)
+    exercise = one.exercise
+    arch, sms = gpu or ("", SMS)
+    made = one.kernel.compiled(shape, arch) if arch else one.simulator.compiled(shape)
+    specs = [(exercise.problem.shape_of(operand, shape), operand.dtype) for operand in exercise.problem.operands]
+    tensors = [tensor_at(address, *spec) for address, spec in zip(addresses, specs, strict=True)]
+    arguments = cute_arguments(tensors, exercise.dynamic)
+    found = record_launches(made.function, parse_ptx(made.ptx), arguments, sms)
+    return {
+        "launches": [
+            (
+                *(one.kernel, one.grid, one.block, one.dynamic_smem, one.parameters, one.cluster),
+                *(one.cooperative, one.overlapping),
+            )
+            for one in found
+        ]
+    }
+
+
+def interpreted(served: Served, id: str, shape: tuple[int, ...], inputs: "list[Tensor]") -> dict[str, Any]:
+    """What a cuTile kernel makes of these inputs, block by block."""
+    import torch
+
+    from tutorlib.problems.problem import torch_dtype
+    from tutorlib.simulate.cutile import run
+
+    one = taken(served, id)
+    output = one.exercise.problem.output
+    size = one.exercise.problem.shape_of(output, shape)
+    result = torch.full(size, float("nan")).to(torch_dtype(output.dtype))
+    run(one.kernel.kernel, one.kernel.grid(shape), (*inputs, result, *one.kernel.constants(shape)))
+    return {"result": result}
+
+
+def host_launches(served: Served, id: str, shape: tuple[int, ...], arch: str, sms: int) -> dict[str, Any]:
+    """What a host function launches of cuTile's kernels, on tensors that hold nothing."""
+    import torch
+
+    from tutorlib.problems.problem import torch_dtype
+    from tutorlib.simulate.cutile.recording import recorded
+
+    one = taken(served, id)
+    problem = one.exercise.problem
+    tensors = [torch.zeros(problem.shape_of(op, shape), dtype=torch_dtype(op.dtype)) for op in problem.operands]
+    return recorded(one.kernel, tensors, arch, sms)
+
+
+def source(served: Served, id: str) -> dict[str, Any]:
+    """The file in which a cuTile kernel stands, which may be a notebook's cell, and its lines."""
+    file = function_of(taken(served, id).kernel.kernel).__code__.co_filename
+    return {"file": file, "lines": linecache.getlines(file)}
+
+
+def tensor_at(address: int, shape: tuple[int, ...], dtype: DType) -> "Tensor":
+    """A row-major tensor at an address that is not this process's: nobody may read it."""
+    import torch
+
+    kind = getattr(torch, DTYPES[dtype].torch)
+    size = max(math.prod(shape) * DTYPES[dtype].bytes, 1)
+    memory = (ctypes.c_uint8 * size).from_address(address)
+    return torch.frombuffer(memory, dtype=kind, count=math.prod(shape)).view(shape)
