@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.served import Served
+from tutorlib.checking.served import Served, need_function
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
 from tutorlib.compiling.driver import LaunchGrid
@@ -17,6 +17,7 @@ from tutorlib.problems.work import Launcher
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
+OF_SOURCE = " that returns the source"  # the function that is wanted
 INSPECTED = "sm_90"  # what an answer is compiled for, on every machine, to look at what the compiler made of it
 
 
@@ -38,6 +39,7 @@ class CppExercise(KernelExercise):
     spills: bool = True
 
     def judge(self, served: Served) -> Verdict:
+        served.ask(need_function, OF_SOURCE)
         return self.judge_returned(served)
 
     def accept(self, answer: Answer) -> str:

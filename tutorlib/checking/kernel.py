@@ -146,14 +146,16 @@ class KernelExercise(Exercise):
 
     def judge_far(self, served: Served) -> Verdict:
         """The answer of another process, which looks at it as far as nothing is run; what that finds can only lower
-        the points. What it makes of it is looked at here, compiled to machine code, and run or simulated.
+        the points, and has the word where it does. What it makes of it is looked at here, compiled to machine code, and
+        run or simulated.
         """
         said = served.ask(examined, self.id)
         if not isinstance(said, list) or not (type(said[0]) is float and said[0] > 0):  # NaN is not
             return wrong(*map(str, said[1:]) if isinstance(said, list) else ())
         kernel = self.far(served)
         found = self.examine_far(kernel) or self.run_for_points(kernel)
-        return found if found.points <= said[0] else Verdict(said[0], tuple(map(str, said[1:])))
+        lowered = said[0] < self.points and said[0] <= found.points
+        return Verdict(said[0], tuple(map(str, said[1:]))) if lowered else found
 
     def run_for_points(self, kernel: Any) -> Verdict:
         """As `run_or_simulate`, but that the simulator lacks something of the answer's is no excuse: whoever knows what

@@ -34,8 +34,7 @@ class Served:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the answer returns; it raises what the answer raises, and WrongKind where it is no function."""
-        if not callable(self.called):
-            raise WrongKind(f"{self.answer!r} is not a function.")
+        need_function(self)
         try:
             return self.called(*args, **kwargs)
         except SystemExit:
@@ -46,8 +45,7 @@ class Served:
 
         Raises WrongKind at once where the answer is no function, and where its code names one of these.
         """
-        if not callable(self.answer):
-            raise WrongKind(f"{self.answer!r} is not a function.")
+        need_function(self)
         if has_own_mark(self.answer):  # CuTe's @jit: a compiler reads it
             refuse_leaning(self.answer, library or {})
         elif library is not None:
@@ -64,6 +62,12 @@ class Served:
     def where(self, error: BaseException) -> str:
         """Where in the answer an exception comes from, as `place_in` has it."""
         return place_in(self.answer, error)
+
+
+def need_function(served: Served, that: str = "") -> None:
+    """Raises WrongKind where the answer is no function. that: what it is to do, " that returns the source"."""
+    if not callable(served.answer):
+        raise WrongKind(f"{served.answer!r} is not a function{that}.")
 
 
 def place_in(answer: Answer, error: BaseException) -> str:

@@ -8,13 +8,14 @@ What runs is the course's page with the student's answers in it and the cells th
 cells are pristine, and a changed one runs before the pristine one, so that it can only add names. It runs in a kernel
 in a sandbox, which bubblewrap builds; the points are decided outside of it. The judge is that of `check`: it has the
 answer as a `checking.served.Served`, which here speaks over a connection (`remote_judge`, `sandboxed_kernel`), and it
-knows that it judges for points (`checking.graded_run`). A function's values are called for, some with inputs that a secret seed draws, which the scores name. A kernel is traced over there, and what it launches is
-recorded on tensors at made-up addresses. What crosses is text, PTX or Tile IR, and no machine code: a cubin may hold a
-program that the driver runs in the process which loads it. The text is read here, made into machine code, and simulated
-or, on a machine with the GPU for it, launched and timed by pytest's process, on inputs, outputs, a stream and a clock
-of the judge's own. What the kernel's process says of an answer can only lower its points, and so can what the simulator
-does not have: an instruction that only a GPU runs is no way out of the sum. nbval executes the page, and pytest's JUnit
-file tells the judge's verdicts.
+knows that it judges for points (`checking.graded_run`). A function's values are called for, some with inputs that a
+secret seed draws, which the scores name. A kernel is traced over there, and what it launches is recorded on tensors at
+made-up addresses. What crosses is text, PTX or Tile IR, and no machine code: a cubin may hold a program that the driver
+runs in the process which loads it. The text is read here, made into machine code, and simulated or, on a machine with
+the GPU for it, launched and timed by pytest's process, on inputs, outputs, a stream and a clock of the judge's own.
+What the kernel's process says of an answer can only lower its points, and so can what the simulator does not have: an
+instruction that only a GPU runs is no way out of the sum. nbval executes the page, and pytest's JUnit file tells the
+judge's verdicts.
 
 On a GPU the notebooks of a submission are graded side by side. Each has a judge and a context of its own; whoever takes
 times waits until the others have ended what they run there, and they wait for it (`machine.turns`). Cells that run in

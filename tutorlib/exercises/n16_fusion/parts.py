@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.exercise import Unwritten, is_placeholder
 from tutorlib.checking.graded_run import dice_of_run, more_for_points
+from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, Mistake, attempt, law
+from tutorlib.exercises.n16_fusion.judge.shares import told_of_share
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
@@ -104,11 +106,11 @@ def splits(name: str, hidden: int, features: int, world: int) -> Case:
     def others(dice: Random) -> "tuple[Tensor, Tensor, Tensor]":
         return weights(dice.randint(3, 20), world * dice.randint(2, 9), dice.getrandbits(32))
 
-    def judge(answer: Any) -> Wrong | None:
+    def judge(answer: Served) -> Wrong | None:
         tried = [weights(hidden, features), *more_for_points(others, 1)]
         return next(filter(None, (split_wrong(answer, whole) for whole in tried)), None)
 
-    def split_wrong(answer: Any, whole: "tuple[Tensor, Tensor, Tensor]") -> Wrong | None:
+    def split_wrong(answer: Served, whole: "tuple[Tensor, Tensor, Tensor]") -> Wrong | None:
         import torch
         from torch.nn.functional import silu
 
@@ -121,17 +123,18 @@ def splits(name: str, hidden: int, features: int, world: int) -> Case:
         part = features // world
         shapes = [(part, hidden), (part, hidden), (hidden, part)]
         for rank in range(world):
-            got, wrong = attempt(answer, (*whole, rank, world))
+            told, wrong = attempt(answer.through(told_of_share), (*whole, rank, world))
             if wrong is not None:
                 return wrong
+            got, views = told
             if not (isinstance(got, tuple | list) and len(got) == 3 and all(isinstance(g, torch.Tensor) for g in got)):
                 return Wrong("three tensors are wanted, the rank's gate, up and down.")
-            for label, mine, shape in zip(("gate", "up", "down"), got, shapes, strict=True):
+            for label, mine, shape, view in zip(("gate", "up", "down"), got, shapes, views, strict=True):
                 if tuple(mine.shape) != shape:
                     return Wrong(f"rank {rank}'s {label} is {tuple(mine.shape)}; its share is {shape}.")
                 if not mine.is_contiguous():
                     return Wrong(f"rank {rank}'s {label} has strides {mine.stride()}: the kernel wants rows.")
-                if any(mine.untyped_storage().data_ptr() == w.untyped_storage().data_ptr() for w in whole):
+                if view:
                     return Wrong(f"rank {rank}'s {label} is a view, which keeps the whole matrix in memory.")
             total += (silu(x @ got[0].mT) * (x @ got[1].mT)) @ got[2].mT
         if any(not torch.equal(now, before) for now, before in zip(whole, kept, strict=True)):

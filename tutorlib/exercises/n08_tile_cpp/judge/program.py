@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from tutorlib.checking.cpp import source_of
+from tutorlib.checking.cpp import OF_SOURCE, source_of
 from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.randomness import fresh_dice
-from tutorlib.checking.served import Served
+from tutorlib.checking.served import Served, need_function
 from tutorlib.compiling.program import build_program
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
@@ -45,6 +45,7 @@ class ProgramExercise(Exercise):
 
     def judge(self, served: Served) -> Verdict:
         """Raises CompileFailed, ToolMissing, ModuleNotFoundError, WrongKind and the placeholder's error."""
+        served.ask(need_function, OF_SOURCE)
         source = self.program(source_of(served))
         wrongs = self.faults(build_program(source, "sm_90", RUNTIME), True)
         if not wrongs and not device.why_not(self.needs):

@@ -103,7 +103,7 @@ class Calls:
 
     def tried(self, answer: Served) -> str:
         """What is wrong with what the answer itself compiles, or ""."""
-        with watched_compiler() as during:
+        with counted_compilations() as during:
             compiled = compiled_by(answer, self.function, *self.before(), *self.pairs()[0])
             said = self.wrong_calls(compiled)
         if said not in ("", ANEW) or during["compile"] == 1:

@@ -7,7 +7,8 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, Required, TypedDict, cast
 
 from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, WrongKind, is_placeholder, wrong
-from tutorlib.checking.served import Served
+from tutorlib.checking.randomness import fresh_generator
+from tutorlib.checking.served import Served, need_function
 from tutorlib.checking.simulating import BREAKS, find_fault_of_simulated_call
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.bugs.bug import Bug
@@ -84,6 +85,7 @@ class DiagnosisExercise(Exercise):
     cause: str
 
     def judge(self, served: Served) -> Verdict:
+        served.ask(need_function, " that returns a Diagnosis")
         found = diagnosis_of(served)
         shape, cause = found["shape"], found.get("cause")
         place = self.line_number(found.get("line"))
@@ -143,12 +145,9 @@ class DiagnosisExercise(Exercise):
 
     def shown(self, found: Diagnosis) -> str:
         """What goes wrong on its input, without the cause; "" for nothing."""
-        import torch
 
         work = Work(self.bug.problem, tuple(map(int, found["shape"])), "cpu")
-        generator = torch.Generator()
-        generator.seed()
-        work.refill(generator)
+        work.refill(fresh_generator())
         if found.get("data") is not None:
             put_inputs(work, arrays(found["data"]))
         work.output.poison()
@@ -180,8 +179,6 @@ def diagnosis_of(answer: Answer) -> Diagnosis:
     except NotImplementedError as error:
         if is_placeholder(error):
             raise Unwritten from None
-        raise
-    except WrongKind:
         raise
     except Exception as error:
         raise WrongKind(f"{getattr(answer, '__name__', 'it')}() raised {type(error).__name__}: {error}") from error

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.served import Served
+from tutorlib.checking.served import Served, need_function
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch
@@ -41,8 +41,6 @@ class MendExercise(KernelExercise):
 
     def accept(self, answer: Answer) -> HuntedLauncher:
         """Raises CompileFailed where the mended source cannot be imported."""
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function that takes the source and returns it mended.")
         try:
             text = answer(self.bug.source)
         except (NotImplementedError, WrongKind):
@@ -61,6 +59,7 @@ class MendExercise(KernelExercise):
 
         Of C++ the source is all that is needed. Python is imported where the answer lives, and there alone.
         """
+        served.ask(need_function, " that takes the source and returns it mended")
         verdict = self.judge_returned(served) if isinstance(self.bug.launch, CudaLaunch) else super().judge(served)
         partly = 0 < verdict.points < self.correctness_points
         return replace(verdict, points=0) if partly and verdict.points <= self.unmended else verdict
