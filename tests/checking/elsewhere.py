@@ -4,12 +4,12 @@ from typing import Any
 
 from tutorlib.checking.exercise import Outcome
 from tutorlib.checking.graded_run import judging_for_points
-from tutorlib.checking.kernel_questions import take
+from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.served import Question, Served
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.grading.sent_exercise import rebuilt, sent_form
-from tutorlib.paths import EXERCISE_ID, notebook_names
+from tutorlib.paths import notebook_names
 
 
 def answer_to(id: str) -> Any:
@@ -18,18 +18,10 @@ def answer_to(id: str) -> Any:
 
 
 class Near(Served):
-    """Its questions are answered by another Served; an exercise goes there when it is first asked about."""
+    """An exercise goes to it as it does to another process."""
 
-    remote = True
-
-    def __init__(self, answer: Any) -> None:
-        super().__init__(answer)
-        self.there = Served(answer)
-
-    def ask(self, question: Question, *args: Any) -> Any:
-        if args and EXERCISE_ID.fullmatch(str(args[0])) and args[0] not in self.there.kept:
-            take(self.there, rebuilt(*sent_form(find(args[0]))))
-        return self.there.ask(question, *args)
+    def take(self, exercise: KernelExercise) -> None:
+        super().take(rebuilt(*sent_form(exercise)))
 
 
 def graded_for_points(id: str, served: Served) -> Outcome:

@@ -8,9 +8,9 @@ import pytest
 
 from tests.checking.elsewhere import Near, answer_to
 from tests.stand_ins import H200
+from tutorlib.checking.artifact import CuteArtifact
+from tutorlib.checking.artifact_launch import LaunchedCuteArtifact
 from tutorlib.checking.relocation import APART, FIRST, STEP, Pointer, made_up_addresses, relocatable
-from tutorlib.checking.remote_kernel import FarCute
-from tutorlib.checking.remote_launch import LaunchedFarCute
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises import find
 from tutorlib.machine import device
@@ -28,12 +28,12 @@ def h200(monkeypatch):
 @pytest.mark.usefixtures("h200")
 @pytest.mark.parametrize("id", ["04.5", "04.8", "05.8", "13.9"])  # dynamic, a scalar beside, TMA, TMA beside layouts
 def test_a_moved_launch_is_the_one_that_is_recorded_there(id):
-    exercise, far = find(id), FarCute(Near(answer_to(id)), id)
+    exercise, far = find(id), CuteArtifact(Near(answer_to(id)), id)
     shape, problem = exercise.shapes[0], exercise.problem
     module = parse_ptx(far.compiled(shape, "90").ptx)
     addresses = [0x7F00_0000_0000 + n * 0x1234_0000 for n in range(len(problem.operands))]
     there = far.launches(module, shape, addresses, here=True)
-    moved = LaunchedFarCute(far).recorded(module, problem, shape)
+    moved = LaunchedCuteArtifact(far).recorded(module, problem, shape)
     assert [one.launch.config for one in moved] == [one.config for one in there]
     assert [one.launch.kernel for one in moved] == [one.kernel for one in there]
     for one, wanted in zip(moved, there, strict=True):

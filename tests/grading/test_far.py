@@ -8,7 +8,7 @@ from tests.checking.elsewhere import Forging, answer_to
 from tests.pages.answers import WRONG
 from tests.stand_ins import H200
 from tutorlib.checking import randomness
-from tutorlib.checking.remote_host import read_plan
+from tutorlib.checking.host_artifact import read_plan
 from tutorlib.checking.served import Served
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.text import module_from

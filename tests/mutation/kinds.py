@@ -8,13 +8,14 @@ from tests.mutation.answers import Answer, value
 from tests.mutation.mutant import Mutant
 from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.served import Served
 from tutorlib.exercises.n18_bug_hunt.judge.mend import MendExercise
 from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 
 def launcher(exercise: KernelExercise, answer: Any) -> SimulatedLauncher:
     """Raises what the exercise raises of an answer of the wrong kind."""
-    return exercise.simulator(exercise.accept(answer))
+    return exercise.simulator(exercise.artifact(Served(answer)))
 
 
 def mutants(exercise: KernelExercise, answer: Answer) -> Iterator[tuple[Mutant, Any]]:

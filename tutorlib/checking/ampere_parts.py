@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
@@ -14,9 +14,11 @@ from tutorlib.checking.traced import in_cute
 from tutorlib.checking.values import shorten
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.models import banks
 from tutorlib.problems.wrong import count
+
+if TYPE_CHECKING:
+    from tutorlib.checking.artifact import CuteArtifact
 
 VECTOR = 8  # bf16 elements in 16 bytes
 WARP, SECTOR = 32, 16  # threads; bf16 elements in 32 bytes
@@ -294,10 +296,10 @@ class WholeGemmExercise(CuteExercise):
     lean: tuple[str, ...] = ("cp.async", "ldmatrix", "st.global")
     once: bool = True
 
-    def examine(self, kernel: CuteLauncher) -> Verdict | None:
-        if found := super().examine(kernel):
+    def examine(self, artifact: "CuteArtifact") -> Verdict | None:
+        if found := super().examine(artifact):
             return found
-        compiled = self.compile_for(kernel, self.inspected[0])
+        compiled = self.compile_for(artifact, self.inspected[0])
         if compiled.spill_bytes:
             return wrong(f"it spills {compiled.spill_bytes} bytes of registers in each thread.")
         return None

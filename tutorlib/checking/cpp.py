@@ -45,8 +45,11 @@ class CppExercise(KernelExercise):
     def accept(self, answer: Answer) -> str:
         return source_of(answer)
 
-    def examine(self, kernel: str) -> Verdict | None:
-        lacks = self.wrong_code(compile_cpp(kernel, INSPECTED))
+    def artifact(self, served: Served) -> str:
+        return self.accept(served)
+
+    def examine(self, artifact: str) -> Verdict | None:
+        lacks = self.wrong_code(compile_cpp(artifact, INSPECTED))
         return wrong(lacks) if lacks else None
 
     def wrong_code(self, compiled: CompiledCpp) -> str | None:
@@ -63,19 +66,19 @@ class CppExercise(KernelExercise):
             return f"it compiles, but a thread keeps {compiled.stack_bytes:,} bytes of its tile in local memory."
         return None
 
-    def compile_for(self, kernel: str, arch: str) -> CompiledCpp:
-        return compile_cpp(kernel, f"sm_{arch}")
+    def compile_for(self, artifact: str, arch: str) -> CompiledCpp:
+        return compile_cpp(artifact, f"sm_{arch}")
 
     def unrun(self, why: str) -> Verdict:
         return compiled_not_run((INSPECTED,), why)
 
-    def simulator(self, kernel: str) -> "SimulatedLauncher":
+    def simulator(self, artifact: str) -> "SimulatedLauncher":
         from tutorlib.simulate.ptx.languages.cpp import SimulatedTileCpp
 
-        return SimulatedTileCpp(kernel, self.grid)
+        return SimulatedTileCpp(artifact, self.grid)
 
-    def launcher(self, kernel: str) -> Launcher:
-        return CppLauncher(kernel, self.grid)
+    def launcher(self, artifact: str) -> Launcher:
+        return CppLauncher(artifact, self.grid)
 
 
 def source_of(answer: Answer) -> str:

@@ -14,7 +14,8 @@ from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
-    from tutorlib.checking.remote_kernel import FarCute
+    from tutorlib.checking.artifact import CuteArtifact
+    from tutorlib.simulate.ptx.languages.cute import SimulatedCute
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 
@@ -44,36 +45,38 @@ class CuteExercise(KernelExercise):
             return (device.need_gpu().arch,)
         return self.archs or (str(self.needs.since),)
 
-    def examine(self, kernel: CuteLauncher) -> Verdict | None:
+    def tracer(self, kernel: CuteLauncher) -> "SimulatedCute":
+        """The accepted kernel, compiled for the simulator where the answer lives."""
+        from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+
+        return SimulatedCute(kernel.host, self.problem, self.dynamic, self.divisible, self.needs.target)
+
+    def artifact(self, served: Served) -> "CuteArtifact":
+        from tutorlib.checking.artifact import CuteArtifact
+
+        return CuteArtifact.of(served, self)
+
+    def examine(self, artifact: "CuteArtifact") -> Verdict | None:
         for arch in self.inspected:
-            if lacks := self.lacking(self.compile_for(kernel, arch).instructions):
+            if lacks := self.lacking(self.compile_for(artifact, arch).instructions):
                 return wrong(lacks)
         return None
 
-    def compile_for(self, kernel: CuteLauncher, arch: str) -> Compiled:
-        return kernel.compiled(self.sizes[-1], arch)
+    def compile_for(self, artifact: "CuteArtifact", arch: str) -> Compiled:
+        return artifact.compiled(self.sizes[-1], arch)
 
     def unrun(self, why: str) -> Verdict:
         return compiled_not_run(tuple(map(cute_target, self.inspected)), why)
 
-    def simulator(self, kernel: "CuteLauncher | FarCute") -> "SimulatedLauncher":
-        from tutorlib.checking.remote_kernel import FarCute, SimulatedFarCute
-        from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+    def simulator(self, artifact: "CuteArtifact") -> "SimulatedLauncher":
+        from tutorlib.checking.artifact import SimulatedCuteArtifact
 
-        if isinstance(kernel, FarCute):
-            return SimulatedFarCute(kernel)
-        return SimulatedCute(kernel.host, self.problem, self.dynamic, self.divisible, self.needs.target)
+        return SimulatedCuteArtifact(artifact)
 
-    def launcher(self, kernel: "CuteLauncher | FarCute") -> Launcher:
-        from tutorlib.checking.remote_kernel import FarCute
-        from tutorlib.checking.remote_launch import LaunchedFarCute
+    def launcher(self, artifact: "CuteArtifact") -> Launcher:
+        from tutorlib.checking.artifact_launch import LaunchedCuteArtifact
 
-        return LaunchedFarCute(kernel) if isinstance(kernel, FarCute) else kernel
-
-    def far(self, served: Served) -> "FarCute":
-        from tutorlib.checking.remote_kernel import FarCute
-
-        return FarCute(served, self.id)
+        return LaunchedCuteArtifact(artifact)
 
 
 def require_jit(answer: Answer) -> None:

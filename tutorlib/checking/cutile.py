@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
@@ -20,7 +19,7 @@ from tutorlib.problems.wrong import Wrong
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.remote_kernel import FarCutile
+    from tutorlib.checking.artifact import CutileArtifact
     from tutorlib.simulate.cutile import Accepted, Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
@@ -60,12 +59,8 @@ class CutileExercise(KernelExercise):
             raise WrongKind(f"{getattr(answer, '__name__', repr(answer))} is not a @ct.kernel function.")
         return CutileLauncher(answer, self.grid, self.constants)
 
-    def examine(self, kernel: CutileLauncher) -> Verdict | None:
-        """Interpret it on every shape; then look at the instructions, where the exercise asks for some and no other
-        process is going to: compiling takes long.
-
-        What the interpreter lacks is no fault where a GPU can run the kernel.
-        """
+    def look_into(self, kernel: CutileLauncher) -> Verdict | None:
+        """Interpret it on every shape. What the interpreter lacks is no fault where a GPU can run the kernel."""
         from tutorlib.simulate.cutile import NotSimulated
 
         accepted: Accepted = []
@@ -75,54 +70,49 @@ class CutileExercise(KernelExercise):
             return wrong(str(error)) if device.why_not(self.needs) else None
         if wrongs := {shape: one.wrong for shape, one in seen.items() if one.wrong}:
             return self.wrong_at(wrongs, self.shapes)
-        if wasted := next((one.repeated for one in seen.values() if self.once and one.repeated), ""):
-            return self.more_than_it_must(wasted)
-        return None if self.run_elsewhere else self.examine_far(kernel)
+        wasted = next((one.repeated for one in seen.values() if self.once and one.repeated), "")
+        return self.more_than_it_must(wasted) if wasted else None
 
-    def examine_far(self, kernel: "CutileLauncher | FarCutile") -> Verdict | None:
-        """Its instructions, where the exercise asks for some."""
+    def artifact(self, served: Served) -> "CutileArtifact":
+        from tutorlib.checking.artifact import CutileArtifact
+
+        return CutileArtifact.of(served, self)
+
+    def examine(self, artifact: "CutileArtifact") -> Verdict | None:
+        """Its instructions, where the exercise asks for some: compiling takes long."""
         if self.requires or self.forbids:
-            lacks = self.lacking(self.compile_for(kernel, self.arch or str(self.needs.since)).instructions)
+            lacks = self.lacking(self.compile_for(artifact, self.arch or str(self.needs.since)).instructions)
             return wrong(lacks) if lacks else None
         return None
 
-    def without_gpu(self, kernel: "FarCutile", why: str) -> Verdict:
-        """What the simulator lacks is interpreted over there, on inputs that are drawn here."""
-        from tutorlib.checking.remote_kernel import InterpretedFarCutile
+    def without_gpu(self, artifact: "CutileArtifact", why: str) -> Verdict:
+        """What the simulator lacks is interpreted where the answer lives, on inputs that are drawn here."""
+        from tutorlib.checking.artifact import InterpretedArtifact
 
         if self.simulated:
-            return super().without_gpu(kernel, why)
-        launcher, shapes = InterpretedFarCutile(kernel), self.sizes_simulated
+            return super().without_gpu(artifact, why)
+        launcher, shapes = InterpretedArtifact(artifact), self.sizes_simulated
         found = {shape: find_simulated_fault(self.problem, launcher, shape, self.patterned) for shape in shapes}
         wrongs = {shape: wrong for shape, wrong in found.items() if wrong}
         return self.wrong_at(wrongs, shapes) if wrongs else self.unrun(why)
 
-    def far(self, served: Served) -> "FarCutile":
-        from tutorlib.checking.remote_kernel import FarCutile
-
-        return FarCutile(served, self.id)
-
-    def compile_for(self, kernel: "CutileLauncher | FarCutile", arch: str) -> Compiled:
-        return kernel.compiled(self.problem, self.inspected or self.sizes[-1], f"sm_{arch}")
+    def compile_for(self, artifact: "CutileArtifact", arch: str) -> Compiled:
+        return artifact.compiled(self.problem, self.inspected or self.sizes[-1], f"sm_{arch}")
 
     def unrun(self, why: str) -> Verdict:
         if not self.tiers:
             return Verdict(self.points)
         return not_run(f"right, interpreted block by block; speed not run: {why}", self.correctness_points)
 
-    def simulator(self, kernel: "CutileLauncher | FarCutile") -> "SimulatedLauncher":
-        from tutorlib.checking.remote_kernel import FarCutile, SimulatedFarCutile
-        from tutorlib.simulate.ptx.languages.cutile import SimulatedCutile
+    def simulator(self, artifact: "CutileArtifact") -> "SimulatedLauncher":
+        from tutorlib.checking.artifact import SimulatedCutileArtifact
 
-        if isinstance(kernel, FarCutile):
-            return SimulatedFarCutile(kernel, self.grid)
-        return SimulatedCutile(kernel.kernel, self.grid, partial(kernel.compiled, self.problem))
+        return SimulatedCutileArtifact(artifact, self.grid)
 
-    def launcher(self, kernel: "CutileLauncher | FarCutile") -> Launcher:
-        from tutorlib.checking.remote_kernel import FarCutile
-        from tutorlib.checking.remote_launch import LaunchedFarCutile
+    def launcher(self, artifact: "CutileArtifact") -> Launcher:
+        from tutorlib.checking.artifact_launch import LaunchedCutileArtifact
 
-        return LaunchedFarCutile(kernel, self.grid) if isinstance(kernel, FarCutile) else kernel
+        return LaunchedCutileArtifact(artifact, self.grid)
 
     def interpret(self, kernel: Any, shape: Shape, accepted: "Accepted") -> Interpretation:
         """Raises CompileFailed, NotSimulated and the placeholder's NotImplementedError."""
@@ -149,8 +139,8 @@ class ThroughTf32(CutileExercise):
 
     in_bf16: Problem
 
-    def examine(self, kernel: "CutileLauncher") -> Verdict | None:
-        if found := super().examine(kernel):
+    def look_into(self, kernel: CutileLauncher) -> Verdict | None:
+        if found := super().look_into(kernel):
             return found
         if ".tf32" in kernel.compiled(self.in_bf16, self.whole[0], "sm_80").ptx:  # of an instruction: no name has a dot
             return self.more_than_it_must("matrices in bf16 are multiplied in tf32, too, and not in their own dtype.")

@@ -9,7 +9,6 @@ from tutorlib.checking.interpreting import WrongResult, interpret
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.served import Served
 from tutorlib.compiling.compiled import Compiled
-from tutorlib.measuring.launchers import HostLauncher
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import Wrong
@@ -17,7 +16,7 @@ from tutorlib.problems.wrong import Wrong
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.remote_host import FarHost, Planned, SimulatedFarHost
+    from tutorlib.checking.host_artifact import HostArtifact, Planned, SimulatedHostArtifact
     from tutorlib.simulate.cutile import Accepted, Report
     from tutorlib.simulate.cutile.launching import Launched
 
@@ -50,23 +49,19 @@ class HostExercise(KernelExercise):
             raise WrongKind(f"{answer!r} is not a function.")
         return answer
 
-    def far(self, served: Served) -> "FarHost":
-        from tutorlib.checking.remote_host import FarHost
+    def artifact(self, served: Served) -> "HostArtifact":
+        from tutorlib.checking.host_artifact import HostArtifact
 
-        return FarHost(served, self.id, len(self.problem.operands))
+        return HostArtifact.of(served, self)
 
-    def examine_far(self, kernel: Any) -> Verdict | None:
-        return None
+    def simulator(self, artifact: "HostArtifact") -> "SimulatedHostArtifact":
+        from tutorlib.checking.host_artifact import SimulatedHostArtifact
 
-    def simulator(self, kernel: Any) -> "SimulatedFarHost":
-        """Of a host function in another process."""
-        from tutorlib.checking.remote_host import SimulatedFarHost
+        return SimulatedHostArtifact(artifact)
 
-        return SimulatedFarHost(kernel)
-
-    def run_for_points(self, kernel: "FarHost") -> Verdict:
+    def run_for_points(self, artifact: "HostArtifact") -> Verdict:
         """And the launches are as the exercise asks: the judge looks at those that it carries out."""
-        found, launcher = super().run_for_points(kernel), self.simulator(kernel)
+        found, launcher = super().run_for_points(artifact), self.simulator(artifact)
         if found.points < self.correctness_points:
             return found
         planned = {shape: launcher.plan(shape).launches for shape in self.shapes}
@@ -77,7 +72,7 @@ class HostExercise(KernelExercise):
         }
         return self.wrong_at(wrongs, tuple(planned)) if wrongs else found
 
-    def examine(self, kernel: Answer) -> Verdict | None:
+    def look_into(self, kernel: Answer) -> Verdict | None:
         accepted: Accepted = []
         wrongs = {shape: found for shape in self.shapes if (found := self.interpret(kernel, shape, accepted))}
         return self.wrong_at(wrongs, self.shapes) if wrongs else None
@@ -106,12 +101,12 @@ class HostExercise(KernelExercise):
             return Wrong(found.what, "It launched nothing.")
         return found
 
-    def launcher(self, kernel: "Answer | FarHost") -> Launcher:
-        from tutorlib.checking.remote_host import FarHost, LaunchedFarHost
+    def launcher(self, artifact: "HostArtifact") -> Launcher:
+        from tutorlib.checking.host_artifact import LaunchedHostArtifact
 
-        return LaunchedFarHost(kernel) if isinstance(kernel, FarHost) else HostLauncher(kernel)
+        return LaunchedHostArtifact(artifact)
 
-    def compile_for(self, kernel: Answer, arch: str) -> Compiled:
+    def compile_for(self, artifact: "HostArtifact", arch: str) -> Compiled:
         raise TypeError(f"{self.id} is about launches, not about a kernel")
 
     def unrun(self, why: str) -> Verdict:

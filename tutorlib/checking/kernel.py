@@ -5,9 +5,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from tutorlib.checking.exercise import Answer, Exercise, Verdict, WrongKind, not_run, wrong
+from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
 from tutorlib.checking.graded_run import for_points
-from tutorlib.checking.kernel_questions import examined
+from tutorlib.checking.kernel_questions import NotRehearsed, looked_at
 from tutorlib.checking.library_use import Library, refuse_leaning
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
@@ -51,8 +51,7 @@ class KernelExercise(Exercise):
     once: whether each element of the output, at that size, must be stored by one block only.
     whole: those of `shapes` that the exercise's tiles divide without a rest.
     library: what of a library does the very thing that is asked; an answer that names it is told so.
-    run_elsewhere: where another process runs or simulates it: what takes the kernel against which nothing speaks here,
-        and which is right as far as this process is concerned.
+    unseen: why the answer at hand could not be rehearsed, as the end of a sentence.
     """
 
     needs: Feature = MMA_SYNC
@@ -69,7 +68,7 @@ class KernelExercise(Exercise):
     once: bool = False
     whole: tuple[Shape, ...] = ()
     library: Library = field(default_factory=dict)
-    run_elsewhere: Callable[[Any], None] | None = None
+    unseen: str = ""
     near_answer: ClassVar[tuple[str, ...]] = ()  # fields whose functions are called where the answer is, in the sandbox
 
     @property
@@ -96,22 +95,36 @@ class KernelExercise(Exercise):
 
     @abstractmethod
     def accept(self, answer: Answer) -> Any:
-        """What `examine` and `launcher` take: the answer, or what it stands for. Raises WrongKind and Unwritten."""
+        """Where the answer lives: the kernel that it is or becomes part of. Raises WrongKind and Unwritten."""
+
+    def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | NotRehearsed | None:
+        """Where the answer lives: what is found of it without running it; None for nothing.
+
+        kernel: gives what `accept` made of the answer. Raises CompileFailed, WrongKind and Unwritten.
+        """
+        refuse_leaning(answer, self.library)
+        return self.look_into(kernel())
+
+    def look_into(self, kernel: Any) -> Verdict | None:
+        """Where the answer lives: what is found of the accepted kernel, besides what its artifact shows."""
 
     @abstractmethod
-    def examine(self, kernel: Any) -> Verdict | None:
-        """What any machine finds wrong with the kernel, before it runs; None for nothing. Raises CompileFailed."""
+    def artifact(self, served: Served) -> Any:
+        """The kernel as `examine`, `simulator` and `launcher` take it: what compilers make of the answer."""
+
+    def examine(self, artifact: Any) -> Verdict | None:
+        """What any machine finds wrong with the artifact, before it runs; None for nothing. Raises CompileFailed."""
 
     @abstractmethod
-    def launcher(self, kernel: Any) -> Launcher:
+    def launcher(self, artifact: Any) -> Launcher:
         """The kernel, for the GPU at hand. Raises CompileFailed."""
 
-    def simulator(self, kernel: Any) -> "SimulatedLauncher":
+    def simulator(self, artifact: Any) -> "SimulatedLauncher":
         """The kernel, for the simulator; asked only of exercises that are `simulated`."""
         raise TypeError(f"{self.id} is not simulated")
 
     @abstractmethod
-    def compile_for(self, kernel: Any, arch: str) -> Compiled:
+    def compile_for(self, artifact: Any, arch: str) -> Compiled:
         """The kernel at the largest size, for GPUs of a compute capability ("90"). Raises CompileFailed."""
 
     @abstractmethod
@@ -119,83 +132,68 @@ class KernelExercise(Exercise):
         """The verdict on a kernel in which `examine` found nothing wrong, where it can neither run nor be simulated."""
 
     def judge(self, served: Served) -> Verdict:
-        return self.judge_far(served) if served.remote else self.judge_here(served.answer)
+        """What is found where the answer lives, without running it, can only lower the points, and has the word where
+        it does. The artifact is looked at here, made into machine code, and run or simulated.
+        """
+        artifact = self.artifact(served)
+        match served.ask(looked_at, self.id):
+            case None:
+                return self.judge_artifact(artifact)
+            case {"not_rehearsed": str(why)}:
+                return replace(self, unseen=f"; not rehearsed: {why}").judge_artifact(artifact)
+            case {"points": float(points), "lines": list(lines)} if points > 0:  # NaN is not
+                verdict = self.judge_artifact(artifact)
+                return Verdict(points, tuple(lines)) if points <= verdict.points else verdict
+            case {"lines": list(lines)}:
+                return wrong(*lines)
+        return wrong()
+
+    def judge_artifact(self, artifact: Any) -> Verdict:
+        run = self.run_for_points if for_points() else self.run_or_simulate
+        return self.examine(artifact) or run(artifact)
 
     def judge_returned(self, served: Served) -> Verdict:
         """An answer of which no more is needed than what it returns."""
         served.watch(self.library)
-        kernel = self.accept(served)
-        run = self.run_for_points if for_points() else self.run_or_simulate
-        return self.examine(kernel) or run(kernel)
+        return self.judge_artifact(self.artifact(served))
 
-    def judge_here(self, answer: Answer) -> Verdict:
-        refuse_leaning(answer, self.library)
-        kernel = self.accept(answer)
-        if found := self.examine(kernel):
-            return found
-        if self.run_elsewhere:
-            self.run_elsewhere(kernel)
-            return Verdict(self.points)
-        return self.run_or_simulate(kernel)
-
-    def run_or_simulate(self, kernel: Any) -> Verdict:
+    def run_or_simulate(self, artifact: Any) -> Verdict:
         """On this machine's GPU, or without one. Raises CompileFailed and KernelFault."""
         if reason := device.why_not(self.needs):
-            return self.simulate(kernel, reason)
-        return self.run(kernel)
+            return self.simulate(artifact, reason)
+        return self.run(artifact)
 
-    def judge_far(self, served: Served) -> Verdict:
-        """The answer of another process, which looks at it as far as nothing is run; what that finds can only lower
-        the points, and has the word where it does. What it makes of it is looked at here, compiled to machine code, and
-        run or simulated.
-        """
-        said = served.ask(examined, self.id)
-        if not isinstance(said, list) or not (type(said[0]) is float and said[0] > 0):  # NaN is not
-            return wrong(*map(str, said[1:]) if isinstance(said, list) else ())
-        kernel = self.far(served)
-        found = self.examine_far(kernel) or self.run_for_points(kernel)
-        lowered = said[0] < self.points and said[0] <= found.points
-        return Verdict(said[0], tuple(map(str, said[1:]))) if lowered else found
-
-    def run_for_points(self, kernel: Any) -> Verdict:
+    def run_for_points(self, artifact: Any) -> Verdict:
         """As `run_or_simulate`, but that the simulator lacks something of the answer's is no excuse: whoever knows what
         it lacks could take an exercise out of the sum.
         """
         from tutorlib.simulate.ptx import NotSimulated
 
         if not (reason := device.why_not(self.needs)):
-            return self.run(kernel)
+            return self.run(artifact)
         try:
-            return self.without_gpu(kernel, reason)
+            return self.without_gpu(artifact, reason)
         except NotSimulated as error:
             return wrong(f"it cannot be graded here: {error}.")
 
-    def without_gpu(self, kernel: Any, why: str) -> Verdict:
-        """The verdict on a kernel of another process, on a machine that lacks the GPU. Raises NotSimulated."""
-        return self.simulate_all(kernel, why)
+    def without_gpu(self, artifact: Any, why: str) -> Verdict:
+        """In a run for points, on a machine that lacks the GPU. Raises NotSimulated."""
+        return self.simulate_all(artifact, why)
 
-    def far(self, served: Served) -> Any:
-        """An answer of another process as `launcher` and `simulator` take it."""
-        raise WrongKind(f"{self.id} cannot be judged from another process.")
-
-    def examine_far(self, kernel: Any) -> Verdict | None:
-        """What can be found wrong, before it runs, with a kernel of another process."""
-        return self.examine(kernel)
-
-    def simulate(self, kernel: Any, why: str) -> Verdict:
+    def simulate(self, artifact: Any, why: str) -> Verdict:
         """Every size on the simulator, for a machine that lacks the GPU; `why` it does. Raises CompileFailed."""
         from tutorlib.simulate.ptx import NotSimulated
 
         if not self.simulated:
             return self.unrun(why)
         try:
-            return self.simulate_all(kernel, why)
+            return self.simulate_all(artifact, why)
         except NotSimulated as error:
             return self.unrun(str(error))
 
-    def simulate_all(self, kernel: Any, why: str) -> Verdict:
+    def simulate_all(self, artifact: Any, why: str) -> Verdict:
         """Raises CompileFailed and NotSimulated."""
-        launcher, shapes = self.simulator(kernel), self.sizes_simulated
+        launcher, shapes = self.simulator(artifact), self.sizes_simulated
         wrongs: dict[Shape, Wrong] = {}
         waste = None
         for shape in shapes:
@@ -232,7 +230,7 @@ class KernelExercise(Exercise):
             return f"it compiles, but still uses {' and '.join(extra)}."
         return None
 
-    def run(self, kernel: Any) -> Verdict:
+    def run(self, artifact: Any) -> Verdict:
         """Every size, then the time. A crash or a hang ends it. Raises CompileFailed and KernelFault.
 
         What the GPU finds wrong the simulator explains, and a kernel that is right by luck is wrong.
@@ -240,39 +238,39 @@ class KernelExercise(Exercise):
         if context_broken():
             raise KernelFault(RESTART)
         try:
-            launcher = self.launcher(kernel)
+            launcher = self.launcher(artifact)
             wrongs = {shape: found for shape in self.sizes if (found := find_fault(self.problem, launcher, shape))}
             if wrongs:
-                return self.wrong_at(wrongs, self.sizes, self.cause(kernel))
-            if lucky := self.find_luck(kernel):
+                return self.wrong_at(wrongs, self.sizes, self.cause(artifact))
+            if lucky := self.find_luck(artifact):
                 return self.wrong_at(lucky, self.sizes_simulated)
             return self.time(launcher, self.bench_shape) if self.bench_shape else Verdict(self.points)
         except NotImplementedError:
             raise
         except KernelFault as error:
-            why = self.cause(kernel)
+            why = self.cause(artifact)
             raise KernelFault(f"{error}\n  {why}" if why else str(error), error.status) from error
         except RuntimeError as error:  # torch's: no memory, or a late CUDA error
             raise fault(error) from error
 
-    def find_luck(self, kernel: Any) -> dict[Shape, Wrong]:
+    def find_luck(self, artifact: Any) -> dict[Shape, Wrong]:
         """What the simulator notices of a kernel that a GPU found right; {} where it cannot run it."""
         from tutorlib.simulate.ptx import CannotLaunch, NotSimulated
 
         if not self.simulated:
             return {}
         try:
-            found = notices(self.problem, self.simulator(kernel), self.sizes_simulated)
+            found = notices(self.problem, self.simulator(artifact), self.sizes_simulated)
             return {shape: luck(finding) for shape, finding in found}
         except (CannotLaunch, CompileFailed, NotSimulated):  # for sm_80; the GPU has shown that it can
             return {}
 
-    def cause(self, kernel: Any) -> str:
+    def cause(self, artifact: Any) -> str:
         """Why a GPU found the kernel wrong, as far as the simulator knows; else ""."""
         if not self.simulated:
             return ""
         try:
-            return cause(self.problem, self.simulator(kernel), self.sizes_simulated)
+            return cause(self.problem, self.simulator(artifact), self.sizes_simulated)
         except Exception:  # an explanation that fails must not hide what it explains
             return ""
 

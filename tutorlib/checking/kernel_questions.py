@@ -1,4 +1,4 @@
-"""What is asked of a kernel where its answer lives: each function but `take` is a question, as `served` has them.
+"""What is asked of a kernel where its answer lives: functions of a Served are questions, as `served` has them.
 
 What kernels need is imported where it is used: many pages' answers are only called.
 """
@@ -6,12 +6,13 @@ What kernels need is imported where it is used: many pages' answers are only cal
 import ctypes
 import linecache
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Answer
+from tutorlib.checking.answer import Answer, WrongKind
 from tutorlib.checking.served import Served
+from tutorlib.compiling.errors import CompileFailed, first_cause
 from tutorlib.compiling.spec import DTYPES, DType
 from tutorlib.dsl.cutile.kernels import function_of, opt_level
 
@@ -32,40 +33,44 @@ class Taken:
         return self.exercise.accept(self.answer)
 
     @cached_property
-    def simulator(self) -> Any:
-        return self.exercise.simulator(self.kernel)
+    def tracer(self) -> Any:
+        """The kernel as a launcher that is simulated: it is compiled with lines of the reader's source."""
+        return self.exercise.tracer(self.kernel)
 
 
-def take(served: Served, exercise: Any) -> None:
-    """From now on a KernelExercise can be asked about, by its id."""
-    served.kept[exercise.id] = Taken(exercise, served.answer)
+class NotRehearsed(Exception):
+    """The loop needs a compiler. The message says what the rehearsal met."""
 
 
 def taken(served: Served, id: str) -> Taken:
     """Raises KeyError where nobody took it."""
+    if id not in served.kept:
+        served.kept[id] = Taken(served.exercises[id], served.answer)
     one = served.kept[id]
     assert isinstance(one, Taken)
     return one
 
 
-def examined(served: Served, id: str) -> list[Any]:
-    """What is found of a kernel without running it: points, and then the lines of its message.
-
-    The kernel is kept with what was compiled of it.
-    """
+def looked_at(served: Served, id: str) -> dict[str, Any] | None:
+    """What is found of an answer without running it: points and lines of a verdict, or why it was not rehearsed."""
     one = taken(served, id)
-
-    def keep(kernel: Any) -> None:
-        one.kernel = kernel
-
-    outcome = replace(one.exercise, run_elsewhere=keep).grade_served(served)
-    _, _, said = outcome.message.partition(f"{outcome.id} {outcome.title}: ")
-    return [float(outcome.points), *said.split("\n  ")]
+    found = one.exercise.look(one.answer, lambda: one.kernel)
+    if isinstance(found, NotRehearsed):
+        return {"not_rehearsed": str(found)}
+    return {"points": float(found.points), "lines": list(found.lines)} if found else None
 
 
 def compiled(served: Served, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
-    """PTX of a CuTe host function's kernels, for the problem's tensors at this shape and a compute capability."""
-    made = taken(served, id).kernel.compiled(shape, arch)
+    """PTX of a CuTe host function's kernels, for the problem's tensors at this shape and a compute capability.
+
+    Raises CompileFailed, and WrongKind where a part of the kernel was refused while it was traced.
+    """
+    try:
+        made = taken(served, id).kernel.compiled(shape, arch)
+    except CompileFailed as failed:
+        if refused := first_cause(failed, WrongKind):
+            raise refused from None
+        raise
     return {"ptx": made.ptx, "smem_bytes": made.smem_bytes}
 
 
@@ -85,7 +90,7 @@ def traced(served: Served, id: str, shape: tuple[int, ...]) -> dict[str, Any]:
     """PTX of a CuTe host function's kernels, and what the line numbers in it mean."""
     from tutorlib.simulate.ptx.languages.cute_lines import STACKS, place_of
 
-    made = taken(served, id).simulator.compiled(shape)
+    made = taken(served, id).tracer.compiled(shape)
     places = {number: place_of(stack) for stack, number in made.stacks.stacks.items()}
     lines = {n: [at.file, at.line, at.text, list(at.called_from)] for n, at in places.items() if at}
     return {"ptx": made.ptx, "marks": STACKS, "lines": lines}
@@ -105,7 +110,7 @@ def launches(
     one = taken(served, id)
     exercise = one.exercise
     arch, sms = gpu or ("", SMS)
-    made = one.kernel.compiled(shape, arch) if arch else one.simulator.compiled(shape)
+    made = one.kernel.compiled(shape, arch) if arch else one.tracer.compiled(shape)
     specs = [(exercise.problem.shape_of(operand, shape), operand.dtype) for operand in exercise.problem.operands]
     tensors = [tensor_at(address, *spec) for address, spec in zip(addresses, specs, strict=True)]
     arguments = cute_arguments(tensors, exercise.dynamic)

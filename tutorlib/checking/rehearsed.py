@@ -1,17 +1,15 @@
 """Exercises whose answer is looked at by itself, on any machine, before it becomes part of a kernel."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Verdict
+from tutorlib.checking.kernel_questions import NotRehearsed
 from tutorlib.checking.library_use import refuse_leaning
 from tutorlib.checking.rehearsing.plain_python import Hazard
 from tutorlib.compiling.errors import shortened, without_colours
-
-
-class NotRehearsed(Exception):
-    """The loop needs a compiler. The message says what the rehearsal met."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,26 +18,16 @@ class AloneExercise(CuteExercise):
 
     An answer that does something which only a compiler understands is run, or simulated, without that; where neither
     is possible the verdict says so.
-
-    unseen: why the answer at hand could not be rehearsed, as the end of a sentence.
     """
 
-    unseen: str = ""
-
-    def judge_here(self, answer: Answer) -> Verdict:
+    def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | NotRehearsed | None:
         refuse_leaning(answer, self.library)
+        found: Verdict | NotRehearsed | None
         try:
             found = self.examine_alone(answer)
         except NotRehearsed as error:
-            return replace(self, unseen=f"; not rehearsed: {error}").judge_kernel(answer)
-        if found and not found.points:
-            return found
-        verdict = self.judge_kernel(answer)
-        return found if found and verdict.points >= self.correctness_points else verdict
-
-    def judge_kernel(self, answer: Answer) -> Verdict:
-        """The answer as part of a kernel: compiled, and run or simulated."""
-        return super().judge_here(answer)
+            found = error
+        return found if isinstance(found, Verdict) and not found.points else self.look_into(kernel()) or found
 
     def examine_alone(self, answer: Answer) -> Verdict | None:
         """What is wrong with the answer before it is put into a kernel; None for nothing.

@@ -8,7 +8,7 @@ has the same interface over a connection. What needs the answer itself is a ques
 from collections.abc import Callable
 from functools import partial, update_wrapper
 from inspect import unwrap
-from typing import Any, ClassVar
+from typing import Any
 
 from tutorlib.checking.answer import Answer, WrongKind
 from tutorlib.checking.library_use import Library, on_its_own, refuse_leaning
@@ -20,15 +20,13 @@ Question = Callable[..., Any]  # takes the Served where the answer lives, and th
 class Served:
     """An answer, in its own process. It is called as the answer is, by whose name it goes.
 
-    kept: what a question keeps for the next one, by names of its own.
-    remote: whether the answer lives in another process.
+    kept: what a question keeps for the next one, by names of its own. exercises: that were taken, by id.
     """
-
-    remote: ClassVar[bool] = False
 
     def __init__(self, answer: Answer) -> None:
         self.answer = self.called = answer
         self.kept: dict[str, Any] = {}
+        self.exercises: dict[str, Any] = {}
         if isinstance(name := getattr(answer, "__name__", None), str):
             self.__name__ = name
 
@@ -50,6 +48,10 @@ class Served:
             refuse_leaning(self.answer, library or {})
         elif library is not None:
             self.called = on_its_own(self.answer, library)
+
+    def take(self, exercise: Any) -> None:
+        """From now on questions can be about a KernelExercise, by its id."""
+        self.exercises.setdefault(exercise.id, exercise)
 
     def ask(self, question: Question, *args: Any) -> Any:
         """What the question's function returns, called with this answer. It raises what that raises."""

@@ -34,8 +34,6 @@ class RemoteAnswer(Far, Served):
     name: by which messages call it. refused: keys of functions that the library process refuses.
     """
 
-    remote = True
-
     def __init__(self, line: End, name: str, refused: Collection[str] = ()) -> None:
         Far.__init__(self, line, 0)
         self.__name__, self.refused = name, refused
@@ -45,7 +43,6 @@ class RemoteAnswer(Far, Served):
         self.line.call("watch", (told if told or not self.refused else None,), {})
 
     def take(self, exercise: KernelExercise) -> None:
-        """From now on it can be asked about."""
         self.line.call("take", sent_form(exercise), {})
 
     def ask(self, question: Question, *args: Any) -> Any:
@@ -95,8 +92,6 @@ def judge(
         with looked_after(end, line), library.forbidding(exercise, refused) if library else nullcontext():
             try:
                 answer = RemoteAnswer(end, name, library.served if library else ())
-                if isinstance(exercise, KernelExercise):
-                    answer.take(exercise)
                 with judging_for_points():
                     outcome = exercise.grade_served(answer)
             except Exception as error:  # a case that stumbles over what the answer returned

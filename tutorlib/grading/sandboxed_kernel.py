@@ -31,10 +31,9 @@ def serve(address: str, answer: Answer, kind: type[Served] = Served) -> None:
 
     def take(*sent: Any) -> None:
         """The exercise that the judge asks about next, as `sent_exercise.sent_form` has it."""
-        from tutorlib.checking.kernel_questions import take
         from tutorlib.grading.sent_exercise import rebuilt
 
-        take(served, rebuilt(*sent))
+        served.take(rebuilt(*sent))
 
     with socket.socket(socket.AF_UNIX) as line:
         line.setblocking(True)  # the page may have set a time limit for all of its sockets

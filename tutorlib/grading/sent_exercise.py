@@ -15,7 +15,7 @@ from typing import Any
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.library_use import as_told, from_words
 
-KEPT_BACK = ("hints", "remedies", "run_elsewhere", "unlike")  # `unlike` looks at launches, as the judge does itself
+KEPT_BACK = ("hints", "remedies", "unlike")  # `unlike` looks at launches, as the judge does itself
 BY_NAME = re.compile(r"tutorlib\.(checking|kernels|exercises\.n\d\d_\w+\.judge)\.")
 SentExercise = tuple[str, str, dict[str, Any]]  # the module and the name of the exercise's class, and its fields
 

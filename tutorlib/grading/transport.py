@@ -11,8 +11,9 @@ from typing import Any
 from tensor_layouts.layouts import LayoutError, UnsupportedComposedLayoutError
 
 from tutorlib.checking.exercise import Unwritten, WrongKind
-from tutorlib.compiling.errors import CompileFailed
+from tutorlib.compiling.errors import CompileFailed, shortened
 from tutorlib.grading.wire import LARGEST, RECORDS, CannotCross, Opaque, Reader, Writer
+from tutorlib.problems.failure import Flaw
 
 GONE = "the kernel is gone"
 LATE = "it gave no result in time"
@@ -124,7 +125,7 @@ class End:
         except Exception as error:
             words = error.original if isinstance(error, CompileFailed) else ""
             texts = (words_of(error), words, self.locate(error))
-            result = ["raised", known_name(error), *(text[:LONGEST_WORDS] for text in texts)]
+            result = ["raised", known_name(error), *(shortened(text, LONGEST_WORDS) for text in texts)]
         try:
             self.send(self.writer(lenient=True).message(result))
         except (CannotCross, ValueError, RuntimeError) as error:  # too large, or it changes while it is written
@@ -173,7 +174,7 @@ class End:
 
 def words_of(error: Exception) -> str:
     try:
-        return str(error)
+        return error.args[0] if [type(arg) for arg in error.args] == [Flaw] else str(error)
     except Exception:  # the reader's own class
         return ""
 

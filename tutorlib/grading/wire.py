@@ -21,6 +21,7 @@ from tensor_layouts import ComposedLayout, Layout, Swizzle
 
 from tutorlib.checking.values import MOST_MODES, has_more_modes
 from tutorlib.exercises import rooms
+from tutorlib.problems.failure import Fault, Flaw
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,6 +89,8 @@ class Writer:
             return value
         if kind is int:
             return value if abs(value) < 2**62 else {"int": hex(value)}
+        if kind is Flaw:
+            return {"flaw": [str(value), [[one.kind, sorted(one.fields)] for one in value.failures]]}
         if kind is list:
             return [self.plain(part, depth + 1) for part in value]
         if kind in (tuple, set, frozenset):
@@ -305,6 +308,7 @@ READERS: dict[str, Callable[[Reader, Any, int], Any]] = {
     "record": lambda reader, content, depth: reader.record(content, depth),
     "mine": lambda reader, content, depth: reader.theirs(content),
     "yours": lambda reader, content, depth: reader.mine(content),
+    "flaw": lambda reader, content, depth: read_flaw(*content),
     "opaque": lambda reader, content, depth: Opaque(str(content)[:80]),
 }
 
@@ -314,6 +318,12 @@ def bounded_range(start: int, stop: int, step: int) -> range:
     if len(found := range(start, stop, step)) > LONGEST_RANGE:
         raise CannotCross("a range too long")
     return found
+
+
+def read_flaw(words: str, failures: list[tuple[str, list[tuple[str, str]]]]) -> Flaw:
+    """Raises TypeError and ValueError where it is none."""
+    read = (Fault(str(kind), frozenset((str(name), str(value)) for name, value in known)) for kind, known in failures)
+    return Flaw(str(words), *read)
 
 
 def bounded_layout(shape: Any, stride: Any) -> Layout:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.served import Served
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find, of_notebook, rooms
 from tutorlib.machine import device
@@ -153,7 +154,7 @@ def take(known: Collection[tuple[str, Shape]] = ()) -> Iterator[Kept | str]:
             continue
         inputs = inputs_of(exercise.problem, shape)
         try:
-            output = run_once(exercise.problem, exercise.launcher(exercise.accept(answer)), shape, inputs)
+            output = run_once(exercise.problem, exercise.launcher(exercise.artifact(Served(answer))), shape, inputs)
         except Exception as error:  # one kernel that does not run here leaves the others their turn
             yield f"{exercise.id} at {shape}: {type(error).__name__}: {error}".splitlines()[0]
         else:
@@ -187,7 +188,7 @@ def run_simulated(exercise: KernelExercise, answer: Any, shape: Shape, inputs: "
     work = Work(exercise.problem, shape, "cpu")
     for there, here in zip(work.inputs, inputs, strict=True):
         there.copy_(here)
-    exercise.simulator(exercise.accept(answer)).on(work)()
+    exercise.simulator(exercise.artifact(Served(answer))).on(work)()
     return work.output.tensor
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import is_placeholder
+from tutorlib.checking.served import Served
 from tutorlib.dsl.cute.functions import says_it_is_jit
 from tutorlib.notebook.check import judged_elsewhere
 from tutorlib.paths import EXERCISE_ID
@@ -83,7 +84,7 @@ def of_exercise(id: str, answer: Any, shape: "Shape") -> "list[Report]":
     exercise = find(id)
     if not isinstance(exercise, KernelExercise):
         raise TypeError(f"{id} {exercise.title} asks for no kernel")
-    launcher = exercise.simulator(exercise.accept(answer))
+    launcher = exercise.simulator(exercise.artifact(Served(answer)))
     launcher.traced = True
     work = Work(exercise.problem, shape or exercise.sizes_simulated[0], "cpu")
     launcher.on(work)()

@@ -21,7 +21,7 @@ from tutorlib.problems.wrong import count
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from tutorlib.checking.remote_host import Planned
+    from tutorlib.checking.host_artifact import Planned
     from tutorlib.simulate.cutile.launching import Launched
 
 # 06.2 broadcast_shape -------------------------------------------------------------------------------------------

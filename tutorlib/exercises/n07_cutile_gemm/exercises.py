@@ -50,7 +50,7 @@ from tutorlib.problems.split_k import parts_of_gemm
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
-    from tutorlib.checking.remote_host import Planned
+    from tutorlib.checking.host_artifact import Planned
     from tutorlib.simulate.cutile.launching import Launched
 
 

@@ -1,30 +1,28 @@
 """Exercises whose answer is a part of notebook 13's GEMM, or the whole of it: looked at before any GPU runs it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 from tutorlib.checking.cute import CuteExercise, require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.kernel_questions import NotRehearsed
 from tutorlib.checking.simulating import find_zeros
 from tutorlib.compiling.cute import call_host
-from tutorlib.compiling.errors import CompileFailed, first_cause
+from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptx import HOPPER_OPCODES, opcodes
 from tutorlib.machine.features import WGMMA, Feature
 from tutorlib.measuring.launchers import CuteLauncher
 
 if TYPE_CHECKING:
+    from tutorlib.checking.artifact import CuteArtifact
     from tutorlib.simulate.ptx import Report
 
 BYTES = 2  # of a bf16
 VECTOR = 8  # elements of 16 bytes, which a swizzle keeps together
 
 FirstPart = Literal["ring_layout", "boxes", "fragments", "epilogue"]
-
-
-class BadPart(Exception):
-    """What a part gives is not what the kernel needs. The message says why."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +49,7 @@ class FirstPartExercise(CuteExercise):
         def part(*args: Any) -> Any:
             got = answer(*args)
             if flaw := self.find_flaw(got, *args):
-                raise BadPart(flaw)
+                raise WrongKind(flaw)  # from within the compiler
             return got
 
         return part
@@ -60,13 +58,8 @@ class FirstPartExercise(CuteExercise):
         """What is wrong with what the part returned for these arguments, or ""."""
         return ""
 
-    def examine(self, kernel: CuteLauncher) -> Verdict | None:
-        try:
-            return super().examine(kernel) or self.examine_ptx(self.compile_for(kernel, self.inspected[0]).ptx)
-        except CompileFailed as failed:
-            if refused := first_cause(failed, BadPart):
-                return wrong(str(refused))
-            raise
+    def examine(self, artifact: "CuteArtifact") -> Verdict | None:
+        return super().examine(artifact) or self.examine_ptx(self.compile_for(artifact, self.inspected[0]).ptx)
 
     def examine_ptx(self, ptx: str) -> Verdict | None:
         """What is wrong with the kernel's instructions; None for nothing."""
@@ -78,7 +71,7 @@ class RingLayoutExercise(FirstPartExercise):
 
     part: FirstPart = "ring_layout"
 
-    def judge_here(self, answer: Answer) -> Verdict:
+    def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | NotRehearsed | None:
         if not callable(answer):
             raise WrongKind(f"{answer!r} is not a function.")
         for k, (rows, stages) in product((64, 32, 16), RINGS):
@@ -88,7 +81,7 @@ class RingLayoutExercise(FirstPartExercise):
                 return wrong(f"CuTe refuses ring_layout({rows}, {k}, {stages}).", str(error))
             if broken:
                 return wrong(f"ring_layout({rows}, {k}, {stages}): {broken}")
-        return super().judge_here(answer)
+        return super().look(answer, kernel)
 
     def unrun(self, why: str) -> Verdict:
         """Every 16 bytes are where TMA and WGMMA want them: more a GPU could not tell."""
@@ -271,10 +264,10 @@ class WholeKernelExercise(CuteExercise):
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
         return super().in_vain(reports) or find_zeros(reports)
 
-    def examine(self, kernel: CuteLauncher) -> Verdict | None:
-        if found := super().examine(kernel):
+    def examine(self, artifact: "CuteArtifact") -> Verdict | None:
+        if found := super().examine(artifact):
             return found
-        compiled = self.compile_for(kernel, self.inspected[0])
+        compiled = self.compile_for(artifact, self.inspected[0])
         if compiled.spill_bytes:
             return wrong(f"it spills {compiled.spill_bytes} bytes of registers in each thread.")
         return None

@@ -82,7 +82,10 @@ class ChosenExercise(KernelExercise):
             raise WrongKind(fault.what)
         return AnswerLauncher(lambda m, n, k: config)
 
-    def examine(self, kernel: AnswerLauncher) -> Verdict | None:
+    def artifact(self, served: Served) -> AnswerLauncher:
+        return self.accept(served)
+
+    def examine(self, artifact: AnswerLauncher) -> Verdict | None:
         """Every shape has a configuration: where it is timed or drawn, one that is not far off by the model, and where
         it is timed one that compiles.
         """
@@ -91,12 +94,12 @@ class ChosenExercise(KernelExercise):
         chosen: dict[HopperConfig, Shape] = {}
         others = shapes_between(self.drawn)
         for shape in (*self.sizes, *others):
-            config, fault = attempt(kernel.choose, shape)
+            config, fault = attempt(artifact.choose, shape)
             if fault:
                 return wrong(fault.what)
             if not_one := why_not_one(config):
                 return wrong(f"for {by(shape)} it returns {shorten(config)}: {not_one}.")
-            kernel.kept[shape] = config
+            artifact.kept[shape] = config
             if shape in self.timed:
                 chosen.setdefault(config, shape)
             if shape in self.timed or shape in others:
@@ -114,27 +117,27 @@ class ChosenExercise(KernelExercise):
                 return wrong(f"for {by(shape)}: {shown(config)} spills {compiled.spill_bytes} bytes in each thread.")
         return None
 
-    def compile_for(self, kernel: AnswerLauncher, arch: str) -> Compiled:
-        return compile_chosen(kernel.chosen(*self.sizes[-1]))
+    def compile_for(self, artifact: AnswerLauncher, arch: str) -> Compiled:
+        return compile_chosen(artifact.chosen(*self.sizes[-1]))
 
     def unrun(self, why: str) -> Verdict:
         return compiled_not_run((cute_target(CAPABILITY),), why)
 
-    def simulator(self, kernel: AnswerLauncher) -> "SimulatedLauncher":
+    def simulator(self, artifact: AnswerLauncher) -> "SimulatedLauncher":
         from tutorlib.exercises.n14_beat_cublas.judge.hopper_simulated import SimulatedChoice
 
-        return SimulatedChoice(kernel.chosen)
+        return SimulatedChoice(artifact.chosen)
 
-    def without_gpu(self, kernel: AnswerLauncher, why: str) -> Verdict:
+    def without_gpu(self, artifact: AnswerLauncher, why: str) -> Verdict:
         """The kernel is the course's: what the simulator lacks of it is no answer's doing."""
-        return self.simulate(kernel, why)
+        return self.simulate(artifact, why)
 
-    def launcher(self, kernel: AnswerLauncher) -> AnswerLauncher:
-        return kernel
+    def launcher(self, artifact: AnswerLauncher) -> AnswerLauncher:
+        return artifact
 
-    def run(self, kernel: AnswerLauncher) -> Verdict:
-        verdict = super().run(kernel)
-        return self.time_all(kernel) if verdict.points == self.points and self.timed else verdict
+    def run(self, artifact: AnswerLauncher) -> Verdict:
+        verdict = super().run(artifact)
+        return self.time_all(artifact) if verdict.points == self.points and self.timed else verdict
 
     def time_all(self, launcher: Launcher) -> Verdict:
         """The verdict by the shape at which the kernel is slowest beside the baseline."""

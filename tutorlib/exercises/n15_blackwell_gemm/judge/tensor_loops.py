@@ -17,10 +17,10 @@ from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
-    from tutorlib.checking.remote_kernel import FarCute
+    from tutorlib.checking.artifact import CuteArtifact
     from tutorlib.kernels.blackwell.config import BlackwellConfig
     from tutorlib.kernels.blackwell.gemm import TileLoops
-    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
+    from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 
 ROLES = ("produce", "multiply", "store")
 EXTENTS = (  # tiles, K tiles, stages, accumulators, parts
@@ -72,15 +72,15 @@ class BlackwellExercise(AloneExercise):
     def accept(self, answer: Answer) -> "BlackwellLauncher":
         return BlackwellLauncher(host=self.host(answer), problem=self.problem, small=self.host(answer, small=True))
 
-    def simulator(self, kernel: "CuteLauncher | FarCute") -> "SimulatedLauncher":
-        """Of the narrower tiles; where the kernel is another process's, that one sees to them."""
-        small = CuteLauncher(kernel.small, self.problem) if isinstance(kernel, BlackwellLauncher) else kernel
-        return super().simulator(small)
+    def tracer(self, kernel: CuteLauncher) -> "SimulatedCute":
+        """Of the narrower tiles."""
+        assert isinstance(kernel, BlackwellLauncher)
+        return super().tracer(CuteLauncher(kernel.small, self.problem))
 
-    def examine(self, kernel: CuteLauncher) -> Verdict | None:
-        if found := super().examine(kernel):
+    def examine(self, artifact: "CuteArtifact") -> Verdict | None:
+        if found := super().examine(artifact):
             return found
-        compiled = self.compile_for(kernel, self.inspected[0])
+        compiled = self.compile_for(artifact, self.inspected[0])
         if compiled.spill_bytes:
             return wrong(f"it spills {compiled.spill_bytes} bytes of registers in each thread.")
         if (got := allocated_columns(compiled.ptx)) != [self.config.columns]:

@@ -1,12 +1,12 @@
 """Exercises whose answer is a cute.struct: what a kernel keeps in shared memory."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.artifact import CuteArtifact
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
-from tutorlib.checking.remote_kernel import FarCute
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.errors import CompileFailed
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from tutorlib.kernels.storage import ProbedMembers
     from tutorlib.simulate.ptx.ir import Module
+    from tutorlib.simulate.ptx.languages.cute import SimulatedCute
     from tutorlib.simulate.ptx.languages.cute_host import Recorded
-    from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
 LIMIT = 227 * 1024  # bytes of shared memory that a block can have on sm_90
 BEFORE = 2048  # bytes of shared memory in front of the struct, whose first member's alignment may be 1,024
@@ -99,10 +99,10 @@ class Probed(CuteLauncher):
 
 
 @dataclass
-class FarProbe(FarCute):
-    """The kernel in another process. room: at most so many bytes of shared memory, by shape."""
+class ProbeArtifact(CuteArtifact):
+    """room: at most so many bytes of shared memory, by shape."""
 
-    room: Mapping[Shape, int]
+    room: Mapping[Shape, int] = field(default_factory=dict)
 
     def launches(
         self, module: "Module", shape: Shape, addresses: Sequence[int], here: bool = False
@@ -122,8 +122,8 @@ class FarProbe(FarCute):
 class StructExercise(CuteExercise):
     """The answer takes a number and returns a cute.struct with these members, in any order.
 
-    Here the struct itself is looked at. Of another process's answer a kernel is simulated that uses it, so that what
-    counts is where its members lie: see `kernels.storage`.
+    The struct itself is looked at where it lives. A kernel that uses it is simulated, so that what counts is where its
+    members lie: see `kernels.storage`.
 
     wanted: takes the number. numbers: those that are tried. spare: bytes more than its members that it may have.
     """
@@ -152,7 +152,7 @@ class StructExercise(CuteExercise):
     def by_shape(self) -> dict[Shape, int]:
         return dict(zip(self.shapes, self.numbers, strict=True))
 
-    def examine(self, kernel: Any) -> Verdict | None:
+    def look_into(self, kernel: Any) -> Verdict | None:
         wrongs = {number: said for number in self.numbers if (said := self.fault(kernel.answer, number))}
         if not wrongs:
             return None
@@ -161,31 +161,25 @@ class StructExercise(CuteExercise):
         lines = (f"{right} of {count(len(self.numbers), 'number')} of stages right", f"with {number} stages {said}")
         return Verdict(self.points * right / len(self.numbers), lines)
 
-    def examine_far(self, kernel: Any) -> Verdict | None:
-        return None
-
-    def run_or_simulate(self, kernel: Any) -> Verdict:
-        """The struct has said all there is."""
-        return Verdict(self.points)
-
-    def far(self, served: Served) -> FarCute:
+    def artifact(self, served: Served) -> ProbeArtifact:
         """Its kernel has no more shared memory than the members need, and what else may be there."""
         members = {shape: self.wanted(number).values() for shape, number in self.by_shape.items()}
         room = {shape: sum(one.bytes for one in ones) + self.spare + BEFORE for shape, ones in members.items()}
-        return FarProbe(served, self.id, room)
+        return replace(ProbeArtifact.of(served, self), room=room)
 
-    def simulator(self, kernel: "CuteLauncher | FarCute") -> "SimulatedLauncher":
-        """On the GPU that has as much shared memory."""
-        from tutorlib.checking.remote_kernel import SimulatedFarCute
-        from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+    def examine(self, artifact: Any) -> Verdict | None:
+        """The struct has said what a compiler could."""
 
-        if isinstance(kernel, FarCute):
-            return SimulatedFarCute(kernel)
-        return SimulatedCute(kernel.host, self.problem, arch=TMA.target)
+    def tracer(self, kernel: CuteLauncher) -> "SimulatedCute":
+        """For the GPU that has as much shared memory."""
+        return replace(super().tracer(kernel), arch=TMA.target)
 
-    def run(self, kernel: Any) -> Verdict:
+    def run_or_simulate(self, artifact: Any) -> Verdict:
+        return self.run(artifact)
+
+    def run(self, artifact: Any) -> Verdict:
         """No GPU knows more of addresses than the simulator."""
-        return self.simulate_all(kernel, "")
+        return self.simulate_all(artifact, "")
 
     def fault(self, answer: Answer, number: int) -> str:
         """What is wrong with the struct for a number, as the end of a sentence; "" where nothing is."""

@@ -13,15 +13,15 @@ from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch
 from tutorlib.machine.features import cute_target
 from tutorlib.measuring.hunted import HuntedLauncher, as_simulated, launcher_of
-from tutorlib.measuring.launchers import CudaLauncher, CuteLauncher
+from tutorlib.measuring.launchers import CudaLauncher
 from tutorlib.problems.fault import KernelFault
 from tutorlib.problems.work import Launcher
 
 if TYPE_CHECKING:
-    from tutorlib.checking.remote_kernel import FarCute, FarCutile
+    from tutorlib.checking.artifact import CuteArtifact, CutileArtifact
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
-    Mended = HuntedLauncher | FarCute | FarCutile
+    Artifact = CudaLauncher | CuteArtifact | CutileArtifact
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,19 +68,26 @@ class MendExercise(KernelExercise):
     def unmended(self) -> float:
         """What the broken kernel would earn. It is simulated: on a GPU it may hang."""
         try:
-            return self.simulate(launcher_of(self.bug, self.bug.source), "").points
+            return self.simulate(self.artifact(Served(lambda source: source)), "").points
         except (CompileFailed, KernelFault):
             return 0
 
-    def far(self, served: Served) -> "FarCute | FarCutile":
-        from tutorlib.checking.remote_kernel import FarCute, FarCutile
+    def artifact(self, served: Served) -> "Artifact":
+        from tutorlib.checking.artifact import CuteArtifact, CutileArtifact
 
-        return (FarCute if isinstance(self.bug.launch, CuteLaunch) else FarCutile)(served, self.id)
+        if isinstance(self.bug.launch, CudaLaunch):
+            source = self.accept(served)
+            assert isinstance(source, CudaLauncher)
+            return source
+        return (CuteArtifact if isinstance(self.bug.launch, CuteLaunch) else CutileArtifact).of(served, self)
 
-    def examine(self, kernel: "Mended") -> Verdict | None:
+    def tracer(self, kernel: HuntedLauncher) -> "SimulatedLauncher":
+        return as_simulated(self.bug, kernel)
+
+    def examine(self, artifact: "Artifact") -> Verdict | None:
         if not (self.requires or self.forbids):
             return None
-        compiled = self.compile_for(kernel, str(self.needs.since))
+        compiled = self.compile_for(artifact, str(self.needs.since))
         lacks = self.lacking(compiled.instructions) or self.lost_pipeline(compiled) or self.broken_promise(compiled)
         return wrong(lacks) if lacks else None
 
@@ -110,33 +117,33 @@ class MendExercise(KernelExercise):
             f"with {columns} columns the promise is broken, and an access that relied on it would be misaligned."
         )
 
-    def compile_for(self, kernel: "Mended", arch: str) -> Compiled:
-        from tutorlib.checking.remote_kernel import FarCute
+    def compile_for(self, artifact: "Artifact", arch: str) -> Compiled:
+        from tutorlib.checking.artifact import CuteArtifact
 
-        if isinstance(kernel, CudaLauncher):
-            return kernel.compiled(arch)
-        if isinstance(kernel, CuteLauncher | FarCute):
-            return kernel.compiled(self.sizes[-1], arch)
-        return kernel.compiled(self.problem, self.sizes[-1], f"sm_{arch}")
+        if isinstance(artifact, CudaLauncher):
+            return artifact.compiled(arch)
+        if isinstance(artifact, CuteArtifact):
+            return artifact.compiled(self.sizes[-1], arch)
+        return artifact.compiled(self.problem, self.sizes[-1], f"sm_{arch}")
 
     def unrun(self, why: str) -> Verdict:
         return compiled_not_run((cute_target(str(self.needs.since)),), why)
 
-    def simulator(self, kernel: "Mended") -> "SimulatedLauncher":
-        from tutorlib.checking.remote_kernel import FarCute, FarCutile, SimulatedFarCute, SimulatedFarCutile
+    def simulator(self, artifact: "Artifact") -> "SimulatedLauncher":
+        from tutorlib.checking.artifact import CuteArtifact, SimulatedCuteArtifact, SimulatedCutileArtifact
 
-        if isinstance(kernel, FarCute):
-            return SimulatedFarCute(kernel)
-        if isinstance(kernel, FarCutile):
-            return SimulatedFarCutile(kernel, self.bug.grid)
-        return as_simulated(self.bug, kernel)
+        if isinstance(artifact, CudaLauncher):
+            return as_simulated(self.bug, artifact)
+        if isinstance(artifact, CuteArtifact):
+            return SimulatedCuteArtifact(artifact)
+        return SimulatedCutileArtifact(artifact, self.bug.grid)
 
-    def launcher(self, kernel: "Mended") -> Launcher:
-        from tutorlib.checking.remote_kernel import FarCute, FarCutile
-        from tutorlib.checking.remote_launch import LaunchedFarCute, LaunchedFarCutile
+    def launcher(self, artifact: "Artifact") -> Launcher:
+        from tutorlib.checking.artifact import CuteArtifact
+        from tutorlib.checking.artifact_launch import LaunchedCuteArtifact, LaunchedCutileArtifact
 
-        if isinstance(kernel, FarCute):
-            return LaunchedFarCute(kernel)
-        if isinstance(kernel, FarCutile):
-            return LaunchedFarCutile(kernel, self.bug.grid)
-        return kernel
+        if isinstance(artifact, CudaLauncher):
+            return artifact
+        if isinstance(artifact, CuteArtifact):
+            return LaunchedCuteArtifact(artifact)
+        return LaunchedCutileArtifact(artifact, self.bug.grid)

@@ -1,13 +1,15 @@
-"""Kernels whose answers live in another process, which only traces them: simulated here; `remote_launch` runs them.
+"""What a judge has of an answer that is a kernel: it is traced where it lives, and simulated here; `artifact_launch`
+runs it.
 
-What comes from there is plain data: PTX and the launches of a CuTe host function, Tile IR of a cuTile kernel. All that
-is read here as what a stranger wrote. What is looked at, simulated and launched is one and the same text: no machine
-code comes from there. See `compiling.tile_ir` for what else a cubin may hold.
+An artifact is plain data: PTX and the launches of a CuTe host function, Tile IR of a cuTile kernel, and lines of their
+source. All that is read as what a stranger wrote: while grading it comes from the student's process. What is looked at,
+simulated and launched is one and the same text: no machine code comes from there. See `compiling.tile_ir` for what else
+a cubin may hold.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from tutorlib.checking import kernel_questions
 from tutorlib.checking.served import Question, Served
@@ -35,14 +37,21 @@ MOST_TILE_IR = 2**22  # bytes
 
 
 @dataclass
-class FarKernel:
-    """An answer as a kernel: what compilers and launchers make of it comes from where it lives.
+class Artifact:
+    """What compilers make of an answer, asked for when it is needed.
 
-    exercise: its id there.
+    exercise: its id where the answer lives. operands: of its problem.
     """
 
     answer: Served
     exercise: str
+    operands: int
+
+    @classmethod
+    def of(cls, served: Served, exercise: Any) -> Self:
+        """exercise: a KernelExercise."""
+        served.take(exercise)
+        return cls(served, exercise.id, len(exercise.problem.operands))
 
     def ask(self, question: Question, *args: Any) -> dict[str, Any]:
         """Raises CompileFailed, also where the reply is none."""
@@ -53,7 +62,7 @@ class FarKernel:
 
 
 @dataclass
-class FarCute(FarKernel):
+class CuteArtifact(Artifact):
     """A @cute.jit host function: `measuring.launchers.CuteLauncher`, as far as an exercise looks at it."""
 
     def compiled(self, shape: Shape, arch: str) -> Compiled:
@@ -72,7 +81,7 @@ class FarCute(FarKernel):
 
 
 @dataclass
-class FarCutile(FarKernel):
+class CutileArtifact(Artifact):
     """A @ct.kernel: `measuring.launchers.CutileLauncher`, as far as an exercise looks at it."""
 
     def compiled(self, problem: Any, shape: Shape, arch: str) -> Compiled:
@@ -84,10 +93,10 @@ class FarCutile(FarKernel):
 
 
 @dataclass
-class SimulatedFarCute:
+class SimulatedCuteArtifact:
     """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call's launches."""
 
-    kernel: FarCute
+    kernel: CuteArtifact
     reports: list[Report] = field(default_factory=list)
     traced: bool = False
 
@@ -114,10 +123,10 @@ class SimulatedFarCute:
 
 
 @dataclass
-class SimulatedFarCutile:
+class SimulatedCutileArtifact:
     """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call."""
 
-    kernel: FarCutile
+    kernel: CutileArtifact
     grid: Callable[[Shape], tuple[int, ...]]
     reports: list[Report] = field(default_factory=list)
     traced: bool = False
@@ -144,12 +153,12 @@ class SimulatedFarCutile:
 
 
 @dataclass
-class InterpretedFarCutile:
-    """A launcher (`problems.work.Launcher`) that has the kernel's own process interpret it, and takes its word for what
-    comes of inputs that it cannot foresee.
+class InterpretedArtifact:
+    """A launcher (`problems.work.Launcher`) that has the answer's own process interpret the kernel, and takes its word
+    for what comes of inputs that it cannot foresee.
     """
 
-    kernel: FarCutile
+    kernel: CutileArtifact
     reports: list[Report] = field(default_factory=list)
     traced: bool = False
 

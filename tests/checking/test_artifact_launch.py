@@ -11,9 +11,9 @@ import torch
 from tests.checking.elsewhere import Near, answer_to
 from tests.stand_ins import H200
 from tutorlib.checking import kernel_questions
-from tutorlib.checking.remote_host import LaunchedFarHost, LaunchPlan, Placed, Planned
-from tutorlib.checking.remote_kernel import MOST_PTX, MOST_TILE_IR, FarCute, FarCutile, launches_of
-from tutorlib.checking.remote_launch import LaunchedFarCute, LaunchedFarCutile, packed
+from tutorlib.checking.artifact import MOST_PTX, MOST_TILE_IR, CuteArtifact, CutileArtifact, launches_of
+from tutorlib.checking.artifact_launch import LaunchedCuteArtifact, LaunchedCutileArtifact, packed
+from tutorlib.checking.host_artifact import LaunchedHostArtifact, LaunchPlan, Placed, Planned
 from tutorlib.compiling.cubin import sections
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptxas import machine_code
@@ -46,7 +46,7 @@ def test_the_machine_code_made_here_is_cutiles_own():
     exercise, answer = find("07.1"), answer_to("07.1")
     shape = exercise.shapes[0]
     near: CutileLauncher = exercise.accept(answer)
-    far = FarCutile(Near(answer), "07.1").compiled(exercise.problem, shape, "sm_90")
+    far = CutileArtifact(Near(answer), "07.1").compiled(exercise.problem, shape, "sm_90")
     assert far.cubin == near.compiled(exercise.problem, shape, "sm_90").cubin
     ((_, kinds),) = entries_of(far.ptx)
     assert kinds == ("ptr", "u32", "u32", "u32", "u32") * 3
@@ -82,7 +82,7 @@ def test_no_other_tile_ir_is_compiled(says, monkeypatch):
     near = Near(None)
     monkeypatch.setattr(near, "ask", lambda *asked: says)
     with pytest.raises(CompileFailed, match="cannot be read"):
-        FarCutile(near, "06.1").compiled(None, (64,), "sm_90")
+        CutileArtifact(near, "06.1").compiled(None, (64,), "sm_90")
 
 
 @pytest.mark.parametrize("ptx", [f".entry{' ' * MOST_PTX}", b".entry", "no kernel"])
@@ -90,15 +90,15 @@ def test_no_other_ptx_is_compiled(ptx, monkeypatch):
     near = Near(None)
     monkeypatch.setattr(near, "ask", lambda *asked: {"ptx": ptx, "smem_bytes": 0})
     with pytest.raises(CompileFailed, match="cannot be read"):
-        FarCute(near, "04.4").compiled((64,), "90")
+        CuteArtifact(near, "04.4").compiled((64,), "90")
 
 
 def test_a_tile_kernel_with_other_parameters_is_not_launched():
     """That of 06.4 in the place of 06.1's."""
     exercise = find("06.1")
     shape = exercise.shapes[0]
-    other = FarCutile(Near(answer_to("06.4")), "06.4")
-    launcher = LaunchedFarCutile(other, exercise.grid)
+    other = CutileArtifact(Near(answer_to("06.4")), "06.4")
+    launcher = LaunchedCutileArtifact(other, exercise.grid)
     with pytest.raises(CompileFailed, match="other parameters than its tensors"):
         launcher.load(find("06.4").problem, find("06.4").shapes[0], ("ptr", "u32", "u32") * (len(shape) + 1))
 
@@ -142,11 +142,11 @@ class Unsteady(Near):
 
 
 def test_a_host_function_that_changes_its_mind_is_refused():
-    exercise, far = find("05.4"), FarCute(Unsteady(answer_to("05.4")), "05.4")
+    exercise, far = find("05.4"), CuteArtifact(Unsteady(answer_to("05.4")), "05.4")
     shape = exercise.shapes[0]
     module = parse_ptx(far.compiled(shape, "90").ptx)
     with pytest.raises(CompileFailed, match="depends on where its tensors lie"):
-        LaunchedFarCute(far).recorded(module, exercise.problem, shape)
+        LaunchedCuteArtifact(far).recorded(module, exercise.problem, shape)
 
 
 # What the driver gets ---------------------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def parameter(places, number, size):
 def test_a_cute_kernel_gets_the_judges_tensors(launches):
     exercise = find("13.9")
     work = Work(exercise.problem, exercise.shapes[0], "cpu")
-    call = exercise.launcher(FarCute(Near(answer_to("13.9")), "13.9")).on(work)
+    call = exercise.launcher(CuteArtifact(Near(answer_to("13.9")), "13.9")).on(work)
     call()
     (_, smem), (name, blocks, threads, asked_smem, stream, places) = launches
     assert (blocks, threads, stream) == ((2, 1, 1), (256, 1, 1), 7)
@@ -224,8 +224,8 @@ def test_each_call_of_a_host_function_finds_the_memory_that_it_made(monkeypatch)
 
         return run
 
-    monkeypatch.setattr(LaunchedFarHost, "prepared", add_to)
-    call = LaunchedFarHost(SimpleNamespace(plan=lambda *_: plan)).on(Work(problem, (8, 8, 8), "cpu"))
+    monkeypatch.setattr(LaunchedHostArtifact, "prepared", add_to)
+    call = LaunchedHostArtifact(SimpleNamespace(plan=lambda *_: plan)).on(Work(problem, (8, 8, 8), "cpu"))
     call()
     call()
     assert found == [[0.0] * 4] * 2

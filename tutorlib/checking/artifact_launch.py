@@ -1,6 +1,6 @@
-"""Kernels whose answers live in another process, launched here: `remote_kernel` has what that process is asked for.
+"""Artifacts, launched on the GPU at hand.
 
-What it runs on and what it is compared with are the judge's own: inputs, outputs, stream and clock.
+What they run on and what they are compared with are the judge's own: inputs, outputs, stream and clock.
 """
 
 import math
@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.artifact import CuteArtifact, CutileArtifact
 from tutorlib.checking.relocation import Relocatable, made_up_addresses, relocatable
-from tutorlib.checking.remote_kernel import FarCute, FarCutile
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.driver import LaunchConfig, LaunchGrid, load_function, prepare
 from tutorlib.compiling.errors import CompileFailed
@@ -29,10 +29,10 @@ FORMS = {"ptr": "Q", "u32": "i"}  # as struct packs them
 
 
 @dataclass
-class LaunchedFarCute:
+class LaunchedCuteArtifact:
     """A launcher (`problems.work.Launcher`) for a CuTe host function: all that it launches, in order."""
 
-    kernel: FarCute
+    kernel: CuteArtifact
     _loaded: dict[Shape, list[tuple[Any, Relocatable]]] = field(default_factory=dict)
 
     def on(self, work: Work) -> Call:
@@ -70,7 +70,7 @@ class LaunchedFarCute:
 
 
 @dataclass
-class LaunchedFarCutile:
+class LaunchedCutileArtifact:
     """A launcher (`problems.work.Launcher`) for a @ct.kernel.
 
     As cuTile itself launches it: blocks of tiles, each of one thread as far as the caller knows. What a block needs the
@@ -79,7 +79,7 @@ class LaunchedFarCutile:
     grid: takes a shape, gives the number of blocks along x, y and z.
     """
 
-    kernel: FarCutile
+    kernel: CutileArtifact
     grid: Callable[[Shape], LaunchGrid]
     _loaded: dict[Shape, Any] = field(default_factory=dict)
 

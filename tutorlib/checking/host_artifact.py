@@ -1,4 +1,4 @@
-"""Host functions that launch cuTile kernels and live in another process: it writes down what they launch.
+"""The artifact of a host function that launches cuTile kernels: what it launches is written down where it lives.
 
 That is carried out here, simulated or on the GPU, on the judge's tensors. What the host function computes besides by
 torch, it computes over there, where the tensors hold nothing.
@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tutorlib.checking.artifact import MOST_LAUNCHES, MOST_TILE_IR, Artifact
+from tutorlib.checking.artifact_launch import cutile_arguments, load_entry, packed
 from tutorlib.checking.kernel_questions import host_launches
-from tutorlib.checking.remote_kernel import MOST_LAUNCHES, MOST_TILE_IR, FarKernel
-from tutorlib.checking.remote_launch import cutile_arguments, load_entry, packed
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.driver import LaunchConfig, prepare
 from tutorlib.compiling.errors import CompileFailed
@@ -85,10 +85,9 @@ class LaunchPlan:
 
 
 @dataclass
-class FarHost(FarKernel):
+class HostArtifact(Artifact):
     """The host function."""
 
-    operands: int
     _plans: dict[tuple[Shape, str], LaunchPlan] = field(default_factory=dict)
 
     def plan(self, shape: Shape, arch: str, sms: int) -> LaunchPlan:
@@ -137,10 +136,10 @@ def read_argument(memories: int, kind: str, *rest: Any) -> Placed | int:
 
 
 @dataclass
-class SimulatedFarHost:
+class SimulatedHostArtifact:
     """A launcher (`problems.work.Launcher`) that simulates. reports: of the last call's launches."""
 
-    kernel: FarHost
+    kernel: HostArtifact
     reports: list[Report] = field(default_factory=list)
     traced: bool = False
 
@@ -180,10 +179,10 @@ class SimulatedFarHost:
 
 
 @dataclass
-class LaunchedFarHost:
+class LaunchedHostArtifact:
     """A launcher (`problems.work.Launcher`) for the GPU at hand, of what the host function launched over there."""
 
-    kernel: FarHost
+    kernel: HostArtifact
     _loaded: dict[bytes, Any] = field(default_factory=dict)
 
     def on(self, work: Work) -> Call:
