@@ -23,7 +23,7 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 # deserves: 0
 from tutorlib.checking import kernel_questions
 
-kernel_questions.examined = lambda served, id: [99.0, "rehearsed"]
+kernel_questions.looked_at = lambda served, id: {"points": 99.0, "lines": ["rehearsed"]}
 
 
 @cute.jit
@@ -57,10 +57,10 @@ PTX = """
 }
 """
 LAUNCH = ("kernel_by_hand", (2147483647, 65535, 65535), (32, 1, 1), 0, b"", (1, 1, 1), False, False)
-kernel_questions.examined = lambda served, id: [4.0]
-kernel_questions.compiled = lambda served, id, shape, arch: {"ptx": PTX, "smem_bytes": 0}
-kernel_questions.traced = lambda served, id, shape: {"ptx": PTX, "marks": "", "lines": {}}
-kernel_questions.launches = lambda served, id, shape, addresses, gpu: {"launches": [LAUNCH]}
+kernel_questions.looked_at = lambda served, id: None
+kernel_questions.cute_ptx = lambda served, id, shape, arch: {"ptx": PTX, "smem_bytes": 0}
+kernel_questions.cute_with_lines = lambda served, id, shape: {"ptx": PTX, "marks": "", "lines": {}}
+kernel_questions.cute_launches = lambda served, id, shape, addresses, gpu: {"launches": [LAUNCH]}
 
 
 @cute.jit
@@ -378,7 +378,7 @@ def coalesce(layout):
 # deserves: 0
 from tutorlib.checking import kernel_questions
 
-kernel_questions.examined = lambda served, id: [99.0, "rehearsed"]
+kernel_questions.looked_at = lambda served, id: {"points": 99.0, "lines": ["rehearsed"]}
 
 
 def fill_stage(steps, k_tile, stage):
@@ -419,7 +419,7 @@ from tutorlib.checking.exercise import Exercise
 from tutorlib.exercises.n18_bug_hunt.judge.mend import MendExercise
 from tutorlib.checking import kernel_questions
 
-kernel_questions.examined = lambda served, id: [99.0]
+kernel_questions.looked_at = lambda served, id: None
 Exercise.grade = Exercise.grade_served = lambda self, answer: self.outcome("passed", self.points, self.passed_line)
 MendExercise.judge = Exercise.grade
 
@@ -550,7 +550,7 @@ from tutorlib.exercises.n00_start.exercises import ceil_div
 # deserves: 0
 from tutorlib.checking import kernel_questions
 
-kernel_questions.examined = lambda served, id: [99.0]
+kernel_questions.looked_at = lambda served, id: None
 
 
 @cute.jit

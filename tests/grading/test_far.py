@@ -46,7 +46,7 @@ def test_a_right_kernel_has_the_points_that_it_has_inside(tmp_path, id):
 
 
 @pytest.mark.usefixtures("no_gpu")
-def test_what_was_examined_is_not_compiled_again(tmp_path, monkeypatch):
+def test_what_was_looked_at_is_not_compiled_again(tmp_path, monkeypatch):
     archs = []
 
     def noted(host, specs, arch):
@@ -69,18 +69,23 @@ def test_a_right_kernel_of_other_instructions_is_found_by_the_judge(tmp_path):
 class Liar(Forging):
     """Says that nothing speaks against the answer."""
 
-    def examined(self, id):
-        return [99.0, "right"]
+    def looked_at(self, id):
+        return None
 
 
 class Boaster(Forging):
-    def examined(self, id):
-        return [float("nan"), "right"]
+    def looked_at(self, id):
+        return {"points": 99.0, "lines": ["right"]}
+
+
+class Babbler(Forging):
+    def looked_at(self, id):
+        return {"points": float("nan"), "lines": ["right"]}
 
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(("id", "other"), [("04.5", "04.4"), ("05.5", "05.4"), ("06.3", "06.1"), ("06.5", "06.4")])
-@pytest.mark.parametrize("served", [Served, Liar, Boaster])
+@pytest.mark.parametrize("served", [Served, Liar, Boaster, Babbler])
 def test_another_exercises_kernel_has_none_whatever_its_process_says(tmp_path, id, other, served):
     """The vectorised copy is right as a copy, and lacks cp.async."""
     assert judged(tmp_path, id, answer_to(other), served).points == 0

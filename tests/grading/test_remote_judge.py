@@ -11,6 +11,7 @@ import pytest
 import torch
 from tensor_layouts import ComposedLayout, Layout, Swizzle
 
+from tutorlib.checking.answer import WrongKind
 from tutorlib.checking.values import Case, ValueExercise, equals, law
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
@@ -19,6 +20,7 @@ from tutorlib.grading.transport import Late, Lost
 from tutorlib.grading.wire import HEAD, MOST_KEYS, CannotCross, Reader, Writer
 from tutorlib.models.occupancy import H100
 from tutorlib.paths import notebook_names
+from tutorlib.problems.failure import Fail, Flaw
 from tutorlib.problems.wrong import Wrong
 
 
@@ -90,6 +92,14 @@ def test_exceptions_cross_by_name(tmp_path):
     case = Case("raises", holds_back)
     assert judge_in_a_thread(tmp_path, exercise_of(case), lambda n: n / 0).status == "passed"
     assert judge_in_a_thread(tmp_path, exercise_of(case), lambda n: n).status == "failed"
+
+
+def test_a_failure_crosses_with_its_kind(tmp_path):
+    def refuses():
+        raise WrongKind(Flaw("no layout", Fail.GIVES(type="int")))
+
+    outcome = judge_in_a_thread(tmp_path, exercise_of(equals("a call", [()], lambda: 3)), refuses)
+    assert outcome.message.failures == (Fail.GIVES(type="int"),)
 
 
 def test_the_judges_functions_are_called_where_they_live(tmp_path):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from tutorlib.checking import kernel_questions
-from tutorlib.checking.served import Question, Served
+from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.compiling.compiled import Compiled, inspect_kernel
 from tutorlib.compiling.cubin import resources
 from tutorlib.compiling.errors import CompileFailed
@@ -53,7 +53,7 @@ class Artifact:
         served.take(exercise)
         return cls(served, exercise.id, len(exercise.problem.operands))
 
-    def ask(self, question: Question, *args: Any) -> dict[str, Any]:
+    def ask(self, question: AnswerQuestion, *args: Any) -> dict[str, Any]:
         """Raises CompileFailed, also where the reply is none."""
         reply = self.answer.ask(question, self.exercise, *args)
         if not isinstance(reply, dict) or not is_ptx(reply.get("ptx", ".entry")):
@@ -66,7 +66,7 @@ class CuteArtifact(Artifact):
     """A @cute.jit host function: `measuring.launchers.CuteLauncher`, as far as an exercise looks at it."""
 
     def compiled(self, shape: Shape, arch: str) -> Compiled:
-        reply = self.ask(kernel_questions.compiled, shape, arch)
+        reply = self.ask(kernel_questions.cute_ptx, shape, arch)
         cubin = machine_code(reply["ptx"])
         dynamic_smem = max(int(reply["smem_bytes"]) - resources(cubin)[2], 0)
         return inspect_kernel(arch, reply["ptx"], cubin, dynamic_smem, by_ptxas=True)
@@ -77,7 +77,7 @@ class CuteArtifact(Artifact):
         module: its PTX. here: for the GPU at hand; otherwise for the simulator. Raises CompileFailed.
         """
         gpu = (device.need_gpu().arch, device.need_gpu().sms) if here else None
-        return launches_of(module, self.ask(kernel_questions.launches, shape, list(addresses), gpu)["launches"])
+        return launches_of(module, self.ask(kernel_questions.cute_launches, shape, list(addresses), gpu)["launches"])
 
 
 @dataclass
@@ -101,13 +101,13 @@ class SimulatedCuteArtifact:
     traced: bool = False
 
     def ptx(self, shape: Shape) -> str:
-        return str(self.kernel.ask(kernel_questions.traced, shape)["ptx"])
+        return str(self.kernel.ask(kernel_questions.cute_with_lines, shape)["ptx"])
 
     def on(self, work: Work) -> Call:
         from tutorlib.simulate.ptx.languages.cute import simulate_launches
         from tutorlib.simulate.ptx.parse import parse_ptx
 
-        reply = self.kernel.ask(kernel_questions.traced, work.shape)
+        reply = self.kernel.ask(kernel_questions.cute_with_lines, work.shape)
         module = parse_ptx(reply["ptx"])
         find = finder_in(module, str(reply["marks"]), reply["lines"])
         names = [operand.name for operand in work.problem.operands]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.artifact import MOST_LAUNCHES, MOST_TILE_IR, Artifact
 from tutorlib.checking.artifact_launch import cutile_arguments, load_entry, packed
-from tutorlib.checking.kernel_questions import host_launches
+from tutorlib.checking.kernel_questions import cutile_launches
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.driver import LaunchConfig, prepare
 from tutorlib.compiling.errors import CompileFailed
@@ -94,7 +94,7 @@ class HostArtifact(Artifact):
         """What it launches on tensors of this shape. Raises CompileFailed."""
         if (shape, arch) not in self._plans:
             try:
-                self._plans[shape, arch] = read_plan(self.ask(host_launches, shape, arch, sms), self.operands)
+                self._plans[shape, arch] = read_plan(self.ask(cutile_launches, shape, arch, sms), self.operands)
             except (KeyError, TypeError, ValueError) as error:
                 raise CompileFailed("what it launches cannot be read") from error
         return self._plans[shape, arch]

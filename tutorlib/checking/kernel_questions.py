@@ -42,7 +42,7 @@ class NotRehearsed(Exception):
     """The loop needs a compiler. The message says what the rehearsal met."""
 
 
-def taken(served: Served, id: str) -> Taken:
+def accepted_by(served: Served, id: str) -> Taken:
     """Raises KeyError where nobody took it."""
     if id not in served.kept:
         served.kept[id] = Taken(served.exercises[id], served.answer)
@@ -53,20 +53,20 @@ def taken(served: Served, id: str) -> Taken:
 
 def looked_at(served: Served, id: str) -> dict[str, Any] | None:
     """What is found of an answer without running it: points and lines of a verdict, or why it was not rehearsed."""
-    one = taken(served, id)
+    one = accepted_by(served, id)
     found = one.exercise.look(one.answer, lambda: one.kernel)
     if isinstance(found, NotRehearsed):
         return {"not_rehearsed": str(found)}
     return {"points": float(found.points), "lines": list(found.lines)} if found else None
 
 
-def compiled(served: Served, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
+def cute_ptx(served: Served, id: str, shape: tuple[int, ...], arch: str) -> dict[str, Any]:
     """PTX of a CuTe host function's kernels, for the problem's tensors at this shape and a compute capability.
 
     Raises CompileFailed, and WrongKind where a part of the kernel was refused while it was traced.
     """
     try:
-        made = taken(served, id).kernel.compiled(shape, arch)
+        made = accepted_by(served, id).kernel.compiled(shape, arch)
     except CompileFailed as failed:
         if refused := first_cause(failed, WrongKind):
             raise refused from None
@@ -79,24 +79,24 @@ def tile_ir(served: Served, id: str, shape: tuple[int, ...], arch: str) -> dict[
     from tutorlib.compiling.cutile import exported
     from tutorlib.measuring.launchers import tensor_specs
 
-    one = taken(served, id)
+    one = accepted_by(served, id)
     kernel = one.kernel
     specs = tensor_specs(one.exercise.problem, shape)
     made = exported(kernel.kernel, [*specs, *kernel.constants(shape)], arch, "tileir_bytecode")
     return {"tile_ir": made, "opt_level": opt_level(kernel.kernel, arch)}
 
 
-def traced(served: Served, id: str, shape: tuple[int, ...]) -> dict[str, Any]:
+def cute_with_lines(served: Served, id: str, shape: tuple[int, ...]) -> dict[str, Any]:
     """PTX of a CuTe host function's kernels, and what the line numbers in it mean."""
     from tutorlib.simulate.ptx.languages.cute_lines import STACKS, place_of
 
-    made = taken(served, id).tracer.compiled(shape)
+    made = accepted_by(served, id).tracer.compiled(shape)
     places = {number: place_of(stack) for stack, number in made.stacks.stacks.items()}
     lines = {n: [at.file, at.line, at.text, list(at.called_from)] for n, at in places.items() if at}
     return {"ptx": made.ptx, "marks": STACKS, "lines": lines}
 
 
-def launches(
+def cute_launches(
     served: Served, id: str, shape: tuple[int, ...], addresses: list[int], gpu: tuple[str, int] | None
 ) -> dict[str, Any]:
     """What a CuTe host function launches on tensors that stand at these addresses of another process.
@@ -107,7 +107,7 @@ def launches(
     from tutorlib.simulate.ptx.languages.cute_host import SMS, record_launches
     from tutorlib.simulate.ptx.parse import parse_ptx
 
-    one = taken(served, id)
+    one = accepted_by(served, id)
     exercise = one.exercise
     arch, sms = gpu or ("", SMS)
     made = one.kernel.compiled(shape, arch) if arch else one.tracer.compiled(shape)
@@ -133,7 +133,7 @@ def interpreted(served: Served, id: str, shape: tuple[int, ...], inputs: "list[T
     from tutorlib.problems.problem import torch_dtype
     from tutorlib.simulate.cutile import run
 
-    one = taken(served, id)
+    one = accepted_by(served, id)
     output = one.exercise.problem.output
     size = one.exercise.problem.shape_of(output, shape)
     result = torch.full(size, float("nan")).to(torch_dtype(output.dtype))
@@ -141,14 +141,14 @@ def interpreted(served: Served, id: str, shape: tuple[int, ...], inputs: "list[T
     return {"result": result}
 
 
-def host_launches(served: Served, id: str, shape: tuple[int, ...], arch: str, sms: int) -> dict[str, Any]:
+def cutile_launches(served: Served, id: str, shape: tuple[int, ...], arch: str, sms: int) -> dict[str, Any]:
     """What a host function launches of cuTile's kernels, on tensors that hold nothing."""
     import torch
 
     from tutorlib.problems.problem import torch_dtype
     from tutorlib.simulate.cutile.recording import recorded
 
-    one = taken(served, id)
+    one = accepted_by(served, id)
     problem = one.exercise.problem
     tensors = [torch.zeros(problem.shape_of(op, shape), dtype=torch_dtype(op.dtype)) for op in problem.operands]
     return recorded(one.kernel, tensors, arch, sms)
@@ -156,7 +156,7 @@ def host_launches(served: Served, id: str, shape: tuple[int, ...], arch: str, sm
 
 def source(served: Served, id: str) -> dict[str, Any]:
     """The file in which a cuTile kernel stands, which may be a notebook's cell, and its lines."""
-    file = function_of(taken(served, id).kernel.kernel).__code__.co_filename
+    file = function_of(accepted_by(served, id).kernel.kernel).__code__.co_filename
     return {"file": file, "lines": linecache.getlines(file)}
 
 

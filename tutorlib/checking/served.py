@@ -14,7 +14,7 @@ from tutorlib.checking.answer import Answer, WrongKind
 from tutorlib.checking.library_use import Library, on_its_own, refuse_leaning
 from tutorlib.dsl.cute.functions import has_own_mark
 
-Question = Callable[..., Any]  # takes the Served where the answer lives, and then what it is asked with
+AnswerQuestion = Callable[..., Any]  # takes the Served where the answer lives, and then what it is asked with
 
 
 class Served:
@@ -53,11 +53,11 @@ class Served:
         """From now on questions can be about a KernelExercise, by its id."""
         self.exercises.setdefault(exercise.id, exercise)
 
-    def ask(self, question: Question, *args: Any) -> Any:
+    def ask(self, question: AnswerQuestion, *args: Any) -> Any:
         """What the question's function returns, called with this answer. It raises what that raises."""
         return question(self, *args)
 
-    def through(self, question: Question) -> Answer:
+    def through(self, question: AnswerQuestion) -> Answer:
         """The question as a function that goes by the answer's name."""
         return update_wrapper(partial(self.ask, question), self, updated=())
 

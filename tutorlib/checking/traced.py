@@ -35,10 +35,10 @@ class CuteLayoutExercise(ValueExercise):
     """An exercise whose answer returns a layout made with cute.make_layout; its cases see a tensor_layouts Layout."""
 
     def seen(self, served: Served) -> Answer:
-        return served.through(layout_of)
+        return served.through(layout_returned)
 
 
-def layout_of(served: Served, *args: Any) -> Any:
+def layout_returned(served: Served, *args: Any) -> Any:
     """The CuTe layout that the answer makes, as one of tensor_layouts."""
     return seen_as_layout(served)(*args)
 

@@ -17,7 +17,7 @@ from tutorlib.checking.exercise import Exercise, Outcome, wrong
 from tutorlib.checking.graded_run import judging_for_points
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.library_use import Library, as_told, leaning
-from tutorlib.checking.served import Question, Served
+from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.grading.library import LibraryProcess, served_key
 from tutorlib.grading.sent_exercise import sent_form
 from tutorlib.grading.transport import End, Far, Lost
@@ -45,7 +45,7 @@ class RemoteAnswer(Far, Served):
     def take(self, exercise: KernelExercise) -> None:
         self.line.call("take", sent_form(exercise), {})
 
-    def ask(self, question: Question, *args: Any) -> Any:
+    def ask(self, question: AnswerQuestion, *args: Any) -> Any:
         return self.line.call("ask", (question.__module__, question.__qualname__, *args), {})
 
     def where(self, error: BaseException) -> str:
