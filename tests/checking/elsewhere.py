@@ -5,7 +5,7 @@ from typing import Any
 from tutorlib.checking.exercise import Outcome
 from tutorlib.checking.graded_run import judging_for_points
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.served import Question, Served
+from tutorlib.checking.served import AnswerQuestion, Served
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
 from tutorlib.grading.sent_exercise import rebuilt, sent_form
@@ -32,6 +32,6 @@ def graded_for_points(id: str, served: Served) -> Outcome:
 class Forging(Served):
     """A student's process: a method by a question's name answers in its place."""
 
-    def ask(self, question: Question, *args: Any) -> Any:
+    def ask(self, question: AnswerQuestion, *args: Any) -> Any:
         forged = getattr(self, question.__name__, None)
         return forged(*args) if forged else super().ask(question, *args)

@@ -15,6 +15,7 @@ from tests.gpu_kernels import (
 )
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tests.unwritten import unwritten
+from tutorlib.checking.artifact import CuteArtifact
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.notebook.check import CheckFailed, check
 from tutorlib.simulate.ptx import simulation
@@ -75,14 +76,14 @@ def test_what_does_not_compile_is_raised():
 def test_it_is_compiled_for_each_architecture(monkeypatch):
     compiled = []
 
-    def lacks_it_later(answer, specs, arch):
+    def lacks_it_later(artifact, shape, arch):
         compiled.append(arch)
         return SimpleNamespace(instructions=frozenset({"cp.async"} if len(compiled) == 1 else ()))
 
-    monkeypatch.setattr("tutorlib.measuring.launchers.compile_cute", lacks_it_later)
+    monkeypatch.setattr(CuteArtifact, "compiled", lacks_it_later)
     exercise = replace(COPY, archs=("80", "90"), requires=("cp.async",))
     assert exercise.grade(grid_stride_loop).status == "failed"
-    assert compiled == ["sm_80", "sm_90a"]
+    assert compiled == ["80", "90"]
 
 
 def test_a_missing_instruction_fails():

@@ -4,7 +4,7 @@ import pytest
 from tensor_layouts import Layout, flatten, size
 
 from tests.pages.n02_layout_algebra.solved_algebra import SOLVED, table
-from tutorlib.checking import values
+from tutorlib.checking import served
 from tutorlib.exercises.n02_layout_algebra import laws, mistakes
 from tutorlib.exercises.n02_layout_algebra.exercises import EXERCISES
 from tutorlib.exercises.random_layouts import composable, drawn
@@ -58,7 +58,7 @@ KNOWN_MISTAKES = {
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.id)
 def test_a_known_mistake_is_wrong_and_named(exercise, monkeypatch):
-    monkeypatch.setattr(values, "on_its_own", lambda answer, library: answer)  # they call what no answer may
+    monkeypatch.setattr(served, "on_its_own", lambda answer, library: answer)  # they call what no answer may
     for mistake in KNOWN_MISTAKES[exercise.id]:
         assert mistake.says in exercise.grade(mistake.answer).message
 
