@@ -45,6 +45,7 @@ APART = {  # long, and tests of the same text here share what they made ready; N
     "tests/pages/test_right.py": r"\[(\d+\.\d+)",
 }
 SAMPLE = "TUTORLIB_SAMPLE"  # environment variable: a commit
+EVERYTHING = "TUTORLIB_LONG"  # environment variable: every case, and every long test
 NEEDS = {"80": MMA_SYNC, "90": TMA, "90a": WGMMA, "100": TCGEN05}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -92,11 +93,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ByFile(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not os.environ.get(EVERYTHING):
+        left_out = {*outside_of_sample(items), *(item for item in items if item.get_closest_marker("long"))}
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
+    items.sort(key=lambda item: "chromium" not in item.fixturenames)  # who waits for a browser begins, and nobody waits
+
+
+def outside_of_sample(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
+    """The cases of sampled tests that are not this commit's."""
     cases: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
     for item in items:
-        marker = item.get_closest_marker("sampled")
-        if marker:
+        if marker := item.get_closest_marker("sampled"):
             by_exercise = marker.kwargs.get("of_kernels") and re.search(r"\[(\d+\.\d+)", item.nodeid)[1]
             cases[item.nodeid.partition("[")[0], by_exercise or ""].append(item)
     for (_, id), group in cases.items():
@@ -104,14 +113,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         n = marker.kwargs["of_kernels"] if id and find(id).needs else marker.args[0]
         first = Random(f"{sample()} {group[0].nodeid}").randrange(len(group))
         run = {(first + len(group) * k // n) % len(group) for k in range(n)}
-        for item in (one for number, one in enumerate(group) if number not in run):
-            item.add_marker("long")
-    items.sort(key=lambda item: "chromium" not in item.fixturenames)  # who waits for a browser begins, and nobody waits
+        yield from (one for number, one in enumerate(group) if number not in run)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    for lacks in (lacks_gpu, lacks_ncu, lacks_samples, lacks_browser, lacks_time):
+    for lacks in (lacks_gpu, lacks_ncu, lacks_samples, lacks_browser):
         if need := lacks(item):
             pytest.skip(f"needs {need}")
     with what_shows_later(item):
@@ -146,10 +153,6 @@ def lacks_gpu(item: pytest.Item) -> str | None:
         if marker.kwargs.get("calibrated") and f"sm_{device.need_gpu().arch}" not in targets.load():
             return "a calibrated GPU"
     return None
-
-
-def lacks_time(item: pytest.Item) -> str | None:
-    return "TUTORLIB_LONG=1" if item.get_closest_marker("long") and not os.environ.get("TUTORLIB_LONG") else None
 
 
 def lacks_ncu(item: pytest.Item) -> str | None:
