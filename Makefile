@@ -20,9 +20,9 @@ DURATIONS := --durations=40 --durations-min=2 --junitxml=build/tests.xml  # the 
 pytest: .venv/.ready
 	$(BIN)/pytest -n 3 $(DURATIONS)  # on two cores: many a test waits for processes that it started
 
-# Every case, not this commit's sample alone, and every long test: hours
+# Every case, not this commit's sample alone, and every long test; what each takes goes to tests/costs.json
 test-all: lint
-	TUTORLIB_LONG=1 $(BIN)/pytest -n 3 $(DURATIONS)
+	TUTORLIB_LONG=1 $(BIN)/pytest -n 3 $(DURATIONS) --write-costs
 
 bench: .venv/.ready
 	$(BIN)/python -m tests.bench

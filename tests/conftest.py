@@ -4,12 +4,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import hypothesis
@@ -17,12 +16,12 @@ import pytest
 import torch
 
 from tests import trial_course
+from tests.sample import CostsPlugin, of_commit, read_costs
 from tests.stand_ins import H200
 from tutorlib.checking import kernel as kernel_exercises
 from tutorlib.compiling import cpp
 from tutorlib.compiling.cpp import CompiledCpp
 from tutorlib.compiling.driver import LaunchGrid
-from tutorlib.exercises import find
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA
 from tutorlib.measuring import launchers, targets
@@ -36,8 +35,6 @@ MARKERS = (
     "samples(variable): needs the checkout of NVIDIA's code that an environment variable names",
     "browser: needs Chromium",
     "long: takes minutes; TUTORLIB_LONG=1 runs it",
-    "sampled(n, of_kernels=0): n of its cases, evenly spread, others with each commit; the rest are long. of_kernels: "
-    "n for each exercise, and so many where the answer is a kernel",
 )
 APART = {  # long, and tests of the same text here share what they made ready; None: each by itself
     "tests/test_notebooks.py": None,
@@ -45,6 +42,8 @@ APART = {  # long, and tests of the same text here share what they made ready; N
     "tests/pages/test_right.py": r"\[(\d+\.\d+)",
 }
 SAMPLE = "TUTORLIB_SAMPLE"  # environment variable: a commit
+FEW = 1500  # tests: who names a file or a folder gets all of its cases
+EVERYTHING = "TUTORLIB_LONG"  # environment variable: every case, and every long test
 NEEDS = {"80": MMA_SYNC, "90": TMA, "90a": WGMMA, "100": TCGEN05}
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
@@ -59,15 +58,19 @@ hypothesis.settings.load_profile("course")
 
 
 @cache
-def sample() -> str:
-    """Which cases of each sampled test run: those that belong to this commit, or to the one that SAMPLE names."""
+def commit() -> str:
+    """Whose sample runs: that of this commit, or of the one that SAMPLE names."""
     git = ["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"]
     done = subprocess.run(git, capture_output=True, text=True, check=False)
     return os.environ.get(SAMPLE) or done.stdout.strip() or "no commit"
 
 
 def pytest_report_header() -> str:
-    return f"sample: {sample()} ({SAMPLE}={sample()} runs the same cases again)"
+    return f"sample: {commit()} ({SAMPLE}={commit()} runs the same cases again)"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--write-costs", action="store_true", help="keep what each test computes in tests/costs.json")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -75,6 +78,8 @@ def pytest_configure(config: pytest.Config) -> None:
     torch.set_num_threads(1)  # sizes are small, and pytest -n 3 has a process for each core and one more
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
+    if config.option.write_costs:
+        config.pluginmanager.register(CostsPlugin())
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
@@ -92,26 +97,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ByFile(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    cases: dict[tuple[str, str], list[pytest.Item]] = defaultdict(list)
-    for item in items:
-        marker = item.get_closest_marker("sampled")
-        if marker:
-            by_exercise = marker.kwargs.get("of_kernels") and re.search(r"\[(\d+\.\d+)", item.nodeid)[1]
-            cases[item.nodeid.partition("[")[0], by_exercise or ""].append(item)
-    for (_, id), group in cases.items():
-        marker = group[0].get_closest_marker("sampled")
-        n = marker.kwargs["of_kernels"] if id and find(id).needs else marker.args[0]
-        first = Random(f"{sample()} {group[0].nodeid}").randrange(len(group))
-        run = {(first + len(group) * k // n) % len(group) for k in range(n)}
-        for item in (one for number, one in enumerate(group) if number not in run):
-            item.add_marker("long")
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not os.environ.get(EVERYTHING):
+        short = [item.nodeid for item in items if not item.get_closest_marker("long")]
+        taken = of_commit(short, commit(), read_costs()) if len(items) > FEW else set(short)
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in taken])
+        items[:] = [item for item in items if item.nodeid in taken]
     items.sort(key=lambda item: "chromium" not in item.fixturenames)  # who waits for a browser begins, and nobody waits
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
-    for lacks in (lacks_gpu, lacks_ncu, lacks_samples, lacks_browser, lacks_time):
+    for lacks in (lacks_gpu, lacks_ncu, lacks_samples, lacks_browser):
         if need := lacks(item):
             pytest.skip(f"needs {need}")
     with what_shows_later(item):
@@ -146,10 +143,6 @@ def lacks_gpu(item: pytest.Item) -> str | None:
         if marker.kwargs.get("calibrated") and f"sm_{device.need_gpu().arch}" not in targets.load():
             return "a calibrated GPU"
     return None
-
-
-def lacks_time(item: pytest.Item) -> str | None:
-    return "TUTORLIB_LONG=1" if item.get_closest_marker("long") and not os.environ.get("TUTORLIB_LONG") else None
 
 
 def lacks_ncu(item: pytest.Item) -> str | None:

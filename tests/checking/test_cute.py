@@ -35,7 +35,6 @@ def copy_is_asked_for(monkeypatch):
     monkeypatch.setattr("tutorlib.notebook.check.find", lambda id: COPY)
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("exercise", "kernel"), KERNELS)
 def test_every_kernel_that_a_gpu_accepts_is_accepted_without_one(exercise, kernel):
     outcome = exercise.grade(kernel)

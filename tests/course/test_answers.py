@@ -76,7 +76,6 @@ def loaded():
     return load
 
 
-@pytest.mark.sampled(8)
 @pytest.mark.parametrize(("id", "arch"), kernels())
 def test_a_solution_compiles_for_every_generation_that_it_runs_on(loaded, id, arch):
     """It fits there, and has the instructions that are looked for on such a GPU."""

@@ -54,7 +54,6 @@ REFUSED = {  # (source, what stands there, what a reader wrote in its place, wor
 }  # fmt: skip
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("source", "old", "new", "words"), REFUSED.values(), ids=REFUSED)
 def test_a_refusal_says_what_to_do_and_keeps_the_compilers_words(source, old, new, words):
     assert old in source

@@ -39,7 +39,6 @@ def test_a_bad_input_is_not_drawn(name):
     assert counts["show"] == 0
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", EXPLORERS)
 def test_a_page_without_a_kernel_has_a_picture_of_it(name):
     bundle = EXPLORERS[name]()._repr_mimebundle_()

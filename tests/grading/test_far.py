@@ -114,7 +114,6 @@ def test_the_judge_imports_no_mended_source(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("id", "name"),
     [("06.6", "a_block_short"), ("06.6", "a_block_too_many"), ("06.6", "always_4096"), ("07.9", "one_part")],

@@ -11,13 +11,11 @@ from tutorlib.exercises.n17_compile_once.judge import for_torch
 pytestmark = pytest.mark.usefixtures("no_gpu")
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("answer", [answer_to("17.5"), *RIGHT["17.5"]], ids=lambda answer: answer.__name__)
 def test_right_answers_have_what_a_machine_without_a_gpu_can_give(tmp_path, answer):
     assert judged(tmp_path, "17.5", answer).points == find("17.5").points_anywhere
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("answer", WRONG["17.5"], ids=lambda answer: answer.__name__)
 def test_wrong_answers_get_what_they_get_in_a_notebook(tmp_path, answer):
     here, outside = find("17.5").grade(answer), judged(tmp_path, "17.5", answer)
@@ -31,7 +29,6 @@ class Content(Forging):
         return for_torch.told_of_compiling(self, host) | {"said": ""}
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("answer", WRONG["17.5"], ids=lambda answer: answer.__name__)
 def test_a_process_that_finds_nothing_wrong_gains_nothing(tmp_path, answer):
     outcome = judged(tmp_path, "17.5", answer, Content)

@@ -95,7 +95,6 @@ def test_a_function_that_is_not_the_compilers_is_none(tmp_path):
     assert judged(tmp_path, "17.6", answer_to("17.6"), Twice).points == 0
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", ["one_stage", "tiles_first", "aligned_to_128", "short_barriers", "fp16", "bytes"])
 def test_a_struct_is_what_a_kernel_finds_in_it_whatever_its_process_says(tmp_path, name):
     (answer,) = (answer for answer in WRONG["17.8"] if answer.__name__ == name)
@@ -160,7 +159,6 @@ FORGED_PROGRAMS = {
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", ["without a GPU", "ends", "says so"])
 def test_a_program_is_judged_by_the_sums_that_it_writes(tmp_path, name):
     """The GPU that is none adds what nobody else knows."""

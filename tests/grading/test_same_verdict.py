@@ -22,7 +22,6 @@ def points_outside(tmp_path, exercise, answer):
     return remote_judge.judge(exercise, door, start, 300.0).points
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("id", ANYWHERE)
 def test_every_answer_that_is_tried_has_the_same_verdict_inside_and_outside(id, tmp_path):
     """Full points or not. A wrong one's part of them may differ by the cases that are drawn."""

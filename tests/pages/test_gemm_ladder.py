@@ -32,7 +32,6 @@ def copied(part):
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize(("id", "part"), OWN)
 def test_the_text_of_the_courses_own_parts_is_right_where_there_is_no_gpu(id, part):
     outcome = find(id).grade(copied(part))

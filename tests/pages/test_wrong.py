@@ -13,7 +13,6 @@ from tutorlib.paths import notebook_names
 ALL = {id: (*WRONG.get(id, ()), *WHEN_RUN.get(id, ())) for id in {**WRONG, **WHEN_RUN}}
 
 
-@pytest.mark.sampled(4, of_kernels=1)
 @pytest.mark.parametrize(("id", "answer"), by_name(WRONG) + by_name(WHEN_RUN))
 def test_a_wrong_answer_fails(id, answer):
     outcome = refuted(id, answer, getattr(answer, "says", ()))
@@ -24,7 +23,6 @@ def test_a_wrong_answer_fails(id, answer):
         assert words in outcome.message
 
 
-@pytest.mark.sampled(8)
 @pytest.mark.parametrize("id", [id for id in ALL if find(id).remedies])
 def test_each_remedy_is_shown_for_one_of_the_wrong_answers(id):
     """None waits for words that no message has."""

@@ -49,13 +49,11 @@ def test_a_right_main_loop_is_safe(loop):
     rehearse_all(one_function(loop))
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loop", PRODUCERS, ids=name)
 def test_a_right_producer_is_safe(loop):
     rehearse_all(specialised(loop, loops.consume))
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("loop", CONSUMERS, ids=name)
 def test_a_right_consumer_is_safe(loop):
     rehearse_all(specialised(loops.produce, loop))

@@ -84,7 +84,6 @@ def test_the_space_is_large():
     assert len(ACCEPTED) > 300
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("config", ACCEPTED[7::61], ids=str)
 def test_a_sample_of_what_is_accepted_compiles(config):
     assert compile_at_its_edges(config).threads == config.threads
@@ -101,7 +100,6 @@ def test_all_that_is_accepted_compiles():
     assert not refused
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("config", SIMULATED, ids=str)
 def test_a_sample_of_what_is_accepted_is_right_where_nothing_divides(config):
     m, n, k = config.tile

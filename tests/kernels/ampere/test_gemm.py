@@ -36,7 +36,6 @@ def compiled(kernel, shape, arch="sm_80"):
     return compile_cute(kernel, [TensorSpec(s, "bf16") for s in ((m, k), (n, k), (m, n))], arch)
 
 
-@pytest.mark.sampled(6)
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a"])
 @pytest.mark.parametrize("name", RUNGS)
 def test_each_rung_fits_its_registers_and_moves_128_bits_at_a_time(name, arch):

@@ -16,7 +16,6 @@ SMALL = GemmConfig((64, 64, 32), (2, 2), 3)
 SCHEDULES = sorted({each.schedule for each in TRIES}, key=str)
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
 def test_a_schedule_is_right_where_nothing_divides(schedule):
     for shape in ((65, 56, 200), (64, 64, 32)):  # several K tiles, and fewer than stages
@@ -24,7 +23,6 @@ def test_a_schedule_is_right_where_nothing_divides(schedule):
         assert find_simulated_fault(gemm("bf16"), simulated, shape) is None
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("each", TRIES, ids=lambda each: each.name)
 def test_a_try_spills_nothing(each):
     specs = [TensorSpec((1024, 1024), "bf16")] * 3

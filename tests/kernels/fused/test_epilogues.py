@@ -78,7 +78,6 @@ PINGPONG = HopperConfig((128, 64, 64), "pingpong")
 COOPERATIVE = HopperConfig((128, 96, 64), cluster=(2, 1), defer_stores=True, polls=True)
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("config", [PINGPONG, COOPERATIVE], ids=lambda config: config.schedule)
 @pytest.mark.parametrize(
     ("problem", "fusion", "rank"),

@@ -68,7 +68,6 @@ def test_work_costs_a_cooperative_tile_all_of_it_and_a_ping_pong_one_what_is_lon
         assert cost(config, 1000, 2000, 512, work=BIAS_GELU.work) >= cost(config, 1000, 2000, 512)
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.parametrize("shape", [*LARGE, (512, 4096, 4096), (4096, 4096, 1024), (2048, 4096, 256)], ids=str)
 @pytest.mark.parametrize("name", FUSIONS)
 def test_what_is_chosen_spills_nothing(name, shape):

@@ -41,7 +41,6 @@ def test_a_block_of_its_own_is_launched_without_clusters(name):
     assert geometry(7, config).get("cluster") == (None if cluster == (1, 1, 1) else cluster)
 
 
-@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", BATTERY)
 def test_nothing_is_spilled_and_no_wgmma_waits_for_the_one_before(name, tmp_path):
     config = HopperConfig(**BATTERY[name])

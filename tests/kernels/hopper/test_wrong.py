@@ -23,7 +23,6 @@ def right(tmp_path_factory) -> Callable[[HopperConfig], list[str]]:
     return cache(lambda config: instructions(compile_gemm(config, options).artifacts.PTX))
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_kernel_compiles_to_something_else(name, right, tmp_path):
     wrong, launch = WRONG[name], build(WRONG[name])

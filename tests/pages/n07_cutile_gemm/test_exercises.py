@@ -86,7 +86,6 @@ class TestExercises:
     def test_other_hints_are_refused_with_a_reason(self, hints):
         assert no_spill(hints, 128, 256)
 
-    @pytest.mark.sampled(1)
     @pytest.mark.usefixtures("no_gpu")
     @pytest.mark.parametrize("id", ["07.1", "07.4", "07.6", "07.7"])
     def test_an_answer_is_right_without_a_gpu(self, answers, id):

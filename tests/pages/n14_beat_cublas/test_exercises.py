@@ -157,7 +157,6 @@ class ByRules:
         return HopperConfig(tile=tile, stream_k=small, transposed=m < 512 <= n)
 
 
-@pytest.mark.sampled(1)
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize(
     ("id", "answer"),

@@ -121,7 +121,6 @@ def test_a_configuration_that_cannot_be_says_why(fields, says):
 # Loops ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("id", "loop"), by_name(RIGHT))
 def test_an_unusual_loop_is_found_right_by_the_rehearsal(id, loop):
     if loop is not asks_for_its_warp:  # which a rehearsal has none of

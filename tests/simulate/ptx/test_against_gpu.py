@@ -39,7 +39,6 @@ def answers(notebook):
     return load_answers(next(name for name in rooms() if name[:2] == notebook))
 
 
-@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kept", KEPT)
 def test_the_output_is_the_gpus_bit_for_bit(kept):
     exercise = find(kept.exercise)

@@ -38,7 +38,6 @@ CASES = {  # configuration, shape (M, N, K), clusters that the GPU holds
 }  # fmt: skip
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", CASES)
 def test_every_kind_of_configuration_equals_torch_and_nothing_is_reported(name):
     settings, shape, clusters = CASES[name]
@@ -75,7 +74,6 @@ SAYS = {  # kind, what is said, what stands at the line
 }
 
 
-@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_kernels_are_told_with_the_line_and_the_cause(name):
     wrong = WRONG[name]

@@ -1,0 +1,116 @@
+"""Which tests a commit's run takes: all that cost little, and of the costly ones others with each commit.
+
+costs.json has the seconds of processor time that a case of each test takes. `make test-all` writes it; a run of some
+tests renews their lines (`pytest --write-costs`).
+"""
+
+import json
+import re
+import resource
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+COSTS = Path(__file__).parent / "costs.json"
+UNKNOWN_S = 0.02  # of a case that has no line: it costs less than KEPT_S, or nobody measured it
+CHEAP_S = 1.0  # a test whose cases cost no more together runs with every commit
+BUDGET_S = 200.0  # for cases of the others
+KEPT_S = 0.05  # what costs less has no line
+
+
+def test_of(nodeid: str) -> str:
+    """ "tests/pages/test_wrong.py::test_a_wrong_answer_fails"."""
+    return nodeid.partition("[")[0]
+
+
+def group_of(nodeid: str) -> str:
+    """The test, and the exercise where its case is about one: "…::test_a_wrong_answer_fails[02.1]"."""
+    exercise = re.search(r"\[(\d\d\.\d+)", nodeid)
+    return f"{test_of(nodeid)}[{exercise[1]}]" if exercise else test_of(nodeid)
+
+
+def read_costs() -> dict[str, float]:
+    return json.loads(COSTS.read_text(encoding="utf-8")) if COSTS.exists() else {}
+
+
+def write_costs(measured: Mapping[str, Sequence[float]]) -> None:
+    """measured: group → seconds of each of its cases. Groups that did not run keep their lines."""
+    known = read_costs()
+    for group, seconds in measured.items():
+        known.pop(group, None)
+        if (mean := sum(seconds) / len(seconds)) >= KEPT_S:
+            known[group] = round(mean, 2)
+    lines = ",\n".join(f"{json.dumps(group)}: {known[group]}" for group in sorted(known))
+    COSTS.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
+
+
+def costs_of(nodeids: Iterable[str], known: Mapping[str, float]) -> dict[str, float]:
+    """Seconds of each case: its group's, else the mean of its test's groups, else UNKNOWN_S."""
+    of_test: dict[str, list[float]] = defaultdict(list)
+    for group, seconds in known.items():
+        of_test[test_of(group)].append(seconds)
+    means = {test: sum(seconds) / len(seconds) for test, seconds in of_test.items()}
+    return {one: known.get(group_of(one), means.get(test_of(one), UNKNOWN_S)) for one in nodeids}
+
+
+def of_commit(nodeids: Sequence[str], commit: str, known: Mapping[str, float]) -> set[str]:
+    """The cases that run with this commit.
+
+    Those of costly tests are drawn in rounds: of each group one case, then of each a second one, until BUDGET_S is
+    spent.
+    """
+    costs = costs_of(nodeids, known)
+    by_test: dict[str, list[str]] = defaultdict(list)
+    for one in nodeids:
+        by_test[test_of(one)].append(one)
+    costly = [cases for cases in by_test.values() if sum(costs[one] for one in cases) > CHEAP_S]
+    rounds: list[tuple[float, str]] = []
+    for cases in costly:
+        groups: dict[str, list[str]] = defaultdict(list)
+        for one in cases:
+            groups[group_of(one)].append(one)
+        for group, members in groups.items():
+            dice = Random(f"{commit} {group}")
+            dice.shuffle(members)
+            rounds += [(number + dice.random(), one) for number, one in enumerate(members)]
+    left_out, spent = set(), 0.0
+    for _, one in sorted(rounds):
+        if spent + costs[one] > BUDGET_S:
+            left_out.add(one)
+        else:
+            spent += costs[one]
+    return set(nodeids) - left_out
+
+
+def computed() -> float:
+    """Seconds of processor time, of this process and of those that it waited for."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+class CostsPlugin:
+    """Measures each test; workers hand what they measured to the process that started them."""
+
+    def __init__(self) -> None:
+        self.measured: dict[str, list[float]] = defaultdict(list)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> object:
+        before = computed()
+        done = yield
+        self.measured[group_of(item.nodeid)].append(computed() - before)
+        return done
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput["costs"] = dict(self.measured)
+        else:
+            write_costs(self.measured)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        for group, seconds in getattr(node, "workeroutput", {}).get("costs", {}).items():
+            self.measured[group] += seconds
