@@ -38,14 +38,12 @@ def assert_judged_alike(tmp_path, id, answer):
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.sampled(12)
 @pytest.mark.parametrize("id", IDS)
 def test_a_solution_is_judged_alike(tmp_path, id):
     assert_judged_alike(tmp_path, id, answer_to(id))
 
 
 @pytest.mark.usefixtures("no_gpu")
-@pytest.mark.sampled(12)
 @pytest.mark.parametrize("id", [id for id in IDS if WRONG.get(id)])
 def test_a_wrong_answer_is_judged_alike(tmp_path, id):
     assert_judged_alike(tmp_path, id, next(one for one in WRONG[id] if one.__name__ not in KEEPS))
