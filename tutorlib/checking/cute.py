@@ -1,10 +1,14 @@
 """Exercises whose answer is a CuTe kernel."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
+from tutorlib.checking.kernel_questions import NotRehearsed
+from tutorlib.checking.library_use import refuse_leaning
+from tutorlib.checking.part import HostFunction, Part
 from tutorlib.checking.served import Served
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.dsl.cute.functions import is_jit
@@ -28,15 +32,32 @@ class CuteExercise(KernelExercise):
     dynamic: whether the sizes are known at run time only: one compilation then serves all shapes.
     divisible: what divides the contiguous mode's size; dynamic layouts carry it, so that 128-bit accesses compile.
     archs: the compute capabilities that it is compiled for where it cannot run; (): the oldest that has what it needs.
+    spills: whether the kernel may use local memory, where registers go that a thread has no room for.
+    part: where the answer is a part of the kernel, or more is looked at than the kernel.
     """
 
     dynamic: bool = False
     divisible: int = 1
     archs: tuple[str, ...] = ()
+    spills: bool = True
+    part: Part = field(default_factory=Part)
 
     def accept(self, answer: Answer) -> CuteLauncher:
-        require_jit(answer)
-        return CuteLauncher(answer, self.problem, self.dynamic, self.divisible)
+        return self.launched(self.part.host(answer))
+
+    def launched(self, host: HostFunction) -> CuteLauncher:
+        require_jit(host)
+        return CuteLauncher(host, self.problem, self.dynamic, self.divisible)
+
+    def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | NotRehearsed | None:
+        """An answer that does something which only a compiler understands is run, or simulated, without a rehearsal."""
+        refuse_leaning(answer, self.library)
+        found: Verdict | NotRehearsed | None
+        try:
+            found = self.part.look(answer, self.correctness_points)
+        except NotRehearsed as error:
+            found = error
+        return found if isinstance(found, Verdict) and not found.points else self.look_into(kernel()) or found
 
     @property
     def inspected(self) -> tuple[str, ...]:
@@ -45,11 +66,12 @@ class CuteExercise(KernelExercise):
             return (device.need_gpu().arch,)
         return self.archs or (str(self.needs.since),)
 
-    def tracer(self, kernel: CuteLauncher) -> "SimulatedCute":
-        """The accepted kernel, compiled for the simulator where the answer lives."""
+    def tracer(self, answer: Answer) -> "SimulatedCute":
+        """The kernel, compiled for the simulator where the answer lives."""
         from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 
-        return SimulatedCute(kernel.host, self.problem, self.dynamic, self.divisible, self.needs.target)
+        host = self.part.simulated_host(answer)
+        return SimulatedCute(host, self.problem, self.dynamic, self.divisible, self.needs.target)
 
     def artifact(self, served: Served) -> "CuteArtifact":
         from tutorlib.checking.artifact import CuteArtifact
@@ -57,16 +79,22 @@ class CuteExercise(KernelExercise):
         return CuteArtifact.of(served, self)
 
     def examine(self, artifact: "CuteArtifact") -> Verdict | None:
-        for arch in self.inspected:
-            if lacks := self.lacking(self.compile_for(artifact, arch).instructions):
-                return wrong(lacks)
-        return None
+        """Of what each of the GPUs runs, the instructions; of what the first one runs, all that is asked for."""
+        compiled = [self.compile_for(artifact, arch) for arch in self.inspected]
+        lacks = next(filter(None, (self.lacking(one.instructions) for one in compiled)), "")
+        if not lacks and compiled[0].spill_bytes and not self.spills:
+            lacks = f"it spills {compiled[0].spill_bytes} bytes of registers in each thread."
+        return wrong(lacks) if (lacks := lacks or self.part.lacks(compiled[0])) else None
 
     def compile_for(self, artifact: "CuteArtifact", arch: str) -> Compiled:
         return artifact.compiled(self.sizes[-1], arch)
 
     def unrun(self, why: str) -> Verdict:
-        return compiled_not_run(tuple(map(cute_target, self.inspected)), why)
+        if self.unseen or not self.part.settled:
+            return compiled_not_run(tuple(map(cute_target, self.inspected)), f"{why}{self.unseen}")
+        if not self.tiers:
+            return Verdict(self.points)
+        return not_run(f"right, rehearsed; speed not run: {why}", self.correctness_points)
 
     def simulator(self, artifact: "CuteArtifact") -> "SimulatedLauncher":
         from tutorlib.checking.artifact import SimulatedCuteArtifact

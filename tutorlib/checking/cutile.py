@@ -12,7 +12,7 @@ from tutorlib.checking.simulating import find_simulated_fault
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CutileLauncher
-from tutorlib.problems.problem import Problem, Shape
+from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import Wrong
 
@@ -131,17 +131,3 @@ class CutileExercise(KernelExercise):
         (report,) = found.reports
         writers = list(report.writers.values())[len(self.problem.inputs)]
         return self.placed(shape, writers) if self.placed else None
-
-
-@dataclass(frozen=True, kw_only=True)
-class ThroughTf32(CutileExercise):
-    """bf16 matrices are to be multiplied as they are. in_bf16: the same problem on them, at the first of `whole`."""
-
-    in_bf16: Problem
-
-    def look_into(self, kernel: CutileLauncher) -> Verdict | None:
-        if found := super().look_into(kernel):
-            return found
-        if ".tf32" in kernel.compiled(self.in_bf16, self.whole[0], "sm_80").ptx:  # of an instruction: no name has a dot
-            return self.more_than_it_must("matrices in bf16 are multiplied in tf32, too, and not in their own dtype.")
-        return None

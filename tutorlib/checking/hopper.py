@@ -1,48 +1,41 @@
-"""Exercises whose answer is a Hopper GEMM's main loop over mbarriers."""
+"""Answers that are a Hopper GEMM's main loop over mbarriers, or one of its two roles."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from tutorlib.checking.cute import require_jit
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run
-from tutorlib.checking.rehearsed import AloneExercise, first_weakness
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.checking.part import BY_NAME, HostFunction, Inside
+from tutorlib.checking.rehearsed import first_weakness
 from tutorlib.checking.rehearsing.hopper_block import Block
 from tutorlib.checking.rehearsing.hopper_roles import LoopRole, one_function, rehearse_roles, specialised
-from tutorlib.machine.features import WGMMA, Feature
-from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.wrong import count
 
 Loops = Literal["main", "produce", "consume", "both"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class HopperLoopExercise(AloneExercise):
-    """A main loop that is rehearsed on the CPU, where every hazard shows, before it is compiled and run.
+class HopperLoops(Inside):
+    """Rehearsed on the CPU, where every hazard shows, before they are compiled and run.
 
     loops: "main" is one function that every warp runs; "produce" or "consume" one of two, "both" the pair of them.
-    build: takes the answer, returns the @cute.jit host function gemm(a, b, c) that has it inside.
     other: where the answer is one of two, returns the course's own for the other one.
     stages: the numbers of stages that it must work with.
     deep: whether all stages must be in use while there is something left to load.
     overlapped: whether a wgmma must be under way when the next one is issued.
     """
 
-    needs: Feature = WGMMA
-    archs: tuple[str, ...] = ("90",)
-    requires: tuple[str, ...] = ("wgmma", "cp.async.bulk.tensor", "mbarrier")
     loops: Loops
-    build: Callable[[Any], Callable[..., None]]
-    other: Callable[[], Callable[..., None]] | None = None
+    other: Callable[[], Callable[..., None]] | None = field(default=None, metadata=BY_NAME)
     stages: tuple[int, ...] = (2, 3, 4)
     deep: bool = True
     overlapped: bool = False
-    near_answer: ClassVar[tuple[str, ...]] = ("build", "other")
 
-    def accept(self, answer: Answer) -> CuteLauncher:
+    def host(self, answer: Answer) -> HostFunction:
         self.roles(answer)
-        return super().accept(self.build(answer))
+        return self.build(answer)
 
     def roles(self, answer: Any) -> Sequence[LoopRole]:
         """Who runs what. Raises WrongKind."""
@@ -59,10 +52,10 @@ class HopperLoopExercise(AloneExercise):
                 return one_function(answer)
             case "both":
                 return specialised(*loops)
-        assert self.other is not None, f"{self.id} names no loop for the other role"
+        assert self.other is not None, "no loop for the other role"
         return specialised(answer, self.other()) if self.loops == "produce" else specialised(self.other(), answer)
 
-    def examine_alone(self, answer: Answer) -> Verdict | None:
+    def look(self, answer: Answer, points: float) -> Verdict | None:
         roles = self.roles(answer)
         return first_weakness(
             (f"{count(k_tiles, 'K tile')}, {count(stages, 'stage')}", partial(self.rehearse, roles, k_tiles, stages))
@@ -70,13 +63,10 @@ class HopperLoopExercise(AloneExercise):
             for k_tiles in k_tiles_to_try(stages)
         )
 
-    def unrun(self, why: str) -> Verdict:
-        """A loop in which the rehearsal found nothing has the points for right results: what it orders is a GEMM."""
-        if self.unseen:
-            return super().unrun(f"{why}{self.unseen}")
-        if not self.tiers:
-            return Verdict(self.points)
-        return not_run(f"right, rehearsed; speed not run: {why}", self.correctness_points)
+    @property
+    def settled(self) -> bool:
+        """What the loops order is a GEMM."""
+        return True
 
     def rehearse(self, roles: Sequence[LoopRole], k_tiles: int, stages: int) -> str:
         return self.find_weakness(rehearse_roles(roles, k_tiles, stages))

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
 from tutorlib.checking.graded_run import for_points
@@ -11,7 +11,15 @@ from tutorlib.checking.kernel_questions import NotRehearsed, looked_at
 from tutorlib.checking.library_use import Library, refuse_leaning
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
-from tutorlib.checking.simulating import cause, find_repeat, find_simulated_fault, find_waste, luck, notices
+from tutorlib.checking.simulating import (
+    cause,
+    find_repeat,
+    find_simulated_fault,
+    find_waste,
+    find_zeros,
+    luck,
+    notices,
+)
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.machine import device
@@ -49,6 +57,7 @@ class KernelExercise(Exercise):
     slack: how many times as much as they need those accesses may move.
     patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
+    padded: whether TMA may load what is padding and nothing else. With it the result would be right, too.
     whole: those of `shapes` that the exercise's tiles divide without a rest.
     library: what of a library does the very thing that is asked; an answer that names it is told so.
     unseen: why the answer at hand could not be rehearsed, as the end of a sentence.
@@ -66,10 +75,10 @@ class KernelExercise(Exercise):
     slack: int = 1
     patterned: bool = True
     once: bool = False
+    padded: bool = True
     whole: tuple[Shape, ...] = ()
     library: Library = field(default_factory=dict)
     unseen: str = ""
-    near_answer: ClassVar[tuple[str, ...]] = ()  # fields whose functions are called where the answer is, in the sandbox
 
     @property
     def correctness_points(self) -> int:
@@ -209,7 +218,8 @@ class KernelExercise(Exercise):
 
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
         """What a simulated kernel does more than it must, as a sentence; None for nothing."""
-        return find_waste(reports, self.lean, self.slack) or (find_repeat(reports) if self.once else None)
+        repeat = find_repeat(reports) if self.once else None
+        return find_waste(reports, self.lean, self.slack) or repeat or (None if self.padded else find_zeros(reports))
 
     def more_than_it_must(self, waste: str) -> Verdict:
         """The verdict on a kernel that is right and does something in vain."""

@@ -35,7 +35,7 @@ class Taken:
     @cached_property
     def tracer(self) -> Any:
         """The kernel as a launcher that is simulated: it is compiled with lines of the reader's source."""
-        return self.exercise.tracer(self.kernel)
+        return self.exercise.tracer(self.answer)
 
 
 class NotRehearsed(Exception):

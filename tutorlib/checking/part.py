@@ -1,143 +1,63 @@
-"""Exercises whose answer is one part of a GEMM kernel; the checker puts it among the course's other parts."""
+"""What an answer is to its kernel: the whole host function, or a part that the course builds a kernel around."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-from itertools import product
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, field
 
-from tutorlib.checking.cute import require_jit
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
-from tutorlib.checking.library_use import InModule
-from tutorlib.checking.rehearsed import AloneExercise, first_weakness
-from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
-from tutorlib.checking.rehearsing.plain_python import Hazard
-from tutorlib.checking.values import attempt
-from tutorlib.kernels.ampere.config import GemmConfig
-from tutorlib.measuring.launchers import CuteLauncher
-from tutorlib.problems.wrong import count
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.compiling.compiled import Compiled
 
-if TYPE_CHECKING:
-    from tutorlib.checking.artifact import CuteArtifact
-
-K_TILES = (1, 2, 3, 8)  # a loop must work where it is shorter than its pipeline, too
-K_BLOCKS = 4
-ONE_BUFFER = GemmConfig()
-COURSE_LOOPS = {
-    "the course's main loop": InModule("tutorlib.kernels.ampere.main_loops", "single_buffer"),
-    "the course's multistage loop": InModule("tutorlib.kernels.ampere.main_loops", "multistage"),
-    "make_loop": InModule("tutorlib.kernels.ampere.schedules", "make_loop"),
-}
-COURSE_KERNEL = {"make_gemm": InModule("tutorlib.kernels.ampere.gemm", "make_gemm")}
-
-Part = Literal["smem", "g2s", "mma", "operands", "columns", "main_loop", "order", "epilogue", "config"]
+HostFunction = Callable[..., None]  # a @cute.jit function
+BY_NAME = {"by_name": True}  # metadata of a field whose function the process of an answer has, too
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartExercise(AloneExercise):
-    """An exercise whose answer takes the place of one part in the GEMM of `kernels.ampere`.
+class Part:
+    """An answer that is the host function.
 
-    part: which one; "config" stands for a function that returns the GemmConfig. config: of the kernel around it.
-    The other parts are those of the ladder: its main loop for so many stages, raster order, its epilogue; around a
-    configuration notebook 11's order.
+    While grading a part crosses to the process of an answer as plain data; its functions go by name: see
+    `grading.wire`.
     """
 
-    archs: tuple[str, ...] = ("80", "90")  # what the ladder is timed on, published and here
-    part: Part
-    config: GemmConfig = ONE_BUFFER
+    def host(self, answer: Answer) -> HostFunction:
+        """The host function that has the answer inside. Raises WrongKind and Unwritten."""
+        return answer
 
-    def accept(self, answer: Answer) -> CuteLauncher:
-        return super().accept(self.build(answer))
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        """What is simulated in its place, where that would take too long."""
+        return self.host(answer)
 
-    def build(self, answer: Answer) -> Callable[..., None]:
-        """The host function gemm(a, b, c) that has the answer as a part. Raises WrongKind and Unwritten."""
-        from tutorlib.kernels.ampere.block_order import in_eights
-        from tutorlib.kernels.ampere.gemm import make_gemm
-        from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        """What any machine finds wrong with the answer by itself; None for nothing.
 
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
-        if self.part == "config":
-            return make_gemm(answer(), multistage, in_eights)
-        loop = single_buffer if self.config.stages == 1 else multistage
-        return make_gemm(self.config, **{"main_loop": loop, self.part: answer})
+        With points where the answer is right and not good enough, if its kernel is right, too. points: those for right
+        results. Raises WrongKind, NotRehearsed, and the placeholder's NotImplementedError.
+        """
 
-
-@dataclass(frozen=True, kw_only=True)
-class LoopExercise(PartExercise):
-    """A main loop: rehearsed on the CPU, where every hazard shows, before it is compiled and run.
-
-    stages: the numbers of buffers in shared memory that it must work with; all but one of them must be under way
-        while a tile is multiplied.
-    prefetched: whether a K block's registers must be fetched before the one before it is multiplied.
-    barriers: as many as a step along K needs; one more is allowed before the loop.
-    A loop that is safe and not as good as that has half the points for right results.
-    """
-
-    part: Part = "main_loop"
-    stages: tuple[int, ...]
-    prefetched: bool = False
-    barriers: int = 1
-
-    def examine_alone(self, answer: Answer) -> Verdict | None:
-        require_jit(answer)
-        return first_weakness(
-            (
-                (
-                    f"{count(k_tiles, 'K tile')}, {count(stages, 'buffer')}",
-                    partial(self.rehearse, answer, k_tiles, stages),
-                )
-                for stages, k_tiles in product(self.stages, K_TILES)
-            ),
-            safe=self.correctness_points / 2,
-        )
-
-    def rehearse(self, answer: Answer, k_tiles: int, stages: int) -> str:
-        stage = rehearse(answer, k_tiles, K_BLOCKS, stages)
-        if stage.unrolled > stages + 1:
-            raise Hazard(
-                f"{stage.unrolled} K tiles are multiplied in one range_constexpr, a loop that the compiler unrolls. "
-                "With K = 4096 that is 64 times the code, and minutes of compiling. Loops over K tiles are plain range."
-            )
-        return self.find_weakness(stage)
-
-    def find_weakness(self, stage: Stage) -> str:
-        """What a right loop does not do well enough, or ""."""
-        wanted = stage.stages - 1
-        for tile, under_way in sorted(stage.in_flight.items()):
-            if under_way < wanted and tile + wanted < stage.k_tiles:  # at the end of K a loop may drain as it likes
-                return f"it is safe, but while tile {tile} is multiplied {under_way} of {wanted} others are under way."
-        if self.prefetched and not stage.prefetched:
-            return "it is safe, but it multiplies a K block before it has fetched the next one's registers."
-        if len(stage.barriers) > self.barriers * stage.k_tiles + 1:
-            return (
-                f"it is safe, but threads meet at {len(stage.barriers)} barriers for {count(stage.k_tiles, 'K tile')}: "
-                f"{count(self.barriers, 'barrier')} a K tile would do. At each, the fast warps stand idle until the "
-                f"last is there. Which of {', '.join(dict.fromkeys(map(str, stage.barriers)))} says nothing new?"
-            )
+    def lacks(self, compiled: Compiled) -> str:
+        """What is wrong with the compiled kernel, besides its instructions, as a sentence; "" for nothing."""
         return ""
 
+    @property
+    def settled(self) -> bool:
+        """Whether an answer in which `look` found nothing is right: what a GPU would add is its speed."""
+        return False
+
 
 @dataclass(frozen=True, kw_only=True)
-class ConfigExercise(PartExercise):
-    """A function without arguments that returns a GemmConfig."""
+class Inside(Part):
+    """A function that the course's kernel calls; it is traced with it.
 
-    part: Part = "config"
-    archs: tuple[str, ...] = ("90",)  # an A100's shared memory would refuse what is fastest on an H100
+    build: takes the answer, returns the host function that has it inside.
+    """
 
-    def examine_alone(self, answer: Answer) -> Verdict | None:
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
-        config, fault = attempt(answer, ())
-        if fault:
-            return wrong(fault.what)
-        if not isinstance(config, GemmConfig):
-            return wrong(f"it returns {config!r}, not a GemmConfig.")
-        if config.stages < 2:
-            return wrong(f"{count(config.stages, 'stage')}: the loop needs two or more.")
-        return None
+    build: Callable[[Answer], HostFunction] = field(metadata=BY_NAME)
 
-    def examine(self, artifact: "CuteArtifact") -> Verdict | None:
-        if spilled := self.compile_for(artifact, self.inspected[0]).spill_bytes:
-            return wrong(f"it spills {spilled} bytes of registers in each thread.")
-        return super().examine(artifact)
+    def host(self, answer: Answer) -> HostFunction:
+        return self.build(need_callable(answer))
+
+
+def need_callable(answer: Answer) -> Answer:
+    """The answer. Raises WrongKind where it is no function."""
+    if not callable(answer):
+        raise WrongKind(f"{answer!r} is not a function.")
+    return answer

@@ -1,40 +1,11 @@
-"""Exercises whose answer is looked at by itself, on any machine, before it becomes part of a kernel."""
+"""Rehearsals of an answer, by itself and on any machine, before it becomes part of a kernel."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
 
-from tutorlib.checking.cute import CuteExercise
-from tutorlib.checking.exercise import Answer, Verdict
+from tutorlib.checking.exercise import Verdict
 from tutorlib.checking.kernel_questions import NotRehearsed
-from tutorlib.checking.library_use import refuse_leaning
 from tutorlib.checking.rehearsing.plain_python import Hazard
 from tutorlib.compiling.errors import shortened, without_colours
-
-
-@dataclass(frozen=True, kw_only=True)
-class AloneExercise(CuteExercise):
-    """An exercise whose `examine_alone` finds on any machine what a GPU would show now and then.
-
-    An answer that does something which only a compiler understands is run, or simulated, without that; where neither
-    is possible the verdict says so.
-    """
-
-    def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | NotRehearsed | None:
-        refuse_leaning(answer, self.library)
-        found: Verdict | NotRehearsed | None
-        try:
-            found = self.examine_alone(answer)
-        except NotRehearsed as error:
-            found = error
-        return found if isinstance(found, Verdict) and not found.points else self.look_into(kernel()) or found
-
-    def examine_alone(self, answer: Answer) -> Verdict | None:
-        """What is wrong with the answer before it is put into a kernel; None for nothing.
-
-        With points where the answer is right and not good enough, if its kernel is right, too.
-        Raises WrongKind, NotRehearsed, and the placeholder's NotImplementedError.
-        """
 
 
 def first_weakness(rehearsals: Iterable[tuple[str, Callable[[], str]]], safe: float = 0) -> Verdict | None:

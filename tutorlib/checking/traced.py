@@ -1,7 +1,6 @@
 """Answers that make CuTe's own objects, looked at while CuTe traces a function: nothing is compiled for a GPU."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -10,7 +9,6 @@ import numpy as np
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.served import Served
-from tutorlib.checking.values import ValueExercise
 from tutorlib.compiling.cute import call_host
 
 T = TypeVar("T")
@@ -28,14 +26,6 @@ def in_cute(look: Callable[[], T]) -> T:
 
     call_host(host)
     return seen[-1]
-
-
-@dataclass(frozen=True, kw_only=True)
-class CuteLayoutExercise(ValueExercise):
-    """An exercise whose answer returns a layout made with cute.make_layout; its cases see a tensor_layouts Layout."""
-
-    def seen(self, served: Served) -> Answer:
-        return served.through(layout_returned)
 
 
 def layout_returned(served: Served, *args: Any) -> Any:

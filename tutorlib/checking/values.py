@@ -13,7 +13,7 @@ from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.library_use import Library
 from tutorlib.checking.patience import OutOfPatience
 from tutorlib.checking.randomness import fresh_dice
-from tutorlib.checking.served import Served, place_in
+from tutorlib.checking.served import AnswerQuestion, Served, place_in
 from tutorlib.problems.failure import Fail, Flaw
 from tutorlib.problems.wrong import Wrong, count
 
@@ -66,15 +66,17 @@ class ValueExercise(Exercise):
 
     cases: they share the points equally, so partial credit counts the cases that are right.
     library: what of a library does the very thing that is asked; an answer that uses it is told so, and has no points.
+    through: what the cases call in the answer's place: a question that is asked of it.
     """
 
     cases: tuple[Case, ...]
     library: Library = field(default_factory=dict)
+    through: AnswerQuestion | None = None
 
     def judge(self, served: Served) -> Verdict:
         """The message is about the first case that is wrong."""
         served.watch(self.library)
-        answer = self.seen(served)
+        answer = served.through(self.through) if self.through else served
         wrongs = {case: wrong for case in self.cases if (wrong := case.judge(answer)) is not None}
         right = [case for case in self.cases if case not in wrongs]
         if not wrongs:
@@ -86,10 +88,6 @@ class ValueExercise(Exercise):
         head = f"{len(right)} of {count(len(self.cases), 'case')} right"
         lines = (head, Flaw(f"{case.name}: ", Fail.CASE(name=case.name)) + first.what, *filter(None, [mistake]))
         return Verdict(self.points * len(right) / len(self.cases), lines, explained=bool(mistake))
-
-    def seen(self, served: Served) -> Answer:
-        """The answer as the cases see it: itself, or a question that is asked of it."""
-        return served
 
 
 def blindness(answer: Answer, cases: Iterable[Case]) -> str:

@@ -13,7 +13,7 @@ from tutorlib.checking.exercise import Answer
 from tutorlib.checking.library_use import from_words
 from tutorlib.checking.served import Served
 from tutorlib.grading.transport import End
-from tutorlib.grading.wire import EXERCISES
+from tutorlib.grading.wire import EXERCISES, judges_own
 from tutorlib.notebook.check import Printed
 
 
@@ -25,9 +25,7 @@ def serve(address: str, answer: Answer, kind: type[Served] = Served) -> None:
         served.watch(None if told is None else from_words(told))
 
     def ask(module: str, name: str, *args: Any) -> Any:
-        from tutorlib.grading.sent_exercise import found
-
-        return served.ask(found(module, name), *args)
+        return served.ask(judges_own(module, name), *args)
 
     def take(*sent: Any) -> None:
         """The exercise that the judge asks about next, as `sent_exercise.sent_form` has it."""

@@ -9,10 +9,11 @@ NumPy is imported by the first array: most answers see none, and each kernel wou
 import ctypes
 import json
 import math
+import re
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from importlib import import_module
 from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ RECORDS = (
 JUDGES = tuple(f"tutorlib.exercises.{room}.judge." for room in rooms().values())
 EXERCISES = (*RECORDS, *JUDGES, "tutorlib.checking.", "tutorlib.machine.", "tutorlib.problems.")  # those of an exercise
 FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
+BY_NAME = re.compile(r"tutorlib\.(checking|kernels|exercises\.n\d\d_\w+\.judge)\.")
 
 
 class Opaque:
@@ -121,11 +123,16 @@ class Writer:
         if kind is ComposedLayout:
             return {"composed": [self.plain(part, depth + 1) for part in (value.outer, value.inner, value.offset)]}
         if is_dataclass(kind) and kind.__module__.startswith(self.records):
-            parts = {one.name: self.plain(getattr(value, one.name), depth + 1) for one in fields(kind) if one.init}
+            parts = {one.name: self.field(one, getattr(value, one.name), depth + 1) for one in fields(kind) if one.init}
             return {"record": [kind.__module__, kind.__qualname__, parts]}
         if isinstance(value, FUNCTIONS) or (callable(value) and not isinstance(value, type | Opaque)):
             return self.handle(value)
         return self.unsent(kind.__name__)
+
+    def field(self, one: Field[Any], value: Any, depth: int) -> Any:
+        if one.metadata.get("by_name") and value is not None:
+            return {"function": [value.__module__, value.__qualname__]}
+        return self.plain(value, depth)
 
     def array(self, value: "np.ndarray") -> list[Any]:
         """dtype, shape, strides, where the first element stands in a buffer, and the buffer: gaps cross, too."""
@@ -250,6 +257,12 @@ class Reader:
         flat = memory.view(dtype)
         return flat.as_strided(tuple(shape), tuple(strides), flat.storage_offset())
 
+    def function(self, module: str, name: str) -> Any:
+        """Only who is sent exercises looks for functions by their names."""
+        if self.records != EXERCISES:
+            raise CannotCross("a function's name")
+        return judges_own(module, name)
+
     def record(self, content: Any, depth: int) -> Any:
         module, name, parts = content
         if not (
@@ -264,6 +277,13 @@ class Reader:
         if not (isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module):
             raise CannotCross("no record of the course's")
         return kind(**{part: self.read(value, depth) for part, value in parts.items()})
+
+
+def judges_own(module: str, name: str) -> Any:
+    """What has this name in a module that the process of an answer has, too. Raises ValueError where it is another."""
+    if not BY_NAME.match(module):
+        raise ValueError(f"{module}.{name} is not for the process of an answer")
+    return getattr(import_module(module), name)
 
 
 def is_tensor(value: Any) -> bool:
@@ -306,6 +326,7 @@ READERS: dict[str, Callable[[Reader, Any, int], Any]] = {
     "swizzle": lambda reader, content, depth: Swizzle(*content),
     "composed": lambda reader, content, depth: composed(*reader.parts(content, depth)),
     "record": lambda reader, content, depth: reader.record(content, depth),
+    "function": lambda reader, content, depth: reader.function(*content),
     "mine": lambda reader, content, depth: reader.theirs(content),
     "yours": lambda reader, content, depth: reader.mine(content),
     "flaw": lambda reader, content, depth: read_flaw(*content),

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.cutile import CutileExercise, ThroughTf32
+from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy, Words
@@ -23,6 +23,7 @@ from tutorlib.exercises.n07_cutile_gemm.choices import (
     fits,
     no_spill,
 )
+from tutorlib.exercises.n07_cutile_gemm.judge.through_tf32 import ThroughTf32
 from tutorlib.exercises.n07_cutile_gemm.orders import GRIDS, RAGGED_GRIDS, in_strips, ragged, strip_after_strip, whole
 from tutorlib.exercises.n07_cutile_gemm.shapes import (
     BENCH,

@@ -6,20 +6,20 @@ from random import Random
 
 from tensor_layouts import Layout, is_layout, size
 
-from tutorlib.checking.ampere_parts import (
-    SECTOR,
-    VECTOR,
-    GlobalCopyExercise,
-    OperandsExercise,
-    SmemExercise,
-    TiledMmaExercise,
-    WholeGemmExercise,
-)
+from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, AmpereLoop, AmperePart
+from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.library_use import InModule
-from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, LoopExercise, PartExercise
-from tutorlib.checking.traced import CuteLayoutExercise
+from tutorlib.checking.traced import layout_returned
 from tutorlib.checking.values import Mistake, ValueExercise, equals, law, shorten
+from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import (
+    SECTOR,
+    VECTOR,
+    GlobalCopy,
+    OperandsPart,
+    SmemLayout,
+    WarpsOfMma,
+)
 from tutorlib.exercises.n09_gemm_baseline.remedies import BASELINE_REMEDIES
 from tutorlib.problems.catalogue import gemm
 
@@ -173,10 +173,12 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.1"],
     ),
-    SmemExercise(
+    CuteExercise(
         id="09.2",
         title="swizzled shared memory",
         points=3,
+        archs=AMPERE_TIMED,
+        part=SmemLayout(),
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
@@ -189,15 +191,15 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.2"],
     ),
-    LoopExercise(
+    CuteExercise(
         id="09.3",
         title="single buffer",
         points=4,
+        archs=AMPERE_TIMED,
+        part=AmpereLoop(stages=(1,), barriers=2),
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
-        stages=(1,),
-        barriers=2,
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
         hints=(
@@ -207,10 +209,12 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.3"],
     ),
-    GlobalCopyExercise(
+    CuteExercise(
         id="09.4",
         title="who copies what",
         points=3,
+        archs=AMPERE_TIMED,
+        part=GlobalCopy(),
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
@@ -223,10 +227,12 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.4"],
     ),
-    TiledMmaExercise(
+    CuteExercise(
         id="09.5",
         title="who multiplies what",
         points=2,
+        archs=AMPERE_TIMED,
+        part=WarpsOfMma(),
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
@@ -239,10 +245,12 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.5"],
     ),
-    OperandsExercise(
+    CuteExercise(
         id="09.6",
         title="operands",
         points=3,
+        archs=AMPERE_TIMED,
+        part=OperandsPart(),
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=RAGGED,
@@ -255,7 +263,7 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.6"],
     ),
-    CuteLayoutExercise(
+    ValueExercise(
         id="09.7",
         title="columns",
         points=3,
@@ -264,6 +272,7 @@ EXERCISES = (
             law("two warps across", beside([(2, 64), (2, 128), (2, 256)], wide(2)), not_in_vectors, PERMUTING),
             law("four warps across", beside([(4, 128), (4, 256)], wide(4)), not_in_vectors, PERMUTING),
         ),
+        through=layout_returned,
         library={"n_order": InModule("tutorlib.kernels.ampere.layouts", "n_order")},
         hints=(
             "Write the MMA's column as digits: value (2), lane (4), warp (warps), atom in its four (4), the rest.",
@@ -272,14 +281,15 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.7"],
     ),
-    PartExercise(
+    CuteExercise(
         id="09.8",
         title="vectorised write-back",
         points=3,
+        archs=AMPERE_TIMED,
+        part=AmperePart(name="epilogue"),
         problem=gemm("bf16"),
         shapes=EDGES,
         simulated_shapes=((129, 136, 72), (128, 128, 64), (127, 65, 64)),
-        part="epilogue",
         requires=("st.global.v4",),
         library={"store of the course": InModule("tutorlib.kernels.ampere.epilogues", "store")},
         hints=(
@@ -289,10 +299,15 @@ EXERCISES = (
         ),
         remedies=BASELINE_REMEDIES["09.8"],
     ),
-    WholeGemmExercise(
+    CuteExercise(
         id="09.9",
         title="your GEMM",
         points=6,
+        archs=AMPERE_TIMED,
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
+        lean=("cp.async", "ldmatrix", "st.global"),
+        once=True,
+        spills=False,
         problem=gemm("bf16"),
         shapes=WHOLE_AND_RAGGED,
         simulated_shapes=((256, 128, 128), (129, 200, 72)),

@@ -9,9 +9,10 @@ from numbers import Real
 from random import Random
 from typing import Any
 
+from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_LOOPS, AmpereLoop
+from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.part import COURSE_LOOPS, LoopExercise
 from tutorlib.checking.values import Case, Mistake, ValueExercise, law
 from tutorlib.exercises.n10_double_buffer.remedies import DOUBLE_BUFFER_REMEDIES
 from tutorlib.kernels.ampere.config import GemmConfig
@@ -120,17 +121,17 @@ EXERCISES = (
         ),
         remedies=DOUBLE_BUFFER_REMEDIES["10.1"],
     ),
-    LoopExercise(
+    CuteExercise(
         id="10.2",
         title="double buffer",
         points=4,
+        archs=AMPERE_TIMED,
+        part=AmpereLoop(config=GemmConfig(stages=2), stages=(2,)),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SHAPES[1:],
         bench_shape=BENCH,
         tiers=(0.8,),
-        config=GemmConfig(stages=2),
-        stages=(2,),
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
         hints=(
@@ -141,18 +142,17 @@ EXERCISES = (
         ),
         remedies=DOUBLE_BUFFER_REMEDIES["10.2"],
     ),
-    LoopExercise(
+    CuteExercise(
         id="10.3",
         title="register pipeline",
         points=4,
+        archs=AMPERE_TIMED,
+        part=AmpereLoop(config=GemmConfig(stages=2), stages=(2,), prefetched=True),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SHAPES[1:],
         bench_shape=BENCH,
         tiers=(0.9,),
-        config=GemmConfig(stages=2),
-        stages=(2,),
-        prefetched=True,
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
         hints=(

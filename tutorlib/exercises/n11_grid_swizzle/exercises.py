@@ -1,10 +1,12 @@
 """Exercises of notebook 11: in which order blocks visit the tiles of C."""
 
+from tutorlib.checking.ampere_loop import AMPERE_TIMED
+from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.exercise import Remedy, Words
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals, law
-from tutorlib.exercises.n11_grid_swizzle.judge.block_order import OrderExercise
+from tutorlib.exercises.n11_grid_swizzle.judge.block_order import BlockOrder
 from tutorlib.exercises.n11_grid_swizzle.traffic import (
     BEST,
     BEYOND,
@@ -106,18 +108,17 @@ EXERCISES = (
             "min(heights, key=…) returns the first of those that are equally good: go from small to large.",
         ),
     ),
-    OrderExercise(
+    CuteExercise(
         id="11.4",
         title="blocks in groups",
         points=3,
+        archs=AMPERE_TIMED,
+        part=BlockOrder(config=GemmConfig(stages=2), grids=GRIDS, footprint=footprint),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=((640, 264, 72),),  # 5×3 tiles: which block does which was tried before
         bench_shape=BENCH,
         tiers=(0.9,),
-        config=GemmConfig(stages=2),
-        grids=GRIDS,
-        footprint=footprint,
         requires=("cp.async", "ldmatrix", "mma.sync"),
         library={"in_eights": InModule("tutorlib.kernels.ladder", "in_eights")},
         hints=(

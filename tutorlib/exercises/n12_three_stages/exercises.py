@@ -5,11 +5,12 @@ from dataclasses import replace
 from itertools import product
 from random import Random
 
-from tutorlib.checking.ampere_parts import WholeGemmExercise
+from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, AmpereLoop
+from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy, Words
-from tutorlib.checking.part import COURSE_KERNEL, COURSE_LOOPS, ConfigExercise, LoopExercise
 from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.exercises.n12_three_stages.judge.configured import Configured
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm
@@ -102,18 +103,17 @@ LOOPING = (
 )
 
 EXERCISES = (
-    LoopExercise(
+    CuteExercise(
         id="12.1",
         title="multistage",
         points=5,
+        archs=AMPERE_TIMED,
+        part=AmpereLoop(config=GemmConfig(stages=3), stages=(2, 3, 4, 5), prefetched=True),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=((129, 128, 264),),  # edges, and more K tiles than stages; the rehearsal has seen the rest
         bench_shape=BENCH,
         tiers=(0.9,),
-        config=GemmConfig(stages=3),
-        stages=(2, 3, 4, 5),
-        prefetched=True,
         requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync"),
         library=COURSE_LOOPS,
         hints=(
@@ -164,10 +164,13 @@ EXERCISES = (
         ),
         library={"occupancy.blocks_per_sm": blocks_per_sm},
     ),
-    ConfigExercise(
+    CuteExercise(
         id="12.3",
         title="tuned",
         points=3,
+        archs=("90",),  # an A100's shared memory would refuse what is fastest on an H100
+        spills=False,
+        part=Configured(),
         problem=gemm("bf16"),
         shapes=((512, 512, 512), (129, 200, 72)),
         simulated_shapes=((129, 200, 136),),
@@ -186,10 +189,15 @@ EXERCISES = (
             ),
         ),
     ),
-    WholeGemmExercise(
+    CuteExercise(
         id="12.4",
         title="your kernel",
         points=6,
+        archs=AMPERE_TIMED,
+        requires=("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4"),
+        lean=("cp.async", "ldmatrix", "st.global"),
+        once=True,
+        spills=False,
         problem=gemm("bf16"),
         shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
         # Whole; 2×2 tiles, more K tiles than stages, and of A's edges those along K alone; those of rows alone.

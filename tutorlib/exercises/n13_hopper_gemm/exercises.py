@@ -4,19 +4,14 @@ from collections.abc import Callable
 from itertools import product
 from random import Random
 
+from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.hopper import HopperLoopExercise
+from tutorlib.checking.hopper import HopperLoops
 from tutorlib.checking.host_templates import with_loop
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
-from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import (
-    BYTES,
-    BoxesExercise,
-    EpilogueExercise,
-    FragmentsExercise,
-    RingLayoutExercise,
-    WholeKernelExercise,
-)
+from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import BYTES, Boxes, Fragments, RingLayout, TmaEpilogue
+from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
@@ -170,10 +165,12 @@ COURSE_KERNEL = {name: InModule("tutorlib.kernels.hopper.first", name) for name 
 # ----------------------------------------------------------------------------------------------------------------
 
 EXERCISES = (
-    RingLayoutExercise(
+    CuteExercise(
         id="13.1",
         title="ring_layout",
         points=3,
+        needs=WGMMA,
+        part=RingLayout(),
         problem=gemm("bf16"),
         shapes=SHAPES[:2],
         simulated_shapes=SIMULATED,
@@ -204,10 +201,12 @@ EXERCISES = (
             "A tile begins at row place[0] * tile[0]: min(tile[0], shape[0] - that) rows are inside, 0 at least.",
         ),
     ),
-    BoxesExercise(
+    CuteExercise(
         id="13.3",
         title="boxes",
         points=2,
+        needs=WGMMA,
+        part=Boxes(),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
@@ -251,10 +250,12 @@ EXERCISES = (
             "register = column % 2 + 2 * half + 4 * atom.",
         ),
     ),
-    FragmentsExercise(
+    CuteExercise(
         id="13.5",
         title="fragments",
         points=3,
+        needs=WGMMA,
+        part=Fragments(),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
@@ -290,19 +291,19 @@ EXERCISES = (
             "In round 0 nobody has read anything, and the producer must not wait: the phase *before* 0 has parity 1.",
         ),
     ),
-    HopperLoopExercise(
+    CuteExercise(
         id="13.7",
         title="main_loop",
         points=6,
+        needs=WGMMA,
+        archs=("90",),
+        part=HopperLoops(loops="main", build=with_loop, overlapped=True),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         bench_shape=BENCH,
         tiers=(0.9,),
         requires=HOPPER,
-        loops="main",
-        build=with_loop,
-        overlapped=True,
         library=course("main_loop", "fill_stage"),
         hints=(
             "Before the loop the warp that loads too fills all stages there are K tiles for. Then K tile 0: wait for "
@@ -315,10 +316,12 @@ EXERCISES = (
             "wait_group(0).",
         ),
     ),
-    EpilogueExercise(
+    CuteExercise(
         id="13.8",
         title="store by TMA",
         points=4,
+        needs=WGMMA,
+        part=TmaEpilogue(),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
@@ -331,10 +334,13 @@ EXERCISES = (
             "At the end cp_async_bulk_commit_group() and cp_async_bulk_wait_group(0, read=True).",
         ),
     ),
-    WholeKernelExercise(
+    CuteExercise(
         id="13.9",
         title="Hopper GEMM",
         points=5,
+        needs=WGMMA,
+        spills=False,
+        padded=False,
         problem=gemm("bf16"),
         shapes=(*SHAPES, LONG),
         simulated_shapes=SIMULATED,

@@ -1,7 +1,8 @@
 """Exercises of notebook 14: two roles, registers, clusters, persistent blocks, stream-K, FP8, what to choose when."""
 
+from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.hopper import HopperLoopExercise
+from tutorlib.checking.hopper import HopperLoops
 from tutorlib.checking.host_templates import own_consumer, own_producer, with_consumer, with_producer
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
@@ -23,6 +24,7 @@ from tutorlib.exercises.n14_beat_cublas.tiles import (
     walks,
 )
 from tutorlib.exercises.n14_beat_cublas.time_model import costs
+from tutorlib.machine.features import WGMMA
 from tutorlib.models.hopper_gemm import (
     count_waves,
     dequantise,
@@ -49,17 +51,18 @@ LOOP_SHAPES = ((512, 512, 512), (384, 1024, 840), (129, 200, 72))  # 14 K tiles:
 LOOP_SIMULATED = ((129, 264, 840), (129, 200, 72))
 
 EXERCISES = (
-    HopperLoopExercise(
+    CuteExercise(
         id="14.1",
         title="produce",
         points=4,
+        needs=WGMMA,
+        archs=("90",),
+        requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
+        part=HopperLoops(loops="produce", build=with_producer, other=own_consumer),
         problem=gemm("bf16"),
         shapes=LOOP_SHAPES,
         simulated_shapes=LOOP_SIMULATED,
-        loops="produce",
         library={"load_steps": InModule(SPECIALISED, "load_steps")},
-        build=with_producer,
-        other=own_consumer,
         hints=(
             "For each K tile: wait until its stage is empty, say how many bytes will come, start the loads.",
             "A producer's pipeline state starts with phase 1, so that the first wait for each stage passes at once.",
@@ -68,20 +71,20 @@ EXERCISES = (
             "steps.load(k_tile, state.index), state.advance().",
         ),
     ),
-    HopperLoopExercise(
+    CuteExercise(
         id="14.2",
         title="consume",
         points=5,
+        needs=WGMMA,
+        archs=("90",),
+        requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
+        part=HopperLoops(loops="consume", build=with_consumer, other=own_producer, overlapped=True),
         problem=gemm("bf16"),
         shapes=LOOP_SHAPES,
         simulated_shapes=LOOP_SIMULATED,
         bench_shape=BENCH,
         tiers=(0.9,),
-        loops="consume",
         library={"multiply_steps": InModule(SPECIALISED, "multiply_steps")},
-        build=with_consumer,
-        other=own_producer,
-        overlapped=True,
         hints=(
             "The first K tile stands before the loop, since steps.multiply wants to know it as a plain True or False.",
             "Each step: wait for full[stage], fence, multiply, commit; then wait_group(1), so that the multiplication "

@@ -2,6 +2,7 @@
 
 from itertools import product
 
+from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals
@@ -16,9 +17,10 @@ from tutorlib.exercises.n15_blackwell_gemm.formats import (
     rows_of,
     scaling_blocks,
 )
-from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_loops import HoldExercise, TileLoopExercise
+from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_loops import Holding, TileLoops
 from tutorlib.exercises.n15_blackwell_gemm.memory import ALLOCATING, PLACES, RINGS, accumulators, places, rings
 from tutorlib.exercises.n15_blackwell_gemm.remedies import BLACKWELL_REMEDIES
+from tutorlib.machine.features import TCGEN05
 from tutorlib.models.block_formats import quantise_mx, quantise_nv, scaled_dot
 from tutorlib.models.tensor_memory import ring_stages, sum_place, tmem_columns
 from tutorlib.problems.catalogue import gemm
@@ -33,6 +35,9 @@ def course(module: str, *names: str) -> dict[str, InModule]:
     """The course's own functions that do what an exercise asks for."""
     return {f"the course's {name}": InModule(f"tutorlib.kernels.blackwell.{module}", name) for name in names}
 
+
+DATA_CENTER = ("100", "103")  # Blackwell's GPUs with tensor memory
+LOOP_INSTRUCTIONS = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
 
 EXERCISES = (
     ValueExercise(
@@ -100,10 +105,15 @@ EXERCISES = (
         ),
         remedies=BLACKWELL_REMEDIES["15.2"],
     ),
-    HoldExercise(
+    CuteExercise(
         id="15.3",
         title="hold",
         points=3,
+        needs=TCGEN05,
+        archs=DATA_CENTER,
+        spills=False,
+        requires=("tcgen05", "tcgen05.alloc", "tcgen05.dealloc"),
+        part=Holding(),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
@@ -115,15 +125,19 @@ EXERCISES = (
         ),
         remedies=BLACKWELL_REMEDIES["15.3"],
     ),
-    TileLoopExercise(
+    CuteExercise(
         id="15.4",
         title="produce",
         points=3,
+        needs=TCGEN05,
+        archs=DATA_CENTER,
+        spills=False,
+        requires=LOOP_INSTRUCTIONS,
+        part=TileLoops(loop="produce"),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("loops", "produce_tiles"),
-        loop="produce",
         hints=(
             "It is 14.1 with one more loop around it: for each tile, for each K tile.",
             "The state is made once, before both loops: the ring does not know where a tile ends.",
@@ -132,15 +146,19 @@ EXERCISES = (
         ),
         remedies=BLACKWELL_REMEDIES["15.4"],
     ),
-    TileLoopExercise(
+    CuteExercise(
         id="15.5",
         title="multiply",
         points=5,
+        needs=TCGEN05,
+        archs=DATA_CENTER,
+        spills=False,
+        requires=LOOP_INSTRUCTIONS,
+        part=TileLoops(loop="multiply"),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("loops", "multiply_tiles"),
-        loop="multiply",
         hints=(
             "Two states: a consumer's for the stages, a producer's for the accumulators.",
             "For each tile: wait until its accumulator is free; for each K tile: wait for full, multiply with "
@@ -149,15 +167,19 @@ EXERCISES = (
         ),
         remedies=BLACKWELL_REMEDIES["15.5"],
     ),
-    TileLoopExercise(
+    CuteExercise(
         id="15.6",
         title="store",
         points=4,
+        needs=TCGEN05,
+        archs=DATA_CENTER,
+        spills=False,
+        requires=LOOP_INSTRUCTIONS,
+        part=TileLoops(loop="store"),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("loops", "store_tiles"),
-        loop="store",
         hints=(
             "For each tile: wait for ready; for each part: read, wait for the tcgen05.ld, write; then the next "
             "accumulator.",
@@ -191,18 +213,20 @@ EXERCISES = (
         ),
         remedies=BLACKWELL_REMEDIES["15.7"],
     ),
-    TileLoopExercise(
+    CuteExercise(
         id="15.8",
         title="pair",
         points=7,
+        needs=TCGEN05,
+        archs=DATA_CENTER,
+        spills=False,
+        part=TileLoops(loop="all", pair=True),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
         library=course("loops", "produce_tiles", "multiply_tiles", "store_tiles"),
         bench_shape=BENCH,
         tiers=(0.9,),
-        loop="all",
-        pair=True,
         requires=("tcgen05 pairs", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor"),
         hints=(
             "produce: both blocks load, and only the one that leads announces the bytes, which are those of both.",

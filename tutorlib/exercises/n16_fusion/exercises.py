@@ -1,10 +1,11 @@
 """Exercises of notebook 16: epilogues that do more than round, a layer that torch takes as its own, and two GPUs."""
 
 from tutorlib.checking import host_templates
+from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import Inside
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises.n16_fusion.fakes import faked, symbolic
-from tutorlib.exercises.n16_fusion.judge.epilogue_function import EpilogueFunctionExercise
 from tutorlib.exercises.n16_fusion.layers import swapped
 from tutorlib.exercises.n16_fusion.operators import counted, gradients
 from tutorlib.exercises.n16_fusion.parts import INTERLEAVING, interleaves, refuses, splits
@@ -30,13 +31,13 @@ def course(module: str, *names: str) -> dict[str, InModule]:
 # ----------------------------------------------------------------------------------------------------------------
 
 EXERCISES = (
-    EpilogueFunctionExercise(
+    CuteExercise(
         id="16.1",
         title="gelu",
         points=2,
         problem=gelu(),
         shapes=((512,), (4 * 777,)),
-        build=host_templates.elementwise,
+        part=Inside(build=host_templates.elementwise),
         library=course(OPS, "gelu"),
         hints=(
             "x * x is element by element, and so is every other operator; cute.math.tanh takes the whole of x.",
@@ -45,7 +46,7 @@ EXERCISES = (
         ),
         remedies=FUSION_REMEDIES["16.1"],
     ),
-    EpilogueFunctionExercise(
+    CuteExercise(
         id="16.2",
         title="every_row",
         points=2,
@@ -53,7 +54,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=FITTING,
         whole=WHOLE,
-        build=host_templates.with_bias_matrix,
+        part=Inside(build=host_templates.with_bias_matrix),
         library=course(FUSED, "every_row"),
         hints=(
             "A layout may send many coordinates to one place. By how much does the offset grow from row to row?",
@@ -61,7 +62,7 @@ EXERCISES = (
         ),
         remedies=FUSION_REMEDIES["16.2"],
     ),
-    EpilogueFunctionExercise(
+    CuteExercise(
         id="16.3",
         title="bias_gelu",
         points=2,
@@ -69,7 +70,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=FITTING,
         whole=WHOLE,
-        build=host_templates.with_op,
+        part=Inside(build=host_templates.with_op),
         library=course(OPS, "bias_gelu", "gelu"),
         hints=(
             "Both arguments are values of the same shape, in fp32. What comes first, the bias or GELU?",
@@ -77,7 +78,7 @@ EXERCISES = (
         ),
         remedies=FUSION_REMEDIES["16.3"],
     ),
-    EpilogueFunctionExercise(
+    CuteExercise(
         id="16.4",
         title="fetch",
         points=4,
@@ -85,7 +86,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=SHAPES[:1],
         whole=WHOLE,
-        build=host_templates.with_fetch,
+        part=Inside(build=host_templates.with_fetch),
         library=course(FUSED, "fetch_beside"),
         hints=(
             "Registers of the sums' shape, in fp32: cute.make_rmem_tensor(sums.tCrC.shape, Float32), filled with 0.",
@@ -95,7 +96,7 @@ EXERCISES = (
         ),
         remedies=FUSION_REMEDIES["16.4"],
     ),
-    EpilogueFunctionExercise(
+    CuteExercise(
         id="16.5",
         title="largest",
         points=4,
@@ -103,7 +104,7 @@ EXERCISES = (
         shapes=SHAPES,
         simulated_shapes=((130, 72, 40),),  # four tiles in which all warps have rows
         whole=WHOLE,
-        build=host_templates.with_reduction,
+        part=Inside(build=host_templates.with_reduction),
         requires=("bar.sync",),
         library=course(FUSED, "largest"),
         hints=(
@@ -129,14 +130,14 @@ EXERCISES = (
         ),
         remedies=FUSION_REMEDIES["16.6"],
     ),
-    EpilogueFunctionExercise(
+    CuteExercise(
         id="16.7",
         title="gated",
         points=3,
         problem=linear_swiglu(32),
         shapes=GATED,
         whole=GATED[1:],
-        build=host_templates.with_gate,
+        part=Inside(build=host_templates.with_gate),
         library=course(FUSED, "gated", "gate_and_up") | course(OPS, "swiglu", "silu"),
         hints=(
             "tCrC's shape is (pairs, atoms, (neighbours, rest)), and rest is the slowest mode: its first half is gate.",

@@ -1,12 +1,13 @@
-"""Exercises whose answer maps a block's number to its tile."""
+"""Answers that map a block's number to its tile."""
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
-from tutorlib.checking.part import Part, PartExercise
+from tutorlib.checking.ampere_loop import AmperePart, PartName
+from tutorlib.checking.exercise import Answer, Verdict, wrong
+from tutorlib.checking.part import need_callable
 from tutorlib.compiling.errors import CompileFailed, first_cause
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
@@ -54,19 +55,18 @@ AT_RUN_TIME = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderExercise(PartExercise):
+class BlockOrder(AmperePart):
     """A function (block, rows, columns) → tile: tried on whole grids as a kernel would, then used in one.
 
     grids: rows and columns of tiles. footprint: how many rows of A and of B the tiles of some blocks read.
     """
 
-    part: Part = "order"
+    name: PartName = "order"
     grids: tuple[Tile, ...]
     footprint: Callable[[list[Tile]], int]
 
-    def examine_alone(self, answer: Answer) -> Verdict | None:
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        need_callable(answer)
         try:
             for rows, columns in self.grids:
                 if flaw := find_flaw(in_a_kernel(answer, rows, columns), rows, columns):

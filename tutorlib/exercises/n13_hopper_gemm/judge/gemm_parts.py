@@ -1,47 +1,37 @@
-"""Exercises whose answer is a part of notebook 13's GEMM, or the whole of it: looked at before any GPU runs it."""
+"""Answers that are a part of notebook 13's GEMM: looked at before any GPU runs it."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from tutorlib.checking.cute import CuteExercise, require_jit
+from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
-from tutorlib.checking.kernel_questions import NotRehearsed
-from tutorlib.checking.simulating import find_zeros
+from tutorlib.checking.part import HostFunction, Part, need_callable
+from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cute import call_host
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptx import HOPPER_OPCODES, opcodes
-from tutorlib.machine.features import WGMMA, Feature
-from tutorlib.measuring.launchers import CuteLauncher
-
-if TYPE_CHECKING:
-    from tutorlib.checking.artifact import CuteArtifact
-    from tutorlib.simulate.ptx import Report
 
 BYTES = 2  # of a bf16
 VECTOR = 8  # elements of 16 bytes, which a swizzle keeps together
 
-FirstPart = Literal["ring_layout", "boxes", "fragments", "epilogue"]
+FirstPartName = Literal["ring_layout", "boxes", "fragments", "epilogue"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class FirstPartExercise(CuteExercise):
-    """An exercise whose answer takes the place of one part in the GEMM of `kernels.hopper.first`."""
+class FirstPart(Part):
+    """A part of the GEMM of `kernels.hopper.first`. jit: whether it is a @cute.jit function."""
 
-    needs: Feature = WGMMA
-    part: FirstPart
-    jit: bool = False  # whether the part is a @cute.jit function
+    name: FirstPartName
+    jit: bool = False
 
-    def accept(self, answer: Answer) -> CuteLauncher:
+    def host(self, answer: Answer) -> HostFunction:
         from tutorlib.kernels.hopper.first import Parts, make_first_gemm
 
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
+        need_callable(answer)
         if self.jit:
             require_jit(answer)
-        part = answer if self.jit else self.looked_at(answer)
-        return super().accept(make_first_gemm(Parts(**{self.part: part})))
+        return make_first_gemm(Parts(**{self.name: answer if self.jit else self.looked_at(answer)}))
 
     def looked_at(self, answer: Answer) -> Answer:
         """The answer, refused with a sentence where what it returns cannot work."""
@@ -58,22 +48,15 @@ class FirstPartExercise(CuteExercise):
         """What is wrong with what the part returned for these arguments, or ""."""
         return ""
 
-    def examine(self, artifact: "CuteArtifact") -> Verdict | None:
-        return super().examine(artifact) or self.examine_ptx(self.compile_for(artifact, self.inspected[0]).ptx)
-
-    def examine_ptx(self, ptx: str) -> Verdict | None:
-        """What is wrong with the kernel's instructions; None for nothing."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class RingLayoutExercise(FirstPartExercise):
+class RingLayout(FirstPart):
     """A layout (rows, K, stages): looked at as CuTe makes it, byte by byte, then used in the kernel."""
 
-    part: FirstPart = "ring_layout"
+    name: FirstPartName = "ring_layout"
 
-    def look(self, answer: Answer, kernel: Callable[[], Any]) -> Verdict | NotRehearsed | None:
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        need_callable(answer)
         for k, (rows, stages) in product((64, 32, 16), RINGS):
             try:
                 broken = find_misplaced(answer, rows, k, stages)
@@ -81,11 +64,12 @@ class RingLayoutExercise(FirstPartExercise):
                 return wrong(f"CuTe refuses ring_layout({rows}, {k}, {stages}).", str(error))
             if broken:
                 return wrong(f"ring_layout({rows}, {k}, {stages}): {broken}")
-        return super().look(answer, kernel)
+        return None
 
-    def unrun(self, why: str) -> Verdict:
+    @property
+    def settled(self) -> bool:
         """Every 16 bytes are where TMA and WGMMA want them: more a GPU could not tell."""
-        return Verdict(self.points)
+        return True
 
 
 RINGS = ((32, 3), (128, 4))  # rows, stages
@@ -153,10 +137,10 @@ def several(got: Any, number: int) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoxesExercise(FirstPartExercise):
+class Boxes(FirstPart):
     """(box, stages) of shared memory and (box, K tiles) of the matrix."""
 
-    part: FirstPart = "boxes"
+    name: FirstPartName = "boxes"
 
     def find_flaw(self, got: Any, *args: Any) -> str:
         from cutlass import cute
@@ -181,10 +165,10 @@ SUMS = 128  # of a thread: 64 × 256 among 128 of them
 
 
 @dataclass(frozen=True, kw_only=True)
-class FragmentsExercise(FirstPartExercise):
+class Fragments(FirstPart):
     """Descriptors of both operands, and registers for the sums."""
 
-    part: FirstPart = "fragments"
+    name: FirstPartName = "fragments"
 
     def find_flaw(self, got: Any, *args: Any) -> str:
         from cutlass import Float32, cute
@@ -204,16 +188,14 @@ class FragmentsExercise(FirstPartExercise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EpilogueExercise(FirstPartExercise):
+class TmaEpilogue(FirstPart):
     """Registers → stmatrix → TMA: what must stand between them is looked for in the compiled text."""
 
-    part: FirstPart = "epilogue"
+    name: FirstPartName = "epilogue"
     jit: bool = True
 
-    def examine_ptx(self, ptx: str) -> Verdict | None:
-        if race := find_race(epilogue_orders(ptx)):
-            return wrong(race)
-        return None
+    def lacks(self, compiled: Compiled) -> str:
+        return find_race(epilogue_orders(compiled.ptx))
 
 
 def epilogue_orders(ptx: str) -> list[str]:
@@ -250,24 +232,3 @@ def find_race(orders: list[str]) -> str:
             "group is left."
         )
     return ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class WholeKernelExercise(CuteExercise):
-    """The reader's own host function gemm(a, b, c).
-
-    It loads K tiles that there are: with others, which are zeros, the result would be right, too.
-    """
-
-    needs: Feature = WGMMA
-
-    def in_vain(self, reports: "Sequence[Report]") -> str | None:
-        return super().in_vain(reports) or find_zeros(reports)
-
-    def examine(self, artifact: "CuteArtifact") -> Verdict | None:
-        if found := super().examine(artifact):
-            return found
-        compiled = self.compile_for(artifact, self.inspected[0])
-        if compiled.spill_bytes:
-            return wrong(f"it spills {compiled.spill_bytes} bytes of registers in each thread.")
-        return None

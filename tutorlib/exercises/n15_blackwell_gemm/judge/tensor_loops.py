@@ -1,39 +1,30 @@
-"""Exercises whose answer is a loop of the Blackwell kernel, or what holds its tensor memory."""
+"""Answers that are a loop of the Blackwell kernel, or what holds its tensor memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from tutorlib.checking.cute import require_jit
-from tutorlib.checking.exercise import Answer, Verdict, WrongKind, not_run, wrong
-from tutorlib.checking.rehearsed import AloneExercise, first_weakness
+from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.checking.part import HostFunction, Part
+from tutorlib.checking.rehearsed import first_weakness
 from tutorlib.checking.rehearsing.blackwell_block import TensorBlock
 from tutorlib.checking.rehearsing.blackwell_roles import Extent, Loop, in_words, rehearse_tiles
 from tutorlib.checking.rehearsing.tensor_memory_life import rehearse_holding
+from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.ptx import allocated_columns
-from tutorlib.machine.features import TCGEN05, Feature
-from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
-    from tutorlib.checking.artifact import CuteArtifact
     from tutorlib.kernels.blackwell.config import BlackwellConfig
     from tutorlib.kernels.blackwell.gemm import TileLoops
-    from tutorlib.simulate.ptx.languages.cute import SimulatedCute
 
 ROLES = ("produce", "multiply", "store")
 EXTENTS = (  # tiles, K tiles, stages, accumulators, parts
     *((1, 1, 2, 1, 2), (1, 5, 2, 1, 4), (3, 1, 2, 2, 2), (3, 3, 2, 2, 3)),
     *((4, 4, 3, 2, 2), (5, 2, 4, 1, 1), (5, 3, 3, 2, 4)),
 )
-
-
-@dataclass(kw_only=True)
-class BlackwellLauncher(CuteLauncher):
-    """small: what is simulated in the kernel's place."""
-
-    small: Callable[..., None]
 
 
 def narrower(config: "BlackwellConfig") -> "BlackwellConfig":
@@ -43,12 +34,12 @@ def narrower(config: "BlackwellConfig") -> "BlackwellConfig":
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlackwellExercise(AloneExercise):
-    """Of notebook 15's kernel: rehearsed, then compiled for both of Blackwell's data-centre GPUs and looked at."""
+class BlackwellPart(Part):
+    """Of notebook 15's kernel: rehearsed, then compiled for both of Blackwell's data-centre GPUs and looked at.
 
-    needs: Feature = TCGEN05
-    archs: tuple[str, ...] = ("100", "103")
-    requires: tuple[str, ...] = ("tcgen05", "tcgen05.ld", "tcgen05.commit", "cp.async.bulk.tensor")
+    pair: whether two blocks work on a tile together.
+    """
+
     pair: bool = False
 
     @property
@@ -57,48 +48,35 @@ class BlackwellExercise(AloneExercise):
 
         return PAIR if self.pair else BlackwellConfig()
 
-    def host(self, answer: Answer, small: bool = False) -> Callable[..., None]:
-        """The course's kernel with the answer inside; small: its tiles half as wide, and on two SMs, so that a small C
-        is several tiles for each block."""
+    def host(self, answer: Answer) -> HostFunction:
         from tutorlib.kernels.blackwell.gemm import SMS, make_blackwell_gemm
 
-        config, sms = (narrower(self.config), 2) if small else (self.config, SMS)
-        return make_blackwell_gemm(config, self.parts(answer), sms)
+        return make_blackwell_gemm(self.config, self.parts(answer), SMS)
+
+    def simulated_host(self, answer: Answer) -> HostFunction:
+        """Tiles half as wide, and two SMs, so that a small C is several tiles for each block."""
+        from tutorlib.kernels.blackwell.gemm import make_blackwell_gemm
+
+        return make_blackwell_gemm(narrower(self.config), self.parts(answer), 2)
 
     def parts(self, answer: Answer) -> "TileLoops":
         """The kernel's, the answer among them. Raises WrongKind."""
         raise NotImplementedError
 
-    def accept(self, answer: Answer) -> "BlackwellLauncher":
-        return BlackwellLauncher(host=self.host(answer), problem=self.problem, small=self.host(answer, small=True))
+    def lacks(self, compiled: Compiled) -> str:
+        if (got := allocated_columns(compiled.ptx)) == [self.config.columns]:
+            return ""
+        said = " and ".join(map(str, got)) or "no"
+        return f"it allocates {said} columns of tensor memory; {self.config.columns} is what its sums take."
 
-    def tracer(self, kernel: CuteLauncher) -> "SimulatedCute":
-        """Of the narrower tiles."""
-        assert isinstance(kernel, BlackwellLauncher)
-        return super().tracer(CuteLauncher(kernel.small, self.problem))
-
-    def examine(self, artifact: "CuteArtifact") -> Verdict | None:
-        if found := super().examine(artifact):
-            return found
-        compiled = self.compile_for(artifact, self.inspected[0])
-        if compiled.spill_bytes:
-            return wrong(f"it spills {compiled.spill_bytes} bytes of registers in each thread.")
-        if (got := allocated_columns(compiled.ptx)) != [self.config.columns]:
-            said = " and ".join(map(str, got)) or "no"
-            return wrong(f"it allocates {said} columns of tensor memory; {self.config.columns} is what its sums take.")
-        return None
-
-    def unrun(self, why: str) -> Verdict:
-        """What the rehearsal found nothing in has the points for right results: what it orders is a GEMM."""
-        if self.unseen:
-            return super().unrun(f"{why}{self.unseen}")
-        if not self.tiers:
-            return Verdict(self.points)
-        return not_run(f"right, rehearsed; speed not run: {why}", self.correctness_points)
+    @property
+    def settled(self) -> bool:
+        """What the loops order is a GEMM."""
+        return True
 
 
 @dataclass(frozen=True, kw_only=True)
-class TileLoopExercise(BlackwellExercise):
+class TileLoops(BlackwellPart):
     """One of the three roles' loops beside the course's other two; or all three, for a pair of blocks."""
 
     loop: Literal["produce", "multiply", "store", "all"]
@@ -124,12 +102,12 @@ class TileLoopExercise(BlackwellExercise):
 
         return TileLoops(**self.loops(answer))
 
-    def examine_alone(self, answer: Answer) -> Verdict | None:
+    def look(self, answer: Answer, points: float) -> Verdict | None:
         loops, blocks = self.loops(answer), 1 + self.pair
         extents = [Extent(*numbers, blocks) for numbers in EXTENTS]
         return first_weakness(
             ((in_words(extent, count), partial(self.rehearse, loops, extent)) for extent in extents),
-            safe=self.correctness_points / 2,
+            safe=points / 2,
         )
 
     def rehearse(self, loops: dict[Any, Loop], extent: Extent) -> str:
@@ -162,10 +140,8 @@ class TileLoopExercise(BlackwellExercise):
 
 
 @dataclass(frozen=True, kw_only=True)
-class HoldExercise(BlackwellExercise):
+class Holding(BlackwellPart):
     """Allocates, lets everybody work, frees."""
-
-    requires: tuple[str, ...] = ("tcgen05", "tcgen05.alloc", "tcgen05.dealloc")
 
     def parts(self, answer: Answer) -> "TileLoops":
         from tutorlib.kernels.blackwell.gemm import TileLoops
@@ -173,7 +149,7 @@ class HoldExercise(BlackwellExercise):
         require_jit(answer)
         return TileLoops(hold=answer)
 
-    def examine_alone(self, answer: Answer) -> Verdict | None:
+    def look(self, answer: Answer, points: float) -> Verdict | None:
         require_jit(answer)
 
         def rehearsal(columns: int) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tutorlib.checking.artifact import CuteArtifact
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
+from tutorlib.checking.part import HostFunction, need_callable
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.errors import CompileFailed
@@ -141,12 +142,13 @@ class StructExercise(CuteExercise):
         object.__setattr__(self, "shapes", tuple(probe_shape(self.wanted(number)) for number in self.numbers))
 
     def accept(self, answer: Answer) -> Probed:
+        return Probed(self.probe(answer), self.problem, answer=answer)
+
+    def probe(self, answer: Answer) -> HostFunction:
         from tutorlib.kernels.storage import make_probe
 
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
         tried = {size: (number, as_probed(self.wanted(number))) for (size, _), number in self.by_shape.items()}
-        return Probed(make_probe(answer, tried), self.problem, answer=answer)
+        return make_probe(need_callable(answer), tried)
 
     @property
     def by_shape(self) -> dict[Shape, int]:
@@ -170,9 +172,11 @@ class StructExercise(CuteExercise):
     def examine(self, artifact: Any) -> Verdict | None:
         """The struct has said what a compiler could."""
 
-    def tracer(self, kernel: CuteLauncher) -> "SimulatedCute":
+    def tracer(self, answer: Answer) -> "SimulatedCute":
         """For the GPU that has as much shared memory."""
-        return replace(super().tracer(kernel), arch=TMA.target)
+        from tutorlib.simulate.ptx.languages.cute import SimulatedCute
+
+        return SimulatedCute(self.probe(answer), self.problem, arch=TMA.target)
 
     def run_or_simulate(self, artifact: Any) -> Verdict:
         return self.run(artifact)

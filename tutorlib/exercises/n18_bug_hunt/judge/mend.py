@@ -81,8 +81,8 @@ class MendExercise(KernelExercise):
             return source
         return (CuteArtifact if isinstance(self.bug.launch, CuteLaunch) else CutileArtifact).of(served, self)
 
-    def tracer(self, kernel: HuntedLauncher) -> "SimulatedLauncher":
-        return as_simulated(self.bug, kernel)
+    def tracer(self, answer: Answer) -> "SimulatedLauncher":
+        return as_simulated(self.bug, self.accept(answer))
 
     def examine(self, artifact: "Artifact") -> Verdict | None:
         if not (self.requires or self.forbids):

@@ -1,24 +1,21 @@
-"""Exercises whose answer makes a TiledCopy, a TiledMma or operands for the GEMM of notebook 09: looked at as CuTe
-makes them, then used in the kernel."""
+"""Answers that make a TiledCopy, a TiledMma, operands or a layout for the GEMM of notebook 09: looked at as CuTe makes
+them, then used in the kernel."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.ampere_loop import AmperePart, PartName
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
-from tutorlib.checking.part import Part, PartExercise
+from tutorlib.checking.part import need_callable
 from tutorlib.checking.traced import in_cute
 from tutorlib.checking.values import shorten
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models import banks
 from tutorlib.problems.wrong import count
-
-if TYPE_CHECKING:
-    from tutorlib.checking.artifact import CuteArtifact
 
 VECTOR = 8  # bf16 elements in 16 bytes
 WARP, SECTOR = 32, 16  # threads; bf16 elements in 32 bytes
@@ -27,12 +24,11 @@ CONFIGS = (GemmConfig(), GemmConfig((128, 128, 32)), GemmConfig((128, 256, 32), 
 
 
 @dataclass(frozen=True, kw_only=True)
-class MadeExercise(PartExercise):
-    """An exercise whose answer makes a part for a configuration. It must be right for several."""
+class MadePart(AmperePart):
+    """Made for a configuration; the answer must be right for several."""
 
-    def examine_alone(self, answer: Answer) -> Verdict | None:
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        need_callable(answer)
         for config in CONFIGS:
             try:
                 flaw = in_cute(lambda config=config: self.find_flaw(answer, config))  # type: ignore[misc]
@@ -64,10 +60,10 @@ def places(tv_layout: Any, tile: Element) -> list[list[Element]]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GlobalCopyExercise(MadeExercise):
+class GlobalCopy(MadePart):
     """A TiledCopy of cp.async: 16 bytes a thread, neighbours along K."""
 
-    part: Part = "g2s"
+    name: PartName = "g2s"
 
     def find_flaw(self, answer: Answer, config: GemmConfig) -> str:
         from cutlass import BFloat16, cute
@@ -135,10 +131,10 @@ def smem_offset(row: int, column: int, k: int) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TiledMmaExercise(MadeExercise):
+class WarpsOfMma(MadePart):
     """A TiledMma of m16n8k16 on all warps, two atoms of 8 columns each."""
 
-    part: Part = "mma"
+    name: PartName = "mma"
 
     def find_flaw(self, answer: Answer, config: GemmConfig) -> str:
         from cutlass import BFloat16, Float32, cute
@@ -209,10 +205,10 @@ BUFFERS, THREAD = 2, 37
 
 
 @dataclass(frozen=True, kw_only=True)
-class OperandsExercise(MadeExercise):
+class OperandsPart(MadePart):
     """Registers for one buffer's operands, ldmatrix copies for them, and both cut for one another."""
 
-    part: Part = "operands"
+    name: PartName = "operands"
 
     def find_flaw(self, answer: Answer, config: GemmConfig) -> str:
         from cutlass import BFloat16, cute
@@ -284,79 +280,56 @@ def mode_sizes(tensor: Any) -> tuple[int, ...]:
     return tuple(cute.size(mode) for mode in tensor.shape)
 
 
-# 09.9 -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class WholeGemmExercise(CuteExercise):
-    """The reader's own host function gemm(a, b, c), with a kernel of mma.sync that keeps its sums in registers."""
-
-    archs: tuple[str, ...] = ("80", "90")
-    requires: tuple[str, ...] = ("cp.async", "ldmatrix", "mma.sync", "bar.sync", "st.global.v4")
-    lean: tuple[str, ...] = ("cp.async", "ldmatrix", "st.global")
-    once: bool = True
-
-    def examine(self, artifact: "CuteArtifact") -> Verdict | None:
-        if found := super().examine(artifact):
-            return found
-        compiled = self.compile_for(artifact, self.inspected[0])
-        if compiled.spill_bytes:
-            return wrong(f"it spills {compiled.spill_bytes} bytes of registers in each thread.")
-        return None
-
-
 # 09.2 -----------------------------------------------------------------------------------------------------------
 
 ROWS, STAGES = 32, 2
 
 
 @dataclass(frozen=True, kw_only=True)
-class SmemExercise(PartExercise):
+class SmemLayout(AmperePart):
     """A layout (rows, K, stages) of shared memory: looked at as CuTe makes it, then used in the kernel."""
 
-    part: Part = "smem"
+    name: PartName = "smem"
 
-    def examine_alone(self, answer: Answer) -> Verdict | None:
-        if not callable(answer):
-            raise WrongKind(f"{answer!r} is not a function.")
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        need_callable(answer)
         try:
             for k in (64, 32):
-                if broken := self.find_flaw(answer, k):
+                if broken := find_misplaced(answer, k):
                     return wrong(f"{answer.__name__}({ROWS}, {k}, {STAGES}): {broken}")
         except CompileFailed as error:
             return wrong("CuTe refuses it.", str(error))
         return None
 
-    def find_flaw(self, answer: Answer, k: int) -> str:
-        """What is wrong with the layout for this K, or ""."""
-        offsets, cosize, shape = look(answer, k)
-        if shape != (ROWS, k, STAGES):
-            return f"its modes have the sizes {shape}; (rows, K, stages) is wanted."
-        if len(set(offsets.values())) < len(offsets):
-            (row, vector, stage), (again, beside, other) = same_place(offsets)
-            return (
-                f"row {row}, column {vector * VECTOR}, stage {stage} and row {again}, column {beside * VECTOR}, stage "
-                f"{other} lie in the same place."
-            )
-        if cosize != ROWS * k * STAGES:
-            return f"{ROWS * k * STAGES} elements are to fill as many places, with no gap; it reaches to {cosize}."
-        for (row, vector, stage), offset in offsets.items():
-            if offset % VECTOR:
-                return f"the vector at row {row}, column {vector * VECTOR} starts at offset {offset}, inside another."
-            if stage and offset - offsets[row, vector, 0] != ROWS * k:
-                return f"stage 1 should be stage 0 again, {ROWS * k} elements on, so that buffers behave alike."
-        for first in range(0, ROWS, 8):
-            for vector in range(k // VECTOR):
-                read = [offsets[first + row, vector, 0] for row in range(8)]
-                if (ways := banks.ways(read, 2, VECTOR)) > 1:
-                    return (
-                        f"ldmatrix reads column {vector * VECTOR} of rows {first} to {first + 7} in {ways} wavefronts."
-                    )
-        order = [offsets[row, vector, 0] for row in range(ROWS) for vector in range(k // VECTOR)]
-        for start in range(0, len(order), 8):
-            if (ways := banks.ways(order[start : start + 8], 2, VECTOR)) > 1:
-                return f"cp.async writes 8 neighbouring vectors of row {start * VECTOR // k} in {ways} wavefronts."
-        return ""
+
+def find_misplaced(answer: Answer, k: int) -> str:
+    """What is wrong with the layout for this K, or ""."""
+    offsets, cosize, shape = look(answer, k)
+    if shape != (ROWS, k, STAGES):
+        return f"its modes have the sizes {shape}; (rows, K, stages) is wanted."
+    if len(set(offsets.values())) < len(offsets):
+        (row, vector, stage), (again, beside, other) = same_place(offsets)
+        return (
+            f"row {row}, column {vector * VECTOR}, stage {stage} and row {again}, column {beside * VECTOR}, stage "
+            f"{other} lie in the same place."
+        )
+    if cosize != ROWS * k * STAGES:
+        return f"{ROWS * k * STAGES} elements are to fill as many places, with no gap; it reaches to {cosize}."
+    for (row, vector, stage), offset in offsets.items():
+        if offset % VECTOR:
+            return f"the vector at row {row}, column {vector * VECTOR} starts at offset {offset}, inside another."
+        if stage and offset - offsets[row, vector, 0] != ROWS * k:
+            return f"stage 1 should be stage 0 again, {ROWS * k} elements on, so that buffers behave alike."
+    for first in range(0, ROWS, 8):
+        for vector in range(k // VECTOR):
+            read = [offsets[first + row, vector, 0] for row in range(8)]
+            if (ways := banks.ways(read, 2, VECTOR)) > 1:
+                return f"ldmatrix reads column {vector * VECTOR} of rows {first} to {first + 7} in {ways} wavefronts."
+    order = [offsets[row, vector, 0] for row in range(ROWS) for vector in range(k // VECTOR)]
+    for start in range(0, len(order), 8):
+        if (ways := banks.ways(order[start : start + 8], 2, VECTOR)) > 1:
+            return f"cp.async writes 8 neighbouring vectors of row {start * VECTOR // k} in {ways} wavefronts."
+    return ""
 
 
 Vectors = dict[tuple[int, int, int], Any]  # (row, vector of the row, stage) → offset

@@ -1,0 +1,102 @@
+"""Answers that take the place of one part in the GEMM of `kernels.ampere`: any part, and its main loop."""
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from typing import Literal
+
+from tutorlib.checking.cute import require_jit
+from tutorlib.checking.exercise import Answer, Verdict
+from tutorlib.checking.library_use import InModule
+from tutorlib.checking.part import HostFunction, Part, need_callable
+from tutorlib.checking.rehearsed import first_weakness
+from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
+from tutorlib.checking.rehearsing.plain_python import Hazard
+from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.problems.wrong import count
+
+K_TILES = (1, 2, 3, 8)  # a loop must work where it is shorter than its pipeline, too
+K_BLOCKS = 4
+ONE_BUFFER = GemmConfig()
+AMPERE_TIMED = ("80", "90")  # what the ladder is timed on, published and here
+COURSE_LOOPS = {
+    "the course's main loop": InModule("tutorlib.kernels.ampere.main_loops", "single_buffer"),
+    "the course's multistage loop": InModule("tutorlib.kernels.ampere.main_loops", "multistage"),
+    "make_loop": InModule("tutorlib.kernels.ampere.schedules", "make_loop"),
+}
+COURSE_KERNEL = {"make_gemm": InModule("tutorlib.kernels.ampere.gemm", "make_gemm")}
+
+PartName = Literal["smem", "g2s", "mma", "operands", "columns", "main_loop", "order", "epilogue"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AmperePart(Part):
+    """name: of the part. config: of the kernel around it.
+
+    The other parts are those of the ladder: its main loop for so many stages, raster order, its epilogue.
+    """
+
+    name: PartName
+    config: GemmConfig = ONE_BUFFER
+
+    def host(self, answer: Answer) -> HostFunction:
+        from tutorlib.kernels.ampere.gemm import make_gemm
+        from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
+
+        loop = single_buffer if self.config.stages == 1 else multistage
+        return make_gemm(self.config, **{"main_loop": loop, self.name: need_callable(answer)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class AmpereLoop(AmperePart):
+    """A main loop: rehearsed on the CPU, where every hazard shows, before it is compiled and run.
+
+    stages: the numbers of buffers in shared memory that it must work with; all but one of them must be under way
+        while a tile is multiplied.
+    prefetched: whether a K block's registers must be fetched before the one before it is multiplied.
+    barriers: as many as a step along K needs; one more is allowed before the loop.
+    A loop that is safe and not as good as that has half the points for right results.
+    """
+
+    name: PartName = "main_loop"
+    stages: tuple[int, ...]
+    prefetched: bool = False
+    barriers: int = 1
+
+    def look(self, answer: Answer, points: float) -> Verdict | None:
+        require_jit(answer)
+        return first_weakness(
+            (
+                (
+                    f"{count(k_tiles, 'K tile')}, {count(stages, 'buffer')}",
+                    partial(self.rehearse, answer, k_tiles, stages),
+                )
+                for stages, k_tiles in product(self.stages, K_TILES)
+            ),
+            safe=points / 2,
+        )
+
+    def rehearse(self, answer: Answer, k_tiles: int, stages: int) -> str:
+        stage = rehearse(answer, k_tiles, K_BLOCKS, stages)
+        if stage.unrolled > stages + 1:
+            raise Hazard(
+                f"{stage.unrolled} K tiles are multiplied in one range_constexpr, a loop that the compiler unrolls. "
+                "With K = 4096 that is 64 times the code, and minutes of compiling. Loops over K tiles are plain range."
+            )
+        return self.find_weakness(stage)
+
+    def find_weakness(self, stage: Stage) -> str:
+        """What a right loop does not do well enough, or ""."""
+        wanted = stage.stages - 1
+        for tile, under_way in sorted(stage.in_flight.items()):
+            if under_way < wanted and tile + wanted < stage.k_tiles:  # at the end of K a loop may drain as it likes
+                return f"it is safe, but while tile {tile} is multiplied {under_way} of {wanted} others are under way."
+        if self.prefetched and not stage.prefetched:
+            return "it is safe, but it multiplies a K block before it has fetched the next one's registers."
+        if len(stage.barriers) > self.barriers * stage.k_tiles + 1:
+            return (
+                f"it is safe, but threads meet at {len(stage.barriers)} barriers for {count(stage.k_tiles, 'K tile')}: "
+                f"{count(self.barriers, 'barrier')} a K tile would do. At each, the fast warps stand idle until the "
+                f"last is there. Which of {', '.join(dict.fromkeys(map(str, stage.barriers)))} says nothing new?"
+            )
+        return ""
