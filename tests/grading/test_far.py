@@ -155,7 +155,7 @@ class Forger(Liar):
 
     sends: object = None
 
-    def traced(self, *args):
+    def cute_with_lines(self, *args):
         return self.sends
 
     compiled = launches = traced
