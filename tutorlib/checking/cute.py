@@ -28,11 +28,13 @@ class CuteExercise(KernelExercise):
     dynamic: whether the sizes are known at run time only: one compilation then serves all shapes.
     divisible: what divides the contiguous mode's size; dynamic layouts carry it, so that 128-bit accesses compile.
     archs: the compute capabilities that it is compiled for where it cannot run; (): the oldest that has what it needs.
+    spills: whether the kernel may use local memory, where registers go that a thread has no room for.
     """
 
     dynamic: bool = False
     divisible: int = 1
     archs: tuple[str, ...] = ()
+    spills: bool = True
 
     def accept(self, answer: Answer) -> CuteLauncher:
         require_jit(answer)
@@ -60,6 +62,8 @@ class CuteExercise(KernelExercise):
         for arch in self.inspected:
             if lacks := self.lacking(self.compile_for(artifact, arch).instructions):
                 return wrong(lacks)
+        if not self.spills and (spilled := self.compile_for(artifact, self.inspected[0]).spill_bytes):
+            return wrong(f"it spills {spilled} bytes of registers in each thread.")
         return None
 
     def compile_for(self, artifact: "CuteArtifact", arch: str) -> Compiled:

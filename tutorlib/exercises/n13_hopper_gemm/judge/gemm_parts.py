@@ -260,14 +260,7 @@ class WholeKernelExercise(CuteExercise):
     """
 
     needs: Feature = WGMMA
+    spills: bool = False
 
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
         return super().in_vain(reports) or find_zeros(reports)
-
-    def examine(self, artifact: "CuteArtifact") -> Verdict | None:
-        if found := super().examine(artifact):
-            return found
-        compiled = self.compile_for(artifact, self.inspected[0])
-        if compiled.spill_bytes:
-            return wrong(f"it spills {compiled.spill_bytes} bytes of registers in each thread.")
-        return None
