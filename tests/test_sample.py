@@ -37,6 +37,11 @@ def test_a_commit_has_one_sample_and_all_commits_together_every_case():
     assert set().union(*(of_commit(ALL, str(commit), KNOWN) for commit in range(100))) == set(ALL)
 
 
+def test_a_cheap_test_needs_no_room_in_the_budget():
+    known = dict.fromkeys(map(group_of, COSTLY), BUDGET_S / 4) | {"a.py::test_cheap": CHEAP_S / 5}
+    assert all(of_commit([*CHEAP, *COSTLY], str(commit), known) >= set(CHEAP) for commit in range(20))
+
+
 def test_each_group_has_a_case_before_any_has_two():
     taken = of_commit(COSTLY, "a", dict.fromkeys(map(group_of, COSTLY), BUDGET_S / 4))
     assert len({group_of(one) for one in taken}) == len(taken) == 4

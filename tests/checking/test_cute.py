@@ -16,6 +16,8 @@ from tests.gpu_kernels import (
 from tests.simulate.cute_kernels import stops_at_a_breakpoint
 from tests.unwritten import unwritten
 from tutorlib.checking.artifact import CuteArtifact
+from tutorlib.checking.served import Served
+from tutorlib.exercises import find
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.notebook.check import CheckFailed, check
 from tutorlib.simulate.ptx import simulation
@@ -83,6 +85,23 @@ def test_it_is_compiled_for_each_architecture(monkeypatch):
     exercise = replace(COPY, archs=("80", "90"), requires=("cp.async",))
     assert exercise.grade(grid_stride_loop).status == "failed"
     assert compiled == ["80", "90"]
+
+
+@pytest.mark.parametrize(("spills", "refused"), [(True, False), (False, True)])
+def test_registers_that_spill_are_refused_where_none_may(monkeypatch, spills, refused):
+    def compiled(artifact, shape, arch):
+        return SimpleNamespace(instructions=frozenset(), spill_bytes=8)
+
+    monkeypatch.setattr(CuteArtifact, "compiled", compiled)
+    exercise = replace(COPY, requires=(), spills=spills)
+    found = exercise.examine(exercise.artifact(Served(grid_stride_loop)))
+    assert (found is not None) == refused
+    assert not refused or found.lines == ("it spills 8 bytes of registers in each thread.",)
+
+
+@pytest.mark.parametrize("id", ["09.9", "12.3", "12.4", "13.9", "15.3", "15.4", "15.5", "15.6", "15.8"])
+def test_these_kernels_may_not_spill(id):
+    assert not find(id).spills
 
 
 def test_a_missing_instruction_fails():

@@ -85,7 +85,7 @@ def test_a_class_of_bombs_is_ended_at_any_moment(course, hand_ins, tmp_path, num
         grader.send_signal(number)
         said, errors = grader.communicate(timeout=60)
     assert left_running(course) == []
-    if number != signal.SIGKILL:
+    if number != signal.SIGKILL and grader.returncode:  # on a busy machine all may be graded before the signal comes
         assert (grader.returncode, said) == (128 + number, "")
         assert errors == "Ended. What was graded is in the gradebook; run this again, and it goes on.\n"
 

@@ -4,10 +4,10 @@ import cutlass
 import pytest
 from cutlass import cute
 
-from tests.checking.elsewhere import Near, answer_to
+from tests.checking.elsewhere import answer_to
 from tests.gpu_kernels import COPY, THREADS, blocks, plain_kernel, thread_index
 from tests.grading.test_far import Liar, judged
-from tutorlib.checking.kernel_questions import take
+from tutorlib.checking.served import Served
 from tutorlib.exercises import find
 
 pytestmark = pytest.mark.gpu("80")
@@ -76,6 +76,4 @@ def copies_and_clears(src: cute.Tensor, dst: cute.Tensor):
 
 @pytest.mark.parametrize(("host", "points"), [(clears_and_copies, COPY.points), (copies_and_clears, 0)])
 def test_all_that_a_host_function_launches_runs_in_order(host, points):
-    near = Near(host)
-    take(near.there, COPY)
-    assert COPY.run(COPY.far(near)).points == points
+    assert COPY.run(COPY.artifact(Served(host))).points == points

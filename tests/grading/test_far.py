@@ -155,10 +155,10 @@ class Forger(Liar):
 
     sends: object = None
 
-    def traced(self, *args):
+    def cute_with_lines(self, *args):
         return self.sends
 
-    compiled = launches = traced
+    cute_ptx = cute_launches = cute_with_lines
 
 
 @pytest.mark.usefixtures("no_gpu")
