@@ -17,7 +17,7 @@ from tutorlib.exercises.n15_blackwell_gemm.formats import (
     rows_of,
     scaling_blocks,
 )
-from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_loops import Holding, TileLoops
+from tutorlib.exercises.n15_blackwell_gemm.judge.tensor_loops import Holding, RoleLoops
 from tutorlib.exercises.n15_blackwell_gemm.memory import ALLOCATING, PLACES, RINGS, accumulators, places, rings
 from tutorlib.exercises.n15_blackwell_gemm.remedies import BLACKWELL_REMEDIES
 from tutorlib.machine.features import TCGEN05
@@ -133,7 +133,7 @@ EXERCISES = (
         archs=DATA_CENTER,
         spills=False,
         requires=LOOP_INSTRUCTIONS,
-        part=TileLoops(loop="produce"),
+        part=RoleLoops(loop="produce"),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
@@ -154,7 +154,7 @@ EXERCISES = (
         archs=DATA_CENTER,
         spills=False,
         requires=LOOP_INSTRUCTIONS,
-        part=TileLoops(loop="multiply"),
+        part=RoleLoops(loop="multiply"),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
@@ -175,7 +175,7 @@ EXERCISES = (
         archs=DATA_CENTER,
         spills=False,
         requires=LOOP_INSTRUCTIONS,
-        part=TileLoops(loop="store"),
+        part=RoleLoops(loop="store"),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
@@ -220,7 +220,7 @@ EXERCISES = (
         needs=TCGEN05,
         archs=DATA_CENTER,
         spills=False,
-        part=TileLoops(loop="all", pair=True),
+        part=RoleLoops(loop="all", pair=True),
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,

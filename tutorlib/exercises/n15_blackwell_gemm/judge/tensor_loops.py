@@ -76,7 +76,7 @@ class BlackwellPart(Part):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TileLoops(BlackwellPart):
+class RoleLoops(BlackwellPart):
     """One of the three roles' loops beside the course's other two; or all three, for a pair of blocks."""
 
     loop: Literal["produce", "multiply", "store", "all"]
