@@ -8,10 +8,12 @@ from cutlass.cute.nvgpu import warpgroup
 
 from tests.checking.rehearsing import broken, loops, unusual
 from tests.pages.change import derive, swap, without
-from tutorlib.checking.hopper import HopperLoopExercise, k_tiles_to_try
+from tutorlib.checking.cute import CuteExercise
+from tutorlib.checking.hopper import HopperLoops, k_tiles_to_try
 from tutorlib.checking.served import Served
 from tutorlib.exercises import find
 from tutorlib.kernels.ampere.config import GemmConfig
+from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
 from tutorlib.simulate.ptx import NotSimulated
 
@@ -24,18 +26,32 @@ def ampere(answer):
     return make_gemm(GemmConfig(), main_loop=single_buffer)
 
 
-MAIN = HopperLoopExercise(
+MAIN = CuteExercise(
     id="13.1",
     title="main_loop",
     points=3,
     problem=gemm("bf16"),
     shapes=((128, 128, 128),),
-    loops="main",
-    build=ampere,
+    needs=WGMMA,
+    archs=("90",),
+    requires=("wgmma", "cp.async.bulk.tensor", "mbarrier"),
+    part=HopperLoops(loops="main", build=ampere),
 )
-PRODUCE = replace(MAIN, loops="produce", other=lambda: loops.consume)
-CONSUME = replace(MAIN, loops="consume", other=lambda: loops.produce)
-BOTH = replace(MAIN, loops="both")
+
+
+def asking(exercise, **asked):
+    """The exercise, with these fields of its part."""
+    return replace(exercise, part=replace(exercise.part, **asked))
+
+
+def alone(exercise, answer):
+    """What the rehearsal finds."""
+    return exercise.part.look(answer, exercise.correctness_points)
+
+
+PRODUCE = asking(MAIN, loops="produce", other=lambda: loops.consume)
+CONSUME = asking(MAIN, loops="consume", other=lambda: loops.produce)
+BOTH = asking(MAIN, loops="both")
 
 
 def test_stages_come_round_twice():
@@ -53,13 +69,13 @@ def test_stages_come_round_twice():
         (PRODUCE, loops.produce),
         (CONSUME, loops.consume),
         (BOTH, (loops.produce, loops.consume)),
-        (replace(MAIN, overlapped=True), loops.main_loop),
-        (replace(CONSUME, overlapped=True), loops.consume),
-        (replace(CONSUME, overlapped=True), unusual.a_peeled_last_step),
+        (asking(MAIN, overlapped=True), loops.main_loop),
+        (asking(CONSUME, overlapped=True), loops.consume),
+        (asking(CONSUME, overlapped=True), unusual.a_peeled_last_step),
     ],
 )
 def test_a_right_loop_is_safe_and_not_weak(exercise, answer):
-    assert exercise.examine_alone(answer) is None
+    assert alone(exercise, answer) is None
 
 
 def test_a_hazard_is_told_with_the_sizes_it_was_found_at():
@@ -82,9 +98,9 @@ def test_a_stage_that_is_never_used_is_weak():
         derive(loops.produce, "produce_less", "leaves a stage out", SMALLER),
         derive(loops.consume, "consume_less", "leaves a stage out", SMALLER),
     )
-    verdict = replace(BOTH, stages=(3, 4)).examine_alone(pair)
+    verdict = alone(asking(BOTH, stages=(3, 4)), pair)
     assert "it is safe, but while K tile 0 is multiplied, 1 of 3 stages lie idle" in verdict.lines[1]
-    assert replace(BOTH, stages=(3, 4), deep=False).examine_alone(pair) is None
+    assert alone(asking(BOTH, stages=(3, 4), deep=False), pair) is None
 
 
 @cute.jit
@@ -109,15 +125,15 @@ def loads_after_it_has_waited(steps):
 
 
 def test_a_load_that_waits_for_the_multiplication_is_weak():
-    verdict = MAIN.examine_alone(loads_after_it_has_waited)
+    verdict = alone(MAIN, loads_after_it_has_waited)
     assert verdict.lines[0] == "rehearsed with 2 K tiles, 2 stages:"
     assert "while K tile 0 is multiplied, 1 of 2 stages lie idle" in verdict.lines[1]
-    assert replace(MAIN, deep=False).examine_alone(loads_after_it_has_waited) is None
+    assert alone(asking(MAIN, deep=False), loads_after_it_has_waited) is None
 
 
 def test_tensor_cores_that_wait_are_weak_where_the_exercise_asks():
-    assert CONSUME.examine_alone(unusual.one_at_a_time) is None
-    verdict = replace(CONSUME, overlapped=True).examine_alone(unusual.one_at_a_time)
+    assert alone(CONSUME, unusual.one_at_a_time) is None
+    verdict = alone(asking(CONSUME, overlapped=True), unusual.one_at_a_time)
     assert "before the wgmma of K tile 1 is issued, all others are over" in verdict.lines[1]
 
 

@@ -8,7 +8,7 @@ import pytest
 from tensor_layouts import Layout
 
 from tests.checking.elsewhere import Near, answer_to, graded_for_points
-from tutorlib.checking.traced import CuteLayoutExercise
+from tutorlib.checking.traced import layout_returned
 from tutorlib.checking.values import ValueExercise
 from tutorlib.exercises import find, of_notebook
 from tutorlib.layouts.oracle import from_cute
@@ -48,6 +48,11 @@ def seen(value):
     return f"[{', '.join(map(seen, value))}]" if isinstance(value, list | tuple) else repr(value)
 
 
+def makes_cute_layouts(id: str) -> bool:
+    exercise = find(id)
+    return isinstance(exercise, ValueExercise) and exercise.through is layout_returned
+
+
 def recorded(id: str) -> dict[str, object]:
     """What the course's answer gives for the calls of a check in a notebook."""
     answer, table = answer_to(id), {}
@@ -55,7 +60,7 @@ def recorded(id: str) -> dict[str, object]:
     def noted(*args):
         key = seen(args)
         got = answer(*args)
-        table.setdefault(key, from_cute(got) if isinstance(find(id), CuteLayoutExercise) else got)
+        table.setdefault(key, from_cute(got) if makes_cute_layouts(id) else got)
         return got
 
     exercise = find(id)
@@ -64,7 +69,7 @@ def recorded(id: str) -> dict[str, object]:
 
 
 def from_table(id: str, table: dict[str, object], otherwise: Callable[[], object]) -> Callable[..., object]:
-    made = as_cute if isinstance(find(id), CuteLayoutExercise) else lambda value: value
+    made = as_cute if makes_cute_layouts(id) else lambda value: value
     return lambda *args: made(table[seen(args)] if seen(args) in table else otherwise())
 
 

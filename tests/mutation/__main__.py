@@ -17,8 +17,8 @@ from tests.mutation import kinds, results
 from tests.mutation.answers import Answer, answers, value
 from tests.mutation.judge import Crashed, Judgement, judge
 from tests.mutation.mutant import Mutant
+from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.rehearsed import AloneExercise
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.exercises import find, rooms
 from tutorlib.problems.problem import Shape
@@ -65,7 +65,7 @@ def sizes(exercise: KernelExercise) -> list[Shape]:
 def rehearsed(exercise: KernelExercise, mutant: Mutant, make: Callable[[], Any]) -> Judged | None:
     """What is found wrong with a mutant by itself, None for nothing."""
     try:
-        found = exercise.examine_alone(make()) if isinstance(exercise, AloneExercise) else None
+        found = exercise.part.look(make(), 0) if isinstance(exercise, CuteExercise) else None
     except Exception:  # it is no loop, or cannot be loaded: the simulator meets it again
         return None
     return Judged(mutant, "rehearsed", " ".join(found.lines)) if found and not found.points else None

@@ -26,6 +26,6 @@ def sent_form(exercise: KernelExercise) -> SentExercise:
 
 
 def rebuilt(module: str, name: str, sent: dict[str, Any]) -> KernelExercise:
-    """Raises ValueError where a module is none of the course's that judge answers."""
+    """Raises CannotCross where the module is none of the course's that judge answers."""
     exercise: KernelExercise = judges_own(module, name)(**sent | {"library": from_words(sent["library"])})
     return exercise

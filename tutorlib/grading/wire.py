@@ -280,9 +280,9 @@ class Reader:
 
 
 def judges_own(module: str, name: str) -> Any:
-    """What has this name in a module that the process of an answer has, too. Raises ValueError where it is another."""
+    """What has this name in a module that the process of an answer has, too. Raises CannotCross."""
     if not BY_NAME.match(module):
-        raise ValueError(f"{module}.{name} is not for the process of an answer")
+        raise CannotCross(f"{module}.{name} is not for the process of an answer")
     return getattr(import_module(module), name)
 
 
