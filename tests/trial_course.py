@@ -23,7 +23,7 @@ from tutorlib.paths import ROOT
 EXERCISES = """
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, equals
-from tutorlib.problems.failure import Fail
+from tutorlib.failure import Fail
 
 
 def exercise(k):

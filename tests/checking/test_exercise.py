@@ -8,8 +8,8 @@ from tests.stand_ins import copied
 from tutorlib.checking.exercise import Answer, Exercise, Remedy, Unwritten, Verdict, WrongKind, not_run
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
 from tutorlib.exercises import of_notebook
+from tutorlib.failure import Fail, Flaw
 from tutorlib.paths import notebook_names
-from tutorlib.problems.failure import Fail, Flaw
 from tutorlib.problems.fault import KernelFault
 
 

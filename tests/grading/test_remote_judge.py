@@ -15,12 +15,12 @@ from tutorlib.checking.answer import WrongKind
 from tutorlib.checking.values import Case, ValueExercise, equals, law
 from tutorlib.course.answers import load_answers
 from tutorlib.exercises import find
+from tutorlib.failure import Fail, Flaw
 from tutorlib.grading import remote_judge, sandboxed_kernel
 from tutorlib.grading.transport import Late, Lost
 from tutorlib.grading.wire import HEAD, MOST_KEYS, CannotCross, Reader, Writer
 from tutorlib.models.occupancy import H100
 from tutorlib.paths import notebook_names
-from tutorlib.problems.failure import Fail, Flaw
 from tutorlib.problems.wrong import Wrong
 
 

@@ -12,6 +12,7 @@ from tutorlib.checking.part import HostFunction, Part
 from tutorlib.checking.served import Served
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.dsl.cute.functions import is_jit
+from tutorlib.failure import Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import cute_target
 from tutorlib.measuring.launchers import CuteLauncher
@@ -83,7 +84,7 @@ class CuteExercise(KernelExercise):
         compiled = [self.compile_for(artifact, arch) for arch in self.inspected]
         lacks = next(filter(None, (self.lacking(one.instructions) for one in compiled)), "")
         if not lacks and compiled[0].spill_bytes and not self.spills:
-            lacks = f"it spills {compiled[0].spill_bytes} bytes of registers in each thread."
+            lacks = Flaw(f"it spills {compiled[0].spill_bytes} bytes of registers in each thread.", Fail.SPILLS)
         return wrong(lacks) if (lacks := lacks or self.part.lacks(compiled[0])) else None
 
     def compile_for(self, artifact: "CuteArtifact", arch: str) -> Compiled:
@@ -110,4 +111,5 @@ class CuteExercise(KernelExercise):
 def require_jit(answer: Answer) -> None:
     """Raises WrongKind where the answer is not a @cute.jit function."""
     if not is_jit(answer):
-        raise WrongKind(f"{getattr(answer, '__name__', repr(answer))} is not a @cute.jit function.")
+        name = getattr(answer, "__name__", repr(answer))
+        raise WrongKind(Flaw(f"{name} is not a @cute.jit function.", Fail.NOT_JIT))

@@ -7,10 +7,10 @@ from typing import Any, Literal, final
 from tutorlib.checking.answer import Answer, Unwritten, WrongKind, is_placeholder
 from tutorlib.checking.served import Served
 from tutorlib.compiling.errors import CompileFailed, ToolMissing
+from tutorlib.failure import Fail, FailureKind, Fault, Flaw, failures_in
 from tutorlib.machine import device
 from tutorlib.machine.features import Feature
 from tutorlib.measuring.measurement import Measurement
-from tutorlib.problems.failure import Fail, FailureKind, Fault, Flaw, failures_in
 from tutorlib.problems.fault import KernelFault
 from tutorlib.problems.wrong import count
 

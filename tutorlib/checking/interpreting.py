@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.randomness import fresh_generator
 from tutorlib.compiling.errors import CompileFailed, compile_failure
+from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.machine.threads import one_thread
 from tutorlib.problems.differences import find_difference
 from tutorlib.problems.output import Output
 from tutorlib.problems.problem import Problem, Shape
-from tutorlib.problems.wrong import Wrong
+from tutorlib.problems.wrong import Wrong, input_changed
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,7 +49,7 @@ class Interpretation:
     @property
     def repeated(self) -> str:
         """What is stored more than once, as a sentence; "" where nothing is."""
-        return next((f"{noticed_as(finding)}." for report in self.reports for finding in report.repeats), "")
+        return next((noticed_as(finding) + "." for report in self.reports for finding in report.repeats), "")
 
 
 @one_thread()
@@ -96,21 +97,23 @@ class Interpreted:
         except (CompileFailed, NotImplementedError):
             raise
         except Exception as error:
-            return Wrong(f"while it ran: {type(error).__name__}: {error}")
+            name = type(error).__name__
+            told = (Fail.RAISED(error=name), *failures_in(error.args))
+            return Wrong(Flaw(f"while it ran: {name}: {error}", *told))
         for op, before, after in zip(self.problem.inputs, kept, self.inputs, strict=True):
             if not before.equal(after):
-                return Wrong(f"the kernel changed its input {op.name}.")
+                return input_changed(op.name)
         self.seen = self.output.snapshot().seen
         found = self.difference()
         findings = (finding for report in self.reports for finding in report.findings)
         noticed = next((noticed_as(finding) for finding in findings if finding.kind != "unwritten"), None)
         if found is None:
-            return Wrong(f"the result is right by luck: {noticed}.") if noticed else None
+            return Wrong("the result is right by luck: " + noticed + ".") if noticed else None
         self.output.poison()
         self.launch(undetermined=lambda dtype: 0)
         if not self.difference():
             return Wrong(found.what, PADDING)
-        return Wrong(found.what, f"Noticed while it ran: {noticed}." if noticed else found.mistake)
+        return Wrong(found.what, "Noticed while it ran: " + noticed + "." if noticed else found.mistake)
 
     def launch(self, **options: Any) -> None:
         import cuda.tile as ct

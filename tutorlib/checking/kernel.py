@@ -22,6 +22,7 @@ from tutorlib.checking.simulating import (
 )
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.failure import Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA, Feature
 from tutorlib.measuring import targets
@@ -224,7 +225,7 @@ class KernelExercise(Exercise):
     def more_than_it_must(self, waste: str) -> Verdict:
         """The verdict on a kernel that is right and does something in vain."""
         points = min(self.correctness_points, self.points - 1)
-        return Verdict(points, (f"right, but it does more than it must: {waste}",), "partial")
+        return Verdict(points, ("right, but it does more than it must: " + waste,), "partial")
 
     def right_simulated(self, why: str) -> Verdict:
         """The verdict on a kernel that is right wherever it was simulated."""
@@ -235,9 +236,11 @@ class KernelExercise(Exercise):
     def lacking(self, found: frozenset[str]) -> str | None:
         """What these instructions lack, or have too much of, as a sentence."""
         if missing := [name for name in self.requires if name not in found]:
-            return f"it compiles, but without {' and '.join(missing)}, which the exercise is about."
+            what = f"it compiles, but without {' and '.join(missing)}, which the exercise is about."
+            return Flaw(what, *(Fail.LACKS(instruction=name) for name in missing))
         if extra := [name for name in self.forbids if name in found]:
-            return f"it compiles, but still uses {' and '.join(extra)}."
+            what = f"it compiles, but still uses {' and '.join(extra)}."
+            return Flaw(what, *(Fail.USES(instruction=name) for name in extra))
         return None
 
     def run(self, artifact: Any) -> Verdict:
@@ -259,7 +262,7 @@ class KernelExercise(Exercise):
             raise
         except KernelFault as error:
             why = self.cause(artifact)
-            raise KernelFault(f"{error}\n  {why}" if why else str(error), error.status) from error
+            raise KernelFault(error.args[0] + (f"\n  {why}" if why else ""), error.status) from error
         except RuntimeError as error:  # torch's: no memory, or a late CUDA error
             raise fault(error) from error
 
@@ -292,7 +295,8 @@ class KernelExercise(Exercise):
         right = len(sizes) - len(wrongs)
         shape, found = next(iter(wrongs.items()))
         mistake = found.mistake or self.suspicion(wrongs, sizes)
-        lines = (f"{right} of {count(len(sizes), 'size')} right", f"{by(shape)}: {found.what}", mistake, cause)
+        what = Flaw(f"{by(shape)}: ", Fail.SIZE(shape=by(shape))) + found.what
+        lines = (f"{right} of {count(len(sizes), 'size')} right", what, mistake, cause)
         return Verdict(self.correctness_points * right / len(sizes), tuple(filter(None, lines)))
 
     def suspicion(self, wrongs: Collection[Shape], sizes: tuple[Shape, ...]) -> str:

@@ -8,7 +8,7 @@ from tutorlib.machine import turns
 from tutorlib.problems.differences import NEARLY, find_difference
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Launcher, Work, call_in_order, call_in_peace
-from tutorlib.problems.wrong import Wrong
+from tutorlib.problems.wrong import Wrong, input_changed
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -53,7 +53,7 @@ def find_fault_of_call(call: Call, work: Work, earlier: "tuple[Tensor, Tensor] |
         return Wrong(f"the kernel wrote outside {name}: {outside}.")
     for op, before, after in zip(work.problem.inputs, kept, work.inputs, strict=True):
         if not before.equal(after):
-            return Wrong(f"the kernel changed its input {op.name}.")
+            return input_changed(op.name)
     wrong = find_difference(name, *left.seen, *work.expected())
     if wrong and left.unwritten.any():
         later = call_in_peace(call, work.output)

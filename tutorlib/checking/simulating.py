@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.randomness import fresh_generator
+from tutorlib.failure import Fail, Flaw
 from tutorlib.machine.threads import one_thread
 from tutorlib.problems.differences import NEARLY, find_difference
 from tutorlib.problems.fault import KernelFault
 from tutorlib.problems.problem import Problem, Shape
 from tutorlib.problems.work import Call, Work
-from tutorlib.problems.wrong import Wrong, by, count
+from tutorlib.problems.wrong import Wrong, by, count, input_changed
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx import Finding, MemoryAccess, Report
@@ -86,23 +87,23 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
     try:
         call()
     except CannotLaunch as error:
-        return Wrong(f"it could not be launched: {error}.")
+        return Wrong("it could not be launched: " + error.args[0] + ".")
     noticed = [finding for report in launcher.reports for finding in report.findings]
     if hangs := [finding for finding in noticed if finding.kind in HANGS]:
         endless = next((finding for finding in hangs if finding.kind == "deadlock"), hangs[0])  # nearer to the cause
         cause = next((finding for finding in noticed if finding.kind in ("unwaited", "race")), noticed[0])
-        earlier = "" if endless is cause else f" Before that: {sentence(cause)}"
-        raise KernelFault(f"it would hang on a GPU: {sentence(endless)}{earlier}", "timeout")
+        earlier = "" if endless is cause else " Before that: " + cause.sentence
+        raise KernelFault("it would hang on a GPU: " + endless.sentence + earlier, "timeout")
     if broken := next((finding for finding in noticed if finding.kind in BREAKS), None):
-        return Wrong(sentence(broken), advice(broken))
+        return Wrong(broken.sentence, advice(broken))
     for op, old, new in zip(work.problem.inputs, kept, work.inputs, strict=True):
         if not old.equal(new):
-            return Wrong(f"the kernel changed its input {op.name}.")
+            return input_changed(op.name)
     wrong = find_difference(work.problem.output.name, *work.output.as_it_is().seen, *work.expected())
     if wrong and noticed:
-        return Wrong(wrong.what, f"Noticed while it was simulated: {sentence(noticed[0])}")
+        return Wrong(wrong.what, "Noticed while it was simulated: " + noticed[0].sentence)
     if noticed:
-        return Wrong(f"the result is right by luck: {sentence(noticed[0])}", advice(noticed[0]))
+        return Wrong("the result is right by luck: " + noticed[0].sentence, advice(noticed[0]))
     return wrong
 
 
@@ -126,8 +127,8 @@ def notices(
 def luck(finding: "Finding") -> Wrong:
     """What is said of a kernel that a GPU ran as if nothing was wrong with it."""
     if finding.kind in HANGS:
-        return Wrong(f"it came to an end on this GPU, by luck: {sentence(finding)}", advice(finding))
-    return Wrong(f"this GPU's result is right by luck: {sentence(finding)}", advice(finding))
+        return Wrong("it came to an end on this GPU, by luck: " + finding.sentence, advice(finding))
+    return Wrong("this GPU's result is right by luck: " + finding.sentence, advice(finding))
 
 
 def cause(problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]) -> str:
@@ -136,13 +137,8 @@ def cause(problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shap
     Raises as `notices`.
     """
     for shape, finding in notices(problem, launcher, shapes):
-        return " ".join(filter(None, (f"Simulated at {by(shape)}: {sentence(finding)}", advice(finding))))
+        return f"Simulated at {by(shape)}: " + finding.sentence + (f" {mends}" if (mends := advice(finding)) else "")
     return ""
-
-
-def sentence(finding: "Finding") -> str:
-    """A finding as it stands in a verdict."""
-    return f"{finding}."
 
 
 def advice(finding: "Finding") -> str:
@@ -167,12 +163,12 @@ def find_waste(reports: "Sequence[Report]", opcodes: tuple[str, ...], slack: int
 
 def find_repeat(reports: "Sequence[Report]") -> str | None:
     """Which element two blocks store alike; None where no element is."""
-    return next((sentence(finding) for report in reports for finding in report.repeats), None)
+    return next((finding.sentence for report in reports for finding in report.repeats), None)
 
 
 def find_zeros(reports: "Sequence[Report]") -> str | None:
     """Which load of TMA's brings nothing but zeros; None where none does."""
-    return next((sentence(finding) for report in reports for finding in report.zeros), None)
+    return next((finding.sentence for report in reports for finding in report.zeros), None)
 
 
 def describe_waste(access: "MemoryAccess") -> str:
@@ -181,4 +177,5 @@ def describe_waste(access: "MemoryAccess") -> str:
     at = f"{access.place}" if access.place else f"line {access.ptx_line} of the PTX"
     unit = UNITS[access.space]
     why = "threads meet in a bank" if access.space == "shared" else "sectors are used in part"
-    return f"{at}: a warp's {access.opcode} takes {count(round(taken, 1), unit)} where {needed:.3g} would do: {why}."
+    what = f"{at}: a warp's {access.opcode} takes {count(round(taken, 1), unit)} where {needed:.3g} would do: {why}."
+    return Flaw(what, Fail.WASTE(space=access.space))

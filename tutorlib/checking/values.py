@@ -14,7 +14,7 @@ from tutorlib.checking.library_use import Library
 from tutorlib.checking.patience import OutOfPatience
 from tutorlib.checking.randomness import fresh_dice
 from tutorlib.checking.served import AnswerQuestion, Served, place_in
-from tutorlib.problems.failure import Fail, Flaw
+from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.problems.wrong import Wrong, count
 
 MOST_PARTS = 2**11  # of a value, all in all: laws look at each of them at every call, and no right one has a third
@@ -193,7 +193,8 @@ def attempt(answer: Answer, args: tuple) -> tuple[Any, Wrong | None]:
 
 def wrong_by_error(answer: Answer, args: tuple, error: Exception, place: str = "") -> Wrong:
     name = type(error).__name__
-    return Wrong(Flaw(f"{show_call(answer, args)} raised {name}: {error}{place}", Fail.RAISED(error=name)))
+    told = (Fail.RAISED(error=name), *failures_in(error.args))
+    return Wrong(Flaw(f"{show_call(answer, args)} raised {name}: {error}{place}", *told))
 
 
 def where(answer: Answer, error: BaseException) -> str:
@@ -229,7 +230,9 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
             except RecursionError:
                 return Wrong(f"{show_call(answer, args)} gives a value that contains itself, or is nested too deeply.")
             if broken is not None:
-                gives = Flaw(f"{show_call(answer, args)} gives {shorten(got)}: ", Fail.GIVES(type=type(got).__name__))
+                of = ", ".join(type(part).__name__ for part in got[:4]) if isinstance(got, tuple) else ""
+                wrong = Fail.GIVES(type=type(got).__name__, of=of)
+                gives = Flaw(f"{show_call(answer, args)} gives {shorten(got)}: ", wrong)
                 return Broken(gives + broken + ".", "", explanations(answer, tried, holds, mistakes), len(tried))
         return None
 

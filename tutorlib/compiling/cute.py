@@ -12,6 +12,7 @@ from tutorlib.dsl.cute.aborts import no_abort
 from tutorlib.dsl.cute.compiler import compilations as compilations
 from tutorlib.dsl.cute.host_module import dynamic_smem
 from tutorlib.dsl.cute.messages import cute_message
+from tutorlib.failure import Fail, Flaw
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,7 +40,7 @@ def compile_cute(answer: Callable[..., None], specs: Sequence[TensorSpec], arch:
         built = with_reader_line(lambda more: cute.compile(answer, *fakes, options=f"{options} {more}"))
     ptx, cubin = built.__ptx__, built.__cubin__
     if not isinstance(cubin, bytes):
-        raise CompileFailed(f"{name_of(answer)} launches no kernel")
+        raise CompileFailed(Flaw(f"{name_of(answer)} launches no kernel", Fail.LAUNCHES_NOTHING))
     compiled = inspect_kernel(arch, ptx, cubin, dynamic_smem(built), by_ptxas=True)
     limit = cutlass.memory.get_smem_capacity_in_bytes(arch.rstrip("af"))
     if compiled.smem_bytes > limit:

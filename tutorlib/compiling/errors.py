@@ -30,7 +30,8 @@ class CompileFailed(Exception):
     @property
     def lines(self) -> tuple[str, ...]:
         """For a verdict: the message, and below it the compiler's own words."""
-        return (str(self), f"The compiler's words: {self.original}") if self.original else (str(self),)
+        said: str = self.args[0]
+        return (said, f"The compiler's words: {self.original}") if self.original else (said,)
 
 
 def compile_failure(error: Exception, message: str) -> CompileFailed:
@@ -42,7 +43,7 @@ def compile_failure(error: Exception, message: str) -> CompileFailed:
     said = " ".join(without_colours(message).split())
     advice = what_to_do(said)
     detail = without_colours(str(error)).strip()
-    return CompileFailed(at + (advice or said), line, detail, shortened(said) if advice else "")
+    return CompileFailed(at + (advice or said), line, detail, shortened(said) if advice not in ("", said) else "")
 
 
 def first_cause(error: BaseException | None, kind: type[Exception]) -> BaseException | None:

@@ -7,22 +7,42 @@ from difflib import get_close_matches
 from importlib import import_module
 from inspect import signature
 
+from tutorlib.failure import FailureKind, Flaw
+
 NAMESPACES = ("cutlass.cute", "cutlass.cute.arch", "cutlass.cute.math", "cutlass", "cuda.tile")
 SHORT = {"cutlass.cute": "cute", "cutlass.cute.arch": "cute.arch", "cutlass.cute.math": "cute.math", "cuda.tile": "ct"}
 
 
+class Refused(FailureKind):
+    """What a compiler refuses."""
+
+    TILE_MODES = "modes of a tile"
+    RANKS = "ranks of a copy"
+    WIDTHS = "element types of a copy"
+    RETILE = "modes of retile"
+    LEADING = "leading dimension"
+    ARGUMENT = "missing argument"
+    SIZES = "mismatched sizes"
+    INLINED = "inlined PTX"
+
+
 @dataclass(frozen=True)
 class Refusal:
-    """words: a regular expression that the compiler's one line matches. advice: what to do, made of its groups."""
+    """words: a regular expression that the compiler's one line matches. advice: what to do, made of its groups.
+
+    kind: for hints that name it.
+    """
 
     words: str
     advice: str | Callable[[re.Match[str]], str]
+    kind: Refused | None = None
 
     def about(self, message: str) -> str:
         """What to do, or "" where this is another refusal."""
         if not (found := re.search(self.words, message)):
             return ""
-        return found.expand(self.advice) if isinstance(self.advice, str) else self.advice(found)
+        advice = found.expand(self.advice) if isinstance(self.advice, str) else self.advice(found)
+        return Flaw(advice, self.kind) if self.kind else advice
 
 
 def nearest_name(found: re.Match[str]) -> str:

@@ -12,8 +12,8 @@ from tensor_layouts.layouts import LayoutError, UnsupportedComposedLayoutError
 
 from tutorlib.checking.exercise import Unwritten, WrongKind
 from tutorlib.compiling.errors import CompileFailed, shortened
+from tutorlib.failure import Flaw
 from tutorlib.grading.wire import LARGEST, RECORDS, CannotCross, Opaque, Reader, Writer
-from tutorlib.problems.failure import Flaw
 
 GONE = "the kernel is gone"
 LATE = "it gave no result in time"

@@ -22,7 +22,7 @@ from tensor_layouts import ComposedLayout, Layout, Swizzle
 
 from tutorlib.checking.values import MOST_MODES, has_more_modes
 from tutorlib.exercises import rooms
-from tutorlib.problems.failure import Fault, Flaw
+from tutorlib.failure import Fault, Flaw
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,8 +2,16 @@
 
 from typing import TYPE_CHECKING
 
+from tutorlib.failure import FailureKind, Flaw
+
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+class NotRow(FailureKind):
+    """Why gemm does not take a matrix."""
+
+    VIEW = "transposed view"
 
 
 class NotRows(ValueError):
@@ -26,7 +34,8 @@ class RowGemm:
                     f"{name} is {tuple(matrix.shape)}: gemm takes matrices, and all but the last mode are rows"
                 )
             if not matrix.is_contiguous():
-                raise NotRows(f"{name} {tuple(matrix.shape)} is a transposed view; gemm wants contiguous rows")
+                what = f"{name} {tuple(matrix.shape)} is a transposed view; gemm wants contiguous rows"
+                raise NotRows(Flaw(what, NotRow.VIEW))
         if a.shape[1] != b.shape[1]:
             raise NotRows(f"a is {tuple(a.shape)} and b {tuple(b.shape)}: the last mode of both is what is summed over")
         self.done.append(a.shape[0] * b.shape[0] * a.shape[1])

@@ -2,14 +2,16 @@
 
 from typing import TYPE_CHECKING
 
+from tutorlib.failure import Difference, Flaw
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-NEARLY = (
+NEARLY = Flaw(
     "Nearly right everywhere: digits are lost on the way. Are the sums kept in fp32 until the last step, and is no "
-    "factor rounded before?"
+    "factor rounded before?",
+    Difference.NEARLY,
 )
 MODES = {1: ("element",), 2: ("row", "column")}
 BLOCKS = (128, 64, 32, 16, 8)
@@ -32,18 +34,23 @@ def find_difference(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor
     if not bad.any():
         return None
     if unwritten.any():
-        return Wrong(
-            f"{element(name, unwritten)} is still NaN: the kernel never wrote it. "
-            f"Unwritten: {extent(unwritten)}{pattern(unwritten)}."
-        )
+        at, rule = element(name, unwritten), pattern(unwritten)
+        what = f"{at} is still NaN: the kernel never wrote it. Unwritten: {extent(unwritten)} elements{told(rule)}."
+        return Wrong(Flaw(what, Difference.UNWRITTEN(at=at, **fields(unwritten, rule))))
     place = first(bad)
     tolerance = float(allowed.expand_as(want)[place])
     within = f" (± {tolerance:.2g})" if tolerance else ""
-    what = (
-        f"{element(name, bad)} is {float(got[place]):.6g} and should be {float(want[place]):.6g}{within}. "
-        f"Wrong: {extent(bad)}{pattern(bad)}."
-    )
-    return Wrong(what, likeness(got, want, allowed, bad))
+    at, rule = element(name, bad), pattern(bad)
+    is_, should = f"{float(got[place]):.6g}", f"{float(want[place]):.6g}"
+    what = f"{at} is {is_} and should be {should}{within}. Wrong: {extent(bad)} elements{told(rule)}."
+    failure = Difference.WRONG(at=at, got=is_, want=should, sign=should[: should.startswith("-")], **fields(bad, rule))
+    return Wrong(Flaw(what, failure), likeness(got, want, allowed, bad))
+
+
+def fields(where: "Tensor", rule: str) -> dict[str, str]:
+    """Of a Difference: how many elements, and which."""
+    along = next((mode for mode in MODES.get(where.dim(), ()) if rule.startswith(mode)), "")
+    return {"elements": extent(where), "share": "all" if where.all() else "some", "along": along, "rule": rule}
 
 
 def element(name: str, where: "Tensor") -> str:
@@ -61,13 +68,17 @@ def first(where: "Tensor") -> tuple[int, ...]:
 
 
 def extent(where: "Tensor") -> str:
-    """How many of the places: "all 64 elements", "3 of 64 elements"."""
+    """How many of the places: "all 64", "3 of 64"."""
     wrong, total = int(where.sum()), where.numel()
-    return f"all {total:,} elements" if wrong == total else f"{wrong:,} of {total:,} elements"
+    return f"all {total:,}" if wrong == total else f"{wrong:,} of {total:,}"
+
+
+def told(rule: str) -> str:
+    return f", all in {rule}" if rule else ""
 
 
 def pattern(where: "Tensor") -> str:
-    """ ", all in columns ≥ 128" and the like, or "" where no simple rule covers the places."""
+    """ "columns ≥ 128" and the like, or "" where no simple rule covers the places."""
     if where.all():
         return ""
     found = [
@@ -79,7 +90,7 @@ def pattern(where: "Tensor") -> str:
             )
         )
     ]
-    return f", all in {' and '.join(found)}" if found else ""
+    return " and ".join(found)
 
 
 def mode_pattern(where: "Tensor", noun: str) -> str:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from tutorlib.failure import Fail, Flaw
+
 
 @dataclass(frozen=True)
 class Wrong:
@@ -13,6 +15,10 @@ class Wrong:
 
     what: str
     mistake: str = ""
+
+
+def input_changed(name: str) -> Wrong:
+    return Wrong(Flaw(f"the kernel changed its input {name}.", Fail.INPUT_CHANGED(name=name)))
 
 
 def count(n: float, thing: str) -> str:

@@ -5,7 +5,7 @@ from random import Random
 from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import Mistake, ValueExercise, equals
-from tutorlib.problems.failure import Fail
+from tutorlib.failure import Fail
 
 
 def ceil_div(n: int, tile: int) -> int:

@@ -13,7 +13,7 @@ from tensor_layouts import Layout, crd2offset, flatten, size
 from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.values import Mistake
 from tutorlib.exercises.n01_layouts.functions import compact
-from tutorlib.problems.failure import FailureKind, Flaw
+from tutorlib.failure import FailureKind, Flaw
 
 
 def random_nested(dice: random.Random, depth: int = 2) -> tuple[tuple, tuple]:

@@ -61,8 +61,8 @@ from tutorlib.exercises.n01_layouts.sizes import (
     span,
 )
 from tutorlib.exercises.random_layouts import stretched
+from tutorlib.failure import Fail
 from tutorlib.layouts.unnamed import PICTURES
-from tutorlib.problems.failure import Fail
 
 # 01.6 which layout draws this picture? --------------------------------------------------------------------------
 

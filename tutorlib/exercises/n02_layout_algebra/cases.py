@@ -11,9 +11,9 @@ from tutorlib.checking.exercise import Answer
 from tutorlib.checking.values import Case, Mistake, law
 from tutorlib.exercises.n02_layout_algebra.laws import Lawbreak, Offsets, differs, of_layouts
 from tutorlib.exercises.random_layouts import drawn, stretched
+from tutorlib.failure import Flaw
 from tutorlib.layouts.notation import text
 from tutorlib.layouts.oracle import ask
-from tutorlib.problems.failure import Flaw
 from tutorlib.problems.wrong import Wrong
 
 

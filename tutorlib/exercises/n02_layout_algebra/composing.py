@@ -24,7 +24,7 @@ from tutorlib.exercises.random_layouts import (
     stretched,
     with_ones,
 )
-from tutorlib.problems.failure import Fail
+from tutorlib.failure import Fail
 
 # 02.1 coalesce ---------------------------------------------------------------------------------------------------
 

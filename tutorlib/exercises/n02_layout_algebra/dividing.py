@@ -17,7 +17,7 @@ from tutorlib.exercises.random_layouts import (
     sticking_out,
     stretched,
 )
-from tutorlib.problems.failure import Fail
+from tutorlib.failure import Fail
 
 # 02.5 logical_divide ---------------------------------------------------------------------------------------------
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from tensor_layouts import Layout, compatible, complement, cosize, flatten, mode, rank, right_inverse, size
 
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.layouts.notation import text
-from tutorlib.problems.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import count
 
 Law = Callable[..., str | None]

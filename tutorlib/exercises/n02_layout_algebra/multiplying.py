@@ -26,8 +26,8 @@ from tutorlib.exercises.random_layouts import (
     two_ways_to_store,
     with_ones,
 )
+from tutorlib.failure import Fail
 from tutorlib.layouts.tiled_copy import TiledCopyView, tiled_copy_view
-from tutorlib.problems.failure import Fail
 
 # 02.8 logical_product --------------------------------------------------------------------------------------------
 

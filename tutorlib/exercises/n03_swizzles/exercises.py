@@ -33,8 +33,8 @@ from tutorlib.exercises.n03_swizzles.mixing import (
     tile_offset,
 )
 from tutorlib.exercises.n03_swizzles.wavefronts import COUNTING, PADDING, WAVEFRONTS, padded, padded_stride, wavefronts
+from tutorlib.failure import Fail
 from tutorlib.models import banks
-from tutorlib.problems.failure import Fail
 
 # ----------------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from tensor_layouts.atoms_nv import SM80_16x8x16_F32BF16BF16F32_TN as MMA
 
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Case, Mistake, law
-from tutorlib.problems.failure import FailureKind, Flaw
+from tutorlib.failure import FailureKind, Flaw
 
 # 03.6 c_coordinate ----------------------------------------------------------------------------------------------
 

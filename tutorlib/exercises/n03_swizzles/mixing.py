@@ -6,8 +6,8 @@ from random import Random
 from tensor_layouts import Layout, Swizzle, compose
 
 from tutorlib.checking.values import Mistake, same
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models import banks
-from tutorlib.problems.failure import FailureKind, Flaw
 
 CHUNK = 16  # bytes: what one lane moves at most, and a row of one of ldmatrix's matrices
 

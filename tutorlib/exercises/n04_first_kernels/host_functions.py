@@ -12,6 +12,7 @@ from tutorlib.checking.served import Served
 from tutorlib.checking.traced import call_on_vectors
 from tutorlib.checking.values import Case, Mistake
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
@@ -20,6 +21,13 @@ if TYPE_CHECKING:
 Formula = Callable[["Tensor", "Tensor"], "Tensor"]  # x and y before the call → y after it
 FormulaOf = Callable[[Any], Formula]  # of what leads the arguments
 MARGIN = 4  # elements on either side of y that nobody may write
+
+
+class VectorFlaw(FailureKind):
+    """What is wrong with the vector that a function writes."""
+
+    OUTSIDE = "written outside"
+    ELEMENT = "wrong element"
 
 
 def on_cpu(
@@ -68,7 +76,7 @@ def on_cpu(
         outside = before.clone()
         outside[MARGIN : MARGIN + n] = y
         if not memory.equal(outside):
-            return Wrong(f"{answer.__name__} writes outside y, which has {n} elements.")
+            return Wrong(Flaw(f"{answer.__name__} writes outside y, which has {n} elements.", VectorFlaw.OUTSIDE))
         return find_wrong_element(answer, lead, x, old, y)
 
     def find_wrong_element(answer: Served, lead: Any, x: "Tensor", old: "Tensor", y: "Tensor") -> Wrong | None:
@@ -80,7 +88,10 @@ def on_cpu(
             f"{answer.__name__}({lead}, x, y) with {len(x)} elements: y[{at}] should be {want[at]:g} and is {y[at]:g}; "
             f"x[{at}] is {x[at]:g}, and y[{at}] was {old[at]:g}."
         )
-        return Wrong(what, next((says for says, wrong in mistakes(lead).items() if y.equal(wrong(x, old))), ""))
+        return Wrong(
+            Flaw(what, VectorFlaw.ELEMENT),
+            next((says for says, wrong in mistakes(lead).items() if y.equal(wrong(x, old))), ""),
+        )
 
     return Case(name, judge)
 

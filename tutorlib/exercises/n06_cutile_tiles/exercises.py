@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.exercise import Remedy, Words
+from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.compiling.spec import DType
+from tutorlib.failure import Difference, Hazard
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
 from tutorlib.problems.catalogue import vector_add
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -277,8 +278,8 @@ EXERCISES = (
             "ct.launch(torch.cuda.current_stream(), (x.shape[0],), softmax, (x, y, tile))",
         ),
         remedies=(
-            Remedy(Words("lies outside"), "The grid has more blocks than x has rows."),
-            Remedy(Words("never wrote it"), "Is there a block for each row?"),
+            Remedy(Hazard.OUTSIDE, "The grid has more blocks than x has rows."),
+            Remedy(Difference.UNWRITTEN, "Is there a block for each row?"),
         ),
     ),
 )

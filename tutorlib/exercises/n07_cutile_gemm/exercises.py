@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.exercise import Remedy, Words
+from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, equals, law
 from tutorlib.exercises.n07_cutile_gemm.choices import (
     FITS_MISTAKES,
@@ -42,6 +42,7 @@ from tutorlib.exercises.n07_cutile_gemm.shapes import (
     through,
     tiles,
 )
+from tutorlib.failure import Difference, Fail, Hazard
 from tutorlib.kernels.cutile.gemm import Config
 from tutorlib.machine.features import FP8_MMA
 from tutorlib.models.l2 import grouped
@@ -254,9 +255,10 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                Words("stores parts["), "Its place in parts is the one of a tile of sizes (1, tm, tn): (part, m, n)."
+                tuple(kind(tensor="parts") for kind in (Hazard.OVERLAP, Hazard.OUTSIDE, Hazard.REPEAT)),
+                "Its place in parts is the one of a tile of sizes (1, tm, tn): (part, m, n).",
             ),
-            Remedy(Words("lies outside"), "The last part may have fewer steps than the others: where does it stop?"),
+            Remedy(Hazard.OUTSIDE, "The last part may have fewer steps than the others: where does it stop?"),
         ),
     ),
     HostExercise(
@@ -277,11 +279,14 @@ EXERCISES = (
             "Two launches on the same stream: the second begins when the first has ended.",
         ),
         remedies=(
-            Remedy(Words("never wrote it"), "Does the second kernel's grid cover C?"),
+            Remedy(Difference.UNWRITTEN, "Does the second kernel's grid cover C?"),
             Remedy(
-                Words("has no blocks"), "One part at least: with more tiles than multiprocessors the quotient is 0."
+                Fail.NOT_LAUNCHED(grid="empty"),
+                "One part at least: with more tiles than multiprocessors the quotient is 0.",
             ),
-            Remedy(Words("grid"), "ct.launch(stream, grid, kernel, arguments): a grid is a tuple of Python integers."),
+            Remedy(
+                Fail.NOT_LAUNCHED, "ct.launch(stream, grid, kernel, arguments): a grid is a tuple of Python integers."
+            ),
         ),
     ),
 )

@@ -5,9 +5,10 @@ from random import Random
 
 from tutorlib.checking.cpp import CppExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.exercise import Remedy, Words
+from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.exercises.n08_tile_cpp.judge.program import ProgramExercise
+from tutorlib.failure import Difference, Fail
 from tutorlib.kernels.cpp.gemm import Variant
 from tutorlib.kernels.cpp.grids import blocks_of, persistent_grid, tile_grid
 from tutorlib.kernels.cpp.program import JUDGED_MAIN, drawn_vectors, program
@@ -94,7 +95,7 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                Words("is nan and"),
+                Difference.WRONG(got="nan"),
                 "load leaves what hangs over an edge as it is, set by nobody; load_masked makes it zeros.",
             ),
         ),
@@ -166,8 +167,8 @@ EXERCISES = (
             "Then the sums come back with cudaMemcpyDeviceToHost, and cudaFree for all three.",
         ),
         remedies=(
-            Remedy(Words("crashes"), "What lies on the GPU is reached through cudaMemcpy and by kernels alone."),
-            Remedy(Words("-1 and should be"), "c still holds what main put there: is the result copied back?"),
+            Remedy(Fail.CRASHED, "What lies on the GPU is reached through cudaMemcpy and by kernels alone."),
+            Remedy(Difference.WRONG(got="-1"), "c still holds what main put there: is the result copied back?"),
         ),
     ),
 )

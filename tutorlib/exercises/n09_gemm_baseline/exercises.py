@@ -20,7 +20,8 @@ from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import (
     SmemLayout,
     WarpsOfMma,
 )
-from tutorlib.exercises.n09_gemm_baseline.remedies import BASELINE_REMEDIES
+from tutorlib.exercises.n09_gemm_baseline.remedies import BASELINE_REMEDIES, ColumnFlaw
+from tutorlib.failure import Flaw
 from tutorlib.problems.catalogue import gemm
 
 BENCH = (4096, 4096, 4096)
@@ -106,12 +107,12 @@ def wide(warps: int) -> Callable[[Random], tuple]:
 def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
     """What keeps a thread's sums of 4 neighbouring atoms from being 8 neighbours in memory, or None."""
     if not is_layout(got):
-        return "it should be a Layout"
+        return Flaw("it should be a Layout", ColumnFlaw.NO_LAYOUT)
     if size(got) != tile_n:
-        return f"it has {size(got)} columns, the tile has {tile_n}"
+        return Flaw(f"it has {size(got)} columns, the tile has {tile_n}", ColumnFlaw.SIZE)
     places = [got(column) for column in range(tile_n)]
     if sorted(places) != list(range(tile_n)):
-        return f"the columns 0 to {tile_n - 1} should all be hit, each once"
+        return Flaw(f"the columns 0 to {tile_n - 1} should all be hit, each once", ColumnFlaw.NOT_ALL)
     for warp in range(warps):
         for lane in range(4):
             for four in range(0, tile_n // (8 * warps), 4):
@@ -121,9 +122,10 @@ def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
                     for value in range(2)
                 ]
                 if mine != list(range(mine[0], mine[0] + 8)) or mine[0] % 8:
-                    return (
+                    return Flaw(
                         f"lane {lane} of warp {warp} has columns {shorten(mine)} in its atoms {four} to {four + 3}; "
-                        "they should be 8 neighbours from a multiple of 8 on"
+                        "they should be 8 neighbours from a multiple of 8 on",
+                        ColumnFlaw.NO_VECTOR,
                     )
     return half_sectors(places, warps)
 
@@ -133,9 +135,10 @@ def half_sectors(places: list[int], warps: int) -> str | None:
     for warp in range(warps):
         starts = [places[mma_column(0, lane, warp, 0, warps)] for lane in range(4)]
         if (sectors := len({start // SECTOR for start in starts})) > 4 * VECTOR // SECTOR:
-            return (
+            return Flaw(
                 f"the lanes 0 to 3 of warp {warp} store 16 bytes each from the columns {shorten(starts)} on, which is "
-                f"half of each of {sectors} sectors; neighbouring lanes should be neighbours in memory"
+                f"half of each of {sectors} sectors; neighbouring lanes should be neighbours in memory",
+                ColumnFlaw.HALF_SECTORS,
             )
     return None
 

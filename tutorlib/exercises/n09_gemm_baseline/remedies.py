@@ -1,45 +1,59 @@
 """Remedies of notebook 09."""
 
 from tutorlib.checking.exercise import Remedy, Words
+from tutorlib.dsl.refusal import Refused
+from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import MadeFlaw, SmemFlaw
+from tutorlib.failure import Difference, Fail, FailureKind, Hazard
+
+
+class ColumnFlaw(FailureKind):
+    """What keeps a warp from storing whole sectors."""
+
+    NO_LAYOUT = "no layout"
+    SIZE = "number of columns"
+    NOT_ALL = "columns not all hit"
+    NO_VECTOR = "no neighbours"
+    HALF_SECTORS = "half sectors"
+
 
 BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "09.1": (
         Remedy(
-            Words(".0: it should give"),
+            Fail.GIVES(type="float"),
             "Bytes are whole: // in place of /.",
         ),
         Remedy(
-            Words("whole tiles: "),
+            Fail.CASE(name="whole tiles"),
             "M is cut by tile_m and N by tile_n; their counts multiplied are the blocks. What does one block load "
             "for all of K?",
         ),
     ),
     "09.2": (
         Remedy(
-            Words("ldmatrix reads"),
+            SmemFlaw.LDMATRIX,
             "It reads one vector from each of 8 rows. The swizzle should XOR bits of the row's number into the "
             "vector's, so that the eight lie in different banks: which bits of the offset are these two?",
         ),
         Remedy(
-            Words("inside another"),
+            SmemFlaw.TORN,
             "A vector is 8 elements along K, side by side: K has stride 1, and the swizzle leaves the three lowest "
             "bits of the offset alone.",
         ),
         Remedy(
-            Words("stage 1 should be stage 0"),
+            SmemFlaw.STAGES,
             "Are the stages the last mode, and the slowest? And does the swizzle stay within the atom's 8 rows?",
         ),
         Remedy(
-            Words("its modes have the sizes"),
+            SmemFlaw.SIZES,
             "cute.tile_to_shape(atom, (rows, k, stages), (0, 1, 2)) has these sizes, if the atom's rows and columns"
             " divide them.",
         ),
         Remedy(
-            Words("lie in the same place"),
+            SmemFlaw.SAME_PLACE,
             "Each element of each stage needs a place of its own: a stage is rows · K elements further on.",
         ),
         Remedy(
-            Words("with no gap"),
+            SmemFlaw.GAP,
             "Padding needs memory that the kernel has not set aside: exchange vectors within the row instead.",
         ),
     ),
@@ -89,174 +103,174 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "09.4": (
         Remedy(
-            Words("and no TiledCopy"),
+            MadeFlaw.NO_OBJECT,
             "An atom, a layout of the threads and one of a thread's values: cute.make_tiled_copy_tv takes the three.",
         ),
         Remedy(
-            Words("should be 8 neighbours along K"),
+            MadeFlaw.NOT_ALONG_K,
             "The layout of values is (1, VECTOR): one row, eight columns.",
         ),
         Remedy(
-            Words("side by side the threads reach"),
+            MadeFlaw.TOO_WIDE,
             "bK // VECTOR threads of 8 elements fill a row of the tile, whatever the configuration.",
         ),
         Remedy(
-            Words("the block has"),
+            MadeFlaw.THREADS,
             "config.threads says how many threads there are: as many as the layout of the threads should have.",
         ),
         Remedy(
-            Words("sectors of 32 bytes"),
+            MadeFlaw.SECTORS,
             "Threads that follow each other stand side by side along K: the lanes have stride 1.",
         ),
         Remedy(
-            Words("some elements are copied twice"),
+            MadeFlaw.COPIED_TWICE,
             "Each thread has a place of its own: (threads // lanes, lanes) with strides (lanes, 1).",
         ),
         Remedy(
-            Words("write to shared memory in"),
+            MadeFlaw.WAVEFRONTS,
             "Eight threads write at a time: let bK // VECTOR of them fill a row, then the next.",
         ),
     ),
     "09.5": (
         Remedy(
-            Words("once over it covers"),
+            MadeFlaw.TILE,
             "permutation_mnk is what all warps cover together: 16 rows for each warp down, 16 columns for each warp"
             " across, 16 along K.",
         ),
         Remedy(
-            Words("the block has"),
+            MadeFlaw.THREADS,
             "The warps are config.warps, (m, n): a layout (m, n, 1) of them.",
         ),
         Remedy(
-            Words("its two atoms should be"),
+            MadeFlaw.ATOMS,
             "The warps stand along M and N, none along K, and permutation_mnk is made of plain numbers: the atoms "
             "of a warp then lie 8 · n apart.",
         ),
         Remedy(
-            Words("and no TiledMma"),
+            MadeFlaw.NO_OBJECT,
             "cute.make_tiled_mma takes the instruction, the layout of warps and permutation_mnk; return what it gives.",
         ),
     ),
     "09.6": (
         Remedy(
-            Words("retile of a tensor"),
+            Refused.RETILE,
             "Registers for the whole tile of K: the partition of sA with its K blocks, and the buffer alone picked.",
         ),
         Remedy(
-            Words("has the sizes"),
+            MadeFlaw.SIZES,
             "tCrX of A is made of sA's partition, that of B of sB's, each with one buffer picked: [None, None, "
             "None, 0].",
         ),
         Remedy(
-            Words("two Operands are wanted"),
+            MadeFlaw.NO_OBJECT,
             "Return both, A's first.",
         ),
         Remedy(
-            Words("the slice's retile"),
+            MadeFlaw.RETILE,
             "The registers are the mma's, tCrX. The copy's slice, get_slice(thread).retile(tCrX), is a view of the "
             "same registers in the order of ldmatrix.",
         ),
         Remedy(
-            Words("What this thread reads is"),
+            MadeFlaw.READ,
             "partition_S, of the copy's slice for this thread: what a copy reads is its source.",
         ),
         Remedy(
-            Words("should lie in"),
+            MadeFlaw.MEMORY,
             "Operand(tCrX, s2r, tXsX, tXrX): registers, the copy, shared memory, registers again.",
         ),
     ),
     "09.7": (
         Remedy(
-            Words("it should be a Layout"),
+            ColumnFlaw.NO_LAYOUT,
             "Shape and strides together: cute.make_layout(shape, stride=strides).",
         ),
         Remedy(
-            Words("should all be hit"),
+            ColumnFlaw.NOT_ALL,
             "Sort your modes by stride: each stride is the product of the extents before it, the first 1 and none 0.",
         ),
         Remedy(
-            Words("they should be 8 neighbours"),
+            ColumnFlaw.NO_VECTOR,
             "A lane's 8 columns are two values of four atoms: strides 1 for the value, 2 for the atom.",
         ),
         Remedy(
-            Words("which is half of each"),
+            ColumnFlaw.HALF_SECTORS,
             "After a lane's 8 columns come the next lane's: stride 8 for the lane, 32 for the warp.",
         ),
         Remedy(
-            Words("the tile has"),
+            ColumnFlaw.SIZE,
             "All digits multiplied are tile_n: 2 · 4 · warps · 4, and the rest.",
         ),
     ),
     "09.8": (
         Remedy(
-            Words("without st.global.v4"),
+            Fail.LACKS(instruction="st.global.v4"),
             "Eight neighbours at once: cute.autovec_copy of eight rounded registers to their eight places in C.",
         ),
         Remedy(
-            Words("lies outside"),
+            Hazard.OUTSIDE,
             "Each eight asks for itself: its own coordinate, sums.coordinates[(0, row), m, (0, n)], row and column, "
             "with cute.elem_less against sums.shape. What is inside is stored.",
         ),
         Remedy(
-            Words("only supports equal source and destination"),
+            Refused.WIDTHS,
             "C is bf16 and the sums are fp32: what is stored are the rounded registers.",
         ),
     ),
     "09.9": (
         Remedy(
-            Words("is not a @cute.jit function"),
+            Fail.NOT_JIT,
             "The host function is decorated with @cute.jit, the kernel with @cute.kernel.",
         ),
         Remedy(
-            Words("launches no kernel"),
+            Fail.LAUNCHES_NOTHING,
             "The host function ends with kernel(…).launch(grid=…, block=…).",
         ),
         Remedy(
-            Words("threads meet in a bank"),
+            Fail.WASTE(space="shared"),
             "Both tiles in shared memory are laid out by 09.2: with a swizzle.",
         ),
         Remedy(
-            Words("without st.global.v4"),
+            Fail.LACKS(instruction="st.global.v4"),
             "The write-back of 09.8 needs C's columns in the order of 09.7: permute them in tCgC, in tCcC and in B.",
         ),
         Remedy(
-            Words("in rows ≥ 128"),
+            Difference.UNWRITTEN(rule="rows ≥ 128"),
             "As many blocks as C has tiles: the product of config.grid(*c.shape).",
         ),
         Remedy(
-            Words("all in row 128"),
+            Difference.UNWRITTEN(rule="row 128"),
             "The blocks are numbered in one dimension: the grid is (tiles down · tiles across, 1, 1).",
         ),
         Remedy(
-            Words("copies to shared memory into which"),
+            Hazard.UNWAITED(does="copies to"),
             "A's copies end in sA and B's in sB.",
         ),
         Remedy(
-            Words("in columns ≥ 32"),
+            Difference.UNWRITTEN(rule="columns ≥ 32"),
             "All of config.threads are launched, not the part of them that one warp's tiles need.",
         ),
         Remedy(
-            Words("registers that nobody has set"),
+            Hazard.UNSET,
             "The fragment of C begins with fill(0.0).",
         ),
         Remedy(
-            Words("lies outside b"),
+            Hazard.OUTSIDE(tensor="b"),
             "A's copies are bounded by A's shape, B's by B's.",
         ),
         Remedy(
-            Words("shared memory that nobody wrote"),
+            Hazard.UNWRITTEN,
             "The copies are cut for each thread: get_slice(thread), with the thread's own number.",
         ),
         Remedy(
-            Words("c[0, 8] is still NaN"),
+            Difference.UNWRITTEN(at="c[0, 8]"),
             "The MMA is cut for each thread, too: tiled_mma.get_slice(thread).",
         ),
         Remedy(
-            Words("all in columns ≥ 2"),
+            Difference.WRONG(rule="columns ≥ 2"),
             "C's columns stand in another order, and B's rows must stand in the same one.",
         ),
         Remedy(
-            Words("c[0, 0] is 1 and should be 0"),
+            Difference.WRONG(got="1", want="0"),
             "B has a way of its own: gB, sB, and its copies and fragments made of these.",
         ),
     ),

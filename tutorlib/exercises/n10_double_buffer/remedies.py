@@ -1,15 +1,16 @@
 """Remedies of notebook 10."""
 
 from tutorlib.checking.exercise import Remedy, Words
+from tutorlib.failure import Fail
 
 DOUBLE_BUFFER_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "10.1": (
         Remedy(
-            Words("it should be a number"),
+            Fail.GIVES(type="str"),
             "Return the number itself.",
         ),
         Remedy(
-            Words("one buffer: "),
+            Fail.CASE(name="one buffer"),
             "With one buffer a tile's latency, transfer and compute follow each other: the sum of the three is its "
             "round, and the slowest of the three candidates.",
         ),

@@ -3,10 +3,10 @@
 from tutorlib.checking.ampere_loop import AMPERE_TIMED
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import Drawn, beside
-from tutorlib.checking.exercise import Remedy, Words
+from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import ValueExercise, equals, law
-from tutorlib.exercises.n11_grid_swizzle.judge.block_order import BlockOrder
+from tutorlib.exercises.n11_grid_swizzle.judge.block_order import BlockOrder, OrderFlaw
 from tutorlib.exercises.n11_grid_swizzle.traffic import (
     BEST,
     BEYOND,
@@ -20,6 +20,7 @@ from tutorlib.exercises.n11_grid_swizzle.traffic import (
     STUCK,
     TALL_AND_WIDE,
     VISITS,
+    ListFlaw,
     best_group,
     footprint,
     scattered,
@@ -80,10 +81,8 @@ EXERCISES = (
         ),
         library={"l2.coverage": l2.coverage},
         remedies=(
-            Remedy(Words("not sorted"), "sorted(…) of tuples goes by m, and by n where m is the same."),
-            Remedy(
-                Words("more than once"), "A tile counts once, however many blocks compute it: a dict or a set of tiles."
-            ),
+            Remedy(ListFlaw.NOT_SORTED, "sorted(…) of tuples goes by m, and by n where m is the same."),
+            Remedy(ListFlaw.REPEATS, "A tile counts once, however many blocks compute it: a dict or a set of tiles."),
         ),
         hints=(
             "Count for every block the tile that it computes (collections.Counter).",
@@ -128,10 +127,10 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                Words("lies outside"),
+                OrderFlaw.OUTSIDE,
                 "The last group is lower where `group` does not divide the rows: l2.grouped shows one way to say so.",
             ),
-            Remedy(Words("it can be far fewer"), "Down a few rows, next column, down again: until the group is done."),
+            Remedy(OrderFlaw.TRAFFIC, "Down a few rows, next column, down again: until the group is done."),
         ),
     ),
 )

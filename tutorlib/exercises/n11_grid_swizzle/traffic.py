@@ -8,6 +8,7 @@ from random import Random
 from typing import Any
 
 from tutorlib.checking.values import Mistake
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
 
@@ -136,6 +137,13 @@ def two_lists(got: Any, order: Order, rows: int, columns: int) -> str | None:
     return None
 
 
+class ListFlaw(FailureKind):
+    """What is wrong with a list of tiles."""
+
+    REPEATS = "a tile repeats"
+    NOT_SORTED = "not sorted"
+
+
 def compare_tiles(which: str, tiles: list[Any], want: list[Tile]) -> str:
     """How a list of tiles differs from the right one."""
     if missing := [tile for tile in want if tile not in tiles]:
@@ -143,8 +151,8 @@ def compare_tiles(which: str, tiles: list[Any], want: list[Tile]) -> str:
     if extra := [tile for tile in tiles if tile not in want]:
         return f"{extra[0]} does not belong into its {which} list"
     if len(tiles) > len(want):
-        return f"its {which} list has a tile more than once"
-    return f"its {which} list has the right tiles, but it is not sorted"
+        return Flaw(f"its {which} list has a tile more than once", ListFlaw.REPEATS)
+    return Flaw(f"its {which} list has the right tiles, but it is not sorted", ListFlaw.NOT_SORTED)
 
 
 # 11.3 best_group -------------------------------------------------------------------------------------------------

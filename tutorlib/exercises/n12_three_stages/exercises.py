@@ -11,6 +11,7 @@ from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy, Words
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.exercises.n12_three_stages.judge.configured import Configured
+from tutorlib.failure import Fail
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
 from tutorlib.problems.catalogue import gemm
@@ -184,7 +185,7 @@ EXERCISES = (
         ),
         remedies=(
             Remedy(
-                Words("spills"),
+                Fail.SPILLS,
                 "Sums, and the operands of two K blocks, in 255 registers: more warps, or a smaller tile.",
             ),
         ),

@@ -1,17 +1,18 @@
 """Remedies of notebook 15."""
 
 from tutorlib.checking.exercise import Remedy, Words
+from tutorlib.failure import Fail
 
 BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "15.1": (
         Remedy(
-            Words("one accumulator: "),
+            Fail.CASE(name="one accumulator"),
             "256 are a power of two already: 1 << (needed - 1).bit_length().",
         ),
     ),
     "15.2": (
         Remedy(
-            Words("one block's rows: "),
+            Fail.CASE(name="one block's rows"),
             "Tensor memory has a lane for each of a block's 128 rows. The warp is the quarter of them that it may "
             "read; it does not change the lane's number.",
         ),
@@ -149,11 +150,11 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "15.7": (
         Remedy(
-            Words("a pair: "),
+            Fail.CASE(name="a pair"),
             "Each block of a pair has 128 rows of A of its own, and half of B's n rows.",
         ),
         Remedy(
-            Words("a block alone: "),
+            Fail.CASE(name="a block alone"),
             "A stage: (128 + n) rows of 64 bf16, in bytes. Stages: how often that goes into 227 KiB less the rest, "
             "rounded down.",
         ),
@@ -200,44 +201,44 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "15.9": (
         Remedy(
-            Words("<Tensor "),
+            Fail.GIVES(of="int, Tensor"),
             "The elements are a list of floats: .tolist() makes one of a tensor.",
         ),
         Remedy(
-            Words("zeros, and the ends"),
+            Fail.CASE(name="zeros, and the ends of ue8m0"),
             "Zeros have no exponent: take the smallest, -127, before anything takes a logarithm. And the exponent "
             "stays between -127 and 127.",
         ),
         Remedy(
-            Words("exact numbers: "),
+            Fail.CASE(name="exact numbers"),
             "The largest *magnitude* decides: max(abs(x) …).",
         ),
     ),
     "15.10": (
         Remedy(
-            Words("<Tensor "),
+            Fail.GIVES(of="float, Tensor"),
             "The elements are a list of floats: .tolist() makes one of a tensor.",
         ),
         Remedy(
-            Words("zeros, and scales at the ends"),
+            Fail.CASE(name="zeros, and scales at the ends"),
             "A scale that is rounded to 0 makes elements of 0, and nothing is divided by it.",
         ),
         Remedy(
-            Words("every value of e2m1: "),
+            Fail.CASE(name="every value of e2m1"),
             "The largest magnitude of e2m1 is 6: that is what a block's largest becomes.",
         ),
     ),
     "15.11": (
         Remedy(
-            Words("several: "),
+            Fail.CASE(name="several"),
             "All blocks are added up, each with its own two scales.",
         ),
         Remedy(
-            Words("gives ["),
+            Fail.GIVES(type="list"),
             "One number is wanted, the sum over all blocks.",
         ),
         Remedy(
-            Words("one block: "),
+            Fail.CASE(name="one block"),
             "A block gives a's scale times b's scale times the sum of the products of its elements.",
         ),
     ),

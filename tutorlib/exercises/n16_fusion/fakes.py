@@ -10,6 +10,7 @@ from tutorlib.checking.graded_run import more_for_points
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.exercises.n16_fusion.judge.fake_tensors import Given, told_of_fake, told_of_symbols
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.wrong import Wrong
 
@@ -25,23 +26,34 @@ def faked(name: str, x: Shape, weight: Shape, dtype: str = "float32", device: st
     return Case(name, judge)
 
 
+class FakeFlaw(FailureKind):
+    """What is wrong with a fake tensor, or with how it was made."""
+
+    NO_TENSOR = "no tensor"
+    SHAPE = "not like the result"
+    STRIDES = "strides"
+    ASKS = "asks for a size"
+
+
 def wrong_fake(answer: Served, given: Given) -> Wrong | None:
     told, wrong = attempt(answer.through(told_of_fake), (given,))
     if wrong is not None:
         return Wrong(wrong.what.partition(" raised ")[2])
     what = f"x {given.x} and weight {given.weight}, {given.dtype} on {given.device}: "
     if "shape" not in told:
-        return Wrong(f"{what}it gives {told.get('value')}, and no tensor.")
+        return Wrong(Flaw(f"{what}it gives {told.get('value')}, and no tensor.", FakeFlaw.NO_TENSOR))
     if told["data"]:
         return Wrong(f"{what}it gives a tensor with data. Where nothing is computed, nothing is to be stored.")
     shape = (*given.x[:-1], given.weight[0])
     want = shown(shape, given.dtype, given.device)
     if (like := shown(told["shape"], told["dtype"], told["device"])) != want:
-        return Wrong(f"{what}it gives {like}; the result is {want}.")
+        return Wrong(Flaw(f"{what}it gives {like}; the result is {want}.", FakeFlaw.SHAPE))
     if tuple(told["strides"]) != rows_first(shape):
-        return Wrong(f"{what}it gives strides {tuple(told['strides'])}; the operator's result is contiguous.")
+        strides = f"{what}it gives strides {tuple(told['strides'])}; the operator's result is contiguous."
+        return Wrong(Flaw(strides, FakeFlaw.STRIDES))
     if told["input"]:
-        return Wrong(f"{what}it gives one of its inputs back; the result is a tensor of its own.")
+        given_back = f"{what}it gives one of its inputs back; the result is a tensor of its own."
+        return Wrong(Flaw(given_back, FakeFlaw.SHAPE))
     return None
 
 
@@ -72,9 +84,10 @@ def symbolic(name: str) -> Case:
         if wrong is not None:
             return Wrong(wrong.what.partition(" raised ")[2])
         if told["asked"]:
-            return Wrong(f"it asks for a size's value ({told['asked']}); torch.compile then compiles for each.")
+            asks = f"it asks for a size's value ({told['asked']}); torch.compile then compiles for each."
+            return Wrong(Flaw(asks, FakeFlaw.ASKS))
         if "shape" not in told:
-            return Wrong(f"it gives {told.get('value')}, and no tensor.")
+            return Wrong(Flaw(f"it gives {told.get('value')}, and no tensor.", FakeFlaw.NO_TENSOR))
         symbols, of_weight = told["given"]
         if len(symbols) != len(x) or told["shape"] != [*symbols[:-1], of_weight[0]]:
             return Wrong(f"of x {symbols} and weight {of_weight} it makes {told['shape']}.")

@@ -20,6 +20,7 @@ from tutorlib.exercises.n16_fusion.judge.swapped_models import (
     products_by,
     told_of_swapped,
 )
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
@@ -74,6 +75,16 @@ def swapped(name: str, compiled: bool = False) -> Case:
     return Case(name, judge)
 
 
+class SwapFlaw(FailureKind):
+    """What is wrong with a model whose layers were swapped. CLASS: of a module [got]."""
+
+    RETURNS = "returns something else"
+    CLASS = "class of a module"
+    MODE = "mode of a module"
+    PARAMETERS = "names of parameters"
+    TENSOR = "another tensor"
+
+
 def wrong_swap(answer: Served, model: Model, compiled: bool) -> Wrong | None:
     import torch
 
@@ -96,20 +107,31 @@ def wrong_swap(answer: Served, model: Model, compiled: bool) -> Wrong | None:
     if wrong is not None:
         return Wrong(f"it raised {wrong.what.partition(' raised ')[2]}")
     if "instead" in told:
-        return Wrong(f"it returns {told['instead']}; the module itself is wanted, changed.")
+        return Wrong(Flaw(f"it returns {told['instead']}; the module itself is wanted, changed.", SwapFlaw.RETURNS))
     kernel = class_of(KernelLinear(1, 1))
     for path, (kind, training) in told["modules"].items():
         was, mode = modules.get(path, (None, None))
         want = kernel if was == "torch.nn.modules.linear.Linear" else was
         if kind != want:
-            return Wrong(f"{path or 'the module'} is a {short(kind)}, not a {want and short(want)}.")
+            return Wrong(
+                Flaw(
+                    f"{path or 'the module'} is a {short(kind)}, not a {want and short(want)}.",
+                    SwapFlaw.CLASS(got=short(kind)),
+                )
+            )
         if training is not mode:
-            return Wrong(f"{path} was in {'training' if mode else 'eval'} mode, and is no more.")
+            return Wrong(Flaw(f"{path} was in {'training' if mode else 'eval'} mode, and is no more.", SwapFlaw.MODE))
     if told["parameters"].keys() != held.keys() or told["modules"].keys() != modules.keys():
-        return Wrong(f"its parameters were {', '.join(held)} and are {', '.join(told['parameters'])}.")
+        return Wrong(
+            Flaw(f"its parameters were {', '.join(held)} and are {', '.join(told['parameters'])}.", SwapFlaw.PARAMETERS)
+        )
     for path, old in told["parameters"].items():
         if old != path:
-            return Wrong(f"{path} is another tensor now: an optimiser that has the old one trains nothing.")
+            return Wrong(
+                Flaw(
+                    f"{path} is another tensor now: an optimiser that has the old one trains nothing.", SwapFlaw.TENSOR
+                )
+            )
     if not told["trained"]:
         return Wrong("it has changed which parameters are trained.")
     with products_by(multiply):

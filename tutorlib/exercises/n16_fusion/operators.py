@@ -7,6 +7,7 @@ from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.randomness import fresh_dice
 from tutorlib.checking.values import Case, attempt, law
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models.row_gemm import RowGemm
 from tutorlib.problems.wrong import Wrong, count
 
@@ -23,6 +24,15 @@ def draw(*shapes: Shape, seed: int = 0, dtype: str = "float64") -> "tuple[Tensor
     return tuple(torch.randn(shape, generator=generator, dtype=getattr(torch, dtype)) for shape in shapes)
 
 
+class GradientFlaw(FailureKind):
+    """What is wrong with gradients, or with how they were computed."""
+
+    NO_PAIR = "no two tensors"
+    SHAPE = "shape of a gradient"
+    TRANSPOSED = "transposed gradient"
+    GEMMS = "number of GEMMs"
+
+
 def gradients(x: Shape, weight: Shape) -> Case:
     """A case that is right when both gradients are autograd's, by two calls of gemm."""
 
@@ -32,14 +42,15 @@ def gradients(x: Shape, weight: Shape) -> Case:
         leaves = [tensor.detach().requires_grad_() for tensor in (x, weight)]
         wanted = torch.autograd.grad(torch.nn.functional.linear(*leaves), leaves, grad)
         if not (isinstance(got, tuple | list) and len(got) == 2):
-            return "two tensors are wanted, the gradients of x and of weight"
+            return Flaw("two tensors are wanted, the gradients of x and of weight", GradientFlaw.NO_PAIR)
         for name, mine, want in zip(("x", "weight"), got, wanted, strict=True):
             if not isinstance(mine, torch.Tensor):
                 return f"the gradient of {name} is no tensor"
             if mine.shape != want.shape:
-                return f"the gradient of {name} has the shape {tuple(mine.shape)}, and {name} has {tuple(want.shape)}"
+                shapes = f"has the shape {tuple(mine.shape)}, and {name} has {tuple(want.shape)}"
+                return Flaw(f"the gradient of {name} {shapes}", GradientFlaw.SHAPE)
             if mine.mT.shape == want.shape and torch.allclose(mine.mT, want):
-                return f"the gradient of {name} is transposed"
+                return Flaw(f"the gradient of {name} is transposed", GradientFlaw.TRANSPOSED)
             if not torch.allclose(mine, want):
                 return f"the gradient of {name} is off by {float((mine - want).abs().max()):.3g}"
         return None
@@ -67,7 +78,8 @@ def counted(name: str, x: Shape, weight: Shape) -> Case:
         got, wrong = attempt(answer, (*given, gemm))
         if wrong is None and gemm.done != [prod(x[:-1]) * weight[0] * weight[1]] * 2:
             times = count(len(gemm.done), "time")
-            return Wrong(f"gemm was called {times}; two GEMMs as large as the forward one are all there is to do.")
+            what = f"gemm was called {times}; two GEMMs as large as the forward one are all there is to do."
+            return Wrong(Flaw(what, GradientFlaw.GEMMS))
         larger, again = attempt(answer, (*given, lambda a, b: factor * gemm(a, b)))
         if wrong or again:
             return wrong or again

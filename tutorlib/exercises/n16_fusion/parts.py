@@ -11,6 +11,7 @@ from tutorlib.checking.graded_run import dice_of_run, more_for_points
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, Mistake, attempt, law
 from tutorlib.exercises.n16_fusion.judge.shares import told_of_share
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import Wrong
 
 if TYPE_CHECKING:
@@ -26,13 +27,30 @@ def interleaving(features: int, width: int) -> tuple[tuple[int, ...], tuple[int,
     return (width, 2, features // width), (1, features, width)
 
 
+class RowsFlaw(FailureKind):
+    """What is wrong with the layout of interleaved rows. ROW: one comes from the wrong place [wanted]."""
+
+    NO_PAIR = "no shape and stride"
+    NUMBER = "number of rows"
+    ROW = "row"
+
+
+class ShareFlaw(FailureKind):
+    """What is wrong with a rank's share of the weights."""
+
+    SHAPE = "shape of a share"
+    VIEW = "a view"
+    NOT_REFUSED = "sizes not refused"
+
+
 def rows_of(layout: Any) -> list[int] | str:
     """Where each row comes from, the first mode fastest; or what is wrong with the pair."""
     try:
         shape, stride = layout
         sizes = [(int(size), int(step)) for size, step in zip(shape, stride, strict=True)]
     except (TypeError, ValueError):
-        return "it should be a pair (shape, stride) of tuples of whole numbers, as long as one another"
+        wanted = "it should be a pair (shape, stride) of tuples of whole numbers, as long as one another"
+        return Flaw(wanted, RowsFlaw.NO_PAIR)
     if any(size < 1 for size, _ in sizes) or prod(size for size, _ in sizes) > MOST_ROWS:
         return f"its shape should have between 1 and {MOST_ROWS:,} rows"
     rows = [0]
@@ -60,12 +78,14 @@ def interleaves(
         if isinstance(rows, str):
             return rows
         if len(rows) != 2 * features:
-            return f"it has {len(rows)} rows, and gate and up together have {2 * features}"
+            what = f"it has {len(rows)} rows, and gate and up together have {2 * features}"
+            return Flaw(what, RowsFlaw.NUMBER)
         if rows == wanted:
             return None
         at = next(n for n, (row, want) in enumerate(zip(rows, wanted, strict=True)) if row != want)
         which = f"{'up' if wanted[at] >= features else 'gate'}'s row {wanted[at] % features}"
-        return f"row {at} should be {which}, which is {wanted[at]} of gate over up; it is {rows[at]}"
+        what = f"row {at} should be {which}, which is {wanted[at]} of gate over up; it is {rows[at]}"
+        return Flaw(what, RowsFlaw.ROW(wanted=which))
 
     def draw(dice: Random) -> tuple[int, int]:
         width = dice.choice(widths)
@@ -131,11 +151,13 @@ def splits(name: str, hidden: int, features: int, world: int) -> Case:
                 return Wrong("three tensors are wanted, the rank's gate, up and down.")
             for label, mine, shape, view in zip(("gate", "up", "down"), got, shapes, views, strict=True):
                 if tuple(mine.shape) != shape:
-                    return Wrong(f"rank {rank}'s {label} is {tuple(mine.shape)}; its share is {shape}.")
+                    what = f"rank {rank}'s {label} is {tuple(mine.shape)}; its share is {shape}."
+                    return Wrong(Flaw(what, ShareFlaw.SHAPE))
                 if not mine.is_contiguous():
                     return Wrong(f"rank {rank}'s {label} has strides {mine.stride()}: the kernel wants rows.")
                 if view:
-                    return Wrong(f"rank {rank}'s {label} is a view, which keeps the whole matrix in memory.")
+                    what = f"rank {rank}'s {label} is a view, which keeps the whole matrix in memory."
+                    return Wrong(Flaw(what, ShareFlaw.VIEW))
             total += (silu(x @ got[0].mT) * (x @ got[1].mT)) @ got[2].mT
         if any(not torch.equal(now, before) for now, before in zip(whole, kept, strict=True)):
             return Wrong("it has changed the weights that it was given.")
@@ -165,7 +187,9 @@ def refuses(name: str) -> Case:
             if is_placeholder(error):
                 raise Unwritten from None
         except Exception as error:
-            return Wrong(f"10 features over 4 ranks raise {type(error).__name__}; a ValueError says what is wrong.")
-        return Wrong("10 features over 4 ranks are cut all the same; some would be lost. Raise a ValueError.")
+            what = f"10 features over 4 ranks raise {type(error).__name__}; a ValueError says what is wrong."
+            return Wrong(Flaw(what, ShareFlaw.NOT_REFUSED))
+        what = "10 features over 4 ranks are cut all the same; some would be lost. Raise a ValueError."
+        return Wrong(Flaw(what, ShareFlaw.NOT_REFUSED))
 
     return Case(name, judge)

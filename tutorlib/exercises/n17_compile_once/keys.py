@@ -12,6 +12,7 @@ from tutorlib.checking.randomness import fresh_dice, new_seed
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.exercises.n17_compile_once.judge.numbered_keys import numbered_key
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import Wrong, count
 
 if TYPE_CHECKING:
@@ -122,6 +123,22 @@ def others(dice: Random) -> list[Pair]:
 KINDS = (alike, dtypes, layouts, alignments, others)
 
 
+class KeyFlaw(FailureKind):
+    """Two calls have two keys where one compilation serves both, or one where it does not [differ: in what]."""
+
+    TWO_KEYS = "two keys"
+    ONE_KEY = "one key"
+
+
+class KeepingFlaw(FailureKind):
+    """What is wrong with how compiled functions are kept."""
+
+    COMPILED = "compiled too often"
+    KEYS = "keys"
+    SHARED = "shared"
+    TENSORS = "tensors of the first call"
+
+
 def keys_case(name: str, pairs: Pairs, equal: bool, unlike: Pairs | None = None) -> Case:
     """Right when the two keys of each pair are equal, or when none are; and of equal calls there is one key.
 
@@ -151,7 +168,8 @@ def keys_case(name: str, pairs: Pairs, equal: bool, unlike: Pairs | None = None)
             if wrong := next(filter(None, wrongs), None):
                 return wrong
             if (keys[0][0] == keys[1][0]) is not expected[n]:
-                return Wrong(f"{calls_differ(what, *calls)} {verdict(expected[n])}: {keys[0][1]}, {keys[1][1]}.")
+                said = f"{calls_differ(what, *calls)} {verdict(expected[n])}: {keys[0][1]}, {keys[1][1]}."
+                return Wrong(Flaw(said, (KeyFlaw.TWO_KEYS if expected[n] else KeyFlaw.ONE_KEY)(differ=what)))
         for n in range(2 * len(again)):
             if given[n][0] != (twice := given[2 * len(tried) + n][0]):
                 return Wrong(f"Two calls with {described(asked[n])} have two keys: {given[n][0][1]}, {twice[1]}.")
@@ -251,7 +269,9 @@ def calls(answer: Answer) -> str:
         return "A call should return what the compiled function returns when it is called with the same tensors."
     other = Vector(2)
     if kernels(other, y) != (*compiler.numbers, other, y):
-        return "A second call with the same key should call the kept function with its own tensors."
+        return Flaw(
+            "A second call with the same key should call the kept function with its own tensors.", KeepingFlaw.TENSORS
+        )
     return ""
 
 
@@ -267,7 +287,10 @@ def once_for_each(answer: Answer) -> str:
     lengths = [*range(40), *range(40), 7, 39, 0]
     got = [which(compiler, kernels(Vector(n))) for n in lengths]
     if len(compiler.made) != 40:
-        return f"{len(lengths)} calls with 40 different keys were compiled {len(compiler.made)} times."
+        return Flaw(
+            f"{len(lengths)} calls with 40 different keys were compiled {len(compiler.made)} times.",
+            KeepingFlaw.COMPILED,
+        )
     if got != lengths:
         return "A call got the function that was compiled for another key."
     return ""
@@ -280,7 +303,10 @@ def equal_keys(answer: Answer) -> str:
     numbers = [which(compiler, kernels(*[Vector(1)] * n)) for n in (1, 1, 2, 3, 4, 5)]
     if len(compiler.made) != 4 or numbers != [0, 0, 1, 1, 2, 3]:
         made = count(len(compiler.made), "compilation")
-        return f"With the keys None, None, 0, 0, -1, -2 there are {made}; any key is a key, and these are four."
+        return Flaw(
+            f"With the keys None, None, 0, 0, -1, -2 there are {made}; any key is a key, and these are four.",
+            KeepingFlaw.KEYS,
+        )
     return ""
 
 
@@ -289,7 +315,9 @@ def two_of_them(answer: Answer) -> str:
     one, other = make(answer, first), make(answer, second)
     got = which(first, one(Vector(1))), which(second, other(Vector(1)))
     if len(second.made) != 1:
-        return "Two CompiledKernels share what they keep: the second did not use its own compiler."
+        return Flaw(
+            "Two CompiledKernels share what they keep: the second did not use its own compiler.", KeepingFlaw.SHARED
+        )
     if got != (0, 0):
         return "Each of two CompiledKernels should return what its own compiled function returns."
     return ""

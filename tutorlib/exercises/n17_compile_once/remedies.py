@@ -1,219 +1,238 @@
 """Remedies of notebook 17."""
 
-from tutorlib.checking.exercise import Remedy, Words
+from tutorlib.checking.exercise import Remedy
+from tutorlib.dsl.refusal import Refused
+from tutorlib.exercises.n17_compile_once.judge.for_torch import CallFlaw
+from tutorlib.exercises.n17_compile_once.judge.saved_kernels import SavingFlaw
+from tutorlib.exercises.n17_compile_once.judge.shared_storage import StructFlaw
+from tutorlib.exercises.n17_compile_once.keys import KeepingFlaw, KeyFlaw
+from tutorlib.failure import Difference, Fail, Hazard
+
+OF_ALIGNMENT = tuple(
+    KeyFlaw.ONE_KEY(differ=f"whether 16 bytes divide {what}")
+    for what in ("the address", "the rows' pitch", "the columns' pitch", "the second tensor's pitch")
+)
+OF_CONSTANTS = tuple(
+    KeyFlaw.ONE_KEY(differ=what)
+    for what in ("a constant", "which constant is which", "2 and 2.0 as constant", "1 and True as constant")
+)
 
 COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "17.1": (
         Remedy(
-            Words("nothing kept: "),
+            Fail.CASE(name="nothing kept"),
             "Where nothing is kept, every call pays for everything: trace, compile, load, launch. Nothing is divided.",
         ),
         Remedy(
-            Words("\n  kept: "),
+            Fail.CASE(name="kept"),
             "What is kept was made once, so that is divided by the calls; the launch is in every call.",
         ),
         Remedy(
-            Words("loaded: "),
+            Fail.CASE(name="loaded"),
             "What was saved is loaded once, and launched in every call.",
         ),
     ),
     "17.2": (
         Remedy(
-            Words("static layouts: "),
+            Fail.CASE(name="static layouts"),
             "A static layout is its shape and its strides, both: (8, 16):(16, 1) and (8, 16):(1, 8) are two types.",
         ),
         Remedy(
-            Words("mark_layout_dynamic: "),
+            Fail.CASE(name="mark_layout_dynamic"),
             "Sizes and strides leave the type, but for one thing: in which mode the stride is 1.",
         ),
         Remedy(
-            Words("one dynamic mode: "),
+            Fail.CASE(name="one dynamic mode"),
             "One size leaves the type. What stays: the other sizes, and the order of the strides, which say where the "
             "strides come from.",
         ),
     ),
     "17.3": (
         Remedy(
-            Words("in the pitch of the rows ("),
+            KeyFlaw.TWO_KEYS(differ="the pitch of the rows"),
             "16 *bytes* are asked for: a stride counts elements, so it takes element_size() as well.",
         ),
         Remedy(
-            Words("one compilation serves both"),
+            KeyFlaw.TWO_KEYS,
             "Dynamic are: sizes, strides, where the tensor lies. None of them belongs into the key, nor does anything "
             "that is made of them, but for whether 16 bytes divide it.",
         ),
         Remedy(
-            Words("whether 16 bytes divide"),
+            OF_ALIGNMENT,
             "A load of 16 bytes needs both: the tensor's address, and the strides that are not 1, in bytes.",
         ),
         Remedy(
-            (Words("in the dtype"), Words("tensor's dtype"), Words("which tensor has")),
+            (
+                KeyFlaw.ONE_KEY(differ="the dtype"),
+                KeyFlaw.ONE_KEY(differ="the second tensor's dtype"),
+                KeyFlaw.ONE_KEY(differ="which tensor has which dtype"),
+            ),
             "A part for each tensor, in their order: a tuple of tuples. float16 and bfloat16 are as long as each "
             "other, and not the same.",
         ),
         Remedy(
-            (Words("in the rank"), Words("which mode is contiguous")),
+            (KeyFlaw.ONE_KEY(differ="the rank"), KeyFlaw.ONE_KEY(differ="which mode is contiguous")),
             "Of a dynamic layout two things are left: how many modes it has, and which of them has the stride 1.",
         ),
         Remedy(
-            Words("in the architecture"),
+            KeyFlaw.ONE_KEY(differ="the architecture"),
             "The code is for one architecture: a part of the key like any other.",
         ),
         Remedy(
-            Words("constant"),
+            OF_CONSTANTS,
             "The constants in their order, each with its type: 2 == 2.0 in Python, and the code is another.",
         ),
     ),
     "17.4": (
         Remedy(
-            Words("83 calls"),
+            KeepingFlaw.COMPILED,
             "Every function is kept for as long as the object lives, none is thrown away. It is compiled only after "
             "a look: setdefault(key, compile(…)) compiles first.",
         ),
         Remedy(
-            Words("share what they keep"),
+            KeepingFlaw.SHARED,
             "A dictionary in the class belongs to all its objects. Each makes its own in __init__.",
         ),
         Remedy(
-            Words("any key is a key"),
+            KeepingFlaw.KEYS,
             "`if not self.kept.get(key)` takes 0, None and () for nothing. Ask whether `key in self.kept`.",
         ),
         Remedy(
-            Words("should call the kept function"),
+            KeepingFlaw.TENSORS,
             "What is kept is the function. Its result belongs to one call's tensors.",
         ),
         Remedy(
-            Words("a compilation that fails: "),
+            Fail.CASE(name="a compilation that fails"),
             "compile comes first, the entry afterwards. If it raises, so does the call, and nothing is kept.",
         ),
     ),
     "17.5": (
         Remedy(
-            Words("wraps its tensors anew"),
+            CallFlaw.WRAPS,
             'The compiled function takes torch\'s own tensors only if options="--enable-tvm-ffi" says so.',
         ),
         Remedy(
-            Words("compilations for"),
+            CallFlaw.COMPILES,
             "cute.compile belongs into for_torch itself, once; what it returns is called with the tensors.",
         ),
         Remedy(
-            Words("it returns None"),
+            Fail.GIVES(type="NoneType"),
             "Return what cute.compile made.",
         ),
         Remedy(
-            Words("Expected strides[leading_dim] == 1"),
+            Refused.LEADING,
             "mark_layout_dynamic() without an argument finds the mode whose stride is 1 by itself.",
         ),
         Remedy(
-            Words("Mismatched"),
+            Refused.SIZES,
             "All sizes are to be dynamic: mark_layout_dynamic(), for every tensor.",
         ),
         Remedy(
-            Words("argument `y` is missing"),
+            Refused.ARGUMENT,
             "Every argument is passed on to cute.compile in its place; only the tensors among them become views.",
         ),
     ),
     "17.6": (
         Remedy(
-            Words("double.o in the folder"),
+            SavingFlaw.NO_FILE,
             "The file is called name + '.o', and it is in the folder before the function returns.",
         ),
         Remedy(
-            Words("compiled again"),
+            SavingFlaw.AGAIN,
             "First look for the file: whoever saved it, it is loaded and nothing is compiled.",
         ),
         Remedy(
-            Words("saving was cut short"),
+            SavingFlaw.TORN,
             "Save under another name in that folder, then os.replace: the file has its name when it is whole.",
         ),
         Remedy(
-            Words("FileNotFoundError"),
+            Fail.RAISED(error="FileNotFoundError"),
             "The folder may not be there yet: folder.mkdir(parents=True, exist_ok=True).",
         ),
         Remedy(
-            Words("it should return the function"),
+            SavingFlaw.NO_FUNCTION,
             "A module holds functions by their names: load_module(…)[name].",
         ),
         Remedy(
-            Words("compile was called 2 times"),
+            SavingFlaw.COMPILED(times=2),
             "What is compiled is saved and then loaded, or returned: once is enough.",
         ),
         Remedy(
-            Words("DSLRuntimeError"),
+            Fail.RAISED(error="DSLRuntimeError"),
             "What was compiled for TVM-FFI is loaded for it: load_module(str(file), enable_tvm_ffi=True).",
         ),
     ),
     "17.7": (
         Remedy(
-            Words("gives (["),
+            Fail.GIVES(type="tuple", of="list, int"),
             "The offsets are a tuple.",
         ),
         Remedy(
-            Words("scalars: "),
+            Fail.CASE(name="scalars"),
             "Go through the message's members by hand: the first begins at 0; each further one at the end of the one "
             "before, rounded *up* to its own alignment; its end is there plus its size.",
         ),
     ),
     "17.8": (
         Remedy(
-            Words("the struct's own alignment"),
+            StructFlaw.ALIGNMENT,
             "Align one of the tiles with cute.struct.Align: the struct then has the strictest of its members.",
         ),
         Remedy(
-            Words("which is no multiple of 1,024"),
+            StructFlaw.OFFSET(align=1024),
             "Both tiles are cute.struct.Align[…, 1024]: nothing says that what lies before them ends there.",
         ),
         Remedy(
-            Words("elements, not"),
+            StructFlaw.NUMBER,
             "A MemRange counts elements, and of all stages: rows · 64 · stages.",
         ),
         Remedy(
-            Words("has elements of"),
+            StructFlaw.TYPE,
             "An mbarrier has 64 bits, cutlass.Int64; the tiles are cutlass.BFloat16.",
         ),
         Remedy(
-            Words("should be a cute.struct.MemRange"),
+            StructFlaw.NO_RANGE,
             "A barrier for each stage: cute.struct.MemRange[cutlass.Int64, stages].",
         ),
         Remedy(
-            Words("there is no member"),
+            StructFlaw.MISSING,
             "Four members: full, empty, sA, sB.",
         ),
         Remedy(
-            Words("raised TypeError"),
+            Fail.RAISED(error="TypeError"),
             "Annotations that are text, as `from __future__ import annotations` makes them, tell cute.struct nothing.",
         ),
         Remedy(
-            Words("decorated with @cute.struct"),
+            StructFlaw.NO_STRUCT,
             "The decorator stands above the class, inside of the function.",
         ),
     ),
     "17.9": (
         Remedy(
-            Words("without lop3"),
+            Fail.LACKS(instruction="lop3"),
             "The compiler's own & and | are not the question: the text of the instruction goes to inline PTX.",
         ),
         Remedy(
-            Words("PTX assembly failed"),
+            Refused.INLINED,
             "The text is one instruction of PTX, destination first: lop3.b32 $0, $1, $2, $3, the table, a semicolon.",
         ),
         Remedy(
-            Words("and should be"),
+            Difference.WRONG,
             "The table is your expression of a = 0xF0, b = 0xCC and c = 0xAA, and the three registers stand in this "
             "order.",
         ),
     ),
     "17.10": (
         Remedy(
-            Words("without redux.sync"),
+            Fail.LACKS(instruction="redux.sync"),
             "nvvm.redux_sync(value, kind, mask) is the instruction; the sum of the warp comes back to every lane.",
         ),
         Remedy(
-            Words("a mask that does not name the lane"),
+            Hazard.DIVERGENT(lanes="unnamed"),
             "All 32 lanes take part: a mask of 32 ones, cutlass.Int32(-1).",
         ),
         Remedy(
-            Words("and should be"),
+            Difference.WRONG,
             "The kind is ADD, each lane gives its own number once, and what comes back is the sum already.",
         ),
     ),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from tutorlib.compiling.outside import OVER_DISK, OVER_MEMORY
+from tutorlib.failure import Fail, Flaw
 from tutorlib.simulate.cuda_host import NOTICED
 from tutorlib.simulate.cuda_host.gpu import AddingGpu
 
@@ -20,7 +21,7 @@ TOO_MUCH = {
     OVER_MEMORY: "it uses more memory than a program may",
     OVER_DISK: "it writes more to disk than a program may",
 }
-CRASHED = "it crashes: host code can neither read nor write memory of the GPU's"
+CRASHED = Flaw("it crashes: host code can neither read nor write memory of the GPU's", Fail.CRASHED)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Literal
 
 import cuda.tile as ct
 
+from tutorlib.failure import Flaw, Hazard
 from tutorlib.simulate.cutile.dtypes import Number, poison
 
 Kind = Literal["outside", "overlap", "race", "unwritten", "repeat"]
@@ -75,7 +76,7 @@ class Launch:
         key = (kind, array, line)
         if key not in self.seen:
             message = f"block {self.show(self.number)} {message}"
-            self.seen[key] = Finding(kind, array, self.block, line, message)
+            self.seen[key] = Finding(kind, array, self.block, line, Flaw(message, Hazard(kind)(tensor=array)))
 
     def findings(self) -> tuple[Finding, ...]:
         """Without overlaps and races where the kernel synchronises its blocks itself."""

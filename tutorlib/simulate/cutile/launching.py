@@ -12,6 +12,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from tutorlib.dsl.cutile.launch import launched_by
+from tutorlib.failure import Fail, Flaw
 from tutorlib.simulate.cutile.dtypes import Number, poison
 from tutorlib.simulate.cutile.run import Report, run
 from tutorlib.simulate.cutile.signature import Accepted, parameters
@@ -95,13 +96,14 @@ def refuse_launch(stream: Any, grid: Any, kernel: Any, args: Any) -> None:
         given = stream if stream is None or isinstance(stream, int) else f"a {type(stream).__name__}"
         raise TypeError(f"ct.launch wants a stream first, torch.cuda.current_stream(), not {given}")
     if not isinstance(grid, tuple):
-        raise TypeError(f"the grid should be a tuple, such as (4,) or (4, 2); it is {grid!r}")
+        what = f"the grid should be a tuple, such as (4,) or (4, 2); it is {grid!r}"
+        raise TypeError(Flaw(what, Fail.NOT_LAUNCHED(grid="no tuple")))
     if not 1 <= len(grid) <= 3:
         raise ValueError(f"a grid has one to three sizes, not {len(grid)}")
     if wrong := next((size for size in grid if not isinstance(size, int)), None):
         raise TypeError(f"the sizes of a grid are Python integers; {wrong!r} is a {type(wrong).__name__}")
     if min(grid) < 1:
-        raise ValueError(f"a grid of {grid} has no blocks")
+        raise ValueError(Flaw(f"a grid of {grid} has no blocks", Fail.NOT_LAUNCHED(grid="empty")))
     if not isinstance(kernel, ct.kernel):
         raise TypeError(f"{getattr(kernel, '__name__', kernel)!s} is not a @ct.kernel")
     if not isinstance(args, tuple):

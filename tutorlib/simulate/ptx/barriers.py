@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Operand
@@ -206,7 +207,7 @@ class BlockBarriers:
 
     def notice(self, group: Waiting, slot: int, count: int, what: str) -> None:
         block = self.state.geometry.show_block(self.state.first + slot)
-        self.state.watch.findings.notice("barrier", group.by.site, lambda: f"in block {block} {what}", count)
+        self.state.watch.findings.notice(Hazard.BARRIER, group.by.site, lambda: f"in block {block} {what}", count)
 
     def span(self, lanes: np.ndarray) -> str:
         return span(self.state.thread[lanes])

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tutorlib.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
@@ -118,7 +119,7 @@ class BulkCopies:
     def notice_late(self, copy: BulkLoad) -> None:
         block = self.geometry.show_block(self.mbarriers.first + copy.slot)
         self.findings.notice(
-            "unwaited",
+            Hazard.UNWAITED,
             copy.site,
             lambda: (
                 f"{copy.carrier} may write to shared memory of block {block} after that has ended: nobody waits for it"
@@ -180,10 +181,11 @@ class BulkCopies:
             slot, thread = int(self.slot[copy.lane]), int(self.thread[copy.lane])
             who = f"thread {thread} of block {self.geometry.show_block(self.mbarriers.first + slot)}"
             self.findings.notice(
-                "unwaited",
+                Hazard.UNWAITED,
                 copy.site,
-                lambda who=who, why=why: (  # type: ignore[misc]
-                    f"{who} ends while TMA may still be reading the shared memory that it was told to store: {why}"
+                lambda who=who, why=why: Flaw(  # type: ignore[misc]
+                    f"{who} ends while TMA may still be reading the shared memory that it was told to store: {why}",
+                    Hazard.UNWAITED(lacks="stored"),
                 ),
             )
             self.read(copy)

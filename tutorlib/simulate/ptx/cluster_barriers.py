@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.clocks import WarpClocks
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
@@ -101,7 +102,7 @@ class ClusterBarriers:
             slot, warp = divmod(int(group.lanes[0]) // WARP, self.geometry.warps)
             block = self.geometry.show_block(self.first + slot)
             self.findings.notice(
-                "deadlock",
+                Hazard.DEADLOCK,
                 group.site,
                 lambda warp=warp, block=block: (  # type: ignore[misc]
                     f"warp {warp} of block {block} waits for ever for its cluster: some threads of its blocks never "

@@ -2,11 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
 
-FindingKind = Literal["unwaited", "race", "unwritten", "unset", "barrier", "outside", "misaligned", "overlap",
-                      "divergent", "endless", "assertion", "repeat", "zeros", "proxy", "mbarrier", "deadlock",
-                      "registers"]  # fmt: skip
+from tutorlib.failure import Flaw, Hazard
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ class Finding:
     count: how many threads, over all blocks and repetitions.
     """
 
-    kind: FindingKind
+    kind: Hazard
     message: str
     place: SourceLine | None
     ptx_line: int
@@ -57,6 +54,11 @@ class Finding:
 
     def __str__(self) -> str:
         return f"{self.message} ({self.place or f'line {self.ptx_line} of the PTX'})"
+
+    @property
+    def sentence(self) -> Flaw:
+        """As it stands in a verdict."""
+        return self.kind.told(self.message) + f" ({self.place or f'line {self.ptx_line} of the PTX'})."
 
 
 @dataclass
@@ -72,11 +74,9 @@ class Noticed:
 class Findings:
     """Kept by kind, instruction and what else tells two findings apart."""
 
-    seen: dict[tuple[FindingKind, int, object], Noticed] = field(default_factory=dict)
+    seen: dict[tuple[Hazard, int, object], Noticed] = field(default_factory=dict)
 
-    def notice(
-        self, kind: FindingKind, site: int, message: Callable[[], str], count: int = 1, apart: object = None
-    ) -> None:
+    def notice(self, kind: Hazard, site: int, message: Callable[[], str], count: int = 1, apart: object = None) -> None:
         key = (kind, site, apart)
         if key not in self.seen:
             self.seen[key] = Noticed(site, message())

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from tutorlib.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.clocks import WarpClocks
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.findings import Findings
@@ -131,10 +132,11 @@ class Mbarriers:
         slot, thread = int(self.slot[lane]), int(self.thread[lane])
         if found is None:
             self.findings.notice(
-                "mbarrier",
+                Hazard.MBARRIER,
                 site,
-                lambda: (
-                    f"{self.who(lane)} {does} the mbarrier at {self.where(place, slot)}, and nobody has made one there"
+                lambda: Flaw(
+                    f"{self.who(lane)} {does} the mbarrier at {self.where(place, slot)}, and nobody has made one there",
+                    Hazard.MBARRIER(lacks="init"),
                 ),
             )
             return None
@@ -142,11 +144,12 @@ class Mbarriers:
         known = self.clocks.known[slot, thread // WARP, self.clocks.base[maker] + by // WARP]
         if found.made > known and found.by != (slot, thread):
             self.findings.notice(
-                "race",
+                Hazard.RACE,
                 site,
-                lambda: (
+                lambda: Flaw(
                     f"{self.who(lane)} {does} the mbarrier at {self.where(place, slot)} that "
-                    f"{self.geometry_thread(maker, by)} makes at {self.show(found.site)}, with no barrier between"
+                    f"{self.geometry_thread(maker, by)} makes at {self.show(found.site)}, with no barrier between",
+                    Hazard.RACE(earlier="init"),
                 ),
                 apart=found.site,
             )
@@ -169,7 +172,7 @@ class Mbarriers:
     def check_count(self, site: int, mbarrier: MbarrierState) -> None:
         if mbarrier.pending < 0:
             self.findings.notice(
-                "mbarrier",
+                Hazard.MBARRIER,
                 site,
                 lambda: (
                     f"more threads arrive on the mbarrier at {self.where(mbarrier.place)} than the {mbarrier.expected} "
@@ -199,11 +202,12 @@ class Mbarriers:
         mbarrier.missing -= count
         if mbarrier.pending == 0 and 0 <= missing < count:
             self.findings.notice(
-                "mbarrier",
+                Hazard.MBARRIER,
                 mbarrier.announced_at if mbarrier.announced_at >= 0 else site,
-                lambda: (
+                lambda: Flaw(
                     f"{announced:,} bytes are announced to the mbarrier at {self.where(mbarrier.place)}, and what "
-                    f"is to come from {self.show(site)} makes it more: it may be over before all are there"
+                    f"is to come from {self.show(site)} makes it more: it may be over before all are there",
+                    Hazard.MBARRIER(lacks="bytes"),
                 ),
             )
             mbarrier.missing = 0
@@ -283,27 +287,28 @@ class Mbarriers:
         for group in sorted(self.waiting, key=lambda group: group.site):
             waits = replace(group)
             self.findings.notice(
-                "deadlock",
+                Hazard.DEADLOCK,
                 group.site,
                 lambda waits=waits: (  # type: ignore[misc]
-                    f"{self.who_of(waits.lanes)} waits for ever: {self.lacking(waits.mbarrier, waits.parity)}"
+                    f"{self.who_of(waits.lanes)} waits for ever: " + self.lacking(waits.mbarrier, waits.parity)
                 ),
                 len(group.lanes),
             )
 
-    def lacking(self, mbarrier: MbarrierState, parity: int) -> str:
+    def lacking(self, mbarrier: MbarrierState, parity: int) -> Flaw:
         slot = mbarrier.place[0]
-        lacks = []
+        lacks = {}
         if mbarrier.pending:
-            lacks.append(f"{mbarrier.pending} of {mbarrier.expected} arrivals")
+            lacks["arrivals"] = f"{mbarrier.pending} of {mbarrier.expected} arrivals"
         if mbarrier.missing > 0:
             more = f" of {mbarrier.announced:,}" if mbarrier.announced else ""
-            lacks.append(f"{mbarrier.missing:,}{more} bytes")
+            lacks["bytes"] = f"{mbarrier.missing:,}{more} bytes"
         if mbarrier.missing < 0:
-            lacks.append(f"an announcement of {-mbarrier.missing:,} bytes that have come")
-        return (
+            lacks["announcement"] = f"an announcement of {-mbarrier.missing:,} bytes that have come"
+        return Flaw(
             f"phase {mbarrier.phase} (parity {parity}) of the mbarrier at {self.where(mbarrier.place, slot)}, made at "
-            f"{self.show(mbarrier.site)}, lacks {' and '.join(lacks)}, and nobody is left to bring them"
+            f"{self.show(mbarrier.site)}, lacks {' and '.join(lacks.values())}, and nobody is left to bring them",
+            *(Hazard.DEADLOCK(lacks=what) for what in lacks),
         )
 
     def leave(self, slot: int) -> None:
@@ -324,7 +329,7 @@ class Mbarriers:
     def notice_end(self, site: int, slot: int, place: SharedPlace, peer: int) -> None:
         block, other = (self.geometry.show_block(self.first + n) for n in (slot, peer))
         self.findings.notice(
-            "mbarrier",
+            Hazard.MBARRIER,
             site,
             lambda: (
                 f"block {block} may end before block {other} of its cluster has arrived on its mbarrier at "

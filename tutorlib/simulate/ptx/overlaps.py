@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import Geometry
 
@@ -77,7 +78,7 @@ class Overlaps:
             block, other = (self.geometry.show_block(int(of[at]) - 1) for of in (owners, others))
             element = self.name(int(pieces[at]) * self.piece)
             self.repeats.notice(
-                "repeat",
+                Hazard.REPEAT,
                 site,
                 lambda: f"block {block} stores {element}, which block {other} stores too",
                 int(where.sum()),
@@ -106,7 +107,7 @@ class Overlaps:
     def report(self, site: int, block: int, does: str, piece: int, other: int, also: str, where: np.ndarray) -> None:
         show = self.geometry.show_block
         self.findings.notice(
-            "overlap",
+            Hazard.OVERLAP,
             site,
             lambda: (
                 f"block {show(block)} {does} {self.name(piece * self.piece)}, and block {show(other)} {also}: "

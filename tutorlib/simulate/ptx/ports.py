@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 
+from tutorlib.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import NO_ACCESS
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
@@ -95,9 +96,10 @@ class GlobalPort(Port):
                 return f"{who} {self.does} {self.width} bytes at an address that belongs to no tensor"
             where = nearest.element(place - nearest.start)
             extent = f"shape {nearest.shape}" if nearest.width else f"{nearest.size} bytes"
-            return f"{who} {self.does} {where}, which lies outside {nearest.name} of {extent}"
+            what = f"{who} {self.does} {where}, which lies outside {nearest.name} of {extent}"
+            return Flaw(what, Hazard.OUTSIDE(tensor=nearest.name))
 
-        self.state.watch.findings.notice("outside", self.site, message, int((~good).sum()))
+        self.state.watch.findings.notice(Hazard.OUTSIDE, self.site, message, int((~good).sum()))
 
     def report_misaligned(self, lanes: Lanes, places: np.ndarray, good: np.ndarray) -> None:
         at, who = self.first_bad(lanes, good)
@@ -105,7 +107,7 @@ class GlobalPort(Port):
         nearest = self.state.arena.nearest(place)
         name = nearest.element(place - nearest.start) if nearest else "an address"
         self.state.watch.findings.notice(
-            "misaligned",
+            Hazard.MISALIGNED,
             self.site,
             lambda: f"{who} {self.does} {self.width} bytes at {name}, whose address is no multiple of {self.width}",
             int((~good).sum()),
@@ -190,14 +192,14 @@ class SharedPort(Port):
         signed = start - 2**32 if start >= 2**31 else start
         if kind == "outside":
             self.state.watch.findings.notice(
-                "outside",
+                Hazard.OUTSIDE,
                 self.site,
                 lambda: f"{who} {self.does} byte {signed:,} of shared memory, of which the block has {size:,}",
                 count,
             )
         else:
             self.state.watch.findings.notice(
-                "misaligned",
+                Hazard.MISALIGNED,
                 self.site,
                 lambda: f"{who} {self.does} {width} bytes of shared memory at byte {signed:,}, no multiple of {width}",
                 count,
@@ -240,7 +242,7 @@ class SharedPort(Port):
             reaches = np.repeat(of_warps(reaches).any(1), WARP)
         start = int(starts[at])
         self.state.watch.undefined.note(
-            "unwritten",
+            Hazard.UNWRITTEN,
             self.site,
             written(self.instruction),
             reaches,
@@ -281,7 +283,7 @@ class LocalPort(Port):
         if len(at) and (at.max() + self.width > stride or (at % self.width).any()):
             at = np.clip(at, 0, stride - self.width) // self.width * self.width
             self.state.watch.findings.notice(
-                "outside", self.site, lambda: f"a thread {self.does} outside its {stride} bytes of local memory"
+                Hazard.OUTSIDE, self.site, lambda: f"a thread {self.does} outside its {stride} bytes of local memory"
             )
         return (self.numbered(lanes) * stride + at) // self.width
 
@@ -308,7 +310,7 @@ class LocalPort(Port):
                 reaches = np.zeros(self.state.geometry.lanes, bool)
                 reaches[self.numbered(lanes)[~good]] = True
                 message = f"{self.first_bad(lanes, good)[1]} reads a variable that nobody has set"
-                self.state.watch.undefined.note("unset", self.site, [name], reaches, partial(str, message))
+                self.state.watch.undefined.note(Hazard.UNSET, self.site, [name], reaches, partial(str, message))
 
     def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:
         lanes, starts = self.starts(where, addresses)

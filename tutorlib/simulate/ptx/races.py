@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tutorlib.failure import Fault, Flaw, Hazard
 from tutorlib.simulate.ptx.clocks import WarpClocks
-from tutorlib.simulate.ptx.findings import FindingKind, Findings
+from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import Agent, Carrier, SharedAccess
 from tutorlib.simulate.ptx.memory.async_copies import AsyncCopies
@@ -98,7 +99,7 @@ class SharedRaces:
             at = int(unwritten.argmax())
             start = int(access.starts[at // many])
             self.report(
-                "unwritten", access, slots, threads, unwritten, None,
+                Hazard.UNWRITTEN(), access, slots, threads, unwritten, None,
                 lambda at: f"{self.who(at)} reads shared memory that nobody wrote (byte {start:,})",
             )  # fmt: skip
         self.compare_with_fence(access, pieces, slots, threads)
@@ -135,7 +136,7 @@ class SharedRaces:
         if missing.any():
             site = int(self.write_site[pieces[int(missing.argmax())]])
             self.report(
-                "proxy", access, slots, threads, missing, site,
+                Hazard.PROXY(), access, slots, threads, missing, site,
                 lambda at: f"{self.who(at)} may read what was in shared memory before {self.show(site)}, since no "
                 "proxy fence lies between",
             )  # fmt: skip
@@ -195,7 +196,7 @@ class SharedRaces:
             twice &= self.by_piece(access, lost())
         if twice.any():
             self.report(
-                "race", access, slots, threads, twice, "twice",
+                Hazard.RACE(earlier="store"), access, slots, threads, twice, "twice",
                 lambda at: f"{self.who(at)} and thread {self.writer[pieces[at.piece]]} store different values to one "
                 f"place (byte {access.starts[at.access]})",
             )  # fmt: skip
@@ -282,7 +283,7 @@ class SharedRaces:
             at = int(unordered.argmax())
             site = int(self.write_site[pieces[at]])
             self.report(
-                "race", access, slots, threads, unordered, site,
+                Hazard.RACE(earlier="write"), access, slots, threads, unordered, site,
                 lambda at: f"{self.who(at)} overwrites what {self.writer_at(pieces[at.piece])} wrote at "
                 f"{self.show(site)}, with no barrier between",
             )  # fmt: skip
@@ -303,7 +304,7 @@ class SharedRaces:
         other = int(unordered[first].argmax())
         site = int(self.read_site[pieces[first], other])
         self.report(
-            "race", access, slots, threads, rows, site,
+            Hazard.RACE(earlier="read"), access, slots, threads, rows, site,
             lambda at: f"{self.who(at)} overwrites what {self.clocks.agents.show(other)} may still be reading at "
             f"{self.show(site)}: no barrier lies between",
         )  # fmt: skip
@@ -345,7 +346,7 @@ class SharedRaces:
 
     def report(
         self,
-        kind: FindingKind,
+        hazard: Fault,
         access: SharedAccess,
         slots: np.ndarray,
         threads: np.ndarray,
@@ -358,7 +359,7 @@ class SharedRaces:
         block = int(self.acting(access, slots)[at])
         example = Example(at, at // many, int(threads[at]), self.first + block, access.agent)
         count = len(np.unique(np.flatnonzero(where) // many))
-        self.findings.notice(kind, access.site, lambda: message(example), count, apart)
+        self.findings.notice(Hazard(hazard.kind), access.site, lambda: Flaw(message(example), hazard), count, apart)
 
     def report_flight(
         self, access: SharedAccess, pieces: np.ndarray, threads: np.ndarray, where: np.ndarray, does: str
@@ -369,7 +370,7 @@ class SharedRaces:
             slots = np.repeat(access.slots, max(access.width // self.piece, 1))
             told = "TMA, told to" if self.carriers[site] == "TMA" else "the st.async"
             self.report(
-                "unwaited", access, slots, threads, where, site,
+                Hazard.UNWAITED(lacks="mbarrier", does=does), access, slots, threads, where, site,
                 lambda at: f"{self.who(at)} {does} shared memory into which {told} at {self.show(site)}, may "
                 "still be copying: its mbarrier has not been waited for",
             )  # fmt: skip
@@ -379,7 +380,8 @@ class SharedRaces:
         committed = self.copies.committed[self.lane(slots[at], copier)] > self.flight_group[pieces[at]]
         why = "no wait has covered its group" if committed else "it is in no committed group, so no wait covers it"
         self.report(
-            "unwaited", access, slots, threads, where, site,
+            Hazard.UNWAITED(lacks="wait" if committed else "commit", does=does),
+            access, slots, threads, where, site,
             lambda at: f"{self.who(at)} {does} shared memory into which the cp.async that {by} issued at "
             f"{self.show(site)} may still be copying: {why}",
         )  # fmt: skip
@@ -389,9 +391,10 @@ class SharedRaces:
     ) -> None:
         at = int(where.argmax())
         site, writer = int(self.write_site[pieces[at]]), self.writer_at(pieces[at])
-        why = "without having waited for its mbarrier" if writer in ("TMA", "st.async") else "with no barrier between"
+        waited = writer in ("TMA", "st.async")
+        why = "without having waited for its mbarrier" if waited else "with no barrier between"
         self.report(
-            "race", access, slots, threads, where, site,
+            Hazard.RACE(earlier="mbarrier" if waited else "write"), access, slots, threads, where, site,
             lambda at: f"{self.who(at)} reads what {writer} wrote at {self.show(site)}, {why}",
         )  # fmt: skip
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 
@@ -83,7 +84,7 @@ class RegisterPool:
             at = int((held < count).argmax())
             block = self.geometry.show_block(self.first + int(slots[at]))
             self.findings.notice(
-                "registers",
+                Hazard.REGISTERS,
                 site,
                 lambda: (
                     f"warp {warps[at]} of block {block} keeps {count} sums in a thread's registers, of which "
@@ -99,7 +100,7 @@ class RegisterPool:
             slot, whole = int(slots[0]), self.start * self.geometry.warps
             block, rest = self.geometry.show_block(self.first + slot), whole - int(self.held[slot].sum())
             self.findings.notice(
-                "deadlock",
+                Hazard.DEADLOCK,
                 group.site,
                 lambda warp=int(warps[0]), block=block, group=group, rest=rest: (  # type: ignore[misc]
                     f"warp {warp} of block {block} waits for ever for {group.count} registers a thread: the block "

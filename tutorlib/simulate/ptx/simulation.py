@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tutorlib.failure import Fail, Flaw, Hazard
 from tutorlib.simulate.ptx.access_log import AccessLog
 from tutorlib.simulate.ptx.clocks import Agents, WarpClocks
 from tutorlib.simulate.ptx.errors import CannotLaunch, NotSimulated
@@ -81,7 +82,8 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: b
     if np.prod(launch.block) > MOST_THREADS:
         raise CannotLaunch(f"a block of {np.prod(launch.block):,} threads, of which a GPU runs {MOST_THREADS:,}")
     if min(*launch.grid, *launch.block) < 1:
-        raise CannotLaunch(f"a grid of {launch.grid} blocks of {launch.block} threads")
+        what = f"a grid of {launch.grid} blocks of {launch.block} threads"
+        raise CannotLaunch(Flaw(what, Fail.NOT_LAUNCHED(grid="empty" if 0 in launch.grid else "")))
     if any(size % blocks for size, blocks in zip(launch.grid, launch.cluster, strict=True)):
         raise CannotLaunch(f"a grid of {launch.grid} blocks in clusters of {launch.cluster}")
     if volume(launch.grid) > MOST_BLOCKS:
@@ -121,7 +123,7 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: b
                 scheduler.run()
             except Endless as endless:
                 findings.notice(
-                    "endless",
+                    Hazard.ENDLESS,
                     endless.site,
                     lambda: f"it still runs after {LIMIT:,} instructions: does a loop never end?",
                 )

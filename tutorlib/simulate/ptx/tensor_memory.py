@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.mbarriers import Mbarriers, MbarrierState
@@ -115,7 +116,7 @@ class TensorMemory:
         mine = self.allocated.setdefault(slot, {})
         if columns not in (32, 64, 128, 256, 512):
             self.findings.notice(
-                "outside",
+                Hazard.OUTSIDE,
                 site,
                 lambda: f"{self.who(slot, warp)} allocates {columns} columns: a power of two, 32 to 512, can be",
             )
@@ -128,7 +129,7 @@ class TensorMemory:
                 mine[start] = columns, site
                 return start
         self.findings.notice(
-            "deadlock",
+            Hazard.DEADLOCK,
             site,
             lambda: f"{self.who(slot, warp)} waits for ever: {columns} columns of tensor memory are not left",
         )
@@ -138,7 +139,7 @@ class TensorMemory:
         mine = self.allocated.get(slot, {})
         if start not in mine or mine[start][0] != columns:
             self.findings.notice(
-                "outside",
+                Hazard.OUTSIDE,
                 site,
                 lambda: (
                     f"{self.who(slot, warp)} frees {columns} columns from {start} on, which are not what was allocated"
@@ -155,7 +156,7 @@ class TensorMemory:
         if late.any():
             other = int(late.argmax())
             self.findings.notice(
-                "race",
+                Hazard.RACE,
                 site,
                 lambda: (
                     f"{self.who(slot, warp)} frees tensor memory that {self.who(slot, other)} may still be reading: no "
@@ -213,7 +214,7 @@ class TensorMemory:
 
     def notice_outside(self, site: int, slot: int, warp: int, column: int, columns: int) -> None:
         self.findings.notice(
-            "outside",
+            Hazard.OUTSIDE,
             site,
             lambda: (
                 f"{self.who(slot, warp)} uses columns {column} to {column + columns - 1} of tensor memory; nobody "
@@ -223,7 +224,7 @@ class TensorMemory:
 
     def notice_overwritten(self, site: int, slot: int, warp: int, of: int, reader: int) -> None:
         self.findings.notice(
-            "race",
+            Hazard.RACE,
             site,
             lambda: (
                 f"{self.who(slot, warp)} lets tcgen05.mma write over sums that {self.who(of, reader)} may still be "
@@ -261,7 +262,7 @@ class TensorMemory:
         for mbarrier in commit.mbarriers:
             if self.mbarriers.ended[mbarrier.place[0]]:
                 self.findings.notice(
-                    "unwaited",
+                    Hazard.UNWAITED,
                     commit.site,
                     lambda: "a commit may arrive on an mbarrier of a block that has ended: nobody waits for it",
                 )
@@ -278,7 +279,7 @@ class TensorMemory:
         slot, number = divmod(warp, self.geometry.warps)
         if lane != number % 4 * QUARTER:
             self.findings.notice(
-                "outside",
+                Hazard.OUTSIDE,
                 site,
                 lambda: f"{self.who(slot, number)} reads lanes from {lane} on; its own begin at {number % 4 * QUARTER}",
             )
@@ -293,7 +294,7 @@ class TensorMemory:
         if unknown.any():
             told = int(self.write_site[slot, column + int(unknown.argmax())])
             self.findings.notice(
-                "unwaited",
+                Hazard.UNWAITED,
                 site,
                 lambda: (
                     f"{self.who(slot, number)} reads sums that the tcgen05.mma at {self.show(told)} may still be "
@@ -303,7 +304,7 @@ class TensorMemory:
             )
         if not self.written[slot, where].all():
             self.findings.notice(
-                "unwritten",
+                Hazard.UNWRITTEN,
                 site,
                 lambda: f"{self.who(slot, number)} reads tensor memory to which no tcgen05.mma has been issued yet",
             )
@@ -338,7 +339,7 @@ class TensorMemory:
         """All threads of a block have ended."""
         for start, (columns, site) in self.allocated.get(slot, {}).items():
             self.findings.notice(
-                "unwaited",
+                Hazard.UNWAITED,
                 site,
                 lambda columns=columns: (  # type: ignore[misc]
                     f"block {self.geometry.show_block(self.first + slot)} ends with {columns} columns of tensor memory "

@@ -11,7 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from tutorlib.simulate.ptx.findings import FindingKind, Findings
+from tutorlib.failure import Hazard
+from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, Geometry
 from tutorlib.simulate.ptx.ir import Address, Instruction
 from tutorlib.simulate.ptx.uses import has_result, read, register_names, written
@@ -27,7 +28,7 @@ class Origin:
     site: where they were read or, of registers that nobody has set, first computed with; -1: not yet.
     """
 
-    kind: FindingKind
+    kind: Hazard
     site: int
     message: Callable[[], str]
     lanes: np.ndarray
@@ -49,11 +50,11 @@ class Undefined:
     def restart(self, first: int, alive: np.ndarray) -> None:
         """A batch begins, of these lanes."""
         self.first = first
-        self.held = {name: Origin("unset", -1, str, alive.copy()) for name in self.unset}
+        self.held = {name: Origin(Hazard.UNSET, -1, str, alive.copy()) for name in self.unset}
 
     def note(
         self,
-        kind: FindingKind,
+        kind: Hazard,
         site: int,
         names: list[str],
         lanes: np.ndarray,

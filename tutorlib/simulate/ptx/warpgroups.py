@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import SharedAccess
@@ -276,7 +277,7 @@ class Warpgroups:
                 if product.sums is sums and (self.warps_of(product.warpgroups)[~product.waited] == warp).any()
             )
             self.findings.notice(
-                "unwaited",
+                Hazard.UNWAITED,
                 site,
                 lambda: (
                     f"{self.show_warp(warp)} uses registers that the wgmma at {self.show(told)} may still be adding "
@@ -294,7 +295,7 @@ class Warpgroups:
         if len(unset):
             warp = int(unset[0])
             self.findings.notice(
-                "unwritten",
+                Hazard.UNWRITTEN,
                 site,
                 lambda: f"{self.show_warp(warp)} lets wgmma add to registers that nobody has set",
                 len(unset),
@@ -314,7 +315,7 @@ class Warpgroups:
                 "wgmma.fence lies between"
             )
 
-        self.findings.notice("race", site, message, len(late), "fence")
+        self.findings.notice(Hazard.RACE, site, message, len(late), "fence")
         self.touched[late] = FENCED
 
     def report_deadlock(self) -> None:
@@ -322,7 +323,7 @@ class Warpgroups:
         for group in self.waiting:
             warp = int(group.lanes[0]) // WARP
             self.findings.notice(
-                "deadlock",
+                Hazard.DEADLOCK,
                 group.site,
                 lambda warp=warp: (  # type: ignore[misc]
                     f"{self.show_warp(warp)} waits for ever: wgmma is for all four warps of a warpgroup, and the "

@@ -11,6 +11,7 @@ from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.randomness import fresh_dice
 from tutorlib.checking.served import Served, need_function
 from tutorlib.compiling.program import build_program
+from tutorlib.failure import Difference, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
 from tutorlib.problems.wrong import count
@@ -54,7 +55,7 @@ class ProgramExercise(Exercise):
             return Verdict(self.points)
         right = len(self.numbers) - len(wrongs)
         number, what = next(iter(wrongs.items()))
-        lines = (f"{right} of {count(len(self.numbers), 'size')} right", f"n = {number}: {what}.")
+        lines = (f"{right} of {count(len(self.numbers), 'size')} right", f"n = {number}: " + what + ".")
         return Verdict(self.points * right / len(self.numbers), lines)
 
     def faults(self, program: Path, simulated: bool) -> dict[int, str]:
@@ -69,7 +70,7 @@ class ProgramExercise(Exercise):
                 run = program_run.run_of([*command, str(number), str(seed)], gpu, limit_s)
             limit_s = AGAIN_S if run.endless else limit_s
             if wrong := run.wrong or wrong_result(run.printed, a + b, gpu.add(a, b) if gpu else a + b):
-                wrongs[number] = f"{wrong}. Noticed: {run.noticed}" if run.noticed else wrong
+                wrongs[number] = wrong + f". Noticed: {run.noticed}" if run.noticed else wrong
             elif run.noticed:
                 wrongs[number] = f"right, but {run.noticed}"
         return wrongs
@@ -89,4 +90,5 @@ def wrong_result(printed: bytes, sums: np.ndarray, wanted: np.ndarray) -> str:
     at = off[0]
     if got[at] == sums[at]:
         return f"c[{at}] is a[{at}] + b[{at}], but no launch of vector_add computed it"
-    return f"c[{at}] is {got[at]:g} and should be {sums[at]:g}"
+    is_, should = f"{got[at]:g}", f"{sums[at]:g}"
+    return Flaw(f"c[{at}] is {is_} and should be {should}", Difference.WRONG(got=is_, want=should))

@@ -13,6 +13,7 @@ from tutorlib.checking.part import need_callable
 from tutorlib.checking.traced import in_cute
 from tutorlib.checking.values import shorten
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models import banks
 from tutorlib.problems.wrong import count
@@ -21,6 +22,35 @@ VECTOR = 8  # bf16 elements in 16 bytes
 WARP, SECTOR = 32, 16  # threads; bf16 elements in 32 bytes
 Element = tuple[int, int]  # row and column in a tile
 CONFIGS = (GemmConfig(), GemmConfig((128, 128, 32)), GemmConfig((128, 256, 32), (2, 4)))
+
+
+class MadeFlaw(FailureKind):
+    """What is wrong with what a part makes."""
+
+    NO_OBJECT = "not what is made"
+    THREADS = "threads"
+    NOT_ALONG_K = "values not along K"
+    TOO_WIDE = "too wide"
+    COPIED_TWICE = "copied twice"
+    SECTORS = "sectors of global memory"
+    WAVEFRONTS = "wavefronts of shared memory"
+    TILE = "tile of the warps"
+    ATOMS = "atoms of a warp"
+    MEMORY = "memory of an operand"
+    SIZES = "sizes of an operand"
+    RETILE = "not retiled"
+    READ = "another thread's share"
+
+
+class SmemFlaw(FailureKind):
+    """What is wrong with a layout of shared memory."""
+
+    SIZES = "sizes of a layout"
+    SAME_PLACE = "same place"
+    GAP = "gap"
+    TORN = "torn vector"
+    STAGES = "stages differ"
+    LDMATRIX = "wavefronts of ldmatrix"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +63,9 @@ class MadePart(AmperePart):
             try:
                 flaw = in_cute(lambda config=config: self.find_flaw(answer, config))  # type: ignore[misc]
             except CompileFailed as error:
-                return wrong(f"CuTe refuses it for {named_config(config)}.", str(error))
+                return wrong(f"CuTe refuses it for {named_config(config)}.", error.args[0])
             if flaw:
-                return wrong(f"for {named_config(config)}: {flaw}")
+                return wrong(f"for {named_config(config)}: " + flaw)
         return None
 
     @abstractmethod
@@ -71,7 +101,9 @@ class GlobalCopy(MadePart):
 
         copy = answer(config, BFloat16)
         if not isinstance(copy, cute.TiledCopy):
-            return f"it returns {shorten(copy)}, and no TiledCopy: cute.make_tiled_copy_tv makes one."
+            return Flaw(
+                f"it returns {shorten(copy)}, and no TiledCopy: cute.make_tiled_copy_tv makes one.", MadeFlaw.NO_OBJECT
+            )
         if not isinstance(copy.op, cpasync.CopyG2SOp):
             return "its atom is no cp.async: cpasync.CopyG2SOp is."
         if (elements := cute.size(copy.layout_dst_tv, mode=[1])) != VECTOR:
@@ -88,35 +120,44 @@ class GlobalCopy(MadePart):
     def find_bad_tile(self, tile: tuple[int, ...], held: list[list[Element]], config: GemmConfig) -> str:
         rows, k = min(config.tile[:2]), config.tile[2]
         if len(held) != config.threads:
-            return f"it is for {count(len(held), 'thread')}; the block has {config.threads}."
+            return Flaw(f"it is for {count(len(held), 'thread')}; the block has {config.threads}.", MadeFlaw.THREADS)
         if tile[1] > k or k % tile[1]:
-            return f"side by side the threads reach over {tile[1]} elements along K; a row of the tile has {k}."
+            return Flaw(
+                f"side by side the threads reach over {tile[1]} elements along K; a row of the tile has {k}.",
+                MadeFlaw.TOO_WIDE,
+            )
         if tile[0] > rows or rows % tile[0]:
             return f"the threads reach over {tile[0]} rows, which do not fit into {rows} a whole number of times."
         if len({place for mine in held for place in mine}) < tile[0] * tile[1]:
-            return f"of a piece of {tile[0]}×{tile[1]} some elements are copied twice and some never."
+            return Flaw(
+                f"of a piece of {tile[0]}×{tile[1]} some elements are copied twice and some never.",
+                MadeFlaw.COPIED_TWICE,
+            )
         return ""
 
     def find_bad_access(self, tile: tuple[int, ...], held: list[list[Element]], k: int) -> str:
         for thread, mine in enumerate(held):
             for first, *others in (mine[n : n + VECTOR] for n in range(0, len(mine), VECTOR)):
                 if others != [(first[0], first[1] + n) for n in range(1, VECTOR)] or first[1] % VECTOR:
-                    return (
-                        f"the 8 values of thread {thread} should be 8 neighbours along K; they are {[first, *others]}."
+                    return Flaw(
+                        f"the 8 values of thread {thread} should be 8 neighbours along K; they are {[first, *others]}.",
+                        MadeFlaw.NOT_ALONG_K,
                     )
         for start, value in product(range(0, len(held), WARP), range(0, len(held[0]), VECTOR)):
             access = [mine[value] for mine in held[start : start + WARP]]
             if (sectors := len({(row, column // SECTOR) for row, column in access})) > WARP // 2:
-                return (
+                return Flaw(
                     f"a warp's copy touches {sectors} sectors of 32 bytes where {WARP // 2} would do: thread "
-                    f"{start + 1} is at {access[1]}, not beside thread {start} at {access[0]} along K."
+                    f"{start + 1} is at {access[1]}, not beside thread {start} at {access[0]} along K.",
+                    MadeFlaw.SECTORS,
                 )
             for eight in range(0, WARP, 8):
                 offsets = [smem_offset(row, column, k) for row, column in access[eight : eight + 8]]
                 if (ways := banks.ways(offsets, 2, VECTOR)) > 1:
-                    return (
+                    return Flaw(
                         f"threads {start + eight} to {start + eight + 7} write to shared memory in {ways} wavefronts: "
-                        "threads that follow each other should fill a row of the tile, then the next."
+                        "threads that follow each other should fill a row of the tile, then the next.",
+                        MadeFlaw.WAVEFRONTS,
                     )
         return ""
 
@@ -142,7 +183,9 @@ class WarpsOfMma(MadePart):
 
         mma = answer(config, BFloat16)
         if not isinstance(mma, cute.TiledMma):
-            return f"it returns {shorten(mma)}, and no TiledMma: cute.make_tiled_mma makes one."
+            return Flaw(
+                f"it returns {shorten(mma)}, and no TiledMma: cute.make_tiled_mma makes one.", MadeFlaw.NO_OBJECT
+            )
         if not isinstance(mma.op, warp.MmaF16BF16Op) or mma.shape_mnk != (16, 8, 16):
             return f"its instruction is {mma.shape_mnk}: warp.MmaF16BF16Op(dtype, Float32, (16, 8, 16)) is meant."
         if mma.op.ab_dtype is not BFloat16:
@@ -150,20 +193,24 @@ class WarpsOfMma(MadePart):
         if mma.op.acc_dtype is not Float32:
             return f"it adds up in {mma.op.acc_dtype}; sums are kept in Float32."
         if mma.size != config.threads:
-            return f"it is for {count(mma.size, 'thread')}; the block has {config.threads}."
+            return Flaw(f"it is for {count(mma.size, 'thread')}; the block has {config.threads}.", MadeFlaw.THREADS)
         m, n = config.warps
         tile = tuple(cute.size(mma.get_tile_size(mode)) for mode in range(3))
         if tile != (16 * m, 16 * n, 16):
             wanted = 16 * m, 16 * n, 16
-            return f"once over it covers {tile}; {m}×{n} warps of 16 rows and twice 8 columns cover {wanted}."
+            return Flaw(
+                f"once over it covers {tile}; {m}×{n} warps of 16 rows and twice 8 columns cover {wanted}.",
+                MadeFlaw.TILE,
+            )
         held = places(mma.tv_layout_C_tiled, (tile[0], tile[1]))
         warps = [shape_of(held[first : first + WARP]) for first in range(0, len(held), WARP)]
         parts = [shape_of(share(down, across, n)) for down in range(m) for across in range(n)]
         for number, mine in enumerate(warps):
             if mine not in parts:
-                return (
+                return Flaw(
                     f"warp {number} has {rows_and_columns(mine)}; its two atoms should be 16 rows, and 8 columns that "
-                    f"begin at a multiple of 8 below {8 * n}, and the 8 that lie {8 * n} further."
+                    f"begin at a multiple of 8 below {8 * n}, and the 8 that lie {8 * n} further.",
+                    MadeFlaw.ATOMS,
                 )
         if len(set(warps)) < len(warps):
             return "two warps have the same part of the tile."
@@ -228,7 +275,7 @@ class OperandsPart(MadePart):
         m, n = bM // (16 * config.warps[0]), bN // (8 * config.warps[1])
         got = answer(mma, THREAD, sA, sB)
         if not (isinstance(got, tuple | list) and len(got) == 2):
-            return f"it returns {shorten(got)}; two Operands are wanted, of A and of B."
+            return Flaw(f"it returns {shorten(got)}; two Operands are wanted, of A and of B.", MadeFlaw.NO_OBJECT)
         shapes = (8, m, bK // 16), (4, n, bK // 16)
         for name, operand, shape, s in zip("AB", got, shapes, (sA, sB), strict=True):
             if not all(hasattr(operand, field) for field in Operand._fields):
@@ -249,10 +296,13 @@ class OperandsPart(MadePart):
                 return f"{field} of {name} is {shorten(tensor)}, and no tensor."
             if tensor.memspace != getattr(cute.AddressSpace, space):
                 where = {"rmem": "registers", "smem": "shared memory"}
-                return f"{field} of {name} should lie in {where[space]}, and lies in {tensor.memspace}."
+                return Flaw(
+                    f"{field} of {name} should lie in {where[space]}, and lies in {tensor.memspace}.", MadeFlaw.MEMORY
+                )
         if (got := mode_sizes(tCrX)) != shape:
             stages = f" Pick a buffer, [None, None, None, 0], before you make a fragment of a partition of s{name}."
-            return f"tCrX of {name} has the sizes {got}; {shape} is wanted." + (stages if len(got) > 3 else "")
+            what = f"tCrX of {name} has the sizes {got}; {shape} is wanted." + (stages if len(got) > 3 else "")
+            return Flaw(what, MadeFlaw.SIZES)
         if not isinstance(s2r.op, warp.LdMatrix8x8x16bOp):
             return f"s2r of {name} is no ldmatrix: its atom's operation is warp.LdMatrix8x8x16bOp."
         if s2r.op.transpose:
@@ -265,12 +315,16 @@ class OperandsPart(MadePart):
             return f"s2r of {name} fills registers in another order than the mma reads {name}: make_tiled_copy_{name}."
         mine = wanted.get_slice(THREAD)
         if str(tXrX.layout) != str((retiled := mine.retile(tCrX)).layout):
-            return (
+            return Flaw(
                 f"tXrX of {name} is {tXrX.layout}. As ldmatrix fills tCr{name} it is {retiled.layout}: the slice's "
-                f"retile(tCr{name})."
+                f"retile(tCr{name}).",
+                MadeFlaw.RETILE,
             )
         if str(tXsX.layout) != str((read := mine.partition_S(s)).layout):
-            return f"tXsX of {name} is {tXsX.layout}. What this thread reads is {read.layout}: partition_S(s{name})."
+            return Flaw(
+                f"tXsX of {name} is {tXsX.layout}. What this thread reads is {read.layout}: partition_S(s{name}).",
+                MadeFlaw.READ,
+            )
         return ""
 
 
@@ -296,7 +350,7 @@ class SmemLayout(AmperePart):
         try:
             for k in (64, 32):
                 if broken := find_misplaced(answer, k):
-                    return wrong(f"{answer.__name__}({ROWS}, {k}, {STAGES}): {broken}")
+                    return wrong(f"{answer.__name__}({ROWS}, {k}, {STAGES}): " + broken)
         except CompileFailed as error:
             return wrong("CuTe refuses it.", str(error))
         return None
@@ -306,25 +360,38 @@ def find_misplaced(answer: Answer, k: int) -> str:
     """What is wrong with the layout for this K, or ""."""
     offsets, cosize, shape = look(answer, k)
     if shape != (ROWS, k, STAGES):
-        return f"its modes have the sizes {shape}; (rows, K, stages) is wanted."
+        return Flaw(f"its modes have the sizes {shape}; (rows, K, stages) is wanted.", SmemFlaw.SIZES)
     if len(set(offsets.values())) < len(offsets):
         (row, vector, stage), (again, beside, other) = same_place(offsets)
-        return (
+        return Flaw(
             f"row {row}, column {vector * VECTOR}, stage {stage} and row {again}, column {beside * VECTOR}, stage "
-            f"{other} lie in the same place."
+            f"{other} lie in the same place.",
+            SmemFlaw.SAME_PLACE,
         )
     if cosize != ROWS * k * STAGES:
-        return f"{ROWS * k * STAGES} elements are to fill as many places, with no gap; it reaches to {cosize}."
+        return Flaw(
+            f"{ROWS * k * STAGES} elements are to fill as many places, with no gap; it reaches to {cosize}.",
+            SmemFlaw.GAP,
+        )
     for (row, vector, stage), offset in offsets.items():
         if offset % VECTOR:
-            return f"the vector at row {row}, column {vector * VECTOR} starts at offset {offset}, inside another."
+            return Flaw(
+                f"the vector at row {row}, column {vector * VECTOR} starts at offset {offset}, inside another.",
+                SmemFlaw.TORN,
+            )
         if stage and offset - offsets[row, vector, 0] != ROWS * k:
-            return f"stage 1 should be stage 0 again, {ROWS * k} elements on, so that buffers behave alike."
+            return Flaw(
+                f"stage 1 should be stage 0 again, {ROWS * k} elements on, so that buffers behave alike.",
+                SmemFlaw.STAGES,
+            )
     for first in range(0, ROWS, 8):
         for vector in range(k // VECTOR):
             read = [offsets[first + row, vector, 0] for row in range(8)]
             if (ways := banks.ways(read, 2, VECTOR)) > 1:
-                return f"ldmatrix reads column {vector * VECTOR} of rows {first} to {first + 7} in {ways} wavefronts."
+                return Flaw(
+                    f"ldmatrix reads column {vector * VECTOR} of rows {first} to {first + 7} in {ways} wavefronts.",
+                    SmemFlaw.LDMATRIX,
+                )
     order = [offsets[row, vector, 0] for row in range(ROWS) for vector in range(k // VECTOR)]
     for start in range(0, len(order), 8):
         if (ways := banks.ways(order[start : start + 8], 2, VECTOR)) > 1:

@@ -9,6 +9,7 @@ from tutorlib.checking.ampere_loop import AmperePart, PartName
 from tutorlib.checking.exercise import Answer, Verdict, wrong
 from tutorlib.checking.part import need_callable
 from tutorlib.compiling.errors import CompileFailed, first_cause
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.wrong import count
@@ -54,6 +55,13 @@ AT_RUN_TIME = (
 )
 
 
+class OrderFlaw(FailureKind):
+    """What is wrong with an order of blocks."""
+
+    OUTSIDE = "a tile outside"
+    TRAFFIC = "no less traffic"
+
+
 @dataclass(frozen=True, kw_only=True)
 class BlockOrder(AmperePart):
     """A function (block, rows, columns) → tile: tried on whole grids as a kernel would, then used in one.
@@ -70,7 +78,7 @@ class BlockOrder(AmperePart):
         try:
             for rows, columns in self.grids:
                 if flaw := find_flaw(in_a_kernel(answer, rows, columns), rows, columns):
-                    return wrong(f"of {rows}×{columns} tiles, {flaw}")
+                    return wrong(f"of {rows}×{columns} tiles, " + flaw)
             first = in_a_kernel(answer, 64, 64)[:IN_FLIGHT]
         except CompileFailed as failed:
             if refused := first_cause(failed, NotATile):
@@ -78,10 +86,11 @@ class BlockOrder(AmperePart):
             return wrong("with a block that is known at run time only, CuTe refuses it.", AT_RUN_TIME, str(failed))
         in_raster, read = self.footprint(l2.waves((64, 64), l2.raster, IN_FLIGHT)[0]), self.footprint(first)
         if read > 0.75 * in_raster:
-            return wrong(
+            what = (
                 f"the first {IN_FLIGHT} blocks of 64×64 tiles read {read} rows and columns of tiles; "
                 f"raster order reads {in_raster}, and it can be far fewer."
             )
+            return wrong(Flaw(what, OrderFlaw.TRAFFIC))
         return None
 
 
@@ -96,7 +105,8 @@ def find_flaw(tiles: list[Tile], rows: int, columns: int) -> str:
         return f"every block computes {tiles[0]}."
     if outside := [(block, tile) for block, tile in enumerate(tiles) if tile not in inside]:
         block, tile = outside[0]
-        return f"block {block} computes {tile}, which lies outside. " + unvisited(inside - set(tiles))
+        what = f"block {block} computes {tile}, which lies outside. "
+        return Flaw(what, OrderFlaw.OUTSIDE) + unvisited(inside - set(tiles))
     takers = Counter(tiles)
     twice = next(tile for tile in tiles if takers[tile] > 1)
     first, second = [block for block, tile in enumerate(tiles) if tile == twice][:2]

@@ -15,7 +15,9 @@ from tutorlib.compiling.cute import with_reader_line
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.dsl.cute.compile_calls import compile_calls, compiled_anew
 from tutorlib.dsl.cute.compiler import counted_compilations
+from tutorlib.dsl.refusals import what_to_do
 from tutorlib.exercises.n17_compile_once.judge.trials import KeptExercise, first_line, vectors_of
+from tutorlib.failure import Fail, FailureKind, Flaw, failures_in
 from tutorlib.machine import device, turns
 from tutorlib.machine.features import MMA_SYNC, Feature
 from tutorlib.measuring.bench import host_us
@@ -24,9 +26,19 @@ from tutorlib.problems.wrong import count
 if TYPE_CHECKING:
     from torch import Tensor
 
+
+class CallFlaw(FailureKind):
+    """What is wrong with how a compiled function is called."""
+
+    WRAPS = "wraps its tensors"
+    COMPILES = "compiles for each call"
+
+
 ROUNDS = 7
 KERNEL = "double"
-ANEW = "right, but each call wraps its tensors anew; compiled with --enable-tvm-ffi it takes torch's."
+ANEW = Flaw(
+    "right, but each call wraps its tensors anew; compiled with --enable-tvm-ffi it takes torch's.", CallFlaw.WRAPS
+)
 InOut = tuple["Tensor", "Tensor"]
 HostFunction = Callable[..., None]
 
@@ -111,7 +123,8 @@ class Calls:
         if not during["compile"]:
             return "nothing was compiled."
         calls = count(len(self.pairs()), "call")
-        return f"{count(during['compile'], 'compilation')} for {calls}; one serves all."
+        what = f"{count(during['compile'], 'compilation')} for {calls}; one serves all."
+        return Flaw(what, CallFlaw.COMPILES)
 
     def wrong_calls(self, compiled: HostFunction) -> str:
         """What is wrong with y = 2x in one of the calls, or with how they are made, or ""."""
@@ -122,7 +135,9 @@ class Calls:
                 try:
                     compiled(*before, x, y)
                 except Exception as error:
-                    return f"a call with {as_layout(x)} raised {type(error).__name__}: {first_line(error)}"
+                    said, name = first_line(error), type(error).__name__
+                    what = f"a call with {as_layout(x)} raised {name}: {said}"
+                    return Flaw(what, Fail.RAISED(error=name), *failures_in([what_to_do(said)]))
                 if not y.equal(x + x):
                     return f"after a call with {as_layout(x)} y is not what the function writes."
         return ANEW if during["from_dlpack"] else ""
@@ -132,7 +147,8 @@ def compiled_by(answer: Served, host: HostFunction, *arguments: Any) -> HostFunc
     """Raises CompileFailed, WrongKind and the placeholder's error."""
     got = with_reader_line(lambda more: answer(host, *arguments))
     if not callable(got):
-        raise WrongKind(f"it should return the compiled function; it returns {got!r}.")
+        what = f"it should return the compiled function; it returns {got!r}."
+        raise WrongKind(Flaw(what, Fail.GIVES(type=type(got).__name__)))
     return got
 
 

@@ -18,6 +18,7 @@ from tutorlib.checking.randomness import fresh_dice, new_seed
 from tutorlib.checking.served import Served
 from tutorlib.compiling.kept import for_torch
 from tutorlib.exercises.n17_compile_once.judge.trials import Trial, first_line, vectors_of
+from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
@@ -87,6 +88,16 @@ def loaded(file: Path) -> Any:
     return cute.runtime.load_module(str(file), enable_tvm_ffi=True)
 
 
+class SavingFlaw(FailureKind):
+    """What is wrong with how a function is saved. COMPILED: how often, where once is right [times]."""
+
+    NO_FUNCTION = "no function"
+    COMPILED = "compiled"
+    NO_FILE = "no file"
+    AGAIN = "compiled again"
+    TORN = "torn file"
+
+
 class Folder:
     """One that need not be there yet, and an answer that keeps functions in it."""
 
@@ -101,7 +112,7 @@ class Folder:
 
         function = self.answer(self.folder, name, lambda: Saveable(compile()))
         if not callable(function):
-            raise WrongKind(f"it should return the function; it returns {function!r}.")
+            raise WrongKind(Flaw(f"it should return the function; it returns {function!r}.", SavingFlaw.NO_FUNCTION))
 
         def multiply(x: "Tensor") -> "Tensor":
             y = torch.zeros_like(x)
@@ -137,7 +148,7 @@ class Shelf:
     def get(self, name: str, compile: Callable[[], Any]) -> Scaled:
         function = self.answer.ask(in_folder, self.number, "get", name, compile)
         if not callable(function):
-            raise WrongKind("it should return the function.")
+            raise WrongKind(Flaw("it should return the function.", SavingFlaw.NO_FUNCTION))
         return function
 
     def files(self) -> dict[str, bytes]:
@@ -161,7 +172,8 @@ def on_a_shelf(trial: OnShelf) -> Callable[[Served], str]:
         except (NotImplementedError, WrongKind):
             raise
         except Exception as error:
-            return f"it raised {type(error).__name__}: {first_line(error)}"
+            name = type(error).__name__
+            return Flaw(f"it raised {name}: {first_line(error)}", Fail.RAISED(error=name))
 
     return tried
 
@@ -180,10 +192,12 @@ def saved(shelf: Shelf, n: int, other: int) -> str:
     if said := works(shelf.get("double", compile), n):
         return said
     if compile.calls != 1:
-        return f"compile was called {count(compile.calls, 'time')}."
+        what = f"compile was called {count(compile.calls, 'time')}."
+        return Flaw(what, SavingFlaw.COMPILED(times=compile.calls))
     there = shelf.files()
     if "double.o" not in there:
-        return f"there is no double.o in the folder afterwards, but {', '.join(sorted(there)) or 'nothing'}."
+        what = f"there is no double.o in the folder afterwards, but {', '.join(sorted(there)) or 'nothing'}."
+        return Flaw(what, SavingFlaw.NO_FILE)
     return ""
 
 
@@ -192,7 +206,7 @@ def found_again(shelf: Shelf, n: int, other: int) -> str:
     again = Compiling(n)
     found = shelf.get("double", again)
     if again.calls:
-        return "the function is there, and compiled again."
+        return Flaw("the function is there, and compiled again.", SavingFlaw.AGAIN)
     if said := works(found, n):
         return said
     compile = Compiling(other)
@@ -207,7 +221,9 @@ def from_the_file(shelf: Shelf, n: int, other: int) -> str:
     shelf.put("double_2.o", object_file(other, "double_2"))
     never = Compiling(n)
     found = shelf.get("double_2", never)
-    return "what another process saved is compiled again." if never.calls else works(found, other)
+    if never.calls:
+        return Flaw("what another process saved is compiled again.", SavingFlaw.AGAIN)
+    return works(found, other)
 
 
 def torn(shelf: Shelf, n: int, other: int) -> str:
@@ -219,8 +235,11 @@ def torn(shelf: Shelf, n: int, other: int) -> str:
     except (NotImplementedError, WrongKind):
         raise
     except Exception as error:
-        return f"saving was cut short once, and ever since: {type(error).__name__}: {first_line(error)}"
-    return works(found, n) if again.calls else "saving was cut short once, and the function is not compiled again."
+        what = f"saving was cut short once, and ever since: {type(error).__name__}: {first_line(error)}"
+        return Flaw(what, SavingFlaw.TORN)
+    if again.calls:
+        return works(found, n)
+    return Flaw("saving was cut short once, and the function is not compiled again.", SavingFlaw.TORN)
 
 
 SAVING: tuple[Trial, ...] = (

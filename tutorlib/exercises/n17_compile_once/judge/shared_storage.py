@@ -12,6 +12,7 @@ from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.dsl.cute.structs import StructMember, struct_members
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.machine.features import TMA
 from tutorlib.measuring.launchers import CuteLauncher
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -119,6 +120,18 @@ class ProbeArtifact(CuteArtifact):
         return made
 
 
+class StructFlaw(FailureKind):
+    """What is wrong with a struct. OFFSET: where a member begins [align: what it must be a multiple of]."""
+
+    NO_STRUCT = "no struct"
+    MISSING = "no such member"
+    OFFSET = "offset of a member"
+    ALIGNMENT = "alignment of the struct"
+    NO_RANGE = "no range"
+    TYPE = "type of elements"
+    NUMBER = "number of elements"
+
+
 @dataclass(frozen=True, kw_only=True)
 class StructExercise(CuteExercise):
     """The answer takes a number and returns a cute.struct with these members, in any order.
@@ -160,7 +173,7 @@ class StructExercise(CuteExercise):
             return None
         right = len(self.numbers) - len(wrongs)
         number, said = next(iter(wrongs.items()))
-        lines = (f"{right} of {count(len(self.numbers), 'number')} of stages right", f"with {number} stages {said}")
+        lines = (f"{right} of {count(len(self.numbers), 'number')} of stages right", f"with {number} stages " + said)
         return Verdict(self.points * right / len(self.numbers), lines)
 
     def artifact(self, served: Served) -> ProbeArtifact:
@@ -193,26 +206,29 @@ class StructExercise(CuteExercise):
         if raised:
             return raised.what
         if not isinstance(struct, cute.struct):
-            raise WrongKind(f"it should return a class decorated with @cute.struct; it returns {struct!r}.")
+            what = f"it should return a class decorated with @cute.struct; it returns {struct!r}."
+            raise WrongKind(Flaw(what, StructFlaw.NO_STRUCT))
         wanted = self.wanted(number)
         members = struct_members(struct)
         if missing := [name for name in wanted if name not in members]:
-            return f"there is no member {missing[0]}."
+            return Flaw(f"there is no member {missing[0]}.", StructFlaw.MISSING)
         for name, member in wanted.items():
             if said := wrong_member(members[name], member):
-                return f"{name} {said}"
+                return f"{name} " + said
         for name, member in wanted.items():
             if (offset := members[name].offset) % member.align:
-                return f"{name} begins at byte {offset:,}, which is no multiple of {member.align:,}."
+                what = f"{name} begins at byte {offset:,}, which is no multiple of {member.align:,}."
+                return Flaw(what, StructFlaw.OFFSET(align=member.align))
         return self.wrong_whole(struct, wanted, sum(members[name].size or 0 for name in wanted))
 
     def wrong_whole(self, struct: Any, wanted: Mapping[str, Member], needed: int) -> str:
         """needed: bytes of the wanted members."""
         strictest = max(member.align for member in wanted.values())
         if struct.__alignof__() % strictest:
-            return (
+            return Flaw(
                 f"the struct's own alignment is {struct.__alignof__()}: offsets inside are right, but nothing makes "
-                f"it begin at a multiple of {strictest:,}. A member's cute.struct.Align does."
+                f"it begin at a multiple of {strictest:,}. A member's cute.struct.Align does.",
+                StructFlaw.ALIGNMENT,
             )
         size = struct.__sizeof__()
         if size > self.limit:
@@ -224,9 +240,9 @@ class StructExercise(CuteExercise):
 
 def wrong_member(found: StructMember, wanted: Member) -> str:
     if found.dtype is None:
-        return f"should be a cute.struct.MemRange of {wanted.elements:,} elements."
+        return Flaw(f"should be a cute.struct.MemRange of {wanted.elements:,} elements.", StructFlaw.NO_RANGE)
     if found.dtype.__name__ not in wanted.kinds:
-        return f"has elements of {found.dtype.__name__}, not {wanted.kinds[0]}."
+        return Flaw(f"has elements of {found.dtype.__name__}, not {wanted.kinds[0]}.", StructFlaw.TYPE)
     if found.elements != wanted.elements:
-        return f"has {found.elements:,} elements, not {wanted.elements:,}."
+        return Flaw(f"has {found.elements:,} elements, not {wanted.elements:,}.", StructFlaw.NUMBER)
     return ""

@@ -33,7 +33,7 @@ class KeptExercise(Exercise):
             return self.right(served)
         what, said = wrongs[0]
         right = len(self.cases) - len(wrongs)
-        lines = (f"{right} of {count(len(self.cases), 'case')} right", f"{what}: {said}")
+        lines = (f"{right} of {count(len(self.cases), 'case')} right", f"{what}: " + said)
         return Verdict(self.points_anywhere * right / len(self.cases), lines)
 
     def right(self, served: Served) -> Verdict:

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
@@ -55,13 +56,14 @@ def fits(state: State, site: int, lane: int, slot: int, start: int, owner: int) 
     notice, size = state.watch.findings.notice, state.shared.size
     who = partial(show_thread, state, lane)
     if start % UNIT:
-        notice("misaligned", site, lambda: f"{who()} stores {UNIT} bytes at byte {start:,} of shared memory")
+        notice(Hazard.MISALIGNED, site, lambda: f"{who()} stores {UNIT} bytes at byte {start:,} of shared memory")
     elif start + UNIT > size:
         wrong = f"stores at byte {start:,} of shared memory, of which a block has {size:,}"
-        notice("outside", site, lambda: f"{who()} {wrong}")
+        notice(Hazard.OUTSIDE, site, lambda: f"{who()} {wrong}")
     elif owner != slot:
         there, other = (state.geometry.show_block(state.first + n) for n in (slot, owner))
-        notice("mbarrier", site, lambda: f"{who()} stores to block {there} and has block {other}'s mbarrier count it")
+        what = f"stores to block {there} and has block {other}'s mbarrier count it"
+        notice(Hazard.MBARRIER, site, lambda: f"{who()} {what}")
     else:
         return True
     return False

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad, Keep
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
@@ -79,7 +80,7 @@ class BoxOperand:
 
     def notice(self, lane: int, what: str) -> None:
         who = show_thread(self.state, lane)
-        self.state.watch.findings.notice("outside", self.site, lambda: f"TMA, for {who}, {what}")
+        self.state.watch.findings.notice(Hazard.OUTSIDE, self.site, lambda: f"TMA, for {who}, {what}")
 
 
 def show_thread(state: State, lane: int) -> str:
@@ -107,12 +108,12 @@ def box_fits(state: State, site: int, lane: int, start: int, described: TensorMa
     who = partial(show_thread, state, lane)
     if start % AT_SHARED:
         wrong = f"moves a box at byte {start:,} of shared memory, no multiple of {AT_SHARED}"
-        notice("misaligned", site, lambda: f"TMA, for {who()}, {wrong}")
+        notice(Hazard.MISALIGNED, site, lambda: f"TMA, for {who()}, {wrong}")
         return False
     if start + described.bytes > size:
         last = start + described.bytes - 1
         wrong = f"reaches byte {last:,} of shared memory, of which the block has {size:,}"
-        notice("outside", site, lambda: f"TMA, for {who()}, {wrong}")
+        notice(Hazard.OUTSIDE, site, lambda: f"TMA, for {who()}, {wrong}")
         return False
     return True
 
@@ -157,7 +158,7 @@ def notice_zeros(state: State, site: int, lane: int, at: tuple[int, ...], descri
         place, shape = at[::-1], described.shape[::-1]
         return f"TMA, for {show_thread(state, lane)}, loads a box at {place} of a tensor of {shape}: nothing but zeros"
 
-    state.watch.zeros.notice("zeros", site, what)
+    state.watch.zeros.notice(Hazard.ZEROS, site, what)
 
 
 def fetcher(state: State, described: TensorMap, at: tuple[int, ...]) -> Callable[[], np.ndarray]:
@@ -295,17 +296,17 @@ def run_fits(state: State, site: int, lane: int, start: int, place: int, size: i
     notice, who, at = state.watch.findings.notice, show_thread(state, lane), place - state.arena.address
     if start % UNIT or place % UNIT or size % UNIT:
         what = f"copies {size:,} bytes between byte {start:,} of shared memory and an address in global memory"
-        notice("misaligned", site, lambda: f"TMA, for {who}, {what}: all three must be multiples of {UNIT}")
+        notice(Hazard.MISALIGNED, site, lambda: f"TMA, for {who}, {what}: all three must be multiples of {UNIT}")
         return False
     if start + size > state.shared.size:
         last, room = start + size - 1, state.shared.size
         wrong = f"reaches byte {last:,} of shared memory, of which the block has {room:,}"
-        notice("outside", site, lambda: f"TMA, for {who}, {wrong}")
+        notice(Hazard.OUTSIDE, site, lambda: f"TMA, for {who}, {wrong}")
         return False
     if not state.arena.holds(at, at + size):
         nearest = state.arena.nearest(at)
         name = nearest.name if nearest else "every tensor"
-        notice("outside", site, lambda: f"TMA, for {who}, copies {size:,} bytes that reach beyond {name}")
+        notice(Hazard.OUTSIDE, site, lambda: f"TMA, for {who}, copies {size:,} bytes that reach beyond {name}")
         return False
     return True
 

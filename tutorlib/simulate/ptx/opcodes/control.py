@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.ir import Group, Instruction, Operand, Symbol
 from tutorlib.simulate.ptx.memory.windows import LOCAL
@@ -88,7 +89,9 @@ def assert_step(site: int, state: State) -> Step:
         lane = int(np.arange(state.geometry.lanes)[as_index(where)][0])
         block = state.geometry.show_block(state.first + int(state.slot[lane]))
         state.watch.findings.notice(
-            "assertion", site, lambda: f"an assertion does not hold in thread {state.thread[lane]} of block {block}"
+            Hazard.ASSERTION,
+            site,
+            lambda: f"an assertion does not hold in thread {state.thread[lane]} of block {block}",
         )
 
     return step

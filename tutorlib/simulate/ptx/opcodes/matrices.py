@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx import rounding
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
@@ -32,7 +33,7 @@ def whole_warps(where: Where, instruction: Instruction, site: int, state: State)
         warp = int(numbers[partly.argmax()])
         block = state.geometry.show_block(state.first + warp // state.geometry.warps)
         state.watch.findings.notice(
-            "divergent",
+            Hazard.DIVERGENT,
             site,
             lambda: (
                 f"{instruction.parts[0]} is for whole warps, and threads of warp {warp % state.geometry.warps} of "

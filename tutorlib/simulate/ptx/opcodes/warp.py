@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tutorlib.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction, Operand, ResultPair
@@ -34,23 +35,25 @@ class Members:
         absent = named & ~runs[:, None, :] & of_warps(self.state.alive)[:, None, :] & runs[:, :, None]
         if absent.any():
             warp, lane, other = (int(n[0]) for n in absent.nonzero())
-            self.notice(warp, lane, f"names lane {other}, which took another branch", int(absent.any(2).sum()))
+            what = Flaw(f"names lane {other}, which took another branch", Hazard.DIVERGENT(lanes="elsewhere"))
+            self.notice(warp, lane, what, int(absent.any(2).sum()))
         unnamed = runs & of_warps(self.state.alive) & ((masks & BIT) == 0)
         if unnamed.any():
             warp, lane = (int(n[0]) for n in unnamed.nonzero())
-            self.notice(warp, lane, "has a mask that does not name the lane itself", int(unnamed.sum()))
+            what = Flaw("has a mask that does not name the lane itself", Hazard.DIVERGENT(lanes="unnamed"))
+            self.notice(warp, lane, what, int(unnamed.sum()))
         return runs
 
-    def notice(self, warp: int, lane: int, what: str, times: int) -> None:
+    def notice(self, warp: int, lane: int, what: Flaw, times: int) -> None:
         """warp: its number among those of all blocks at hand."""
         block = self.state.first + warp // self.state.geometry.warps
         show = self.state.geometry.show_block
         self.state.watch.findings.notice(
-            "divergent",
+            Hazard.DIVERGENT,
             self.site,
             lambda: (
                 f"{self.instruction.parts[0]} of lane {lane}, warp {warp % self.state.geometry.warps} of block "
-                f"{show(block)}, {what}"
+                f"{show(block)}, " + what
             ),
             times,
         )

@@ -1,6 +1,6 @@
 """A sentence that knows which failures it tells of."""
 
-from tutorlib.problems.failure import Fail, Flaw, failures_in
+from tutorlib.failure import Fail, Flaw, failures_in
 
 
 def test_a_failure_covers_those_of_its_kind_that_agree_with_its_fields():

@@ -1,0 +1,126 @@
+"""What kind of failure a sentence tells of. Hints and tests name the kind; the words may change at any time."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that went wrong.
+
+    kind: a FailureKind's value. fields: names and texts, what is known of it besides: ("instruction", "cp.async").
+    """
+
+    kind: str
+    fields: frozenset[tuple[str, str]] = frozenset()
+
+    def covers(self, other: "Fault") -> bool:
+        """Whether the other is of this kind and agrees with every field of this one."""
+        return self.kind == other.kind and self.fields <= other.fields
+
+
+class FailureKind(StrEnum):
+    """A family of kinds. A member, called, is a Fault of that kind with these fields; numbers become texts."""
+
+    def __call__(self, **fields: Any) -> Fault:
+        return Fault(self.value, frozenset((name, str(value)) for name, value in fields.items()))
+
+
+class Fail(FailureKind):
+    """What can be wrong with answers of more than one page; the fields in brackets. A page has kinds of its own.
+
+    NOT_WRITTEN; DOES_NOT_COMPILE; LAUNCHES_NOTHING: it compiles no kernel; NOT_JIT: it is no @cute.jit function.
+    CASE: a case of a function's is wrong [name]. GIVES: what a function returns is wrong [type; of: a tuple's
+    first types]. RAISED: it raises [error].
+    SIZE: the result at a size is wrong [shape]. NOT_LAUNCHED: no GPU takes the launch [grid]. INPUT_CHANGED [name].
+    LACKS, USES: compiled, it lacks or has an instruction [instruction]. WASTE: its accesses move more than they must
+    [space]. SPILLS: it keeps registers in local memory. CRASHED: a program, by itself.
+    """
+
+    NOT_WRITTEN = "not written"
+    DOES_NOT_COMPILE = "does not compile"
+    LAUNCHES_NOTHING = "launches nothing"
+    NOT_JIT = "not jit"
+    CASE = "case"
+    GIVES = "gives"
+    RAISED = "raised"
+    SIZE = "size"
+    NOT_LAUNCHED = "not launched"
+    INPUT_CHANGED = "input changed"
+    LACKS = "lacks"
+    USES = "uses"
+    WASTE = "waste"
+    SPILLS = "spills"
+    CRASHED = "crashed"
+
+
+class Difference(FailureKind):
+    """What is wrong with a kernel's result; `problems.differences` finds it.
+
+    WRONG, UNWRITTEN: the first such element [at: "c[0, 1]"; got, want: as the message has them; sign: of what is
+    wanted, "-"], and all of them [elements: "all 4", "3 of 64"; share: "all" or "some"; along: "row", "column" or
+    "element", where a rule covers them; rule: "columns ≥ 32"]. NEARLY: digits are lost.
+    """
+
+    WRONG = "wrong elements"
+    UNWRITTEN = "unwritten elements"
+    NEARLY = "nearly right"
+
+
+class Hazard(FailureKind):
+    """What a simulator notices while a kernel runs; `simulate.ptx.findings` explains each.
+
+    OUTSIDE [tensor]. RACE [earlier: what the other thread did, "write", "read", "init", or "store" in the same
+    instruction]. UNWAITED [lacks: "commit", "wait", "mbarrier", "stored"; does: "reads", "copies to"].
+    MBARRIER [lacks: "init", "bytes"]. DEADLOCK [lacks: "arrivals", "bytes"]. DIVERGENT [lanes that a mask names:
+    "elsewhere", or does not: "unnamed"].
+    """
+
+    UNWAITED = "unwaited"
+    RACE = "race"
+    UNWRITTEN = "unwritten"
+    UNSET = "unset"
+    BARRIER = "barrier"
+    OUTSIDE = "outside"
+    MISALIGNED = "misaligned"
+    OVERLAP = "overlap"
+    DIVERGENT = "divergent"
+    ENDLESS = "endless"
+    ASSERTION = "assertion"
+    REPEAT = "repeat"
+    ZEROS = "zeros"
+    PROXY = "proxy"
+    MBARRIER = "mbarrier"
+    DEADLOCK = "deadlock"
+    REGISTERS = "registers"
+
+    def told(self, message: str) -> "Flaw":
+        """A finding's message with its kind, where it has none more exact."""
+        return message if isinstance(message, Flaw) else Flaw(message, self)
+
+
+class Flaw(str):
+    """A sentence for the reader that knows which failures it tells of. What is put before or after it joins it.
+
+    Formatting and str.join make a plain string of it: `+` does not.
+    """
+
+    failures: tuple[Fault, ...]
+
+    def __new__(cls, words: str, *failures: Fault | FailureKind) -> "Flaw":
+        self = super().__new__(cls, words)
+        self.failures = tuple(one() if isinstance(one, FailureKind) else one for one in failures)
+        return self
+
+    def __add__(self, after: str) -> "Flaw":
+        return Flaw(str(self) + str(after), *failures_in((self, after)))
+
+    def __radd__(self, before: str) -> "Flaw":
+        return Flaw(str(before) + str(self), *failures_in((before, self)))
+
+
+def failures_in(sentences: Iterable[object]) -> tuple[Fault, ...]:
+    """The failures that these sentences tell of, in order."""
+    return tuple(failure for one in sentences if isinstance(one, Flaw) for failure in one.failures)
