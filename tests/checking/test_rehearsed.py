@@ -4,11 +4,11 @@ import pytest
 
 from tutorlib.checking.exercise import Verdict
 from tutorlib.checking.rehearsed import NotRehearsed, first_weakness
-from tutorlib.checking.rehearsing.plain_python import Hazard
+from tutorlib.checking.rehearsing.unsafe import Unsafe
 
 
 def race():
-    raise Hazard("a race\nin line 3")
+    raise Unsafe("a race\nin line 3")
 
 
 def waits():

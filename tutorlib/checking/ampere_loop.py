@@ -11,7 +11,8 @@ from tutorlib.checking.library_use import InModule
 from tutorlib.checking.part import HostFunction, Part, need_callable
 from tutorlib.checking.rehearsed import first_weakness
 from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
-from tutorlib.checking.rehearsing.plain_python import Hazard
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
+from tutorlib.failure import Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.problems.wrong import count
 
@@ -79,7 +80,7 @@ class AmpereLoop(AmperePart):
     def rehearse(self, answer: Answer, k_tiles: int, stages: int) -> str:
         stage = rehearse(answer, k_tiles, K_BLOCKS, stages)
         if stage.unrolled > stages + 1:
-            raise Hazard(
+            raise Unsafe(
                 f"{stage.unrolled} K tiles are multiplied in one range_constexpr, a loop that the compiler unrolls. "
                 "With K = 4096 that is 64 times the code, and minutes of compiling. Loops over K tiles are plain range."
             )
@@ -90,13 +91,16 @@ class AmpereLoop(AmperePart):
         wanted = stage.stages - 1
         for tile, under_way in sorted(stage.in_flight.items()):
             if under_way < wanted and tile + wanted < stage.k_tiles:  # at the end of K a loop may drain as it likes
-                return f"it is safe, but while tile {tile} is multiplied {under_way} of {wanted} others are under way."
+                what = f"it is safe, but while tile {tile} is multiplied {under_way} of {wanted} others are under way."
+                return Flaw(what, LoopFlaw.IDLE)
         if self.prefetched and not stage.prefetched:
-            return "it is safe, but it multiplies a K block before it has fetched the next one's registers."
+            what = "it is safe, but it multiplies a K block before it has fetched the next one's registers."
+            return Flaw(what, LoopFlaw.PREFETCH)
         if len(stage.barriers) > self.barriers * stage.k_tiles + 1:
-            return (
+            return Flaw(
                 f"it is safe, but threads meet at {len(stage.barriers)} barriers for {count(stage.k_tiles, 'K tile')}: "
                 f"{count(self.barriers, 'barrier')} a K tile would do. At each, the fast warps stand idle until the "
-                f"last is there. Which of {', '.join(dict.fromkeys(map(str, stage.barriers)))} says nothing new?"
+                f"last is there. Which of {', '.join(dict.fromkeys(map(str, stage.barriers)))} says nothing new?",
+                LoopFlaw.BARRIERS,
             )
         return ""

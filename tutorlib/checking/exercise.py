@@ -70,11 +70,7 @@ class Outcome:
         return everything
 
 
-class Words(str):
-    """Words of a failed check's message, as they stand there, where its sentences tell of no kind of failure yet."""
-
-
-When = FailureKind | Fault | Words
+When = FailureKind | Fault
 
 
 @dataclass(frozen=True)
@@ -96,8 +92,6 @@ class Remedy:
 
 
 def meets(when: When, message: str) -> bool:
-    if isinstance(when, Words):
-        return when in message
     wanted = when() if isinstance(when, FailureKind) else when
     return any(wanted.covers(failure) for failure in failures_in((message,)))
 

@@ -9,8 +9,10 @@ from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import BY_NAME, HostFunction, Inside
 from tutorlib.checking.rehearsed import first_weakness
-from tutorlib.checking.rehearsing.hopper_block import Block
-from tutorlib.checking.rehearsing.hopper_roles import LoopRole, one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.hopper_block import HopperBlock, one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.hopper_warps import WarpgroupWarps
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw
+from tutorlib.failure import Flaw
 from tutorlib.problems.wrong import count
 
 Loops = Literal["main", "produce", "consume", "both"]
@@ -37,7 +39,7 @@ class HopperLoops(Inside):
         self.roles(answer)
         return self.build(answer)
 
-    def roles(self, answer: Any) -> Sequence[LoopRole]:
+    def roles(self, answer: Any) -> Sequence[WarpgroupWarps]:
         """Who runs what. Raises WrongKind."""
         if self.loops == "both":
             if not isinstance(answer, tuple | list) or len(answer) != 2:
@@ -68,21 +70,23 @@ class HopperLoops(Inside):
         """What the loops order is a GEMM."""
         return True
 
-    def rehearse(self, roles: Sequence[LoopRole], k_tiles: int, stages: int) -> str:
+    def rehearse(self, roles: Sequence[WarpgroupWarps], k_tiles: int, stages: int) -> str:
         return self.find_weakness(rehearse_roles(roles, k_tiles, stages))
 
-    def find_weakness(self, block: Block) -> str:
+    def find_weakness(self, block: HopperBlock) -> str:
         """What right loops do not do well enough, or ""."""
         for (tile, _), idle in sorted(block.idle.items()):
             if self.deep and idle > 0:
-                return (
+                return Flaw(
                     f"it is safe, but while K tile {tile} is multiplied, {idle} of {block.stages} stages lie idle: "
-                    "nothing is on its way into them."
+                    "nothing is on its way into them.",
+                    LoopFlaw.IDLE,
                 )
         if self.overlapped and block.alone:
-            return (
+            return Flaw(
                 f"it is safe, but before the wgmma of K tile {min(block.alone)} is issued, all others are over: "
-                "the tensor cores have nothing to do meanwhile. wait_group(1), after it, leaves one."
+                "the tensor cores have nothing to do meanwhile. wait_group(1), after it, leaves one.",
+                LoopFlaw.IDLE,
             )
         return ""
 

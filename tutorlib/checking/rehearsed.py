@@ -4,27 +4,34 @@ from collections.abc import Callable, Iterable
 
 from tutorlib.checking.exercise import Verdict
 from tutorlib.checking.kernel_questions import NotRehearsed
-from tutorlib.checking.rehearsing.plain_python import Hazard
+from tutorlib.checking.rehearsing.unsafe import Unsafe
 from tutorlib.compiling.errors import shortened, without_colours
+from tutorlib.failure import Flaw, failures_in
 
 
 def first_weakness(rehearsals: Iterable[tuple[str, Callable[[], str]]], safe: float = 0) -> Verdict | None:
     """Of rehearsals, each with how it is described, the first that is not safe; else the first that finds something.
 
-    Each returns what a safe loop does not do well enough, or "", and raises Hazard. safe: the points of a safe one: of
+    Each returns what a safe loop does not do well enough, or "", and raises Unsafe. safe: the points of a safe one: of
     a loop that is safe in all of them. Raises NotRehearsed.
     """
     first: Verdict | None = None
     for said, rehearsal in rehearsals:
         try:
             weakness = rehearsal()
-        except Hazard as hazard:
-            return Verdict(0, (f"rehearsed with {said}:", *str(hazard).split("\n")))
+        except Unsafe as unsafe:
+            return Verdict(0, (f"rehearsed with {said}:", *lines_of(unsafe.args[0])))
         except NotImplementedError:
             raise
         except Exception as error:
             said = " ".join(without_colours(f"{type(error).__name__}: {error}").split())
             raise NotRehearsed(shortened(said)) from error
         if weakness:
-            first = first or Verdict(safe, (f"rehearsed with {said}:", *weakness.split("\n")))
+            first = first or Verdict(safe, (f"rehearsed with {said}:", *lines_of(weakness)))
     return first
+
+
+def lines_of(told: str) -> list[str]:
+    """Line by line; the first one keeps what it tells of."""
+    first, *others = told.split("\n")
+    return [Flaw(first, *failures_in([told])), *others]

@@ -231,8 +231,8 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
                 return Wrong(f"{show_call(answer, args)} gives a value that contains itself, or is nested too deeply.")
             if broken is not None:
                 of = ", ".join(type(part).__name__ for part in got[:4]) if isinstance(got, tuple) else ""
-                wrong = Fail.GIVES(type=type(got).__name__, of=of)
-                gives = Flaw(f"{show_call(answer, args)} gives {shorten(got)}: ", wrong)
+                kind = Fail.GIVES(type=type(got).__name__, of=of)
+                gives = Flaw(f"{show_call(answer, args)} gives {shorten(got)}: ", kind)
                 return Broken(gives + broken + ".", "", explanations(answer, tried, holds, mistakes), len(tried))
         return None
 

@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tutorlib.checking.rehearsing.hopper_roles import LoopRole, RehearsedSteps, stand_ins
-from tutorlib.checking.rehearsing.participants import LANES, PARTS
-from tutorlib.checking.rehearsing.plain_python import Hazard
-from tutorlib.dsl.cute.plain_python import as_written, instead_of
+from tutorlib.checking.rehearsing.barrier_calls import BarrierPointer, MBarrierCalls
+from tutorlib.checking.rehearsing.hopper_block import hopper_steps
+from tutorlib.checking.rehearsing.hopper_warps import WarpgroupWarps
+from tutorlib.checking.rehearsing.instruction_sets import HOPPER, without_compiler
+from tutorlib.checking.rehearsing.machine import LANES, PARTS
+from tutorlib.checking.rehearsing.unsafe import Unsafe
+from tutorlib.dsl.cute.plain_python import as_written
 
 CONSUMERS = 8
 MOST = 400  # orders of a loop, which has no end where it gives more
@@ -22,7 +25,7 @@ class Fault(Exception):
 
 
 @dataclass
-class Recorder:
+class Recorder(MBarrierCalls):
     """Takes a loop's orders down; every wait is over at once. Barriers are ("full", stage) and ("empty", stage)."""
 
     k_tiles: int
@@ -33,9 +36,9 @@ class Recorder:
     elected: bool = False
     orders: list[tuple] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        self.full = [Named("full", stage) for stage in range(self.stages)]
-        self.empty = [Named("empty", stage) for stage in range(self.stages)]
+    def pointers(self, of: str) -> dict[str, BarrierPointer]:
+        kinds = ("full", "empty")
+        return {kind: BarrierPointer([[Named(kind, at) for at in range(self.stages)]], 0, of) for kind in kinds}
 
     def say(self, *order: Any) -> None:
         self.orders.append(order)
@@ -91,7 +94,7 @@ class Recorder:
     def retire(self, pending: Any) -> None:
         self.say("retire", int(pending))
 
-    def sync_threads(self) -> None:
+    def meet(self) -> None:
         raise NotImplementedError
 
 
@@ -104,13 +107,13 @@ class Named(NamedTuple):
         return f"{self.kind}[{self.stage}]"
 
 
-def record(role: LoopRole, k_tiles: int, stages: int) -> list[tuple]:
+def record(role: WarpgroupWarps, k_tiles: int, stages: int) -> list[tuple]:
     recorder = Recorder(k_tiles, stages, role.warps)
-    with instead_of(stand_ins(recorder, []), role.loop):
-        try:
-            as_written(role.loop)(RehearsedSteps(recorder, role.loads))
-        except Hazard as hazard:
-            raise Fault("no such mbarrier") from hazard
+    try:
+        with without_compiler(recorder, HOPPER, role.function):
+            as_written(role.function)(hopper_steps(recorder, role.loads))
+    except Unsafe as unsafe:
+        raise Fault("no such mbarrier") from unsafe
     return recorder.orders
 
 
@@ -150,7 +153,7 @@ def put(values: tuple, at: int, value: Any) -> tuple:
 
 @dataclass
 class Search:
-    roles: Sequence[LoopRole]
+    roles: Sequence[WarpgroupWarps]
     k_tiles: int
     stages: int
 

@@ -5,8 +5,8 @@ import pytest
 from cutlass import cute
 
 from tutorlib.checking.rehearsing.cp_async import Stage, rehearse
-from tutorlib.checking.rehearsing.plain_python import Hazard
 from tutorlib.checking.rehearsing.recorded_commands import DifferentThreads
+from tutorlib.checking.rehearsing.unsafe import Unsafe
 from tutorlib.kernels.ampere.main_loops import multistage, single_buffer
 
 
@@ -48,7 +48,7 @@ class TestHazards:
     def test_a_buffer_that_was_read_needs_a_barrier_before_it_is_filled_again(self):
         stage = ready()
         stage.fetch(0, 0)
-        with pytest.raises(Hazard, match="overwrites buffer 0"):
+        with pytest.raises(Unsafe, match="overwrites buffer 0"):
             stage.load(1, 0)
         stage.barrier()
         stage.load(1, 0)
@@ -60,7 +60,7 @@ class TestHazards:
         stage.wait(1)
         stage.barrier()
         stage.fetch(0, 1)
-        with pytest.raises(Hazard, match="no wait covers their group"):
+        with pytest.raises(Unsafe, match="no wait covers their group"):
             stage.multiply(0)
 
     def test_a_wait_covers_what_was_committed(self):
@@ -70,7 +70,7 @@ class TestHazards:
         stage.commit()
         stage.barrier()
         stage.fetch(0, 0)
-        with pytest.raises(Hazard, match="may be under way"):
+        with pytest.raises(Unsafe, match="may be under way"):
             stage.multiply(0)
 
     def test_a_barrier_before_the_wait_is_none(self):
@@ -80,7 +80,7 @@ class TestHazards:
         stage.barrier()
         stage.wait(0)
         stage.fetch(0, 0)
-        with pytest.raises(Hazard, match="no barrier after the wait"):
+        with pytest.raises(Unsafe, match="no barrier after the wait"):
             stage.multiply(0)
 
     def test_registers_keep_what_was_fetched_when_the_buffer_is_filled_again(self):
@@ -109,14 +109,14 @@ class TestHazards:
         ],
     )
     def test_orders_that_make_no_sense(self, order, says):
-        with pytest.raises(Hazard, match=says):
+        with pytest.raises(Unsafe, match=says):
             order(ready())
 
 
 class TestBuffers:
     def test_a_tile_that_nobody_fetched_is_not_overwritten(self):
         stage = ready()
-        with pytest.raises(Hazard, match="overwrites K tile 0, which has not been fetched"):
+        with pytest.raises(Unsafe, match="overwrites K tile 0, which has not been fetched"):
             stage.load(1, 0)
 
     def test_another_copy_of_it_may_be(self):
@@ -127,7 +127,7 @@ class TestBuffers:
     def test_a_tile_is_not_sent_for_twice_into_one_buffer(self):
         stage = ready()
         stage.load(1, 1)
-        with pytest.raises(Hazard, match="K tile 1 is on its way into buffer 1 already, by line"):
+        with pytest.raises(Unsafe, match="K tile 1 is on its way into buffer 1 already, by line"):
             stage.load(1, 1)
 
     def test_both_matrices_are_needed_of_the_same_tile(self):
@@ -135,7 +135,7 @@ class TestBuffers:
         stage.a.load(1, 0)
         stage.b.load(0, 0)
         stage.fetch(0, 0)
-        with pytest.raises(Hazard, match="buffer 0 has K tile 1 of A and K tile 0 of B"):
+        with pytest.raises(Unsafe, match="buffer 0 has K tile 1 of A and K tile 0 of B"):
             stage.multiply(0)
 
 
@@ -199,7 +199,7 @@ def test_helpers_are_followed():
 
 def test_threads_that_miss_a_barrier_are_a_deadlock_in_its_line():
     with pytest.raises(
-        Hazard, match=r"line \d+, `cute.arch.sync_threads\(\)`: thread 0 comes to this barrier and thread 64"
+        Unsafe, match=r"line \d+, `cute.arch.sync_threads\(\)`: thread 0 comes to this barrier and thread 64"
     ):
         rehearse(half_of_them_meet, 3, 4, 1)
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.checking.rehearsing import loops
 from tests.pages.change import Change, code_of, derive
-from tutorlib.checking.rehearsing.hopper_roles import one_function, rehearse_roles, specialised
-from tutorlib.checking.rehearsing.plain_python import Hazard
+from tutorlib.checking.rehearsing.hopper_block import one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.unsafe import Unsafe
 
 ROLES: dict[str, tuple[Any, Callable]] = {
     "produce": (loops.produce, lambda loop: specialised(loop, loops.consume)),
@@ -52,7 +52,7 @@ def is_noticed(name: str, number: int) -> bool:
     try:
         for stages, k_tiles in ((2, 1), (2, 5), (3, 7)):
             rehearse_roles(roles(loop), k_tiles, stages)
-    except Hazard:
+    except Unsafe:
         return True
     return False
 

@@ -8,8 +8,8 @@ from tests.checking.rehearsing import broken, loops, unusual
 from tests.checking.rehearsing.exhaustive import Fault, Search
 from tests.checking.rehearsing.test_every_order import ROLES, orders
 from tests.pages.change import Change, derive
-from tutorlib.checking.rehearsing.hopper_roles import one_function, rehearse_roles, specialised
-from tutorlib.checking.rehearsing.plain_python import Hazard
+from tutorlib.checking.rehearsing.hopper_block import one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.unsafe import Unsafe
 
 SEED, EDITS = 10, 20  # edits of each loop
 
@@ -24,7 +24,7 @@ def assert_judges_agree(roles, *sizes: tuple[int, int]) -> None:
             found = str(fault)
         try:
             rehearse_roles(roles, k_tiles, stages)
-        except Hazard as hazard:
+        except Unsafe as hazard:
             said = str(hazard)
         assert (found == "safe") == (said == "safe"), f"{k_tiles} K tiles, {stages} stages: {found} | {said}"
 
@@ -42,7 +42,7 @@ RIGHT = [
 ]
 
 
-@pytest.mark.parametrize("roles", RIGHT, ids=lambda roles: f"{roles[0].loop.__name__}-{roles[1].loop.__name__}")
+@pytest.mark.parametrize("roles", RIGHT, ids=lambda roles: f"{roles[0].function.__name__}-{roles[1].function.__name__}")
 def test_no_order_of_a_right_loop_is_unsafe(roles):
     for k_tiles, stages in ((1, 2), (4, 2), (4, 3)):
         assert Search(roles, k_tiles, stages).explore() > 1

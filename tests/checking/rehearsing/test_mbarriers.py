@@ -6,8 +6,9 @@ from tests.checking.rehearsing import broken, loops, unusual
 from tests.pages.change import code_of, derive, swap
 from tutorlib.checking.hopper import k_tiles_to_try
 from tutorlib.checking.rehearsing import coroutines
-from tutorlib.checking.rehearsing.hopper_roles import one_function, rehearse_roles, specialised
-from tutorlib.checking.rehearsing.plain_python import CallSite, Hazard
+from tutorlib.checking.rehearsing.call_site import CallSite
+from tutorlib.checking.rehearsing.hopper_block import one_function, rehearse_roles, specialised
+from tutorlib.checking.rehearsing.unsafe import Unsafe
 
 STAGES = (2, 3, 4)
 
@@ -38,7 +39,7 @@ def name(loop) -> str:
 
 
 def rehearse_all(roles) -> None:
-    """Raises Hazard."""
+    """Raises Unsafe."""
     for stages in STAGES:
         for k_tiles in k_tiles_to_try(stages):
             rehearse_roles(roles, k_tiles, stages)
@@ -60,7 +61,7 @@ def test_a_right_consumer_is_safe(loop):
 
 
 def said_of(roles) -> str:
-    with pytest.raises(Hazard) as found:
+    with pytest.raises(Unsafe) as found:
         rehearse_all(roles)
     return str(found.value)
 
@@ -133,7 +134,7 @@ def test_a_loop_without_orders_does_not_hang_the_rehearsal(monkeypatch):
         while steps.k_tiles:
             pass
 
-    with pytest.raises(Hazard, match=r"line \d+, `(while steps.k_tiles:|pass)`: the loop does not end"):
+    with pytest.raises(Unsafe, match=r"line \d+, `(while steps.k_tiles:|pass)`: the loop does not end"):
         rehearse_roles(specialised(idles, loops.consume), 1, 2)
 
 

@@ -1,71 +1,75 @@
 """What a loop calls of `cute.arch` to have mbarriers, while it is rehearsed."""
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Any
 
+from tutorlib.checking.rehearsing.call_site import calling_line, existing
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 
 
-class BarrierPointer(Protocol):
-    """A pointer to an mbarrier, as a loop has it."""
+@dataclass(frozen=True)
+class BarrierPointer:
+    """A pointer to one kind of mbarriers, `full + stage`: to those of one block of a cluster.
+
+    everywhere: those of each block. of: what there is one for, as words after their number.
+    """
+
+    everywhere: list[list[MBarrier]]
+    block: int = 0
+    of: str = ""
+    offset: int = 0
+
+    def __add__(self, at: Any) -> "BarrierPointer":
+        return replace(self, offset=self.offset + int(at))
+
+    def in_block(self, block: int) -> MBarrier:
+        mine = self.everywhere[block]
+        said = f"{calling_line()}: {mine[0].kind} + {self.offset}"
+        return mine[existing(self.offset, len(mine), said, f"{len(mine)}{self.of}")]
 
     @property
     def here(self) -> MBarrier:
-        """Where it points to, in the block of who has it."""
+        return self.in_block(self.block)
 
 
-class PlayWithBarriers(Protocol):
-    """What calls to mbarriers ask of a play, besides `Play`'s own."""
+class MBarrierCalls:
+    """Methods with the parameters of `cute.arch`'s functions; they end in the five orders that a machine has."""
 
-    def arrive(self, barrier: MBarrier, count: Any = 1, expected: Any = 0) -> None: ...
+    def arrive(self, barrier: MBarrier, times: Any = 1, expected: Any = None) -> None:
+        """expected: bytes that each thread announces, or None."""
+        raise NotImplementedError
 
-    def expect(self, barrier: MBarrier, bytes: Any) -> None: ...
+    def expect(self, barrier: MBarrier, number: Any) -> None:
+        raise NotImplementedError
 
-    def wait(self, barrier: MBarrier, phase: Any) -> None: ...
+    def wait(self, barrier: MBarrier, phase: Any) -> None:
+        raise NotImplementedError
 
-    def try_wait(self, barrier: MBarrier, phase: Any) -> bool: ...
+    def try_wait(self, barrier: MBarrier, phase: Any) -> bool:
+        raise NotImplementedError
 
-    def elect_one(self) -> Any: ...
+    def pointed_at(self, pointer: BarrierPointer, peer: Any) -> MBarrier:
+        """peer: a block of the cluster, by its rank; None: one's own."""
+        return pointer.here if peer is None else pointer.in_block(int(peer))
 
-
-def mbarrier_calls(play: PlayWithBarriers, in_block: Callable[[Any, Any], MBarrier]) -> dict[str, Callable[..., Any]]:
-    """What takes the place of `cute.arch`'s functions that a loop over mbarriers calls, by their names.
-
-    in_block: the barrier that a pointer names in a block of the cluster, by its rank; None: in one's own.
-    """
-
-    def arrive(mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None, arrive_count: Any = 1, **hints: Any) -> None:
-        play.arrive(in_block(mbar_ptr, peer_cta_rank_in_cluster), arrive_count)
-
-    def arrive_and_expect(
-        mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None, *hints: Any, **more_hints: Any
+    def mbarrier_arrive(
+        self, mbar_ptr: Any, peer_cta_rank_in_cluster: Any = None, arrive_count: Any = 1, **hints: Any
     ) -> None:
-        play.arrive(in_block(mbar_ptr, peer_cta_rank_in_cluster), expected=bytes)
+        self.arrive(self.pointed_at(mbar_ptr, peer_cta_rank_in_cluster), arrive_count)
 
-    def expect(mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None, **hints: Any) -> None:
-        play.expect(in_block(mbar_ptr, peer_cta_rank_in_cluster), bytes)
+    def mbarrier_arrive_and_expect_tx(
+        self, mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None, *hints: Any, **more_hints: Any
+    ) -> None:
+        self.arrive(self.pointed_at(mbar_ptr, peer_cta_rank_in_cluster), expected=bytes)
 
-    def wait(mbar_ptr: BarrierPointer, phase: Any) -> None:
-        play.wait(mbar_ptr.here, phase)
+    def mbarrier_expect_tx(self, mbar_ptr: Any, bytes: Any, peer_cta_rank_in_cluster: Any = None, **hints: Any) -> None:
+        self.expect(self.pointed_at(mbar_ptr, peer_cta_rank_in_cluster), bytes)
 
-    def try_wait(mbar_ptr: BarrierPointer, phase: Any) -> bool:
-        return play.try_wait(mbar_ptr.here, phase)
+    def mbarrier_wait(self, mbar_ptr: BarrierPointer, phase: Any) -> None:
+        self.wait(mbar_ptr.here, phase)
 
-    def conditional_try_wait(cond: Any, mbar_ptr: BarrierPointer, phase: Any) -> bool:
-        return not cond or try_wait(mbar_ptr, phase)
+    def mbarrier_try_wait(self, mbar_ptr: BarrierPointer, phase: Any) -> bool:
+        return self.try_wait(mbar_ptr.here, phase)
 
-    def nothing(*args: Any, **hints: Any) -> None:
-        pass
-
-    return {
-        "mbarrier_wait": wait,
-        "mbarrier_try_wait": try_wait,
-        "mbarrier_test_wait": try_wait,
-        "mbarrier_conditional_try_wait": conditional_try_wait,
-        "mbarrier_arrive": arrive,
-        "mbarrier_arrive_and_expect_tx": arrive_and_expect,
-        "mbarrier_expect_tx": expect,
-        "elect_one": play.elect_one,
-        "sync_warp": nothing,
-        "make_warp_uniform": lambda value: value,
-    }
+    def mbarrier_conditional_try_wait(self, cond: Any, mbar_ptr: BarrierPointer, phase: Any) -> bool:
+        return not cond or self.mbarrier_try_wait(mbar_ptr, phase)

@@ -1,75 +1,132 @@
-"""The machine on which the Blackwell kernel's loops are rehearsed: TMA, tensor cores and tensor memory without data.
-
-An order is judged by what those who give it can know, as in `hopper_block`: that bytes have landed, that
-multiplications are over, that sums have been taken out, they know where they waited for a phase of an mbarrier that
-this had to precede.
-"""
+"""The Blackwell kernel's three loops, rehearsed: TMA, tensor cores whose commits arrive at mbarriers, tensor memory."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
-from tutorlib.checking.rehearsing import blackwell_hazard_messages as messages
-from tutorlib.checking.rehearsing.blackwell_participants import (
-    Committed,
+from tutorlib.checking.rehearsing import blackwell_messages as messages
+from tutorlib.checking.rehearsing.barrier_calls import BarrierPointer
+from tutorlib.checking.rehearsing.blackwell_warps import (
+    STORERS,
+    BlackwellScene,
+    Commit,
     RoleWarps,
-    TileLoad,
     TileProduct,
     TileRole,
-    TileScene,
     Use,
-    arrived,
     over,
     taken,
 )
+from tutorlib.checking.rehearsing.call_site import CallSite, calling_line, existing
+from tutorlib.checking.rehearsing.instruction_sets import BLACKWELL
+from tutorlib.checking.rehearsing.interleavings import interleavings
+from tutorlib.checking.rehearsing.machine import LANES, Load, RehearsedSteps
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
-from tutorlib.checking.rehearsing.participants import LANES
-from tutorlib.checking.rehearsing.plain_python import CallSite, Hazard, calling_line
-from tutorlib.checking.rehearsing.rehearsal import Landing, Order, Play
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 from tutorlib.problems.wrong import count
 
-PARTS = 2  # a load's: of A and of B
+ROLES: tuple[TileRole, ...] = ("produce", "multiply", "store")
 OWN_WORK: dict[TileRole, tuple[str, ...]] = {"produce": ("full",), "multiply": ("empty", "ready")}  # who waits is idle
+Loop = Callable[..., None]
 
 
-@dataclass(eq=False)
-class TensorBlock(TileScene, Play):
-    """What the loops' orders do. The patched functions of the DSL and the steps' methods end here.
+class Extent(NamedTuple):
+    """How much is rehearsed. parts: of each accumulator."""
 
-    last_first: whether, of what hardware has to do, commits go before loads that are older.
+    tiles: int
+    k_tiles: int
+    stages: int
+    accumulators: int
+    parts: int
+    blocks: int = 1
+
+    def in_words(self) -> str:
+        """ "2 tiles of 3 K tiles, 2 stages, 1 accumulator of 4 parts"."""
+        sums = f"{count(self.accumulators, 'accumulator')} of {count(self.parts, 'part')}"
+        return f"{count(self.tiles, 'tile')} of {count(self.k_tiles, 'K tile')}, {count(self.stages, 'stage')}, {sums}"
+
+
+def rehearse_tiles(loops: dict[TileRole, Loop], size: Extent) -> list["BlackwellBlock"]:
+    """Run the loops side by side in many orders. Returns what they made of each.
+
+    Raises Unsafe, and what the loops themselves raise.
+    """
+    return [
+        BlackwellBlock(warps=warps_of(loops, size.blocks), interleaving=interleaving, **size._asdict()).run()
+        for interleaving in interleavings(ROLES, has_commits=True)
+    ]
+
+
+def warps_of(loops: dict[TileRole, Loop], blocks: int) -> list[RoleWarps]:
+    """Who runs what: in each block a warp that loads, one that multiplies, and four that store, in two groups."""
+    players: list[tuple[TileRole, str, int]] = [
+        ("produce", "the TMA warp", 1),
+        ("multiply", "the MMA warp", 1),
+        ("store", "epilogue warp 0", 1),
+        ("store", "epilogue warps 1 to 3", STORERS - 1),
+    ]
+    return [
+        RoleWarps(loops[role], name + (f" of block {block}" if blocks > 1 else ""), role, warps, block)
+        for block in range(blocks)
+        for role, name, warps in players
+    ]
+
+
+@dataclass(eq=False, kw_only=True)
+class BlackwellBlock(BlackwellScene):
+    """One block, or a pair.
+
     sent_first: loads of block 0 before the first multiplication. begun_first: accumulators in use before the first
     sums were read. freed_late: whether an accumulator was freed after its last part was written. dawdled: where a role
     went on only after what it had ordered itself was over, or None.
     """
 
-    choose: Order
-    landing: Landing = "late"
-    some: Callable[[], bool] = lambda: False
-    last_first: bool = False
-    changes: int = 0
-    fruitless: int = 0
-    sent_first: int = 0
-    begun_first: int = 0
-    freed_late: bool = False
-    dawdled: CallSite | None = None
+    instruction_set = BLACKWELL
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.begin()
+    sent_first: int = field(default=0, init=False)
+    begun_first: int = field(default=0, init=False)
+    freed_late: bool = field(default=False, init=False)
+    dawdled: CallSite | None = field(default=None, init=False)
+
+    def steps(self, warps: RoleWarps) -> RehearsedSteps:
+        """The attributes of the kernel's TileSteps."""
+        everyone = (1 << self.blocks) - 1
+        return RehearsedSteps(
+            config=RehearsedSteps(
+                pair=self.blocks > 1,
+                stages=self.stages,
+                accumulators=self.accumulators,
+                width=self.blocks,
+                blocks=self.blocks,
+            ),
+            tiles=self.tiles,
+            k_tiles=self.k_tiles,
+            stages=self.stages,
+            accumulators=self.accumulators,
+            parts=self.parts,
+            stage_bytes=self.stage_bytes,
+            leads=warps.block == 0,
+            leader=0,
+            both=everyone,
+            everyone=everyone,
+            load=self.load,
+            multiply=self.multiply,
+            read=self.read,
+            write=self.write,
+            **self.pointers(warps.block),
+        )
 
     def demand(self, role: TileRole, what: str, line: CallSite) -> None:
         if self.me.role != role:
-            raise Hazard(f"{line}: {self.me.name} {what}, which is another role's.")
+            raise Unsafe(f"{line}: {self.me.name} {what}, which is another role's.", LoopFlaw.ROLE)
 
     def begin_wait(self, barrier: MBarrier, phase: Any) -> bool:
-        if self.kind_of(barrier) in OWN_WORK.get(self.me.role, ()):
+        if barrier.kind in OWN_WORK.get(self.me.role, ()):
             self.me.waited_for_own = calling_line()
         return super().begin_wait(barrier, phase)
 
     def number(self, at: Any, most: int, line: CallSite, kind: str) -> int:
-        if not 0 <= int(at) < most:
-            raise Hazard(f"{line}: {kind} {int(at)}: of {most}, 0 to {most - 1} exist.")
-        return int(at)
+        return existing(at, most, f"{line}: {kind} {int(at)}")
 
     # Loads ------------------------------------------------------------------------------------------------------
 
@@ -78,47 +135,18 @@ class TensorBlock(TileScene, Play):
         self.demand("produce", "loads", line)
         at = self.number(stage, self.stages, line, "stage")
         tile, k = self.number(number, self.tiles, line, "tile"), self.number(k_tile, self.k_tiles, line, "K tile")
-        if me.elected:
-            raise Hazard(f"{line}: a TMA copy elects its thread itself; inside elect_one() it can wait for ever.")
-        if any(load.number == tile and load.k_tile == k for loads in self.sent[me.block] for load in loads):
-            raise Hazard(f"{line}: K tile {k} of tile {tile} is loaded twice.")
-        before = self.sent[me.block][at]
-        if before and (before[-1].read_by is None or over(before[-1].read_by) not in me.knows):
-            raise Hazard(messages.overwritten_stage(self, me, line, before[-1], f"K tile {k} of tile {tile}"))
+        self.refuse_elected(me, line)
+        if any(load.tile == tile and load.k_tile == k for load in self.loads(me.block)):
+            raise Unsafe(f"{line}: K tile {k} of tile {tile} is loaded twice.", LoopFlaw.LOADED_TWICE)
+        self.check_free(me, line, at, f"K tile {k} of tile {tile}")
         self.dawdled = self.dawdled or me.waited_for_own
-        load = TileLoad(me.block, tile, k, at, len(before))
-        before.append(load)
-        self.flying.append(load)
-        self.changes += 1
-        self.hurry()
+        self.send(Load(k, at, len(self.sent[me.block][at]), me.block, tile))
 
-    def hurry(self) -> None:
-        while self.landing == "early" and self.let_land():
-            pass
-
-    def let_land(self) -> bool:
-        if not self.flying:
-            return False
-        commits = [event for event in self.flying if isinstance(event, Committed)]
-        event = commits[0] if commits and self.last_first else self.flying[0]
-        if isinstance(event, Committed):
-            self.flying.remove(event)
-            for barrier in event.barriers:
-                self.come(barrier, event)
-        else:
-            part = event.landed
-            event.landed += 1
-            if event.landed == PARTS:
-                self.flying.remove(event)
-            self.full[0][event.stage].land(self.part_bytes[part], arrived(event, part))  # a pair's are the leader's
-        self.changes += 1
-        return True
-
-    def come(self, barrier: MBarrier, event: Committed) -> None:
-        """A commit's arrival."""
-        if not barrier.pending:
-            raise Hazard(f"{event.line}: the commit arrives too often at {barrier.name}.")
-        barrier.arrive("the tensor cores", 1, {over(product) for product in event.products}, event.line)
+    def check_free(self, me: RoleWarps, line: CallSite, stage: int, new: str) -> None:
+        """The tensor cores have read what lies in a stage, and the running warps know."""
+        old = self.newest(stage, me.block)
+        if old and (old.read_by is None or over(old.read_by) not in me.knows):
+            raise Unsafe(messages.overwritten_stage(self, me, line, old, new))
 
     # Multiplications --------------------------------------------------------------------------------------------
 
@@ -128,72 +156,84 @@ class TensorBlock(TileScene, Play):
         at = self.number(stage, self.stages, line, "stage")
         into = self.number(accumulator, self.accumulators, line, "accumulator")
         if me.block:
-            raise Hazard(
+            raise Unsafe(
                 f"{line}: the MMA warp of block 1 issues, too. One thread of the pair's first block, which `leads`, "
-                "multiplies for both."
+                "multiplies for both.",
+                LoopFlaw.LEADER,
             )
-        if me.elected:
-            raise Hazard(f"{line}: steps.multiply elects its thread itself; inside elect_one() it can wait for ever.")
-        loads = [self.newest(block, at, me, line) for block in range(self.blocks)]
+        self.refuse_elected(me, line, "steps.multiply")
+        loads = [self.landed_in(block, at, me, line) for block in range(self.blocks)]
         use = self.use_for(into, bool(first), loads[0], me, line)
         self.dawdled = self.dawdled or me.waited_for_own
         product = TileProduct(loads[0].k_tile, use, line, loads)
-        self.sent_first = self.sent_first or sum(map(len, self.sent[0]))
+        self.sent_first = self.sent_first or len(self.loads())
         for load in loads:
             load.read_by = product
         use.products.append(product)
         self.issued.append(product)
         self.changes += 1
 
-    def newest(self, block: int, stage: int, me: RoleWarps, line: CallSite) -> TileLoad:
-        """What was loaded last into a block's stage, if it is known to be there. Raises Hazard."""
-        load = self.sent[block][stage][-1] if self.sent[block][stage] else None
-        if load is None or any(arrived(load, part) not in me.knows for part in range(PARTS)):
-            raise Hazard(messages.not_there(self, me, line, block, stage, load))
+    def landed_in(self, block: int, stage: int, me: RoleWarps, line: CallSite) -> Load:
+        """What was loaded last into a block's stage, if it is known to be there. Raises Unsafe."""
+        load = self.newest(stage, block)
+        if load is None or not self.has_landed(load):
+            raise Unsafe(messages.not_there(self, me, line, block, stage, load))
         if load.read_by:
-            raise Hazard(messages.multiplied_twice(self, me, line, load))
+            raise Unsafe(messages.multiplied_twice(self, me, line, load))
         return load
 
-    def use_for(self, accumulator: int, first: bool, load: TileLoad, me: RoleWarps, line: CallSite) -> Use:
-        """The accumulator's use that this K tile is added to. Raises Hazard."""
+    def use_for(self, accumulator: int, first: bool, load: Load, me: RoleWarps, line: CallSite) -> Use:
+        """The accumulator's use that this K tile is added to. Raises Unsafe."""
         uses = self.uses[accumulator]
         now = uses[-1] if uses else None
         if not first:
             if now is None:
-                raise Hazard(f"{line}: the first multiplication into accumulator {accumulator} needs `first`.")
-            if now.number != load.number:
-                raise Hazard(
-                    f"{line}: K tile {load.k_tile} of tile {load.number} is added to the sums of tile {now.number}, in "
-                    f"accumulator {accumulator}: the first K tile of each tile needs `first`."
+                what = f"{line}: the first multiplication into accumulator {accumulator} needs `first`."
+                raise Unsafe(what, LoopFlaw.FIRST(given="never"))
+            if now.tile != load.tile:
+                raise Unsafe(
+                    f"{line}: K tile {load.k_tile} of tile {load.tile} is added to the sums of tile {now.tile}, in "
+                    f"accumulator {accumulator}: the first K tile of each tile needs `first`.",
+                    LoopFlaw.FIRST(given="never"),
                 )
             return now
-        if any(use.number == load.number for others in self.uses for use in others):
-            raise Hazard(f"{line}: `first` at K tile {load.k_tile} of tile {load.number} forgets what was summed up.")
+        if any(use.tile == load.tile for others in self.uses for use in others):
+            what = f"{line}: `first` at K tile {load.k_tile} of tile {load.tile} forgets what was summed up."
+            raise Unsafe(what, LoopFlaw.FIRST(given="again"))
         if now:
             for warps in self.storing:
                 for part in range(self.parts):
                     if taken(warps, now, part) not in me.knows:
-                        raise Hazard(messages.overwritten_sums(self, me, line, now, warps, part, load.number))
-        uses.append(Use(load.number, accumulator, len(uses)))
+                        raise Unsafe(messages.overwritten_sums(self, me, line, now, warps, part, load.tile))
+        uses.append(Use(load.tile, accumulator, len(uses)))
         return uses[-1]
+
+    def tcgen05_commit(self, mbar_ptr: BarrierPointer, mask: Any = None, cta_group: Any = None) -> None:
+        """mask: the blocks whose mbarriers it arrives at; None: one's own."""
+        from cutlass.cute.nvgpu.tcgen05 import CtaGroup
+
+        ranks = [mbar_ptr.block] if mask is None else [at for at in range(16) if int(mask) >> at & 1]
+        if outside := [rank for rank in ranks if rank >= self.blocks]:
+            raise Unsafe(f"{calling_line()}: the mask names block {outside[0]}, and there is none.")
+        self.commit([mbar_ptr.in_block(rank) for rank in ranks], 2 if cta_group == CtaGroup.TWO else 1)
 
     def commit(self, barriers: list[MBarrier], group: int) -> None:
         me, line = self.order()
         self.demand("multiply", "commits", line)
         if not me.elected:
-            raise Hazard(
+            what = (
                 f"{line}: all {LANES} lanes commit, and {barriers[0].name} gets {LANES} arrivals: inside elect_one()."
             )
+            raise Unsafe(what, LoopFlaw.ALL_LANES)
         if group != self.blocks:
-            raise Hazard(
+            raise Unsafe(
                 f"{line}: the multiplications are of {count(self.blocks, 'block')}, tcgen05.CtaGroup."
-                f"{('ONE', 'TWO')[self.blocks - 1]}, and a commit of the other kind does not track them."
+                f"{('ONE', 'TWO')[self.blocks - 1]}, and a commit of the other kind does not track them.",
+                LoopFlaw.COMMIT,
             )
         if me.block:
-            raise Hazard(f"{line}: block 1 has issued nothing that it could commit.")
-        self.flying.append(Committed(list(self.issued), barriers, line))
-        self.changes += 1
-        self.hurry()
+            raise Unsafe(f"{line}: block 1 has issued nothing that it could commit.")
+        self.begin(Commit(list(self.issued), barriers, line))
 
     # Sums -------------------------------------------------------------------------------------------------------
 
@@ -203,12 +243,14 @@ class TensorBlock(TileScene, Play):
         at = self.number(accumulator, self.accumulators, line, "accumulator")
         which = self.number(part, self.parts, line, "part")
         if me.elected:
-            raise Hazard(f"{line}: tcgen05.ld is for all lanes of a warp; inside elect_one() there is one.")
+            raise Unsafe(
+                f"{line}: tcgen05.ld is for all lanes of a warp; inside elect_one() there is one.", LoopFlaw.ELECTED
+            )
         use = self.uses[at][-1] if self.uses[at] else None
         if use is None or len(use.products) < self.k_tiles or any(over(each) not in me.knows for each in use.products):
-            raise Hazard(messages.not_summed(self, me, line, at, use))
-        if me.registers and (me.registers[0].number, me.registers[1]) not in me.stored:
-            raise Hazard(f"{line}: the registers still hold {messages.part_of(*me.registers)}, which is not written.")
+            raise Unsafe(messages.not_summed(self, me, line, at, use))
+        if me.registers and (me.registers[0].tile, me.registers[1]) not in me.stored:
+            raise Unsafe(f"{line}: the registers still hold {messages.part_of(*me.registers)}, which is not written.")
         me.registers, me.awaited, me.read_at = (use, which), False, line
         self.begun_first = self.begun_first or sum(map(len, self.uses))
         self.changes += 1
@@ -225,90 +267,71 @@ class TensorBlock(TileScene, Play):
         self.demand("store", "writes", line)
         tile, which = int(number), int(part)
         if me.elected:
-            raise Hazard(f"{line}: steps.write is for all lanes of a warp; inside elect_one() there is one.")
+            raise Unsafe(
+                f"{line}: steps.write is for all lanes of a warp; inside elect_one() there is one.", LoopFlaw.ELECTED
+            )
         if me.registers is None:
-            raise Hazard(f"{line}: nothing has been read that could be written.")
+            raise Unsafe(f"{line}: nothing has been read that could be written.")
         if not me.awaited:
-            raise Hazard(
+            raise Unsafe(
                 f"{line}: uses the registers of the tcgen05.ld at {me.read_at}, which may still be under way: "
-                "fence_view_async_tmem_load() waits for it."
+                "fence_view_async_tmem_load() waits for it.",
+                LoopFlaw.NOT_READ,
             )
         use, held = me.registers
-        if (use.number, held) != (tile, which):
-            raise Hazard(f"{line}: writes {messages.part_of(use, held)} as part {which} of tile {tile}.")
+        if (use.tile, held) != (tile, which):
+            what = f"{line}: writes {messages.part_of(use, held)} as part {which} of tile {tile}."
+            raise Unsafe(what, LoopFlaw.WRITTEN_AS(part=which, tile=tile))
         if (tile, which) in me.stored:
-            raise Hazard(f"{line}: {messages.part_of(use, held)} is written twice.")
+            raise Unsafe(f"{line}: {messages.part_of(use, held)} is written twice.")
         me.stored.add((tile, which))
         self.changes += 1
 
     # Barriers ---------------------------------------------------------------------------------------------------
 
-    def arrive(self, barrier: MBarrier, times: Any = 1, expected: Any = None) -> None:
-        """One thread after the other. expected: bytes for each, or None."""
-        me, line = self.order()
-        if not me.elected and me.lanes > barrier.awaited:
-            raise Hazard(
-                f"{line}: {barrier.name} awaits {count(barrier.awaited, 'arrival')} in a phase, and all {LANES} lanes "
-                "of a warp arrive: inside elect_one() it is one of each warp."
-            )
-        kind = self.kind_of(barrier)
-        if kind in ("full", "free"):
-            self.demand("produce" if kind == "full" else "store", f"arrives at {barrier.name}", line)
-        if kind == "free":
-            at = self.at(barrier)
-            use = self.uses[at][-1] if self.uses[at] else None
-            me.freed[at] = use, line
-            self.freed_late |= use is not None and {(use.number, part) for part in range(self.parts)} <= me.stored
-        elif kind == "full" and self.blocks > 1 and barrier not in self.full[0]:
-            raise Hazard(
-                f"{line}: announces bytes at {barrier.name}, where none arrive: in a pair both blocks' bytes count "
-                "for the leader's, and it alone announces them."
-            )
-        elif kind in ("empty", "ready"):
-            raise Hazard(
-                f"{line}: {me.name} arrives at {barrier.name} at once; it is for tcgen05.commit, which arrives when "
-                "the multiplications are over."
-            )
-        for _ in range(me.lanes):
-            if int(times) > barrier.pending:
-                self.explain_arrival(barrier, me, line)
-                raise Hazard(f"{line}: {me.name} arrives too often at {barrier.name}, which lacks {barrier.lacks()}.")
-            barrier.expect(int(expected or 0))
-            barrier.arrive(me.name, int(times), me.knows, line)
-        self.changes += 1
+    def check_arrival(self, me: RoleWarps, line: CallSite, barrier: MBarrier) -> None:
+        self.refuse_all_lanes(me, line, barrier)
+        match barrier.kind:
+            case "full":
+                self.demand("produce", f"arrives at {barrier.name}", line)
+                if barrier.block:
+                    raise Unsafe(
+                        f"{line}: announces bytes at {barrier.name}, where none arrive: in a pair both blocks' bytes "
+                        "count for the leader's, and it alone announces them.",
+                        LoopFlaw.LEADER,
+                    )
+            case "free":
+                self.demand("store", f"arrives at {barrier.name}", line)
+                use = self.uses[barrier.at][-1] if self.uses[barrier.at] else None
+                me.freed[barrier.at] = use, line
+                self.freed_late |= use is not None and {(use.tile, part) for part in range(self.parts)} <= me.stored
+            case _:
+                raise Unsafe(
+                    f"{line}: {me.name} arrives at {barrier.name} at once; it is for tcgen05.commit, which arrives "
+                    "when the multiplications are over.",
+                    LoopFlaw.AT_ONCE,
+                )
 
-    def explain_arrival(self, barrier: MBarrier, me: RoleWarps, line: CallSite) -> None:
-        """Raises Hazard where an announcement too many comes from a stage that is not free."""
-        if self.kind_of(barrier) == "full":
-            loads = self.sent[me.block][self.at(barrier)]
-            if loads and (loads[-1].read_by is None or over(loads[-1].read_by) not in me.knows):
-                raise Hazard(messages.overwritten_stage(self, me, line, loads[-1], "the next load"))
-
-    def expect(self, barrier: MBarrier, number: Any) -> None:
-        me, _ = self.order()
-        barrier.expect(me.lanes * int(number))
-        self.changes += 1
-
-    def kind_of(self, barrier: MBarrier) -> str:
-        return barrier.name.split("[")[0]
-
-    def at(self, barrier: MBarrier) -> int:
-        return int(barrier.name.split("[")[1].split("]")[0])
+    def too_many_arrivals(self, me: RoleWarps, line: CallSite, barrier: MBarrier) -> str:
+        if barrier.kind == "full":
+            self.check_free(me, line, barrier.at, "the next load")
+        return f"{line}: {me.name} arrives too often at {barrier.name}, which lacks {barrier.lacks()}."
 
     # The end ----------------------------------------------------------------------------------------------------
 
     def give_up(self) -> None:
-        raise Hazard(messages.stuck_tiles(self))
+        raise Unsafe(messages.deadlock(self))
 
     def finish(self) -> None:
-        """Raises Hazard where a part of the product is missing."""
+        """Raises Unsafe where a part of the product is missing."""
         while self.let_land():
             pass
         for tile in range(self.tiles):
             for k in range(self.k_tiles):
-                if not any(each.use.number == tile and each.k_tile == k for each in self.issued):
-                    raise Hazard(f"K tile {k} of tile {tile} is never multiplied.")
+                if not any(each.use.tile == tile and each.k_tile == k for each in self.issued):
+                    raise Unsafe(f"K tile {k} of tile {tile} is never multiplied.", LoopFlaw.MISSING)
             for warps in self.storing:
                 for part in range(self.parts):
                     if (tile, part) not in warps.stored:
-                        raise Hazard(f"part {part} of tile {tile} is never written by {warps.name}.")
+                        what = f"part {part} of tile {tile} is never written by {warps.name}."
+                        raise Unsafe(what, LoopFlaw.UNWRITTEN)

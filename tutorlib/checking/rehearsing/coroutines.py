@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from threading import Lock, Thread
 from typing import Any
 
-from tutorlib.checking.rehearsing.plain_python import Hazard, calling_line
+from tutorlib.checking.rehearsing.call_site import calling_line
+from tutorlib.checking.rehearsing.unsafe import Unsafe
 
 PATIENCE = 5  # seconds without an order, after which a loop is held to be endless
 
@@ -17,6 +18,10 @@ def closed() -> Any:
     lock = Lock()
     lock.acquire()
     return lock
+
+
+def at_once() -> bool:
+    return True
 
 
 class Over(BaseException):
@@ -32,11 +37,11 @@ def stop(thread: Thread) -> None:
 class Actor:
     """A function in a play. ready: whether it can go on; asked while it waits for its turn."""
 
-    plays: Callable[[], None]
-    ready: Callable[[], bool] = lambda: True
-    patient: bool = False  # goes on, ready or not, where nobody else can
-    done: bool = False
-    turn: Any = field(default_factory=closed)
+    plays: Callable[[], None] = field(init=False)
+    ready: Callable[[], bool] = field(default_factory=lambda: at_once, init=False)
+    patient: bool = field(default=False, init=False)  # goes on, ready or not, where nobody else can
+    done: bool = field(default=False, init=False)
+    turn: Any = field(default_factory=closed, init=False)
 
 
 @dataclass(eq=False)
@@ -80,7 +85,7 @@ class Turns:
             if self.orders == seen:
                 thread = threads[self.actors.index(self.running)]
                 line = calling_line(sys._current_frames().get(thread.ident or 0))
-                self.end(Hazard(f"{line}: the loop does not end: it goes round without giving an order."))
+                self.end(Unsafe(f"{line}: the loop does not end: it goes round without giving an order."))
                 stop(thread)
             seen = self.orders
 
@@ -107,7 +112,7 @@ class Turns:
             me.turn.acquire()
         if self.over:
             raise Over
-        me.ready, me.patient = lambda: True, False
+        me.ready, me.patient = at_once, False
 
     def hand_over(self) -> bool:
         """Whether somebody else has got the turn."""

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from tutorlib.checking.rehearsing.plain_python import CallSite, Hazard, calling_line
-from tutorlib.checking.rehearsing.recorded_commands import MATRICES, Orders, compare_threads, without_compiler
-from tutorlib.dsl.cute.plain_python import as_written
+from tutorlib.checking.rehearsing.call_site import CallSite, calling_line, existing
+from tutorlib.checking.rehearsing.recorded_commands import MATRICES, Orders, compare_threads
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
+from tutorlib.failure import Flaw
 from tutorlib.problems.wrong import count
 
 NOTHING = -1  # in place of a K tile
@@ -76,18 +77,18 @@ class Stage(Orders):
         line = calling_line()
         tile, at = int(k_tile), self.number(buffer, f"{line}: {order}({k_tile}, {buffer})")
         says = f"{line}: {order}({tile}, {at})"
-        if not 0 <= tile < self.k_tiles:
-            raise Hazard(f"{says}: of {self.k_tiles} K tiles, 0 to {self.k_tiles - 1} exist.")
+        existing(tile, self.k_tiles, says, f"{self.k_tiles} K tiles")
         old = self.buffers[matrix][at]
         if old.read:
-            raise Hazard(
-                f"{says} overwrites buffer {at}, which was fetched from with no barrier since: "
-                "another warp may still be reading it."
-            )
+            what = f"{says} overwrites buffer {at}, which was fetched from with no barrier since: "
+            what += "another warp may still be reading it."
+            raise Unsafe(what, LoopFlaw.OVERWRITTEN(what="being read"))
         if old.tile == tile and not old.fetched:
-            raise Hazard(f"{says}: K tile {tile} is on its way into buffer {at} already, by {old.line}.")
+            what = f"{says}: K tile {tile} is on its way into buffer {at} already, by {old.line}."
+            raise Unsafe(what, LoopFlaw.OVERWRITTEN(what="loading"))
         if self.is_lost(matrix, old):
-            raise Hazard(f"{says} overwrites K tile {old.tile}, which has not been fetched from buffer {at} yet.")
+            what = f"{says} overwrites K tile {old.tile}, which has not been fetched from buffer {at} yet."
+            raise Unsafe(what, LoopFlaw.OVERWRITTEN(what="needed"))
         self.buffers[matrix][at] = Buffer(tile, line)
 
     def is_lost(self, matrix: str, old: Buffer) -> bool:
@@ -100,8 +101,7 @@ class Stage(Orders):
         super().fetch(k_block, buffer)
         line = calling_line()
         at, block = self.number(buffer, f"{line}: fetch({k_block}, {buffer})"), int(k_block)
-        if not 0 <= block < self.k_blocks:
-            raise Hazard(f"{line}: fetch({block}, {at}): of {self.k_blocks} K blocks, 0 to {self.k_blocks - 1} exist.")
+        existing(block, self.k_blocks, f"{line}: fetch({block}, {at})", f"{self.k_blocks} K blocks")
         sources = [self.buffers[matrix][at] for matrix in MATRICES]
         self.registers[block] = Fetched(sources[0].tile, at, line, self.why_not(at))
         for source in sources:
@@ -112,14 +112,14 @@ class Stage(Orders):
         super().multiply(k_block)
         line, block = calling_line(), int(k_block)
         if block not in self.registers:
-            raise Hazard(f"{line}: multiply({block}): this K block has not been fetched.")
+            what = f"{line}: multiply({block}): this K block has not been fetched."
+            raise Unsafe(what, LoopFlaw.NOT_FETCHED)
         held = self.registers[block]
         if held.why_not:
-            raise Hazard(
-                f"{line}: multiply({block}) uses what is not there: {held.why_not}. It was fetched by {held.line}."
-            )
+            what = f"{line}: multiply({block}) uses what is not there: "
+            raise Unsafe(what + held.why_not + f". It was fetched by {held.line}.")
         if (held.tile, block) in self.done:
-            raise Hazard(self.why_twice(line, block, held))
+            raise Unsafe(self.why_twice(line, block, held), LoopFlaw.TWICE)
         self.done.append((held.tile, block))
         self.note(held.tile, block)
 
@@ -160,18 +160,19 @@ class Stage(Orders):
         for matrix, buffer in zip(MATRICES, (a, b), strict=True):
             if buffer.tile == NOTHING:
                 of = "" if a.tile == b.tile else f" of {matrix}: steps.load loads both matrices"
-                return f"nothing was loaded into buffer {number}{of}"
+                return Flaw(f"nothing was loaded into buffer {number}{of}", LoopFlaw.EMPTY)
         if a.tile != b.tile:
-            return f"buffer {number} has K tile {a.tile} of A and K tile {b.tile} of B"
+            return Flaw(f"buffer {number} has K tile {a.tile} of A and K tile {b.tile} of B", LoopFlaw.MIXED)
         copies = f"the copies of tile {a.tile} into buffer {number}"
         if a.group is None or b.group is None:
-            return f"{copies} are not committed, so no wait covers them"
+            return Flaw(f"{copies} are not committed, so no wait covers them", LoopFlaw.UNCOMMITTED)
         if not (a.waited and b.waited):
-            return f"{copies} may be under way: no wait covers their group"
+            return Flaw(f"{copies} may be under way: no wait covers their group", LoopFlaw.UNWAITED)
         if not (a.visible and b.visible):
-            return (
+            return Flaw(
                 f"no barrier after the wait for tile {a.tile} in buffer {number}: "
-                "each thread waits for its own copies only"
+                "each thread waits for its own copies only",
+                LoopFlaw.UNSEEN,
             )
         return ""
 
@@ -184,9 +185,7 @@ class Stage(Orders):
         return f"{says}."
 
     def number(self, buffer: Any, order: str) -> int:
-        if not 0 <= int(buffer) < self.stages:
-            raise Hazard(f"{order}: of {count(self.stages, 'buffer')}, 0 to {self.stages - 1} exist.")
-        return int(buffer)
+        return existing(buffer, self.stages, order, count(self.stages, "buffer"))
 
     def unrolling(self, *args: Any) -> Iterator[int]:
         tiles: set[int] = set()
@@ -195,25 +194,24 @@ class Stage(Orders):
         self.open_loops = [others for others in self.open_loops if others is not tiles]
 
     def finish(self) -> None:
-        """Raises Hazard where a part of the product is missing."""
+        """Raises Unsafe where a part of the product is missing."""
         wanted = {(tile, block) for tile in range(self.k_tiles) for block in range(self.k_blocks)}
         if missing := sorted(wanted - set(self.done)):
             tile, block = missing[0]
-            raise Hazard(
+            what = (
                 f"K block {block} of tile {tile} is never multiplied; {count(self.k_tiles, 'K tile')} must be summed."
             )
+            raise Unsafe(what, LoopFlaw.MISSING)
 
 
 def rehearse(main_loop: Callable[..., None], k_tiles: int, k_blocks: int, stages: int) -> Stage:
     """Run a @cute.jit main loop on a Stage, once for each kind of thread where it asks which thread it is.
 
-    Raises Hazard, DifferentThreads, and what the loop itself raises.
+    Raises Unsafe, DifferentThreads, and what the loop itself raises.
     """
 
     def play(thread: int) -> Stage:
-        stage = Stage(k_tiles, k_blocks, stages, thread)
-        with without_compiler(stage, main_loop):
-            as_written(main_loop)(stage)
+        stage = Stage(k_tiles, k_blocks, stages, thread).run(main_loop)
         stage.finish()
         return stage
 

@@ -1,105 +1,115 @@
-"""A thread block without data: stages, their mbarriers, TMA loads and the warpgroups that multiply.
+"""Hopper's main loops over mbarriers, rehearsed: TMA loads, and wgmmas in groups that each warpgroup waits for."""
 
-Every order is judged by what the warps that give it can know, not by what happened to be the case: they know that a
-tile has landed, or that a warpgroup has read it, where they waited for a phase of an mbarrier that this had to precede.
-"""
-
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tutorlib.checking.rehearsing import hazard_messages
+from tutorlib.checking.rehearsing import hopper_messages as messages
+from tutorlib.checking.rehearsing.barrier_calls import BarrierPointer
+from tutorlib.checking.rehearsing.call_site import CallSite, calling_line, existing
+from tutorlib.checking.rehearsing.hazard_messages import who
+from tutorlib.checking.rehearsing.hopper_warps import HopperScene, Multiplication, Release, WarpgroupWarps, has_read
+from tutorlib.checking.rehearsing.instruction_sets import HOPPER
+from tutorlib.checking.rehearsing.interleavings import interleavings
+from tutorlib.checking.rehearsing.machine import HeldUp, Load, RehearsedSteps
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
-from tutorlib.checking.rehearsing.participants import (
-    Load,
-    Multiplication,
-    Release,
-    Situation,
-    Warps,
-    has_read,
-    landed,
-    who,
-)
-from tutorlib.checking.rehearsing.plain_python import CallSite, Hazard, calling_line
-from tutorlib.checking.rehearsing.rehearsal import Landing, Order, Play
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 from tutorlib.problems.wrong import count
 
 
-@dataclass(eq=False)
-class Block(Situation, Play):
-    """What the loops' orders do. The patched functions of the DSL and the steps' methods end here.
+def one_function(main_loop: Callable[..., None]) -> tuple[WarpgroupWarps, ...]:
+    """Two warpgroups that multiply; the first one's first warp also loads."""
+    return (
+        WarpgroupWarps(main_loop, "warp 0 of warpgroup 0", 0, 1, group=0, loads=True),
+        WarpgroupWarps(main_loop, "warps 1 to 3 of warpgroup 0", 1, 3, group=0),
+        WarpgroupWarps(main_loop, "warpgroup 1", 2, 4, group=1),
+    )
 
-    landing: of loads: when nobody can go on without, as soon as they are sent, or now and then, as `some` says.
+
+def specialised(produce: Callable[..., None], consume: Callable[..., None]) -> tuple[WarpgroupWarps, ...]:
+    """A warp that loads, two warpgroups that multiply."""
+    return (
+        WarpgroupWarps(produce, "the producer", 0, loads=True),
+        WarpgroupWarps(consume, "warpgroup 0", 1, 4, group=0),
+        WarpgroupWarps(consume, "warpgroup 1", 2, 4, group=1),
+    )
+
+
+def rehearse_roles(roles: Sequence[WarpgroupWarps], k_tiles: int, stages: int) -> "HopperBlock":
+    """Run loops side by side in many orders. Returns what the first order, the producer's, made of it.
+
+    Raises Unsafe, and what the loops themselves raise.
+    """
+    blocks = [
+        HopperBlock(
+            warps=[replace(warps) for warps in roles], interleaving=interleaving, k_tiles=k_tiles, stages=stages
+        ).run()
+        for interleaving in interleavings([warps.role for warps in roles])
+    ]
+    return blocks[0]
+
+
+def hopper_steps(block: Any, loads_too: bool) -> RehearsedSteps:
+    """The attributes of a Hopper kernel's Steps, on a block."""
+    return RehearsedSteps(
+        k_tiles=block.k_tiles,
+        stages=block.stages,
+        stage_bytes=block.stage_bytes,
+        consumers=block.consumers,
+        loads_too=loads_too,
+        load=block.load,
+        multiply=block.multiply,
+        **block.pointers(of=" stages"),
+    )
+
+
+@dataclass(eq=False, kw_only=True)
+class HopperBlock(HopperScene):
+    """A thread block, its stages and the warpgroups that multiply.
+
     idle: for each K tile and those who multiply it, the fewest stages that lay idle meanwhile.
     alone: K tiles whose wgmma was issued when all before it were over.
     """
 
-    choose: Order
-    landing: Landing = "late"
-    some: Callable[[], bool] = lambda: False
-    idle: dict[tuple[int, str], int] = field(default_factory=dict)
-    alone: set[int] = field(default_factory=set)
-    at_barrier: list[Warps] = field(default_factory=list)
-    barriers: int = 0
-    changes: int = 0
-    fruitless: int = 0
+    instruction_set = HOPPER
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.begin()
+    idle: dict[tuple[int, str], int] = field(default_factory=dict, init=False)
+    alone: set[int] = field(default_factory=set, init=False)
 
-    def number(self, stage: Any, line: CallSite, order: str) -> int:
-        if not 0 <= int(stage) < self.stages:
-            raise Hazard(f"{line}: {order}: of {self.stages} stages, 0 to {self.stages - 1} exist.")
-        return int(stage)
+    def steps(self, warps: WarpgroupWarps) -> RehearsedSteps:
+        return hopper_steps(self, warps.loads)
+
+    def number(self, stage: Any, said: str) -> int:
+        return existing(stage, self.stages, said, f"{self.stages} stages")
 
     # Loads ------------------------------------------------------------------------------------------------------
 
     def load(self, k_tile: Any, stage: Any) -> None:
         me, line = self.order()
-        tile, at = int(k_tile), self.number(stage, line, f"load({k_tile}, {stage})")
-        self.check_loader(line)
-        if me.elected:
-            raise Hazard(f"{line}: a TMA copy elects its thread itself; inside elect_one() it can wait for ever.")
-        if not 0 <= tile < self.k_tiles:
-            raise Hazard(
-                f"{line}: load({tile}, {at}): of {count(self.k_tiles, 'K tile')}, 0 to {self.k_tiles - 1} exist."
+        tile, at = int(k_tile), self.number(stage, f"{line}: load({k_tile}, {stage})")
+        self.check_announcement(me, line)
+        self.refuse_elected(me, line)
+        existing(tile, self.k_tiles, f"{line}: load({tile}, {at})", count(self.k_tiles, "K tile"))
+        if twice := [load for load in self.loads() if load.k_tile == tile]:
+            raise Unsafe(
+                f"{line}: K tile {tile} is loaded twice, into stage {twice[0].stage} and stage {at}.",
+                LoopFlaw.LOADED_TWICE,
             )
-        if twice := [load for loads in self.sent for load in loads if load.k_tile == tile]:
-            raise Hazard(f"{line}: K tile {tile} is loaded twice, into stage {twice[0].stage} and stage {at}.")
         self.check_free(line, at, f"K tile {tile} overwrites")
-        load = Load(tile, at, len(self.sent[at]))
-        self.sent[at].append(load)
-        self.flying.append(load)
-        self.changes += 1
-        while self.landing == "early" and self.let_land():
-            pass
+        self.send(Load(tile, at, len(self.sent[0][at])))
 
-    def let_land(self) -> bool:
-        """The next part of the load that is longest under way. False where none is."""
-        if not self.flying:
-            return False
-        load = self.flying[0]
-        part = load.landed
-        load.landed += 1
-        if load.landed == len(self.parts):
-            self.flying.remove(load)
-        self.full[load.stage].land(self.parts[part], landed(load, part))
-        self.changes += 1
-        return True
-
-    def check_loader(self, line: CallSite) -> None:
-        if not self.me.loads:
-            raise Hazard(f"{line}: {who([self.me], 'load')}, too; only the warp with steps.loads_too may.")
+    def check_announcement(self, me: WarpgroupWarps, line: CallSite) -> None:
+        if not me.loads:
+            raise Unsafe(
+                f"{line}: {who([me.name], 'load')}, too; only the warp with steps.loads_too may.", LoopFlaw.ROLE
+            )
 
     def check_free(self, line: CallSite, stage: int, overwrites: str) -> None:
         """Everybody has read what lies in a stage, and the running warps know."""
-        if not self.sent[stage]:
-            return
-        old = self.sent[stage][-1]
-        for group in self.done:
-            if has_read(group, old) not in self.me.knows:
-                raise Hazard(hazard_messages.why_not_free(self, self.me, line, overwrites, old, group))
+        if old := self.newest(stage):
+            for group in self.done:
+                if has_read(group, old) not in self.me.knows:
+                    raise Unsafe(messages.why_not_free(self, self.me, line, overwrites, old, group))
 
     # Multiplications --------------------------------------------------------------------------------------------
 
@@ -109,36 +119,36 @@ class Block(Situation, Play):
 
     def multiply(self, stage: Any, first: Any) -> None:
         me, line = self.order()
-        at = self.number(stage, line, f"multiply({stage}, {first})")
+        at = self.number(stage, f"{line}: multiply({stage}, {first})")
         if me.group is None:
-            raise Hazard(f"{line}: {me.name} has no sums: it loads, and others multiply.")
+            raise Unsafe(f"{line}: {me.name} has no sums: it loads, and others multiply.", LoopFlaw.ROLE)
         if me.elected:
-            raise Hazard(f"{line}: wgmma needs all threads of a warpgroup; inside elect_one() there is one of a warp.")
+            what = f"{line}: wgmma needs all threads of a warpgroup; inside elect_one() there is one of a warp."
+            raise Unsafe(what, LoopFlaw.ELECTED)
         if not me.fenced:
-            raise Hazard(
+            raise Unsafe(
                 f"{line}: no warpgroup.fence() before the first wgmma, to order it after what wrote its registers."
             )
-        if not self.sent[at] or any(landed(self.sent[at][-1], part) not in me.knows for part in range(len(self.parts))):
-            raise Hazard(hazard_messages.why_not_there(self, me, line, at))
-        load = self.sent[at][-1]
+        load = self.newest(at)
+        if load is None or not self.has_landed(load):
+            raise Unsafe(messages.why_not_there(self, me, line, at, load))
         if me.has_multiplied(load):
-            raise Hazard(hazard_messages.why_twice(me, line, load))
+            raise Unsafe(messages.why_twice(me, line, load))
         if bool(first) != (not me.issued):
-            raise Hazard(hazard_messages.why_not_first(me, line, load))
+            raise Unsafe(messages.why_not_first(me, line, load))
         if me.issued and me.retired == len(me.issued):
             self.alone.add(load.k_tile)
-        me.issued.append(Multiplication(load, bool(first), line))
-        self.check_together(line)
+        me.issued.append(Multiplication(load, line))
+        self.check_together(me, line)
         self.changes += 1
         self.measure(load)
 
-    def check_together(self, line: CallSite) -> None:
+    def check_together(self, me: WarpgroupWarps, line: CallSite) -> None:
         """The warps of a warpgroup issue the same wgmmas."""
-        me = self.me
         number, mine = len(me.issued) - 1, me.issued[-1].load
         for other in self.warps:
             if other.group == me.group and len(other.issued) > number and other.issued[number].load is not mine:
-                raise Hazard(
+                raise Unsafe(
                     f"{line}: a wgmma of K tile {mine.k_tile} of {me.name}, where {other.name} had one of K tile "
                     f"{other.issued[number].load.k_tile}: all warps of a warpgroup must issue the same."
                 )
@@ -147,15 +157,15 @@ class Block(Situation, Play):
         me, _ = self.order()
         me.groups.append(len(me.issued))
 
-    def retire(self, pending: Any) -> None:
-        """wait_group: all but the newest `pending` groups are over, once the whole warpgroup has issued them."""
+    def retire(self, group: Any) -> None:
+        """wait_group: all but the newest `group` groups are over, once the whole warpgroup has issued them."""
         me = self.me
-        groups = me.groups[: max(0, len(me.groups) - int(pending))]
+        groups = me.groups[: max(0, len(me.groups) - int(group))]
         until = max(me.retired, groups[-1] if groups else 0)
         if until > me.retired:
             self.measure(me.issued[until - 1].load)
         others = [other for other in self.warps if other.group == me.group and other is not me]
-        me.held_up = calling_line(), "wgmmas that the other warps of the warpgroup have not issued", ""
+        me.held_up = HeldUp(calling_line(), "wgmmas that the other warps of the warpgroup have not issued")
         self.order(lambda: all(len(other.issued) >= until for other in others))
         if me.group is not None:
             me.knows |= {has_read(me.group, multiplication.load) for multiplication in me.issued[me.retired : until]}
@@ -165,64 +175,39 @@ class Block(Situation, Play):
 
     def measure(self, load: Load) -> None:
         """How many stages lie idle while a K tile is multiplied."""
-        sent, over = sum(map(len, self.sent)), min(self.done.values())
+        sent, over = len(self.loads()), min(self.done.values())
         idle = min(self.stages, self.k_tiles - over) - (sent - over)
         key = load.k_tile, self.me.name
         self.idle[key] = min(idle, self.idle.get(key, idle))
 
-    # Barriers ---------------------------------------------------------------------------------------------------
+    # MBarriers --------------------------------------------------------------------------------------------------
 
-    def arrive(self, barrier: MBarrier, times: Any = 1, expected: Any = None) -> None:
-        """One thread after the other. expected: bytes for each, or None."""
-        me, line = self.order()
-        if expected is not None:
-            self.check_loader(line)
-        if not me.elected and me.lanes > barrier.awaited:
-            raise Hazard(hazard_messages.why_not_all_lanes(me, line, barrier))
-        if barrier in self.full and not me.loads:
-            raise Hazard(f"{line}: {who([me], 'arrive')} at {barrier.name}, which is for loads: `empty` frees a stage.")
-        if barrier in self.empty:
-            loads = self.sent[self.empty.index(barrier)]
-            reading = loads[-1] if loads and me.is_reading(loads[-1]) else None
-            me.releases[barrier.name] = Release(line, reading)
-        for _ in range(me.lanes):
-            if int(times) > barrier.pending:
-                if barrier in self.full:
-                    self.check_free(line, self.full.index(barrier), "the next load would overwrite")
-                raise Hazard(
-                    f"{line}: {me.name} arrives too often at {barrier.name}, whose phase lacks {barrier.lacks()}."
-                )
-            barrier.expect(int(expected or 0))
-            barrier.arrive(me.name, int(times), me.knows, line)
-        self.changes += 1
+    def pointed_at(self, pointer: BarrierPointer, peer: Any) -> MBarrier:
+        if peer is not None:
+            raise ValueError("an arrival in another block of the cluster")
+        return pointer.here
 
-    def expect(self, barrier: MBarrier, number: Any) -> None:
-        me, line = self.order()
-        self.check_loader(line)
-        barrier.expect(me.lanes * int(number))
-        self.changes += 1
+    def check_arrival(self, me: WarpgroupWarps, line: CallSite, barrier: MBarrier) -> None:
+        self.refuse_all_lanes(me, line, barrier, f", {me.lanes} threads of {me.name}")
+        if barrier.kind == "full" and not me.loads:
+            raise Unsafe(
+                f"{line}: {who([me.name], 'arrive')} at {barrier.name}, which is for loads: `empty` frees a stage.",
+                LoopFlaw.ROLE,
+            )
+        if barrier.kind == "empty":
+            load = self.newest(barrier.at)
+            me.releases[barrier.name] = Release(line, load if load and me.is_reading(load) else None)
 
-    def sync_threads(self) -> None:
-        """The block's barrier: everybody knows what anybody knew."""
-        me, number = self.me, self.barriers
-        self.at_barrier.append(me)
-        me.held_up = calling_line(), "all threads of the block, at a barrier", ""
-        if len(self.at_barrier) == len(self.warps):
-            known = set().union(*(warps.knows for warps in self.warps))
-            for warps in self.warps:
-                warps.knows |= known
-            self.at_barrier.clear()
-            self.barriers += 1
-            self.changes += 1
-        self.order(lambda: self.barriers > number)
+    def too_many_arrivals(self, me: WarpgroupWarps, line: CallSite, barrier: MBarrier) -> str:
+        if barrier.kind == "full":
+            self.check_free(line, barrier.at, "the next load would overwrite")
+        return f"{line}: {me.name} arrives too often at {barrier.name}, whose phase lacks {barrier.lacks()}."
 
     # The end ----------------------------------------------------------------------------------------------------
 
     def give_up(self) -> None:
-        """Nobody can go on."""
-        raise Hazard(hazard_messages.deadlock(self))
+        raise Unsafe(messages.deadlock_of_block(self))
 
     def finish(self) -> None:
-        """Raises Hazard where a part of the product is missing, or not there yet."""
-        if unfinished := hazard_messages.unfinished(self):
-            raise Hazard(unfinished)
+        if unfinished := messages.unfinished(self):
+            raise Unsafe(unfinished)

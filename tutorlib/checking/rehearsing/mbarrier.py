@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from tutorlib.checking.rehearsing.plain_python import CallSite
+from tutorlib.checking.rehearsing.call_site import CallSite
 from tutorlib.problems.wrong import count
 
 
@@ -19,7 +19,7 @@ class Phase:
 
 @dataclass(eq=False)
 class MBarrier:
-    """awaited: arrivals in each phase.
+    """awaited: arrivals in each phase. kind: "full", "empty" and so on; at: which of these; block: whose.
 
     pending: those that the current phase still lacks. bytes: those that it still lacks (PTX: tx-count), below zero
     where they landed before they were expected.
@@ -29,6 +29,9 @@ class MBarrier:
 
     name: str
     awaited: int
+    kind: str = ""
+    at: int = 0
+    block: int = 0
     pending: int = field(init=False)
     bytes: int = 0
     phases: list[Phase] = field(default_factory=lambda: [Phase()])

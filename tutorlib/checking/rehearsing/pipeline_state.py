@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from tutorlib.checking.rehearsing.plain_python import calling_line
+from tutorlib.checking.rehearsing.call_site import calling_line
 from tutorlib.dsl.cute.plain_python import as_written
 from tutorlib.dsl.cute.plain_state import clone_of
 

@@ -1,19 +1,13 @@
 """The orders that a main loop over cp.async gives, written down; and whether all threads of a block give the same."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, TypeVar
 
-from tutorlib.checking.rehearsing.pipeline_state import call_helper
-from tutorlib.checking.rehearsing.plain_python import (
-    CallSite,
-    Hazard,
-    calling_line,
-)
-from tutorlib.dsl.cute.functions import calls_of_helpers
-from tutorlib.dsl.cute.plain_python import as_written, instead_of, plain_loops
+from tutorlib.checking.rehearsing.call_site import CallSite, calling_line
+from tutorlib.checking.rehearsing.instruction_sets import AMPERE, without_compiler
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
+from tutorlib.dsl.cute.plain_python import as_written
 
 MATRICES = ("A", "B")
 MOST_ORDERS = 100_000  # a loop that gives more does not end
@@ -95,59 +89,44 @@ class Orders:
         self.asked = True
         return self.thread
 
+    def thread_idx(self) -> tuple[int, int, int]:
+        return self.which(), 0, 0
+
+    def warp_idx(self) -> int:
+        return self.which() // 32
+
+    def lane_idx(self) -> int:
+        return self.which() % 32
+
+    def run(self: S, main_loop: Callable[..., None]) -> S:
+        with without_compiler(self, AMPERE, main_loop):
+            as_written(main_loop)(self)
+        return self
+
     def count(self, *order: Any) -> None:
         self.log.append(order)
         if len(self.log) > MOST_ORDERS:
-            raise Hazard("the loop does not end.")
-
-
-@contextmanager
-def without_compiler(orders: Orders, main_loop: Any) -> Iterator[None]:
-    """cute.arch's asynchronous copies and barriers become the orders, the DSL's loops and helpers plain ones."""
-    import cutlass
-    from cutlass import cute
-
-    arch: dict[str, Any] = {
-        "cp_async_commit_group": orders.commit,
-        "cp_async_wait_group": orders.wait,
-        "sync_threads": orders.barrier,
-        "barrier": orders.barrier,
-        "thread_idx": lambda: (orders.which(), 0, 0),
-        "warp_idx": lambda: orders.which() // 32,
-        "lane_idx": lambda: orders.which() % 32,
-        "make_warp_uniform": lambda value: value,
-        "sync_warp": lambda *mask: None,
-    }
-    loops = plain_loops() | {"range_constexpr": orders.unrolling}
-    notes: list[str] = []
-    helpers = calls_of_helpers(partial(call_helper, notes))
-    with instead_of([(cute.arch, arch), (cutlass, loops), helpers], main_loop):
-        yield
+            raise Unsafe("the loop does not end.")
 
 
 def compare_threads(main_loop: Callable[..., None], orders: Orders, play: Callable[[int], S]) -> S:
     """What `play` makes of the loop as thread 0; of every kind of thread, where the loop asks.
 
-    Raises Hazard where some threads meet fewer barriers than others, DifferentThreads where they differ otherwise.
+    Raises Unsafe where some threads meet fewer barriers than others, DifferentThreads where they differ otherwise.
     """
 
-    def write_down(thread: int) -> Orders:
-        script = replace(orders, thread=thread)
-        with without_compiler(script, main_loop):
-            as_written(main_loop)(script)
-        return script
-
-    if not write_down(0).asked:
+    if not replace(orders, thread=0).run(main_loop).asked:
         return play(0)
-    scripts = [write_down(thread) for thread in KINDS]
+    scripts = [replace(orders, thread=thread).run(main_loop) for thread in KINDS]
     most = max(scripts, key=lambda script: len(script.barriers))
     fewest = min(scripts, key=lambda script: len(script.barriers))
     if len(most.barriers) > len(fewest.barriers):
         missed = next((line for line in most.barriers if line not in fewest.barriers), most.barriers[-1])
-        raise Hazard(
+        what = (
             f"{missed}: thread {most.thread} comes to this barrier and thread {fewest.thread} does not. On a GPU that "
             "is a deadlock: all threads of a block must come to each barrier."
         )
+        raise Unsafe(what, LoopFlaw.DEADLOCK)
     played = [play(thread) for thread in KINDS]
     if any(script.log != scripts[0].log for script in scripts):
         raise DifferentThreads("threads give different orders")

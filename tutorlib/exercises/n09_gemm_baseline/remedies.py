@@ -1,6 +1,7 @@
 """Remedies of notebook 09."""
 
-from tutorlib.checking.exercise import Remedy, Words
+from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.dsl.refusal import Refused
 from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import MadeFlaw, SmemFlaw
 from tutorlib.failure import Difference, Fail, FailureKind, Hazard
@@ -59,45 +60,45 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "09.3": (
         Remedy(
-            Words("no barrier after the wait"),
+            LoopFlaw.UNSEEN,
             "Each thread waits for its own copies; when all have met after that, everybody's are there.",
         ),
         Remedy(
-            Words("overwrites buffer"),
+            LoopFlaw.OVERWRITTEN(what="being read"),
             "The one buffer is free when every warp has fetched from it: that takes a barrier at the end of the step.",
         ),
         Remedy(
-            Words("no wait covers their group"),
+            LoopFlaw.UNWAITED,
             "wait_group(n) leaves n groups open. There is one, the tile's own.",
         ),
         Remedy(
-            Words("are not committed"),
+            LoopFlaw.UNCOMMITTED,
             "cute.arch.cp_async_commit_group() makes a group of the load's copies; only a group can be waited for.",
         ),
         Remedy(
-            Words("nothing was loaded into"),
+            LoopFlaw.EMPTY,
             "All threads load, A and B, in every step: each thread copies a part of the tile.",
         ),
         Remedy(
-            Words("is never multiplied"),
+            LoopFlaw.MISSING,
             "Which tiles, and which of their K blocks, do your two loops go through? All of steps.k_tiles, all of "
             "steps.k_blocks.",
         ),
         Remedy(
-            Words("is multiplied twice"),
+            LoopFlaw.TWICE,
             "Each tile is loaded once, each K block fetched and multiplied once: is the number that steps.load gets"
             " the loop's?",
         ),
         Remedy(
-            Words("has not been fetched"),
+            LoopFlaw.NOT_FETCHED,
             "fetch(k_block, 0) fills the registers that multiply(k_block) takes: the fetch comes first.",
         ),
         Remedy(
-            Words(" of A and K tile"),
+            LoopFlaw.MIXED,
             "A and B of one step belong to one K tile: load both with the same number.",
         ),
         Remedy(
-            Words("it is safe, but threads meet"),
+            LoopFlaw.BARRIERS,
             "A barrier after the wait says that the tile is there, one at the end that it has been read.",
         ),
     ),

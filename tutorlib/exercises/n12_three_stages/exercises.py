@@ -8,7 +8,8 @@ from random import Random
 from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LOOPS, AmpereLoop
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
-from tutorlib.checking.exercise import Remedy, Words
+from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.exercises.n12_three_stages.judge.configured import Configured
 from tutorlib.failure import Fail
@@ -83,24 +84,22 @@ def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[
 
 LOOPING = (
     Remedy(
-        (Words("no wait covers their group"), Words("nothing was loaded into")),
+        (LoopFlaw.UNWAITED, LoopFlaw.EMPTY),
         "Count groups, not tiles. At most stages - 2 may stay open at each wait, and that names the right tile only if "
         "one group was committed for each step before, also where nothing was left to load.",
     ),
     Remedy(
-        (Words("overwrites K tile"), Words("on its way into buffer")),
+        (LoopFlaw.OVERWRITTEN(what="needed"), LoopFlaw.OVERWRITTEN(what="loading")),
         "Of all buffers one is always being read, so stages - 1 tiles are ahead: the prologue sends for tiles 0 to "
         "stages - 2, and step k for tile k + stages - 1.",
     ),
     Remedy(
-        Words("overwrites buffer"),
+        LoopFlaw.OVERWRITTEN(what="being read"),
         "In step k the free buffer is the one that tile k - 1 was read from, (k + stages - 1) % stages; the barrier at "
         "the end of step k - 1 freed it.",
     ),
-    Remedy(
-        Words("others are under way"), "wait_group(stages - 2), and not 0, before and in the loop: the rest stays open."
-    ),
-    Remedy(Words("is multiplied twice"), "When does the buffer to read change? Once in a step, before its last fetch."),
+    Remedy(LoopFlaw.IDLE, "wait_group(stages - 2), and not 0, before and in the loop: the rest stays open."),
+    Remedy(LoopFlaw.TWICE, "When does the buffer to read change? Once in a step, before its last fetch."),
 )
 
 EXERCISES = (

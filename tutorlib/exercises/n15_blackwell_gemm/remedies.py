@@ -1,6 +1,8 @@
 """Remedies of notebook 15."""
 
-from tutorlib.checking.exercise import Remedy, Words
+from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.rehearsing.tensor_memory import TensorMemoryFlaw
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.failure import Fail
 
 BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
@@ -19,132 +21,132 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "15.3": (
         Remedy(
-            Words("one warp of the block does"),
+            TensorMemoryFlaw.ALLOCATED_TWICE,
             "All six warps come by: only `holding.warp == 4` allocates.",
         ),
         Remedy(
-            Words("reads the address"),
+            TensorMemoryFlaw.ADDRESS,
             "alloc_tmem writes the address to shared memory. All warps meet after that, outside of any branch, and "
             "then each reads it.",
         ),
         Remedy(
-            (Words("frees tensor memory"), Words("frees before it has worked")),
+            TensorMemoryFlaw.FREED_EARLY,
             "A second meeting stands between the work, which all six warps do, and dealloc_tmem.",
         ),
         Remedy(
-            Words("nobody frees it"),
+            TensorMemoryFlaw.NOT_FREED,
             "Tensor memory outlives a block that does not free it: dealloc_tmem at the end, by one warp.",
         ),
         Remedy(
-            Words("is for a whole warp"),
+            TensorMemoryFlaw.ONE_LANE,
             "alloc_tmem and dealloc_tmem are instructions of a warp: `if` with the warp's number, and no elect_one().",
         ),
         Remedy(
-            (Words("columns are too"), Words("columns of"), Words("columns: an allocation")),
+            TensorMemoryFlaw.COLUMNS,
             "The accumulators say how many: holding.columns, and the same number is freed.",
         ),
     ),
     "15.4": (
         Remedy(
-            Words("elects its thread itself"),
+            LoopFlaw.ELECTED,
             "elect_one() is for the arrival alone. The copies stand after it.",
         ),
         Remedy(
-            Words("all 32 lanes of a warp arrive"),
+            LoopFlaw.ALL_LANES,
             "One arrival ends the phase: the line belongs into `with cute.arch.elect_one():`.",
         ),
         Remedy(
-            Words("no wait for empty"),
+            LoopFlaw.WAIT(barrier="empty", why="missing"),
             "Before bytes are announced for a stage, it must have been read: wait for empty first.",
         ),
         Remedy(
-            (Words("overwrites"), Words("waits for phase 0 of empty")),
+            (LoopFlaw.OVERWRITTEN, LoopFlaw.DEADLOCK(barrier="empty", phase=0)),
             "One PipelineState, made once before both loops as Producer, advanced once for each K tile: its index is "
             "the stage, its phase the one to wait for. It does not begin anew with a tile.",
         ),
         Remedy(
-            Words("bytes were expected"),
+            LoopFlaw.BYTES,
             "Announced is what comes: steps.stage_bytes, A's and B's tile together.",
         ),
         Remedy(
-            Words("that nobody expects"),
+            LoopFlaw.UNEXPECTED,
             "Bytes count where they are expected: mbarrier_arrive_and_expect_tx on full, before the copies.",
         ),
         Remedy(
-            (Words("is loaded twice"), Words("Loaded: 1 of 3 K tiles")),
+            (LoopFlaw.LOADED_TWICE, LoopFlaw.LOADED(tiles="1 of 3")),
             "Two loops: every tile of the block, by its number, and in each all of its K tiles.",
         ),
     ),
     "15.5": (
         Remedy(
-            (Words("no wait for full"), Words("no wait for free")),
+            (LoopFlaw.WAIT(barrier="full", why="missing"), LoopFlaw.WAIT(barrier="free", why="missing")),
             "Two waits: at each tile until its accumulator is free, at each K tile until the stage is full.",
         ),
         Remedy(
-            Words("waits for phase 0 of free"),
+            LoopFlaw.DEADLOCK(barrier="free", phase=0),
             "Accumulators are what this role produces: their state is made as a Producer, whose first wait passes.",
         ),
         Remedy(
-            Words("is for tcgen05.commit"),
+            LoopFlaw.AT_ONCE,
             "The tensor cores work on after the instruction: tcgen05.commit arrives when they are done with it.",
         ),
         Remedy(
-            Words("all 32 lanes"),
+            LoopFlaw.ALL_LANES,
             "One lane issues: `with cute.arch.elect_one(): tcgen05.commit(…)`.",
         ),
         Remedy(
-            Words("complete too early"),
+            LoopFlaw.WAIT(why="incomplete"),
             "A commit covers what was issued before it: to empty after each K tile's multiplication, to ready after "
             "a tile's last one.",
         ),
         Remedy(
-            Words("needs `first`"),
+            LoopFlaw.FIRST(given="never"),
             "k_tile == 0 is `first`: an accumulator still holds another tile's sums.",
         ),
         Remedy(
-            Words("forgets what was summed up"),
+            LoopFlaw.FIRST(given="again"),
             "Only the first K tile of a tile is `first`.",
         ),
         Remedy(
-            Words("which epilogue warp 0 may not have read"),
+            LoopFlaw.SUMS,
             "The accumulators are a ring too: sums.index and sums.phase, and advance at the end of each tile.",
         ),
         Remedy(
-            Words("lacks its arrival"),
+            LoopFlaw.DEADLOCK(lacks="its arrival"),
             "Two commits: to empty after each K tile, to ready after the last one of a tile.",
         ),
     ),
     "15.6": (
         Remedy(
-            Words("where nothing has been multiplied"),
+            LoopFlaw.NOT_SUMMED,
             "Wait for ready with a Consumer's state before the first part of a tile is read.",
         ),
         Remedy(
-            Words("uses the registers of the tcgen05.ld"),
+            LoopFlaw.NOT_READ,
             "steps.read only starts: fence_view_async_tmem_load() waits, between read and write.",
         ),
         Remedy(
-            Words("all 32 lanes of a warp arrive"),
+            LoopFlaw.ALL_LANES,
             "One lane of each warp arrives: `with cute.arch.elect_one():`.",
         ),
         Remedy(
-            Words("is freed before"),
+            LoopFlaw.FREED,
             "An accumulator is free when its last part is in registers: after that part's wait, once for each tile.",
         ),
         Remedy(
-            Words("freed after its last part was written"),
+            LoopFlaw.FREED_LATE,
             "After the last part's wait the sums are in registers. Arrive then, and write afterwards.",
         ),
         Remedy(
-            Words("is never written"),
+            LoopFlaw.UNWRITTEN,
             "A tile has steps.parts parts: each is read, waited for and written.",
         ),
         Remedy(
-            (Words("as part 0 of tile 0"), Words("as part 0 of tile 1")),
+            (LoopFlaw.WRITTEN_AS(part=0, tile=0), LoopFlaw.WRITTEN_AS(part=0, tile=1)),
             "The tile's number goes to steps.write, and sums advances at the end of every tile.",
         ),
         Remedy(
-            Words("of free[0], which lacks all"),
+            LoopFlaw.DEADLOCK(barrier="free", at=0, lacks="all 4 arrivals"),
             "Who has read an accumulator says so: an arrival of each warp at steps.free, for every tile.",
         ),
     ),
@@ -161,41 +163,41 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "15.8": (
         Remedy(
-            Words("it alone announces them"),
+            LoopFlaw.LEADER,
             "Announce where steps.leads alone; both blocks wait for empty and load.",
         ),
         Remedy(
-            Words("which is another role's"),
+            LoopFlaw.ROLE,
             "Return three loops, in this order: produce, multiply, store.",
         ),
         Remedy(
-            Words("a commit of the other kind"),
+            LoopFlaw.COMMIT,
             "tcgen05.commit(barrier, steps.both, tcgen05.CtaGroup.TWO), at empty and at ready.",
         ),
         Remedy(
-            Words("bytes were expected"),
+            LoopFlaw.BYTES,
             "Both blocks' loads count for the leader's full: it expects the bytes of both.",
         ),
         Remedy(
-            Words("no wait for empty"),
+            LoopFlaw.WAIT(barrier="empty", why="missing"),
             "Both blocks load into stages of their own, so both wait for empty.",
         ),
         Remedy(
-            Words("the MMA warp of block 1 waits"),
+            LoopFlaw.DEADLOCK(who="the MMA warp of block 1"),
             "One MMA of a pair computes for both blocks: the block that leads issues it, the other one does nothing.",
         ),
         Remedy(
-            Words("which lacks 4 of 8 arrivals"),
+            LoopFlaw.DEADLOCK(lacks="4 of 8 arrivals"),
             "The leader's MMA warp waits for all eight epilogue warps: each arrives at the leader's free, "
             "mbarrier_arrive(steps.free + i, steps.leader).",
         ),
         Remedy(
-            (Words("of empty[0] of block"), Words("have landed")),
+            (LoopFlaw.DEADLOCK(barrier="empty", at=0), LoopFlaw.UNEXPECTED),
             "Two things keep a stage from being filled: block 1 must load its half, too, and it must hear that it has "
             "been read, by a commit to both blocks' empty.",
         ),
         Remedy(
-            Words("of ready[0] of block 1"),
+            LoopFlaw.DEADLOCK(barrier="ready", at=0, block=1),
             "The commit to ready goes to both blocks: each has an epilogue that waits.",
         ),
     ),

@@ -9,11 +9,12 @@ from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind
 from tutorlib.checking.part import HostFunction, Part
 from tutorlib.checking.rehearsed import first_weakness
-from tutorlib.checking.rehearsing.blackwell_block import TensorBlock
-from tutorlib.checking.rehearsing.blackwell_roles import Extent, Loop, in_words, rehearse_tiles
-from tutorlib.checking.rehearsing.tensor_memory_life import rehearse_holding
+from tutorlib.checking.rehearsing.blackwell_block import BlackwellBlock, Extent, Loop, rehearse_tiles
+from tutorlib.checking.rehearsing.tensor_memory import rehearse_holding
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.ptx import allocated_columns
+from tutorlib.failure import Flaw
 from tutorlib.problems.wrong import count
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class RoleLoops(BlackwellPart):
         loops, blocks = self.loops(answer), 1 + self.pair
         extents = [Extent(*numbers, blocks) for numbers in EXTENTS]
         return first_weakness(
-            ((in_words(extent, count), partial(self.rehearse, loops, extent)) for extent in extents),
+            ((extent.in_words(), partial(self.rehearse, loops, extent)) for extent in extents),
             safe=points / 2,
         )
 
@@ -114,9 +115,9 @@ class RoleLoops(BlackwellPart):
         played = rehearse_tiles(loops, extent)
         return self.find_idleness(played, extent)
 
-    def find_idleness(self, played: Sequence[TensorBlock], extent: Extent) -> str:
+    def find_idleness(self, played: Sequence[BlackwellBlock], extent: Extent) -> str:
         """What right loops do not do well enough, or "": looked at where everything lands at once."""
-        eager = next(block for block in played if block.landing == "early")
+        eager = next(block for block in played if block.interleaving.landing == "early")
         ahead, most = eager.sent_first, min(extent.stages, extent.tiles * extent.k_tiles)
         if self.loop in ("produce", "all") and ahead < most:
             return f"it is safe, but only {ahead} of {most} stages are filled before the first has been read."
@@ -132,9 +133,10 @@ class RoleLoops(BlackwellPart):
                 "epilogue has read: the tensor cores wait for it, and need not."
             )
         if self.loop in ("store", "all") and any(block.freed_late for block in played):
-            return (
+            return Flaw(
                 "it is safe, but an accumulator is freed after its last part was written. Its sums are in registers "
-                "after the last wait, and the next tile could begin."
+                "after the last wait, and the next tile could begin.",
+                LoopFlaw.FREED_LATE,
             )
         return ""
 

@@ -1,19 +1,16 @@
-"""The line that gives an order, and what is wrong with the orders."""
+"""The line that gives an order, and the numbers that stand in it."""
 
 import linecache
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 from tutorlib.compiling.errors import is_readers
 from tutorlib.dsl.cute.functions import is_of_the_dsl
 
 HERE = str(Path(__file__).parent)
-
-
-class Hazard(Exception):
-    """The orders allow a wrong result. The message says which, for the reader."""
 
 
 class CallSite(NamedTuple):
@@ -29,6 +26,9 @@ class CallSite(NamedTuple):
         return f"line {self.number}, `{text}`" if text else f"line {self.number}"
 
 
+NOWHERE = CallSite("", 0)
+
+
 def calling_line(frame: FrameType | None = None) -> CallSite:
     """The line of the main loop, or of a helper it calls, that gives the order which is being carried out.
 
@@ -37,9 +37,19 @@ def calling_line(frame: FrameType | None = None) -> CallSite:
     frame = frame or sys._getframe(1)
     while frame is not None and is_machinery(frame.f_code.co_filename):
         frame = frame.f_back
-    return CallSite(frame.f_code.co_filename, frame.f_lineno) if frame else CallSite("", 0)
+    return CallSite(frame.f_code.co_filename, frame.f_lineno) if frame else NOWHERE
 
 
 def is_machinery(file: str) -> bool:
     """Whether a file is of this folder, of the DSL or of Python's with-statements."""
     return file.startswith(HERE) or is_of_the_dsl(file) or "contextlib" in file
+
+
+def existing(number: Any, most: int, said: str, of: str = "") -> int:
+    """A stage's, a tile's or a part's number as an int. said: the line and the order. of: "2 stages".
+
+    Raises Unsafe where there are `most`, and this is none of them.
+    """
+    if not 0 <= int(number) < most:
+        raise Unsafe(f"{said}: of {of or most}, 0 to {most - 1} exist.", LoopFlaw.OUT_OF_RANGE)
+    return int(number)

@@ -1,0 +1,145 @@
+"""What a rehearsal of a Hopper loop says of a hazard: at which line, at which K tile, stage and phase, and why."""
+
+from functools import partial
+
+from tutorlib.checking.rehearsing import hazard_messages
+from tutorlib.checking.rehearsing.call_site import CallSite
+from tutorlib.checking.rehearsing.hazard_messages import about_wait, incomplete, who
+from tutorlib.checking.rehearsing.hopper_warps import WARPS, HopperScene, WarpgroupWarps
+from tutorlib.checking.rehearsing.machine import Load
+from tutorlib.checking.rehearsing.mbarrier import MBarrier
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw
+from tutorlib.failure import Flaw
+from tutorlib.problems.wrong import count
+
+
+def named(several: list[WarpgroupWarps]) -> list[str]:
+    """ "the producer", "warpgroup 1"; a warpgroup that is all there goes by its own name."""
+    found: list[str] = []
+    for warps in several:
+        together = sum(other.warps for other in several if other.group == warps.group)
+        found.append(f"warpgroup {warps.group}" if warps.group is not None and together == WARPS else warps.name)
+    return list(dict.fromkeys(found))
+
+
+def why_not_free(now: HopperScene, me: WarpgroupWarps, line: CallSite, overwrites: str, old: Load, group: int) -> Flaw:
+    """Why a stage must not be overwritten yet, in which an old load is that a warpgroup reads."""
+    stage, barrier = old.stage, now.barriers["empty"][0][old.stage]
+    for warps in now.warps:
+        release = warps.releases.get(barrier.name)
+        if warps.group == group and release and release.reading is old:
+            what = (
+                f"{release.line}: {who(named([warps]), 'free')} stage {stage} while the wgmma of K tile {old.k_tile} "
+                f"may still read it: a wait_group before must leave fewer under way. ({overwrites} it.)"
+            )
+            return Flaw(what, LoopFlaw.OVERWRITTEN(what="being read"))
+    mine = [warps for warps in now.warps if warps.group == group]
+    if not all(warps.has_multiplied(old) for warps in mine):
+        state = "has not multiplied"
+    else:
+        state = "may still read" if all(warps.is_reading(old) for warps in mine) else "has read, but nobody says so"
+    what = f"{line}: {overwrites} K tile {old.k_tile} in stage {stage}, which warpgroup {group} {state}"
+    overwritten = Flaw(what, LoopFlaw.OVERWRITTEN(what="needed"))
+    needed = f"K tile {old.k_tile} is read when phase {old.turn % 2} is complete"
+    if why := about_wait(me, barrier, old.turn, needed):
+        return overwritten + ": " + why + "."
+    early = (
+        f"{barrier.phases[old.turn].line}: phase {old.turn % 2} of {barrier.name} is complete too early, with arrivals "
+        f"{barrier.came(old.turn)}; it takes one of each warp that reads the stage. Then "
+    )
+    return incomplete(early, barrier) + overwritten + "."
+
+
+def why_not_there(now: HopperScene, me: WarpgroupWarps, line: CallSite, stage: int, load: Load | None) -> Flaw:
+    """Why a stage cannot be multiplied yet."""
+    barrier, turn = now.barriers["full"][0][stage], load.turn if load else 0
+    if load is None:
+        what = Flaw(f"{line}: reads stage {stage}, into which nothing has been loaded yet", LoopFlaw.EMPTY)
+    else:
+        landing = f"{line}: reads stage {stage}, where K tile {load.k_tile} may not have landed yet"
+        what = Flaw(landing, LoopFlaw.NOT_LANDED)
+    if why := about_wait(me, barrier, turn, f"the tile is there when phase {turn % 2} is complete"):
+        return what + ": " + why + "."
+    early = (
+        f"{barrier.phases[turn].line}: phase {turn % 2} of {barrier.name} is complete too early, when "
+        f"{barrier.phases[turn].expected:,} bytes are expected; the loads of a stage have {now.stage_bytes:,}, and the "
+        f"arrival must come with expect_tx, or after it. Then "
+    )
+    return incomplete(early, barrier) + what + "."
+
+
+def why_twice(me: WarpgroupWarps, line: CallSite, load: Load) -> Flaw:
+    """Which wait let a tile be read again."""
+    wait = me.waits.get(f"full[{load.stage}]")
+    earlier = [multiplication for multiplication in me.issued if multiplication.load is load][-1]
+    why = ""
+    if wait and wait.at_once and earlier is not me.issued[-1]:
+        why = f": the wait for phase {wait.parity} of full[{load.stage}], {wait.line}, passed at once"
+    return Flaw(f"{line}: K tile {load.k_tile}, in stage {load.stage}, is multiplied twice{why}.", LoopFlaw.TWICE)
+
+
+def why_not_first(me: WarpgroupWarps, line: CallSite, load: Load) -> Flaw:
+    """`first` is missing, or given again."""
+    if not me.issued:
+        what = f"{line}: the first multiplication, of K tile {load.k_tile}, adds to old sums: it needs `first`."
+        return Flaw(what, LoopFlaw.FIRST(given="never"))
+    lost = ", ".join(str(earlier.load.k_tile) for earlier in me.issued)
+    what = f"{line}: `first` at K tile {load.k_tile} forgets the sums of K tile {lost}."
+    return Flaw(what, LoopFlaw.FIRST(given="again"))
+
+
+def deadlock_of_block(now: HopperScene) -> Flaw:
+    """Who waits for what, and what would complete it: several lines."""
+    multiplied = ", ".join(
+        f"{max(len(warps.issued) for warps in now.warps if warps.group == group)} by warpgroup {group}"
+        for group in now.done
+    )
+    loaded = f"Loaded: {len(now.loads())} of {count(now.k_tiles, 'K tile')}. Multiplied: {multiplied}."
+    freed = [
+        f"{release.line}: {who(named([warps]), 'free')} stage {release.reading.stage}, where the wgmma of K tile "
+        f"{release.reading.k_tile} is under way."
+        for warps in now.warps
+        for release in warps.releases.values()
+        if release.reading
+    ]
+    stuck = hazard_messages.deadlock(now, named, partial(lacking, now), " and ", [loaded, *freed])
+    for barrier in now.barriers["empty"][0]:
+        if barrier.bytes > 0:
+            stuck += f"\n{barrier.name} expects {barrier.bytes:,} bytes, but loads land at `full`."
+    return stuck
+
+
+def lacking(now: HopperScene, me: WarpgroupWarps, barrier: MBarrier) -> str:
+    """What a barrier lacks, and why that may be."""
+    said = f", which lacks {barrier.lacks()}"
+    passed = me.passed.get(barrier.name, 0)
+    if barrier.complete > passed:
+        phases = " and ".join(str(phase % 2) for phase in range(passed, barrier.complete))
+        return f"{said}; phase {phases} came before this wait, the {ordinal(passed + 1)} of {me.name}"
+    if barrier.kind == "empty" and not now.newest(barrier.at):
+        return (
+            f"{said}; nothing has been loaded there, so nobody frees it. The first round's wait is for phase 1, "
+            "which a fresh mbarrier counts as complete, or is left out"
+        )
+    return said
+
+
+def ordinal(number: int) -> str:
+    return {1: "first", 2: "second", 3: "third"}.get(number, f"{number}th")
+
+
+def unfinished(now: HopperScene) -> str:
+    """What the product lacks at the end, or ""."""
+    for warps in now.warps:
+        if left := warps.issued[warps.retired :]:
+            covered = bool(warps.groups) and warps.groups[-1] > warps.retired
+            why = "no wait_group(0) after it" if covered else "no commit_group() after it, so no wait covers it"
+            tile = left[0].load.k_tile
+            what = f"{left[0].line}: the loop ends while this wgmma, of K tile {tile}, may be under way: {why}."
+            return Flaw(what, LoopFlaw.UNWAITED)
+        seen = {multiplication.load.k_tile for multiplication in warps.issued}
+        if warps.group is not None and len(seen) < now.k_tiles:
+            tile = min(set(range(now.k_tiles)) - seen)
+            what = f"K tile {tile} is never multiplied by warpgroup {warps.group}; all {now.k_tiles} are to be summed."
+            return Flaw(what, LoopFlaw.MISSING)
+    return ""

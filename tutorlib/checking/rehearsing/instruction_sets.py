@@ -1,0 +1,95 @@
+"""What the DSL's functions do while a loop is rehearsed, for each kind of GPU.
+
+An instruction set says, by module and name of the DSL, which method of the machine carries out the instruction, or what
+stands in its place.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pkgutil import resolve_name
+from typing import Any
+
+from tutorlib.checking.rehearsing.pipeline_state import call_helper
+from tutorlib.checking.rehearsing.unsafe import Unsafe
+from tutorlib.dsl.cute.functions import calls_of_helpers
+from tutorlib.dsl.cute.plain_python import instead_of, plain_loops
+from tutorlib.dsl.cute.plain_state import PLAIN_STATE
+
+InstructionSet = dict[str, dict[str, Any]]
+
+WARP: dict[str, Any] = {"make_warp_uniform": lambda value: value, "sync_warp": lambda *mask, **hints: None}
+MBARRIERS: dict[str, Any] = WARP | {
+    "mbarrier_wait": "mbarrier_wait",
+    "mbarrier_try_wait": "mbarrier_try_wait",
+    "mbarrier_test_wait": "mbarrier_try_wait",
+    "mbarrier_conditional_try_wait": "mbarrier_conditional_try_wait",
+    "mbarrier_arrive": "mbarrier_arrive",
+    "mbarrier_arrive_and_expect_tx": "mbarrier_arrive_and_expect_tx",
+    "mbarrier_expect_tx": "mbarrier_expect_tx",
+    "elect_one": "elect_one",
+}
+BLOCK_BARRIER = {"sync_threads": "meet", "barrier": "meet"}
+
+AMPERE: InstructionSet = {  # cp.async, in groups that each thread commits and waits for
+    "cutlass.cute.arch": WARP
+    | {
+        "cp_async_commit_group": "commit",
+        "cp_async_wait_group": "wait",
+        "sync_threads": "barrier",
+        "barrier": "barrier",
+        "thread_idx": "thread_idx",
+        "warp_idx": "warp_idx",
+        "lane_idx": "lane_idx",
+    },
+    "cutlass": {"range_constexpr": "unrolling"},
+}
+HOPPER: InstructionSet = {  # TMA, mbarriers, and wgmma in groups
+    "cutlass.cute.arch": MBARRIERS | BLOCK_BARRIER,
+    "cutlass.cute.nvgpu.warpgroup": {"fence": "fence", "commit_group": "commit", "wait_group": "retire"},
+    "cutlass.pipeline:PipelineState": PLAIN_STATE,
+}
+BLACKWELL: InstructionSet = {  # TMA, mbarriers, and tcgen05, whose commits arrive at mbarriers
+    "cutlass.cute.arch": MBARRIERS
+    | {
+        "fence_view_async_tmem_load": "await_read",
+        "fence_view_async_tmem_store": lambda: None,  # of tcgen05.st, which no role has
+    },
+    "cutlass.cute.nvgpu.tcgen05": {"commit": "tcgen05_commit"},
+    "cutlass.pipeline:PipelineState": PLAIN_STATE,
+}
+TENSOR_MEMORY: InstructionSet = {  # Blackwell's, for the warps that allocate and free
+    "cutlass.cute.arch": BLOCK_BARRIER
+    | {
+        "alloc_tmem": "alloc",
+        "relinquish_tmem_alloc_permit": "relinquish",
+        "retrieve_tmem_ptr": "retrieve",
+        "dealloc_tmem": "dealloc",
+        "elect_one": "elect_one",
+        "make_warp_uniform": WARP["make_warp_uniform"],
+    },
+}
+
+
+@contextmanager
+def without_compiler(machine: Any, instruction_set: InstructionSet, *functions: Callable[..., Any]) -> Iterator[None]:
+    """Loops, conditions and helpers of these functions are Python's, and a machine carries out their instructions.
+
+    An Unsafe that is raised meanwhile also says what it may come from that the orders do not show.
+    """
+    notes: list[str] = []
+    names = {**instruction_set, "cutlass": {**plain_loops(), **instruction_set.get("cutlass", {})}}
+    modules = [
+        (resolve_name(module), {name: carried_out_by(machine, value) for name, value in new.items()})
+        for module, new in names.items()
+    ]
+    try:
+        with instead_of([*modules, calls_of_helpers(partial(call_helper, notes))], *functions):
+            yield
+    except Unsafe as unsafe:
+        raise Unsafe(unsafe.args[0] + "".join(f"\n{note}" for note in dict.fromkeys(notes))) from None
+
+
+def carried_out_by(machine: Any, value: Any) -> Any:
+    """The method of this name, or what stands in its place."""
+    return getattr(machine, value) if isinstance(value, str) else value

@@ -1,0 +1,185 @@
+"""A block's tensor memory, rehearsed: who allocates it, who may touch it since when, who frees it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any
+
+from tutorlib.checking.rehearsing.call_site import CallSite
+from tutorlib.checking.rehearsing.instruction_sets import TENSOR_MEMORY
+from tutorlib.checking.rehearsing.interleavings import Interleaving, by_rank
+from tutorlib.checking.rehearsing.machine import RehearsalMachine, RehearsedSteps, Warps
+from tutorlib.checking.rehearsing.unsafe import Unsafe
+from tutorlib.failure import FailureKind
+
+WARPS = 6
+ORDERS = tuple(permutations(range(WARPS)))[::97]  # a few, in which each warp is once the first and once the last
+
+
+class TensorMemoryFlaw(FailureKind):
+    """What is wrong with the life of tensor memory."""
+
+    ALLOCATED_TWICE = "allocated twice"
+    COLUMNS = "columns"
+    ADDRESS = "address not known"
+    FREED_EARLY = "freed while in use"
+    NOT_FREED = "not freed"
+    ONE_LANE = "allocated by one lane"
+
+
+@dataclass(frozen=True)
+class HeldColumns:
+    """A pointer to tensor memory."""
+
+    columns: int
+
+
+def rehearse_holding(holds: Callable[..., None], columns: int) -> None:
+    """Run it in all six warps, in several orders. Raises Unsafe, and what the function itself raises."""
+    for ranks in ORDERS:
+        warps = [Warps(holds, f"warp {number}", number) for number in range(WARPS)]
+        MemoryBlock(warps=warps, interleaving=Interleaving(by_rank(ranks)), columns=columns).run()
+
+
+@dataclass(eq=False, kw_only=True)
+class MemoryBlock(RehearsalMachine):
+    """A block of six warps and its tensor memory. What they know: "allocated", and who has worked.
+
+    worked: the numbers of those who have.
+    """
+
+    instruction_set = TENSOR_MEMORY
+
+    columns: int
+    allocated: HeldColumns | None = field(default=None, init=False)
+    allocated_at: CallSite | None = field(default=None, init=False)
+    freed_at: CallSite | None = field(default=None, init=False)
+    relinquished_at: CallSite | None = field(default=None, init=False)
+    worked: set[int] = field(default_factory=set, init=False)
+
+    def steps(self, warps: Warps) -> RehearsedSteps:
+        """The attributes of the kernel's Holding."""
+        return RehearsedSteps(
+            warp=warps.role,
+            columns=self.columns,
+            pair=False,
+            address="address",
+            meet=self.meet,
+            pointer=self.pointer,
+            work=self.work,
+        )
+
+    def alloc(self, num_columns: Any, smem_ptr_to_write_address: Any, is_two_cta: Any = None, **_: Any) -> None:
+        me, line = self.order()
+        self.refuse_pair(is_two_cta, line)
+        if me.elected:
+            raise Unsafe(
+                f"{line}: alloc_tmem is for a whole warp; inside elect_one() there is one lane.",
+                TensorMemoryFlaw.ONE_LANE,
+            )
+        wanted = int(num_columns)
+        if wanted not in (32, 64, 128, 256, 512):
+            raise Unsafe(
+                f"{line}: {wanted} columns: an allocation is a power of two, 32 to 512.", TensorMemoryFlaw.COLUMNS
+            )
+        if wanted < self.columns:
+            raise Unsafe(
+                f"{line}: {wanted} columns are too few: the accumulators take {self.columns}.", TensorMemoryFlaw.COLUMNS
+            )
+        if wanted > self.columns:
+            raise Unsafe(
+                f"{line}: {wanted} columns are too many: the accumulators take {self.columns}, and another block on "
+                "the SM may want the others.",
+                TensorMemoryFlaw.COLUMNS,
+            )
+        if self.relinquished_at:
+            raise Unsafe(f"{line}: the block gave up its right to allocate at {self.relinquished_at}.")
+        if self.allocated:
+            raise Unsafe(
+                f"{line}: {me.name} allocates, too, after {self.allocated_at} did: one warp of the block does. "
+                "Where the first one has all 512 columns, the second one waits for ever.",
+                TensorMemoryFlaw.ALLOCATED_TWICE,
+            )
+        self.allocated, self.allocated_at = HeldColumns(wanted), line
+        me.knows.add(("allocated",))
+        self.changes += 1
+
+    def relinquish(self, is_two_cta: Any = None, **_: Any) -> None:
+        _, line = self.order()
+        self.refuse_pair(is_two_cta, line)
+        self.relinquished_at = line
+
+    def refuse_pair(self, is_two_cta: Any, line: CallSite) -> None:
+        if is_two_cta:
+            raise Unsafe(f"{line}: is_two_cta is for a pair of blocks, and this block is alone.")
+
+    def pointer(self) -> HeldColumns:
+        me, line = self.order()
+        if ("allocated",) not in me.knows:
+            raise Unsafe(
+                f"{line}: {me.name} reads the address, and cannot know that it has been written: meet() between "
+                "the allocation and this.",
+                TensorMemoryFlaw.ADDRESS,
+            )
+        assert self.allocated
+        return self.allocated
+
+    def work(self, sums: Any) -> None:
+        me, line = self.order()
+        if not isinstance(sums, HeldColumns):
+            raise Unsafe(f"{line}: work({sums!r}): it takes the pointer that holding.pointer() returns.")
+        if self.freed_at:
+            raise Unsafe(f"{line}: {me.name} works in tensor memory that {self.freed_at} has freed.")
+        if me.role in self.worked:
+            raise Unsafe(f"{line}: {me.name} works twice.")
+        self.worked.add(me.role)
+        me.knows.add(("worked", me.role))
+        self.changes += 1
+
+    def dealloc(self, tmem_ptr: Any, num_columns: Any, is_two_cta: Any = None, **_: Any) -> None:
+        me, line = self.order()
+        self.refuse_pair(is_two_cta, line)
+        if me.elected:
+            raise Unsafe(
+                f"{line}: dealloc_tmem is for a whole warp; inside elect_one() there is one lane.",
+                TensorMemoryFlaw.ONE_LANE,
+            )
+        if not isinstance(tmem_ptr, HeldColumns):
+            raise Unsafe(f"{line}: dealloc_tmem takes the pointer that holding.pointer() returns, and the columns.")
+        if self.freed_at:
+            raise Unsafe(f"{line}: {me.name} frees, too, after {self.freed_at} did.")
+        if int(num_columns) != tmem_ptr.columns:
+            raise Unsafe(
+                f"{line}: frees {int(num_columns)} columns of {tmem_ptr.columns} that were allocated.",
+                TensorMemoryFlaw.COLUMNS,
+            )
+        if me.role not in self.worked:
+            what = f"{line}: {me.name} frees before it has worked: every warp calls holding.work(pointer) once."
+            raise Unsafe(what, TensorMemoryFlaw.FREED_EARLY)
+        for other in self.warps:
+            if ("worked", other.role) not in me.knows:
+                raise Unsafe(
+                    f"{line}: {me.name} frees tensor memory in which {other.name} may still be at work: "
+                    "meet() between the work and this.",
+                    TensorMemoryFlaw.FREED_EARLY,
+                )
+        self.freed_at = line
+        self.changes += 1
+
+    def retrieve(self, element_type: Any, alignment: Any, ptr_to_buffer_holding_addr: Any, **_: Any) -> HeldColumns:
+        return self.pointer()
+
+    def give_up(self) -> None:
+        absent = next(warp.name for warp in self.warps if warp not in self.present)
+        raise Unsafe(f"deadlock: {self.present[0].held_up.line}: warps wait there for all, and {absent} never comes.")
+
+    def finish(self) -> None:
+        for warp in self.warps:
+            if warp.role not in self.worked:
+                raise Unsafe(f"{warp.name} never works: every warp calls holding.work(pointer) once.")
+        if not self.freed_at:
+            raise Unsafe(
+                f"the block ends with what {self.allocated_at} allocated: nobody frees it, and the next block on this "
+                "SM waits for it for ever.",
+                TensorMemoryFlaw.NOT_FREED,
+            )
