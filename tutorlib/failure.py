@@ -1,7 +1,7 @@
 """What kind of failure a sentence tells of. Hints and tests name the kind; the words may change at any time."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +15,10 @@ class Fault:
 
     kind: str
     fields: frozenset[tuple[str, str]] = frozenset()
+
+    def and_by(self, whom: str) -> "Fault":
+        """The same, done by somebody."""
+        return replace(self, fields=self.fields | {("by", whom)})
 
     def covers(self, other: "Fault") -> bool:
         """Whether the other is of this kind and agrees with every field of this one."""
@@ -73,7 +77,8 @@ class Hazard(FailureKind):
     """What a simulator notices while a kernel runs; `simulate.ptx.findings` explains each.
 
     OUTSIDE [tensor]. RACE [earlier: what the other thread did, "write", "read", "init", or "store" in the same
-    instruction]. UNWAITED [lacks: "commit", "wait", "mbarrier", "stored"; does: "reads", "copies to"].
+    instruction; or lacks: "wgmma.fence"]. UNWAITED [lacks: "commit", "wait", "mbarrier", "stored", "end", "wgmma";
+    does: "reads", "copies to"; of: whose copy it is]. MISALIGNED [does]. Those of shared memory have by: "thread", "TMA", ….
     MBARRIER [lacks: "init", "bytes"]. DEADLOCK [lacks: "arrivals", "bytes"]. DIVERGENT [lanes that a mask names:
     "elsewhere", or does not: "unnamed"].
     """

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tutorlib.checking.randomness import fresh_generator
-from tutorlib.failure import Fail, Flaw
+from tutorlib.failure import Fail, Fault, Flaw, Hazard
 from tutorlib.machine.threads import one_thread
 from tutorlib.problems.differences import NEARLY, find_difference
 from tutorlib.problems.fault import KernelFault
@@ -16,40 +16,66 @@ if TYPE_CHECKING:
     from tutorlib.simulate.ptx import Finding, MemoryAccess, Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
-HANGS = {"barrier", "endless", "deadlock"}
-BREAKS = {"outside", "misaligned", "assertion", "divergent"}  # no GPU gets past these unharmed
-ADVICE = {  # what mends it
-    "unwaited": "Commit the copies to a group, wait for it, and let a barrier follow before other threads read.",
-    "race": "A barrier of the whole block belongs between the two.",
-    "unwritten": "Which thread was to write it, and when?",
-    "unset": "What sets it first? Sums that an mma adds to begin with fill(0.0).",
-    "outside": "The last tile may hang over the edge: compare each index with the tensor's size.",
-    "misaligned": "A vector's address must be a multiple of its size.",
-    "overlap": "Each block needs a part of the output of its own.",
-    "proxy": "Threads and TMA reach shared memory by two ways: fence_proxy, a barrier, and only then TMA or wgmma.",
-    "divergent": "All threads of a warp must come by: take it out of the branch.",
-}
-ADVICE_IF: tuple[tuple[str, str, str], ...] = (  # where a finding of this kind says this, before what stands above
-    ("outside", "shared memory", "Does the layout reach further than the memory that was allocated for it?"),
-    ("outside", "coordinates for a tensor of", "A mode of size 1 that the compiler knows is left out of a descriptor."),
+HANGS = {Hazard.BARRIER, Hazard.ENDLESS, Hazard.DEADLOCK}
+BREAKS = {Hazard.OUTSIDE, Hazard.MISALIGNED, Hazard.ASSERTION, Hazard.DIVERGENT}  # no GPU gets past these unharmed
+ADVICE: tuple[tuple[Fault, str], ...] = (  # what mends a hazard: the first that covers it
     (
-        "misaligned",
-        "copies to",
+        Hazard.UNWAITED(lacks="mbarrier", of="TMA"),
+        "Wait for the phase of the mbarrier that counts TMA's bytes, before they are used.",
+    ),
+    *(
+        (hazard, "Commit the stores to a bulk group, and wait until none is left, before the block ends.")
+        for hazard in (Hazard.UNWAITED(lacks="stored"), Hazard.UNWAITED(lacks="end", by="TMA"))
+    ),
+    (
+        Hazard.UNWAITED(lacks="wgmma"),
+        "Commit the wgmmas to a group and wait for it, before anybody uses their sums.",
+    ),
+    (
+        Hazard.UNWAITED(),
+        "Commit the copies to a group, wait for it, and let a barrier follow before other threads read.",
+    ),
+    (
+        Hazard.RACE(lacks="wgmma.fence"),
+        "warpgroup.fence() comes before wgmma, and again when others used its registers.",
+    ),
+    (
+        Hazard.RACE(earlier="write", by="TMA"),
+        "Who tells TMA to store a box must have met all who wrote into it: sync_warp() for one warp's, else a barrier.",
+    ),
+    (
+        Hazard.RACE(by="TMA"),
+        "Wait for the mbarrier on which those arrive who have read it, before it is filled anew.",
+    ),
+    (
+        Hazard.RACE(earlier="init"),
+        "Whoever uses an mbarrier must know that it is made: a barrier after mbarrier_init.",
+    ),
+    (Hazard.RACE(), "A barrier of the whole block belongs between the two."),
+    (Hazard.UNWRITTEN(by="wgmma"), "The first wgmma of a tile must not add: ACCUMULATE is False there."),
+    (Hazard.UNWRITTEN(), "Which thread was to write it, and when?"),
+    (Hazard.UNSET(), "What sets it first? Sums that an mma adds to begin with fill(0.0)."),
+    (
+        Hazard.OUTSIDE(tensor="shared memory"),
+        "Does the layout reach further than the memory that was allocated for it?",
+    ),
+    (
+        Hazard.OUTSIDE(tensor="coordinates"),
+        "A mode of size 1 that the compiler knows is left out of a descriptor.",
+    ),
+    (Hazard.OUTSIDE(), "The last tile may hang over the edge: compare each index with the tensor's size."),
+    (
+        Hazard.MISALIGNED(does="copies to"),
         "A vector's address must be a multiple of its size. Is it this thread's part (partition_S, partition_D) that "
         "is copied, and not the whole tile?",
     ),
-    ("unwaited", "into which TMA", "Wait for the phase of the mbarrier that counts TMA's bytes, before they are used."),
-    ("unwaited", "TMA", "Commit the stores to a bulk group, and wait until none is left, before the block ends."),
-    ("unwaited", "uses registers", "Commit the wgmmas to a group and wait for it, before anybody uses their sums."),
-    ("unwritten", "wgmma", "The first wgmma of a tile must not add: ACCUMULATE is False there."),
-    ("race", "wgmma.fence", "warpgroup.fence() comes before wgmma, and again when others used its registers."),
+    (Hazard.MISALIGNED(), "A vector's address must be a multiple of its size."),
+    (Hazard.OVERLAP(), "Each block needs a part of the output of its own."),
     (
-        "race",
-        ", reads what thread",
-        "Who tells TMA to store a box must have met all who wrote into it: sync_warp() for one warp's, else a barrier.",
+        Hazard.PROXY(),
+        "Threads and TMA reach shared memory by two ways: fence_proxy, a barrier, and only then TMA or wgmma.",
     ),
-    ("race", "TMA, for", "Wait for the mbarrier on which those arrive who have read it, before it is filled anew."),
-    ("race", "the mbarrier at", "Whoever uses an mbarrier must know that it is made: a barrier after mbarrier_init."),
+    (Hazard.DIVERGENT(), "All threads of a warp must come by: take it out of the branch."),
 )
 UNITS = {"shared": "wavefront", "global": "sector"}
 
@@ -143,10 +169,8 @@ def cause(problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shap
 
 def advice(finding: "Finding") -> str:
     """What mends it, or ""."""
-    for kind, words, mends in ADVICE_IF:
-        if finding.kind == kind and words in finding.message:
-            return mends
-    return ADVICE.get(finding.kind, "")
+    found = finding.sentence.failures
+    return next((mends for hazard, mends in ADVICE if any(map(hazard.covers, found))), "")
 
 
 def find_waste(reports: "Sequence[Report]", opcodes: tuple[str, ...], slack: int = 1) -> str | None:

@@ -23,6 +23,7 @@ from tutorlib.checking.rehearsing.interleavings import interleavings
 from tutorlib.checking.rehearsing.machine import LANES, Load, RehearsedSteps
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
+from tutorlib.failure import Flaw
 from tutorlib.problems.wrong import count
 
 ROLES: tuple[TileRole, ...] = ("produce", "multiply", "store")
@@ -315,7 +316,8 @@ class BlackwellBlock(BlackwellScene):
     def too_many_arrivals(self, me: RoleWarps, line: CallSite, barrier: MBarrier) -> str:
         if barrier.kind == "full":
             self.check_free(me, line, barrier.at, "the next load")
-        return f"{line}: {me.name} arrives too often at {barrier.name}, which lacks {barrier.lacks()}."
+        what = f"{line}: {me.name} arrives too often at {barrier.name}, which lacks {barrier.lacks()}."
+        return Flaw(what, LoopFlaw.TOO_OFTEN(barrier=barrier.kind))
 
     # The end ----------------------------------------------------------------------------------------------------
 

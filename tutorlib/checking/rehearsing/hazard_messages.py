@@ -69,8 +69,9 @@ def deadlock(
         lines.append(f"{held_up.line}: {who(names(several), 'wait')} for {held_up.what}{lacks}.")
         if barrier:
             at = {"barrier": barrier.kind, "at": barrier.at, "block": barrier.block, "phase": held_up.phase}
-            first = barrier.lacks().split(" (")[0].split(" and ")[0]
-            failures += [LoopFlaw.DEADLOCK(who=warps.name, lacks=first, **at) for warps in several]
+            lacked = barrier.lacks().split(" (")[0].split(" and ")[0]
+            of = "bytes" if barrier.bytes else "arrivals"
+            failures += [LoopFlaw.DEADLOCK(who=warps.name, lacks=lacked, of=of, **at) for warps in several]
     if ended := [warps for warps in now.warps if warps.done]:
         lines.append(f"At the end already: {ended_joint.join(names(ended))}.")
     lines += progress

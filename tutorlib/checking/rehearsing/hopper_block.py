@@ -14,6 +14,7 @@ from tutorlib.checking.rehearsing.interleavings import interleavings
 from tutorlib.checking.rehearsing.machine import HeldUp, Load, RehearsedSteps
 from tutorlib.checking.rehearsing.mbarrier import MBarrier
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
+from tutorlib.failure import Flaw
 from tutorlib.problems.wrong import count
 
 
@@ -201,7 +202,8 @@ class HopperBlock(HopperScene):
     def too_many_arrivals(self, me: WarpgroupWarps, line: CallSite, barrier: MBarrier) -> str:
         if barrier.kind == "full":
             self.check_free(line, barrier.at, "the next load would overwrite")
-        return f"{line}: {me.name} arrives too often at {barrier.name}, whose phase lacks {barrier.lacks()}."
+        what = f"{line}: {me.name} arrives too often at {barrier.name}, whose phase lacks {barrier.lacks()}."
+        return Flaw(what, LoopFlaw.TOO_OFTEN(barrier=barrier.kind))
 
     # The end ----------------------------------------------------------------------------------------------------
 

@@ -19,8 +19,8 @@ class LoopFlaw(FailureKind):
     What is overwritten: OVERWRITTEN [what: "being read", "needed", "loading"]; SUMS: of an accumulator.
     WAIT: for an mbarrier, it does not help [barrier: "full", "empty", "ready" or "free"; why: "missing", "early": it
     was for an earlier phase, or "incomplete": the phase ended too early].
-    DEADLOCK: somebody waits [barrier, at, block, phase; who; lacks: the first words of what it lacks]; UNEXPECTED:
-    bytes; LOADED [tiles: "1 of 3"]: how far it came.
+    DEADLOCK: somebody waits [barrier, at, block, phase; who; lacks: the first words of what it lacks; of: "bytes" or
+    "arrivals"]; TOO_OFTEN: an arrival [barrier]; UNEXPECTED: bytes; LOADED [tiles: "1 of 3"]: how far it came.
     What is done twice, or never: TWICE, LOADED_TWICE, MISSING, UNWRITTEN; FIRST [given: "never", "again"].
     Who does it: ELECTED: one lane, where a warp must; ALL_LANES: a warp, where one lane must; ROLE: another role;
     LEADER: the block that does not lead; AT_ONCE: a thread arrives in place of a commit; COMMIT: of the other kind.
@@ -42,6 +42,7 @@ class LoopFlaw(FailureKind):
     SUMS = "sums overwritten"
     WAIT = "wait"
     DEADLOCK = "waits for ever"
+    TOO_OFTEN = "arrives too often"
     UNEXPECTED = "unexpected bytes"
     LOADED = "loaded"
     TWICE = "multiplied twice"

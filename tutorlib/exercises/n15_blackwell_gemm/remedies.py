@@ -192,7 +192,12 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "mbarrier_arrive(steps.free + i, steps.leader).",
         ),
         Remedy(
-            (LoopFlaw.DEADLOCK(barrier="empty", at=0), LoopFlaw.UNEXPECTED),
+            (
+                LoopFlaw.DEADLOCK(barrier="empty", at=0),
+                LoopFlaw.UNEXPECTED,
+                LoopFlaw.DEADLOCK(of="bytes"),
+                LoopFlaw.TOO_OFTEN(barrier="full"),
+            ),
             "Two things keep a stage from being filled: block 1 must load its half, too, and it must hear that it has "
             "been read, by a commit to both blocks' empty.",
         ),

@@ -121,8 +121,9 @@ class BulkCopies:
         self.findings.notice(
             Hazard.UNWAITED,
             copy.site,
-            lambda: (
-                f"{copy.carrier} may write to shared memory of block {block} after that has ended: nobody waits for it"
+            lambda: Flaw(
+                f"{copy.carrier} may write to shared memory of block {block} after that has ended: nobody waits for it",
+                Hazard.UNWAITED(lacks="end", by=copy.carrier),
             ),
         )
 

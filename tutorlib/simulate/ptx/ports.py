@@ -109,7 +109,10 @@ class GlobalPort(Port):
         self.state.watch.findings.notice(
             Hazard.MISALIGNED,
             self.site,
-            lambda: f"{who} {self.does} {self.width} bytes at {name}, whose address is no multiple of {self.width}",
+            lambda: Flaw(
+                f"{who} {self.does} {self.width} bytes at {name}, whose address is no multiple of {self.width}",
+                Hazard.MISALIGNED(does=self.does),
+            ),
             int((~good).sum()),
         )
 
@@ -194,14 +197,20 @@ class SharedPort(Port):
             self.state.watch.findings.notice(
                 Hazard.OUTSIDE,
                 self.site,
-                lambda: f"{who} {self.does} byte {signed:,} of shared memory, of which the block has {size:,}",
+                lambda: Flaw(
+                    f"{who} {self.does} byte {signed:,} of shared memory, of which the block has {size:,}",
+                    Hazard.OUTSIDE(tensor="shared memory"),
+                ),
                 count,
             )
         else:
             self.state.watch.findings.notice(
                 Hazard.MISALIGNED,
                 self.site,
-                lambda: f"{who} {self.does} {width} bytes of shared memory at byte {signed:,}, no multiple of {width}",
+                lambda: Flaw(
+                    f"{who} {self.does} {width} bytes of shared memory at byte {signed:,}, no multiple of {width}",
+                    Hazard.MISALIGNED(does=self.does),
+                ),
                 count,
             )
 

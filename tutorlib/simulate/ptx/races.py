@@ -359,7 +359,9 @@ class SharedRaces:
         block = int(self.acting(access, slots)[at])
         example = Example(at, at // many, int(threads[at]), self.first + block, access.agent)
         count = len(np.unique(np.flatnonzero(where) // many))
-        self.findings.notice(Hazard(hazard.kind), access.site, lambda: Flaw(message(example), hazard), count, apart)
+        self.findings.notice(
+            Hazard(hazard.kind), access.site, lambda: Flaw(message(example), hazard.and_by(access.agent)), count, apart
+        )
 
     def report_flight(
         self, access: SharedAccess, pieces: np.ndarray, threads: np.ndarray, where: np.ndarray, does: str
@@ -369,8 +371,9 @@ class SharedRaces:
         if self.flight_group[pieces[at]] == BY_TMA:
             slots = np.repeat(access.slots, max(access.width // self.piece, 1))
             told = "TMA, told to" if self.carriers[site] == "TMA" else "the st.async"
+            hazard = Hazard.UNWAITED(lacks="mbarrier", does=does, of=self.carriers[site])
             self.report(
-                Hazard.UNWAITED(lacks="mbarrier", does=does), access, slots, threads, where, site,
+                hazard, access, slots, threads, where, site,
                 lambda at: f"{self.who(at)} {does} shared memory into which {told} at {self.show(site)}, may "
                 "still be copying: its mbarrier has not been waited for",
             )  # fmt: skip

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import WARP, WARPGROUP, Geometry
 from tutorlib.simulate.ptx.memory.access import SharedAccess
@@ -279,9 +279,10 @@ class Warpgroups:
             self.findings.notice(
                 Hazard.UNWAITED,
                 site,
-                lambda: (
+                lambda: Flaw(
                     f"{self.show_warp(warp)} uses registers that the wgmma at {self.show(told)} may still be adding "
-                    "to: no wait_group has covered it"
+                    "to: no wait_group has covered it",
+                    Hazard.UNWAITED(lacks="wgmma"),
                 ),
                 len(early),
                 told,
@@ -297,7 +298,10 @@ class Warpgroups:
             self.findings.notice(
                 Hazard.UNWRITTEN,
                 site,
-                lambda: f"{self.show_warp(warp)} lets wgmma add to registers that nobody has set",
+                lambda: Flaw(
+                    f"{self.show_warp(warp)} lets wgmma add to registers that nobody has set",
+                    Hazard.UNWRITTEN(by="wgmma"),
+                ),
                 len(unset),
             )
 
@@ -309,11 +313,10 @@ class Warpgroups:
 
         def message() -> str:
             if before == AT_THE_START:
-                return f"{self.show_warp(warp)} has no wgmma.fence before its first wgmma"
-            return (
-                f"{self.show_warp(warp)} lets wgmma add to registers that {self.show(before)} uses, and no "
-                "wgmma.fence lies between"
-            )
+                what = "has no wgmma.fence before its first wgmma"
+            else:
+                what = f"lets wgmma add to registers that {self.show(before)} uses, and no wgmma.fence lies between"
+            return Flaw(f"{self.show_warp(warp)} {what}", Hazard.RACE(lacks="wgmma.fence"))
 
         self.findings.notice(Hazard.RACE, site, message, len(late), "fence")
         self.touched[late] = FENCED

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from tutorlib.failure import Hazard
+from tutorlib.failure import Flaw, Hazard
 from tutorlib.simulate.ptx.bulk_copies import UNIT, BulkLoad, Keep
 from tutorlib.simulate.ptx.errors import NotSimulated
 from tutorlib.simulate.ptx.geometry import WARP
@@ -64,7 +64,8 @@ class BoxOperand:
             return None
         start = described.address - self.state.arena.address
         if len(described.shape) != dimensions:
-            self.notice(lane, f"has {dimensions} coordinates for a tensor of {len(described.shape)}")
+            what = f"has {dimensions} coordinates for a tensor of {len(described.shape)}"
+            self.notice(lane, Flaw(what, Hazard.OUTSIDE(tensor="coordinates")))
         elif not self.state.arena.holds(start, start + described.extent):
             nearest = self.state.arena.nearest(start)
             name = nearest.name if nearest else "every tensor"
@@ -80,7 +81,7 @@ class BoxOperand:
 
     def notice(self, lane: int, what: str) -> None:
         who = show_thread(self.state, lane)
-        self.state.watch.findings.notice(Hazard.OUTSIDE, self.site, lambda: f"TMA, for {who}, {what}")
+        self.state.watch.findings.notice(Hazard.OUTSIDE, self.site, lambda: f"TMA, for {who}, " + what)
 
 
 def show_thread(state: State, lane: int) -> str:
