@@ -35,17 +35,22 @@ class FailureKind(StrEnum):
 class Fail(FailureKind):
     """What can be wrong with answers of more than one page; the fields in brackets. A page has kinds of its own.
 
-    NOT_WRITTEN; DOES_NOT_COMPILE; LAUNCHES_NOTHING: it compiles no kernel; NOT_JIT: it is no @cute.jit function.
+    NOT_WRITTEN; WRONG_KIND: it is something else than is asked for; NOT_JIT: it is no @cute.jit function; LIBRARY: it
+    calls what does the exercise's work. DOES_NOT_COMPILE; LAUNCHES_NOTHING: it compiles no kernel; PARAMETERS: of one.
     CASE: a case of a function's is wrong [name]. GIVES: what a function returns is wrong [type; of: a tuple's
     first types]. RAISED: it raises [error].
     SIZE: the result at a size is wrong [shape]. NOT_LAUNCHED: no GPU takes the launch [grid]. INPUT_CHANGED [name].
     LACKS, USES: compiled, it lacks or has an instruction [instruction]. WASTE: its accesses move more than they must
-    [space]. SPILLS: it keeps registers in local memory. CRASHED: a program, by itself.
+    [space]. SPILLS: it keeps registers in local memory. CRASHED: a program, by itself; NOTICED: what a program does
+    besides.
     """
 
     NOT_WRITTEN = "not written"
+    WRONG_KIND = "wrong kind"
+    LIBRARY = "library"
     DOES_NOT_COMPILE = "does not compile"
     LAUNCHES_NOTHING = "launches nothing"
+    PARAMETERS = "parameters"
     NOT_JIT = "not jit"
     CASE = "case"
     GIVES = "gives"
@@ -58,6 +63,7 @@ class Fail(FailureKind):
     WASTE = "waste"
     SPILLS = "spills"
     CRASHED = "crashed"
+    NOTICED = "noticed"
 
 
 class Difference(FailureKind):
@@ -78,8 +84,8 @@ class Hazard(FailureKind):
 
     OUTSIDE [tensor]. RACE [earlier: what the other thread did, "write", "read", "init", or "store" in the same
     instruction; or lacks: "wgmma.fence"]. UNWAITED [lacks: "commit", "wait", "mbarrier", "stored", "end", "wgmma";
-    does: "reads", "copies to"; of: whose copy it is]. MISALIGNED [does]. Those of shared memory have by: "thread", "TMA", ….
-    MBARRIER [lacks: "init", "bytes"]. DEADLOCK [lacks: "arrivals", "bytes"]. DIVERGENT [lanes that a mask names:
+    does: "reads", "copies to"; of: whose copy it is]. MISALIGNED [does]. Those of shared memory
+    have by: "thread", "TMA" and so on. MBARRIER [lacks: "init", "bytes"]. DEADLOCK [lacks: "arrivals", "bytes"]. DIVERGENT [lanes that a mask names:
     "elsewhere", or does not: "unnamed"].
     """
 

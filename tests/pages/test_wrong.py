@@ -4,12 +4,14 @@ from collections import Counter
 
 import pytest
 
+from tests.pages import kinds
 from tests.pages.answers import WHEN_RUN, WRONG
 from tests.pages.brief import in_brief, in_full, refuted
 from tests.pages.table import by_name
 from tutorlib.exercises import find, of_notebook
 from tutorlib.paths import notebook_names
 
+KINDS = kinds.read()
 ALL = {id: (*WRONG.get(id, ()), *WHEN_RUN.get(id, ())) for id in {**WRONG, **WHEN_RUN}}
 
 
@@ -21,6 +23,7 @@ def test_a_wrong_answer_fails(id, answer):
     assert outcome.points < outcome.max_points
     for words in getattr(answer, "says", ()):
         assert words in outcome.message
+    assert kinds.found(outcome) >= set(KINDS[id][answer.__name__]) > set()
 
 
 @pytest.mark.parametrize("id", [id for id in ALL if find(id).remedies])

@@ -159,7 +159,8 @@ class Exercise(ABC):
             unwritten = Flaw("not written yet", Fail.NOT_WRITTEN)
             verdict = wrong(unwritten if is_placeholder(error) else f"NotImplementedError: {error}")
         except WrongKind as error:
-            verdict = wrong(*error.args)
+            told, *more = error.args
+            verdict = wrong(told if failures_in((told,)) else Flaw(told, Fail.WRONG_KIND), *more)
         except CompileFailed as error:
             verdict = wrong(Flaw("it does not compile.", Fail.DOES_NOT_COMPILE), *error.lines)
         except MemoryError:

@@ -22,6 +22,7 @@ from typing import Any
 from tutorlib.checking.answer import Answer, WrongKind
 from tutorlib.dsl.cute.functions import code_as_written
 from tutorlib.dsl.cutile.kernels import inside_of_kernel
+from tutorlib.failure import Fail, Flaw
 
 
 @dataclass(frozen=True)
@@ -149,11 +150,13 @@ def sorted_out(library: Library) -> tuple[dict[str, str], dict[str, Any]]:
 
 
 def leaning(does: str) -> WrongKind:
-    return WrongKind(f"it {does}, which does what you are asked to write.\n  Page 00 says what an answer may lean on.")
+    what = f"it {does}, which does what you are asked to write.\n  Page 00 says what an answer may lean on."
+    return WrongKind(Flaw(what, Fail.LIBRARY))
 
 
 def asking(name: str) -> WrongKind:
-    return WrongKind(f"it calls {name}, which belongs to the checks.\n  Page 00 says what an answer may lean on.")
+    what = f"it calls {name}, which belongs to the checks.\n  Page 00 says what an answer may lean on."
+    return WrongKind(Flaw(what, Fail.LIBRARY))
 
 
 # What it calls -------------------------------------------------------------------------------------------------------

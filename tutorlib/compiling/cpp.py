@@ -31,6 +31,7 @@ from tutorlib.compiling.outside import run_compiler
 from tutorlib.compiling.tile_ir import entries_of, inspect_tile_kernel, ptx_of
 from tutorlib.dsl.refusals import what_to_do
 from tutorlib.dsl.refused_cpp import CPP
+from tutorlib.failure import Fail, Flaw
 
 HEADER = """\
 #include <cuda_bf16.h>
@@ -180,4 +181,5 @@ def wrong_parameters(compiled: CompiledCpp, pointers: int, integers: int) -> str
     wanted = ["pointer"] * pointers + ["integer"] * integers
     if has == wanted:
         return None
-    return f"the kernel's parameters should be {', '.join(wanted)}; yours are {', '.join(has) or 'none'}"
+    what = f"the kernel's parameters should be {', '.join(wanted)}; yours are {', '.join(has) or 'none'}"
+    return Flaw(what, Fail.PARAMETERS)

@@ -215,7 +215,8 @@ class BlackwellBlock(BlackwellScene):
 
         ranks = [mbar_ptr.block] if mask is None else [at for at in range(16) if int(mask) >> at & 1]
         if outside := [rank for rank in ranks if rank >= self.blocks]:
-            raise Unsafe(f"{calling_line()}: the mask names block {outside[0]}, and there is none.")
+            what = f"{calling_line()}: the mask names block {outside[0]}, and there is none."
+            raise Unsafe(what, LoopFlaw.OUT_OF_RANGE)
         self.commit([mbar_ptr.in_block(rank) for rank in ranks], 2 if cta_group == CtaGroup.TWO else 1)
 
     def commit(self, barriers: list[MBarrier], group: int) -> None:

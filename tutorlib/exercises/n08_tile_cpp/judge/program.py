@@ -11,7 +11,7 @@ from tutorlib.checking.exercise import Exercise, Verdict
 from tutorlib.checking.randomness import fresh_dice
 from tutorlib.checking.served import Served, need_function
 from tutorlib.compiling.program import build_program
-from tutorlib.failure import Difference, Flaw
+from tutorlib.failure import Difference, Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, Feature
 from tutorlib.problems.wrong import count
@@ -72,7 +72,7 @@ class ProgramExercise(Exercise):
             if wrong := run.wrong or wrong_result(run.printed, a + b, gpu.add(a, b) if gpu else a + b):
                 wrongs[number] = wrong + f". Noticed: {run.noticed}" if run.noticed else wrong
             elif run.noticed:
-                wrongs[number] = f"right, but {run.noticed}"
+                wrongs[number] = Flaw(f"right, but {run.noticed}", Fail.NOTICED)
         return wrongs
 
 

@@ -13,7 +13,7 @@ from tutorlib.checking.part import need_callable
 from tutorlib.checking.traced import in_cute
 from tutorlib.checking.values import shorten
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.failure import FailureKind, Flaw
+from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models import banks
 from tutorlib.problems.wrong import count
@@ -30,7 +30,10 @@ class MadeFlaw(FailureKind):
     NO_OBJECT = "not what is made"
     THREADS = "threads"
     NOT_ALONG_K = "values not along K"
+    ATOM = "another atom"
+    PARTS = "parts of an operand"
     TOO_WIDE = "too wide"
+    TOO_TALL = "too tall"
     COPIED_TWICE = "copied twice"
     SECTORS = "sectors of global memory"
     WAVEFRONTS = "wavefronts of shared memory"
@@ -51,6 +54,7 @@ class SmemFlaw(FailureKind):
     TORN = "torn vector"
     STAGES = "stages differ"
     LDMATRIX = "wavefronts of ldmatrix"
+    CP_ASYNC = "wavefronts of cp.async"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +67,8 @@ class MadePart(AmperePart):
             try:
                 flaw = in_cute(lambda config=config: self.find_flaw(answer, config))  # type: ignore[misc]
             except CompileFailed as error:
-                return wrong(f"CuTe refuses it for {named_config(config)}.", error.args[0])
+                what = f"CuTe refuses it for {named_config(config)}."
+                return wrong(Flaw(what, Fail.DOES_NOT_COMPILE), error.args[0])
             if flaw:
                 return wrong(f"for {named_config(config)}: " + flaw)
         return None
@@ -105,16 +110,17 @@ class GlobalCopy(MadePart):
                 f"it returns {shorten(copy)}, and no TiledCopy: cute.make_tiled_copy_tv makes one.", MadeFlaw.NO_OBJECT
             )
         if not isinstance(copy.op, cpasync.CopyG2SOp):
-            return "its atom is no cp.async: cpasync.CopyG2SOp is."
+            return Flaw("its atom is no cp.async: cpasync.CopyG2SOp is.", MadeFlaw.ATOM)
         if (elements := cute.size(copy.layout_dst_tv, mode=[1])) != VECTOR:
-            return f"one of its copies moves {16 * elements} bits; cp.async past L1 moves 128: num_bits_per_copy=128."
+            what = f"one of its copies moves {16 * elements} bits; cp.async past L1 moves 128: num_bits_per_copy=128."
+            return Flaw(what, MadeFlaw.ATOM)
         tile = tuple(map(cute.size, copy.tiler_mn))  # type: ignore[arg-type]
         held = places(copy.layout_dst_tv_tiled, tile)
         if flaw := self.find_bad_tile(tile, held, config) or self.find_bad_access(tile, held, config.tile[2]):
             return flaw
         for mode in (cpasync.LoadCacheMode.GLOBAL, cpasync.LoadCacheMode.ALWAYS):
             if str(cached := answer(config, BFloat16, mode).op.cache_mode) != str(mode):
-                return f"given {mode}, its atom has {cached}: CopyG2SOp(cache_mode=cache)."
+                return Flaw(f"given {mode}, its atom has {cached}: CopyG2SOp(cache_mode=cache).", MadeFlaw.ATOM)
         return ""
 
     def find_bad_tile(self, tile: tuple[int, ...], held: list[list[Element]], config: GemmConfig) -> str:
@@ -127,7 +133,8 @@ class GlobalCopy(MadePart):
                 MadeFlaw.TOO_WIDE,
             )
         if tile[0] > rows or rows % tile[0]:
-            return f"the threads reach over {tile[0]} rows, which do not fit into {rows} a whole number of times."
+            what = f"the threads reach over {tile[0]} rows, which do not fit into {rows} a whole number of times."
+            return Flaw(what, MadeFlaw.TOO_TALL)
         if len({place for mine in held for place in mine}) < tile[0] * tile[1]:
             return Flaw(
                 f"of a piece of {tile[0]}×{tile[1]} some elements are copied twice and some never.",
@@ -187,11 +194,12 @@ class WarpsOfMma(MadePart):
                 f"it returns {shorten(mma)}, and no TiledMma: cute.make_tiled_mma makes one.", MadeFlaw.NO_OBJECT
             )
         if not isinstance(mma.op, warp.MmaF16BF16Op) or mma.shape_mnk != (16, 8, 16):
-            return f"its instruction is {mma.shape_mnk}: warp.MmaF16BF16Op(dtype, Float32, (16, 8, 16)) is meant."
+            what = f"its instruction is {mma.shape_mnk}: warp.MmaF16BF16Op(dtype, Float32, (16, 8, 16)) is meant."
+            return Flaw(what, MadeFlaw.ATOM)
         if mma.op.ab_dtype is not BFloat16:
-            return f"its operands are {mma.op.ab_dtype}; they have the dtype that it is given."
+            return Flaw(f"its operands are {mma.op.ab_dtype}; they have the dtype that it is given.", MadeFlaw.ATOM)
         if mma.op.acc_dtype is not Float32:
-            return f"it adds up in {mma.op.acc_dtype}; sums are kept in Float32."
+            return Flaw(f"it adds up in {mma.op.acc_dtype}; sums are kept in Float32.", MadeFlaw.ATOM)
         if mma.size != config.threads:
             return Flaw(f"it is for {count(mma.size, 'thread')}; the block has {config.threads}.", MadeFlaw.THREADS)
         m, n = config.warps
@@ -213,7 +221,7 @@ class WarpsOfMma(MadePart):
                     MadeFlaw.ATOMS,
                 )
         if len(set(warps)) < len(warps):
-            return "two warps have the same part of the tile."
+            return Flaw("two warps have the same part of the tile.", MadeFlaw.ATOMS)
         return ""
 
 
@@ -279,7 +287,8 @@ class OperandsPart(MadePart):
         shapes = (8, m, bK // 16), (4, n, bK // 16)
         for name, operand, shape, s in zip("AB", got, shapes, (sA, sB), strict=True):
             if not all(hasattr(operand, field) for field in Operand._fields):
-                return f"of {name} it returns {shorten(operand)}; it should be an Operand(tCrX, s2r, tXsX, tXrX)."
+                what = f"of {name} it returns {shorten(operand)}; it should be an Operand(tCrX, s2r, tXsX, tXrX)."
+                return Flaw(what, MadeFlaw.PARTS)
             if flaw := self.find_bad_operand(name, operand, shape, s, mma):
                 return flaw
         return ""
@@ -290,10 +299,11 @@ class OperandsPart(MadePart):
 
         tCrX, s2r, tXsX, tXrX = operand.tCrX, operand.s2r, operand.tXsX, operand.tXrX
         if not isinstance(s2r, cute.TiledCopy):
-            return f"s2r of {name} is {shorten(s2r)}: cute.make_tiled_copy_{name}(atom, tiled_mma) makes a TiledCopy."
+            what = f"s2r of {name} is {shorten(s2r)}: cute.make_tiled_copy_{name}(atom, tiled_mma) makes a TiledCopy."
+            return Flaw(what, MadeFlaw.PARTS)
         for field, tensor, space in (("tCrX", tCrX, "rmem"), ("tXsX", tXsX, "smem"), ("tXrX", tXrX, "rmem")):
             if not isinstance(tensor, cute.Tensor):
-                return f"{field} of {name} is {shorten(tensor)}, and no tensor."
+                return Flaw(f"{field} of {name} is {shorten(tensor)}, and no tensor.", MadeFlaw.PARTS)
             if tensor.memspace != getattr(cute.AddressSpace, space):
                 where = {"rmem": "registers", "smem": "shared memory"}
                 return Flaw(
@@ -304,15 +314,18 @@ class OperandsPart(MadePart):
             what = f"tCrX of {name} has the sizes {got}; {shape} is wanted." + (stages if len(got) > 3 else "")
             return Flaw(what, MadeFlaw.SIZES)
         if not isinstance(s2r.op, warp.LdMatrix8x8x16bOp):
-            return f"s2r of {name} is no ldmatrix: its atom's operation is warp.LdMatrix8x8x16bOp."
+            return Flaw(f"s2r of {name} is no ldmatrix: its atom's operation is warp.LdMatrix8x8x16bOp.", MadeFlaw.ATOM)
         if s2r.op.transpose:
-            return f"s2r of {name} transposes; rows of {name} run along K already, as the mma wants them."
+            what = f"s2r of {name} transposes; rows of {name} run along K already, as the mma wants them."
+            return Flaw(what, MadeFlaw.ATOM)
         if s2r.op.num_matrices != 4:
-            return f"an ldmatrix of {name} brings {s2r.op.num_matrices} of 8×8 at once; it can bring 4: num_matrices=4."
+            what = f"an ldmatrix of {name} brings {s2r.op.num_matrices} of 8×8 at once; it can bring 4: num_matrices=4."
+            return Flaw(what, MadeFlaw.ATOM)
         ldmatrix = cute.make_copy_atom(warp.LdMatrix8x8x16bOp(transpose=False, num_matrices=4), BFloat16)
         wanted = (cute.make_tiled_copy_A if name == "A" else cute.make_tiled_copy_B)(ldmatrix, mma)
         if str(s2r.layout_dst_tv_tiled) != str(wanted.layout_dst_tv_tiled):
-            return f"s2r of {name} fills registers in another order than the mma reads {name}: make_tiled_copy_{name}."
+            what = f"s2r of {name} fills registers in another order than the mma reads {name}: make_tiled_copy_{name}."
+            return Flaw(what, MadeFlaw.ATOM)
         mine = wanted.get_slice(THREAD)
         if str(tXrX.layout) != str((retiled := mine.retile(tCrX)).layout):
             return Flaw(
@@ -352,7 +365,7 @@ class SmemLayout(AmperePart):
                 if broken := find_misplaced(answer, k):
                     return wrong(f"{answer.__name__}({ROWS}, {k}, {STAGES}): " + broken)
         except CompileFailed as error:
-            return wrong("CuTe refuses it.", str(error))
+            return wrong(Flaw("CuTe refuses it.", Fail.DOES_NOT_COMPILE), error.args[0])
         return None
 
 
@@ -395,7 +408,8 @@ def find_misplaced(answer: Answer, k: int) -> str:
     order = [offsets[row, vector, 0] for row in range(ROWS) for vector in range(k // VECTOR)]
     for start in range(0, len(order), 8):
         if (ways := banks.ways(order[start : start + 8], 2, VECTOR)) > 1:
-            return f"cp.async writes 8 neighbouring vectors of row {start * VECTOR // k} in {ways} wavefronts."
+            what = f"cp.async writes 8 neighbouring vectors of row {start * VECTOR // k} in {ways} wavefronts."
+            return Flaw(what, SmemFlaw.CP_ASYNC)
     return ""
 
 

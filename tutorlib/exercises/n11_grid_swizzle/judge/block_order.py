@@ -9,7 +9,7 @@ from tutorlib.checking.ampere_loop import AmperePart, PartName
 from tutorlib.checking.exercise import Answer, Verdict, wrong
 from tutorlib.checking.part import need_callable
 from tutorlib.compiling.errors import CompileFailed, first_cause
-from tutorlib.failure import FailureKind, Flaw
+from tutorlib.failure import Fail, FailureKind, Flaw
 from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.wrong import count
@@ -58,7 +58,11 @@ AT_RUN_TIME = (
 class OrderFlaw(FailureKind):
     """What is wrong with an order of blocks."""
 
+    EXCHANGED = "row and column exchanged"
+    ONE_TILE = "one tile for all blocks"
     OUTSIDE = "a tile outside"
+    TWICE = "a tile computed twice"
+    NO_TILE = "no tile"
     TRAFFIC = "no less traffic"
 
 
@@ -82,8 +86,9 @@ class BlockOrder(AmperePart):
             first = in_a_kernel(answer, 64, 64)[:IN_FLIGHT]
         except CompileFailed as failed:
             if refused := first_cause(failed, NotATile):
-                return wrong(str(refused))
-            return wrong("with a block that is known at run time only, CuTe refuses it.", AT_RUN_TIME, str(failed))
+                return wrong(Flaw(str(refused), OrderFlaw.NO_TILE))
+            unknown = Flaw("with a block that is known at run time only, CuTe refuses it.", Fail.DOES_NOT_COMPILE)
+            return wrong(unknown, AT_RUN_TIME, str(failed))
         in_raster, read = self.footprint(l2.waves((64, 64), l2.raster, IN_FLIGHT)[0]), self.footprint(first)
         if read > 0.75 * in_raster:
             what = (
@@ -100,9 +105,10 @@ def find_flaw(tiles: list[Tile], rows: int, columns: int) -> str:
     if set(tiles) == inside:
         return ""
     if {(n, m) for m, n in tiles} == inside:
-        return "its answer is right with its two numbers exchanged: a tile is (m, n), the row of tiles first."
+        what = "its answer is right with its two numbers exchanged: a tile is (m, n), the row of tiles first."
+        return Flaw(what, OrderFlaw.EXCHANGED)
     if len(set(tiles)) == 1:
-        return f"every block computes {tiles[0]}."
+        return Flaw(f"every block computes {tiles[0]}.", OrderFlaw.ONE_TILE)
     if outside := [(block, tile) for block, tile in enumerate(tiles) if tile not in inside]:
         block, tile = outside[0]
         what = f"block {block} computes {tile}, which lies outside. "
@@ -110,7 +116,7 @@ def find_flaw(tiles: list[Tile], rows: int, columns: int) -> str:
     takers = Counter(tiles)
     twice = next(tile for tile in tiles if takers[tile] > 1)
     first, second = [block for block, tile in enumerate(tiles) if tile == twice][:2]
-    return f"blocks {first} and {second} both compute {twice}. " + unvisited(inside - set(tiles))
+    return Flaw(f"blocks {first} and {second} both compute {twice}. ", OrderFlaw.TWICE) + unvisited(inside - set(tiles))
 
 
 def unvisited(tiles: set[Tile]) -> str:
