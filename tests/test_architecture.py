@@ -1,7 +1,6 @@
 """The house as a whole: imports point downwards, cost nothing and make no cycle; a public name means one thing."""
 
 import ast
-import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -17,53 +16,12 @@ PACKAGE = ROOT / "tutorlib"
 # Contracts ------------------------------------------------------------------------------------------------------
 
 
-def lint_imports(folder: Path) -> tuple[int, str]:
-    """Exit status and output of import-linter, as pyproject.toml configures it, on the package in a folder."""
-    command = [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--config", ROOT / "pyproject.toml"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout
-
-
-@pytest.fixture
-def copy(tmp_path) -> Path:
-    shutil.copytree(PACKAGE, tmp_path / "tutorlib", ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path
-
-
-def add_import(folder: Path, importer: str, imported: str) -> None:
-    """To a module of the copy, "models.banks", an import of another."""
-    file = folder / "tutorlib" / f"{importer.replace('.', '/')}.py"
-    file.write_text(file.read_text(encoding="utf-8") + f"\nimport tutorlib.{imported}\n", encoding="utf-8")
-
-
 def test_the_contracts_hold():
-    status, said = lint_imports(ROOT)
-    assert status == 0, said
-    assert "Contracts: 2 kept, 0 broken." in said
-
-
-def test_a_cycle_inside_a_folder_is_found(copy):
-    add_import(copy, "models.banks", "models.occupancy")
-    add_import(copy, "models.occupancy", "models.banks")
-    status, said = lint_imports(copy)
-    assert status == 1
-    assert "Imports point downwards KEPT" in said
-    assert "No cycle, in any folder BROKEN" in said
-
-
-def test_a_cycle_of_two_folders_is_found(copy):
-    add_import(copy, "kernels.ladder", "simulate.cutile.run")
-    add_import(copy, "simulate.cutile.run", "kernels.ladder")
-    status, said = lint_imports(copy)
-    assert status == 1
-    assert "No cycle, in any folder BROKEN" in said
-
-
-def test_an_import_that_points_upwards_is_found(copy):
-    add_import(copy, "machine.hardware", "grading.scores")
-    status, said = lint_imports(copy)
-    assert status == 1
-    assert "Imports point downwards BROKEN" in said
+    """As pyproject.toml has them."""
+    command = [Path(sys.executable).with_name("lint-imports"), "--no-cache"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+    assert "Contracts: 2 kept, 0 broken." in done.stdout
 
 
 # Cost -----------------------------------------------------------------------------------------------------------

@@ -84,9 +84,9 @@ class Hazard(FailureKind):
 
     OUTSIDE [tensor]. RACE [earlier: what the other thread did, "write", "read", "init", or "store" in the same
     instruction; or lacks: "wgmma.fence"]. UNWAITED [lacks: "commit", "wait", "mbarrier", "stored", "end", "wgmma";
-    does: "reads", "copies to"; of: whose copy it is]. MISALIGNED [does]. Those of shared memory
-    have by: "thread", "TMA" and so on. MBARRIER [lacks: "init", "bytes"]. DEADLOCK [lacks: "arrivals", "bytes"]. DIVERGENT [lanes that a mask names:
-    "elsewhere", or does not: "unnamed"].
+    does: "reads", "copies to"; of: whose copy it is]. MISALIGNED [does]. MBARRIER [lacks: "init", "bytes"].
+    DEADLOCK [lacks: "arrivals", "bytes"]. DIVERGENT [lanes that a mask names: "elsewhere", or does not: "unnamed"].
+    Those of shared memory also have by: "thread", "TMA", "wgmma" or "tcgen05".
     """
 
     UNWAITED = "unwaited"

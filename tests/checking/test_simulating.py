@@ -14,6 +14,7 @@ from tests.pages.n08_tile_cpp import wrong_gemm as n08_gemm
 from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.simulating import find_repeat, find_waste
 from tutorlib.exercises import find
+from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx import Finding, MemoryAccess, Report
 
 pytestmark = pytest.mark.usefixtures("no_gpu")
@@ -83,7 +84,7 @@ def test_the_worst_access_is_named():
 
 
 def test_a_repetition_is_no_fault_unless_it_is_asked_for():
-    again = Finding("repeat", "block 0 stores c[0], which block 1 stores too", None, 7, 5)
+    again = Finding(Hazard.REPEAT, "block 0 stores c[0], which block 1 stores too", None, 7, 5)
     assert find_repeat([report()]) is None
     assert "which block 1 stores too (line 7 of the PTX)" in find_repeat([report(repeats=(again,))])
 

@@ -22,7 +22,7 @@ HEARD = []  # the compilers' words, whole: what a message keeps of them may be c
 
 class CompilesOnly(Exercise):
     def judge(self, answer):
-        raise answer
+        raise answer.answer
 
 
 def told(failed):

@@ -1,6 +1,7 @@
 """Which kinds of failure each wrong answer's message tells of; kinds.json has them.
 
-`python -m tests.pages.kinds [ID …]` writes it. Read the difference before you commit it: a kind that is gone is a failure that is not found any more.
+`python -m tests.pages.kinds [ID …]` writes it. Read the difference before you commit it: a kind that is gone is a
+failure that is not found any more.
 """
 
 import json

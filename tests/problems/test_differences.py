@@ -32,12 +32,12 @@ class TestPatterns:
     @pytest.mark.parametrize(
         ("rows", "columns", "says"),
         [
-            (slice(None), slice(128, None), ", all in columns ≥ 128"),
-            (slice(None), slice(0, 64), ", all in columns < 64"),
-            (slice(32, 64), slice(None), ", all in rows 32 to 63"),
-            (slice(255, None), slice(128, None), ", all in row 255 and columns ≥ 128"),
-            (slice(1, None, 2), slice(None), ", all in rows with row % 2 == 1"),
-            (slice(None), slice(3, None, 8), ", all in columns with column % 8 == 3"),
+            (slice(None), slice(128, None), "columns ≥ 128"),
+            (slice(None), slice(0, 64), "columns < 64"),
+            (slice(32, 64), slice(None), "rows 32 to 63"),
+            (slice(255, None), slice(128, None), "row 255 and columns ≥ 128"),
+            (slice(1, None, 2), slice(None), "rows with row % 2 == 1"),
+            (slice(None), slice(3, None, 8), "columns with column % 8 == 3"),
             (slice(None), slice(None), ""),
         ],
     )
@@ -49,7 +49,7 @@ class TestPatterns:
     def test_of_a_vector(self):
         where = torch.zeros(1000, dtype=torch.bool)
         where[900:] = True
-        assert pattern(where) == ", all in elements ≥ 900"
+        assert pattern(where) == "elements ≥ 900"
 
     def test_no_rule_is_made_up_for_scattered_errors(self):
         generator = torch.Generator().manual_seed(0)

@@ -20,18 +20,18 @@ def first_weakness(rehearsals: Iterable[tuple[str, Callable[[], str]]], safe: fl
         try:
             weakness = rehearsal()
         except Unsafe as unsafe:
-            return Verdict(0, (f"rehearsed with {said}:", *lines_of(unsafe.args[0])))
+            return Verdict(0, (f"rehearsed with {said}:", *told_lines(unsafe.args[0])))
         except NotImplementedError:
             raise
         except Exception as error:
             said = " ".join(without_colours(f"{type(error).__name__}: {error}").split())
             raise NotRehearsed(shortened(said)) from error
         if weakness:
-            first = first or Verdict(safe, (f"rehearsed with {said}:", *lines_of(weakness)))
+            first = first or Verdict(safe, (f"rehearsed with {said}:", *told_lines(weakness)))
     return first
 
 
-def lines_of(told: str) -> list[str]:
+def told_lines(told: str) -> list[str]:
     """Line by line; the first one keeps what it tells of."""
     first, *others = told.split("\n")
     return [Flaw(first, *failures_in([told])), *others]

@@ -13,7 +13,7 @@ NAMESPACES = ("cutlass.cute", "cutlass.cute.arch", "cutlass.cute.math", "cutlass
 SHORT = {"cutlass.cute": "cute", "cutlass.cute.arch": "cute.arch", "cutlass.cute.math": "cute.math", "cuda.tile": "ct"}
 
 
-class Refused(FailureKind):
+class RefusalKind(FailureKind):
     """What a compiler refuses."""
 
     TILE_MODES = "modes of a tile"
@@ -35,7 +35,7 @@ class Refusal:
 
     words: str
     advice: str | Callable[[re.Match[str]], str]
-    kind: Refused | None = None
+    kind: RefusalKind | None = None
 
     def about(self, message: str) -> str:
         """What to do, or "" where this is another refusal."""

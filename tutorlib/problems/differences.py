@@ -35,14 +35,14 @@ def find_difference(name: str, got: "Tensor", unwritten: "Tensor", want: "Tensor
         return None
     if unwritten.any():
         at, rule = element(name, unwritten), pattern(unwritten)
-        what = f"{at} is still NaN: the kernel never wrote it. Unwritten: {extent(unwritten)} elements{told(rule)}."
+        what = f"{at} is still NaN: the kernel never wrote it. Unwritten: {extent(unwritten)} elements{all_in(rule)}."
         return Wrong(Flaw(what, Difference.UNWRITTEN(at=at, **fields(unwritten, rule))))
     place = first(bad)
     tolerance = float(allowed.expand_as(want)[place])
     within = f" (± {tolerance:.2g})" if tolerance else ""
     at, rule = element(name, bad), pattern(bad)
     is_, should = f"{float(got[place]):.6g}", f"{float(want[place]):.6g}"
-    what = f"{at} is {is_} and should be {should}{within}. Wrong: {extent(bad)} elements{told(rule)}."
+    what = f"{at} is {is_} and should be {should}{within}. Wrong: {extent(bad)} elements{all_in(rule)}."
     failure = Difference.WRONG(at=at, got=is_, want=should, sign=should[: should.startswith("-")], **fields(bad, rule))
     return Wrong(Flaw(what, failure), likeness(got, want, allowed, bad))
 
@@ -73,7 +73,7 @@ def extent(where: "Tensor") -> str:
     return f"all {total:,}" if wrong == total else f"{wrong:,} of {total:,}"
 
 
-def told(rule: str) -> str:
+def all_in(rule: str) -> str:
     return f", all in {rule}" if rule else ""
 
 

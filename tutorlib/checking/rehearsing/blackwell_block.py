@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from tutorlib.checking.rehearsing import blackwell_messages as messages
 from tutorlib.checking.rehearsing.barrier_calls import BarrierPointer
@@ -31,7 +31,8 @@ OWN_WORK: dict[TileRole, tuple[str, ...]] = {"produce": ("full",), "multiply": (
 Loop = Callable[..., None]
 
 
-class Extent(NamedTuple):
+@dataclass(frozen=True)
+class Extent:
     """How much is rehearsed. parts: of each accumulator."""
 
     tiles: int
@@ -53,7 +54,7 @@ def rehearse_tiles(loops: dict[TileRole, Loop], size: Extent) -> list["Blackwell
     Raises Unsafe, and what the loops themselves raise.
     """
     return [
-        BlackwellBlock(warps=warps_of(loops, size.blocks), interleaving=interleaving, **size._asdict()).run()
+        BlackwellBlock(warps=warps_of(loops, size.blocks), interleaving=interleaving, **vars(size)).run()
         for interleaving in interleavings(ROLES, has_commits=True)
     ]
 
@@ -323,7 +324,7 @@ class BlackwellBlock(BlackwellScene):
     # The end ----------------------------------------------------------------------------------------------------
 
     def give_up(self) -> None:
-        raise Unsafe(messages.deadlock(self))
+        raise Unsafe(messages.stuck_tiles(self))
 
     def finish(self) -> None:
         """Raises Unsafe where a part of the product is missing."""

@@ -18,7 +18,7 @@ def part_of(use: Use, part: int) -> str:
     return f"part {part} of tile {use.tile}"
 
 
-def about_wait(me: RoleWarps, barrier: MBarrier, turn: int) -> Flaw:
+def about_phase(me: RoleWarps, barrier: MBarrier, turn: int) -> Flaw:
     """Why a wait for this mbarrier does not help, where its phase number `turn` was to be waited for."""
     needed = f"this needs phase number {turn + 1}, whose parity is {turn % 2}"
     return hazard_messages.about_wait(me, barrier, turn, needed) or incomplete(
@@ -34,7 +34,7 @@ def overwritten_stage(now: BlackwellScene, me: RoleWarps, line: CallSite, old: L
     what = f"{line}: {new} overwrites {tile_of(old)} in stage {old.stage}{now.of_block(old.block)}, which {state}: "
     barrier = now.barriers["empty"][old.block][old.stage]
     needed = "needed" if old.read_by is None else "being read"
-    return Flaw(what, LoopFlaw.OVERWRITTEN(what=needed)) + about_wait(me, barrier, old.turn) + "."
+    return Flaw(what, LoopFlaw.OVERWRITTEN(what=needed)) + about_phase(me, barrier, old.turn) + "."
 
 
 def not_there(now: BlackwellScene, me: RoleWarps, line: CallSite, block: int, stage: int, load: Load | None) -> Flaw:
@@ -42,8 +42,8 @@ def not_there(now: BlackwellScene, me: RoleWarps, line: CallSite, block: int, st
     barrier, at = now.barriers["full"][0][stage], f"stage {stage}{now.of_block(block)}"
     if load is None:
         what = Flaw(f"{line}: multiplies {at}, into which nothing has been loaded yet: ", LoopFlaw.EMPTY)
-        return what + about_wait(me, barrier, 0) + "."
-    why = about_wait(me, barrier, load.turn)
+        return what + about_phase(me, barrier, 0) + "."
+    why = about_phase(me, barrier, load.turn)
     wait = me.waits.get(barrier.name)
     if wait and wait.complete > load.turn:
         phase = barrier.phases[load.turn]
@@ -58,7 +58,7 @@ def not_there(now: BlackwellScene, me: RoleWarps, line: CallSite, block: int, st
 
 def multiplied_twice(now: BlackwellScene, me: RoleWarps, line: CallSite, load: Load) -> Flaw:
     what = Flaw(f"{line}: {tile_of(load)} is multiplied twice: ", LoopFlaw.TWICE)
-    return what + about_wait(me, now.barriers["full"][0][load.stage], load.turn + 1) + "."
+    return what + about_phase(me, now.barriers["full"][0][load.stage], load.turn + 1) + "."
 
 
 def overwritten_sums(
@@ -76,7 +76,7 @@ def overwritten_sums(
     if wait and wait.complete > old.turn and freed is old:
         early = f"{where}: accumulator {old.accumulator} is freed before {warps.name} can have all of tile {old.tile}: "
         return Flaw(early, LoopFlaw.FREED) + what + "."
-    return what + ": " + about_wait(me, barrier, old.turn) + "."
+    return what + ": " + about_phase(me, barrier, old.turn) + "."
 
 
 def not_summed(now: BlackwellScene, me: RoleWarps, line: CallSite, accumulator: int, use: Use | None) -> Flaw:
@@ -85,11 +85,11 @@ def not_summed(now: BlackwellScene, me: RoleWarps, line: CallSite, accumulator: 
     reads = f"{line}: reads accumulator {accumulator}, where"
     if use is None:
         what = Flaw(f"{reads} nothing has been multiplied: ", LoopFlaw.NOT_SUMMED)
-        return what + about_wait(me, barrier, 0) + "."
-    return f"{reads} the sums of tile {use.tile} may not be complete: " + about_wait(me, barrier, use.turn) + "."
+        return what + about_phase(me, barrier, 0) + "."
+    return f"{reads} the sums of tile {use.tile} may not be complete: " + about_phase(me, barrier, use.turn) + "."
 
 
-def deadlock(now: BlackwellScene) -> Flaw:
+def stuck_tiles(now: BlackwellScene) -> Flaw:
     """Who waits for what, and what would complete it: several lines."""
     loaded = f"{len(now.loads())} of {now.tiles * now.k_tiles}"
     stored = min((len(warps.stored) for warps in now.storing), default=0)

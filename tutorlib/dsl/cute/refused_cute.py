@@ -2,7 +2,7 @@
 
 import re
 
-from tutorlib.dsl.refusal import Refusal, Refused, nearest_keyword, nearest_name
+from tutorlib.dsl.refusal import Refusal, RefusalKind, nearest_keyword, nearest_name
 
 
 def keep_its_type(found: re.Match[str]) -> str:
@@ -66,7 +66,7 @@ CUTE = (
     Refusal(
         r"expects rank\(tiler\) <= rank\(input\)",
         "The tile has more modes than the tensor: a size for each mode of the tensor, and no more.",
-        Refused.TILE_MODES,
+        RefusalKind.TILE_MODES,
     ),
     Refusal(
         r"local_tile\(\) missing 1 required positional argument: 'coord'",
@@ -213,7 +213,7 @@ CUTE = (
     Refusal(
         r"source and destination tensors to have the same rank",
         "Both sides of a copy are cut alike: registers come from cute.make_fragment_like(the other side).",
-        Refused.RANKS,
+        RefusalKind.RANKS,
     ),
     Refusal(
         r"expects pred to have compatible shape",
@@ -245,18 +245,18 @@ CUTE = (
 )
 
 CLEAR = (  # CuTe's own words say what to do
-    Refusal(r"^.*retile of a tensor with .*$", r"\g<0>", Refused.RETILE),
-    Refusal(r"^.*only supports equal source and destination element type.*$", r"\g<0>", Refused.WIDTHS),
-    Refusal(r"^.*Expected strides\[leading_dim\] == 1.*$", r"\g<0>", Refused.LEADING),
-    Refusal(r"^.*Mismatched \w+\.(shape|strides)\[.*$", r"\g<0>", Refused.SIZES),
-    Refusal(r"^.*Required argument `\w+` is missing.*$", r"\g<0>", Refused.ARGUMENT),
+    Refusal(r"^.*retile of a tensor with .*$", r"\g<0>", RefusalKind.RETILE),
+    Refusal(r"^.*only supports equal source and destination element type.*$", r"\g<0>", RefusalKind.WIDTHS),
+    Refusal(r"^.*Expected strides\[leading_dim\] == 1.*$", r"\g<0>", RefusalKind.LEADING),
+    Refusal(r"^.*Mismatched \w+\.(shape|strides)\[.*$", r"\g<0>", RefusalKind.SIZES),
+    Refusal(r"^.*Required argument `\w+` is missing.*$", r"\g<0>", RefusalKind.ARGUMENT),
 )
 
 INLINED = (
     Refusal(
         r"error\s+: ((?:(?!error\s+:).)+) ptxas fatal",
         r"ptxas refuses the PTX: \1. Is it in the inlined text?",
-        Refused.INLINED,
+        RefusalKind.INLINED,
     ),
     Refusal(r"invalid operand in inline asm: '([^']+)'", r"`\1` names an operand too many: \"=r,r\" are $0 and $1."),
 )

@@ -1,7 +1,7 @@
 """Remedies of notebook 05."""
 
 from tutorlib.checking.exercise import Remedy
-from tutorlib.dsl.refusal import Refused
+from tutorlib.dsl.refusal import RefusalKind
 from tutorlib.failure import Difference, Fail, Hazard
 
 COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
@@ -95,7 +95,7 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "The block has WIDE_THREADS threads, and each has a part of its own: tiled.get_slice(thread).",
         ),
         Remedy(
-            Refused.RANKS,
+            RefusalKind.RANKS,
             "from_src, to_dst, and registers made like one of them, are this thread's parts: three modes each.",
         ),
     ),

@@ -2,7 +2,7 @@
 
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
-from tutorlib.dsl.refusal import Refused
+from tutorlib.dsl.refusal import RefusalKind
 from tutorlib.exercises.n09_gemm_baseline.judge.made_parts import MadeFlaw, SmemFlaw
 from tutorlib.failure import Difference, Fail, FailureKind, Hazard
 
@@ -154,7 +154,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "09.6": (
         Remedy(
-            Refused.RETILE,
+            RefusalKind.RETILE,
             "Registers for the whole tile of K: the partition of sA with its K blocks, and the buffer alone picked.",
         ),
         Remedy(
@@ -213,7 +213,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "with cute.elem_less against sums.shape. What is inside is stored.",
         ),
         Remedy(
-            Refused.WIDTHS,
+            RefusalKind.WIDTHS,
             "C is bf16 and the sums are fp32: what is stored are the rounded registers.",
         ),
     ),

@@ -1,7 +1,7 @@
 """Remedies of notebook 16."""
 
 from tutorlib.checking.exercise import Remedy
-from tutorlib.dsl.refusal import Refused
+from tutorlib.dsl.refusal import RefusalKind
 from tutorlib.exercises.n16_fusion.fakes import FakeFlaw
 from tutorlib.exercises.n16_fusion.layers import SwapFlaw
 from tutorlib.exercises.n16_fusion.operators import GradientFlaw
@@ -33,7 +33,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "the offset by nothing, and a step to the right by one.",
         ),
         Remedy(
-            Refused.TILE_MODES,
+            RefusalKind.TILE_MODES,
             "A matrix is wanted, two modes: cute.make_layout((rows, columns), stride=…) over bias.iterator.",
         ),
         Remedy(

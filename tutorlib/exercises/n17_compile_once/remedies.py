@@ -1,7 +1,7 @@
 """Remedies of notebook 17."""
 
 from tutorlib.checking.exercise import Remedy
-from tutorlib.dsl.refusal import Refused
+from tutorlib.dsl.refusal import RefusalKind
 from tutorlib.exercises.n17_compile_once.judge.for_torch import CallFlaw
 from tutorlib.exercises.n17_compile_once.judge.saved_kernels import SavingFlaw
 from tutorlib.exercises.n17_compile_once.judge.shared_storage import StructFlaw
@@ -120,15 +120,15 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Return what cute.compile made.",
         ),
         Remedy(
-            Refused.LEADING,
+            RefusalKind.LEADING,
             "mark_layout_dynamic() without an argument finds the mode whose stride is 1 by itself.",
         ),
         Remedy(
-            Refused.SIZES,
+            RefusalKind.SIZES,
             "All sizes are to be dynamic: mark_layout_dynamic(), for every tensor.",
         ),
         Remedy(
-            Refused.ARGUMENT,
+            RefusalKind.ARGUMENT,
             "Every argument is passed on to cute.compile in its place; only the tensors among them become views.",
         ),
     ),
@@ -213,7 +213,7 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "The compiler's own & and | are not the question: the text of the instruction goes to inline PTX.",
         ),
         Remedy(
-            Refused.INLINED,
+            RefusalKind.INLINED,
             "The text is one instruction of PTX, destination first: lop3.b32 $0, $1, $2, $3, the table, a semicolon.",
         ),
         Remedy(
