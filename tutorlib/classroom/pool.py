@@ -9,15 +9,12 @@ import os
 import signal
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 
-import psutil
-
 from tutorlib.classroom.task import ENDED, Graded, Task, grade_task
-from tutorlib.machine.lineage import adopt_orphans, die_with
+from tutorlib.machine.lineage import die_with
 
 ENDING_S = 2.0  # for workers that were killed to be gone
 PRELOADED = ["tutorlib.classroom.tied", "tutorlib.classroom.warm"]
@@ -53,11 +50,9 @@ def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
     """Each task with what came of it, as they are done. Raises MachineFailed."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOADED)
-    adopt_orphans()
     idle = deque((lane, environment) for lane in lanes for environment in lane.workers)
     running: dict[Connection, AtTask] = {}
     died: set[tuple[str, str]] = set()
-    helpers: set[int] = set()  # the forkserver and its kind: children that are no orphans
     try:
         while True:
             for _ in range(len(idle)):
@@ -70,7 +65,6 @@ def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
                     running[ours] = AtTask(process, task, lane, environment)
                 else:
                     idle.append((lane, environment))
-            helpers = helpers or {child.pid for child in psutil.Process().children()}
             if not running:
                 return
             for ready in wait(list(running)):
@@ -79,12 +73,10 @@ def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
                 task = worker.task
                 graded = result(ready)
                 worker.process.join()
-                reap_orphans(helpers)
                 idle.append((worker.lane, worker.environment))
                 if graded is not None:
                     yield task, graded
                     continue
-                kill_orphans(helpers)
                 if (task.student, task.share) in died:
                     yield task, Graded(failed=f"{ENDED}: its process was killed, twice")
                 else:
@@ -95,8 +87,6 @@ def graded_here(lanes: Sequence[Lane]) -> Iterator[tuple[Task, Graded]]:
             worker.process.kill()
         for worker in running.values():
             worker.process.join(ENDING_S)
-        if helpers:
-            kill_orphans(helpers)
 
 
 def result(connection: Connection) -> Graded | None:
@@ -124,28 +114,3 @@ def serve_task(task: Task, connection: Connection, environment: dict[str, str]) 
             connection.send(("graded", grade_task(task).dumps()))
         except OSError as error:
             connection.send(("machine", f"{error.filename or 'this machine'}: {error.strerror}"))
-
-
-def kill_orphans(helpers: set[int]) -> None:
-    """Kill what a dead worker left: it has become this process's."""
-    for child in psutil.Process().children():
-        if child.pid not in helpers:
-            kill_below(child)
-            with suppress(psutil.NoSuchProcess):
-                child.kill()
-                child.wait()
-
-
-def reap_orphans(helpers: set[int]) -> None:
-    """Take leave of what has ended below workers, so that it does not stay as a zombie until the class is graded."""
-    for child in psutil.Process().children():
-        with suppress(psutil.NoSuchProcess, ChildProcessError):
-            if child.pid not in helpers and child.status() == psutil.STATUS_ZOMBIE:
-                os.waitpid(child.pid, os.WNOHANG)
-
-
-def kill_below(process: psutil.Process) -> None:
-    with suppress(psutil.NoSuchProcess):
-        for child in process.children(recursive=True):
-            with suppress(psutil.NoSuchProcess):
-                child.kill()
