@@ -39,6 +39,7 @@ class Fail(FailureKind):
     calls what does the exercise's work. DOES_NOT_COMPILE; LAUNCHES_NOTHING: it compiles no kernel; PARAMETERS: of one.
     CASE: a case of a function's is wrong [name]. GIVES: what a function returns is wrong [type; of: a tuple's
     first types]. RAISED: it raises [error].
+    CONFIG: a configuration that the kernel cannot have; SLOW: a choice by which it would be far too slow.
     SIZE: the result at a size is wrong [shape]. NOT_LAUNCHED: no GPU takes the launch [grid]. INPUT_CHANGED [name].
     LACKS, USES: compiled, it lacks or has an instruction [instruction]. WASTE: its accesses move more than they must
     [space]. SPILLS: it keeps registers in local memory. CRASHED: a program, by itself; NOTICED: what a program does
@@ -55,6 +56,8 @@ class Fail(FailureKind):
     CASE = "case"
     GIVES = "gives"
     RAISED = "raised"
+    CONFIG = "configuration"
+    SLOW = "slow"
     SIZE = "size"
     NOT_LAUNCHED = "not launched"
     INPUT_CHANGED = "input changed"

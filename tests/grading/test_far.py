@@ -66,6 +66,17 @@ def test_a_right_kernel_of_other_instructions_is_found_by_the_judge(tmp_path):
     assert "it compiles, but without mma.sync" in outcome.message
 
 
+@pytest.mark.usefixtures("no_gpu")
+@pytest.mark.parametrize(
+    ("id", "name"), [("09.2", "padded"), ("11.4", "a_jit_function_that_is_wrong"), ("15.9", "as_tensor")]
+)
+def test_a_failure_that_is_found_outside_has_its_kind_and_its_remedy(tmp_path, id, name):
+    (answer,) = (answer for answer in WRONG[id] if answer.__name__ == name)
+    outcome, here = judged(tmp_path, id, answer), find(id).grade(answer)
+    assert outcome.message.failures == here.message.failures != ()
+    assert outcome.remedy == here.remedy != ""
+
+
 class Liar(Forging):
     """Says that nothing speaks against the answer."""
 

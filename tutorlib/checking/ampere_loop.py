@@ -82,7 +82,9 @@ class AmpereLoop(AmperePart):
         if stage.unrolled > stages + 1:
             raise Unsafe(
                 f"{stage.unrolled} K tiles are multiplied in one range_constexpr, a loop that the compiler unrolls. "
-                "With K = 4096 that is 64 times the code, and minutes of compiling. Loops over K tiles are plain range."
+                "With K = 4096 that is 64 times the code, and minutes of compiling. Loops over K tiles are plain "
+                "range.",
+                LoopFlaw.UNROLLED,
             )
         return self.find_weakness(stage)
 

@@ -10,6 +10,7 @@ from tutorlib.checking.served import Served, need_function
 from tutorlib.checking.values import attempt
 from tutorlib.compiling.cpp import CompiledCpp, compile_cpp, wrong_parameters
 from tutorlib.compiling.driver import LaunchGrid
+from tutorlib.failure import Fail, Flaw
 from tutorlib.measuring.launchers import CppLauncher
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
@@ -59,11 +60,13 @@ class CppExercise(KernelExercise):
         if lacks := self.lacking(compiled.instructions):
             return lacks
         if self.tma and any(remark.text.startswith("Failed to select TMA") for remark in compiled.remarks):
-            return (
+            what = (
                 f"it compiles, but not every load and store goes by TMA. The compiler's remarks:\n{compiled.remarked}"
             )
+            return Flaw(what, Fail.LACKS(instruction="TMA"))
         if compiled.stack_bytes and not self.spills:
-            return f"it compiles, but a thread keeps {compiled.stack_bytes:,} bytes of its tile in local memory."
+            what = f"it compiles, but a thread keeps {compiled.stack_bytes:,} bytes of its tile in local memory."
+            return Flaw(what, Fail.SPILLS)
         return None
 
     def compile_for(self, artifact: str, arch: str) -> CompiledCpp:

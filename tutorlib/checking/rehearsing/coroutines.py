@@ -8,7 +8,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from tutorlib.checking.rehearsing.call_site import calling_line
-from tutorlib.checking.rehearsing.unsafe import Unsafe
+from tutorlib.checking.rehearsing.unsafe import LoopFlaw, Unsafe
 
 PATIENCE = 5  # seconds without an order, after which a loop is held to be endless
 
@@ -85,7 +85,9 @@ class Turns:
             if self.orders == seen:
                 thread = threads[self.actors.index(self.running)]
                 line = calling_line(sys._current_frames().get(thread.ident or 0))
-                self.end(Unsafe(f"{line}: the loop does not end: it goes round without giving an order."))
+                self.end(
+                    Unsafe(f"{line}: the loop does not end: it goes round without giving an order.", LoopFlaw.ENDLESS)
+                )
                 stop(thread)
             seen = self.orders
 

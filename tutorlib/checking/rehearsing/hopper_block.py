@@ -128,7 +128,8 @@ class HopperBlock(HopperScene):
             raise Unsafe(what, LoopFlaw.ELECTED)
         if not me.fenced:
             raise Unsafe(
-                f"{line}: no warpgroup.fence() before the first wgmma, to order it after what wrote its registers."
+                f"{line}: no warpgroup.fence() before the first wgmma, to order it after what wrote its registers.",
+                LoopFlaw.FENCE,
             )
         load = self.newest(at)
         if load is None or not self.has_landed(load):

@@ -185,7 +185,7 @@ class RehearsalMachine(MBarrierCalls):
             self.let_land()
         line = calling_line()
         if self.turns.orders > MOST_ORDERS:
-            raise Unsafe(f"{line}: the loop does not end.")
+            raise Unsafe(f"{line}: the loop does not end.", LoopFlaw.ENDLESS)
         return self.me, line
 
     @contextmanager
@@ -309,7 +309,7 @@ class RehearsalMachine(MBarrierCalls):
         """Whether nothing holds it up."""
         me, line = self.me, calling_line()
         if int(phase) not in (0, 1):
-            raise Unsafe(f"{line}: phase {phase}: a wait is for a parity, 0 or 1.")
+            raise Unsafe(f"{line}: phase {phase}: a wait is for a parity, 0 or 1.", LoopFlaw.PARITY)
         me.held_up = HeldUp(line, f"phase {phase} of {barrier.name}", barrier, int(phase))
         return barrier.passes(int(phase))
 

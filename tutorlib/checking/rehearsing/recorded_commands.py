@@ -106,7 +106,7 @@ class Orders:
     def count(self, *order: Any) -> None:
         self.log.append(order)
         if len(self.log) > MOST_ORDERS:
-            raise Unsafe("the loop does not end.")
+            raise Unsafe("the loop does not end.", LoopFlaw.ENDLESS)
 
 
 def compare_threads(main_loop: Callable[..., None], orders: Orders, play: Callable[[int], S]) -> S:

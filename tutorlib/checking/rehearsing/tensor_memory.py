@@ -25,6 +25,12 @@ class TensorMemoryFlaw(FailureKind):
     FREED_EARLY = "freed while in use"
     NOT_FREED = "not freed"
     ONE_LANE = "allocated by one lane"
+    POINTER = "another pointer"
+    PAIR = "of a pair of blocks"
+    WORKED = "worked twice, or never"
+    FREED_TWICE = "freed twice"
+    GIVEN_UP = "right to allocate given up"
+    MEETING = "a warp does not come"
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,8 @@ class MemoryBlock(RehearsalMachine):
                 TensorMemoryFlaw.COLUMNS,
             )
         if self.relinquished_at:
-            raise Unsafe(f"{line}: the block gave up its right to allocate at {self.relinquished_at}.")
+            what = f"{line}: the block gave up its right to allocate at {self.relinquished_at}."
+            raise Unsafe(what, TensorMemoryFlaw.GIVEN_UP)
         if self.allocated:
             raise Unsafe(
                 f"{line}: {me.name} allocates, too, after {self.allocated_at} did: one warp of the block does. "
@@ -111,7 +118,7 @@ class MemoryBlock(RehearsalMachine):
 
     def refuse_pair(self, is_two_cta: Any, line: CallSite) -> None:
         if is_two_cta:
-            raise Unsafe(f"{line}: is_two_cta is for a pair of blocks, and this block is alone.")
+            raise Unsafe(f"{line}: is_two_cta is for a pair of blocks, and this block is alone.", TensorMemoryFlaw.PAIR)
 
     def pointer(self) -> HeldColumns:
         me, line = self.order()
@@ -127,11 +134,15 @@ class MemoryBlock(RehearsalMachine):
     def work(self, sums: Any) -> None:
         me, line = self.order()
         if not isinstance(sums, HeldColumns):
-            raise Unsafe(f"{line}: work({sums!r}): it takes the pointer that holding.pointer() returns.")
+            raise Unsafe(
+                f"{line}: work({sums!r}): it takes the pointer that holding.pointer() returns.",
+                TensorMemoryFlaw.POINTER,
+            )
         if self.freed_at:
-            raise Unsafe(f"{line}: {me.name} works in tensor memory that {self.freed_at} has freed.")
+            what = f"{line}: {me.name} works in tensor memory that {self.freed_at} has freed."
+            raise Unsafe(what, TensorMemoryFlaw.FREED_EARLY)
         if me.role in self.worked:
-            raise Unsafe(f"{line}: {me.name} works twice.")
+            raise Unsafe(f"{line}: {me.name} works twice.", TensorMemoryFlaw.WORKED)
         self.worked.add(me.role)
         me.knows.add(("worked", me.role))
         self.changes += 1
@@ -147,7 +158,7 @@ class MemoryBlock(RehearsalMachine):
         if not isinstance(tmem_ptr, HeldColumns):
             raise Unsafe(f"{line}: dealloc_tmem takes the pointer that holding.pointer() returns, and the columns.")
         if self.freed_at:
-            raise Unsafe(f"{line}: {me.name} frees, too, after {self.freed_at} did.")
+            raise Unsafe(f"{line}: {me.name} frees, too, after {self.freed_at} did.", TensorMemoryFlaw.FREED_TWICE)
         if int(num_columns) != tmem_ptr.columns:
             raise Unsafe(
                 f"{line}: frees {int(num_columns)} columns of {tmem_ptr.columns} that were allocated.",
@@ -171,12 +182,16 @@ class MemoryBlock(RehearsalMachine):
 
     def give_up(self) -> None:
         absent = next(warp.name for warp in self.warps if warp not in self.present)
-        raise Unsafe(f"deadlock: {self.present[0].held_up.line}: warps wait there for all, and {absent} never comes.")
+        raise Unsafe(
+            f"deadlock: {self.present[0].held_up.line}: warps wait there for all, and {absent} never comes.",
+            TensorMemoryFlaw.MEETING,
+        )
 
     def finish(self) -> None:
         for warp in self.warps:
             if warp.role not in self.worked:
-                raise Unsafe(f"{warp.name} never works: every warp calls holding.work(pointer) once.")
+                what = f"{warp.name} never works: every warp calls holding.work(pointer) once."
+                raise Unsafe(what, TensorMemoryFlaw.WORKED)
         if not self.freed_at:
             raise Unsafe(
                 f"the block ends with what {self.allocated_at} allocated: nobody frees it, and the next block on this "

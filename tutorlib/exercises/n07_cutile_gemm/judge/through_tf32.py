@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.exercise import Verdict
+from tutorlib.failure import Fail, Flaw
 from tutorlib.measuring.launchers import CutileLauncher
 from tutorlib.problems.problem import Problem
 
@@ -18,5 +19,6 @@ class ThroughTf32(CutileExercise):
         if found := super().look_into(kernel):
             return found
         if ".tf32" in kernel.compiled(self.in_bf16, self.whole[0], "sm_80").ptx:  # of an instruction: no name has a dot
-            return self.more_than_it_must("matrices in bf16 are multiplied in tf32, too, and not in their own dtype.")
+            what = "matrices in bf16 are multiplied in tf32, too, and not in their own dtype."
+            return self.more_than_it_must(Flaw(what, Fail.USES(instruction="tf32")))
         return None

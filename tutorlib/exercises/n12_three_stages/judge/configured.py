@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from tutorlib.checking.exercise import Answer, Verdict, wrong
 from tutorlib.checking.part import HostFunction, Part, need_callable
 from tutorlib.checking.values import attempt
+from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.problems.wrong import count
 
@@ -25,7 +26,7 @@ class Configured(Part):
         if fault:
             return wrong(fault.what)
         if not isinstance(config, GemmConfig):
-            return wrong(f"it returns {config!r}, not a GemmConfig.")
+            return wrong(Flaw(f"it returns {config!r}, not a GemmConfig.", Fail.GIVES(type=type(config).__name__)))
         if config.stages < 2:
-            return wrong(f"{count(config.stages, 'stage')}: the loop needs two or more.")
+            return wrong(Flaw(f"{count(config.stages, 'stage')}: the loop needs two or more.", Fail.CONFIG))
         return None

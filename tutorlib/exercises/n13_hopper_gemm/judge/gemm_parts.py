@@ -11,11 +11,32 @@ from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.cute import call_host
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.compiling.ptx import HOPPER_OPCODES, opcodes
+from tutorlib.failure import Fail, FailureKind, Flaw
 
 BYTES = 2  # of a bf16
 VECTOR = 8  # elements of 16 bytes, which a swizzle keeps together
 
 FirstPartName = Literal["ring_layout", "boxes", "fragments", "epilogue"]
+
+
+class RingFlaw(FailureKind):
+    """What is wrong with the layout of the stages."""
+
+    NO_LAYOUT = "not a layout"
+    NOT_SWIZZLED = "not swizzled"
+    SHAPE = "shape of the stages"
+    PLACE = "place by TMA"
+
+
+class StoreFlaw(FailureKind):
+    """What is missing between the accumulators and C."""
+
+    NO_STORE = "no TMA store"
+    BARRIER = "no barrier before stmatrix"
+    TOO_EARLY = "stored before it is written"
+    FENCE = "no proxy fence"
+    WARP = "no barrier of the warp"
+    NO_WAIT = "no wait for the store"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,9 +82,10 @@ class RingLayout(FirstPart):
             try:
                 broken = find_misplaced(answer, rows, k, stages)
             except CompileFailed as error:
-                return wrong(f"CuTe refuses ring_layout({rows}, {k}, {stages}).", str(error))
+                what = f"CuTe refuses ring_layout({rows}, {k}, {stages})."
+                return wrong(Flaw(what, Fail.DOES_NOT_COMPILE), error.args[0])
             if broken:
-                return wrong(f"ring_layout({rows}, {k}, {stages}): {broken}")
+                return wrong(f"ring_layout({rows}, {k}, {stages}): " + broken)
         return None
 
     @property
@@ -85,27 +107,30 @@ def find_misplaced(answer: Answer, rows: int, k: int, stages: int) -> str:
     """
     from cutlass import cute
 
-    flaws: list[str] = []
+    flaws: list[Flaw] = []
 
     def note(layout: Any) -> None:
         if isinstance(layout, cute.Layout):
-            flaws.append("it is a plain layout; TMA and WGMMA want swizzle ∘ layout.")
+            flaws.append(Flaw("it is a plain layout; TMA and WGMMA want swizzle ∘ layout.", RingFlaw.NOT_SWIZZLED))
             return
         if not isinstance(layout, cute.ComposedLayout):
-            flaws.append(f"it returns {'None' if layout is None else f'a {type(layout).__name__}'}, not a layout.")
+            got_one = "None" if layout is None else f"a {type(layout).__name__}"
+            flaws.append(Flaw(f"it returns {got_one}, not a layout.", RingFlaw.NO_LAYOUT))
             return
         if (shape := cute.product_each(layout.shape)) != (rows, k, stages):
-            flaws.append(f"it has the shape {shape}; {(rows, k, stages)} is wanted, (rows, k, stages).")
+            what = f"it has the shape {shape}; {(rows, k, stages)} is wanted, (rows, k, stages)."
+            flaws.append(Flaw(what, RingFlaw.SHAPE))
             return
         swizzle, outer = layout.inner, layout.outer
         for row, vector, stage in product(range(rows), range(k // VECTOR), range(stages)):
             offset = BYTES * int(outer((row, vector * VECTOR, stage)))
             got = swizzled(offset, swizzle.num_bits, swizzle.num_base, swizzle.num_shift)
             if got != (want := place_by_tma((stage * rows + row) * k * BYTES + vector * 16, k * BYTES)):
-                flaws.append(
+                what = (
                     f"row {row}, columns {vector * VECTOR} to {vector * VECTOR + 7}, stage {stage} should begin at "
                     f"byte {want}, and begin at byte {got}." + (IN_BYTES if got % 16 else "")
                 )
+                flaws.append(Flaw(what, RingFlaw.PLACE))
 
     @cute.jit
     def host() -> None:
@@ -207,28 +232,32 @@ def find_race(orders: list[str]) -> str:
     """What may go wrong between the sums and C, or ""."""
     stores = [place for place, name in enumerate(orders) if name == "TMA store"]
     if not stores:
-        return "TMA is never told to store: cute.copy(sums.tma, …)."
+        return Flaw("TMA is never told to store: cute.copy(sums.tma, …).", StoreFlaw.NO_STORE)
     if "bar.sync" not in orders[: orders.index("stmatrix")]:
-        return (
+        return Flaw(
             "stmatrix writes where the stages of A were, and the other warpgroup may still be multiplying from them: "
-            "sync_threads() before it."
+            "sync_threads() before it.",
+            StoreFlaw.BARRIER,
         )
     for at in stores:
         written = max((place for place in range(at) if orders[place] == "stmatrix"), default=None)
         if written is None:
-            return "TMA stores before stmatrix has written."
+            return Flaw("TMA stores before stmatrix has written.", StoreFlaw.TOO_EARLY)
         between = orders[written:at]
         if "fence.proxy" not in between:
-            return (
+            return Flaw(
                 "TMA may store what stood there before: threads and TMA reach shared memory by two ways, and "
-                'fence_proxy("async.shared", space="cta") lets what was written on the one be seen on the other.'
+                'fence_proxy("async.shared", space="cta") lets what was written on the one be seen on the other.',
+                StoreFlaw.FENCE,
             )
         if not {"bar.warp.sync", "bar.sync"} & set(between):
-            return "TMA takes the whole box, and the warp's other threads may not have written their part: sync_warp()."
+            what = "TMA takes the whole box, and the warp's other threads may not have written their part: sync_warp()."
+            return Flaw(what, StoreFlaw.WARP)
     ending = iter(orders[stores[-1] :])
     if not all(name in ending for name in ("bulk commit", "bulk wait")):  # one after the other: `in` consumes
-        return (
+        return Flaw(
             "the block may end while TMA still reads its shared memory: commit the bulk group, and wait until no "
-            "group is left."
+            "group is left.",
+            StoreFlaw.NO_WAIT,
         )
     return ""

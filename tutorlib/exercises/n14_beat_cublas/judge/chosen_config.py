@@ -12,6 +12,7 @@ from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt, shorten
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.failure import Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.machine.features import WGMMA, Feature, cute_target
 from tutorlib.measuring.launchers import HopperLauncher
@@ -98,7 +99,7 @@ class ChosenExercise(KernelExercise):
             if fault:
                 return wrong(fault.what)
             if not_one := why_not_one(config):
-                return wrong(f"for {by(shape)} it returns {shorten(config)}: {not_one}.")
+                return wrong(f"for {by(shape)} it returns {shorten(config)}: " + not_one + ".")
             artifact.kept[shape] = config
             if shape in self.timed:
                 chosen.setdefault(config, shape)
@@ -107,10 +108,11 @@ class ChosenExercise(KernelExercise):
                 best = choose(m, n, k)
                 expected, least = (cost(one, m, n, k) for one in (config, best))
                 if expected > FAR_OFF * least:
-                    return wrong(
+                    what = (
                         f"for {by(shape)} the course's model expects {expected:,.0f} µs of {shown(config)}, "
                         f"and {least:,.0f} µs of {shown(best)}."
                     )
+                    return wrong(Flaw(what, Fail.SLOW))
         for config, shape in chosen.items():
             compiled = compile_chosen(config)
             if compiled.spill_bytes:
@@ -165,13 +167,13 @@ def why_not_one(config: Any) -> str:
     from tutorlib.kernels.hopper.config import HopperConfig
 
     if not isinstance(config, HopperConfig):
-        return "not a HopperConfig"
+        return Flaw("not a HopperConfig", Fail.CONFIG)
     if config.dtype != "bf16":
-        return f"A and B are bf16, not {config.dtype}"
+        return Flaw(f"A and B are bf16, not {config.dtype}", Fail.CONFIG)
     if config.scaled or config.block_scaled or config.trace:
-        return "neither scales nor a trace belong here"
+        return Flaw("neither scales nor a trace belong here", Fail.CONFIG)
     if config.majors != ("k", "k"):
-        return f"of A and B K is contiguous, which is majors=('k', 'k'), not {config.majors}"
+        return Flaw(f"of A and B K is contiguous, which is majors=('k', 'k'), not {config.majors}", Fail.CONFIG)
     return ""
 
 

@@ -120,17 +120,20 @@ class RoleLoops(BlackwellPart):
         eager = next(block for block in played if block.interleaving.landing == "early")
         ahead, most = eager.sent_first, min(extent.stages, extent.tiles * extent.k_tiles)
         if self.loop in ("produce", "all") and ahead < most:
-            return f"it is safe, but only {ahead} of {most} stages are filled before the first has been read."
+            what = f"it is safe, but only {ahead} of {most} stages are filled before the first has been read."
+            return Flaw(what, LoopFlaw.IDLE)
         if eager.dawdled:
-            return (
+            return Flaw(
                 f"it is safe, but {eager.dawdled} waits for what the same warp has ordered, and meanwhile it orders "
-                "nothing. Those who need the result wait for it."
+                "nothing. Those who need the result wait for it.",
+                LoopFlaw.IDLE,
             )
         begun, could = eager.begun_first, min(extent.accumulators, extent.tiles)
         if self.loop in ("multiply", "all") and begun < could:
-            return (
+            return Flaw(
                 f"it is safe, but of {count(extent.accumulators, 'accumulator')} only {begun} is in use before the "
-                "epilogue has read: the tensor cores wait for it, and need not."
+                "epilogue has read: the tensor cores wait for it, and need not.",
+                LoopFlaw.IDLE,
             )
         if self.loop in ("store", "all") and any(block.freed_late for block in played):
             return Flaw(

@@ -11,6 +11,7 @@ from tutorlib.checking.randomness import fresh_generator
 from tutorlib.checking.served import Served, need_function
 from tutorlib.checking.simulating import BREAKS, find_fault_of_simulated_call
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.failure import FailureKind, Flaw
 from tutorlib.kernels.bugs.bug import Bug
 from tutorlib.measuring.hunted import simulator_of
 from tutorlib.problems.differences import find_difference
@@ -69,6 +70,14 @@ class Diagnosis(TypedDict, total=False):
     data: "Sequence[np.ndarray]"
 
 
+class DiagnosisFlaw(FailureKind):
+    """What is wrong with a diagnosis."""
+
+    NOTHING_SHOWN = "nothing shown"
+    HALF = "half right"
+    WRONG = "line and cause wrong"
+
+
 @dataclass(frozen=True, kw_only=True)
 class DiagnosisExercise(Exercise):
     """The answer takes nothing and returns a Diagnosis. The broken kernel is simulated on its input.
@@ -96,10 +105,11 @@ class DiagnosisExercise(Exercise):
         shown = self.shown(found)
         size = by(shape)
         if not shown:
-            return wrong(
+            what = (
                 f"at {size} nothing goes wrong: the result is right, and nothing else is noticed. "
                 "Which input shows what the colleague saw?"
             )
+            return wrong(Flaw(what, DiagnosisFlaw.NOTHING_SHOWN))
         at = place is not None and place in self.places
         why = cause == self.cause
         costs = (place is not None and not at) + (cause is not None and not why)
@@ -217,4 +227,6 @@ def said(at: bool | None, why: bool | None) -> str:
             return "The line is right." if right else "The line is wrong, which costs a point."
         case None, right:
             return "The cause is right." if right else "The cause is wrong, which costs a point."
-    return "One of line and cause is right, the other costs a point." if at or why else "Line and cause are wrong."
+    if at or why:
+        return Flaw("One of line and cause is right, the other costs a point.", DiagnosisFlaw.HALF)
+    return Flaw("Line and cause are wrong.", DiagnosisFlaw.WRONG)

@@ -10,6 +10,7 @@ from tutorlib.checking.kernel import KernelExercise, compiled_not_run
 from tutorlib.checking.served import Served, need_function
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.failure import Fail, Flaw
 from tutorlib.kernels.bugs.bug import Bug, CudaLaunch, CuteLaunch
 from tutorlib.machine.features import cute_target
 from tutorlib.measuring.hunted import HuntedLauncher, as_simulated, launcher_of
@@ -95,10 +96,11 @@ class MendExercise(KernelExercise):
         """What shared memory says of a pipeline whose stages were given up, as a sentence."""
         if compiled.smem_bytes >= self.two_stages:
             return None
-        return (
+        return Flaw(
             f"it compiles, but with {compiled.smem_bytes:,} bytes of shared memory, and two stages take "
             f"{self.two_stages:,}: with one stage nothing is copied while something else is worked on. "
-            "Keep the pipeline, and mend it."
+            "Keep the pipeline, and mend it.",
+            Fail.CONFIG,
         )
 
     def broken_promise(self, compiled: Compiled) -> str | None:
@@ -112,9 +114,10 @@ class MendExercise(KernelExercise):
         if not broken:
             return None
         columns = next((shape[-1] for shape in self.shapes if shape[-1] % broken[0]), known)
-        return (
+        return Flaw(
             f"it promises the compiler that {broken[0]} divides a row's pitch. All that is known is that {known} does: "
-            f"with {columns} columns the promise is broken, and an access that relied on it would be misaligned."
+            f"with {columns} columns the promise is broken, and an access that relied on it would be misaligned.",
+            Fail.PARAMETERS,
         )
 
     def compile_for(self, artifact: "Artifact", arch: str) -> Compiled:
