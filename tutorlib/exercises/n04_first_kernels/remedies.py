@@ -18,10 +18,7 @@ FIRST_KERNEL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     "04.2": (
-        Remedy(
-            VectorFlaw.OUTSIDE,
-            "Each case brings another number of elements: loop over cute.size(x).",
-        ),
+        Remedy(VectorFlaw.OUTSIDE, "Each case brings another number of elements: loop over cute.size(x)."),
         Remedy(
             Fail.CASE(name="a line"),
             "2 - 3·x is wanted. Go through your loop with these two coefficients and the x of the message: what is "
@@ -34,14 +31,8 @@ FIRST_KERNEL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     "04.3": (
-        Remedy(
-            Fail.GIVES(type="set"),
-            "How many there are is asked for: the len of that set.",
-        ),
-        Remedy(
-            Fail.GIVES(type="float"),
-            "Compilations are counted: an integer, as len gives one.",
-        ),
+        Remedy(Fail.GIVES(type="set"), "How many there are is asked for: the len of that set."),
+        Remedy(Fail.GIVES(type="float"), "Compilations are counted: an integer, as len gives one."),
         Remedy(
             Fail.CASE(name="static layouts"),
             "A static layout is its shape and its strides, both. How many different pairs of them were there, since"
@@ -55,8 +46,7 @@ FIRST_KERNEL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "04.4": (
         Remedy(
-            Fail.LAUNCHES_NOTHING,
-            "A kernel runs when it is launched: add_kernel(a, b, c).launch(grid=…, block=…).",
+            Fail.LAUNCHES_NOTHING, "A kernel runs when it is launched: add_kernel(a, b, c).launch(grid=…, block=…)."
         ),
         Remedy(
             Fail.NOT_LAUNCHED(grid="empty"),
@@ -77,16 +67,10 @@ FIRST_KERNEL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Before the kernel runs c holds NaN: what is never stored to it stays NaN, and what is computed from "
             "it, too.",
         ),
-        Remedy(
-            Fail.INPUT_CHANGED,
-            "a and b are only read; the sum goes to c.",
-        ),
+        Remedy(Fail.INPUT_CHANGED, "a and b are only read; the sum goes to c."),
     ),
     "04.5": (
-        Remedy(
-            Fail.NOT_LAUNCHED(grid="empty"),
-            "One element needs a block, too: cute.ceil_div(n, 128) rounds up.",
-        ),
+        Remedy(Fail.NOT_LAUNCHED(grid="empty"), "One element needs a block, too: cute.ceil_div(n, 128) rounds up."),
         Remedy(
             Hazard.OUTSIDE,
             "Ask i < cute.size(c) before the line that loads, with the i that counts through all blocks.",
@@ -124,10 +108,7 @@ FIRST_KERNEL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Difference.UNWRITTEN,
             "128 threads with four elements each are 512 elements a block: how many blocks is that?",
         ),
-        Remedy(
-            Difference.WRONG(sign="-"),
-            "Where y should be negative, x is, and y is x / 8.",
-        ),
+        Remedy(Difference.WRONG(sign="-"), "Where y should be negative, x is, and y is x / 8."),
     ),
     "04.7": (
         Remedy(

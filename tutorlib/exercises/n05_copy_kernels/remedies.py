@@ -6,10 +6,7 @@ from tutorlib.failure import Difference, Fail, Hazard
 
 COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "05.1": (
-        Remedy(
-            Fail.GIVES(type="set"),
-            "How many sectors is asked for: the len of that set.",
-        ),
+        Remedy(Fail.GIVES(type="set"), "How many sectors is asked for: the len of that set."),
         Remedy(
             Fail.CASE(name="threads along a row"),
             "Write the bytes down for three threads: thread n touches the bytes from offset · size on. Which "
@@ -35,8 +32,7 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Tiles hang over the edges: both row < rows and column < columns must hold before the element is touched.",
         ),
         Remedy(
-            Difference.UNWRITTEN(share="all"),
-            "What is stored to dst? Before the kernel runs it holds NaN everywhere.",
+            Difference.UNWRITTEN(share="all"), "What is stored to dst? Before the kernel runs it holds NaN everywhere."
         ),
         Remedy(
             (Difference.WRONG(along="column"), Difference.UNWRITTEN(along="column")),
@@ -53,13 +49,9 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Hazard.OUTSIDE,
             "Tiles hang over the edges: both row < rows and column < columns must hold before the element is touched.",
         ),
+        Remedy(Fail.WASTE(space="global"), "Neighbouring threads belong on neighbouring columns: thread % TILE[1]."),
         Remedy(
-            Fail.WASTE(space="global"),
-            "Neighbouring threads belong on neighbouring columns: thread % TILE[1].",
-        ),
-        Remedy(
-            Difference.UNWRITTEN(share="all"),
-            "What is stored to dst? Before the kernel runs it holds NaN everywhere.",
+            Difference.UNWRITTEN(share="all"), "What is stored to dst? Before the kernel runs it holds NaN everywhere."
         ),
         Remedy(
             (Difference.WRONG(along="row"), Difference.UNWRITTEN(along="row")),
@@ -77,10 +69,7 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Two copies with 128 bits an access: from_src to registers, registers to to_dst. What is not stored, or"
             " not loaded, the compiler leaves out.",
         ),
-        Remedy(
-            Hazard.OUTSIDE,
-            "pred=mask belongs to both copies: the one that loads and the one that stores.",
-        ),
+        Remedy(Hazard.OUTSIDE, "pred=mask belongs to both copies: the one that loads and the one that stores."),
         Remedy(
             Fail.USES(instruction="ld.global after st.global"),
             "All loads come before the first store: one cute.copy from from_src to registers, and one from there to "
@@ -109,8 +98,7 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "The way in is one copy with `load`, from src's tile to the tile in shared memory.",
         ),
         Remedy(
-            Fail.LACKS(instruction="ld.shared"),
-            "What is stored must come out of the tile: stores.partition_S(tile).",
+            Fail.LACKS(instruction="ld.shared"), "What is stored must come out of the tile: stores.partition_S(tile)."
         ),
         Remedy(
             Hazard.UNWAITED(lacks="commit"),
@@ -126,10 +114,7 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Hazard.RACE(earlier="write"),
             "A wait covers a thread's own copies. The others' are there after a barrier that comes behind the wait.",
         ),
-        Remedy(
-            Difference.UNWRITTEN(share="all"),
-            "Which tensor does the last copy write to?",
-        ),
+        Remedy(Difference.UNWRITTEN(share="all"), "Which tensor does the last copy write to?"),
     ),
     "05.6": (
         Remedy(
@@ -142,8 +127,7 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "What is stored to dst must be read back out of shared memory: mine.partition_S(turned) to registers.",
         ),
         Remedy(
-            Hazard.RACE(earlier="write"),
-            "All threads write the tile, then sync_threads(), then they read it turned.",
+            Hazard.RACE(earlier="write"), "All threads write the tile, then sync_threads(), then they read it turned."
         ),
         Remedy(
             Difference.WRONG(got="3", want="7"),
@@ -185,22 +169,13 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Fail.LACKS(instruction="fence.mbarrier_init"),
             "The engine counts on the barrier: mbarrier_init_fence() makes it visible there, before the fetch starts.",
         ),
-        Remedy(
-            Hazard.MBARRIER(lacks="bytes"),
-            "Announce what the fetch brings: tile_bytes, once.",
-        ),
+        Remedy(Hazard.MBARRIER(lacks="bytes"), "Announce what the fetch brings: tile_bytes, once."),
         Remedy(
             Hazard.UNWAITED(lacks="mbarrier"),
             "One thread announces tile_bytes and arrives; then all wait for phase 0, before the tile is used.",
         ),
-        Remedy(
-            Hazard.MBARRIER(lacks="init"),
-            "mbarrier_init comes first, by one thread.",
-        ),
-        Remedy(
-            Hazard.DEADLOCK(lacks="arrivals"),
-            "As many threads must arrive as mbarrier_init was told: one.",
-        ),
+        Remedy(Hazard.MBARRIER(lacks="init"), "mbarrier_init comes first, by one thread."),
+        Remedy(Hazard.DEADLOCK(lacks="arrivals"), "As many threads must arrive as mbarrier_init was told: one."),
         Remedy(
             Hazard.DEADLOCK(lacks="bytes"),
             "Announced and fetched must agree: one thread announces tile_bytes, once, and the fetch brings as many.",
@@ -217,9 +192,6 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Hazard.DIVERGENT(lanes="elsewhere"),
             "cute.copy with TMA elects a thread by itself: it stands outside of elect_one.",
         ),
-        Remedy(
-            Difference.UNWRITTEN(share="all"),
-            "The way out is missing: cute.copy(store, from_tile, to_dst).",
-        ),
+        Remedy(Difference.UNWRITTEN(share="all"), "The way out is missing: cute.copy(store, from_tile, to_dst)."),
     ),
 }

@@ -19,10 +19,7 @@ class ColumnFlaw(FailureKind):
 
 BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "09.1": (
-        Remedy(
-            Fail.GIVES(type="float"),
-            "Bytes are whole: // in place of /.",
-        ),
+        Remedy(Fail.GIVES(type="float"), "Bytes are whole: // in place of /."),
         Remedy(
             Fail.CASE(name="whole tiles"),
             "M is cut by tile_m and N by tile_n; their counts multiplied are the blocks. What does one block load "
@@ -67,18 +64,12 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             LoopFlaw.OVERWRITTEN(what="being read"),
             "The one buffer is free when every warp has fetched from it: that takes a barrier at the end of the step.",
         ),
-        Remedy(
-            LoopFlaw.UNWAITED,
-            "wait_group(n) leaves n groups open. There is one, the tile's own.",
-        ),
+        Remedy(LoopFlaw.UNWAITED, "wait_group(n) leaves n groups open. There is one, the tile's own."),
         Remedy(
             LoopFlaw.UNCOMMITTED,
             "cute.arch.cp_async_commit_group() makes a group of the load's copies; only a group can be waited for.",
         ),
-        Remedy(
-            LoopFlaw.EMPTY,
-            "All threads load, A and B, in every step: each thread copies a part of the tile.",
-        ),
+        Remedy(LoopFlaw.EMPTY, "All threads load, A and B, in every step: each thread copies a part of the tile."),
         Remedy(
             LoopFlaw.MISSING,
             "Which tiles, and which of their K blocks, do your two loops go through? All of steps.k_tiles, all of "
@@ -93,10 +84,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             LoopFlaw.NOT_FETCHED,
             "fetch(k_block, 0) fills the registers that multiply(k_block) takes: the fetch comes first.",
         ),
-        Remedy(
-            LoopFlaw.MIXED,
-            "A and B of one step belong to one K tile: load both with the same number.",
-        ),
+        Remedy(LoopFlaw.MIXED, "A and B of one step belong to one K tile: load both with the same number."),
         Remedy(
             LoopFlaw.BARRIERS,
             "A barrier after the wait says that the tile is there, one at the end that it has been read.",
@@ -107,29 +95,21 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             MadeFlaw.NO_OBJECT,
             "An atom, a layout of the threads and one of a thread's values: cute.make_tiled_copy_tv takes the three.",
         ),
+        Remedy(MadeFlaw.NOT_ALONG_K, "The layout of values is (1, VECTOR): one row, eight columns."),
         Remedy(
-            MadeFlaw.NOT_ALONG_K,
-            "The layout of values is (1, VECTOR): one row, eight columns.",
-        ),
-        Remedy(
-            MadeFlaw.TOO_WIDE,
-            "bK // VECTOR threads of 8 elements fill a row of the tile, whatever the configuration.",
+            MadeFlaw.TOO_WIDE, "bK // VECTOR threads of 8 elements fill a row of the tile, whatever the configuration."
         ),
         Remedy(
             MadeFlaw.THREADS,
             "config.threads says how many threads there are: as many as the layout of the threads should have.",
         ),
-        Remedy(
-            MadeFlaw.SECTORS,
-            "Threads that follow each other stand side by side along K: the lanes have stride 1.",
-        ),
+        Remedy(MadeFlaw.SECTORS, "Threads that follow each other stand side by side along K: the lanes have stride 1."),
         Remedy(
             MadeFlaw.COPIED_TWICE,
             "Each thread has a place of its own: (threads // lanes, lanes) with strides (lanes, 1).",
         ),
         Remedy(
-            MadeFlaw.WAVEFRONTS,
-            "Eight threads write at a time: let bK // VECTOR of them fill a row, then the next.",
+            MadeFlaw.WAVEFRONTS, "Eight threads write at a time: let bK // VECTOR of them fill a row, then the next."
         ),
     ),
     "09.5": (
@@ -138,10 +118,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "permutation_mnk is what all warps cover together: 16 rows for each warp down, 16 columns for each warp"
             " across, 16 along K.",
         ),
-        Remedy(
-            MadeFlaw.THREADS,
-            "The warps are config.warps, (m, n): a layout (m, n, 1) of them.",
-        ),
+        Remedy(MadeFlaw.THREADS, "The warps are config.warps, (m, n): a layout (m, n, 1) of them."),
         Remedy(
             MadeFlaw.ATOMS,
             "The warps stand along M and N, none along K, and permutation_mnk is made of plain numbers: the atoms "
@@ -162,29 +139,17 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "tCrX of A is made of sA's partition, that of B of sB's, each with one buffer picked: [None, None, "
             "None, 0].",
         ),
-        Remedy(
-            MadeFlaw.NO_OBJECT,
-            "Return both, A's first.",
-        ),
+        Remedy(MadeFlaw.NO_OBJECT, "Return both, A's first."),
         Remedy(
             MadeFlaw.RETILE,
             "The registers are the mma's, tCrX. The copy's slice, get_slice(thread).retile(tCrX), is a view of the "
             "same registers in the order of ldmatrix.",
         ),
-        Remedy(
-            MadeFlaw.READ,
-            "partition_S, of the copy's slice for this thread: what a copy reads is its source.",
-        ),
-        Remedy(
-            MadeFlaw.MEMORY,
-            "Operand(tCrX, s2r, tXsX, tXrX): registers, the copy, shared memory, registers again.",
-        ),
+        Remedy(MadeFlaw.READ, "partition_S, of the copy's slice for this thread: what a copy reads is its source."),
+        Remedy(MadeFlaw.MEMORY, "Operand(tCrX, s2r, tXsX, tXrX): registers, the copy, shared memory, registers again."),
     ),
     "09.7": (
-        Remedy(
-            ColumnFlaw.NO_LAYOUT,
-            "Shape and strides together: cute.make_layout(shape, stride=strides).",
-        ),
+        Remedy(ColumnFlaw.NO_LAYOUT, "Shape and strides together: cute.make_layout(shape, stride=strides)."),
         Remedy(
             ColumnFlaw.NOT_ALL,
             "Sort your modes by stride: each stride is the product of the extents before it, the first 1 and none 0.",
@@ -197,10 +162,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             ColumnFlaw.HALF_SECTORS,
             "After a lane's 8 columns come the next lane's: stride 8 for the lane, 32 for the warp.",
         ),
-        Remedy(
-            ColumnFlaw.SIZE,
-            "All digits multiplied are tile_n: 2 · 4 · warps · 4, and the rest.",
-        ),
+        Remedy(ColumnFlaw.SIZE, "All digits multiplied are tile_n: 2 · 4 · warps · 4, and the rest."),
     ),
     "09.8": (
         Remedy(
@@ -212,24 +174,12 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Each eight asks for itself: its own coordinate, sums.coordinates[(0, row), m, (0, n)], row and column, "
             "with cute.elem_less against sums.shape. What is inside is stored.",
         ),
-        Remedy(
-            RefusalKind.WIDTHS,
-            "C is bf16 and the sums are fp32: what is stored are the rounded registers.",
-        ),
+        Remedy(RefusalKind.WIDTHS, "C is bf16 and the sums are fp32: what is stored are the rounded registers."),
     ),
     "09.9": (
-        Remedy(
-            Fail.NOT_JIT,
-            "The host function is decorated with @cute.jit, the kernel with @cute.kernel.",
-        ),
-        Remedy(
-            Fail.LAUNCHES_NOTHING,
-            "The host function ends with kernel(…).launch(grid=…, block=…).",
-        ),
-        Remedy(
-            Fail.WASTE(space="shared"),
-            "Both tiles in shared memory are laid out by 09.2: with a swizzle.",
-        ),
+        Remedy(Fail.NOT_JIT, "The host function is decorated with @cute.jit, the kernel with @cute.kernel."),
+        Remedy(Fail.LAUNCHES_NOTHING, "The host function ends with kernel(…).launch(grid=…, block=…)."),
+        Remedy(Fail.WASTE(space="shared"), "Both tiles in shared memory are laid out by 09.2: with a swizzle."),
         Remedy(
             Fail.LACKS(instruction="st.global.v4"),
             "The write-back of 09.8 needs C's columns in the order of 09.7: permute them in tCgC, in tCcC and in B.",
@@ -242,30 +192,17 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Difference.UNWRITTEN(rule="row 128"),
             "The blocks are numbered in one dimension: the grid is (tiles down · tiles across, 1, 1).",
         ),
-        Remedy(
-            Hazard.UNWAITED(does="copies to"),
-            "A's copies end in sA and B's in sB.",
-        ),
+        Remedy(Hazard.UNWAITED(does="copies to"), "A's copies end in sA and B's in sB."),
         Remedy(
             Difference.UNWRITTEN(rule="columns ≥ 32"),
             "All of config.threads are launched, not the part of them that one warp's tiles need.",
         ),
+        Remedy(Hazard.UNSET, "The fragment of C begins with fill(0.0)."),
+        Remedy(Hazard.OUTSIDE(tensor="b"), "A's copies are bounded by A's shape, B's by B's."),
         Remedy(
-            Hazard.UNSET,
-            "The fragment of C begins with fill(0.0).",
+            Hazard.UNWRITTEN, "The copies are cut for each thread: get_slice(thread), with the thread's own number."
         ),
-        Remedy(
-            Hazard.OUTSIDE(tensor="b"),
-            "A's copies are bounded by A's shape, B's by B's.",
-        ),
-        Remedy(
-            Hazard.UNWRITTEN,
-            "The copies are cut for each thread: get_slice(thread), with the thread's own number.",
-        ),
-        Remedy(
-            Difference.UNWRITTEN(at="c[0, 8]"),
-            "The MMA is cut for each thread, too: tiled_mma.get_slice(thread).",
-        ),
+        Remedy(Difference.UNWRITTEN(at="c[0, 8]"), "The MMA is cut for each thread, too: tiled_mma.get_slice(thread)."),
         Remedy(
             Difference.WRONG(rule="columns ≥ 2"),
             "C's columns stand in another order, and B's rows must stand in the same one.",

@@ -6,10 +6,7 @@ from tutorlib.failure import Fail
 
 DOUBLE_BUFFER_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "10.1": (
-        Remedy(
-            Fail.GIVES(type="str"),
-            "Return the number itself.",
-        ),
+        Remedy(Fail.GIVES(type="str"), "Return the number itself."),
         Remedy(
             Fail.CASE(name="one buffer"),
             "With one buffer a tile's latency, transfer and compute follow each other: the sum of the three is its "
@@ -21,27 +18,18 @@ DOUBLE_BUFFER_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             LoopFlaw.UNWAITED,
             "wait_group(n) may leave the n newest groups open. How many were committed after the one of tile k?",
         ),
-        Remedy(
-            LoopFlaw.UNSEEN,
-            "Wait, then barrier: each thread's wait covers its own copies only.",
-        ),
+        Remedy(LoopFlaw.UNSEEN, "Wait, then barrier: each thread's wait covers its own copies only."),
         Remedy(
             LoopFlaw.OVERWRITTEN,
             "Tile k + 1 goes into buffer (k + 1) % 2, where tile k - 1 was read: after the barrier of step k, every"
             " warp is done with that.",
         ),
-        Remedy(
-            LoopFlaw.UNCOMMITTED,
-            "Commit after each load, in the prologue and in the loop.",
-        ),
+        Remedy(LoopFlaw.UNCOMMITTED, "Commit after each load, in the prologue and in the loop."),
         Remedy(
             LoopFlaw.EMPTY,
             "Before the loop tile 0 of A and of B, then in step k tile k + 1 of both: no tile is left out.",
         ),
-        Remedy(
-            LoopFlaw.TWICE,
-            "Fetch from the buffer where the tile lies, k_tile % 2.",
-        ),
+        Remedy(LoopFlaw.TWICE, "Fetch from the buffer where the tile lies, k_tile % 2."),
         Remedy(
             LoopFlaw.OUT_OF_RANGE,
             "In the last step there is no next tile: load if k_tile + 1 < steps.k_tiles, and commit in any case.",
@@ -62,14 +50,8 @@ DOUBLE_BUFFER_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Before a tile's block 0 is fetched, the tile must have arrived: wait_group(0) and a barrier, before "
             "the loop for tile 0, at the last K block for the next.",
         ),
-        Remedy(
-            LoopFlaw.UNSEEN,
-            "Wait, barrier, fetch, in this order, before the loop as well as at the last K block.",
-        ),
-        Remedy(
-            LoopFlaw.OVERWRITTEN,
-            "Tile k + 1 goes into the buffer that is not read.",
-        ),
+        Remedy(LoopFlaw.UNSEEN, "Wait, barrier, fetch, in this order, before the loop as well as at the last K block."),
+        Remedy(LoopFlaw.OVERWRITTEN, "Tile k + 1 goes into the buffer that is not read."),
         Remedy(
             LoopFlaw.EMPTY,
             "Whatever is fetched ahead in the last step is not multiplied any more: multiply(k_block) takes the "
@@ -92,8 +74,7 @@ DOUBLE_BUFFER_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "The wait belongs to the last K block alone, and the load of tile k + 1 to the top of the step.",
         ),
         Remedy(
-            LoopFlaw.PREFETCH,
-            "In K block b the fetch of block b + 1 comes first, then the multiplication of block b.",
+            LoopFlaw.PREFETCH, "In K block b the fetch of block b + 1 comes first, then the multiplication of block b."
         ),
         Remedy(
             LoopFlaw.BARRIERS,

@@ -21,10 +21,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Put the message's x (here x is nearly y) into the formula term by term: √(2/π) = 0.79788, and inside of "
             "the brackets 0.044715 times x to the third. Nothing is rounded on the way.",
         ),
-        Remedy(
-            Difference.WRONG(rule="elements ≥ 1"),
-            "For a large x, tanh is 1 and GELU is x itself: is yours?",
-        ),
+        Remedy(Difference.WRONG(rule="elements ≥ 1"), "For a large x, tanh is 1 and GELU is x itself: is yours?"),
     ),
     "16.2": (
         Remedy(
@@ -58,10 +55,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "Ask for each n on its own, before its load, and for row and column both: "
             "cute.elem_less(sums.coordinates[n], sums.shape).",
         ),
-        Remedy(
-            Difference.WRONG(along="row"),
-            "elem_less is `<` already: the last row is inside.",
-        ),
+        Remedy(Difference.WRONG(along="row"), "elem_less is `<` already: the last row is inside."),
         Remedy(
             Difference.WRONG(at="c[0, 0]", got="nan"),
             "sums.tCgC is where the result goes, and holds nothing yet. What stands beside the sums is sums.tCgD.",
@@ -99,10 +93,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             RowsFlaw.NUMBER,
             "Three modes: the row in its piece, gate or up, which piece. Their sizes multiplied are 2 · features.",
         ),
-        Remedy(
-            RowsFlaw.NO_PAIR,
-            "Return (shape, stride), two tuples of three numbers each.",
-        ),
+        Remedy(RowsFlaw.NO_PAIR, "Return (shape, stride), two tuples of three numbers each."),
         Remedy(
             RowsFlaw.ROW(wanted="up's row 0"),
             "After `width` rows of gate comes up, which begins `features` rows further down: that is the second "
@@ -110,10 +101,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     "16.7": (
-        Remedy(
-            Difference.WRONG(got="nan"),
-            "e^g is infinite for a large g. g / (1 + e^-g) is not, nor is tanh.",
-        ),
+        Remedy(Difference.WRONG(got="nan"), "e^g is infinite for a large g. g / (1 + e^-g) is not, nor is tanh."),
         Remedy(
             Difference.NEARLY,
             "Which half gates? silu(gate) · up, in fp32: the left half of `rest` is gate, and the product is taken "
@@ -126,18 +114,11 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     "16.8": (
+        Remedy(NotRow.VIEW, "gemm wants contiguous rows, and .mT changes strides alone: .mT.contiguous()."),
         Remedy(
-            NotRow.VIEW,
-            "gemm wants contiguous rows, and .mT changes strides alone: .mT.contiguous().",
+            GradientFlaw.GEMMS, "One call for each gradient, of whole matrices, and nothing is multiplied elsewhere."
         ),
-        Remedy(
-            GradientFlaw.GEMMS,
-            "One call for each gradient, of whole matrices, and nothing is multiplied elsewhere.",
-        ),
-        Remedy(
-            GradientFlaw.NO_PAIR,
-            "Return (dx, dweight).",
-        ),
+        Remedy(GradientFlaw.NO_PAIR, "Return (dx, dweight)."),
         Remedy(
             Fail.RAISED,
             "gemm sums over the last mode of both: for dx that is out, so B is weight with `in` as its rows; for "
@@ -154,14 +135,8 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             FakeFlaw.ASKS,
             "len() and int() make a number of a symbol. Pass sizes on as they are: x.shape[:-1], weight.shape[0].",
         ),
-        Remedy(
-            FakeFlaw.STRIDES,
-            "Make it in its final shape, all at once: it is contiguous then.",
-        ),
-        Remedy(
-            FakeFlaw.NO_TENSOR,
-            "A tensor is asked for, without data: x.new_empty(…).",
-        ),
+        Remedy(FakeFlaw.STRIDES, "Make it in its final shape, all at once: it is contiguous then."),
+        Remedy(FakeFlaw.NO_TENSOR, "A tensor is asked for, without data: x.new_empty(…)."),
         Remedy(
             FakeFlaw.SHAPE,
             "x.new_empty(*shape) takes dtype and device from x. The modes are x's, but for the last, which is "
@@ -173,39 +148,17 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             SwapFlaw.TENSOR,
             "An optimiser holds the old parameters: hand these over, new.weight = child.weight, and copy nothing.",
         ),
-        Remedy(
-            SwapFlaw.CLASS(got="KernelLinear"),
-            "type(child) is nn.Linear, so that subclasses stay.",
-        ),
-        Remedy(
-            SwapFlaw.CLASS(got="Linear"),
-            "What is no nn.Linear has children of its own: use_kernels(child).",
-        ),
-        Remedy(
-            SwapFlaw.MODE,
-            "A new module is in training mode: new.train(child.training).",
-        ),
-        Remedy(
-            SwapFlaw.RETURNS,
-            "Return the module.",
-        ),
-        Remedy(
-            SwapFlaw.PARAMETERS,
-            "weight and bias both go over; the bias is None where there is none.",
-        ),
+        Remedy(SwapFlaw.CLASS(got="KernelLinear"), "type(child) is nn.Linear, so that subclasses stay."),
+        Remedy(SwapFlaw.CLASS(got="Linear"), "What is no nn.Linear has children of its own: use_kernels(child)."),
+        Remedy(SwapFlaw.MODE, "A new module is in training mode: new.train(child.training)."),
+        Remedy(SwapFlaw.RETURNS, "Return the module."),
+        Remedy(SwapFlaw.PARAMETERS, "weight and bias both go over; the bias is None where there is none."),
     ),
     "16.11": (
         Remedy(
-            ShareFlaw.VIEW,
-            "A slice is a view, and with one rank even .contiguous() is: .clone() copies in any case.",
+            ShareFlaw.VIEW, "A slice is a view, and with one rank even .contiguous() is: .clone() copies in any case."
         ),
-        Remedy(
-            ShareFlaw.SHAPE,
-            "Features are cut, and nothing else: rows of gate and of up, columns of down.",
-        ),
-        Remedy(
-            ShareFlaw.NOT_REFUSED,
-            "if features % world: raise ValueError(…), before anything is cut.",
-        ),
+        Remedy(ShareFlaw.SHAPE, "Features are cut, and nothing else: rows of gate and of up, columns of down."),
+        Remedy(ShareFlaw.NOT_REFUSED, "if features % world: raise ValueError(…), before anything is cut."),
     ),
 }

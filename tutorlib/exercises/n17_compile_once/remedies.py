@@ -27,10 +27,7 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Fail.CASE(name="kept"),
             "What is kept was made once, so that is divided by the calls; the launch is in every call.",
         ),
-        Remedy(
-            Fail.CASE(name="loaded"),
-            "What was saved is loaded once, and launched in every call.",
-        ),
+        Remedy(Fail.CASE(name="loaded"), "What was saved is loaded once, and launched in every call."),
     ),
     "17.2": (
         Remedy(
@@ -90,17 +87,13 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "a look: setdefault(key, compile(…)) compiles first.",
         ),
         Remedy(
-            KeepingFlaw.SHARED,
-            "A dictionary in the class belongs to all its objects. Each makes its own in __init__.",
+            KeepingFlaw.SHARED, "A dictionary in the class belongs to all its objects. Each makes its own in __init__."
         ),
         Remedy(
             KeepingFlaw.KEYS,
             "`if not self.kept.get(key)` takes 0, None and () for nothing. Ask whether `key in self.kept`.",
         ),
-        Remedy(
-            KeepingFlaw.TENSORS,
-            "What is kept is the function. Its result belongs to one call's tensors.",
-        ),
+        Remedy(KeepingFlaw.TENSORS, "What is kept is the function. Its result belongs to one call's tensors."),
         Remedy(
             Fail.CASE(name="a compilation that fails"),
             "compile comes first, the entry afterwards. If it raises, so does the call, and nothing is kept.",
@@ -115,18 +108,11 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             CallFlaw.COMPILES,
             "cute.compile belongs into for_torch itself, once; what it returns is called with the tensors.",
         ),
+        Remedy(Fail.GIVES(type="NoneType"), "Return what cute.compile made."),
         Remedy(
-            Fail.GIVES(type="NoneType"),
-            "Return what cute.compile made.",
+            RefusalKind.LEADING, "mark_layout_dynamic() without an argument finds the mode whose stride is 1 by itself."
         ),
-        Remedy(
-            RefusalKind.LEADING,
-            "mark_layout_dynamic() without an argument finds the mode whose stride is 1 by itself.",
-        ),
-        Remedy(
-            RefusalKind.SIZES,
-            "All sizes are to be dynamic: mark_layout_dynamic(), for every tensor.",
-        ),
+        Remedy(RefusalKind.SIZES, "All sizes are to be dynamic: mark_layout_dynamic(), for every tensor."),
         Remedy(
             RefusalKind.ARGUMENT,
             "Every argument is passed on to cute.compile in its place; only the tensors among them become views.",
@@ -134,13 +120,9 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "17.6": (
         Remedy(
-            SavingFlaw.NO_FILE,
-            "The file is called name + '.o', and it is in the folder before the function returns.",
+            SavingFlaw.NO_FILE, "The file is called name + '.o', and it is in the folder before the function returns."
         ),
-        Remedy(
-            SavingFlaw.AGAIN,
-            "First look for the file: whoever saved it, it is loaded and nothing is compiled.",
-        ),
+        Remedy(SavingFlaw.AGAIN, "First look for the file: whoever saved it, it is loaded and nothing is compiled."),
         Remedy(
             SavingFlaw.TORN,
             "Save under another name in that folder, then os.replace: the file has its name when it is whole.",
@@ -149,24 +131,15 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Fail.RAISED(error="FileNotFoundError"),
             "The folder may not be there yet: folder.mkdir(parents=True, exist_ok=True).",
         ),
-        Remedy(
-            SavingFlaw.NO_FUNCTION,
-            "A module holds functions by their names: load_module(…)[name].",
-        ),
-        Remedy(
-            SavingFlaw.COMPILED(times=2),
-            "What is compiled is saved and then loaded, or returned: once is enough.",
-        ),
+        Remedy(SavingFlaw.NO_FUNCTION, "A module holds functions by their names: load_module(…)[name]."),
+        Remedy(SavingFlaw.COMPILED(times=2), "What is compiled is saved and then loaded, or returned: once is enough."),
         Remedy(
             Fail.RAISED(error="DSLRuntimeError"),
             "What was compiled for TVM-FFI is loaded for it: load_module(str(file), enable_tvm_ffi=True).",
         ),
     ),
     "17.7": (
-        Remedy(
-            Fail.GIVES(type="tuple", of="list, int"),
-            "The offsets are a tuple.",
-        ),
+        Remedy(Fail.GIVES(type="tuple", of="list, int"), "The offsets are a tuple."),
         Remedy(
             Fail.CASE(name="scalars"),
             "Go through the message's members by hand: the first begins at 0; each further one at the end of the one "
@@ -182,30 +155,15 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             StructFlaw.OFFSET(align=1024),
             "Both tiles are cute.struct.Align[…, 1024]: nothing says that what lies before them ends there.",
         ),
-        Remedy(
-            StructFlaw.NUMBER,
-            "A MemRange counts elements, and of all stages: rows · 64 · stages.",
-        ),
-        Remedy(
-            StructFlaw.TYPE,
-            "An mbarrier has 64 bits, cutlass.Int64; the tiles are cutlass.BFloat16.",
-        ),
-        Remedy(
-            StructFlaw.NO_RANGE,
-            "A barrier for each stage: cute.struct.MemRange[cutlass.Int64, stages].",
-        ),
-        Remedy(
-            StructFlaw.MISSING,
-            "Four members: full, empty, sA, sB.",
-        ),
+        Remedy(StructFlaw.NUMBER, "A MemRange counts elements, and of all stages: rows · 64 · stages."),
+        Remedy(StructFlaw.TYPE, "An mbarrier has 64 bits, cutlass.Int64; the tiles are cutlass.BFloat16."),
+        Remedy(StructFlaw.NO_RANGE, "A barrier for each stage: cute.struct.MemRange[cutlass.Int64, stages]."),
+        Remedy(StructFlaw.MISSING, "Four members: full, empty, sA, sB."),
         Remedy(
             Fail.RAISED(error="TypeError"),
             "Annotations that are text, as `from __future__ import annotations` makes them, tell cute.struct nothing.",
         ),
-        Remedy(
-            StructFlaw.NO_STRUCT,
-            "The decorator stands above the class, inside of the function.",
-        ),
+        Remedy(StructFlaw.NO_STRUCT, "The decorator stands above the class, inside of the function."),
     ),
     "17.9": (
         Remedy(
@@ -227,10 +185,7 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Fail.LACKS(instruction="redux.sync"),
             "nvvm.redux_sync(value, kind, mask) is the instruction; the sum of the warp comes back to every lane.",
         ),
-        Remedy(
-            Hazard.DIVERGENT(lanes="unnamed"),
-            "All 32 lanes take part: a mask of 32 ones, cutlass.Int32(-1).",
-        ),
+        Remedy(Hazard.DIVERGENT(lanes="unnamed"), "All 32 lanes take part: a mask of 32 ones, cutlass.Int32(-1)."),
         Remedy(
             Difference.WRONG,
             "The kind is ADD, each lane gives its own number once, and what comes back is the sum already.",
