@@ -1,10 +1,12 @@
 """Exercises about what a function returns: cases, partial credit, messages and the mistakes that they name."""
 
 from dataclasses import replace
+from fractions import Fraction
 from functools import reduce
 
 import numpy as np
 import pytest
+import torch
 from tensor_layouts import Layout
 
 from tutorlib.checking.drawn import beside
@@ -117,7 +119,7 @@ def test_an_unwritten_answer_is_not_an_error():
     assert DOUBLE.grade(stub).message == "✗ 99.1 double: not written yet"
 
 
-@pytest.mark.parametrize(("got", "want"), [(True, 1), (1.0, 1), ([1], (1,)), ((1, 2), (1, 2, 3)), (None, 0)])
+@pytest.mark.parametrize(("got", "want"), [(True, 1), (1.5, 1), ("1", 1), ((1, 2), (1, 2, 3)), (None, 0)])
 def test_what_is_equal_but_of_another_kind_is_not_the_same(got, want):
     assert not same(got, want)
 
@@ -170,16 +172,25 @@ def test_numpy_is_as_good_as_python():
     assert same(np.array([3, 1]), (3, 1))
     assert same((np.int32(3), 1), (3, 1))
     assert same(np.array([[3, 1]]), ((3, 1),))
-    assert not same(np.float64(3), 3)
-    assert not same(np.array([3.0, 1.0]), (3, 1))
+    assert same(np.array([3.0, 1.0]), (3, 1))
+    assert not same(np.array([3.5, 1.0]), (3, 1))
     assert not same(np.int64(1), True)
 
 
-def test_a_list_where_a_tuple_is_wanted_is_told():
-    pair = ValueExercise(id="99.4", title="pair", points=1, cases=(equals("any", [(1,), (2,)], lambda n: (n, n)),))
-    message = pair.grade(lambda n: [n, n]).message
-    assert message.endswith("gives [1, 1]: it should be a tuple, (1, 1), and is a list.")
-    assert pair.grade(lambda n: np.array([n, n])).status == "passed"
+@pytest.mark.parametrize("got", [3.0, np.float64(3), torch.tensor(3), torch.tensor(3.0), Fraction(3), Fraction(6, 2)])
+def test_a_number_is_as_good_as_the_integer_that_it_equals(got):
+    assert same(got, 3)
+    assert same([got, (got,)], (3, [3]))
+    assert not same(got, 4)
+
+
+def test_a_large_fraction_loses_no_digit():
+    assert same(Fraction(2**60 + 1), 2**60 + 1)
+    assert not same(Fraction(2**60 + 1), 2**60)
+
+
+def test_a_tensor_with_a_dimension_is_no_number():
+    assert not same(torch.tensor([3]), 3)
 
 
 def test_a_value_that_contains_itself_is_told():

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from inspect import unwrap
 from itertools import chain, islice
 from operator import itemgetter
@@ -271,22 +272,27 @@ def equals(name: str, calls: Iterable[tuple], wanted: Answer, mistakes: Iterable
         want = wanted(*args)
         if same(got, want):
             return None
-        if isinstance(want, tuple | list) and isinstance(got, tuple | list) and type(got) is not type(want):
-            return f"it should be a {type(want).__name__}, {shorten(want)}, and is a {type(got).__name__}"
         return f"it should give {shorten(want)}"
 
     return replace(law(name, calls, holds, mistakes), reference=wanted)
 
 
 def plain(value: Any) -> Any:
-    """NumPy's integers and truth values as Python's, its arrays as tuples of them; tuples and lists part by part.
+    """Numbers of NumPy, of torch (a tensor of no dimension) and fractions as Python's, whole floats as integers, arrays
+    and lists as tuples.
 
     An array of more than LARGEST elements stays one.
     """
     if type(value).__module__ == "numpy" and hasattr(value, "tolist") and getattr(value, "size", 0) <= LARGEST:
-        return nested_tuple(value.tolist())
+        return plain(value.tolist())
     if type(value) in (tuple, list):
-        return type(value)(map(plain, value))
+        return tuple(map(plain, value))
+    if type(value) is Fraction:
+        return int(value) if value.denominator == 1 else float(value)
+    if type(value) is float and value.is_integer():
+        return int(value)
+    if type(value).__module__ == "torch" and getattr(value, "shape", None) == () and hasattr(value, "item"):
+        return plain(value.item())
     return value
 
 
@@ -326,20 +332,14 @@ def parts(value: Any) -> Iterator[Any]:
             left.pop()
 
 
-def nested_tuple(value: Any) -> Any:
-    return tuple(map(nested_tuple, value)) if isinstance(value, list) else value
-
-
 def same(got: Any, want: Any) -> bool:
     """Equal and of the same kind: True is not 1, and an object whose == cannot be trusted is not equal.
 
-    NumPy's numbers and arrays are as good as Python's, and an integer is as good as the float that it equals.
+    All that `plain` makes alike is alike.
     """
     got, want = plain(got), plain(want)
-    if type(want) is float and type(got) is int:
-        return got == want
     if type(got) is not type(want):
         return False
-    if isinstance(want, tuple | list):
+    if isinstance(want, tuple):
         return len(got) == len(want) and all(same(g, w) for g, w in zip(got, want, strict=True))
     return bool(got == want)

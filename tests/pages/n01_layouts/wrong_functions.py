@@ -76,12 +76,6 @@ WRONG = {
             "a product of sums",
             lambda coord, stride: prod(c + d for c, d in zip(coord, stride, strict=True)),
         ),
-        answer(
-            "a_float",
-            "a float of it",
-            lambda coord, stride: float(right_offset(coord, stride)),
-            "gives 7.0: it should give 7",
-        ),
         answer("pairs_only", "two modes and no other", lambda c, d: c[0] * d[0] + c[1] * d[1], "IndexError"),
         answer("by_layout", "calls a Layout", lambda c, d: Layout((99,) * len(c), d)(*c), "it calls a Layout"),
         answer(
@@ -101,12 +95,6 @@ WRONG = {
         always_rows,
         orders_swapped,
         off_by_one_strides,
-        answer(
-            "a_list",
-            "a list",
-            lambda shape, order: list(compact(shape, order)),
-            "it should be a tuple, (3, 1), and is a list",
-        ),
         answer(
             "in_bytes",
             "bytes of fp32",
@@ -157,12 +145,6 @@ WRONG = {
     "01.3": [
         last_mode_fastest,
         no_wrap,
-        answer(
-            "a_list",
-            "a list",
-            lambda i, shape: list(coordinate(i, shape)),
-            "it should be a tuple, (0, 0), and is a list",
-        ),
         answer("by_library", "calls idx2crd", lambda i, shape: tl.idx2crd(i, shape), "it calls tl.idx2crd"),
         answer(
             "reversed_coordinate",

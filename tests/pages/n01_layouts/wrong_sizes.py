@@ -173,12 +173,6 @@ WRONG = {
             "padding and holes",
         ),
         answer("strides_summed", "adds strides", lambda s, d: 1 + sum(flatten(d)), "it should give 12"),
-        answer(
-            "a_float",
-            "a float",
-            lambda s, d: 1.0 + sum((e - 1) * f for e, f in zip(flatten(s), flatten(d), strict=True)),
-            "12.0",
-        ),
     ],
     "01.8": [
         strides_alone,

@@ -2,7 +2,7 @@
 
 from tensor_layouts import Layout, Swizzle, compose
 
-from tests.pages.n03_swizzles.swizzles import NAMES, change, chosen
+from tests.pages.n03_swizzles.swizzles import NAMES, change
 from tests.pages.solved import solution
 from tests.pages.table import answer
 
@@ -126,7 +126,6 @@ WRONG = {
         chosen_in_bytes,
         s_from_the_row,
         too_many_bits,
-        answer("a_list", "a list", lambda r, e: list(chosen(r, e)), "it should be a tuple (B, M, S)"),
         in_choice(
             "b_of_elements",
             "B counts elements",

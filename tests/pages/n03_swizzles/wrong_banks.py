@@ -161,7 +161,6 @@ WRONG = {
             "multiple_of_32_plus_1", "the next odd multiple", lambda c, e, v: -(-c // 32) * 32 + 1, "it should give"
         ),
         answer("eight", "always 8 more, as for bf16", lambda c, e, v: c + 8, "it should give 33"),
-        answer("a_float", "right, as a float", lambda c, e, v: float(padded(c, e, v)), "33.0: it should give 33"),
         answer("power", "the next power of two", lambda c, e, v: 1 << c.bit_length(), "it should give 33"),
         answer("as_is", "no padding", lambda c, e, v: c, "No padding"),
     ],

@@ -79,13 +79,6 @@ WRONG = {
             lambda lane, value: divmod(MMA.c_layout(lane, value), 16)[::-1],
             "it uses mma.c_layout",
         ),
-        in_c(
-            "a_list",
-            "a list",
-            "return row, column",
-            "return [row, column]",
-            "it should be a tuple, (0, 0), and is a list",
-        ),
         in_c("turned", "(column, row)", "return row, column", "return column, row", "Row and column are exchanged"),
         in_c("index", "the index", "return row, column", "return row + 16 * column", "it should give (0, 0)"),
         in_c(
@@ -192,13 +185,6 @@ WRONG = {
         matrices_k_first,
         what_it_receives,
         first_matrix_only,
-        in_row(
-            "a_list",
-            "a list",
-            "lane % 16, 8 * (lane // 16)",
-            "[lane % 16, 8 * (lane // 16)]",
-            "it should be a tuple, (0, 0), and is a list",
-        ),
         in_row(
             "turned",
             "(column, row)",

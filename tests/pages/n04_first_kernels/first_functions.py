@@ -132,7 +132,6 @@ MORE = {
             "Returns which, not how many.",
             lambda layouts, dynamic: {right_key(*pair, dynamic) for pair in layouts},
         ),
-        answer("a_float", "Returns a float.", lambda layouts, dynamic: float(per_key(right_key)(layouts, dynamic))),
         answer(
             "by_the_longest_stride",
             "Looks for the slowest mode.",

@@ -140,7 +140,6 @@ WRONG = {
         one_or_equal,
         answer("first_shape", "Gives the first shape.", lambda x, y: x),
         answer("sum_of_ranks", "Puts one behind the other.", lambda x, y: x + y),
-        answer("as_a_list", "A list, not a tuple.", lambda x, y: broadcast(x, y) and list(broadcast(x, y)), "tuple"),
         answer(
             "raises",
             "Raises where the shapes do not fit.",

@@ -155,12 +155,6 @@ WRONG = {
             lambda strip, place, height, columns, group: (strip * group + place % height, place // group),
         ),
         pairs(
-            "a_list",
-            "A list, not a tuple.",
-            lambda strip, place, height, columns, group: [strip * group + place % height, place // height],
-            "a tuple of two integers",
-        ),
-        pairs(
             "real_numbers",
             "True division.",
             lambda strip, place, height, columns, group: (strip * group + place % height, place / height),

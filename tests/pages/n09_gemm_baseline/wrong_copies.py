@@ -48,7 +48,6 @@ BYTES = [
         lambda m, n, k, tm, tn: (m // tm + 1) * (n // tn + 1) * (tm + tn) * k * 2,
         "one tile too many",
     ),
-    answer("a_float", "True division.", lambda m, n, k, tm, tn: m / tm * (n / tn) * (tm + tn) * k * 2),
     answer(
         "c_as_well",
         "C's bytes, too.",

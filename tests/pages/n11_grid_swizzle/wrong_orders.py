@@ -97,11 +97,6 @@ def what_it_reads(rows, columns, in_flight):
     return min(map(all_read(rows, columns, in_flight), heights(rows)))
 
 
-def groups_of_one_way(rows, columns, in_flight):
-    """The height as a float."""
-    return float(min(heights(rows), key=all_read(rows, columns, in_flight)))
-
-
 @says("The last wave is not full, and it reads, too")
 def whole_waves_alone(rows, columns, in_flight):
     """Leaves the last wave out."""
@@ -261,7 +256,6 @@ BEST = [
     rows_left_out,
     only_a,
     what_it_reads,
-    groups_of_one_way,
     whole_waves_alone,
 ]
 

@@ -89,25 +89,14 @@ def four_bytes(shape, tile, place):
     return tuple(2 * n for n in right_bytes(shape, tile, place))
 
 
-@says("it should be a tuple")
-def a_list_of_bytes(shape, tile, place):
-    """A list for a pair."""
-    return list(right_bytes(shape, tile, place))
-
-
 def what_is_counted(shape, tile, place):
     """One number."""
     return 2 * tile[0] * tile[1]
 
 
-def in_true_division(shape, tile, place):
-    """Bits over 8, as a float."""
-    return tuple(n * 8 / 8 for n in right_bytes(shape, tile, place))
-
-
 BYTES = [counts_what_is_inside, counts_elements, reads_all, negative_outside, counted_then_read, clamps_the_product]
 BYTES += [rows_alone, place_in_elements, columns_first, the_pages_box, remainders, not_sent_outside, four_bytes]
-BYTES += [a_list_of_bytes, what_is_counted, in_true_division]
+BYTES += [what_is_counted]
 
 # 13.4 holder ----------------------------------------------------------------------------------------------------
 
@@ -178,12 +167,6 @@ def a_warp_across(m, n):
     return right_holder(m % 16 + 16 * (n // 64), n % 64 + 64 * (m // 16))
 
 
-def in_floats(m, n):
-    """/ for //, rounded."""
-    thread, register = right_holder(m, n)
-    return thread / 1, register / 1
-
-
 def without_the_odd_column(m, n):
     """Two neighbours in one register, as bf16 would be."""
     thread, register = right_holder(m, n)
@@ -197,7 +180,7 @@ def the_thread_alone(m, n):
 
 HOLDERS = [rows_dealt_out, a_thread_for_each_row, halves_last, pairs_apart, lanes, register_first]
 HOLDERS += [the_pictures_columns, halves_between_neighbours, lanes_down_the_columns, warps_of_8_rows, transposed]
-HOLDERS += [a_warp_across, in_floats, without_the_odd_column, the_thread_alone]
+HOLDERS += [a_warp_across, without_the_odd_column, the_thread_alone]
 
 # 13.6 ring ------------------------------------------------------------------------------------------------------
 

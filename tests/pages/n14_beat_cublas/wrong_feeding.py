@@ -120,8 +120,6 @@ WRONG = {
         changed("14.3", {}, "always_two", "What two that multiply start with.", "65_536 // (128 * (warpgroups + 1)) // 8 * 8", "168"),
         changed("14.3", {}, "not_rounded_at_the_start", "65,536 over all threads is no multiple of 8.", "(warpgroups + 1)) // 8 * 8", "(warpgroups + 1))"),
         changed("14.3", {}, "of_a_warpgroup", "Registers of a whole warpgroup.", "return producer, consumer", "return 128 * producer, 128 * consumer"),
-        changed("14.3", {}, "a_list", "A list.", "return producer, consumer", "return [producer, consumer]", "it should be a tuple"),
-        changed("14.3", {}, "floats", "Divided with /.", "- producer) // warpgroups // 8", "- producer) / warpgroups // 8", "240.0"),
         answer("as_in_cutlass", "What CUTLASS has for two.", lambda warpgroups, need: (40, 232)),
     ],
     "14.4": [
@@ -139,7 +137,6 @@ WRONG = {
         changed("14.4", {}, "of_the_cluster", "All blocks of a cluster together.", "return (written + read) * k * 2,", "return (written + read) * k * 2 * cluster_m * cluster_n,"),
         changed("14.4", {}, "fp32", "Four bytes.", "read) * k * 2, (m // cluster_n + n // cluster_m) * k * 2", "read) * k * 4, (m // cluster_n + n // cluster_m) * k * 4"),
         changed("14.4", {}, "rows_of_128", "A wgmma of 128 rows.", "m // 64 * (64 + n)", "m / 128 * (128 + n)"),
-        changed("14.4", {}, "divided", "Fractions of bytes.", "m // cluster_n + n // cluster_m", "m / cluster_n + n / cluster_m", ".0"),
         answer("shared_memory_alone", "One number.", lambda tile, cluster: step_bytes(tile, cluster)[0]),
     ],
     "14.5": [

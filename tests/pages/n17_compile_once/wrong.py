@@ -269,7 +269,6 @@ WRONG = {
             "own alignment",
         ),
         wrong("17.7", "forgets_the_gap", "Adds sizes, not gaps.", "end = start + size", "end = end + size"),
-        wrong("17.7", "a_list", "Gives a list.", "tuple(offsets)", "offsets"),
         wrong(
             "17.7",
             "one_gap_too_late",

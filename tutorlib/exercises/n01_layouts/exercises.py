@@ -144,7 +144,6 @@ EXERCISES = (
             ),
         ),
         remedies=(
-            Remedy(Fail.GIVES(type="list"), "tuple(...) makes one of the list at the end."),
             Remedy(
                 Fail.RAISED(error="IndexError"),
                 "The shape may have any number of modes, one among them: loop over it.",
@@ -168,7 +167,6 @@ EXERCISES = (
             equals("one mode", beside([(5, (8,)), (0, (3,))], in_one_mode), coordinate),
             equals("random shapes", Drawn(coordinate_calls, 31), coordinate, [NUMPY_ORDER, UNDIVIDED]),
         ),
-        remedies=(Remedy(Fail.GIVES(type="list"), "tuple(...) makes one of the list at the end."),),
         hints=(
             "index % shape[0] is the first coordinate. What is left of the index for the other modes?",
             "divmod(index, extent) gives both, mode by mode from the left.",

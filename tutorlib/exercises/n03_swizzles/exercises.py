@@ -106,7 +106,6 @@ EXERCISES = (
             ),
         ),
         remedies=(
-            Remedy(Fail.GIVES(type="float"), "Stay with integers: // in place of /."),
             Remedy(
                 Fail.CASE(name="rows that end inside a vector"),
                 "The number of vectors is rounded up: -(-bytes // vector_bytes).",
@@ -184,7 +183,6 @@ EXERCISES = (
                 "Numbers of bits: B of the chunks in a row, M of the elements in a chunk, S of the chunks in 128 bytes",
             ),
             Remedy(SwizzleFlaw.OVERLAP, "B counts chunks of a row, not elements: row_bytes // 16."),
-            Remedy(SwizzleFlaw.NO_TUPLE, "Return B, M, S."),
         ),
         hints=(
             "M protects the 16 bytes that one lane moves: how many elements are they?",
@@ -245,7 +243,6 @@ EXERCISES = (
             for value in range(4)
         ),
         remedies=(
-            Remedy(Fail.GIVES(type="list"), "Return row, column: a tuple."),
             Remedy(Fail.CASE(name="value 1 of every lane"), "Value 1 is beside value 0, in the next column."),
             Remedy(Fail.CASE(name="value 2 of every lane"), "Values 2 and 3 are 8 rows below values 0 and 1."),
         ),
@@ -292,7 +289,6 @@ EXERCISES = (
             equals("matrices 2 and 3, lanes 16 to 31", [(lane,) for lane in range(16, 32)], ldmatrix_row, LDMATRIX),
         ),
         remedies=(
-            Remedy(Fail.GIVES(type="list"), "Return row, column: a tuple."),
             Remedy(
                 Fail.CASE(name="matrix 1, lanes 8 to 15"),
                 "Matrix 1 fills register 1, values 2 and 3: where in A are they?",

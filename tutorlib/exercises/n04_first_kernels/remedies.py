@@ -32,7 +32,6 @@ FIRST_KERNEL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     ),
     "04.3": (
         Remedy(Fail.GIVES(type="set"), "How many there are is asked for: the len of that set."),
-        Remedy(Fail.GIVES(type="float"), "Compilations are counted: an integer, as len gives one."),
         Remedy(
             Fail.CASE(name="static layouts"),
             "A static layout is its shape and its strides, both. How many different pairs of them were there, since"

@@ -19,7 +19,6 @@ class ColumnFlaw(FailureKind):
 
 BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "09.1": (
-        Remedy(Fail.GIVES(type="float"), "Bytes are whole: // in place of /."),
         Remedy(
             Fail.CASE(name="whole tiles"),
             "M is cut by tile_m and N by tile_n; their counts multiplied are the blocks. What does one block load "

@@ -7,7 +7,7 @@ from typing import Any
 
 from tutorlib.checking.exercise import Answer
 from tutorlib.checking.graded_run import more_for_points
-from tutorlib.checking.values import Case, Mistake, law
+from tutorlib.checking.values import Case, Mistake, law, plain
 from tutorlib.models import work
 from tutorlib.models.hopper_gemm import Pair
 
@@ -16,7 +16,7 @@ Sizes = tuple[int, int, int]  # clusters, tiles, K tiles
 
 def shares_work(answer: Answer, clusters: int, tiles: int, k_tiles: int) -> str | None:
     """What is wrong with the shares of all clusters together, as the end of a sentence."""
-    shares = [answer(cluster, clusters, tiles, k_tiles) for cluster in range(clusters)]
+    shares = [plain(answer(cluster, clusters, tiles, k_tiles)) for cluster in range(clusters)]
     taken: dict[Pair, int] = {}
     for cluster, items in enumerate(shares):
         for tile, begin, end in items:
@@ -91,6 +91,6 @@ UNEVEN = "That is whole tiles in turn. Lay the K tiles of all tiles end to end, 
 
 
 def is_items(got: Any, *args: int) -> str | None:
-    if isinstance(got, list) and all(isinstance(item, tuple) and [type(x) for x in item] == [int] * 3 for item in got):
+    if isinstance(got, tuple) and all(isinstance(item, tuple) and [type(x) for x in item] == [int] * 3 for item in got):
         return None
     return "it should be a list of (tile, first K tile, end of the K tiles)"

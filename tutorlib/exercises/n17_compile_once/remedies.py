@@ -139,7 +139,6 @@ COMPILE_ONCE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     "17.7": (
-        Remedy(Fail.GIVES(type="tuple", of="list, int"), "The offsets are a tuple."),
         Remedy(
             Fail.CASE(name="scalars"),
             "Go through the message's members by hand: the first begins at 0; each further one at the end of the one "
