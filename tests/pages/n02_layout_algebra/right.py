@@ -363,6 +363,12 @@ def by_left_inverse(threads, values):
     return Layout(*(tl.compose(inverse, part) for part in (Layout(size(threads)), Layout(size(values), size(threads)))))
 
 
+def from_the_raked(block, grid):
+    """Rakes, and exchanges what each mode is made of."""
+    raked = tl.raked_product(block, grid)
+    return Layout(*(tuple(pair[::-1] for pair in modes) for modes in (raked.shape, raked.stride)))
+
+
 RIGHT = {
     "02.1": [from_the_right, by_recursion, by_composing],
     "02.2": [by_steps_over_indices, with_numpy, in_a_helper],
@@ -372,7 +378,7 @@ RIGHT = {
     "02.6": [by_compositions, by_transposing, divided_at_once],
     "02.7": [from_coordinates, sliced, tiled],
     "02.8": [places_first, copy_by_copy, divided_back],
-    "02.9": [four_parts, by_shapes, from_complement],
+    "02.9": [four_parts, by_shapes, from_complement, from_the_raked],
     "02.10": [dictionary, passes_over, coalesced_first],
     "02.11": [counted, from_bs_side, in_numpy],
     "02.12": [with_shape, from_inverses, by_left_inverse],

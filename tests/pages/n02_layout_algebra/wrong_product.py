@@ -122,7 +122,7 @@ WRONG = {
             "library", "has tensor_layouts do it", lambda a, b: tl.blocked_product(a, b), "it calls tl.blocked_product"
         ),
         answer(
-            "raked_library", "has tensor_layouts rake", lambda a, b: tl.raked_product(a, b), "it calls tl.raked_product"
+            "raked_library", "has tensor_layouts rake", lambda a, b: tl.raked_product(a, b), "That is the raked product"
         ),
         in_blocked(
             "raked",

@@ -112,6 +112,7 @@ RIGHT = {
     ],
     "07.2": [by_divmod, upwards, in_numpy],
     "07.3": [
+        answer("four_ctas", "Four CTAs.", lambda tm, tn: {} if tm * tn <= 2**14 else {"num_ctas": 4}),
         answer(
             "warps_or_ctas",
             "Two CTAs for the middle one.",

@@ -100,7 +100,7 @@ BLOCKED_PRODUCT = ValueExercise(
     id="02.9",
     title="blocked_product",
     points=2,
-    library={"tl.blocked_product": tl.blocked_product, "tl.raked_product": tl.raked_product},
+    library={"tl.blocked_product": tl.blocked_product},
     cases=(
         blocking(
             "blocks side by side",

@@ -25,8 +25,8 @@ def no_spill(got: object, tm: int, tn: int) -> str | None:
     if unknown := sorted(set(got) - {"num_ctas", "num_worker_warps"}):
         return f"the hints to choose are num_ctas and num_worker_warps, not {unknown[0]}"
     num_ctas, warps = plain(got.get("num_ctas", 1)), plain(got.get("num_worker_warps"))
-    if not any(same(num_ctas, n) for n in (1, 2)) or not any(same(warps, n) for n in (None, 4, 8)):
-        return "num_ctas is 1 or 2 here, and num_worker_warps 4 or 8"
+    if not any(same(num_ctas, n) for n in (1, 2, 4, 8, 16)) or not any(same(warps, n) for n in (None, 4, 8)):
+        return "num_ctas is 1, 2, 4, 8 or 16, and num_worker_warps 4 or 8"
     if stack := stack_bytes(tm, tn, num_ctas, warps):
         return f"compiled for sm_90 with tk = {DEPTH}, each thread keeps {stack:,} bytes on its stack"
     threads = num_ctas * (warps or 4) * 32

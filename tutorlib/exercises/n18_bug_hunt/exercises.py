@@ -129,7 +129,7 @@ EXERCISES = (
     *pair(
         7,
         "sum_parts",
-        lines=("if coming < count:", 33, "cute.arch.cp_async_wait_group(STAGES - 1)"),
+        lines=("if coming < count:", 33, "cute.arch.cp_async_wait_group(STAGES - 1)", 35),
         cause="copy not waited for",
         look=(
             "wait_group(n) leaves the n newest groups open. Which are they when nothing is fetched any more?",
@@ -157,6 +157,7 @@ EXERCISES = (
             "total += partial[warp];",
             "const float scale",
             "out[i] = in[i] * scale;",
+            *(14, 28),  # where the row's loop comes round, with no barrier
         ),
         cause="overwritten too early",
         look=(

@@ -52,7 +52,7 @@ VARIABLE = re.compile(
     re.DOTALL,
 )
 INSTRUCTION = re.compile(r"(?:@(!?)([\w$%.]+)\s+)?([\w.:]+)\s*(.*)", re.DOTALL)
-NUMBER = re.compile(r"-?(?:0[fFdD][0-9a-fA-F]+|0[xX][0-9a-fA-F]+U?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?U?)$")
+NUMBER = re.compile(r"-?(?:0[fFdD][0-9a-fA-F]+|0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?U?)$")
 OFFSET = r"[-+]?\s*-?(?:0[xX][0-9a-fA-F]+|\d+)"
 INSIDE_ADDRESS = re.compile(rf"([a-zA-Z_$%][\w$%.]*)?\s*({OFFSET})?\s*(?:,\s*\{{(.*)\}})?$", re.DOTALL)
 
