@@ -215,7 +215,7 @@ WRONG = {
             "a_float",
             "True division for the number of CTAs.",
             lambda tm, tn: {"num_ctas": 2 * tm * tn / (tm * tn)} if tm * tn > 128 * 128 else {},
-            "num_ctas is 1, 2, 4, 8 or 16",
+            "bytes on its stack",
         ),
         answer(
             "the_tile_itself",
@@ -223,7 +223,6 @@ WRONG = {
             lambda tm, tn: {"num_ctas": (2, 1)},
             "num_ctas is 1, 2, 4, 8 or 16",
         ),
-        answer("four_ctas", "Four CTAs.", lambda tm, tn: {} if tm * tn <= 16384 else {"num_ctas": 4}, "1 or 2"),
         answer("by_the_longer_side", "Looks at tn alone.", lambda tm, tn: {} if tn <= 128 else {"num_worker_warps": 8}),
         answer(
             "warps_from_256",
