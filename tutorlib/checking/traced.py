@@ -1,7 +1,11 @@
 """Answers that make CuTe's own objects, looked at while CuTe traces a function: nothing is compiled for a GPU."""
 
+import os
+import resource
+import signal
 from collections.abc import Callable
 from functools import wraps
+from mmap import mmap
 from typing import Any, TypeVar
 
 import numpy as np
@@ -9,7 +13,7 @@ import numpy as np
 from tutorlib.checking.cute import require_jit
 from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.served import Served
-from tutorlib.compiling.cute import call_host
+from tutorlib.compiling.cute import call_host, compile_host
 
 T = TypeVar("T")
 
@@ -59,17 +63,44 @@ def seen_as_layout(answer: Answer) -> Answer:
     return call
 
 
+BESIDE_X = 77.0  # what lies beside x: whoever reads it computes something else
+COMPUTING_S = 5  # of a call, a hundred times what a right one takes
+
+
 def call_on_vectors(
     served: Served, lead: Any, x: np.ndarray, memory: np.ndarray, margin: int, dynamic: bool
-) -> np.ndarray:
+) -> np.ndarray | None:
     """Call the @cute.jit function answer(lead, x, y) where y is `memory` but for a margin at either end; the memory.
 
-    dynamic: whether the layouts are. Raises WrongKind, CompileFailed and what the answer raises.
+    The call is a fork's: what it writes elsewhere is lost with it. None where that crashes or does not end.
+    dynamic: whether the layouts are. Raises WrongKind, CompileFailed and what the answer raises while it is compiled.
     """
     from cutlass.cute.runtime import from_dlpack
 
     require_jit(served.answer)
-    after = memory.copy()
-    views = [from_dlpack(view) for view in (x.copy(), after[margin : len(after) - margin])]
-    call_host(served.answer, lead, *(view.mark_layout_dynamic() for view in views) if dynamic else views)
-    return after
+    after = np.frombuffer(mmap(-1, memory.nbytes), memory.dtype)
+    after[:] = memory
+    around_x = np.full(len(x) + 2 * margin, BESIDE_X, x.dtype)
+    around_x[margin:-margin] = x
+    views = [from_dlpack(room[margin:-margin]) for room in (around_x, after)]
+    arguments = [view.mark_layout_dynamic() for view in views] if dynamic else views
+    compile_host(served.answer, lead, *arguments)
+    return after.copy() if ends_well(lambda: call_host(served.answer, lead, *arguments)) else None
+
+
+def ends_well(call: Callable[[], None]) -> bool:
+    """Whether a call in a fork of this process returns."""
+    if not (child := os.fork()):
+        try:
+            resource.setrlimit(resource.RLIMIT_CPU, (COMPUTING_S, COMPUTING_S))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            call()
+            os._exit(0)
+        finally:
+            os._exit(1)
+    try:
+        return os.waitpid(child, 0)[1] == 0
+    except BaseException:  # the reader's interrupt
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise

@@ -61,6 +61,13 @@ def call_host(answer: Callable[..., None], *args: Any) -> None:
     with_reader_line(lambda more: cute.compile(answer, *args, options=more) if more else answer(*args))
 
 
+def compile_host(answer: Callable[..., None], *args: Any) -> None:
+    """Compile what `call_host` calls. Raises as that does."""
+    from cutlass import cute
+
+    with_reader_line(lambda more: cute.compile(answer, *args, options=more) if more else cute.compile(answer, *args))
+
+
 def cute_arguments(tensors: "Sequence[Tensor]", dynamic: bool) -> list[Any]:
     """Torch tensors, row-major, as a compiled host function takes them."""
     from cutlass.cute.runtime import from_dlpack

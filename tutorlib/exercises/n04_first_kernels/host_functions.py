@@ -61,7 +61,7 @@ def on_cpu(
         before = torch.full((n + 2 * MARGIN,), 99.0)
         before[MARGIN : MARGIN + n] = y
         try:
-            left = np.asarray(answer.ask(call_on_vectors, lead, x.numpy(), before.numpy(), MARGIN, dynamic))
+            told = answer.ask(call_on_vectors, lead, x.numpy(), before.numpy(), MARGIN, dynamic)
         except CompileFailed as failed:
             message, *words = failed.lines
             return Wrong(f"{answer.__name__} does not compile: {message}", *words)
@@ -69,6 +69,10 @@ def on_cpu(
             if is_placeholder(error):
                 raise Unwritten from None
             return Wrong(f"{answer.__name__} raised NotImplementedError: {error}.")
+        if told is None:
+            what = f"{answer.__name__} crashes, or never ends: does it stay within x and y, which have {n} elements?"
+            return Wrong(Flaw(what, VectorFlaw.OUTSIDE))
+        left = np.asarray(told)
         if left.shape != before.shape or left.dtype != np.float32:
             return Wrong(f"{answer.__name__} gives y back as something else.")
         memory = torch.from_numpy(left)
@@ -76,7 +80,8 @@ def on_cpu(
         outside = before.clone()
         outside[MARGIN : MARGIN + n] = y
         if not memory.equal(outside):
-            return Wrong(Flaw(f"{answer.__name__} writes outside y, which has {n} elements.", VectorFlaw.OUTSIDE))
+            what = f"{answer.__name__} writes outside y, which has {n} elements."
+            return Wrong(Flaw(what, VectorFlaw.OUTSIDE))
         return find_wrong_element(answer, lead, x, old, y)
 
     def find_wrong_element(answer: Served, lead: Any, x: "Tensor", old: "Tensor", y: "Tensor") -> Wrong | None:
