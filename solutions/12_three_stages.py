@@ -156,8 +156,9 @@ explain(make_gemm(GemmConfig((64, 64, 32), stages=3), course.multistage), a, b, 
 # have worked while others wait.
 #
 # Four things limit the number of blocks: shared memory (each block also loses `sm.reserved` bytes to the system);
-# registers, which a warp gets in pieces of `sm.piece`, so that 32 × `registers` is rounded up; the number of threads;
-# and the number of blocks.
+# registers; the number of threads; and the number of blocks. An SM has `sm.partitions` partitions, each with a scheduler
+# and a register file of its own. A warp runs in one partition, and its registers are allocated there in units of
+# `sm.piece`: 32 × `registers`, rounded up.
 
 # %%
 print(A100)
@@ -173,9 +174,9 @@ print(H100)
 def blocks_per_sm(sm, smem_bytes, registers, threads):
     ### BEGIN SOLUTION (about 5 lines)
     of_a_warp = -(-32 * registers // sm.piece) * sm.piece
+    warps = sm.registers // sm.partitions // of_a_warp * sm.partitions
     by_shared = sm.shared // (smem_bytes + sm.reserved)
-    by_registers = sm.registers // (threads // 32 * of_a_warp)
-    return min(by_shared, by_registers, sm.threads // threads, sm.blocks)
+    return min(by_shared, warps // (threads // 32), sm.threads // threads, sm.blocks)
     ### END SOLUTION
 
 

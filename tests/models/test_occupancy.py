@@ -12,6 +12,7 @@ from tutorlib.models.occupancy import A100, H100, blocks_per_sm
         (A100, 98304, 236, 128, 1),
         (H100, 0, 32, 1024, 2),
         (H100, 0, 16, 32, 32),
+        (H100, 0, 33, 64, 24),  # as cuda_occupancy.h has it: 12 warps in each of four partitions
         (H100, 227 * 1024, 32, 128, 1),
         (A100, 0, 255, 256, 1),
         (A100, 164 * 1024, 32, 128, 0),

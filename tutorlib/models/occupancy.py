@@ -8,13 +8,15 @@ class SM:
     """What the blocks on a multiprocessor share.
 
     shared: bytes of shared memory; reserved: how many of them each block loses to the system.
-    registers: of 32 bits; a warp gets them in pieces of `piece`. threads, blocks: how many there may be.
+    registers: of 32 bits, in as many equal register files as there are partitions. A warp has all of its registers in
+    one of them, in pieces of `piece`. threads, blocks: how many there may be.
     """
 
     shared: int
     reserved: int = 1024
     registers: int = 65536
     piece: int = 256
+    partitions: int = 4
     threads: int = 2048
     blocks: int = 32
 
@@ -26,9 +28,10 @@ BY_ARCH = {"sm_80": A100, "sm_90": H100}
 
 
 def blocks_per_sm(sm: SM, smem_bytes: int, registers: int, threads: int) -> int:
-    """For blocks of so many threads, each with so many registers, and bytes of shared memory for each block."""
-    warps = threads // 32
+    """For blocks of so many threads, each with so many registers, and bytes of shared memory for each block.
+
+    Source: cuda_occupancy.h of the CUDA toolkit, cudaOccMaxBlocksPerSMRegsLimit.
+    """
     of_a_warp = -(-32 * registers // sm.piece) * sm.piece
-    return min(
-        sm.shared // (smem_bytes + sm.reserved), sm.registers // (warps * of_a_warp), sm.threads // threads, sm.blocks
-    )
+    warps = sm.registers // sm.partitions // of_a_warp * sm.partitions
+    return min(sm.shared // (smem_bytes + sm.reserved), warps // (threads // 32), sm.threads // threads, sm.blocks)

@@ -11,14 +11,26 @@ def warp_registers(sm, registers):
     return -(-32 * registers // sm.piece) * sm.piece
 
 
+def by_partition(sm, of_a_warp, threads):
+    """Blocks, by the registers of each partition."""
+    return sm.registers // sm.partitions // of_a_warp * sm.partitions // (threads // 32)
+
+
 @says("Besides what it asks for, every block loses")
 def forgets_what_is_reserved(sm, smem_bytes, registers, threads):
     """All of shared memory for the blocks."""
     return min(sm.shared // max(smem_bytes, 1), fit_but_for_smem(sm, registers, threads))
 
 
-def fit_but_for_smem(sm, registers, threads):
+@says("in one partition of the SM")
+def one_register_file(sm, smem_bytes, registers, threads):
+    """Forgets that a warp's registers lie in one partition."""
     by_registers = sm.registers // (threads // 32 * warp_registers(sm, registers))
+    return min(sm.shared // (smem_bytes + sm.reserved), by_registers, sm.threads // threads, sm.blocks)
+
+
+def fit_but_for_smem(sm, registers, threads):
+    by_registers = by_partition(sm, warp_registers(sm, registers), threads)
     return min(sm.shared // sm.reserved, by_registers, sm.threads // threads, sm.blocks)
 
 
@@ -45,7 +57,7 @@ def registers_alone(sm, smem_bytes, registers, threads):
 def as_many_as_you_like(sm, smem_bytes, registers, threads):
     """Forgets the limits on threads and blocks."""
     by_smem = sm.shared // (smem_bytes + sm.reserved)
-    return min(by_smem, sm.registers // (threads // 32 * warp_registers(sm, registers)))
+    return min(by_smem, by_partition(sm, warp_registers(sm, registers), threads))
 
 
 @says("no more than `sm.blocks` blocks")
@@ -64,15 +76,13 @@ def no_limit_on_threads(sm, smem_bytes, registers, threads):
 def the_largest(sm, smem_bytes, registers, threads):
     """max in place of min."""
     by_smem = sm.shared // (smem_bytes + sm.reserved)
-    return max(
-        by_smem, sm.registers // (threads // 32 * warp_registers(sm, registers)), sm.threads // threads, sm.blocks
-    )
+    return max(by_smem, by_partition(sm, warp_registers(sm, registers), threads), sm.threads // threads, sm.blocks)
 
 
 def rounded_down(sm, smem_bytes, registers, threads):
     """A warp's registers rounded down to pieces."""
     of_a_warp = max(1, 32 * registers // sm.piece) * sm.piece
-    by_registers = sm.registers // (threads // 32 * of_a_warp)
+    by_registers = by_partition(sm, of_a_warp, threads)
     return min(sm.shared // (smem_bytes + sm.reserved), by_registers, sm.threads // threads, sm.blocks)
 
 
@@ -149,4 +159,4 @@ def by_the_course(sm, smem_bytes, registers, threads):
 BLOCKS = [forgets_what_is_reserved, registers_one_by_one, shared_memory_alone, registers_alone, as_many_as_you_like]
 BLOCKS += [no_limit_on_blocks, no_limit_on_threads, the_largest, rounded_down, reserved_once, fractions]
 BLOCKS += [divides_by_nothing, warps_in_place_of_blocks, of_an_h100, rounded_by_block, by_the_course]
-BLOCKS += [constants_of_an_h100, reserves_1024, handed_on, asks_the_checks]
+BLOCKS += [one_register_file, constants_of_an_h100, reserves_1024, handed_on, asks_the_checks]

@@ -85,7 +85,8 @@ def rounded_by_thread(sm, smem_bytes, registers, threads):
     """Registers of a thread rounded up to 8, which is the same; divmod, a list."""
     limits = [sm.blocks, divmod(sm.threads, threads)[0], sm.shared // (sm.reserved + smem_bytes)]
     of_a_thread = math.ceil(registers / (sm.piece // 32)) * (sm.piece // 32)
-    limits.append(sm.registers // sm.piece // (of_a_thread * 32 // sm.piece * (threads // 32)))
+    warps = sm.partitions * (sm.registers // sm.partitions // (of_a_thread * 32))
+    limits.append(warps // (threads // 32))
     return sorted(limits)[0]
 
 
@@ -93,8 +94,9 @@ def by_numpy(sm, smem_bytes, registers, threads):
     """NumPy's integers, and its min."""
     piece = np.int64(sm.piece)
     of_a_warp = (32 * registers + piece - 1) // piece * piece
-    have = np.array([sm.shared, sm.registers, sm.threads, sm.blocks])
-    return np.min(have // np.array([smem_bytes + sm.reserved, threads // 32 * of_a_warp, threads, 1]))
+    warps = sm.registers // sm.partitions // of_a_warp * sm.partitions
+    have = np.array([sm.shared, warps, sm.threads, sm.blocks])
+    return np.min(have // np.array([smem_bytes + sm.reserved, threads // 32, threads, 1]))
 
 
 def one_block_after_the_other(sm, smem_bytes, registers, threads):
@@ -103,7 +105,8 @@ def one_block_after_the_other(sm, smem_bytes, registers, threads):
     of_a_warp = -(-32 * registers // sm.piece) * sm.piece
     while True:
         n = blocks + 1
-        fits = n * (smem_bytes + sm.reserved) <= sm.shared and n * threads // 32 * of_a_warp <= sm.registers
+        warps = -(-n * threads // 32 // sm.partitions)  # of the fullest partition
+        fits = n * (smem_bytes + sm.reserved) <= sm.shared and warps * of_a_warp <= sm.registers // sm.partitions
         if not fits or n * threads > sm.threads or n > sm.blocks:
             return blocks
         blocks = n

@@ -25,7 +25,8 @@ SHAPES = ((256, 256, 256), (384, 128, 64), (129, 200, 72))
 
 def four_limits(sm: SM, smem_bytes: int, registers: int, threads: int) -> tuple[int, int, int, int]:
     """Blocks by shared memory, registers, threads, and blocks."""
-    by_registers = sm.registers // (threads // 32 * (-(-32 * registers // sm.piece) * sm.piece))
+    warps = sm.registers // sm.partitions // (-(-32 * registers // sm.piece) * sm.piece) * sm.partitions
+    by_registers = warps // (threads // 32)
     return sm.shared // (smem_bytes + sm.reserved), by_registers, sm.threads // threads, sm.blocks
 
 
@@ -49,6 +50,14 @@ LIMITS = (
             sm.registers // (registers * threads), without_limit(1)(sm, smem_bytes, registers, threads)
         ),
     ),
+    Mistake(
+        "A warp has its registers in one partition of the SM: count the warps that fit in `sm.registers // "
+        "sm.partitions`, then those of all partitions.",
+        lambda sm, smem_bytes, registers, threads: min(
+            sm.registers // (threads // 32 * (-(-32 * registers // sm.piece) * sm.piece)),
+            without_limit(1)(sm, smem_bytes, registers, threads),
+        ),
+    ),
     Mistake("Registers limit the number of blocks, too.", without_limit(1)),
     Mistake("Shared memory limits the number of blocks, too.", without_limit(0)),
     Mistake(
@@ -61,7 +70,7 @@ LIMITS = (
 )
 
 
-UNLIKE_THEM = SM(shared=100 * 1024, reserved=2048, registers=32768, piece=512, threads=1536, blocks=24)
+UNLIKE_THEM = SM(shared=100 * 1024, reserved=2048, registers=32768, piece=512, partitions=2, threads=1536, blocks=24)
 
 
 def kernels(*, smem: tuple[int, ...], registers: tuple[int, ...], threads: tuple[int, ...]) -> list[tuple]:
@@ -159,7 +168,8 @@ EXERCISES = (
         ),
         hints=(
             "Four limits, and the smallest counts: shared memory, registers, threads, blocks.",
-            "A warp has 32 * registers of them, rounded up to a multiple of sm.piece; a block has threads // 32 warps.",
+            "A warp has 32 * registers of them, rounded up to a multiple of sm.piece. How many warps fit in one "
+            "partition, and in all? A block has threads // 32 warps.",
             "sm.shared // (smem_bytes + sm.reserved) is the first of the four.",
         ),
         library={"occupancy.blocks_per_sm": blocks_per_sm},
