@@ -6,6 +6,7 @@ import cutlass
 import pytest
 import torch
 from cutlass import cute
+from cutlass.base_dsl.common import DSLUserCodeError
 from cutlass.cute.runtime import from_dlpack, make_fake_compact_tensor, make_fake_stream, make_fake_tensor
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,3 +82,20 @@ def test_a_call_is_told_and_compiled_anew():
     assert y.equal(2 * x)
     with pytest.raises(ValueError, match="another function"):
         compiled_anew(double_on_cpu, call | {"host": False})
+
+
+def test_a_refused_compilation_leaves_no_options_to_the_next_one():
+    """The DSL keeps them: a function that is called next was compiled for TVM-FFI and its symbol not found."""
+
+    @cute.jit
+    def takes_one(n: cutlass.Int32):
+        pass
+
+    @cute.jit
+    def called_next():
+        pass
+
+    with compile_calls(takes_one) as calls, pytest.raises(DSLUserCodeError, match="CALL_MISSING_ARG"):
+        cute.compile(takes_one, options="--enable-tvm-ffi")
+    assert calls == []
+    called_next()

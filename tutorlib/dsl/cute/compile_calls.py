@@ -44,8 +44,18 @@ def compile_calls(host: Callable[..., None]) -> Iterator[list[dict[str, Any]]]:
         )
         return compiled
 
-    with mock.patch.object(CompileCallable, "_compile", recording):
+    with options_kept(), mock.patch.object(CompileCallable, "_compile", recording):
         yield calls
+
+
+@contextmanager
+def options_kept() -> Iterator[None]:
+    """A compilation that raises leaves its options to the next function that the DSL compiles; here they end."""
+    from cutlass.cutlass_dsl import CuTeDSL
+
+    dsl = CuTeDSL._get_dsl()
+    with mock.patch.object(dsl, "compile_options", dsl.compile_options):
+        yield
 
 
 def compiled_anew(host: Callable[..., None], call: Any) -> Callable[..., None]:
@@ -61,7 +71,8 @@ def compiled_anew(host: Callable[..., None], call: Any) -> Callable[..., None]:
             symbols: dict[int, Any] = {}
             args = [argument_of(one, symbols) for one in told]
             by_name = {str(name): argument_of(one, symbols) for name, one in named.items()}
-            return cute.compile(host, *args, **by_name, options="--enable-tvm-ffi" if ffi else "")
+            with options_kept():
+                return cute.compile(host, *args, **by_name, options="--enable-tvm-ffi" if ffi else "")
         case {"host": False}:
             raise ValueError("what is compiled is another function than the one that was given")
     raise ValueError("cute.compile was not called")
