@@ -156,8 +156,8 @@ explain(make_gemm(GemmConfig((64, 64, 32), stages=3), course.multistage), a, b, 
 # have worked while others wait.
 #
 # Four things limit the number of blocks: shared memory (each block also loses `sm.reserved` bytes to the system);
-# registers; the number of threads; and the number of blocks. An SM has `sm.partitions` partitions, each with a scheduler
-# and a register file of its own. A warp runs in one partition, and its registers are allocated there in units of
+# registers; the number of threads; and the number of blocks. An SM has `sm.partitions` partitions, each with its own
+# scheduler and register file. A warp runs in one partition, and its registers are allocated there in units of
 # `sm.piece`: 32 × `registers`, rounded up.
 
 # %%
