@@ -9,6 +9,7 @@ from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
 from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.kernel_questions import NotRehearsed, looked_at
 from tutorlib.checking.library_use import Library, refuse_leaning
+from tutorlib.checking.limits import Limits
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import (
@@ -17,8 +18,9 @@ from tutorlib.checking.simulating import (
     find_simulated_fault,
     find_waste,
     find_zeros,
+    first_finding,
+    launches,
     luck,
-    notices,
 )
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
@@ -56,6 +58,7 @@ class KernelExercise(Exercise):
     lean: how opcodes begin whose accesses, at the first of these sizes, may not move more than they need: "ld.shared"
         must be free of bank conflicts, "st.global" move whole sectors. A GPU tells that by the time alone.
     slack: how many times as much as they need those accesses may move.
+    limits: on the instructions and blocks that the kernel takes at that size.
     patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
     padded: whether TMA may load what is padding and nothing else. With it the result would be right, too.
@@ -74,6 +77,7 @@ class KernelExercise(Exercise):
     simulated_shapes: tuple[Shape, ...] = ()
     lean: tuple[str, ...] = ()
     slack: int = 1
+    limits: Limits = field(default_factory=Limits)
     patterned: bool = True
     once: bool = False
     padded: bool = True
@@ -220,7 +224,8 @@ class KernelExercise(Exercise):
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
         """What a simulated kernel does more than it must, as a sentence; None for nothing."""
         repeat = find_repeat(reports) if self.once else None
-        return find_waste(reports, self.lean, self.slack) or repeat or (None if self.padded else find_zeros(reports))
+        zeros = None if self.padded else find_zeros(reports)
+        return find_waste(reports, self.lean, self.slack) or repeat or zeros or self.limits.exceeded(reports)
 
     def more_than_it_must(self, waste: str) -> Verdict:
         """The verdict on a kernel that is right and does something in vain."""
@@ -255,8 +260,11 @@ class KernelExercise(Exercise):
             wrongs = {shape: found for shape in self.sizes if (found := find_fault(self.problem, launcher, shape))}
             if wrongs:
                 return self.wrong_at(wrongs, self.sizes, self.cause(artifact))
-            if lucky := self.find_luck(artifact):
+            lucky, waste = self.look_simulated(artifact)
+            if lucky:
                 return self.wrong_at(lucky, self.sizes_simulated)
+            if waste:
+                return self.more_than_it_must(waste)
             return self.time(launcher, self.bench_shape) if self.bench_shape else Verdict(self.points)
         except NotImplementedError:
             raise
@@ -266,17 +274,25 @@ class KernelExercise(Exercise):
         except RuntimeError as error:  # torch's: no memory, or a late CUDA error
             raise fault(error) from error
 
-    def find_luck(self, artifact: Any) -> dict[Shape, Wrong]:
-        """What the simulator notices of a kernel that a GPU found right; {} where it cannot run it."""
+    def look_simulated(self, artifact: Any) -> tuple[dict[Shape, Wrong], str | None]:
+        """What the simulator notices of a kernel that a GPU found right, and what the kernel does in vain.
+
+        ({}, None) where the simulator cannot run it.
+        """
         from tutorlib.simulate.ptx import CannotLaunch, NotSimulated
 
         if not self.simulated:
-            return {}
+            return {}, None
+        lucky, waste = {}, None
         try:
-            found = notices(self.problem, self.simulator(artifact), self.sizes_simulated)
-            return {shape: luck(finding) for shape, finding in found}
+            for shape, reports in launches(self.problem, self.simulator(artifact), self.sizes_simulated):
+                if found := first_finding(reports):
+                    lucky[shape] = luck(found)
+                if shape == self.sizes_simulated[0]:
+                    waste = self.in_vain(reports)
         except (CannotLaunch, CompileFailed, NotSimulated):  # for sm_80; the GPU has shown that it can
-            return {}
+            return {}, None
+        return lucky, waste
 
     def cause(self, artifact: Any) -> str:
         """Why a GPU found the kernel wrong, as far as the simulator knows; else ""."""

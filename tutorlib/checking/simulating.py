@@ -133,21 +133,21 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
     return wrong
 
 
-def notices(
+def launches(
     problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]
-) -> "Iterator[tuple[Shape, Finding]]":
-    """The first thing that the simulator notices at each size, whatever the result; nothing where it notices nothing.
-
-    Raises CompileFailed, NotSimulated and CannotLaunch.
-    """
+) -> "Iterator[tuple[Shape, Sequence[Report]]]":
+    """The reports at each size, whatever the result. Raises CompileFailed, NotSimulated and CannotLaunch."""
     import torch
 
     for shape in shapes:
         work = Work(problem, shape, "cpu")
         work.refill(torch.Generator())
         launcher.on(work)()
-        if found := [finding for report in launcher.reports for finding in report.findings]:
-            yield shape, found[0]
+        yield shape, launcher.reports
+
+
+def first_finding(reports: "Sequence[Report]") -> "Finding | None":
+    return next((finding for report in reports for finding in report.findings), None)
 
 
 def luck(finding: "Finding") -> Wrong:
@@ -160,9 +160,11 @@ def luck(finding: "Finding") -> Wrong:
 def cause(problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]) -> str:
     """Why a GPU found a kernel wrong, as far as the simulator notices anything, as a sentence or two; else "".
 
-    Raises as `notices`.
+    Raises as `launches`.
     """
-    for shape, finding in notices(problem, launcher, shapes):
+    for shape, reports in launches(problem, launcher, shapes):
+        if not (finding := first_finding(reports)):
+            continue
         return f"Simulated at {by(shape)}: " + finding.sentence + (f" {mends}" if (mends := advice(finding)) else "")
     return ""
 

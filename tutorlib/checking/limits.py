@@ -1,0 +1,58 @@
+"""How much work a kernel may take: the instructions that its warps issue, counted by the simulator."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tutorlib.failure import Fail, Flaw
+
+if TYPE_CHECKING:
+    from tutorlib.simulate.ptx import Report
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Counts over all launches of a kernel at the first of its exercise's simulated sizes.
+
+    at_most, at_least: (the beginning of an opcode, the number of times that warps issue it); "" is every instruction,
+        "bar.sync" every barrier of a block, "mma" the tensor cores' work. `tests/pages/test_limits.py` holds each
+        number to at most twice what the solution issues, or at least half of it.
+    blocks: the fewest blocks that may share the work.
+    """
+
+    at_most: tuple[tuple[str, int], ...] = ()
+    at_least: tuple[tuple[str, int], ...] = ()
+    blocks: int = 1
+
+    def exceeded(self, reports: "Sequence[Report]") -> str | None:
+        """The first limit that these launches miss, as a sentence; None where they keep all."""
+        blocks = sum(report.blocks for report in reports)
+        if blocks < self.blocks:
+            what = f"{blocks:,} of {self.blocks:,} blocks do all of the work, and most SMs are idle."
+            return Flaw(what, Fail.TOO_FEW_BLOCKS)
+        for opcode, most in self.at_most:
+            if (issued := count_issued(reports, opcode)) > most:
+                what = f"its warps issue {issued:,} {name(opcode)}; {most:,} are enough{busiest(reports, opcode)}."
+                return Flaw(what, Fail.TOO_MANY(instruction=opcode))
+        for opcode, least in self.at_least:
+            if (issued := count_issued(reports, opcode)) < least:
+                what = f"its warps issue {issued:,} {name(opcode)}; a kernel that does as asked issues {least:,}."
+                return Flaw(what, Fail.TOO_FEW(instruction=opcode))
+        return None
+
+
+def count_issued(reports: "Sequence[Report]", opcode: str) -> int:
+    """How many instructions whose opcode begins so the warps issued."""
+    return sum(one.warps for report in reports for one in report.issued if one.opcode.startswith(opcode))
+
+
+def name(opcode: str) -> str:
+    return f"{opcode} instructions" if opcode else "instructions"
+
+
+def busiest(reports: "Sequence[Report]", opcode: str) -> str:
+    """The source line that issues most of them, as the end of a sentence; "" where the compiler kept no line."""
+    lines: dict[str, int] = {}
+    for one in (one for report in reports for one in report.issued if one.opcode.startswith(opcode) and one.place):
+        lines[str(one.place)] = lines.get(str(one.place), 0) + one.warps
+    return f" (most of them at {max(lines, key=lambda line: lines[line])})" if lines else ""
