@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tests.pages.answers import WHEN_RUN, WRONG
+
 
 @dataclass(frozen=True)
 class Lesson:
@@ -11,3 +13,9 @@ class Lesson:
 
     teaches: str
     without: tuple[Callable[..., Any], ...]
+
+
+def named(id: str, *names: str) -> tuple[Callable[..., Any], ...]:
+    """Answers that the page's tables of wrong ones list."""
+    found = {answer.__name__: answer for answer in (*WRONG.get(id, ()), *WHEN_RUN.get(id, ()))}
+    return tuple(found[name] for name in names)

@@ -9,7 +9,7 @@ from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
 from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.kernel_questions import NotRehearsed, looked_at
 from tutorlib.checking.library_use import Library, refuse_leaning
-from tutorlib.checking.limits import Limits
+from tutorlib.checking.limits import Limits, far_too_many
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import (
@@ -55,8 +55,9 @@ class KernelExercise(Exercise):
     requires, forbids: names of INSTRUCTIONS ("cp.async") that the compiled kernel must or must not have.
     simulated_shapes: the sizes that the simulator runs where there is no GPU; (): all of `shapes`. Fewer where each
         takes long to compile.
-    lean: how opcodes begin whose accesses, at the first of these sizes, may not move more than they need: "ld.shared"
-        must be free of bank conflicts, "st.global" move whole sectors. A GPU tells that by the time alone.
+    counted: which of these sizes is the one at which work is counted; (): the first.
+    lean: how opcodes begin whose accesses, at that size, may not move more than they need: "ld.shared" must be free of
+        bank conflicts, "st.global" move whole sectors. A GPU tells that by the time alone.
     slack: how many times as much as they need those accesses may move.
     limits: on the instructions and blocks that the kernel takes at that size.
     patterned: whether the simulator gets identity and ramp, too.
@@ -75,6 +76,7 @@ class KernelExercise(Exercise):
     requires: tuple[str, ...] = ()
     forbids: tuple[str, ...] = ()
     simulated_shapes: tuple[Shape, ...] = ()
+    counted: Shape = ()
     lean: tuple[str, ...] = ()
     slack: int = 1
     limits: Limits = field(default_factory=Limits)
@@ -97,6 +99,10 @@ class KernelExercise(Exercise):
     @property
     def sizes_simulated(self) -> tuple[Shape, ...]:
         return self.simulated_shapes or self.shapes
+
+    @property
+    def size_counted(self) -> Shape:
+        return self.counted or self.sizes_simulated[0]
 
     @property
     def simulated(self) -> bool:
@@ -213,8 +219,8 @@ class KernelExercise(Exercise):
         for shape in shapes:
             if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
                 wrongs[shape] = found
-            if shape == shapes[0]:
-                waste = self.in_vain(launcher.reports)
+            if shape == self.size_counted and (waste := self.in_vain(launcher.reports)) and far_too_many(waste):
+                break  # the larger sizes would take minutes
         if wrongs:
             return self.wrong_at(wrongs, shapes)
         if waste:
@@ -229,6 +235,8 @@ class KernelExercise(Exercise):
 
     def more_than_it_must(self, waste: str) -> Verdict:
         """The verdict on a kernel that is right and does something in vain."""
+        if far_too_many(waste):
+            return wrong(f"right at {by(self.size_counted)}, but " + waste, "Which part of it is this thread's?")
         points = min(self.correctness_points, self.points - 1)
         return Verdict(points, ("right, but it does more than it must: " + waste,), "partial")
 
@@ -288,8 +296,8 @@ class KernelExercise(Exercise):
             for shape, reports in launches(self.problem, self.simulator(artifact), self.sizes_simulated):
                 if found := first_finding(reports):
                     lucky[shape] = luck(found)
-                if shape == self.sizes_simulated[0]:
-                    waste = self.in_vain(reports)
+                if shape == self.size_counted and (waste := self.in_vain(reports)) and far_too_many(waste):
+                    break
         except (CannotLaunch, CompileFailed, NotSimulated):  # for sm_80; the GPU has shown that it can
             return {}, None
         return lucky, waste

@@ -4,10 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutorlib.failure import Fail, Flaw
+from tutorlib.failure import Fail, Flaw, failures_in
 
 if TYPE_CHECKING:
     from tutorlib.simulate.ptx import Report
+
+
+FAR = 8  # times what is enough
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +19,7 @@ class Limits:
 
     at_most, at_least: (the beginning of an opcode, the number of times that warps issue it); "" is every instruction,
         "bar.sync" every barrier of a block, "mma" the tensor cores' work. `tests/pages/test_limits.py` holds each
-        number to at most twice what the solution issues, or at least half of it.
+        number to at most four times what the solution issues, or at least half of it.
     blocks: the fewest blocks that may share the work.
     """
 
@@ -33,12 +36,20 @@ class Limits:
         for opcode, most in self.at_most:
             if (issued := count_issued(reports, opcode)) > most:
                 what = f"its warps issue {issued:,} {name(opcode)}; {most:,} are enough{busiest(reports, opcode)}."
+                if not opcode and issued > FAR * most:
+                    what = f"every thread does far more than its share: {what}"
+                    return Flaw(what, Fail.TOO_MANY(instruction=opcode, share="all"))
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
         for opcode, least in self.at_least:
             if (issued := count_issued(reports, opcode)) < least:
                 what = f"its warps issue {issued:,} {name(opcode)}; a kernel that does as asked issues {least:,}."
                 return Flaw(what, Fail.TOO_FEW(instruction=opcode))
         return None
+
+
+def far_too_many(exceeded: str) -> bool:
+    """Whether a limit is exceeded by so much that nothing has been divided among the threads."""
+    return any(map(Fail.TOO_MANY(share="all").covers, failures_in([exceeded])))
 
 
 def count_issued(reports: "Sequence[Report]", opcode: str) -> int:
