@@ -37,6 +37,8 @@ from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import Wrong, by, count
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from tutorlib.simulate.ptx import Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
@@ -62,6 +64,8 @@ class KernelExercise(Exercise):
     limits: on the instructions and blocks that the kernel takes at that size.
     patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
+    order: takes the counted size and, for each element of the output, the number of the block that stored it; returns
+        why the blocks are in the wrong order, as a sentence, or None. A GPU tells that by the time alone.
     padded: whether TMA may load what is padding and nothing else. With it the result would be right, too.
     whole: those of `shapes` that the exercise's tiles divide without a rest.
     library: what of a library does the very thing that is asked; an answer that names it is told so.
@@ -82,6 +86,7 @@ class KernelExercise(Exercise):
     limits: Limits = field(default_factory=Limits)
     patterned: bool = True
     once: bool = False
+    order: "Callable[[Shape, np.ndarray], str | None] | None" = None
     padded: bool = True
     whole: tuple[Shape, ...] = ()
     library: Library = field(default_factory=dict)
@@ -231,13 +236,19 @@ class KernelExercise(Exercise):
         """What a simulated kernel does more than it must, as a sentence; None for nothing."""
         repeat = find_repeat(reports) if self.once else None
         zeros = None if self.padded else find_zeros(reports)
-        return find_waste(reports, self.lean, self.slack) or repeat or zeros or self.limits.exceeded(reports)
+        waste = find_waste(reports, self.lean, self.slack) or repeat or zeros or self.limits.exceeded(reports)
+        if waste or not self.order:
+            return waste
+        output = self.problem.output
+        storers = [report.storers[output.name] for report in reports if output.name in report.storers][-1:]
+        shape = self.problem.shape_of(output, self.size_counted)
+        return next(filter(None, (self.order(self.size_counted, last.reshape(shape)) for last in storers)), None)
 
     def more_than_it_must(self, waste: str) -> Verdict:
         """The verdict on a kernel that is right and does something in vain."""
         if far_too_many(waste):
             return wrong(f"right at {by(self.size_counted)}, but " + waste, "Which part of it is this thread's?")
-        points = min(self.correctness_points, self.points - 1)
+        points = max(self.correctness_points - 1, self.correctness_points / 2)
         return Verdict(points, ("right, but it does more than it must: " + waste,), "partial")
 
     def right_simulated(self, why: str) -> Verdict:

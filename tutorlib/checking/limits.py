@@ -20,11 +20,14 @@ class Limits:
     at_most, at_least: (the beginning of an opcode, the number of times that warps issue it); "" is every instruction,
         "bar.sync" every barrier of a block, "mma" the tensor cores' work. `tests/pages/test_limits.py` holds each
         number to at most four times what the solution issues, or at least half of it.
+    in_step: (an opcode, another): the first may not be issued more often than the second, such as "bar.sync" than
+        "cp.async.commit_group" in a pipeline that needs one barrier for each step along K.
     blocks: the fewest blocks that may share the work.
     """
 
     at_most: tuple[tuple[str, int], ...] = ()
     at_least: tuple[tuple[str, int], ...] = ()
+    in_step: tuple[tuple[str, str], ...] = ()
     blocks: int = 1
 
     def exceeded(self, reports: "Sequence[Report]") -> str | None:
@@ -39,6 +42,13 @@ class Limits:
                 if not opcode and issued > FAR * most:
                     what = f"every thread does far more than its share: {what}"
                     return Flaw(what, Fail.TOO_MANY(instruction=opcode, share="all"))
+                return Flaw(what, Fail.TOO_MANY(instruction=opcode))
+        for opcode, other in self.in_step:
+            if (issued := count_issued(reports, opcode)) > (enough := count_issued(reports, other)):
+                what = (
+                    f"its warps issue {issued:,} {name(opcode)} and {enough:,} of {other}; one of each in a step is "
+                    f"enough{busiest(reports, opcode)}."
+                )
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
         for opcode, least in self.at_least:
             if (issued := count_issued(reports, opcode)) < least:

@@ -9,9 +9,11 @@ from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LO
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
+from tutorlib.checking.limits import Limits
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.exercises.n12_three_stages.judge.configured import Configured
+from tutorlib.exercises.n12_three_stages.judge.whole_kernel import WholeKernel, down_the_group
 from tutorlib.failure import Fail
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
@@ -211,10 +213,14 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
         # Whole; 2×2 tiles, more K tiles than stages, and of A's edges those along K alone; those of rows alone.
-        simulated_shapes=((128, 256, 64), (256, 264, 136), (129, 136, 64)),
+        simulated_shapes=((128, 256, 64), (256, 272, 144), (129, 136, 64)),
+        counted=(256, 272, 144),
+        limits=Limits(in_step=(("bar.sync", "cp.async.commit_group"),)),
+        order=down_the_group,
+        part=WholeKernel(),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        library=COURSE_KERNEL,
+        library={**COURSE_KERNEL, **COURSE_LOOPS},
         hints=(
             "Each function is one that you have: 09.2, 09.4, 09.5, 09.7, 09.8 and 11.4. Copy them over.",
             "The kernel is 09.9's, with the tile from in_groups and with multistage as its loop.",

@@ -1,6 +1,9 @@
 """What a simulated launch did."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
 from tutorlib.simulate.ptx.trace import BlockTrace
@@ -45,7 +48,8 @@ class Report:
 
     repeats: what several blocks store alike, which is work done twice. zeros: what TMA loads of nothing but zeros.
     issued: every instruction of the program, in its order. printed: what the kernel printed, line by line.
-    trace: what the first block did, where that was asked for.
+    storers: tensor → for each element, in memory's order, the number of the block that stored it last, -1 for none; ()
+        where blocks order themselves. trace: what the first block did, where that was asked for.
     """
 
     findings: tuple[Finding, ...]
@@ -55,6 +59,7 @@ class Report:
     repeats: tuple[Finding, ...] = field(default=(), repr=False)
     zeros: tuple[Finding, ...] = field(default=(), repr=False)
     printed: tuple[str, ...] = field(default=(), repr=False)
+    storers: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     trace: BlockTrace | None = field(default=None, repr=False)
 
     @property

@@ -132,7 +132,10 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: b
         int(times) for block, times in zip(blocks, scheduler.runs, strict=True) for _ in range(block.start, block.end)
     ]
     report = make_report(launch, geometry, watch, places, runs, state.printed)
-    return replace(report, trace=trace)
+    storers = {}
+    if overlaps := watch.overlaps:
+        storers = {tensor.name: overlaps.storers(tensor) for tensor in arena.allocations if tensor.width}
+    return replace(report, trace=trace, storers=storers)
 
 
 def batch_of(launch: Launch, smem: int) -> int:
