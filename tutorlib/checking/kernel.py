@@ -340,12 +340,12 @@ class KernelExercise(Exercise):
         alike = len(rights) == 1 and len(set(rights[0])) == 1 < len(rights[0])
         if alike and rights[0] in self.whole:
             return (
-                f"It is right at {by(rights[0])}, where all sizes agree and tiles fit without a rest: is one size used "
-                "in another's place, or does a tile hang over the edge elsewhere?"
+                f"It is right at {by(rights[0])}, where all sizes agree and tiles divide them: is one size used "
+                "in another's place, or is an edge tile unguarded elsewhere?"
             )
         if self.whole and set(rights) == set(self.whole):
             return (
-                f"It is right at {' and '.join(map(by, rights))}, where tiles fit without a rest: what becomes of the "
+                f"It is right at {' and '.join(map(by, rights))}, where tiles divide them: what becomes of the "
                 "last tile or step, which is only partly filled?"
             )
         if alike:

@@ -63,11 +63,11 @@ LIMITS = (
     Mistake("Registers limit the number of blocks, too.", without_limit(1)),
     Mistake("Shared memory limits the number of blocks, too.", without_limit(0)),
     Mistake(
-        "A multiprocessor has no more than `sm.threads` threads and `sm.blocks` blocks, however small they are.",
+        "An SM has no more than `sm.threads` threads and `sm.blocks` blocks, however small they are.",
         without_limit(2, 3),
     ),
-    Mistake("A multiprocessor has no more than `sm.blocks` blocks, however small they are.", without_limit(3)),
-    Mistake("A multiprocessor has no more than `sm.threads` threads, however little they need.", without_limit(2)),
+    Mistake("An SM has no more than `sm.blocks` blocks, however small they are.", without_limit(3)),
+    Mistake("An SM has no more than `sm.threads` threads, however little they need.", without_limit(2)),
     Mistake("That is the largest of the four. All must hold.", lambda *args: max(four_limits(*args))),
 )
 
