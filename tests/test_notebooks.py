@@ -73,7 +73,7 @@ def test_a_students_notebook_fails_at_every_check_and_nowhere_else(name):
 
 
 def test_an_expected_line_is_compared(tmp_path):
-    """With the answer written, the note "not run yet" does not disturb nbval; a check that prints another line fails."""
+    """Once the answer is written, nbval ignores the note "not run yet"; a check that prints another line fails."""
     notebook = nbformat.read(NOTEBOOKS / "00_start.ipynb", as_version=4)
     answers = {cell.id: cell.solved for cell in parse(SOLUTIONS / "00_start.py") if cell.role == "answer"}
     for cell in notebook.cells:

@@ -35,7 +35,7 @@ def mark_unrun(notebook: NotebookNode) -> NotebookNode:
     the stream's name. So the note is a PNG, and the expected line is the value of "stdout", which is no media type:
     front ends ignore it. nbval compares no cell without a number; JupyterLab shows number 0 as an empty prompt.
     """
-    data = {"image/png": b64encode(NOT_RUN.read_bytes()).decode()}
+    note = b64encode(NOT_RUN.read_bytes()).decode()
     for cell in notebook.cells:
         if cell.metadata.get("tutorlib", {}).get("role") == "check":
             (expected,) = cell.outputs
