@@ -39,10 +39,8 @@ def mark_unrun(notebook: NotebookNode) -> NotebookNode:
     for cell in notebook.cells:
         if cell.metadata.get("tutorlib", {}).get("role") == "check":
             (expected,) = cell.outputs
-            shown = v4.new_output(
-                "display_data", data | {"stdout": expected.text}, metadata={"image/png": NOT_RUN_SIZE}
-            )
-            cell.outputs = [shown]
+            data = {"image/png": note, "stdout": expected.text}
+            cell.outputs = [v4.new_output("display_data", data, metadata={"image/png": NOT_RUN_SIZE})]
             cell.execution_count = 0
     return notebook
 
