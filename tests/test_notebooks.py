@@ -72,6 +72,21 @@ def test_a_students_notebook_fails_at_every_check_and_nowhere_else(name):
     assert failed == expected
 
 
+def test_an_expected_line_is_compared(tmp_path):
+    """Once the answer is written, nbval ignores the note "not run yet"; a check that prints another line fails."""
+    notebook = nbformat.read(NOTEBOOKS / "00_start.ipynb", as_version=4)
+    answers = {cell.id: cell.solved for cell in parse(SOLUTIONS / "00_start.py") if cell.role == "answer"}
+    for cell in notebook.cells:
+        cell.source = answers.get(cell.id, cell.source)
+    right = next(cell for cell in notebook.cells if cell.id == "check-00-1")
+    another = nbformat.from_dict({**right, "id": "another", "source": 'print("not run: the package torch is missing")'})
+    notebook.cells.append(another)
+    nbformat.write(notebook, path := tmp_path / "solved.ipynb")
+    _, cells = checks(path)
+    failed, ran = nbval(path)
+    assert (failed, len(ran)) == ({cells - 1}, cells)
+
+
 @pytest.mark.parametrize("name", kinds("00"))
 def test_a_solved_notebook_passes(name):
     """`make grade`, which CI runs too, executes all of them with nbval."""

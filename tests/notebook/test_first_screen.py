@@ -13,7 +13,6 @@ from urllib.error import URLError
 import pytest
 
 from tutorlib.classroom.pace import left_in
-from tutorlib.course.build import NOT_RUN
 from tutorlib.notebook.progress import PROGRESS
 from tutorlib.paths import ROOT
 
@@ -128,7 +127,9 @@ def test_the_first_screen(lab, chromium, tmp_path):
         expect(page.get_by_text("| Idle")).to_be_visible()
         check = top.cell('check("00.1"')
         line = "✓ 00.1 ceil_div: 2 points"
-        expect(check.locator(".jp-OutputArea-output")).to_have_text(line + NOT_RUN)
+        expect(check.locator(".jp-OutputArea-output img")).to_be_visible()  # "not run yet"
+        expect(check.locator(".jp-OutputArea-output")).to_have_text("")
+        expect(check.locator(".jp-InputPrompt")).to_have_text("[ ]:")
         page.screenshot(path=tmp_path / "3_unrun.png")
         top.run("from tutorlib import check, hint")
         top.run("def ceil_div")

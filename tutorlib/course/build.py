@@ -1,5 +1,6 @@
 """source → notebooks: solutions/NN_name.py becomes the student's notebook and the solved one."""
 
+from base64 import b64encode
 from pathlib import Path
 
 import nbformat
@@ -11,7 +12,8 @@ from tutorlib.exercises import find
 from tutorlib.notebook.attempts import is_left
 from tutorlib.paths import NOTEBOOKS, SOLUTIONS
 
-NOT_RUN = "   (expected, not run yet)"
+NOT_RUN = Path(__file__).with_name("not_run.png")
+NOT_RUN_SIZE = {"width": 104, "height": 20}  # half of its pixels, for sharp text
 
 
 def student_notebook(cells: list[SourceCell]) -> NotebookNode:
@@ -27,16 +29,19 @@ def student_notebook(cells: list[SourceCell]) -> NotebookNode:
 
 
 def mark_unrun(notebook: NotebookNode) -> NotebookNode:
-    """The student's notebook, whose checks show that their line is the expected one and not what a run gave.
+    """The student's notebook, whose checks show "not run yet", also without a kernel: on GitHub, exported as HTML.
 
-    JupyterLab, like any terminal, prints what follows a carriage return over the start of the line and leaves its end;
-    nbval drops all that stands before one, and compares the line alone.
+    nbval compares all text that a front end could show, but neither PNGs nor metadata, and it compares a stream under
+    the stream's name. So the note is a PNG, and the expected line is the value of "stdout", which is no media type:
+    front ends ignore it. nbval compares no cell without a number; JupyterLab shows number 0 as an empty prompt.
     """
+    note = b64encode(NOT_RUN.read_bytes()).decode()
     for cell in notebook.cells:
         if cell.metadata.get("tutorlib", {}).get("role") == "check":
-            (output,) = cell.outputs
-            line = output.text.rstrip("\n")
-            output.text = f"{line}{NOT_RUN}\r{line}\n"
+            (expected,) = cell.outputs
+            data = {"image/png": note, "stdout": expected.text}
+            cell.outputs = [v4.new_output("display_data", data, metadata={"image/png": NOT_RUN_SIZE})]
+            cell.execution_count = 0
     return notebook
 
 
