@@ -4,9 +4,9 @@ import pytest
 
 from tests.pages.changed import right_answers
 from tutorlib.checking.kernel import KernelExercise
-from tutorlib.checking.limits import Limits, count_issued
 from tutorlib.checking.served import Served
-from tutorlib.checking.simulating import launches
+from tutorlib.checking.simulating import each_launch
+from tutorlib.checking.work_limits import WorkLimits, count_issued
 from tutorlib.exercises import find, of_notebook
 from tutorlib.failure import Flaw
 from tutorlib.paths import notebook_names
@@ -21,7 +21,7 @@ LIMITED = [
     exercise.id
     for name in notebook_names()
     for exercise in of_notebook(name)
-    if isinstance(exercise, KernelExercise) and exercise.limits != Limits()
+    if isinstance(exercise, KernelExercise) and exercise.limits != WorkLimits()
 ]
 
 
@@ -29,7 +29,7 @@ LIMITED = [
 def test_the_solution_is_near_each_limit(id):
     exercise = find(id)
     simulator = exercise.simulator(exercise.artifact(Served(right_answers(name_of(id))[id])))
-    ((_, reports),) = launches(exercise.problem, simulator, [exercise.size_counted])
+    ((_, reports),) = each_launch(exercise.problem, simulator, [exercise.size_counted])
     for opcode, most in exercise.limits.at_most:
         assert count_issued(reports, opcode) <= most <= 4 * count_issued(reports, opcode), opcode
     for opcode, least in exercise.limits.at_least:
@@ -45,10 +45,10 @@ def launch(blocks=4, **issued):
 @pytest.mark.parametrize(
     ("limits", "kind"),
     [
-        (Limits(at_most=(("bar", 7),)), "too many"),
-        (Limits(at_most=(("", 24),)), "too many"),
-        (Limits(at_least=(("mma", 1),)), "too few"),
-        (Limits(blocks=5), "too few blocks"),
+        (WorkLimits(at_most=(("bar", 7),)), "too many"),
+        (WorkLimits(at_most=(("", 24),)), "too many"),
+        (WorkLimits(at_least=(("mma", 1),)), "too few"),
+        (WorkLimits(blocks=5), "too few blocks"),
     ],
 )
 def test_each_limit_is_found_by_its_kind(limits, kind):
@@ -58,5 +58,5 @@ def test_each_limit_is_found_by_its_kind(limits, kind):
 
 
 def test_at_the_limits_nothing_is_said():
-    limits = Limits(at_most=(("bar", 8), ("", 25)), at_least=(("add", 17),), blocks=4)
+    limits = WorkLimits(at_most=(("bar", 8), ("", 25)), at_least=(("add", 17),), blocks=4)
     assert limits.exceeded(launch(bar=8, add=17)) is None

@@ -9,19 +9,19 @@ from tutorlib.checking.exercise import Answer, Exercise, Verdict, not_run, wrong
 from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.kernel_questions import NotRehearsed, looked_at
 from tutorlib.checking.library_use import Library, refuse_leaning
-from tutorlib.checking.limits import Limits, far_too_many
 from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import (
     cause,
+    each_launch,
     find_repeat,
     find_simulated_fault,
     find_waste,
     find_zeros,
     first_finding,
-    launches,
     luck,
 )
+from tutorlib.checking.work_limits import WorkLimits, far_too_many
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Flaw
@@ -83,7 +83,7 @@ class KernelExercise(Exercise):
     counted: Shape = ()
     lean: tuple[str, ...] = ()
     slack: int = 1
-    limits: Limits = field(default_factory=Limits)
+    limits: WorkLimits = field(default_factory=WorkLimits)
     patterned: bool = True
     once: bool = False
     order: "Callable[[Shape, np.ndarray], str | None] | None" = None
@@ -304,7 +304,7 @@ class KernelExercise(Exercise):
             return {}, None
         lucky, waste = {}, None
         try:
-            for shape, reports in launches(self.problem, self.simulator(artifact), self.sizes_simulated):
+            for shape, reports in each_launch(self.problem, self.simulator(artifact), self.sizes_simulated):
                 if found := first_finding(reports):
                     lucky[shape] = luck(found)
                 if shape == self.size_counted and (waste := self.in_vain(reports)) and far_too_many(waste):

@@ -133,7 +133,7 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
     return wrong
 
 
-def launches(
+def each_launch(
     problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]
 ) -> "Iterator[tuple[Shape, Sequence[Report]]]":
     """The reports at each size, whatever the result. Raises CompileFailed, NotSimulated and CannotLaunch."""
@@ -160,9 +160,9 @@ def luck(finding: "Finding") -> Wrong:
 def cause(problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]) -> str:
     """Why a GPU found a kernel wrong, as far as the simulator notices anything, as a sentence or two; else "".
 
-    Raises as `launches`.
+    Raises as `each_launch`.
     """
-    for shape, reports in launches(problem, launcher, shapes):
+    for shape, reports in each_launch(problem, launcher, shapes):
         if not (finding := first_finding(reports)):
             continue
         return f"Simulated at {by(shape)}: " + finding.sentence + (f" {mends}" if (mends := advice(finding)) else "")

@@ -9,9 +9,9 @@ from tutorlib.checking.ampere_loop import AMPERE_TIMED, COURSE_KERNEL, COURSE_LO
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
-from tutorlib.checking.limits import Limits
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n12_three_stages.judge.configured import Configured
 from tutorlib.exercises.n12_three_stages.judge.whole_kernel import WholeKernel, down_the_group
 from tutorlib.failure import Fail
@@ -215,7 +215,7 @@ EXERCISES = (
         # Whole; 2×2 tiles, more K tiles than stages, and of A's edges those along K alone; those of rows alone.
         simulated_shapes=((128, 256, 64), (256, 272, 144), (129, 136, 64)),
         counted=(256, 272, 144),
-        limits=Limits(in_step=(("bar.sync", "cp.async.commit_group"),)),
+        limits=WorkLimits(in_step=(("bar.sync", "cp.async.commit_group"),)),
         order=down_the_group,
         part=WholeKernel(),
         bench_shape=BENCH,

@@ -26,7 +26,7 @@ def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
         return functional.linear(a.to(wide), b.to(wide), None if bias is None else bias.to(wide)).to(a.dtype)
     with torch.cuda.device(a.device):
         a, b = a.detach(), b.detach()
-        if why := why_not(a, b, bias):
+        if why := why_torch(a, b, bias):
             leave_to_torch(a, b, why)
             return functional.linear(a, b, bias)
         from tutorlib.kernels.fused.hopper import linear_bias
@@ -35,15 +35,15 @@ def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
         return gemm(a, b) if bias is None else linear_bias(a, b, bias)
 
 
-def why_not(a: Tensor, b: Tensor, bias: Tensor | None = None) -> str:
+def why_torch(a: Tensor, b: Tensor, bias: Tensor | None = None) -> str:
     """Why the kernel cannot multiply these matrices on a GPU; "" where it can."""
     operands = {"a": a, "b": b} if bias is None else {"a": a, "b": b, "bias": bias}
     problems = (address_problem(name, operand.data_ptr()) for name, operand in operands.items())
-    return why_not_kinds(kind_of("a", a), kind_of("b", b), bias and bias.dtype) or next(filter(None, problems), "")
+    return why_torch_for(kind_of("a", a), kind_of("b", b), bias and bias.dtype) or next(filter(None, problems), "")
 
 
 @cache
-def why_not_kinds(a: Kind, b: Kind, bias: torch.dtype | None) -> str:
+def why_torch_for(a: Kind, b: Kind, bias: torch.dtype | None) -> str:
     from tutorlib.kernels.hopper.launch import HOPPER
 
     if torch.cuda.get_device_capability(a.device) != HOPPER:
@@ -92,7 +92,7 @@ def wgrad(grad: Tensor, x: Tensor) -> Tensor:
     return linear(grad.reshape(-1, grad.shape[-1]).mT, x.reshape(-1, x.shape[-1]).mT)
 
 
-def remember(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+def save_linear_inputs(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
     ctx.save_for_backward(*inputs[:2])
 
 
@@ -106,7 +106,7 @@ def linear_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     )
 
 
-linear.register_autograd(linear_backward, setup_context=remember)
+linear.register_autograd(linear_backward, setup_context=save_linear_inputs)
 for device in ("cpu", "cuda"):
     linear.register_autocast(device, torch.bfloat16)
 

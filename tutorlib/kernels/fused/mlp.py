@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
-from tutorlib.kernels.fused.linear import dgrad, leave_to_torch, linear, multiply, wgrad, why_not
+from tutorlib.kernels.fused.linear import dgrad, leave_to_torch, linear, multiply, wgrad, why_torch
 
 PIECE = 8  # rows of gate's and of up's weights in turn, which a Hopper thread then holds together
 LLAMA_8B = (4096, 14336)  # hidden, features of Llama 3 8B
@@ -52,10 +52,10 @@ def swiglu_linear(x: Tensor, gate_up: Tensor) -> Tensor:
             result = linear_swiglu(rows, gate_up.detach())
     elif x.is_cuda:
         leave_to_torch(rows, gate_up, why)
-        result = gated(rows @ gate_up.mT)
+        result = swiglu_of(rows @ gate_up.mT)
     else:
         wide = torch.promote_types(x.dtype, torch.float32)
-        result = gated(multiply(rows.to(wide), gate_up.to(wide))).to(x.dtype)
+        result = swiglu_of(multiply(rows.to(wide), gate_up.to(wide))).to(x.dtype)
     return result.view(*x.shape[:-1], gate_up.shape[0] // 2)
 
 
@@ -63,17 +63,17 @@ def fusing_problem(rows: Tensor, gate_up: Tensor) -> str:
     """Why the gated kernel cannot take these matrices on a GPU; "" where it can."""
     if rows.dtype != torch.bfloat16 or not gate_up.is_contiguous() or not len(rows):
         return "the gated epilogue is compiled for bf16 with contiguous rows"
-    return why_not(rows, gate_up)
+    return why_torch(rows, gate_up)
 
 
-def halves(gate_up: Tensor) -> tuple[Tensor, Tensor]:
+def split_gate_up(gate_up: Tensor) -> tuple[Tensor, Tensor]:
     """gate and up (…, F) of a product (…, 2F) with interleaved weights."""
     gate, up = gate_up.unflatten(-1, (-1, 2, PIECE)).unbind(-2)
     return gate.flatten(-2), up.flatten(-2)
 
 
-def gated(gate_up: Tensor) -> Tensor:
-    gate, up = halves(gate_up)
+def swiglu_of(gate_up: Tensor) -> Tensor:
+    gate, up = split_gate_up(gate_up)
     return silu(gate) * up
 
 
@@ -82,7 +82,7 @@ def swiglu_fake(x: Tensor, gate_up: Tensor) -> Tensor:
     return x.new_empty(*x.shape[:-1], gate_up.shape[0] // 2)
 
 
-def remember(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+def save_swiglu_inputs(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
     ctx.save_for_backward(*inputs)
 
 
@@ -90,7 +90,7 @@ def swiglu_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | Non
     """gate and up are multiplied again, in place of being kept: 4F bytes less for each row of bf16."""
     x, gate_up = ctx.saved_tensors
     wide = torch.promote_types(x.dtype, torch.float32)
-    gate, up = (half.to(wide) for half in halves(linear(x, gate_up)))
+    gate, up = (half.to(wide) for half in split_gate_up(linear(x, gate_up)))
     grad, sigmoid = grad.to(wide), gate.sigmoid()
     grads = grad * up * sigmoid * (1 + gate * (1 - sigmoid)), grad * gate * sigmoid
     pieces = [one.unflatten(-1, (-1, PIECE)) for one in grads]
@@ -99,7 +99,7 @@ def swiglu_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | Non
     return dgrad(both, gate_up) if wants_x else None, wgrad(both, x) if wants_weights else None
 
 
-swiglu_linear.register_autograd(swiglu_backward, setup_context=remember)
+swiglu_linear.register_autograd(swiglu_backward, setup_context=save_swiglu_inputs)
 for device in ("cpu", "cuda"):
     swiglu_linear.register_autocast(device, torch.bfloat16)
 

@@ -14,7 +14,7 @@ FAR = 8  # times what is enough
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class WorkLimits:
     """Counts over all launches of a kernel at the first of its exercise's simulated sizes.
 
     at_most, at_least: (the beginning of an opcode, the number of times that warps issue it); "" is every instruction,
