@@ -1,11 +1,13 @@
 """The committed notebooks: built from their sources, not large, and plain nbval agrees with the contract."""
 
+import ast
 import re
 import subprocess
 import sys
 
 import nbformat
 import pytest
+from IPython.core.inputtransformer2 import TransformerManager
 
 from tutorlib.course.build import build
 from tutorlib.course.source import parse
@@ -63,13 +65,29 @@ def checks(path):
     return {n for n, cell in enumerate(cells) if cell.metadata.get("tutorlib", {}).get("role") == "check"}, len(cells)
 
 
+def uses_of_answers(path):
+    """Indices of the code cells that use an answer, or what another such cell defines: they cannot run yet."""
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    unwritten, found = set(), set()
+    for n, cell in enumerate(cells):
+        tree = list(ast.walk(ast.parse(TransformerManager().transform_cell(cell.source))))
+        named = {node.id for node in tree if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+        is_answer = cell.metadata.get("tutorlib", {}).get("role") == "answer"
+        if named & unwritten and not is_answer:
+            found.add(n)
+        if named & unwritten or is_answer:
+            unwritten |= {node.name for node in tree if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+            unwritten |= {node.id for node in tree if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return found
+
+
 @pytest.mark.parametrize("name", kinds("00"))
-def test_a_students_notebook_fails_at_every_check_and_nowhere_else(name):
+def test_a_students_notebook_fails_at_every_check_and_nowhere_but_where_an_answer_is_used(name):
     path = NOTEBOOKS / f"{name}.ipynb"
     expected, cells = checks(path)
     failed, ran = nbval(path)
     assert len(ran) == cells
-    assert failed == expected
+    assert expected <= failed <= expected | uses_of_answers(path)
 
 
 def test_an_expected_line_is_compared(tmp_path):

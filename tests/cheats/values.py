@@ -55,8 +55,8 @@ def answer(n):
 
 
 # %% floats_for_numbers
-# Floats where whole numbers are asked for: equal, and of another kind.
-# deserves: 0
+# Whole floats where integers are asked for: equal, and right.
+# deserves: 2
 def answer(n):
     return float(n + 1), 2.0 * n
 
@@ -107,8 +107,8 @@ def answer(n):
 
 
 # %% list_for_tuple
-# A list where a tuple is asked for.
-# deserves: 0
+# A list where a tuple is asked for: right.
+# deserves: 2
 def answer(n):
     return [n + 1, 2 * n]
 

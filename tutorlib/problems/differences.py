@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 NEARLY = Flaw(
-    "Nearly right everywhere: digits are lost on the way. Are the sums kept in fp32 until the last step, and is no "
-    "factor rounded before?",
+    "Nearly right everywhere: digits are lost on the way. Is all kept in fp32 until the last step, and no factor "
+    "rounded before?",
     Difference.NEARLY,
 )
 MODES = {1: ("element",), 2: ("row", "column")}

@@ -65,7 +65,7 @@ WRONG = {
             "Reads a tile that does not exist, which happens to be padded.",
             swap("ct.num_tiles(x, 1, (tm, tn))", "ct.num_tiles(x, 1, (tm, tn)) + 1"),
         ),
-        says("Are they kept in fp32 until the last step?")(
+        says("kept in fp32 until the last step")(
             derive(
                 SUMS,
                 "in_the_dtype_of_x",
