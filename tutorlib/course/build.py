@@ -6,6 +6,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode, v4
 
+from tutorlib.course.glossary import link_terms
 from tutorlib.course.shown import show_again
 from tutorlib.course.source import SourceCell, parse
 from tutorlib.exercises import find
@@ -105,6 +106,6 @@ def build(name: str, solutions: Path = SOLUTIONS, notebooks: Path = NOTEBOOKS) -
     solved = solutions / f"{name}.ipynb"
     previous = nbformat.read(solved, as_version=4) if solved.exists() else None
     return {
-        notebooks / f"{name}.ipynb": text_of(mark_unrun(student_notebook(cells))),
-        solved: text_of(solved_notebook(cells, previous)),
+        notebooks / f"{name}.ipynb": text_of(link_terms(mark_unrun(student_notebook(cells)))),
+        solved: text_of(link_terms(solved_notebook(cells, previous))),
     }

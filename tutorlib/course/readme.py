@@ -1,6 +1,6 @@
 """README's table: a row for each notebook, a column for each GPU that the solutions ran on.
 
-README and the contents page are what is built from all notebooks together.
+README, the contents page and the glossary are built from all notebooks together.
 """
 
 import re
@@ -8,11 +8,12 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
-from tutorlib.course import contents, source
+from tutorlib.course import contents, glossary, source
+from tutorlib.course.build import text_of
 from tutorlib.course.evidence import code_sha256
 from tutorlib.exercises import find, of_notebook
 from tutorlib.measuring.results import Results, all_results
-from tutorlib.paths import ROOT, SOLUTIONS, notebook_names
+from tutorlib.paths import NOTEBOOKS, ROOT, SOLUTIONS, notebook_names
 
 README = ROOT / "README.md"
 BEGIN, END = "<!-- begin table -->", "<!-- end table -->"
@@ -94,5 +95,8 @@ def with_table(readme: str, everything: Sequence[Results]) -> str:
 
 
 def build() -> dict[Path, str]:
-    """README and the contents page as they should be: path → text. Writes nothing. Raises BuildError."""
-    return {README: with_table(README.read_text(encoding="utf-8"), all_results()), **contents.build()}
+    """README, the contents page and the glossary as they should be: path → text. Writes nothing. Raises BuildError."""
+    page = text_of(glossary.glossary_page(SOLUTIONS))
+    everywhere = {folder / f"{glossary.GLOSSARY}.ipynb": page for folder in (NOTEBOOKS, SOLUTIONS)}
+    readme = with_table(README.read_text(encoding="utf-8"), all_results())
+    return {README: readme, **contents.build(), **everywhere}

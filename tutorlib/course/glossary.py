@@ -1,0 +1,130 @@
+"""The glossary, built from `TERMS`, and the links to it: on each page, the first use of each term in prose.
+
+Sources stay without links. JupyterLab lets no anchor through but a heading's, so each term is one.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from urllib.parse import quote
+
+from nbformat import NotebookNode, v4
+
+from tutorlib.course.source import read
+from tutorlib.course.terms import TERMS, Term
+
+GLOSSARY = "glossary"
+NOT_PROSE = re.compile(
+    r"""
+      ^[ >]*(?P<fence>```+|~~~+)(?s:.*?)^[ >]*(?P=fence)   # a fenced block
+    | ^[ ]{4}.*$                                           # an indented one
+    | ^\#.*$                                               # a heading
+    | (?P<tick>`+)(?s:.+?)(?P=tick)                        # a code span
+    | ^[ ]{0,3}<(?s:.+?)(?=\n[ ]*\n|\Z)                     # a block of HTML, up to an empty line
+    | \$\$(?s:.+?)\$\$ | \$[^$\n]+\$                       # math
+    | !?\[(?:[^]\[]|\[[^]]*\])*\]\([^)\n]*\)               # a link or a picture
+    | <[^>\n]+> | https?://\S+                             # HTML, an address
+    """,
+    re.VERBOSE | re.MULTILINE,
+)
+
+
+def anchor(heading: str) -> str:
+    """The fragment that leads to a heading, in JupyterLab and in nbconvert's HTML."""
+    return quote(heading.replace("`", "").replace(" ", "-"), safe="?/:@!$&'*+,;=")
+
+
+@cache
+def uses(term: Term) -> re.Pattern[str]:
+    """Matches the term in prose: its forms, their plurals, and a capital at a sentence's start."""
+    forms = "|".join(one_form(form) for form in sorted((term.name, *term.also), key=len, reverse=True))
+    return re.compile(rf"(?<![\w-])(?:{forms})(?![\w-]|\.\w)")
+
+
+def one_form(form: str) -> str:
+    first, others = form[0], re.escape(form[1:]).replace(r"\ ", r"\s+")
+    initial = re.escape(first) if form != form.lower() else f"[{first}{first.upper()}]"
+    if others.endswith("y"):
+        return f"{initial}{others[:-1]}(?:y|ies)"
+    return f"{initial}{others}(?:{'es' if form.endswith(('s', 'x', 'ch', 'sh')) else 's'})?"
+
+
+def prose(text: str) -> Iterator[tuple[str, bool]]:
+    """The pieces of a Markdown text in their order, and whether each is prose."""
+    done = 0
+    for found in NOT_PROSE.finditer(text):
+        yield text[done : found.start()], True
+        yield found.group(), False
+        done = found.end()
+    yield text[done:], True
+
+
+def link_terms(notebook: NotebookNode) -> NotebookNode:
+    """The page with the first use of each term linked to the glossary."""
+    left = list(TERMS)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = "".join(linked(piece, left) if is_prose else piece for piece, is_prose in prose(cell.source))
+    return notebook
+
+
+def linked(text: str, left: list[Term]) -> str:
+    """Prose with links to those terms that are left, which are removed there. A longer term hides those within it."""
+    found = sorted(
+        ((match, term) for term in TERMS for match in uses(term).finditer(text)),
+        key=lambda one: (one[0].start(), -one[0].end()),
+    )
+    parts, done = [], 0
+    for match, term in found:
+        if match.start() < done:
+            continue
+        parts.append(text[done : match.start()])
+        done = match.end()
+        if term in left:
+            left.remove(term)
+            parts.append(f"[{match.group()}]({GLOSSARY}.ipynb#{anchor(term.name)})")
+        else:
+            parts.append(match.group())
+    return "".join([*parts, text[done:]])
+
+
+def section(term: Term, page: NotebookNode) -> str:
+    """The heading below which a page teaches a term; "" where the page never uses it.
+
+    It is the first one that names the term, else the one above its first use in bold, else above its first use at all;
+    the page's title only where no section uses the term.
+    """
+    ranked: list[tuple[bool, int, int, str]] = []
+    heading, is_title = "", True
+    bold = re.compile(rf"\*\*[^*]*(?:{uses(term).pattern})[^*]*\*\*")
+    for cell in page.cells:
+        for piece, is_prose in prose(cell.source) if cell.cell_type == "markdown" else [(cell.source, False)]:
+            is_heading = cell.cell_type == "markdown" and piece.startswith("#")
+            if is_heading:
+                heading, is_title = piece.lstrip("# "), piece.startswith("# ")
+            if uses(term).search(piece):
+                rank = 0 if is_heading else 1 if bold.search(piece) else 2 if is_prose else 3
+                ranked.append((is_title, rank, len(ranked), heading))
+    return min(ranked)[-1] if ranked else ""
+
+
+def glossary_page(solutions: Path) -> NotebookNode:
+    """The glossary, with links to the sections of the pages that have a source."""
+    sources = {path.stem[:2]: path for path in sorted(solutions.glob("[0-9][0-9]_*.py"))}
+    pages = {number: read(path) for number, path in sources.items()}
+    intro = (
+        "# Glossary\n\nThe terms of this course: what each means, its name in PTX, in CuTe and (with `ct`) in cuTile, "
+        "and the section that teaches it. Each page links the first use of a term to this one."
+    )
+    texts = [intro, *(entry(term, sources, pages) for term in sorted(TERMS, key=lambda term: term.name.lower()))]
+    cells = [v4.new_markdown_cell(text, id=f"term-{n}") for n, text in enumerate(texts)]
+    return v4.new_notebook(cells=cells, metadata={"language_info": {"name": "python"}})
+
+
+def entry(term: Term, sources: dict[str, Path], pages: dict[str, NotebookNode]) -> str:
+    names = [f"{where}: {name}" for where, name in (("PTX", term.ptx), ("Python", term.dsl)) if name]
+    if term.page in sources and (heading := section(term, pages[term.page])):
+        title = heading if heading.startswith(f"{term.page} · ") else f"{term.page} · {heading}"
+        names.append(f"[{title}]({sources[term.page].stem}.ipynb#{anchor(heading)})")
+    return f"### {term.name}\n\n{term.says}\n\n{' · '.join(names)}".rstrip()
