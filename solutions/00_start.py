@@ -33,9 +33,9 @@ from tutorlib.draw import show_layout
 # %% [markdown]
 # ## A first question
 #
-# A kernel cuts its matrix into tiles, and somebody has to say how many tiles there are. Take 10 elements and tiles
-# of 4. Below, each column is one tile. Cells 10 and 11 (outlined) are past the end of the data, and yet the third
-# tile is needed for elements 8 and 9.
+# A kernel cuts its matrix into tiles, and its launch has to say how many tiles there are. Take 10 elements and tiles of
+# 4. Below, each column is one tile. Cells 10 and 11 (outlined) are past the end of the data, and yet the third tile is
+# needed for elements 8 and 9.
 
 # %%
 show_layout("(4,3):(1,4)", title="10 elements in tiles of 4", highlight=[(2, 2), (3, 2)])
@@ -112,13 +112,13 @@ hint("00.1")
 # ## Points
 #
 # What a check gives you is kept on this machine. The [contents page](contents.ipynb) shows your points so far, and so
-# does `tutor progress` in a terminal. The best attempt counts: a later one takes nothing away. Each check also leaves
-# in the notebook, unseen, when you tried its exercise: whoever grades a class sees from it how long an exercise takes.
+# does `tutor progress` in a terminal. The best attempt counts: a later one takes nothing away. The notebook also
+# records, invisibly, when you tried each exercise, for your class's report.
 #
-# `make grade` in a terminal grades the solved notebooks that come with the course. To grade your own, name a
-# notebook or the folder: `tutor grade notebooks`. The grader takes nothing but your answer cells, puts them into a
-# fresh copy of each page and runs that, so you are free to add cells, rename the file or scribble anywhere else. Just
-# don't delete or copy an answer cell.
+# `make grade` in a terminal grades the solved notebooks that come with the course. To grade your own, name a notebook
+# or the folder: `tutor grade notebooks`. The grader takes your answer cells and the cells of your own that they use,
+# puts them into a fresh copy of each page and runs that, so you are free to add cells, rename the file or scribble
+# anywhere else. Just don't delete or copy an answer cell.
 #
 # ## What to remember
 #

@@ -9,8 +9,8 @@
 # # 02 · An algebra of layouts
 #
 # One kernel, four thread blocks, a row-major matrix: which element does thread 17 of block 2 load? You can derive the
-# formula, with its divisions and remainders. Then somebody pads the rows, or wants tiles of another size, and you
-# derive it again.
+# formula, with its divisions and remainders. Then the rows are padded, or the tiles get another size, and you derive it
+# again.
 #
 # There is a better way. A layout is a function, and functions can be composed, cut, repeated and inverted. A few
 # operators do all of it, each takes layouts and gives a layout, and each obeys a law of one line. On this page you
@@ -68,15 +68,15 @@ print(cute("composition", layout("(8,4):(4,1)"), layout("(4,8):(8,1)")))
 # `(4,8):(1,4)` walks down four places, then moves on by four: it goes through 32 places in order. So does `32:1`.
 # **Coalesce** finds the shortest layout that is the same function of the index:
 #
-# > coalesce(L)(i) = L(i) for every index i, with as few modes as possible
+# > coalesce(L)(i) = L(i) forevery index i, with as few modes as possible
 #
-# Two neighbours `s:d` and `t:e` continue each other exactly when e = s·d.
+# Two neighbors `s:d` and `t:e` continue each other exactly when e = s·d.
 
 # %%
 show_layouts({"column-major": "(4,8):(1,4)", "its coalesce": "32:1"})
 
 # %% [markdown]
-# Now a nested one. Say what it prints before you run it: which neighbours continue each other, and what becomes of the
+# Now a nested one. Say what it prints before you run it: which neighbors continue each other, and what becomes of the
 # mode of extent 1?
 
 # %%
@@ -119,7 +119,7 @@ check("02.1", coalesce)
 #
 # Composition is what it is for any functions: ask B first, then A. B's offsets are A's indices.
 #
-# > (A ∘ B)(i) = A(B(i)) for every i, and the result has B's modes
+# > (A ∘ B)(i) = A(B(i)) forevery i, and the result has B's modes
 #
 # Read it as "B chooses, A stores". A is a matrix in memory; B picks elements out of it, by index, in the order it
 # likes; A ∘ B says where in memory they are. Here A is a row-major 4×8, and B = (4,4):(2,8) takes every second index.
@@ -224,7 +224,7 @@ print(cute("composition", A, layout("4:4")))
 print("wanted:", [A(4 * i) for i in range(3)], " CuTe's answer:", [R(i) for i in range(3)])
 
 # %% [markdown]
-# The second answer is wrong, and nobody said so. The condition "steps go evenly into modes" is yours to keep. It is one
+# The second answer is wrong, without any error. The condition "steps go evenly into modes" is yours to keep. It is one
 # reason why sizes in fast kernels are powers of two, and why it pays to know the law: it is a test you can run.
 #
 # There is one more way out of the law. Composing mode by mode is right only while B's modes don't carry into each
@@ -403,7 +403,8 @@ except ValueError as error:
 # The fourth wrong answer, as silent as the others. The cure is to cut each mode on its own, so that what sticks out
 # does so at the edge.
 #
-# **Keep this:** ⊘ gives (inside the tile, which tile). Tiles that don't divide are rounded up, and the rest is on you.
+# **Keep this:** ⊘ gives (inside the tile, which tile). Tiles that don't divide are rounded up, and the edge tiles are
+# your responsibility.
 #
 # ## Mode by mode: zipped and tiled divide
 #
@@ -605,7 +606,7 @@ check("02.9", blocked_product)
 # layout that is a layout again. The **right inverse** goes as far as memory is filled without a gap, from offset 0
 # on:
 #
-# > L(R(k)) = k for every k below size(R), and R is as long as it can be
+# > L(R(k)) = k forevery k below size(R), and R is as long as it can be
 
 # %%
 L = layout("(4,8):(8,1)")
@@ -615,7 +616,7 @@ print(text(R), [R(k) for k in range(10)], [L(R(k)) for k in range(10)])
 # %% [markdown]
 # Offsets 0 to 7 are the columns of row 0, whose indices are 4 apart: 8:4. After them comes the next row, one index
 # further: 4:1. With its rows padded to 16, what can be said about offset 8? Nothing lies there, so R stops. The **left
-# inverse** goes the other way round, R(L(i)) = i for every index, and may say anything where nothing lies:
+# inverse** goes the other way round, R(L(i)) = i forevery index, and may say anything where nothing lies:
 
 # %%
 padded = layout("(4,8):(16,1)")
@@ -651,9 +652,9 @@ check("02.10", right_inverse)
 # %% [markdown]
 # ## How wide may a copy be?
 #
-# A thread moves up to 16 bytes with one instruction, if the elements lie side by side *where they come from and where
-# they go*, and are the same elements. So walk along memory on one side, and look at the other: B ∘ R, where R is the
-# right inverse of A, leads from A's offsets to B's. As long as it counts 0, 1, 2, … the two agree.
+# A thread moves up to 16 bytes with one instruction (32 from sm_100 on), if the elements are contiguous *where they
+# come from and where they go*, and are the same elements. So walk along memory on one side, and look at the other: B ∘
+# R, where R is the right inverse of A, leads from A's offsets to B's. As long as it counts 0, 1, 2, … the two agree.
 
 # %%
 column_major, row_major, row_padded = layout("(4,8):(1,4)"), layout("(4,8):(8,1)"), layout("(4,8):(16,1)")
@@ -684,9 +685,9 @@ def common_vector(a, b):
 check("02.11", common_vector)
 
 # %% [markdown]
-# That is the upper limit. A kernel takes the least of three: this number, 16 bytes, and what the *alignment* allows. An
-# access of 16 bytes needs an address that is a multiple of 16, so the pointer has to be one, and every stride that is
-# not inside the vector too. With rows of 65 values of bf16, row 1 begins at byte 130:
+# That is the upper limit. A kernel takes the least of three: this number, the widest access, and what the *alignment*
+# allows. An access of 16 bytes needs an address that is a multiple of 16, so the pointer has to be one, and every
+# stride that is not inside the vector too. With rows of 65 values of bf16, row 1 begins at byte 130:
 
 # %%
 for stride in (64, 65, 66, 68, 72):
@@ -697,7 +698,7 @@ for stride in (64, 65, 66, 68, 72):
 # ## Who copies what: thread-value layouts
 #
 # One question is left: a tile, and threads that share it. You say it with two small matrices. `threads` says how the
-# threads stand, `values` which elements each takes at a time. Here 8×4 threads, stored by rows, take four neighbours of
+# threads stand, `values` which elements each takes at a time. Here 8×4 threads, stored by rows, take four neighbors of
 # a row each:
 
 # %%
@@ -754,8 +755,8 @@ print("its thread 17 loads", [tiles((0, 2)) + mine(17, v) for v in range(4)])
 
 # %% [markdown]
 # Block 2 is (0, 1), the first mode fastest: column 16. Thread 17 stands in row 4, and its four values begin at column
-# 4. So the element is (4, 20), at 4·32 + 20. Three lines, and none of them is a formula. When somebody pads the rows
-# to 40, only the first changes:
+# 4. So the element is (4, 20), at 4·32 + 20. Three lines, and none of them is a formula. When the rows are padded to
+#    40, only the first changes:
 
 # %%
 tiles = tl.zipped_divide(layout("(16,32):(40,1)"), (Layout(8, 1), Layout(16, 1)))
@@ -800,7 +801,7 @@ print([tiles((0, 2)) + tl.compose(mode(tiles, 0), TV)(17, v) for v in range(4)])
 # <details><summary>3. 32 threads copy a row-major 8×16 tile of fp32. Which <code>values</code> let each of them use
 # one 16-byte load, and which <code>threads</code> let a warp's loads cover whole rows?</summary>
 #
-# `values` = (1,4):(4,1), four neighbours of a row. With `threads` = (8,4):(4,1) threads 0 to 3 take row 0, 64 bytes in
-# one piece; with (8,4):(1,8) neighbouring threads would be a row apart.
+# `values` = (1,4):(4,1), four neighbors of a row. With `threads` = (8,4):(4,1) threads 0 to 3 take row 0, 64 bytes in
+# one piece; with (8,4):(1,8) neighboring threads would be a row apart.
 #
 # </details>

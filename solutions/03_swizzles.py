@@ -41,8 +41,8 @@ from tutorlib.models import banks
 # **wavefront**, each bank gives one of its words. Lanes (the threads of a warp) that want the *same* word share it,
 # and that costs nothing. Two *different* words of one bank need two wavefronts: a **bank conflict**.
 #
-# Take a 32×32 tile of fp32, stored by rows; here are its first four. The number in a cell is its bank, and a colour
-# stands for four neighbouring banks, 16 bytes. A warp reads row 0, one word per lane:
+# Take a 32×32 tile of fp32, stored by rows; here are its first four. The number in a cell is its bank, and a color
+# stands for four neighboring banks, 16 bytes. A warp reads row 0, one word per lane:
 
 # %%
 show_banks("(4,32):(32,1)", access=[(0, lane) for lane in range(32)])
@@ -141,11 +141,11 @@ check("03.2", padded_stride)
 # ## Swizzling: move chunks inside their row
 #
 # Eight lanes times 16 bytes are one wavefront. So think in **chunks** of 16 bytes: the banks form eight places for
-# chunks, drawn in eight colours. Below is a tile of 8×8 chunks, stored by rows. Each column has one colour: reading
+# chunks, drawn in eight colors. Below is a tile of 8×8 chunks, stored by rows. Each column has one color: reading
 # down it takes eight wavefronts.
 #
 # Now leave every chunk in its row, and store chunk `c` of row `r` at place `c ^ r` (XOR). No two rows use the same
-# order. Each row still has all colours, and now each column has them, too. No memory is lost.
+# order. Each row still has all colors, and now each column has them, too. No memory is lost.
 
 # %%
 show_swizzle((3, 0, 3), "(8,8):(8,1)", element_bytes=16)
@@ -205,8 +205,8 @@ print("a permutation:  ", sorted(S(offset) for offset in period) == list(period)
 explore_swizzle()
 
 # %% [markdown]
-# **Keep this:** a swizzle is a function from offsets to offsets, composed with a layout on its right: `S ∘ L`. Whoever
-# writes the tile and whoever reads it go through the same `S ∘ L`, and neither needs to know what it does.
+# **Keep this:** a swizzle is a function from offsets to offsets, composed with a layout on its right: `S ∘ L`. The code
+# that writes the tile and the code that reads it go through the same `S ∘ L`, and neither needs to know what it does.
 
 # %% [markdown]
 # ## In a kernel
@@ -256,8 +256,8 @@ explain(transposing(row_stride=32, bits=0), src, dst)
 
 # %% [markdown]
 # The line that is marked is the transposed read, and the lower picture is one access of it. The numbers are threads, a
-# column is a bank, and a row is 128 bytes of shared memory. A thread reads 16 bytes here, so it stands in four banks,
-# all 32 stand in the same four, and the dark ones wait. Now the two cures; the kernel is the same but for the layout:
+# column is a bank, and a row is 128 bytes of shared memory. A thread reads 16 bytes here, so it covers four banks; all
+# 32 threads cover the same four, and the dark ones wait. Now the two cures; the kernel is the same but for the layout:
 
 # %%
 explain(transposing(row_stride=33, bits=0), src, dst)
@@ -266,8 +266,9 @@ explain(transposing(row_stride=33, bits=0), src, dst)
 explain(transposing(row_stride=32, bits=5), src, dst)
 
 # %% [markdown]
-# Both lines are down to what is needed. Look once more at ⟨5,0,5⟩: words one by one, so M = 0; all 32 banks, so B = 5;
-# and rows of 32 words, so S = 5.
+# Both lines are down to the wavefronts that they need. The price shows in the instruction count: in neither tile do
+# four words of a row stay aligned and together, so the compiler reads them one by one. Look once more at ⟨5,0,5⟩: words
+# one by one, so M = 0; all 32 banks, so B = 5; and rows of 32 words, so S = 5.
 
 # %% [markdown]
 # ## Which B, M and S?
@@ -310,7 +311,7 @@ check("03.4", choose_swizzle)
 # %% [markdown]
 # These are the three swizzle modes of TMA and of Hopper's tensor cores, named 128B, 64B and 32B after the row. Counted
 # in bytes they are ⟨3,4,3⟩, ⟨2,4,3⟩ and ⟨1,4,3⟩; CUTLASS's `Layout_K_SW128_Atom` and its siblings spell them like that.
-# Here is the one for 64 bytes. Two neighbouring rows share an order: they lie side by side in the banks and cannot
+# Here is the one for 64 bytes. Two neighboring rows share an order: they lie side by side in the banks and cannot
 # collide.
 
 # %%
@@ -336,7 +337,7 @@ show_swizzle((2, 3, 3), "(8,32):(32,1)")
 show_swizzle((3, 3, 3), "(8,(8,8)):(8,(1,64))")
 
 # %% [markdown]
-# On the left every column is in all eight colours already, and every row in one. Is the swizzle needed, then? That
+# On the left every column is in all eight colors already, and every row in one. Is the swizzle needed, then? That
 # depends on who comes. The tensor cores' `ldmatrix` reads eight rows down a column. But the tile also has to be
 # written, and eight lanes that copy one row of 64 values from global memory write along the row. Predict the numbers:
 
@@ -417,7 +418,7 @@ real_tile()
 #
 # That "which" is a function of two arguments, the lane and the number of its value, and CuTe writes it as a layout of
 # two modes: a **thread-value layout**, TV for short. It does not go to memory. It goes to the tile: its result is the
-# index of an element, counted down the columns, so row + 16·column for C. (T is the lane, V its value; the colours
+# index of an element, counted down the columns, so row + 16·column for C. (T is the lane, V its value; the colors
 # repeat after eight lanes.)
 
 # %%
@@ -458,14 +459,14 @@ check("03.6", c_coordinate)
 print(compose(layout("(16,8):(8,1)"), mma.c_layout))
 
 # %% [markdown]
-# The stride 1: values 0 and 1 go to neighbouring places, and 8 bytes of fp32 can leave in one store.
+# The stride 1: values 0 and 1 go to neighboring places, and 8 bytes of fp32 can leave in one store.
 #
 # **Keep this:** a TV layout says who holds what. Compose a memory layout with it, memory ∘ TV, and you have every
 # address that every thread needs. CuTe's `TiledCopy` and `TiledMMA` are built on this one step.
 #
 # ## The operands A and B
 #
-# A has 16 rows by 16 of K, eight values in each lane. Two neighbours along K share a 32-bit register; the four
+# A has 16 rows by 16 of K, eight values in each lane. Two neighbors along K share a 32-bit register; the four
 # registers are the four quarters of the tile. In which order?
 
 # %%
@@ -497,7 +498,8 @@ show_tv(mma.b_layout, (8, 16))
 #
 # Filling A's fragment with ordinary loads takes four 4-byte loads in each lane. `ldmatrix` does it in one instruction.
 # It moves 8×8 matrices of 2-byte elements, whose rows are 16 contiguous bytes each. Eight lanes supply the addresses of
-# the eight rows. Then the hardware hands every row to four lanes, two elements to each, whoever supplied the address:
+# the eight rows. Then the hardware hands every row to four lanes, two elements to each, regardless of which lane
+# supplied the address:
 
 # %%
 show_tv("(8,8):(1,8)", (8, 8), title="whose address it is: one row, one lane")

@@ -96,12 +96,12 @@ show_machine()
 #   some hundred cycles.
 #
 # A block is put on an SM and stays there until it is done. Blocks do not wait for each other: there may be a thousand
-# times more of them than fit at once, and the rest begin as others end.
+# times more of them than fit at once, and the others begin as these end.
 #
 # ## Two times: while compiling, while running
 #
-# Your function's Python is executed once, *while it is compiled*, with stand-ins for what nobody knows yet. What that
-# execution does to the stand-ins is recorded, and the record becomes machine code. So there are two ways to print:
+# Your function's Python is executed once, *while it is compiled*, with stand-ins for the values that are not known yet.
+# The operations on the stand-ins are recorded, and the record becomes machine code. So there are two ways to print:
 #
 # - `print` happens while compiling. It shows what the compiler knows, and `?` for what it does not.
 # - `cute.printf` is recorded, and happens each time that the machine code runs.
@@ -291,7 +291,7 @@ except Exception as error:
 # This is what templates are for in C++. A kernel takes its tile sizes, its number of stages, the operation at its
 # end as `Constexpr`, loops over them with `range_constexpr`, and all of that is gone before the first thread starts.
 #
-# **Exercise 04.2** (about 5 lines). Write `polynomial(coefficients, x, y)`: for every element,
+# **Exercise 04.2** (about 5 lines). Write `polynomial(coefficients, x, y)`: forevery element,
 # y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known while compiling. Do it by
 # Horner's rule, from the last coefficient down: one multiplication and one addition for each. Which loop is of which
 # kind?
@@ -426,7 +426,7 @@ def square(x: cute.Tensor, y: cute.Tensor):
 
 
 # %% [markdown]
-# (`my_element` is called by a kernel, so it becomes device code. A `@cute.jit` function belongs to whoever calls it.)
+# (`my_element` is called by a kernel, so it becomes device code. A `@cute.jit` function runs where its caller runs.)
 #
 # Always compare with something that you trust:
 
@@ -468,7 +468,7 @@ for dynamic in (False, True):
 
 # %% [markdown]
 # Static: shifts by constants and additions, in 32 bits. Dynamic: the stride arrives as a parameter (`[param_0+16]`),
-# and is multiplied with in 64 bits. That is little, and it saves a compilation for every new shape. So matrices are
+# and is multiplied with in 64 bits. That is little, and it saves a compilation forevery new shape. So matrices are
 # often dynamic; tiles, whose layouts carry the structure of a kernel, are static.
 #
 # **Exercise 04.4** (about 3 lines). Write the two halves of a vector addition, c = a + b. Sizes are multiples of 128.
@@ -497,8 +497,8 @@ check("04.4", vector_add)
 # %% [markdown]
 # ## Sizes that do not divide
 #
-# Twenty elements and blocks of eight: two blocks leave a rest, three have too many threads. Launch the third, and let
-# the threads that have no element do nothing. Outlined are those threads.
+# Twenty elements and blocks of eight: two blocks leave four elements over, three have too many threads. Launch the
+# third, and let the threads that have no element do nothing. Outlined are those threads.
 
 # %%
 show_layout("(8,3):(1,8)", "20 elements, 3 blocks of 8", highlight=range(20, 24))
@@ -646,8 +646,8 @@ show_layout("(4,8):(8,1)", "y (down), x (across) → thread in its block")
 
 # %% [markdown]
 # The smallest grid that covers a matrix of M rows and N columns with such blocks has `ceil_div(N, 32)` of them in x and
-# `ceil_div(M, 8)` in y. Most of these blocks are whole; those at the right and at the lower edge hang over, and a
-# corner hangs over twice.
+# `ceil_div(M, 8)` in y. Most of these blocks are whole; those at the right and at the lower edge extend past the
+# matrix, and the corner does so in both directions.
 #
 # **Exercise 04.7** (about 7 lines). Write `add_bias`: y[m, n] = x[m, n] + bias[n], for x and y of any M×N and a bias of
 # N numbers. Blocks have 32×8 threads, and a thread has one element. `x.shape` is (M, N); a thread has to ask about
@@ -688,9 +688,9 @@ check("04.7", add_bias)
 # row would be easy, and slow: at each step the 32 threads of a warp would read from 32 places far apart. Let a whole
 # block have a row:
 #
-# 1. thread t goes through elements t, t + 128, t + 256, … and keeps the largest in a register. Neighbours in the row
-#    are neighbouring threads, as in every kernel of this page;
-# 2. now 128 threads hold a number each, in registers that nobody else can see. So each writes its own to **shared
+# 1. thread t goes through elements t, t + 128, t + 256, … and keeps the largest in a register. Neighbors in the row
+#    are neighboring threads, as in every kernel of this page;
+# 2. now 128 threads hold a number each, in registers that no other thread can see. So each writes its own to **shared
 #    memory**;
 # 3. half of the threads take in a number of the other half; then a quarter, and so on. Seven steps for 128 threads.
 
@@ -699,8 +699,9 @@ show_reduction(8)
 
 # %% [markdown]
 # In step 3 a thread reads what *another* thread wrote. Warps of a block do not run in step: a warp may be through while
-# the next one has not begun. `cute.arch.sync_threads()` is the **barrier**: nobody goes on before all threads of the
-# block have arrived, and what they wrote before is then visible to all. One belongs wherever the thick lines are.
+# the next one has not begun. `cute.arch.sync_threads()` is the **barrier**: no thread goes on before all threads of the
+# block have arrived, and everything they wrote before it is then visible to all. One belongs wherever the thick lines
+# are.
 #
 # Two pieces that you need. Shared memory is allocated with a layout, and is a tensor like any other:
 #
@@ -804,7 +805,7 @@ explain("04.8", row_max, shape=(2, 320))
 # happens?</summary>
 #
 # 24 threads of the last block read and write past the ends. Mostly nothing is seen to happen: the memory behind belongs
-# to your process, and somebody else's data is overwritten.
+# to your process, and other data is overwritten.
 #
 # </details>
 #

@@ -89,7 +89,7 @@ check("05.1", sectors)
 # Every kernel below cuts both matrices into tiles and gives one tile to each thread block. That never changes, so it
 # stands here and the rungs use it. We start with tiles of 128×64 elements and 128 threads.
 #
-# `cute.local_tile` is the ⊘ of notebook 02 with one tile picked out. Neighbouring blocks take neighbouring tiles of a
+# `cute.local_tile` is the ⊘ of notebook 02 with one tile picked out. Neighboring blocks take neighboring tiles of a
 # row, so blocks that run at the same time read memory that lies together.
 
 # %%
@@ -120,7 +120,7 @@ def demand(divides, what):
 # On a CPU you would give each worker a stretch of memory of its own. Here that means: thread *t* copies row *t* of
 # the tile, from left to right.
 #
-# The picture shows a miniature: 8 threads, a tile of 8×4. Each colour is a thread; *V3* is the fourth element that
+# The picture shows a miniature: 8 threads, a tile of 8×4. Each color is a thread; *V3* is the fourth element that
 # it copies. All threads execute the same instruction at the same time, so look at one value, say *V0* everywhere,
 # and ask how the eight of them lie in memory.
 
@@ -283,19 +283,19 @@ show_counts(
 # and by then L2, written 2 bytes at a time by every SM at once, has had to give the sector up. It goes out with 2 of
 # its 32 bytes new, and has to come in again for the next 2.
 #
-# The kernels that go through shared memory issue all their loads at once, and then all their stores. They touch as
-# many sectors, but come back to each while L2 still has it: device memory moves no more than it must, and what is
-# left is the price of the sectors themselves. Of the two, the stores are the dearer half, for L1 catches a part of
-# such loads, and no store. (Why is the last row faster than rung 2? Rung 3 tells.)
+# The kernels that go through shared memory issue all their loads at once, and then all their stores. They touch as many
+# sectors, but come back to each while L2 still has it: device memory moves no more than it must, and what is left is
+# the price of the sectors themselves. Of the two, the stores cost more: L1 catches some of such loads, and none of the
+# stores. (Why is the last row faster than rung 2? Rung 3 tells.)
 #
 # **Keep this:** a cache repairs a bad access pattern as long as you come back soon. Where it fails, you pay more than
 # the sectors.
 #
 # Rung 2 moves no byte in vain. Is that the speed of light? Not yet, and the reason is not *where* the loads go but *how
-# few* of them are under way.
+# few* of them are in flight.
 #
 # A load takes several hundred nanoseconds. To keep the memory busy all that time, enough bytes must be in flight
-# (Little's law: bytes in flight = bandwidth × latency). This is what every SM of an H200 must have under way to read
+# (Little's law: bytes in flight = bandwidth × latency). This many bytes every SM of an H200 must have in flight to read
 # at half of the datasheet's bandwidth, while it writes at the other half:
 
 # %%
@@ -364,8 +364,8 @@ explore_tv(threads="(2,4):(4,1)", values="(1,4):(4,1)", tile="(8,16)")
 #
 # Sizes that do not divide the tile need predicates, one for each vector. A vector is inside or outside as a whole if
 # the number of columns is a multiple of 8; and its address is a multiple of 16 bytes, as a 128-bit access demands,
-# under the same condition. So the kernel asks for that, and this helper does the rest: it looks at the coordinates of
-# the thread's vectors, which a TiledCopy cuts out of a tensor of coordinates as it does with data.
+# under the same condition. So the kernel asks for that, and this helper handles all other shapes: it looks at the
+# coordinates of the thread's vectors, which a TiledCopy cuts out of a tensor of coordinates as it does with data.
 
 
 # %%
@@ -393,8 +393,8 @@ WIDE_THREADS = 256
 # **Predict.** How many bytes has each thread in flight now, and with 8 blocks of 256 threads on an SM (the registers
 # may allow fewer), how many has the SM? Compare with the table above.
 #
-# **Exercise 05.4** (about 6 lines). In the host function, make the two layouts: vectors of `vector` elements along
-# the row, as many threads side by side as fill the 128 columns, the rest below each other. In the kernel, copy through
+# **Exercise 05.4** (about 6 lines). In the host function, make the two layouts: vectors of `vector` elements along the
+# row, as many threads side by side as fill the 128 columns, the others below them. In the kernel, copy through
 # registers: a fragment that looks like your part of the source, all loads, then all stores, both with `pred=mask`.
 
 
@@ -437,13 +437,13 @@ check("05.4", vectorised)
 show_sweep("copy_rungs")
 
 # %% [markdown]
-# Loads first, or vectors: either brings nearly all of it, alone. Both put more bytes under way, and that is all the
-# memory asks for; how they are asked for matters little. (They differ in registers: a thread's 64 elements take 64 of
-# them when loaded one by one, and 32 as vectors, two to a register.) With both, with longer pieces of a row, and with
-# more threads there is a little more each time.
+# Loads first, or vectors: either brings nearly all of it, alone. Both put more bytes in flight, and memory needs no
+# more than that; which way they are requested matters little. (They differ in registers: a thread's 64 elements take 64
+# of them when loaded one by one, and 32 as vectors, two to a register.) With both, with longer pieces of a row, and
+# with more threads there is a little more each time.
 #
-# **Keep this:** a fast copy is wide accesses, neighbours in neighbouring threads, and many of them under way before
-# anybody waits. The TiledCopy says the first two; the order of your lines says the third.
+# **Keep this:** a fast copy is wide accesses, neighbors in neighboring threads, and many of them in flight before any
+# thread waits. The TiledCopy says the first two; the order of your lines says the third.
 
 # %% [markdown]
 # ## Rung 4: cp.async through shared memory
@@ -454,9 +454,9 @@ show_sweep("copy_rungs")
 #
 # 1. issue: `cute.copy` with an atom made from `cpasync.CopyG2SOp`, once for each vector;
 # 2. `cp_async_commit_group()` makes a group of what was issued, and `cp_async_wait_group(n)` waits until at most n
-#    groups are still under way, here 0. Both speak of *this thread's* copies only;
-# 3. `sync_threads()`, so that everybody's have arrived, before anybody reads what another thread fetched. (It and the
-#    two of step 2 are in `cute.arch`.)
+#    groups are still in flight, here 0. Both speak of *this thread's* copies only;
+# 3. `sync_threads()`, so that every thread's copies have arrived before any thread reads what another one fetched. (It
+#    and the two of step 2 are in `cute.arch`.)
 #
 # The tile is the 128×64 of Eric Schreiber's copy kernel, which reached 1.48 TB/s on an A100 (as published in
 # [Demystifying CuTe](https://schreibereric.substack.com/p/demystifying-cute-how-to-write-a)).
@@ -528,7 +528,7 @@ check("05.5", staged)
 #
 # **Keep this:** issue, commit, wait, barrier. What cp.async buys is the time between the issue and the wait, in which a
 # thread can do something else. A copy has nothing else to do; a GEMM has. This is what notebooks 10 and 12 will make of
-# it: with one buffer the arithmetic waits for every tile; with more, the next tiles are under way meanwhile.
+# it: with one buffer the arithmetic waits forevery tile; with more, the next tiles are in flight meanwhile.
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2, 3)))
@@ -705,8 +705,8 @@ explain("05.7", transpose_swizzled, shape=(TURN, TURN))
 # 1. one thread (`with elect_one():`) makes the barrier ready for 1 arrival, makes that visible to the engine, and
 #    arrives, announcing how many bytes will come: `mbarrier_init(barrier, 1)`, `mbarrier_init_fence()`,
 #    `mbarrier_arrive_and_expect_tx(barrier, tile_bytes)`;
-# 2. `cute.copy(load, …, tma_bar_ptr=barrier)` starts the fetch. `cute.copy` of a TMA atom elects its one thread
-#    itself, so it stands outside of the `with`;
+# 2. `cute.copy(load, …, tma_bar_ptr=barrier)` starts the fetch. `cute.copy` of a TMA atom elects its one thread itself,
+#    so it comes after the `with`;
 # 3. `sync_warp()`: the other 31 threads must not look at a barrier that is not ready yet. Then all of them wait,
 #    `mbarrier_wait(barrier, 0)`: the barrier's first phase, number 0, is over when the announced bytes are there;
 # 4. `cute.copy(store, …)` starts the way out; `cp_async_bulk_commit_group()` and
@@ -793,8 +793,8 @@ show_figure("copy_ladder")
 # %% [markdown]
 # Compare with what you wrote down.
 #
-# - **Coalesced → vectorised.** No byte more or less crosses the memory bus. What changed is how many are under way.
-# - **cp.async and TMA** against the vectorised copy (compare the column *beside*; TMA's gain is over cp.async): where
+# - **Coalesced → vectorized.** No byte more or less crosses the memory bus. The number in flight has changed.
+# - **cp.async and TMA** against the vectorized copy (compare the column *beside*; TMA's gain is over cp.async): where
 #   they are level, that is the answer and not a failure. Once enough bytes are in flight, the memory is the limit,
 #   and it does not care who asked. Both were made for kernels whose threads have something better to do; the gain
 #   comes when they do it. Where cp.async is a few percent behind, suspect its narrower tile before the instruction:
@@ -802,14 +802,14 @@ show_figure("copy_ladder")
 # - **The transposes** differ by a swizzle and nothing else. The slower one was predicted: divide the two numbers of
 #   cycles above, and compare with its *beside*. The better one is near the plain copy, because shared memory with one
 #   wavefront for each access is not what it waits for.
-# - **The datasheet** stays out of reach for everybody: it counts what the pins could carry in a second without
+# - **The datasheet** stays out of reach forevery copy: it counts what the pins could carry in a second without
 #   refreshing the memory cells and without turning the bus around between reading and writing. torch's copy is the
-#   realistic speed of light, and you wrote a kernel next to it.
+#   realiztic speed of light, and you wrote a kernel next to it.
 #
 # ## The last percent
 #
 # What could bring more? Longer pieces of a row for each block, down to a part of one row; telling the caches that
-# nothing will be needed again (*streaming*, or not to keep it in L1); TMA with a ring of tiles under way. Before you
+# nothing will be needed again (*streaming*, or not to keep it in L1); TMA with a ring of tiles in flight. Before you
 # look at the table: which would you try first?
 
 # %%
@@ -824,9 +824,9 @@ show_sweep("copy_best")
 #
 # ## What to remember
 #
-# - Memory is billed by sectors of 32 bytes. Neighbouring threads belong to neighbouring elements of a row.
+# - Memory is billed by sectors of 32 bytes. Neighboring threads belong to neighboring elements of a row.
 # - Then it is a matter of bytes in flight: wide accesses, and all loads before the first store.
-# - cp.async: issue, commit, wait, barrier. The wait is about your own copies, the barrier about everybody's.
+# - cp.async: issue, commit, wait, barrier. The wait covers your own copies, the barrier those of all threads.
 # - What another thread wrote to shared memory is there after a barrier, and not before.
 # - Layouts are values: a transpose is a second layout, and a swizzle goes in where the plain layout was.
 # - TMA: one thread, a descriptor, an mbarrier that counts bytes.

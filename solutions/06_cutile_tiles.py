@@ -43,9 +43,9 @@ from tutorlib.simulate.cutile import run
 # - A **block** is one run of the kernel's body. The host launches a *grid* of them, and each asks for its own index
 #   with `ct.bid(axis)`.
 #
-# What connects them is *tile space*. Cut an array into tiles of one shape, number the tiles, and `ct.load(array,
-# (i, j), shape)` is the tile with number (i, j): an index counts **tiles**, never elements. Below, a 10×20 array is
-# cut into tiles of 4×8. Tiles at the end hang over the edge (hatched): the array need not be a multiple of them.
+# What connects them is *tile space*. Cut an array into tiles of one shape, number the tiles, and `ct.load(array, (i,
+# j), shape)` is the tile with number (i, j): an index counts **tiles**, never elements. Below, a 10×20 array is cut
+# into tiles of 4×8. Tiles at the end extend past the edge (hatched): the array need not be a multiple of them.
 
 # %%
 show_tile_space((10, 20), (4, 8))
@@ -82,7 +82,7 @@ print(report.blocks, "blocks ran;", "y is 2x:", torch.equal(y, 2 * x))
 # ## Vector addition
 #
 # **Exercise 06.1** (about 4 lines). Write the kernel `add(a, b, c, tile)`: c = a + b for vectors of any length. The
-# grid has one block for every `tile` elements, and the last block's tile hangs over the end.
+# grid has one block forevery `tile` elements, and the last block's tile extends past the end.
 
 
 # %%
@@ -259,15 +259,15 @@ def row_sums(x, sums, tm: ct.Constant[int], tn: ct.Constant[int]):
 check("06.4", row_sums)
 
 # %% [markdown]
-# A warning from the checker's guard bands. On Hopper the compiler stores a one-dimensional tile by TMA, the copy
-# engine of notebook 05, and that writes whole 16 bytes. With cuda-tile 1.7.0 on an H200, a `sums` whose length is not a
-# multiple of four fp32 was overrun by the rest of those 16 bytes. Nobody notices as long as nothing lives there, since
-# allocations are padded; in a view into a larger tensor something does. The checker's `sums` are multiples of four
+# A warning from the checker's guard bands. On Hopper the compiler stores a one-dimensional tile by TMA, the copy engine
+# of notebook 05, and that writes whole 16 bytes. With cuda-tile 1.7.0 on an H200, a `sums` whose length is not a
+# multiple of four fp32 was overrun by the last of those 16 bytes. That goes unnoticed as long as no data is there,
+# since allocations are padded; in a view into a larger tensor there is some. The checker's `sums` are multiples of four
 # long, and you should keep outputs in multiples of 16 bytes.
 #
 # ## A softmax
 #
-# softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) for every row. Written like this it fails for any row with a number above 88,
+# softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) forevery row. Written like this it fails for any row with a number above 88,
 # since exp(89) is more than fp32 holds. So every softmax subtracts the row's maximum first, which changes nothing in
 # exact arithmetic: it cancels.
 #
@@ -293,7 +293,7 @@ check("06.5", softmax)
 # %% [markdown]
 # ## The launch
 #
-# A kernel is called by nobody; the host *launches* it. That takes one line, and you have seen it in a comment:
+# Nobody calls a kernel: the host *launches* it. That takes one line, and you have seen it in a comment:
 #
 #     ct.launch(stream, grid, kernel, arguments)
 #
@@ -357,8 +357,8 @@ print(*sorted(compiled.instructions))
 # ## What to remember
 #
 # - An array is memory, a tile is a value, a block is a run of the body. An index counts tiles.
-# - A store drops what hangs over the edge; a load pads it, and with what is your business: 0 for a sum, -∞ for a
-#   maximum. A tile that lies wholly outside is a fault.
+# - A store drops what is past the edge; a load pads it, with a value that you choose: 0 for a sum, -∞ for a maximum. A
+#   tile that lies wholly outside is a fault.
 # - Tile sizes are powers of two, known when the kernel is compiled. Shapes align at the right.
 # - A reduction keeps its tile's dtype: convert to fp32 before you add, and carry fp32.
 # - `ct.launch(stream, grid, kernel, arguments)`; the grid is a tuple, and it is the host that divides and rounds up.

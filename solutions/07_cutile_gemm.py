@@ -8,10 +8,10 @@
 # %% [markdown]
 # # 07 · A GEMM in cuTile, from eight lines to an autotuned kernel
 #
-# C = A·Bᵀ is where a GPU earns its money, and the kernel that you write first on this page has eight lines. The rest of
-# the page is about the distance from those lines to cuBLAS: the order in which blocks take their tiles, the shape of a
-# tile, and a handful of hints. Every rung changes a few lines and keeps the same contract: A is (M, K) and B is (N, K),
-# both row-major, C is (M, N), sums are kept in fp32.
+# C = A·Bᵀ is where a GPU earns its money, and the kernel that you write first on this page has eight lines. This page
+# is about the distance from those lines to cuBLAS: the order in which blocks take their tiles, the shape of a tile, and
+# a handful of hints. Every rung changes a few lines and keeps the same contract: A is (M, K) and B is (N, K), both
+# row-major, C is (M, N), accumulated in fp32.
 #
 # `check` interprets your kernels block by block, so a laptop tells right from wrong. A GPU adds what they are worth.
 # What the compiler makes of them you can read anywhere: it needs no GPU either.
@@ -52,7 +52,7 @@ h200 = hardware_of("NVIDIA H200")
 # ## Rung 1: a block for each tile of C
 #
 # Tile (m, n) of C needs row m of A's tiles and row n of B's, nothing else. So the block that owns it walks along K:
-# load a tile of A, load a tile of B, multiply, add; at the end it stores the sum once. In the picture a colour is a
+# load a tile of A, load a tile of B, multiply, add; at the end it stores the sum once. In the picture a color is a
 # step: two tiles that are loaded together. The last step reaches beyond K; what is hatched there must count as zero.
 
 # %%
@@ -70,8 +70,8 @@ for side in (16, 32, 64, 128, 256):
 
 # %% [markdown]
 # Not even 256×256 is enough. What saves us is that blocks share. At 4096, the 32 blocks that own a row of 128×128 tiles
-# read the same row of A. If they read it at about the same time, memory sends it once and L2 the other 31 times. Rung
-# 2 is about *the same time*.
+# read the same row of A. If they read it at about the same time, it comes from memory once and from L2 the other 31
+# times. Rung 2 is about *the same time*.
 #
 # **Exercise 07.1** (about 5 lines). Write the kernel. `ct.mma(x, y, total)` is x @ y + total for tiles of shapes (tm,
 # tk), (tk, tn) and (tm, tn). A tile of B is (tn, tk): `ct.transpose` it. That costs nothing here, for K is contiguous
@@ -111,8 +111,8 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 # %% [markdown]
 # On Ampere it is the pipeline that notebooks 09 to 12 build by hand: cp.async, ldmatrix, mma.sync. On Hopper, TMA
 # (`cp.async.bulk.tensor`) fills shared memory while wgmma empties it, in different warps of the same block. On
-# Blackwell the sums do not even live in registers any more. Eight lines, three machines: that is the bargain that
-# cuTile offers. What you give up is the say in *how*, and the rest of this page is about what say is left.
+# Blackwell the accumulators are not even in registers any more. Eight lines, three machines: that is the bargain that
+# cuTile offers. You give up control over *how*; this page is about the control that is left.
 #
 # **Keep this:** the block index picks a tile of C; the loop walks along K; the accumulator is fp32 until the store.
 
@@ -124,7 +124,7 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
 # and a bit: it reads **all** of A and three rows of tiles of B.
 #
 # Now let the wave be a rectangle instead. Below are both orders in miniature, 16×16 tiles and 32 blocks in flight; the
-# colours are waves, and green marks the tiles of A and B that the first one reads.
+# colors are waves, and green marks the tiles of A and B that the first one reads.
 
 # %%
 small, in_flight = (16, 16), 32
@@ -132,7 +132,7 @@ show_block_order(small, {"down the columns": raster, "strips of 4 rows": partial
 
 # %% [markdown]
 # Same blocks, same work. (B is drawn transposed: a column in the picture is one of B's rows of tiles.) The right one
-# reads 12 rows of tiles where the left one reads 18. In the first column of a strip, neighbouring blocks read the same
+# reads 12 rows of tiles where the left one reads 18. In the first column of a strip, neighboring blocks read the same
 # tile of B and different ones of A; in the next column, the tiles of A are those of the column before.
 #
 # **Exercise 07.2** (about 3 lines). Write `grouped(block, rows, columns, group)`: which tile (m, n) the block computes,
@@ -154,9 +154,9 @@ def grouped(block, rows, columns, group):
 check("07.2", grouped)
 
 # %% [markdown]
-# What is it worth? `traffic` sends a GEMM's tile loads through a model of L2, a cache in which the tile makes room
-# that was used longest ago. (Half of the H200's L2, since its two halves may both keep a tile; and blocks that drift
-# apart by an eighth: its docstring says why.) Which group is best? Say it before you run the cell.
+# What is it worth? `traffic` runs a GEMM's tile loads through a model of L2, a cache that evicts the least recently
+# used tile. (Half of the H200's L2, since its two halves may both keep a tile; and blocks that drift apart by an
+# eighth: its docstring says why.) Which group is best? Say it before you run the cell.
 
 # %%
 size, tile, k_tile = 8192, 128, 64
@@ -168,8 +168,8 @@ for name, order in orders.items():
     print(f"{name:8} L2 has {seen.hit_rate:4.0%}; memory sends {sent}")
 
 # %% [markdown]
-# A wave of `group` rows is about 132 / group columns wide; it reads least when it is nearly square. That is why 8 or
-# 16 is the number in everybody's source, and why the two hardly differ. Another GPU or another size wants another
+# A wave of `group` rows is about 132 / group columns wide; it reads least when it is nearly square. That is why
+# published kernels use 8 or 16, and the next one up or down costs little. Another GPU or another size wants another
 # number. (It is a model: what the order is worth in time stands in the ladder at the end of the page.) Click a tile to
 # see the wave that it belongs to:
 
@@ -197,14 +197,14 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
     print(f"{tm:3}×{tn:<3} {tm * tn // (4 * 32):4} accumulators for each of 128 threads")
 
 # %% [markdown]
-# A thread can address 255 registers. 128×128 leaves room for everything else; 128×256 does not, and so at every step
+# A thread can address 255 registers. 128×128 leaves room foreverything else; 128×256 does not, and so at every step
 # along K accumulators travel to memory and back. (On sm_100 the accumulator has a memory of its own: the same kernel
 # needs no stack there.) There are three ways out:
 #
 # - a smaller tile;
 # - **`num_worker_warps=8`**: twice the threads share the accumulator;
-# - **`num_ctas=2`**: two blocks on two SMs, a *cluster*, work on one tile, and each holds half of it. TMA sends what
-#   both need to both at once (*multicast*), so they even save loads.
+# - **`num_ctas=2`**: two blocks on two SMs, a *cluster*, work on one tile, and each holds half of it. TMA delivers a
+#   tile that both need to both at once (*multicast*), so they even save loads.
 #
 # **Exercise 07.3** (about 5 lines). Write `hints(tm, tn)`: a dict of `num_ctas` and `num_worker_warps` with which the
 # bf16 GEMM with a (tm, tn) tile keeps nothing on its stack on Hopper, for tiles up to 256×256. A tile that fits without
@@ -268,7 +268,7 @@ for name, made in zip(ways, compiled_ways, strict=True):
     print(f"{name:10} {made.smem_bytes // 1024:4} KiB of shared memory  {', '.join(notes)}")
 
 # %% [markdown]
-# Latency is the depth of the pipeline: how many tiles are under way, and shared memory pays for it. Where you say
+# Latency is the depth of the pipeline: how many tiles are in flight, and shared memory pays for it. Where you say
 # nothing, the compiler guesses. Without TMA the threads fetch the tiles themselves, as before Hopper.
 #
 # TMA asks for something too: rows must begin at multiples of 16 bytes. K = 4090 breaks that, and there is nothing to
@@ -286,18 +286,18 @@ for name, specs in {"K = 4096": matrices, "K = 4090": odd}.items():
 # With more tiles than SMs, blocks come and go. Each newcomer starts with empty shared memory and waits for its first
 # tiles; each leaver stores its part of C while its tensor cores do nothing. A **persistent** kernel launches as many
 # blocks as fit on the GPU, once, and lets each compute tile after tile. While one tile is stored, the loads of the next
-# are under way.
+# are in flight.
 
 # %%
 tiles = (4096 // 128) ** 2
 print(f"{tiles} tiles on {h200.sms} SMs are {tiles / h200.sms:.2f} waves")
 
 # %% [markdown]
-# `tile_of_product(a, b, m, n, tm, tn, tk)` is the loop of exercise 07.1 in a function, and returns the sums: a kernel
-# may call ordinary functions, and they need no decorator.
+# `tile_of_product(a, b, m, n, tm, tn, tk)` is the loop of exercise 07.1 in a function, and returns the accumulator: a
+# kernel may call ordinary functions, and they need no decorator.
 #
 # **Exercise 07.4** (about 5 lines). Write the kernel. It runs on a grid of one dimension that has fewer blocks than C
-# has tiles; `ct.num_blocks(0)` says how many. Let block i take tiles i, i + blocks, i + 2·blocks …, and send each
+# has tiles; `ct.num_blocks(0)` says how many. Let block i take tiles i, i + blocks, i + 2·blocks …, and pass each
 # number through your `grouped`.
 
 
@@ -344,9 +344,9 @@ print("largest error:", (c - a.float() @ b.float().mT).abs().max().item())
 # %% [markdown]
 # ## Searching the whole space
 #
-# Tile, depth, order, CTAs, occupancy, warps: nobody knows the best combination for a shape beforehand, but a computer
-# has the patience to try them all. `cuda.tile.tune.exhaustive_search` takes a kernel, a list of configurations and
-# three functions of one: its grid, its arguments, its hints. It compiles and times each.
+# Tile, depth, order, CTAs, occupancy, warps: the best combination for a shape cannot be known beforehand, but a
+# computer has the patience to try them all. `cuda.tile.tune.exhaustive_search` takes a kernel, a list of configurations
+# and three functions of one: its grid, its arguments, its hints. It compiles and times each.
 #
 # That takes its time, and many of them are hopeless for a reason you can state. So state it.
 #
@@ -354,8 +354,8 @@ print("largest error:", (c - a.float() @ b.float().mT).abs().max().item())
 #
 # - each thread has at most 128 accumulators: the tile is spread over num_ctas·warps·32 threads. If `occupancy` blocks
 #   share an SM, they share its registers too, so then it is 128 for all of them together;
-# - two stages (one being used, one under way) of a (tm, tk) and a (tn, tk) tile fit into 227 KiB of shared memory. Each
-#   CTA holds its share of the tiles; `occupancy` blocks share the 227 KiB.
+# - two stages (one in use, one in flight) of a (tm, tk) and a (tn, tk) tile fit into 227 KiB of shared memory. Each CTA
+#   holds its share of the tiles; `occupancy` blocks share the 227 KiB.
 
 
 # %%
@@ -447,10 +447,10 @@ check("07.6", gemm_tf32)
 # to 80 µs by searching its space, beside 77 µs for DeepGEMM (as published there). On Hopper two things stand in the
 # way.
 #
-# **Fast accumulation.** Hopper's tensor cores add fp8 products with about 14 bits (DeepSeek-V3's technical report
-# found that out by measuring). So by default cuTile adds what each step along K gives to ordinary fp32 registers, and
-# waits for the step to end before it can. `ct.mma(..., use_fast_acc=True)` leaves the sums in the tensor cores, which
-# is what cuBLASLt does when it is asked for speed. Read the shared memory as the number of steps under way:
+# **Fast accumulation.** Hopper's tensor cores add fp8 products with about 14 bits (DeepSeek-V3's technical report found
+# that out by measuring). So by default cuTile adds what each step along K gives to ordinary fp32 registers, and waits
+# for the step to end before it can. `ct.mma(..., use_fast_acc=True)` leaves the accumulation to the tensor cores, which
+# is what cuBLASLt does when it is asked for speed. Read the shared memory as the number of steps in flight:
 
 # %%
 skinny = [TensorSpec((320, 7168), "e4m3"), TensorSpec((32576, 7168), "e4m3"), TensorSpec((320, 32576), "bf16")]
@@ -487,9 +487,9 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
     )
 
 # %% [markdown]
-# The last line is the one to have: a block that keeps **all 320 rows**. No tile has 320 rows, but nobody said that a
-# block has only one accumulator. 320 is 256 + 64: two of them, two tiles of A, and one tile of B that is loaded once
-# and used twice.
+# The last line is the one to have: a block that keeps **all 320 rows**. No tile has 320 rows, but a block may have more
+# than one accumulator. 320 is 256 + 64: two of them, two tiles of A, and one tile of B that is loaded once and used
+# twice.
 #
 # Do the accumulators fit? 320·128 of them over 8 warps are 160 for each thread, more than the 128 of before. It works
 # because the warps that only move data give their registers up: each computing thread gets 232 (`setmaxnreg` in the
@@ -517,11 +517,12 @@ for title, made in zip(switches, compiled_slabs, strict=True):
 # Left alone, the compiler spills. With hints that keep it from fetching far ahead it does not. Instead it has each
 # wgmma twice, and each waits until the one before is done, for want of registers. The twins come from the zero: a wgmma
 # can be told to ignore what its accumulator holds, so the compiler takes the first step out of the loop and does it
-# that way. The sums of the step outside and of the loop inside are different registers, and there are no 160 to spare.
+# that way. The accumulators of the step outside and of the loop inside are different registers, and there are no 160 to
+# spare.
 #
 # So give it a zero that it cannot know. The grid has one dimension, and `ct.bid(1)` is 0 in every block; to the
-# compiler it is a number like any other. The sums start from registers that hold it, nothing leaves the loop, nothing
-# is spilled. How far ahead the loads may run is another question, and shared memory decides it.
+# compiler it is a number like any other. The accumulators start from registers that hold it, nothing leaves the loop,
+# nothing is spilled. How far ahead the loads may run is another question, and shared memory decides it.
 #
 # **Exercise 07.7** (about 8 lines). Write the kernel for 256 < M ≤ 320. It is persistent over B's tiles of `tn` rows.
 # `ct.load(a, (4, k), (64, tk))` are A's rows 256 to 319: an index counts tiles of the shape that you ask for. At full
@@ -559,11 +560,11 @@ check("07.7", gemm_fp8)
 # compiler in the row what it did.
 #
 # How far does it get? These were tried at this size, each in turns with cuBLASLt, and counted by Nsight Compute (`tutor
-# sweep tile_fp8`). *Slow sums* are those without fast accumulation; *latency 3, 6* are the hints on the loads of the
-# small tiles and of the large one; the *open zero* is ct.bid(1); *A first* has A as the first operand, and C need not
-# be transposed; *256 for 2 CTAs* are slabs of 256 rows of B, half of them for each CTA. *Busy* is the percentage of an
-# SM's cycles in which its tensor cores work, *clock* the SMs' cycles in a second, *to SMs* the bytes that come out of
-# L2 or of a neighbour's load.
+# sweep tile_fp8`). *Slow sums* is the variant without fast accumulation; *latency 3, 6* are the hints on the loads of
+# the small tiles and of the large one; the *open zero* is ct.bid(1); *A first* has A as the first operand, and C need
+# not be transposed; *256 for 2 CTAs* are slabs of 256 rows of B, half of them for each CTA. *Busy* is the percentage of
+# an SM's cycles in which its tensor cores work, *clock* the SMs' cycles in a second, *to SMs* the bytes that come out
+# of L2 or of a neighbor's load.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
@@ -575,20 +576,20 @@ show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 # clock: at its power limit the GPU takes cycles from those who move and multiply most in each.
 
 # %% [markdown]
-# ## Few tiles, long sums: split-K
+# ## Few tiles, large K: split-K
 #
 # All of this page was about matrices with more tiles than the GPU has SMs. Now let C be small and K long, as in the
-# gradient of a layer's weights. C of 512×512 has 16 tiles of 128×128: 16 SMs work, 116 look on, and each of these 16
+# gradient of a layer's weights. C of 512×512 has 16 tiles of 128×128: 16 SMs work, 116 are idle, and each of these 16
 # walks a long way alone. Smaller tiles would share the work out, but load more for each operation.
 #
 # There is a third mode to cut: **K**. A sum may be added up in parts: one block takes the first steps along K, another
-# one the next, and so on, each with an accumulator of its own. Here three blocks share a tile, a colour for each:
+# one the next, and so on, each with an accumulator of its own. Here three blocks share a tile, a color for each:
 
 # %%
 show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
 
 # %% [markdown]
-# Then somebody has to add the parts. There are two ways:
+# Then the partial results have to be added. There are two ways:
 #
 # - **a second pass**: each block stores its part into memory of its own, and a second kernel adds them. That costs a
 #   launch, and parts · M · N · 4 bytes written and read. The order of the additions is fixed, so the same input gives
@@ -672,13 +673,14 @@ show_sweep("tile_split_k")
 
 # %% [markdown]
 # In the table the second pass adds in tiles of 32×64. In tiles of 128×128 it has only 16 blocks for 512×512, and most
-# SMs look on once more: if your `split_gemm` is slower than the row with its number of parts, try that.
+# SMs are idle once more: if your `split_gemm` is slower than the row with its number of parts, try that.
 #
 # Was your prediction right? With one part, the table's first two rows say what the second pass costs when it has
 # nothing to add. Then the gain grows with the parts, until the parts' own traffic, or a run of too few steps, takes it
 # back. At 2048×2048×2048 there is nothing to gain: the SMs had work.
 #
-# **Keep this:** parallelism is where you cut. M and N give independent tiles; K gives parts that somebody has to add.
+# **Keep this:** parallelizm is where you cut. M and N give independent tiles; K gives partial results that have to be
+# added.
 
 # %% [markdown]
 # ## The ladder, measured
@@ -703,7 +705,7 @@ show_ladder("07")
 #
 # - **The order of the blocks** pays where A and B do not fit into L2 together, and most at the largest size. Where they
 #   fit, as at 2048, it has nothing to save, and loses a little.
-# - **The spilled tile** is the same source as its neighbours, with another pair of numbers. Nothing but the report
+# - **The spilled tile** is the same source as its neighbors, with another pair of numbers. Nothing but the report
 #   warns you.
 # - **Persistence** hides the first loads and the last stores of a tile behind another tile's arithmetic. The fewer
 #   steps a tile has along K, the more there is to hide, if a block has another tile: at 2048 there are 128 tiles of
@@ -714,7 +716,7 @@ show_ladder("07")
 # ## What to remember
 #
 # - A block owns a tile of C, walks along K and stores once. The accumulator is fp32 until the store.
-# - The order of the blocks decides what L2 has to send twice. Strips make a wave nearly square.
+# - The order of the blocks decides what is loaded twice. Strips make a wave nearly square.
 # - A stack in the compiler's report means that the accumulator does not fit into registers: give it more threads, more
 #   CTAs, or make the tile smaller.
 # - A persistent grid is a number of workers: the SMs, or half as many where a tile takes two CTAs.
@@ -725,8 +727,8 @@ show_ladder("07")
 # <details><summary>1. A tile of 256×128 in bf16, 4 warps, one CTA. How many accumulators has a thread, and what will
 # the compiler's report say?</summary>
 #
-# 256·128 / 128 = 256. A thread can address 255 registers and needs others besides, so most of a stack of more than a
-# thousand bytes is accumulators. With 8 warps it is 128, and the stack is gone.
+# 256·128 / 128 = 256. A thread can address 255 registers and needs some for other values, so most of a stack of more
+# than a thousand bytes is accumulators. With 8 warps it is 128, and the stack is gone.
 #
 # </details>
 #
@@ -741,7 +743,7 @@ show_ladder("07")
 # <details><summary>3. A split-K GEMM gives other last bits every time it runs. Which of the two ways does it use, and
 # what would make it give the same bits each time?</summary>
 #
-# Atomic additions: blocks add their parts in the order in which they end, and sums in fp32 depend on the order. With a
-# second pass that adds part 0, then part 1, and so on, the order is fixed.
+# Atomic additions: blocks add their partial results in the order in which they end, and addition in fp32 depends on the
+# order. With a second pass that adds part 0, then part 1, and so on, the order is fixed.
 #
 # </details>

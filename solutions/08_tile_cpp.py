@@ -8,9 +8,9 @@
 # %% [markdown]
 # # 08 · Tiles in C++
 #
-# Most of the world's GPU code is C++, in code bases that nobody will rewrite. *CUDA Tile C++* brings the model of the
-# last two pages there: arrays, tiles, blocks, and no threads. A tile kernel can stand in the same file as ordinary
-# CUDA kernels, and the compiler behind it is the one that cuTile uses.
+# Most of the world's GPU code is C++, in code bases that will not be rewritten. *CUDA Tile C++* brings the model of the
+# last two pages there: arrays, tiles, blocks, and no threads. A tile kernel can stand in the same file as ordinary CUDA
+# kernels, and the compiler behind it is the one that cuTile uses.
 #
 # One thing is different, and this page is about it. When Python launches a cuTile kernel, it looks at your tensors
 # first and tells the compiler what it saw: this pointer is a multiple of 16 bytes, so is that stride. A C++ kernel is
@@ -61,7 +61,7 @@ print(HEADER)
 #   time; tile sizes are powers of two here as well.
 # - `X.load_masked(i)` is tile number i; what lies outside the span is padded, with zeros by default.
 #   `Y.store_masked(tile, i)` drops what lies outside. The plain `load` and `store` are for tiles that lie inside as a
-#   whole: there you promise it, and nobody checks. (The compiler of CUDA 13.4 makes the same code of both here, so
+#   whole: there you promise it, and nothing checks it. (The compiler of CUDA 13.4 makes the same code of both here, so
 #   neither does `check`. The language does not promise that.)
 #
 # The host starts one *tile block* for each tile, in C++ with the brackets that every CUDA programmer knows:
@@ -102,7 +102,7 @@ except CompileFailed as error:
 #
 #     __tile_global__ void vector_add(const float* a, const float* b, float* c, int n)
 #
-# with c = a + b, for any n. It is launched with one block for every 1,024 elements: (n + 1023) / 1024 of them.
+# with c = a + b, for any n. It is launched with one block forevery 1,024 elements: (n + 1023) / 1024 of them.
 
 
 # %%
@@ -143,14 +143,14 @@ race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_
 # - `acc = ct::mma(x, y, acc)` adds the product of an (M, K) tile and a (K, N) tile to an (M, N) tile. Our B is (N, K),
 #   so its tiles need `ct::transpose(y)`. For bf16 that moves nothing: tensor cores read 16-bit operands in either
 #   order. For tf32 and fp8 they do not, and a transpose of the wrong operand costs a rearrangement.
-# - `ct::element_cast<bf16>(acc)` rounds the sums to the output's type. `for (int step : ct::irange(0, steps))` is the
-#   loop that the compiler can pipeline.
+# - `ct::element_cast<bf16>(acc)` rounds the accumulators to the output's type. `for (int step : ct::irange(0, steps))`
+#   is the loop that the compiler can pipeline.
 #
 # **Exercise 08.2** (about 14 lines). Write
 #
 #     __tile_global__ void gemm(const bf16* a, const bf16* b, bf16* c, int m, int n, int k)
 #
-# C (m, n) = A (m, k) · Bᵀ, B (n, k), all row-major, sums in float. Tiles of C are 128×128, steps along K are 64.
+# C (m, n) = A (m, k) · Bᵀ, B (n, k), all row-major, accumulated in float. Tiles of C are 128×128, steps along K are 64.
 # `ct::bid().x` counts the tiles down, `ct::bid().y` across. No size need be a multiple of anything.
 
 
@@ -181,7 +181,7 @@ check("08.2", first_gemm)
 # %% [markdown]
 # ## What the compiler made of it
 #
-# It is right, for every size. Is it fast? The compiler can tell before any GPU has seen it: it leaves a **remark** at
+# It is right, forevery size. Is it fast? The compiler can tell before any GPU has seen it: it leaves a **remark** at
 # each load, store and mma about the instruction it chose, or about why it could not choose a better one. This is a
 # kernel like yours, compiled for Hopper:
 
@@ -190,8 +190,8 @@ print(compile_cpp(SILENT.source).remarked)
 
 # %% [markdown]
 # The arithmetic is what you would want, tensor cores. The loads are not. On Hopper a tile should come by TMA, the
-# engine of notebook 05: one thread asks, the hardware does the rest, and the tensor cores can be fed while nobody
-# waits. Here every thread fetches its elements one by one through registers, and puts them into shared memory.
+# engine of notebook 05: one thread issues the copy, the hardware does the work, and the tensor cores are fed while no
+# thread waits. Here every thread fetches its elements one by one through registers, and puts them into shared memory.
 #
 # Why? "base pointer not 16-byte aligned": the compiler does not know it, and a pointer could be anything. So you tell
 # it, with the first of two **promises**:
@@ -228,7 +228,7 @@ check("08.3", tma_carries)
 
 # %% [markdown]
 # The second promise is about integers, and again it gives the number back: `k = ct::assume_divisible(k, 8_ic);`. A
-# kernel that makes it is for such sizes only; a library has a second, slower one for the rest, and picks at the
+# kernel that makes it is for such sizes only; a library has a second, slower one for all others, and picks at the
 # launch.
 #
 # How much must you promise? In between there is a middle ground, `cp.async` of 8 bytes, which the compiler calls
@@ -291,7 +291,7 @@ check("08.4", gemm)
 race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY, stalled=STALLED)
 
 # %% [markdown]
-# Is it as you expected? A promise alone changes little; it takes all three to get on the fast road. `__restrict__`
+# Is it as you expected? A promise alone changes little; it takes all three to get the fast path, TMA. `__restrict__`
 # does nothing for a kernel that promises nothing else, and decides about one that has TMA. The remarks are silent on
 # it, but the PTX shows why. The compiler gives the loads to threads of their own. This is the loop that they run,
 # reduced to what matters: where it waits, and where it starts a load.
@@ -314,14 +314,14 @@ for title in ("+ __restrict__", "+ multiples of 8"):
 # on their way it is already at the next step. Without it, the compiler cannot rule out that C lies where A or B does.
 # It pipelines nothing then: start a load, wait until it has arrived, start the next.
 #
-# ## The rest of the way
+# ## What is left to gain
 #
 # What is left is not about single loads. Three things you know from the last page have C++ names:
 #
 # - **The order of the tiles.** Blocks that run together should share rows of A and columns of B, so that L2 has them.
-# - **Persistence.** Start as many blocks as there are multiprocessors, and let each go through many tiles: while one
-#   tile is stored, the loads of the next can begin. `ct::num_blocks().x` is the number of blocks, and
-#   `ct::irange(first, end, step)` has steps, too. It wants three numbers of one type, `int(ct::bid().x)` for example.
+# - **Persistence.** Start as many blocks as there are SMs, and let each go through many tiles: while one tile is
+#   stored, the loads of the next can begin. `ct::num_blocks().x` is the number of blocks, and `ct::irange(first, end,
+#   step)` has steps, too. It wants three numbers of one type, `int(ct::bid().x)` for example.
 # - **Hints**, an attribute in front of the kernel. The first number is the architecture that it is for, as in
 #   `__CUDA_ARCH__` (900 is Hopper), and 0 is all of them:
 #
@@ -348,8 +348,8 @@ race(WAYS, "cpp_ways")
 
 # %% [markdown]
 # **Exercise 08.5** (about 28 lines). Write the persistent GEMM, with the parameters and promises of 08.4. It is
-# launched with one block for each multiprocessor (for two, with `num_cta_in_cga=2`: a grid counts clusters). Tile shape
-# and hints are yours, but no accumulator may go to local memory (the *stack* of the table).
+# launched with one block for each SM (for two, with `num_cta_in_cga=2`: a grid counts clusters). Tile shape and hints
+# are yours, but no accumulator may go to local memory (the *stack* of the table).
 #
 # With `down` and `across` tiles in all, block number `block` of the strip order is found like this. A strip has
 # 8 · across tiles; its first row is 8 · (number of the strip); the last strip may have fewer than 8 rows. Inside a
@@ -411,7 +411,7 @@ check("08.5", persistent_gemm)
 # %% [markdown]
 # ## A program of your own
 #
-# Python launched every kernel so far. In a C++ program somebody has to do what torch did: get memory on the GPU, move
+# Python launched every kernel so far. In a C++ program your code has to do what torch did: get memory on the GPU, move
 # the data there and back, launch. Five functions of the CUDA runtime are enough:
 #
 #     cudaMalloc(&x, bytes);                                  // x: a pointer that host code must not follow
@@ -474,7 +474,7 @@ show_ladder("08")
 # ## What to remember
 #
 # - A C++ kernel is compiled before there is any tensor. What the compiler cannot prove, it cannot use: promise aligned
-#   pointers, pitches in multiples of 16 bytes, and memory that nobody else writes. One promise alone changes little.
+#   pointers, pitches in multiples of 16 bytes, and memory that nothing else writes. One promise alone changes little.
 # - A promise is not checked. If it does not hold, the kernel reads something else or crashes.
 # - The compiler's remarks say which instruction each load, store and mma became, or what it missed. Read them first.
 # - A grid counts tile blocks, and clusters where a tile has two CTAs. The launch says `<<<blocks, 1>>>`.

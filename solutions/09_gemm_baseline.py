@@ -8,8 +8,8 @@
 # %% [markdown]
 # # 09 · A GEMM on tensor cores
 #
-# C = A · Bᵀ, the kernel that the rest of this course makes faster. A is (M, K), B is (N, K), C is (M, N), all row-major
-# bf16, and sums are kept in fp32. The entry point is `gemm(a, b, c)`, here and in every notebook up to 14.
+# C = A · Bᵀ, the kernel that the following notebooks make faster. A is (M, K), B is (N, K), C is (M, N), all row-major
+# bf16, accumulated in fp32. The entry point is `gemm(a, b, c)`, here and in every notebook up to 14.
 #
 # You know all the parts: tiles (02), swizzles, `ldmatrix` and `mma` (03), cp.async and its waits (05). What is new is
 # that they have to fit together, and that each of them is one layout. You write them one by one, each is checked by
@@ -124,7 +124,7 @@ check("09.2", smem_layout)
 
 # %% [markdown]
 # What is that worth? `explain` runs a kernel on the simulator, here and now, and tells what its accesses cost. First
-# with your layout, then row-major. The rest of the kernel is the course's; you write it yourself below.
+# with your layout, then row-major. The kernel around it is the course's; you write it yourself below.
 
 
 # %%
@@ -150,10 +150,11 @@ explain(make_gemm(GemmConfig(), course.single_buffer, smem=row_major), a, b, c)
 #
 # - `steps.load(k_tile, buffer)`: cp.async for this K tile of A and of B, into that buffer; it returns at once;
 # - `steps.fetch(k_block, buffer)`: ldmatrix, the operands of 16 along K into registers;
-# - `steps.multiply(k_block)`: mma.sync, onto the sums.
+# - `steps.multiply(k_block)`: mma.sync, into the accumulators.
 #
 # There are `steps.k_tiles` K tiles and `steps.k_blocks` K blocks in each. With one buffer there is one possible order.
-# The tile must have arrived before anybody reads it, and everybody must have read it before the next one overwrites it:
+# The tile must have arrived before any thread reads it, and every thread must have read it before the next one
+# overwrites it:
 
 # %%
 show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
@@ -165,9 +166,9 @@ show_timeline(Timeline(stages=1, latency=4, transfer=2, compute=3, tiles=5))
 # still missing in this list: hold it against the sentence above the picture. Loops over K tiles are plain `range`, over
 # K blocks `cutlass.range_constexpr`: a K block picks registers, whose numbers the compiler must know.
 #
-# Your loop is **rehearsed** before it is compiled: on the CPU, without data, by a machine that takes every liberty
-# that your orders leave (a copy arrives when somebody waits for it and no sooner; the other warps are late until there
-# is a barrier). A GPU shows a missing barrier now and then. The rehearsal shows it always.
+# Your loop is **rehearsed** before it is compiled: on the CPU, without data, by a machine that takes every liberty that
+# your instructions leave it (a copy arrives when a thread waits for it and no sooner; the other warps are late until
+# there is a barrier). A GPU shows a missing barrier now and then. The rehearsal shows it always.
 
 
 # %%
@@ -256,10 +257,10 @@ compare_on_gpu(
 #
 # A thread asks the TiledCopy for its share: `copies = g2s.get_slice(thread)`, then `copies.partition_S(gA)` of the
 # source and `copies.partition_D(sA)` of the destination. Both have the modes (vector, rows, vectors of a row, …), so
-# copying is one call. What remains is the edge. Matrices need not be made of whole tiles: then each vector is asked
-# for its coordinates, fetched if it is inside and set to zero if it is not. Zeros along K add nothing to a sum; zeros
-# in rows beyond M or N only reach sums that nobody stores. Where the tiles fit, `places` is `None`, and no instruction
-# is spent on the question: shapes are known when the kernel is compiled.
+# copying is one call. What remains is the edge. Matrices need not be made of whole tiles: then each vector is asked for
+# its coordinates, fetched if it is inside and set to zero if it is not. Zeros along K add nothing to an accumulator;
+# zeros in rows beyond M or N only reach accumulators that are never stored. Where the tiles fit, `places` is `None`,
+# and no instruction is spent on the question: shapes are known when the kernel is compiled.
 #
 # This much is done for you. Read it: it is what `steps.load` does for each of A and B.
 
@@ -269,8 +270,8 @@ show_source(GlobalToShared)
 # %% [markdown]
 # ## Multiply: who multiplies what
 #
-# `mma.sync.m16n8k16` is one warp's work: 16×8 sums from 16×16 of A and 16×8 of B. Every lane (thread of a warp) has
-# two neighbours in a row, *V0* and *V1*, and two more eight rows below. Keep this picture in mind; it decides how C
+# `mma.sync.m16n8k16` is one warp's work: 16×8 accumulators from 16×16 of A and 16×8 of B. Every lane (thread of a warp)
+# has two neighbors in a row, *V0* and *V1*, and two more eight rows below. Keep this picture in mind; it decides how C
 # can be written.
 
 # %%
@@ -286,7 +287,7 @@ show_warps("((4,8,2,2),((2,2),(1,2))):((64,1,16,256),((32,8),(0,512)))", (32, 32
 
 # %% [markdown]
 # Read the left picture by columns: warp 0, warp 2, warp 0, warp 2. Between a warp's two atoms lie the other warp's 8
-# columns. That is CuTe's default when the tile is larger than the warps: everybody once, then everybody again.
+# columns. That is CuTe's default when the tile is larger than the warps: every warp once, then every warp again.
 #
 # **Exercise 09.5** (about 3 lines). Write `make_mma(config, dtype)`: `warp.MmaF16BF16Op(dtype, cutlass.Float32, (16, 8,
 # 16))` is the instruction; `cute.make_tiled_mma(op, layout of the warps, permutation_mnk=what they cover)` lays it out.
@@ -387,25 +388,26 @@ show_source(Steps)
 # %% [markdown]
 # ## Permute the view, not the data
 #
-# The sums are in registers, and C wants them. A lane has two neighbours, 4 bytes of bf16. So a store instruction of a
+# The results are in registers and belong in C. A lane has two neighbors, 4 bytes of bf16. So a store instruction of a
 # warp writes 8 rows with 16 bytes in each, half a sector of 32, and it takes four such stores where one of 128 bits
-# could do. The lane's *next* two sums are in its warp's next atom, 16 columns on, because 8 columns of the other warp
-# lie between. The upper row of this picture is one row of C, 64 columns of it, as the MMA deals them out:
+# could do. The lane's *next* two accumulators are in its warp's next atom, 16 columns on, because 8 columns of the
+# other warp are in between. The upper row of this picture is one row of C, 64 columns of it, as the MMA deals them out:
 
 # %%
 show_columns(("value", "lane", "warp", "atom"), ("value", "atom", "lane", "warp"))
 
 # %% [markdown]
-# The usual way out is to exchange data: through shared memory, or by shuffles between lanes. Here is one that
-# costs nothing. **Which** columns of B a lane multiplies is our choice, as long as the sums go to the same columns of
-# C. So we give the MMA the columns of B in another order, such that four neighbouring atoms of a lane mean eight
-# neighbouring columns in memory, which is the lower row; and we write C in that order. No instruction is added: it is
+# The usual way out is to exchange data: through shared memory, or by shuffles between lanes. Here is one that costs
+# nothing. **Which** columns of B a lane multiplies is our choice, as long as the results go to the same columns of C.
+# So we give the MMA the columns of B in another order, such that four neighboring atoms of a lane mean eight
+# neighboring columns in memory, which is the lower row; and we write C in that order. No instruction is added: it is
 # the same tile under another layout, `cute.composition(gB, (columns, None, None))`.
 #
 # Take the column of the MMA apart into digits, the fastest first: *value* (2 in a lane), *lane* (4 in a row), *warp*
-# (as many as lie across), *atom* (4 that become one vector), and *the rest*. The layout that we want sends these digits
-# to a column in memory, where value runs fastest, then atom, then lane, then warp, and the rest comes last. Lanes
-# before warps: a store of 16 bytes is half a sector, and its other half should be stored by the same instruction.
+# (as many as there are across), *atom* (4 that become one vector), and *the remainder*. The layout that we want maps
+# these digits to a column in memory, where value runs fastest, then atom, then lane, then warp, and the remainder comes
+# last. Lanes before warps: a store of 16 bytes is half a sector, and its other half should be stored by the same
+# instruction.
 #
 # **Exercise 09.7** (about 2 lines). Write `columns(warps, tile_n)`: the layout, `cute.make_layout(shape, stride=…)`, of
 # shape `(2, 4, warps, 4, tile_n // (32 * warps))`, with the strides that do this.
@@ -444,12 +446,12 @@ explain(
 show_source(Sums)
 
 # %% [markdown]
-# `sums.rounded()` gives the sums in bf16, in registers of the shape ((2 columns, 2 rows), M atoms, (4 N atoms, the
-# rest)). With the permuted view, eight neighbours in C are `[(None, row), m, (None, n)]`: all values of a row in four
-# atoms. `None` keeps a mode, a number picks from it.
+# `sums.rounded()` gives the accumulators in bf16, in registers of the shape ((2 columns, 2 rows), M atoms, (4 N atoms,
+# the remainder)). With the permuted view, eight neighbors in C are `[(None, row), m, (None, n)]`: all values of a row
+# in four atoms. `None` keeps a mode, a number picks from it.
 #
 # Three cases. If C is made of whole tiles, one `cute.autovec_copy` does it all, in the widest stores it finds. If not,
-# but rows are aligned, eight neighbours are inside or outside together. And if rows start anywhere, no wide store is
+# but rows are aligned, eight neighbors are inside or outside together. And if rows start anywhere, no wide store is
 # possible, and `store_elements` does it one by one.
 #
 # **Exercise 09.8** (about 2 lines). Write the second case, inside the loops. `cute.elem_less(place, shape)` is true
@@ -493,7 +495,8 @@ check("09.8", store)
 # 1. `g2s`, the TiledCopy, and `copies`, its slice for this thread (`inside` uses that name). With both `a` and `b`:
 #    `GlobalToShared(g2s, source, target, places, limit)` has the slice's parts of gA and of sA, and the pair that
 #    `inside(mA, bM, cA)` gives;
-# 2. `tiled_mma`, its slice `math`, `tCgC`, and the sums: `tCrC = tiled_mma.make_fragment_C(tCgC)`, filled with 0.0;
+# 2. `tiled_mma`, its slice `math`, `tCgC`, and the accumulators: `tCrC = tiled_mma.make_fragment_C(tCgC)`, filled with
+#    0.0;
 # 3. your operands; your `single_buffer` on `Steps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)`, where `k_tiles` is
 #    `cute.size(gA, mode=[2])`; your `store` on `Sums(tCrC, tCgC, coordinates, gC, mC.shape, config, math)`, where the
 #    coordinates are `math`'s partition of cC.
@@ -565,7 +568,7 @@ check("09.9", gemm)
 # %% [markdown]
 # Nothing of it is hidden: every line between `a, b, c` and the tensor cores is on this page, and the layouts are yours.
 # The next two notebooks change a part each, a main loop or an order of blocks, and use the course's `make_gemm(config,
-# main_loop, order)` for the rest: that is this kernel, with its parts as arguments.
+# main_loop, order)` around it: that is this kernel, with its parts as arguments.
 #
 # What did it do? Two K tiles, one block. C is cp.async, R ldmatrix, M mma, S a store.
 
@@ -588,10 +591,11 @@ with suppress(NotImplementedError):  # until you have written gemm
 # %% [markdown]
 # Check the numbers by hand; this is how one reads a kernel. A tile of 128×64 is 1,024 vectors of 16 bytes, for 128
 # threads: 8 for A, 8 for B. A warp has 64×64 of C, which is 4×8 mmas in each of four K blocks. `ldmatrix.x4` brings
-# 16×16 elements: 4 for A and 4 for B in each K block. And the sums, 128 of each thread, leave in vectors of eight.
+# 16×16 elements: 4 for A and 4 for B in each K block. And the accumulators, 128 of each thread, are stored in vectors
+# of eight.
 #
-# Their order tells the rest: all of cp.async, the wait, the barrier; ldmatrix and mma in turns, a K block at a time;
-# the second barrier, where the loop closes; and the stores.
+# Their order tells more: all of cp.async, the wait, the barrier; ldmatrix and mma in turns, a K block at a time; the
+# second barrier, where the loop closes; and the stores.
 
 # %%
 with suppress(NotImplementedError):
@@ -600,10 +604,10 @@ with suppress(NotImplementedError):
 # %% [markdown]
 # ## A detour, to see that it is one
 #
-# The textbook way to wide stores leads through shared memory: write the sums there as the mma has them, barrier, read
-# them back in rows, store rows. Schreiber tried it on an A100 and found it slower than storing directly, at 32 bits
-# each. Below is that epilogue with the permuted view in its favour (its stores to shared memory are 128 bits wide and
-# swizzled). Global memory sees stores of the same width in both; what is left is the price of the round trip.
+# The textbook way to wide stores leads through shared memory: write the results there as the mma has them, barrier,
+# read them back in rows, store rows. Schreiber tried it on an A100 and found it slower than storing directly, at 32
+# bits each. Below is that epilogue with the permuted view in its favor (its stores to shared memory are 128 bits wide
+# and swizzled). Global memory sees stores of the same width in both; what is left is the price of the round trip.
 
 # %%
 show_source(store_through_smem)
@@ -653,14 +657,14 @@ show_figure("gemm_ladder_09")
 # cuBLAS there, whatever they do, and the fair comparison is with other kernels made of mma.sync. Notebook 13 changes
 # the instructions.
 #
-# And what holds this kernel back on both? Look at the timeline: while tiles are under way the tensor cores wait, and
-# while they work nothing is under way. Two blocks on one multiprocessor fill each other's gaps to some degree. The
-# next notebook does it by plan.
+# And what holds this kernel back on both? Look at the timeline: while tiles are in flight the tensor cores wait, and
+# while they work nothing is in flight. Two blocks on one SM fill each other's gaps to some degree. The next notebook
+# does it by plan.
 #
 # ## What to remember
 #
 # - Every part of a GEMM is a layout: of shared memory, of threads over a tile, of warps over an mma, of registers.
-#   Change one and the rest stays.
+#   Change one and the others stay.
 # - `get_slice(thread)`, then `partition`: a TiledCopy or a TiledMma cuts a tensor into a thread's share. `retile` gives
 #   the same registers as another instruction names them.
 # - A barrier has two sides, *data is there* and *buffer is free*; a loop with one buffer needs both.
@@ -670,8 +674,8 @@ show_figure("gemm_ladder_09")
 #
 # ## Test yourself
 #
-# <details><summary>1. The tile becomes 128×256 with 2×4 warps. How many vectors does a thread copy for B in a K tile
-# of 64, and how many registers are its sums?</summary>
+# <details><summary>1. The tile becomes 128×256 with 2×4 warps. How many vectors does a thread copy for B in a K tile of
+# 64, and how many registers do its accumulators take?</summary>
 #
 # 256 rows of 8 vectors among 256 threads: 8. Its sums: 128·256 / 256 = 128, as before; twice the tile, twice the
 # threads.
@@ -681,14 +685,14 @@ show_figure("gemm_ladder_09")
 # <details><summary>2. Why may <code>permutation_mnk</code> say 16·n along N, when n warps have 8 columns
 # each?</summary>
 #
-# It says what is covered before everybody's turn comes round again: two atoms for each warp. `ldmatrix.x4` brings 16×16
+# It says what all warps cover together before the pattern repeats: two atoms for each warp. `ldmatrix.x4` brings 16×16
 # elements, and B's operand for one atom is 16×8.
 #
 # </details>
 #
 # <details><summary>3. You leave out the second barrier. At which sizes is the result still right for certain?</summary>
 #
-# Where K is one tile: then nothing is ever loaded over what somebody may still read. At all others it depends on how
-# far the warps are apart, which is why it may pass every test and fail in production.
+# Where K is one tile: then nothing is ever loaded over data that a thread may still read. At all others it depends on
+# how far the warps are apart, which is why it may pass every test and fail in production.
 #
 # </details>

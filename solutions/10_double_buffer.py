@@ -9,9 +9,9 @@
 # # 10 · Two buffers
 #
 # The GEMM of notebook 09 works in a strict rhythm: load a tile, wait, compute, load. While it loads, the tensor cores
-# have nothing to do, and while they compute, nothing is under way. This notebook gives shared memory a second buffer,
-# so that the next tile travels while this one is multiplied; and then does the same once more, one level further in,
-# with the registers.
+# are idle, and while they compute, no load is in flight. This notebook gives shared memory a second buffer, so that the
+# next tile travels while this one is multiplied; and then does the same once more, one level further in, with the
+# registers.
 #
 # The kernel stays as it is. Its layouts get one more mode, and the main loop is new: that is all you write.
 #
@@ -43,7 +43,7 @@ from tutorlib.notebook.measured import show_figure, show_ladder
 # ## The idea, in time
 #
 # Two lanes: the copies, one row for each buffer, and the arithmetic. Dots are *latency*, a copy that was issued and of
-# which nothing has arrived; then it *transfers*; then the tile is used. Colours are tiles.
+# which nothing has arrived; then it *transfers*; then the tile is used. Colors are tiles.
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2)))
@@ -59,7 +59,7 @@ explore_timeline(stages=2, latency=4, transfer=2, compute=3)
 # %% [markdown]
 # **Exercise 10.1** (about 2 lines). Write `period(stages, latency, transfer, compute)`: how many ticks one tile takes
 # in the long run. Three things can be the slowest: the arithmetic, which does one tile at a time; the memory, which
-# sends one at a time; and a buffer, which goes through latency, transfer and compute before it can be filled again.
+# delivers one at a time; and a buffer, which goes through latency, transfer and compute before it can be filled again.
 # What it returns need not be whole.
 
 
@@ -114,10 +114,11 @@ fragments()
 # %% [markdown]
 # ## Double buffering
 #
-# Tile *k* lies in buffer *k* % 2. Before the loop the first tile is sent for (the *prologue*). A step of the loop then
+# Tile *k* lies in buffer *k* % 2. Before the loop the first tile's load is issued (the **prologue**). A step of the
+# loop then
 #
 # 1. waits for tile *k*, and passes the barrier;
-# 2. sends for tile *k* + 1, into the other buffer, and commits;
+# 2. issues the load of tile *k* + 1, into the other buffer, and commits;
 # 3. multiplies tile *k*.
 #
 # The words are those of notebook 09: `steps.load(k_tile, buffer)`, `steps.fetch(k_block, buffer)`,
@@ -125,12 +126,12 @@ fragments()
 # and `sync_threads()` of `cute.arch`; `range` for K tiles and `cutlass.range_constexpr` for K blocks.
 #
 # **Think first**, then write: in notebook 09 a step needed two barriers, *it is there* and *it is free*. How many does
-# this one need? What does everybody know who has passed the barrier of step 1? (A barrier too many is safe, and it
+# this one need? What does a thread know that has passed the barrier of step 1? (A barrier too many is safe, and it
 # costs half the points.)
 #
 # **Exercise 10.2** (about 12 lines). The main loop for two buffers, `double_buffer(steps)`. Tile *k* + 1 may not exist;
-# `if` with a condition that is only known at run time works inside a `@cute.jit` function. The rehearsal counts what is
-# under way while you compute, so a loop that is right and waits too early is told so.
+# `if` with a condition that is only known at run time works inside a `@cute.jit` function. The rehearsal counts the
+# copies in flight while you compute, so it also catches a loop that is right and waits too early.
 
 
 # %%
@@ -157,9 +158,9 @@ check("10.2", double_buffer)
 # %% [markdown]
 # <details><summary>How many barriers, then?</summary>
 #
-# One. Who has passed it knows two things: everybody's copies of tile *k* have arrived, and everybody has finished step
-# *k* − 1, so nobody reads the buffer that tile *k* + 1 goes to. Put the load *before* the wait and the second half is
-# gone: the rehearsal will tell you.
+# One. Who has passed it knows two things: every thread's copies of tile *k* have arrived, and every thread has finished
+# step *k* − 1, so none still reads the buffer that tile *k* + 1 goes to. Put the load *before* the wait and the second
+# half is gone: the rehearsal will tell you.
 #
 # </details>
 #
@@ -175,7 +176,7 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 
 # %% [markdown]
 # Above, every C is followed by its own w: nothing happens until it is over. Below, between a C and its w stands all the
-# arithmetic of a tile. (The simulator gives orders their order; it does not know how long anything takes.)
+# arithmetic of a tile. (The simulator knows the order of instructions; it does not know how long they take.)
 #
 # ## The same again, in registers
 #
@@ -184,7 +185,8 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 # *b*: its operands were fetched a block ago. Registers are the buffers: `fetch(b, …)` fills the registers of block *b*,
 # and each block has its own.
 #
-# Are there enough? 16 registers for A and 16 for B in each of four blocks, and 128 sums: 256, and a thread can have
+# Are there enough? 16 registers for A and 16 for B in each of four K blocks, and 128 accumulators: 256, and a thread
+# can have
 # 255. It fits all the same, because not all live at once. A block's operands are dead when its mma are issued, so two
 # blocks are alive: the one that is multiplied and the one that is fetched. The compiler sees that, and below it says
 # what it needed.
@@ -203,7 +205,7 @@ explain(make_gemm(GemmConfig(stages=2), double_buffer), a, b, c)
 #
 # **Exercise 10.3** (about 21 lines). Write that, as `register_pipeline(steps)`. The prologue ends with the first fetch.
 # Which K block is a tile's last is known while compiling, so ask with `if cutlass.const_expr(…)`. In the last step
-# there is no tile k + 1; fetching what is left in its buffer does no harm if nobody multiplies it. This time keep the
+# there is no tile k + 1; fetching what is left in its buffer does no harm if it is never multiplied. This time keep the
 # number of the buffer that is read in a variable, which turns over in every step. It is the same number as k % 2, but
 # the assembler, which is free to move the copies among the arithmetic, made a better schedule of it when this page was
 # written.
@@ -264,7 +266,7 @@ for name, kernel in {
 # (PTX is not the last word: the assembler that makes machine code of it may move an `ldmatrix` ahead of an mma by
 # itself, within a tile. Across a barrier it may not, and that is the fetch that matters most.)
 #
-# What did it cost? Twice the shared memory. Does that reduce how many blocks a multiprocessor can hold? Registers say
+# What did it cost? Twice the shared memory. Does that reduce the number of blocks that an SM can hold? Registers say
 # two blocks here, and two blocks' buffers fit. Notebook 12 makes an exercise of it.
 #
 # ## The ladder so far
@@ -283,7 +285,7 @@ show_figure("gemm_ladder_10")
 #
 # ## What to remember
 #
-# - A second buffer turns *load, wait, compute* into *send for the next, compute this*.
+# - A second buffer turns *load, wait, compute* into *issue the next load, compute this tile*.
 # - One tile takes the longest of three: its arithmetic, its transfer, and a buffer's round over the number of buffers.
 # - The barrier that says *it is there* also says *the other one is free*: one a step is enough.
 # - Every level of memory has such a pipeline: global to shared by tiles, shared to registers by K blocks.
@@ -299,10 +301,10 @@ show_figure("gemm_ladder_10")
 #
 # </details>
 #
-# <details><summary>2. Somebody moves the load of tile k + 1 to the end of the step, behind the arithmetic. Is it safe?
-# Is it any good?</summary>
+# <details><summary>2. A colleague moves the load of tile k + 1 to the end of the step, after the arithmetic. Is it
+# safe? Is it any good?</summary>
 #
-# Safe: the barrier of the step has freed the buffer. But nothing is under way while tile k is multiplied, so it is
+# Safe: the barrier of the step has freed the buffer. But no load is in flight while tile k is multiplied, so it is
 # notebook 09's rhythm with twice the memory.
 #
 # </details>

@@ -46,9 +46,9 @@ from tutorlib.problems.wrong import by
 # %% [markdown]
 # ## What a wave reads
 #
-# Blocks start in the order of their numbers. With 132 multiprocessors and two blocks on each, 264 run at a time: a
-# *wave*. In each step along K every one of them wants a tile of A, the same for all blocks in its row of C, and a tile
-# of B, the same for all in its column. Who comes first fetches it from device memory, the others find it in L2.
+# Blocks start in the order of their numbers. With 132 SMs and two blocks on each, 264 run at a time: a *wave*. In each
+# step along K every one of them wants a tile of A, the same for all blocks in its row of C, and a tile of B, the same
+# for all in its column. Who comes first fetches it from device memory, the others find it in L2.
 #
 # So far the block number runs down the rows of C first (**raster order**). In a small picture: 16×16 tiles of C, 32
 # blocks at a time. Green is what the first wave reads.
@@ -108,8 +108,8 @@ def visits(order, rows, columns):
 check("11.2", visits)
 
 # %% [markdown]
-# Now look at the published order, first where 8 divides the rows, then where it does not. Hatched tiles are computed
-# by nobody; red ones by several blocks.
+# Now look at the published order, first where 8 divides the rows, then where it does not. No block computes the hatched
+# tiles; several compute the red ones.
 
 # %%
 show_block_order((16, 16), {"as published, 16 rows": l2.as_published}, 32)
@@ -125,8 +125,8 @@ show_block_order((12, 16), {"as published, 12 rows": l2.as_published, "groups of
 # the same number. So the step from 111 to 112 % was not due to the order of the blocks.
 #
 # **Where 8 does not divide the rows, it is wrong.** The blocks that would land below the last row fall back to their
-# raster tile, which somebody else has, too; and other tiles are left over. At square powers of two, where such kernels
-# are measured, nobody notices.
+# raster tile, which another block computes as well; and other tiles are left over. At square powers of two, where such
+# kernels are usually measured, the bug never shows.
 #
 # It is no shame to write this, and five lines find it: an order of blocks is a function from a small set to itself, and
 # one can simply try all of it. That it is raster order on grids of powers of two, too:
@@ -273,8 +273,8 @@ for name, order in {"raster": l2.raster, "groups": in_eights}.items():
 # %% [markdown]
 # ## Measured: the prediction
 #
-# The same two-stage kernel with its blocks in other orders. On the left its speed, on the right what memory had to send
-# at 8192, as the GPU's counters saw it.
+# The same two-stage kernel with its blocks in other orders. On the left its speed, on the right the traffic from memory
+# at 8192, by the GPU's counters.
 
 # %%
 show_figure("gemm_orders")
@@ -303,10 +303,11 @@ for swept in all_sweep_results("gemm_orders"):
 
 # %% [markdown]
 # At 8192 the bytes alone take less time than the kernel, in both orders: the copies run beside the arithmetic, and as
-# long as they are in time, nobody asks where they came from. That is why a multiple of the traffic costs a few percent
-# and not a multiple of the time. Why does it cost anything? Because "in time" holds in the mean. A tile that comes
-# from memory takes longer than one from L2, and now and then it comes too late; with two buffers nothing covers that.
-# At the smaller sizes L2 holds most of A in any order; there is little to save, and the groups are not faster.
+# long as they arrive in time, it does not matter where they came from. That is why a multiple of the traffic costs a
+# few percent and not a multiple of the time. Why does it cost anything? Because "in time" holds in the mean. A tile
+# that comes from memory takes longer than one from L2, and now and then it comes too late; with two buffers nothing
+# covers that. At the smaller sizes L2 holds most of A in any order; there is little to save, and the groups are not
+# faster.
 #
 # So a hit rate is worth its time where memory is close to being the limit: on a GPU with a smaller L2 or less
 # bandwidth, and with faster arithmetic. Notebooks 13 and 14 bring the latter, and there the question is asked again.
@@ -314,7 +315,7 @@ for swept in all_sweep_results("gemm_orders"):
 #
 # ## Is it partition camping?
 #
-# The article gives another reason for its step. Memory has many channels, and L2 has many slices. If neighbouring
+# The article gives another reason for its step. Memory has many channels, and L2 has many slices. If neighboring
 # blocks keep asking for addresses that belong to the *same* channel, that one queues while the others idle: **partition
 # camping**. GPUs of 2008 had it badly, whenever the rows of a matrix were a power of two apart, since the channel was a
 # few bits of the address.
@@ -338,7 +339,7 @@ show_speeds("gemm_pitch")
 # ## A size a little larger, and much slower
 #
 # The ladder's figure dips at 3072. No cache is to blame; count waves. C has 24×24 tiles there, and two blocks fit on
-# each of 132 multiprocessors.
+# each of 132 SMs.
 
 # %%
 for size in (2560, 2816, 2944, 3072, 3328, 3584, 3840):
@@ -348,8 +349,8 @@ for size in (2560, 2816, 2944, 3072, 3328, 3584, 3840):
 
 # %% [markdown]
 # At 2816 the last wave is nearly full. One tile more in each direction, and a third wave begins that is nearly empty:
-# almost all multiprocessors wait for a few. That is **wave quantisation**. **Predict** which size is the slowest, then
-# look (`tutor sweep gemm_waves`):
+# almost all SMs wait for a few. That is **wave quantisation**. **Predict** which size is the slowest, then look (`tutor
+# sweep gemm_waves`):
 
 # %%
 show_speeds("gemm_waves")
@@ -358,9 +359,9 @@ show_speeds("gemm_waves")
 # The step after 2816 is there. But with two stages 2560 is about as slow as 2944, and the count did not say so: it
 # knows the places that work, and not what a block pays whatever its K, for its launch, its first load and its results.
 #
-# And where the last wave has no more blocks than there are multiprocessors, each of them has one to itself: nobody
-# fills its pauses while it waits for memory. There the third stage of notebook 12 is worth most. cuBLAS has several
-# tile sizes and picks one whose waves come out full; notebook 14 cuts the last wave into equal parts.
+# And where the last wave has no more blocks than there are SMs, each block has an SM to itself: no other block fills
+# its pauses while it waits for memory. There the third stage of notebook 12 is worth most. cuBLAS has several tile
+# sizes and picks one whose waves come out full; notebook 14 cuts the last wave into equal parts.
 #
 # ## The ladder so far
 #
@@ -399,8 +400,8 @@ show_figure("gemm_ladder_11")
 #
 # </details>
 #
-# <details><summary>3. You time a kernel at 4096 only, where C has 32×32 tiles, and two blocks fit on each of 132
-# multiprocessors. What does that hide?</summary>
+# <details><summary>3. You time a kernel at 4096 only, where C has 32×32 tiles, and two blocks fit on each of 132 SMs.
+# What does that hide?</summary>
 #
 # 1024 tiles are 3.88 waves of 264: nearly full. A size with 4.1 waves takes as long as five, for hardly more work, and
 # an order of blocks that is wrong where 8 does not divide the rows would pass.

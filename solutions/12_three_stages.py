@@ -9,8 +9,8 @@
 # # 12 · Three stages, and how many more?
 #
 # With two buffers the next tile has as long to arrive as this one takes to multiply. If memory is late once (other
-# blocks ask at the same time, a page has to be opened), the tensor cores stand still. A third buffer lets two tiles be
-# under way: then it is the *average* that must keep up, and no longer every single one.
+# blocks ask at the same time, a page has to be opened), the tensor cores stand still. A third buffer keeps two tiles in
+# flight: then it is the *average* that must keep up, and no longer every single one.
 #
 # You write the loop for any number of stages. Then you work out what a stage costs, look for the fastest
 # configuration, and put everything that you have written since notebook 09 into one kernel.
@@ -60,7 +60,7 @@ from tutorlib.simulate.ptx.languages.cpp import compile_cuda, simulate_cuda
 # %% [markdown]
 # ## The idea, in time
 #
-# A memory with a long latency, and two, three and four buffers. Follow one colour from its first dot to its use.
+# A memory with a long latency, and two, three and four buffers. Follow one color from its first dot to its use.
 
 # %%
 show_timeline(*(Timeline(stages, latency=6, transfer=1, compute=3, tiles=8) for stages in (2, 3, 4)))
@@ -74,8 +74,8 @@ explore_timeline(stages=3, latency=6, transfer=1, compute=3)
 # %% [markdown]
 # ## Counting groups
 #
-# Tile *k* lies in buffer *k* % STAGES, and STAGES − 1 tiles are ahead: the **prologue** sends for tiles 0 … STAGES − 2,
-# and step *k* sends for tile *k* + STAGES − 1, into the buffer that tile *k* − 1 has just left.
+# Tile *k* lies in buffer *k* % STAGES, and STAGES − 1 tiles are ahead: the **prologue** issues the loads of tiles 0 …
+# STAGES − 2, and step *k* issues that of tile *k* + STAGES − 1, into the buffer that tile *k* − 1 has just left.
 #
 # `cp_async_wait_group(n)` waits until at most the *n* newest groups are open. In the prologue STAGES − 1 groups were
 # committed and the oldest is needed: STAGES − 2 may stay open. In step *k* one more was committed, and now tile *k* + 1
@@ -83,11 +83,11 @@ explore_timeline(stages=3, latency=6, transfer=1, compute=3)
 #
 # > **one group is committed in every step**,
 #
-# whether there was something left to load or not. At the end of K there is nothing left. If the commit stood inside the
-# `if`, the groups that are allowed to stay open would be the last tiles themselves, and the loop would multiply what
-# has not arrived. (In the loop as the article prints it whose ladder this is, `cp_async_fence` stands inside the `if`;
-# in its author's kernel it stands outside. The printed loop gives right results as long as the last tiles happen to be
-# fast. The rehearsal does not let it pass.)
+# whether there was something left to load or not. At the end of K there is nothing left. If the commit were inside the
+# `if`, the groups that may stay open would be the last tiles themselves, and the loop would multiply data that has not
+# arrived. (In the loop printed in the article that this ladder follows, `cp_async_fence` is inside the `if`; in its
+# author's kernel it is outside. The printed loop gives right results as long as the last tiles happen to be fast. The
+# rehearsal refuses it.)
 #
 # **Exercise 12.1** (about 23 lines). Write it for any `steps.stages` from 2 on; with 2 it is notebook 10's loop.
 # Fetch registers ahead as there, and keep two buffers' numbers: the one to read, and the one to write. The rehearsal
@@ -140,8 +140,8 @@ print(story(compiled.ptx))
 
 # %% [markdown]
 # And what the warps of a small block did with three stages, simulated. Find the prologue: two tiles (C) in two groups
-# (c), and one wait. Then every turn is the same: fetch (R), send, commit, multiply (M), wait, barrier. Where are turns
-# in which nothing is sent, and is a group committed in them?
+# (c), and one wait. Then every turn is the same: fetch (R), load, commit, multiply (M), wait, barrier. Which turns load
+# nothing, and is a group committed in them?
 
 # %%
 a, b = (torch.randn(64, 256).bfloat16() for _ in range(2))
@@ -151,9 +151,9 @@ explain(make_gemm(GemmConfig((64, 64, 32), stages=3), course.multistage), a, b, 
 # %% [markdown]
 # ## What a stage costs
 #
-# Shared memory. A stage of 128×128×64 is 32 KiB, and a multiprocessor has only so much, for all blocks that live on it
-# together. When one block's share passes a threshold, the SM holds one block less, and with it go warps that could
-# have worked while others wait.
+# Shared memory. A stage of 128×128×64 is 32 KiB, and an SM has a fixed amount for all of its blocks together. When one
+# block's share passes a threshold, the SM holds one block less, and with it go warps that could have worked while
+# others wait.
 #
 # Four things limit the number of blocks: shared memory (each block also loses `sm.reserved` bytes to the system);
 # registers; the number of threads; and the number of blocks. An SM has `sm.partitions` partitions, each with its own
@@ -218,8 +218,8 @@ for config in CONFIGS:
 # At 4096³ two stages of 128×128×64 and three are nearly the same. Is the third one useless? **Predict** from the
 # table above and from what a stage is for: who fills the pause when a block waits for its tile?
 #
-# - With two blocks on each multiprocessor, the *other block* does. A third buffer has little left to fill.
-# - At 1024³ C has 64 tiles, and the GPU has 132 multiprocessors. Each block is alone.
+# - With two blocks on each SM, the *other block* does. A third buffer has little left to fill.
+# - At 1024³ C has 64 tiles, and the GPU has 132 SMs. Each block is alone.
 # - With tiles of K = 32 a buffer lasts half as long, so it is used up sooner.
 #
 # So look there (`tutor sweep gemm_depth`): a C of 64 tiles, and a K of 256, which is four tiles of 64.
@@ -230,18 +230,17 @@ show_speeds("gemm_depth")
 # %% [markdown]
 # At 1024³ the third stage is worth more than all that this page does at 4096: nothing changed but who has to wait. With
 # K = 32 the fourth one pays, too. And the other side of the ledger, in the last column: *four* stages of 128×128×64 are
-# slower than three, and no faster than two of half the length. There is one block on a multiprocessor where there were
-# two.
+# slower than three, and no faster than two of half the length. There is one block on an SM where there were two.
 #
 # This is the lesson of the page. **A pause is filled by another tile of your own, or by another block.** Buffers are
 # what you pay for the first, registers and shared memory for the second, and they compete.
 #
 # ## The fastest of all
 #
-# Stages, tile and warps play together. A larger tile needs fewer bytes for its arithmetic (09.1). A thread's share of
-# the sums are registers, and 255 is all there is: so a larger tile needs more warps. A shorter step along K makes room
-# for more stages, and pays with more barriers. The heat map shows what was measured (`tutor sweep gemm_stages`, then
-# `tutor plots gemm_stages`); the small numbers are warps × blocks on a multiprocessor.
+# Stages, tile and warps play together. A larger tile needs fewer bytes for its arithmetic (09.1). A thread keeps its
+# accumulators in registers, of which it has at most 255: so a larger tile needs more warps. A shorter step along K
+# makes room for more stages, and pays with more barriers. The heat map shows what was measured (`tutor sweep
+# gemm_stages`, then `tutor plots gemm_stages`); the small numbers are warps × blocks on an SM.
 
 # %%
 show_figure("gemm_stages")
@@ -274,9 +273,9 @@ check("12.3", tuned)
 # %% [markdown]
 # ## Your kernel, whole
 #
-# In 09 you wrote a kernel's parts, in 11 the order of its blocks, and above its loop. Here they meet, in one cell, with
-# nothing of the course's in between: what is imported only holds tensors together (`Steps`, `Sums`, `Operand`,
-# `GlobalToShared`), stores single elements at ragged edges, or keeps a mode of size 1 in its place (`with_rest`).
+# In 09 you wrote a kernel's parts, in 11 the order of its blocks, and above its loop. Here they meet, in one cell. What
+# is still imported from the course only holds tensors together (`Steps`, `Sums`, `Operand`, `GlobalToShared`), stores
+# single elements at ragged edges, or keeps a mode of size 1 in its place (`with_rest`).
 #
 # **Exercise 12.4** (bring your functions; about 27 lines for the kernel). Copy over what you have, by the numbers in
 # the comments; of 09.9 also the lines that stood there. Two heads have changed: `columns` gets the configuration, so
@@ -425,8 +424,8 @@ show_beside({"yours": my_gemm}, sizes=(1024, 2048, 4096, 8192))
 #
 # PTX is not the last word. `ptxas` makes machine code of it, SASS, and moves instructions as it sees fit. `nvdisasm`
 # shows that (`pip install nvidia-cuda-nvdisasm`). Its names: LDGSTS is `cp.async`, LDGDEPBAR closes a group, DEPBAR
-# waits for groups, LDSM is `ldmatrix`, HMMA is `mma.sync`. Here is one turn of the main loop, of the course's loop and
-# of one in which a tile is sent for *after* the first K block was multiplied, without an `if`:
+# waits for groups, LDSM is `ldmatrix`, HMMA is `mma.sync`. Here is one turn of the main loop, for the course's loop and
+# for one that issues the loads *after* the first K block is multiplied, without an `if`:
 
 # %%
 LOOPS = {"loads first": course.multistage, "loads spread": make_loop(SPREAD)}
@@ -444,7 +443,7 @@ for name, main_loop in LOOPS.items():
 #   your source is a wish; the barriers and waits are what it must keep.
 # - **When does the first LDSM come?** What it fetches is needed half a turn later. With the loads first, all LDGSTS
 #   stand in front of it, and count how many HMMA pass before it starts. With the loads behind, it starts at once.
-# - **After the barrier** come HMMA first: registers were fetched ahead, so the tensor cores need not wait for anybody.
+# - **After the barrier** come HMMA first: registers were fetched ahead, so the tensor cores wait for nothing.
 #
 # **Predict:** which one is faster?
 #
@@ -465,11 +464,11 @@ show_sweep("gemm_tries")
 #
 # Tiles of 192 looked best on paper, since they read shared memory least. They leave no registers to fetch ahead with,
 # and that costs more than it saves. Most tries bring nothing. You need the one that does, and the table of the others,
-# so that nobody tries them again. (Where a place is blank, nothing was measured.)
+# so that they are not tried again. (Where a place is blank, nothing was measured.)
 #
 # Yours can have it, too: move the loads in your `multistage` behind the first `steps.multiply`, run the cell of your
-# kernel once more, and look at its table again. (Where no tile is left, send for the last one once more, and wait for
-# all groups behind the loop. The rehearsal of 12.1 takes such a loop, too.)
+# kernel once more, and look at its table again. (Where no tile is left, load the last one once more, and wait for all
+# groups after the loop. The rehearsal of 12.1 takes such a loop, too.)
 #
 # ## The ladder
 
@@ -482,16 +481,16 @@ show_figure("gemm_ladder_12")
 # %% [markdown]
 # The red dotted line is what mma.sync reaches when it has nothing to wait for; cuBLAS, with other instructions, goes
 # beyond it. At small sizes *three stages* is ahead of *tuned*: that one was tuned at 4096, and its tiles are twice as
-# large, so there are half as many for all the multiprocessors. The rungs of this page are those of the course; yours
-# stands in the table above it, measured on your GPU. And under the roofs of the datasheet, with what is still to come
-# in notebooks 13 and 14:
+# large, so there are half as many for all the SMs. The rungs of this page are those of the course; yours stands in the
+# table above it, measured on your GPU. And under the roofs of the datasheet, with what is still to come in notebooks 13
+# and 14:
 
 # %%
 show_figure("roofline")
 
 # %% [markdown]
-# At the left end nothing is near a roof, neither memory's nor that of the tensor cores: there is simply too little to
-# do for so many multiprocessors, and the launch, the first load and the last store are most of the time.
+# At the left end nothing is near a roof, neither memory's nor that of the tensor cores: there is too little work for
+# 132 SMs, and the launch, the first load and the last store are most of the time.
 #
 # On a Hopper GPU this is where mma.sync ends: cuBLAS's WGMMA reads operands from shared memory by itself, without
 # `ldmatrix`, without registers for them, and it alone reaches the datasheet's rate. The pipeline that you have built
@@ -501,8 +500,7 @@ show_figure("roofline")
 #
 # For a plain GEMM: always, or until you have done notebook 14. It has hundreds of kernels and a good guess which one
 # suits a shape, and you have one. Where the figure goes down, at small sizes, it can do what ours cannot: where C has
-# few tiles, give several blocks a part of K each and add their sums up (**split-K**), so that no multiprocessor is
-# idle.
+# few tiles, give several blocks a slice of K each and add their results (**split-K**), so that no SM is idle.
 #
 # Write your own where the GEMM is not plain: the epilogue does something with C before it leaves the registers,
 # operands are not what a library takes (packed, gathered, scaled by block), two GEMMs share a tile (attention). Or
@@ -642,7 +640,7 @@ print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(
 # </details>
 #
 # <details><summary>2. A block of 256 threads has 226 registers a thread and 96 KiB of shared memory. How many fit on an
-# H100's multiprocessor, and which limit is it?</summary>
+# H100's SM, and which limit is it?</summary>
 #
 # 226 are rounded up to 232 a thread, 7,424 a warp, 59,392 a block: one, by the registers. Shared memory would take two.
 #
@@ -651,7 +649,7 @@ print("largest error:", (c.float() - a.float() @ b.float().mT).abs().max().item(
 # <details><summary>3. You double the stages, and the kernel gets slower. Name two reasons that you can check without a
 # GPU.</summary>
 #
-# One block less fits on a multiprocessor: shared memory against 12.2's formula. Or K has fewer tiles than there are
-# stages, and the rest of the prologue is empty: count K tiles.
+# One block fewer fits on an SM: shared memory against 12.2's formula. Or K has fewer tiles than there are stages, and
+# the prologue's last turns are empty: count K tiles.
 #
 # </details>

@@ -9,13 +9,13 @@
 # # 13 · A Hopper GEMM
 #
 # Notebook 12's kernel is as good as its instructions. On a Hopper GPU they are the wrong ones: `mma.sync` takes its
-# operands from registers, so somebody has to carry them there, and it alone cannot reach the datasheet's rate.
+# operands from registers, so threads have to carry them there, and it cannot reach the datasheet's rate.
 #
 # Hopper's tensor cores read shared memory themselves. Its memory unit copies whole tiles there by itself. What is left
 # for threads is to say *when*. You write a kernel that does nothing else, and at the end of this page it stands in one
 # cell, yours from the layouts to the launch. cuBLAS is what it is timed against.
 #
-# The problem is that of notebook 09: C = A · Bᵀ, `gemm(a, b, c)`, bf16, sums in fp32.
+# The problem is that of notebook 09: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
 # > **After this page you can** lay out shared memory for TMA and WGMMA, say what an mbarrier counts and which phase a
 # > warp waits for, keep a ring of stages full without overwriting one, and write a Hopper GEMM from its layouts to its
@@ -78,10 +78,10 @@ show_sm()
 # | swizzle | 128 bytes | the box's rows are at most this long |
 # | fill | zeros | what a box has outside of the matrix |
 #
-# An order then is: this descriptor, a coordinate, an address in shared memory, an mbarrier. All the rest is hardware,
-# the edges included. That is why the host function calls `make_tiled_tma_atom` and gets two things back: the atom, with
-# the descriptor in it, and a tensor that has no data at all. Its elements are *coordinates*, and `local_tile` of it
-# gives what TMA wants to be told.
+# An order then is: this descriptor, a coordinate, an address in shared memory, an mbarrier. The hardware does
+# everything else, edges included. That is why the host function calls `make_tiled_tma_atom` and gets two things back:
+# the atom, with the descriptor in it, and a tensor that has no data at all. Its elements are *coordinates*, and
+# `local_tile` of it gives what TMA wants to be told.
 #
 # ### Where it puts the rows
 #
@@ -112,15 +112,15 @@ check("13.1", ring_layout)
 # %% [markdown]
 # ### What it counts
 #
-# Whoever gives the order tells an mbarrier how many bytes will come. TMA subtracts what has arrived, and at 0 they are
-# all there. So the number must be right to the byte, at the edges too.
+# The thread that issues the copy tells an mbarrier how many bytes to expect. TMA subtracts what has arrived, and at 0
+# they are all there. So the number must be right to the byte, at the edges too.
 #
 # **Predict.** A is 200×72, and the box of 128×64 at tile (1, 1) has 72 rows and 8 columns inside. How many bytes does
 # the mbarrier see?
 #
 # **Exercise 13.2** (about 4 lines). Write `tma_bytes(shape, tile, place)` for a bf16 matrix of this shape, a box of
 # `tile` and the tile's coordinates `place`, all pairs (rows, columns). Return (bytes read from the matrix, bytes
-# counted on the mbarrier). A tile may be outside altogether: it is sent for all the same.
+# counted on the mbarrier). A tile may be outside altogether: it is loaded all the same.
 
 
 # %%
@@ -138,7 +138,7 @@ check("13.2", tma_bytes)
 
 # %% [markdown]
 # So the kernel announces the same 2·(128 + 256)·64 bytes in every step, and has not a single predicate. Rows beyond M
-# and N are zeros, and TMA does not store their sums; columns beyond K are zeros that add nothing.
+# and N are zeros, and TMA does not store their results; columns beyond K are zeros that add nothing.
 #
 # ### The box as one mode
 #
@@ -175,9 +175,9 @@ bM, bN, bK = TILE
 print(f"{bM // 16 * bN // 8 * bK // 16:,} mma.sync of 16×8×16, and an ldmatrix.x4 for each 16×16 that they read")
 
 # %% [markdown]
-# Only the sums are in registers, and those you must find, to round and to store them. A warpgroup's 64×256 are 128 of
-# each thread. The picture shows the first 64 columns: each warp has 16 rows, and a piece of 8×8 is spread over its
-# lanes as in every `mma`.
+# Only the accumulators are in registers, and those you must find, to round and to store them. A warpgroup's 64×256 are
+# 128 of each thread. The picture shows the first 64 columns: each warp has 16 rows, and a piece of 8×8 is spread over
+# its lanes as in every `mma`.
 
 # %%
 show_wgmma()
@@ -237,22 +237,22 @@ check("13.5", wgmma_fragments)
 #
 # - `warpgroup.fence()` before the first one: what threads did with the registers is done.
 # - `warpgroup.commit_group()` behind those of a K tile: they are one group now.
-# - `warpgroup.wait_group(n)`: no more than the n newest groups are under way. Before that nobody may touch the sums,
-#   **and nobody may overwrite the stage**: it is an operand until its group is done.
+# - `warpgroup.wait_group(n)`: no more than the n newest groups are in flight. Before that no thread may touch the
+#   accumulators, **and none may overwrite the stage**: it is an operand until its group is done.
 #
 # ## mbarriers: who may touch a stage, and since when
 #
-# A loop of several stages needs two answers for each of them, so each has two barriers. `full[s]`: what was sent for is
-# there. `empty[s]`: all have read it. An **mbarrier** is 8 bytes of shared memory that count down, arrivals and bytes;
-# when both are at 0 a phase is over, the next one begins, and the counts are back where they were.
+# A loop of several stages needs two answers for each of them, so each has two barriers. `full[s]`: the copy has
+# arrived. `empty[s]`: all have read it. An **mbarrier** is 8 bytes of shared memory that count down, arrivals and
+# bytes; when both are at 0 a phase is over, the next one begins, and the counts are back where they were.
 #
 # | | arrivals in a phase | bytes | who waits |
 # |---|---|---|---|
-# | full | 1: who sends, with `mbarrier_arrive_and_expect_tx` | those that it announces; TMA counts them | all warps |
-# | empty | 8: one of each warp | none | who sends again |
+# | full | 1: the producer, with `mbarrier_arrive_and_expect_tx` | those that it expects; TMA counts them | all warps |
+# | empty | 8: one of each warp | none | the producer, before it loads again |
 #
 # A barrier serves round after round, so a wait must say which phase it means: `mbarrier_wait(barrier, parity)` returns
-# when the phase of this parity is over and the next one runs. One bit is enough as long as nobody is two rounds ahead,
+# when the phase of this parity is over and the next one runs. One bit is enough as long as no warp is two rounds ahead,
 # and the barriers themselves see to that.
 #
 # - The consumer waits for `full`: in round 0 for phase 0, in round 1 for phase 1, in round 2 for phase 2, parity 0.
@@ -307,9 +307,9 @@ show_source(BoxCopy, Steps)
 # - `steps.load` picks its lane by itself and stands outside of it.
 #
 # Then the order. Right after the wgmmas of K tile k were committed, those of k − 1 may still run; `wait_group(1)` waits
-# for them and leaves k's under way. *Then* the stage of k − 1 has been read: arrive on its `empty`, and the warp that
-# loads waits for all eight and sends for K tile k − 1 + stages, if there is one. So the tensor cores always have the
-# next group in hand while somebody does the paperwork.
+# for them and leaves k's in flight. *Then* the stage of k − 1 has been read: arrive on its `empty`, and the producer
+# warp waits for all eight and issues the load of K tile k − 1 + stages, if there is one. So the tensor cores always
+# have the next group in hand while the warps do the paperwork.
 #
 # That last wait needs no second state. By your `ring` the producer of step k − 1 + stages waits for the stage and the
 # parity that the consumer of step k − 1 had, and a `clone()` from before `advance()` still has both.
@@ -321,7 +321,7 @@ show_source(BoxCopy, Steps)
 #   without any wait;
 # - K tile 0: wait for full, fence, `steps.multiply(stage, True)`, which forgets what was in the registers; commit;
 # - each further one as above, with `multiply(stage, False)`;
-# - `wait_group(0)`: the sums are there.
+# - `wait_group(0)`: the accumulators are complete.
 #
 # Loops over K tiles are `cutlass.range(…, unroll=1)`. Yours is rehearsed with 2, 3 and 4 stages: on the CPU, without
 # data, every warp for itself, each as late as it may be. Then it is compiled, and run with data, on your GPU or else on
@@ -371,7 +371,7 @@ check("13.7", main_loop)
 
 # %% [markdown]
 # Take a line out, any line, and check again. A missing `expect_tx` hangs, a missing arrival hangs one round later. A
-# missing wait for empty hangs nothing: the kernel is right as long as everybody is fast enough.
+# missing wait for empty hangs nothing: the kernel is right as long as every warp is fast enough.
 #
 # ### How many stages?
 #
@@ -402,16 +402,16 @@ compare_on_gpu(
 
 # %% [markdown]
 # (On the course's H200 two stages reach a little less than two thirds of four's speed, and at both sizes alike: what a
-# K tile has to wait for it waits for every time, however many there are.)
+# K tile has to wait for it waits forevery time, however many there are.)
 #
 # ## The epilogue: stmatrix, and TMA again
 #
-# In notebook 09 sums went straight from registers to C, because the detour through shared memory cost threads a second
-# pass. Now the second pass is TMA's, and it brings the edges along.
+# In notebook 09 the results went straight from registers to C, because the detour through shared memory cost threads a
+# second pass. Now the second pass is TMA's, and it brings the edges along.
 #
-# `stmatrix` is `ldmatrix` backwards: 8×8 pieces as the MMA has them become rows in shared memory. It writes over the
-# stages, which nobody needs any more, in boxes of 16 rows × 64 columns, so that each warp has boxes of its own and
-# sends them itself.
+# `stmatrix` is `ldmatrix` backwards: 8×8 pieces as the MMA has them become rows in shared memory. It overwrites the
+# stages, which are no longer needed, in boxes of 16 rows × 64 columns, so that each warp has boxes of its own and
+# issues their stores itself.
 
 # %%
 show_source(Sums, make_sums)
@@ -432,7 +432,7 @@ show_source(Sums, make_sums)
 #    the block must not end. (`cp_async_bulk_commit_group()` and `cp_async_bulk_wait_group(0, read=True)`, both of
 #    `cute.arch`)
 #
-# The checker reads what the compiler made of it, and looks for these four between the sums and C. Without a Hopper GPU
+# The checker reads the compiled kernel, and looks for these four between the accumulators and C. Without a Hopper GPU
 # it then runs the whole kernel on a simulator, where TMA and WGMMA are as late as they may be.
 
 
@@ -458,8 +458,8 @@ check("13.8", store_by_tma)
 # ## Your kernel
 #
 # All its parts are there. What is missing is the order in which they meet, and the launch. Some plumbing, to be read
-# once: the barriers are made by one thread, and nobody may wait for one that is not ready yet; `described` leaves the
-# number of rows to run time.
+# once: one thread initializes the barriers, and no thread may wait on one that is not initialized yet; `described`
+# leaves the number of rows to run time.
 
 # %%
 show_source(make_barriers, described, out_layout)
@@ -470,12 +470,11 @@ show_source(make_barriers, described, out_layout)
 # warp has once, where wgmma and TMA look for it. Without it the kernel is right, and each wgmma is preceded by
 # instructions (R2UR) that carry its descriptors over.
 #
-# **Exercise 13.9** (about 8 and about 7 lines). First the kernel's middle:
-# `Steps(k_tiles, full, empty, loads_too, a, b, tiled_mma, tCrA, tCrB, tCrC)`, where a and b are
-# `BoxCopy(tma, tXsX, tXgX)` of your `boxes`, and the last three come from your `wgmma_fragments`; the loop; the
-# epilogue, whose sums `make_sums(tCrC, tiled_mma, thread, tma_c, sC, gC)` makes. `k_tiles` is
-# `cute.size(gA, mode=[2])`: one too many loads nothing but zeros, and the sums would be right all the same. Warp 0
-# loads too. A warpgroup's first thread is `group * 128`.
+# **Exercise 13.9** (about 8 and about 7 lines). First the kernel's middle: `Steps(k_tiles, full, empty, loads_too, a,
+# b, tiled_mma, tCrA, tCrB, tCrC)`, where a and b are `BoxCopy(tma, tXsX, tXgX)` of your `boxes`, and the last three
+# come from your `wgmma_fragments`; the loop; the epilogue, whose sums `make_sums(tCrC, tiled_mma, thread, tma_c, sC,
+# gC)` makes. `k_tiles` is `cute.size(gA, mode=[2])`: one too many loads nothing but zeros, and the result would be
+# right all the same. Warp 0 loads too. A warpgroup's first thread is `group * 128`.
 #
 # Then the host function. `cpasync.make_tiled_tma_atom(op, matrix, layout, box)` returns (atom, coordinates): for A
 # `load`, `described(a)`, the layout of *one* stage, which is `cute.select(layout_a, [0, 1])`, and (bM, bK); B likewise;
@@ -556,7 +555,7 @@ print(story(compiled.ptx, HOPPER_OPCODES))
 
 # %% [markdown]
 # Between one K tile's last wgmma and the next one's first stand a handful of instructions, of which the tensor cores
-# notice nothing: a group is still under way. Compare the story with notebook 12's.
+# notice nothing: a group is still in flight. Compare the story with notebook 12's.
 #
 # ## Measured
 #
@@ -584,13 +583,13 @@ show_figure("gemm_ladder_13")
 show_figure("hopper_k")
 
 # %% [markdown]
-# Each block begins with an empty ring and ends with an epilogue, and meanwhile its tensor cores do nothing; nobody
-# else is on the SM, since one block takes all of its shared memory. At 2048 there are 128 tiles, one for each SM, and
+# Each block begins with an empty ring and ends with an epilogue, and meanwhile the tensor cores are idle; no other
+# block is on the SM, since one block takes all of its shared memory. At 2048 there are 128 tiles, one for each SM, and
 # each is a kernel's whole life: launch, first load, multiplication, store. With small K that is mostly the rest and
 # hardly any multiplication, so the curve begins low, and all four kernels are hardly apart: a single tile has no
-# neighbour that could fill its gaps. (What notebook 14's is ahead at small K it owes to smaller tiles: where an SM has
-# two of them, one has a neighbour.) At 8192 there are 2,048 tiles, sixteen for each SM. The launch is shared by all
-# of them; filling and emptying is paid sixteen times in a row, and there the kernels differ.
+# neighbor that could fill its gaps. (What notebook 14's is ahead at small K it owes to smaller tiles: where an SM has
+# two of them, one has a neighbor.) At 8192 there are 2,048 tiles, sixteen for each SM. The launch is shared by all of
+# them; filling and emptying is paid sixteen times in a row, and there the kernels differ.
 #
 # So it is a matter of *who* does things and *when*, and no longer of instructions. A warp that does nothing but load
 # could be ahead of the tile, and a block that stays could start the next tile before it has stored this one. That is
@@ -598,7 +597,7 @@ show_figure("hopper_k")
 #
 # ## What to remember
 #
-# - Asynchronous hardware needs two questions answered for every buffer, *is it there* and *has it been read*. An
+# - Asynchronous hardware needs two questions answered forevery buffer, *is it there* and *has it been read*. An
 #   mbarrier answers one of them for one round; the phase says which.
 # - TMA and WGMMA know one layout each, and it is the same one: boxes of swizzled lines. Most of a Hopper kernel is
 #   making both sides agree on it.
@@ -614,7 +613,7 @@ show_figure("hopper_k")
 #
 # </details>
 #
-# <details><summary>2. Why does nobody fence between TMA's write and WGMMA's read?</summary>
+# <details><summary>2. Why is no fence needed between TMA's write and WGMMA's read?</summary>
 #
 # Both are on the async proxy, and the mbarrier that the reader has waited for orders them. A fence is for what threads
 # wrote themselves, as in the epilogue: there the generic proxy writes and TMA reads.
@@ -623,7 +622,7 @@ show_figure("hopper_k")
 #
 # <details><summary>3. A kernel announces half of the bytes that come. What can happen?</summary>
 #
-# The phase may be over when half of them are there, and WGMMA reads a tile that is partly the old one. The rest is then
-# counted against the next round.
+# The phase may be over when half of them are there, and WGMMA reads a tile that is partly the old one. The remaining
+# bytes are then counted against the next round.
 #
 # </details>

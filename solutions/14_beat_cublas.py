@@ -11,7 +11,7 @@
 # Notebook 13's kernel has all of Hopper's instructions. What is between it and cuBLAS, and beyond, is who does what
 # when: who loads, who multiplies, which tiles are computed together, who writes results while others work. There is
 # hardly a new instruction on this page, and there are some ten levers. For each of them: what do you expect? Say it,
-# in per cent, before you look. Some bring nothing, and some cost at one size what they bring at another.
+# in percent, before you look. Some bring nothing, and some cost at one size what they bring at another.
 #
 # At the end a function of yours picks the configuration for any shape, and that is what is timed.
 #
@@ -60,10 +60,10 @@ from tutorlib.notebook.tuner import show_model, tune_hopper
 show_roles("plain")
 
 # %% [markdown]
-# Two gaps in each tile. Before the first multiplication the tile's first bytes have to come, and nobody has asked for
-# them yet, since those who could ask are busy with results. After the last multiplication come those results.
+# Two gaps in each tile. The first multiplication waits for the tile's first bytes, and no load for them has been issued
+# yet: the warps that could issue it are busy with the epilogue. After the last multiplication come those results.
 #
-# The first gap goes away as soon as *somebody else* asks.
+# The first gap goes away as soon as *another warp* issues the loads.
 
 # %%
 show_roles("cooperative")
@@ -91,7 +91,8 @@ show_roles("cooperative")
 # - `steps.full + s`, `steps.empty + s`: the mbarriers of stage `s`. A phase of `full` ends with one arrival and the
 #   bytes that it announces; one of `empty` with an arrival of *each warp* that multiplies, `steps.consumers` in all.
 # - `steps.load(k_tile, s)` starts the copies of A's and B's tile; their bytes count for `full[s]`.
-# - `steps.multiply(s, first)` issues the wgmmas of a stage. `first`, True or False in Python: forget the old sums.
+# - `steps.multiply(s, first)` issues the wgmmas of a stage. `first`, True or False in Python: discard the old
+#   accumulators.
 #
 # `make_pipeline_state(PipelineUserType.Producer, stages)` counts for you: `.index`, `.phase`, `.advance()`, `.clone()`.
 # A producer's phase starts at 1, so that it finds all stages empty.
@@ -121,11 +122,11 @@ check("14.1", produce)
 # %% [markdown]
 # The consumers' loop has one trap. `commit_group` says that a multiplication was *issued*. That it has read its stage,
 # you know after `wait_group`. If you wait for each one before the next is issued, the tensor cores run dry between
-# them. So leave one under way until the next is issued, and free the stage of the one *before*.
+# them. So leave one group in flight until the next is issued, and free the stage of the one *before*.
 #
 # **Exercise 14.2** (about 20 lines). Write `consume(steps)`, run by every warp that multiplies. At `empty` one lane of
-# each warp arrives. When `consume` returns, no wgmma may be under way: the sums are rounded next. The rehearsal plays
-# it beside a producer, with 2, 3 and 4 stages, and assumes the worst that the mbarriers allow.
+# each warp arrives. When `consume` returns, no wgmma may be in flight: the accumulators are rounded next. The rehearsal
+# plays it beside a producer, with 2, 3 and 4 stages, and assumes the worst that the mbarriers allow.
 
 
 # %%
@@ -159,9 +160,9 @@ def consume(steps: RoleSteps):
 check("14.2", consume)
 
 # %% [markdown]
-# Around them stands the rest of a kernel (`tutorlib/kernels/hopper/specialised.py`; its parts are notebook 13's). There
-# every tile has mbarriers of its own, so that your loops can count from 0; what you will see later carries index and
-# phase on from tile to tile.
+# The kernel around them is in `tutorlib/kernels/hopper/specialised.py`; its parts are notebook 13's. There every tile
+# has mbarriers of its own, so that your loops can count from 0; what you will see later carries index and phase on from
+# tile to tile.
 #
 # **Predict:** with tiles of 128×128, half as large, how much slower is it? There are more stages then, and more tiles
 # to hide the ends of others behind.
@@ -174,14 +175,14 @@ print(compiled)
 compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA)
 
 # %% [markdown]
-# (On the course's H200 it is 5 or 6 per cent slower, at both sizes. What the small tile pays is counted further down,
+# (On the course's H200 it is 5 or 6 percent slower, at both sizes. What the small tile pays is counted further down,
 # in *What a step asks for*.)
 #
 # ## Registers move
 #
-# Look at the line about registers again: 384 threads with 168 of them each. A thread that multiplies holds 128 sums,
-# and needs more than 168 as soon as it holds results on top. The producer's threads count stages, and need two dozen.
-# But a block starts with the same number for every thread.
+# Look at the line about registers again: 384 threads with 168 of them each. A consumer thread holds 128 accumulators,
+# and needs more than 168 registers as soon as it holds rounded results as well. The producer's threads count stages,
+# and need two dozen. But a block starts with the same number forevery thread.
 #
 # For this there is an instruction: `setmaxnreg`. A warpgroup gives registers back to the block's pool
 # (`setmaxregister_decrease`), and another takes them (`setmaxregister_increase`), waiting until they are there.
@@ -218,32 +219,33 @@ for warpgroups in (2, 3):
         print(f"{warpgroups} multiply, the producer needs {need}: {course.register_split(warpgroups, need)}")
 
 # %% [markdown]
-# With three of them each has 160. That holds the sums of 64×256 (128 registers), but ptxas will not have it: a wgmma
-# must fit into the registers that a thread *starts* with, and that is 128 for 512 threads.
+# With three of them each has 160. That is enough for the accumulators of 64×256 (128 registers), but ptxas refuses: a
+# wgmma must fit into the registers that a thread *starts* with, and that is 128 for 512 threads.
 #
-# What happens with the two calls the wrong way round? The consumers ask for registers that nobody gives back, and wait
-# for ever. A hang, then, and not a wrong number.
+# What happens with the two calls the wrong way round? The consumers ask for registers that no warp gives back, and wait
+# forever. A hang, then, and not a wrong number.
 #
 # ## The other gap: results
 #
-# Rounding 128×256 sums and handing them to TMA takes its time, and meanwhile both warpgroups neglect the tensor cores.
-# (They do not wait for each other: every warp puts its own 16 rows into shared memory, by `stmatrix`, and starts its
-# own TMA store. That is the least that a warp can do, and it needs no barrier.)
+# Rounding 128×256 accumulators and handing them to TMA takes time, and meanwhile both warpgroups leave the tensor cores
+# idle. (They do not wait for each other: every warp puts its own 16 rows into shared memory, by `stmatrix`, and starts
+# its own TMA store. That is the least that a warp can do, and it needs no barrier.)
 #
 # There are two ways out. **Ping-pong**: each warpgroup has a tile of its own; while one multiplies, the other deals
-# with results. **Deferred stores**: the 128 sums become 64 registers of bf16 at once, the next tile's first wgmmas are
-# issued, and then the results are stored, under the multiplication. That is what all the registers are for.
+# with results. **Deferred stores**: the 128 accumulators become 64 registers of bf16 at once, the next tile's first
+# wgmmas are issued, and only then are the results stored, under the multiplication. That is what all the registers are
+# for.
 
 # %%
 show_roles("cooperative", "deferred stores", "ping-pong")
 
 # %% [markdown]
-# In the cartoon ping-pong wins. **Predict** before you read on: what does it cost? One warpgroup alone holds a tile's
-# sums, so a tile cannot be as large.
+# In the cartoon ping-pong wins. **Predict** before you read on: what does it cost? A single warpgroup holds all of a
+# tile's accumulators, so a tile cannot be as large.
 #
-# Here is what warps really did: stamps of the SM's clock, written by each role inside the kernel, at 4096³, from the
-# last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`). What the stamps themselves
-# cost stands above each.
+# Here is what warps really did: timestamps of the SM's clock, written by each role inside the kernel, at 4096³, from
+# the last K tiles of one tile of C to the first of the next (`tutor sweep hopper_timeline`). The cost of the timestamps
+# themselves is printed above each.
 
 # %%
 show_figure("hopper_timeline")
@@ -253,8 +255,8 @@ show_figure("hopper_timeline")
 # third tile begins.
 #
 # - *plain*: the loads for 128 (red) go out when the results have, and both warpgroups wait for memory's latency.
-# - *cooperative*: the producer has sent for 128 long before; its next stroke comes as soon as a stage is free. What is
-#   left is the gap of the results, which both warpgroups have at nearly the same time.
+# - *cooperative*: the producer issued the load of 128 long before; its next stroke comes as soon as a stage is free.
+#   What is left is the gap of the results, which both warpgroups have at nearly the same time.
 # - *ping-pong*: that gap is gone, too. One warpgroup multiplies from the moment that the other stops.
 #
 # And yet ping-pong takes longest. Its tile is 128×192, so a K tile is three quarters of the others' work; but in cycles
@@ -262,8 +264,8 @@ show_figure("hopper_timeline")
 #
 # ## What a step asks for
 #
-# A step along K is a certain number of bytes, on three roads. The tensor cores' road you know: 4,096 operations in a
-# cycle on each SM, 1,024 cycles for 128×256×64. Are the others fast enough?
+# A step along K moves a certain number of bytes, through three paths, each with a bandwidth of its own. You know the
+# tensor cores' rate: 4,096 operations in a cycle on each SM, 1,024 cycles for 128×256×64. Are the others fast enough?
 #
 # **Shared memory** moves 128 bytes in a cycle. TMA writes both tiles into it. And each wgmma reads its 64 rows of A
 # once, and *all* of B's tile: two warpgroups with 64 rows each read B twice.
@@ -299,12 +301,12 @@ for tile in [(128, 256, 64), (256, 128, 64), (256, 192, 64), (128, 192, 64), (12
 
 # %% [markdown]
 # Read the first line. At the tensor cores' full rate a tile of 128×256 takes *all* of shared memory's 128 bytes, and 48
-# bytes in every cycle from L2, for each of 132 SMs at once. Smaller tiles ask for more on both roads, so here is
-# ping-pong's price: its tiles are 128×192 or 64×256. Whatever takes bytes off L2's road is welcome.
+# bytes in every cycle from L2, for each of 132 SMs at once. Smaller tiles need more bandwidth from both, and that is
+# the price of ping-pong: its tiles are 128×192 or 64×256. Anything that reduces L2 traffic is welcome.
 #
-# Take shared memory's column with a grain of salt. Nsight Compute's counter for this road (L1/TEX in `ncu --section
-# SpeedOfLight`) agrees with wgmma's reads alone, as if TMA's writes did not get in their way. So more than 128 in that
-# column need not cost anything.
+# Take shared memory's column with a grain of salt. Nsight Compute's counter for shared memory's bandwidth (L1/TEX in
+# `ncu --section SpeedOfLight`) agrees with wgmma's reads alone, as if TMA's writes took none of it. So more than 128 in
+# that column need not cost anything.
 #
 # ## Clusters
 #
@@ -344,7 +346,7 @@ for rank in range(4):
 
 # %% [markdown]
 # There is a price again. A stage is free when *all* blocks have read it that receive its rows: `empty` waits for
-# arrivals from other SMs. And a cluster's blocks start together, on neighbouring SMs.
+# arrivals from other SMs. And a cluster's blocks start together, on neighboring SMs.
 #
 # ## Waves
 #
@@ -378,7 +380,7 @@ for size in (1024, 2048, 3072, 4096, 8192):
 pandas.DataFrame.from_dict(rows, orient="index")
 
 # %% [markdown]
-# The per cent are the tensor cores' useful time at best. At 2048 a tile of 128×192 loses a third before it has begun.
+# The percent are the tensor cores' useful time at best. At 2048 a tile of 128×192 loses a third before it has begun.
 #
 # One more thing is in these waves. An H200's SMs come in groups (GPCs), and not all groups have as many. A cluster
 # lives in one group, so of clusters with four blocks a GPU may hold fewer than 132 / 4 = 33. **Predict:** at 2048, 128
@@ -403,7 +405,7 @@ else:
 # **Exercise 14.7** (about 4 lines). Write `walk(block, cluster, clusters, grid, group)`: the tiles (*m*, *n*) of C that
 # a block computes, in order. `clusters` of them run; blocks are numbered cluster by cluster, and in each by rank. C has
 # `grid` = (rows, columns) *cluster* tiles, and `l2.grouped(number, rows, columns, group)` says where the number-th
-# lies. Clusters that work at the same time should be neighbours in that order.
+# lies. Clusters that work at the same time should be neighbors in that order.
 
 
 # %%
@@ -430,7 +432,7 @@ for block in (0, 1, 2, 131):
 # ### Where the order of tiles comes back
 #
 # In notebook 11 a better hit rate brought little. Now the arithmetic is twice as fast. Two more switches belong here.
-# `zigzag`: K runs backwards in every other tile, so what was loaded last is asked for first. `stagger`: neighbours
+# `zigzag`: K runs backwards in every other tile, so what was loaded last is asked for first. `stagger`: neighbors
 # begin K at different places. All blocks in a row of tiles want the *same* lines of A, and as they walk along K in
 # step, they want them at the same moment. **Predict:** is that a hot spot in L2 that `stagger` takes away, or one
 # fetch that serves them all? It is in the table below, and with it two more rows that need a name. *Tile order* is
@@ -440,9 +442,9 @@ for block in (0, 1, 2, 131):
 #
 # ## The last wave
 #
-# 4096 has 512 tiles of 128×256 for 132 SMs: 3.88 waves, which take as long as 4. In the last one, 16 SMs look on.
+# 4096 has 512 tiles of 128×256 for 132 SMs: 3.88 waves, which take as long as 4. In the last one, 16 SMs are idle.
 # **Stream-K**: lay the K tiles of all tiles end to end, and cut that line into equal parts, one for each cluster. Where
-# a cut goes through a tile, one cluster gives its sums to another, which adds them.
+# a cut goes through a tile, one cluster hands its accumulators to another, which adds them.
 #
 # **Exercise 14.8** (about 10 lines). Write `stream_k(cluster, clusters, tiles, k_tiles)`: the list of
 # `(tile, first K tile, end)` that this cluster works on; all are counted from 0, and `end` is one past the last.
@@ -473,9 +475,10 @@ check("14.8", stream_k)
 show_work({"whole tiles": work.whole_tiles, "stream-K": work.stream_k}, clusters=4, tiles=6, k_tiles=6)
 
 # %% [markdown]
-# A quarter less time here. And it is not free: the sums of a tile of 128×256 are 128 KiB in fp32, which go out to L2,
-# and come back to a block that waits for them. **Predict:** at which of 2048, 4096, 8192 is it worth that? (The kernel
-# shares only as many tiles as the last wave has, and one wave more where these are few. The rest stay whole.)
+# A quarter less time here. And it is not free: the accumulators of a 128×256 tile are 128 KiB in fp32, which are
+# written to L2 and read back by a block that waits for them. **Predict:** at which of 2048, 4096, 8192 is it worth
+# that? (The kernel shares only as many tiles as the last wave has, and one wave more where these are few. The rest stay
+# whole.)
 #
 # ### Few tiles, long K
 #
@@ -489,13 +492,14 @@ for tile in [(128, 256, 64), (128, 128, 64), (64, 128, 64), (64, 64, 64)]:
 
 # %% [markdown]
 # The other way is to keep the large tile and cut K: **split-K**, the switch `split_k=4`. Four blocks have a quarter of
-# the tile's K each, and are one cluster, so their sums need no way round through L2. Each block adds up a quarter of
-# the tile. It sends its sums of the other three quarters to the blocks that add those, straight from registers into
-# *their* shared memory (`st.async`), and an mbarrier there counts the bytes that have come, as it does for TMA. Nobody
-# collects alone, and each block stores the quarter of C that it has added.
+# the tile's K each and form one cluster, so their partial results need no detour through L2. Each block adds up a
+# quarter of the tile. It sends its accumulators of the other three quarters to the blocks that add those, straight from
+# registers into *their* shared memory (`st.async`), and an mbarrier there counts the bytes that have arrived, as it
+# does for TMA. No block collects alone: each stores the quarter of C that it has added.
 #
-# Where do those sums find room? Once a block has read its last stage, in its stages. So there is a second mbarrier,
-# with which the others tell that they are ready; whoever sends earlier writes where a wgmma still reads.
+# Where do those partial results find room? Once a block has read its last stage, in its stages. So there is a second
+# mbarrier, on which the other blocks arrive when they are ready; a block that sends earlier writes where a wgmma still
+# reads.
 #
 # **Predict:** a block is sent three quarters of 128 KiB. How long is that beside its K tiles, if SMs exchange some 32
 # bytes in a cycle? And with eight parts?
@@ -510,11 +514,11 @@ for parts in (1, 2, 4, 8):
 # %% [markdown]
 # ## The levers, measured
 #
-# Each row with a + adds one lever to a row above it (which one, the picture below shows as a tree), and the per cent
+# Each row with a + adds one lever to a row above it (which one, the picture below shows as a tree), and the percent
 # are its gain over that row. The numbers are speeds relative to cuBLAS at 2048³, 4096³ and 8192³, timed in turns in one
-# run. `cycles` are stamps from inside: what a K tile took. The floor is 1,024 for a tile of 128×256, 768 for 128×192
-# and 1,536 for 256×192. It is no speed: where results leave under a multiplication, K tiles may take longer, and the
-# kernel less.
+# run. `cycles` are timestamps taken inside the kernel: what a K tile took. The floor is 1,024 for a tile of 128×256,
+# 768 for 128×192 and 1,536 for 256×192. It is no speed: where results leave under a multiplication, K tiles may take
+# longer, and the kernel less.
 
 # %%
 show_levers()
@@ -540,15 +544,15 @@ show_figure("hopper_levers")
 # And multicast, for which L2 sends a third less? Next to nothing. Probably blocks in step are each other's cache: they
 # ask for the same lines at the same moment, and one answer serves them all, cluster or not. That may also be why
 # `stagger`, which sounds so right, costs something: out of step, lines are asked for again, and have to stay in L2 for
-# longer. It depends on who is whose neighbour, though. A launch *without* clusters puts blocks on other SMs than one of
+# longer. It depends on who is whose neighbor, though. A launch *without* clusters puts blocks on other SMs than one of
 # clusters with a single block each, and as such the same kernel was often slower. So the course's kernel says nothing
 # of clusters where there are none (`geometry` in `tutorlib/kernels/hopper/gemm.py`).
 #
 # ### In watts
 #
-# That was a GPU that may rest between two rounds. Under a long load it runs into its power limit, and lowers the clock
-# until it fits. Then the kernel is faster that needs fewer *joules*: bytes that are not moved, and SMs that do not
-# wait with everything switched on. A lever that saves cycles and no joules should bring less. "In turn" is beside
+# That was a GPU that may cool down between two rounds. Under a long load it runs into its power limit, and lowers the
+# clock until it fits. Then the kernel is faster that needs fewer *joules*: bytes that are not moved, and SMs that do
+# not wait with everything switched on. A lever that saves cycles and no joules should bring less. "In turn" is beside
 # cuBLAS, where both share one clock; "alone" is each by itself, at the clock that it finds. Is it the thriftier one
 # that gets a higher clock? Read *energy* (joules beside cuBLAS's) and *MHz* together before you believe it, and then
 # the sizes apart. (*multicast* and *zigzag, polling* have all levers of the tree's rows above them; *chosen* is what
@@ -558,9 +562,9 @@ show_figure("hopper_levers")
 show_sustained()
 
 # %% [markdown]
-# No: at 4096 and 8192 nobody's clock is higher than cuBLAS's. Where the limit holds all draw the same watts, so a
+# No: at 4096 and 8192 no kernel runs at a higher clock than cuBLAS. Where the limit holds all draw the same watts, so a
 # launch's joules are its time once more, as far as the meter can tell (cuBLAS's own joules, whose row is the middle one
-# of its runs, differ by 2 to 3 per cent from run to run). A kernel that needs fewer cycles has more at work in each:
+# of its runs, differ by 2 to 3 percent from run to run). A kernel that needs fewer cycles has more at work in each:
 # each costs more, and the clock goes down until it is paid for. That is why *alone* says less than *in turn* there.
 #
 # ## FP8: 320 rows
@@ -577,10 +581,10 @@ for at in [(128, 256), (64, 256), (160, 256), (160, 128)]:
 
 # %% [markdown]
 # **Scales.** e4m3 has three bits after the point and ends at 448, so a tensor in it comes with scales. The simplest
-# contract: one for each matrix. DeepGEMM's is finer: A has one for every 1×128 (a token, 128 of K), B one for every
-# 128×128. With one scale each, C is scaled once at the end. With block scales, every 128 of K have their own, so what
-# the tensor cores add up in 128 steps must be scaled and added to other sums, by ordinary instructions: in a tile of
-# 128×160 each thread has 80 sums, and adds to each of them 56 times.
+# contract: one for each matrix. DeepGEMM's is finer: A has one forevery 1×128 (a token, 128 of K), B one forevery
+# 128×128. With one scale each, C is scaled once at the end. With block scales, every 128 of K have a scale of their
+# own, so the tensor cores' result after 128 steps must be scaled and added to a second accumulator, by ordinary
+# instructions: in a tile of 128×160 each thread has 80 accumulators, and adds to each of them 56 times.
 #
 # Either needs a reference that one can believe. The simplest one undoes the quantisation, and multiplies in fp32.
 #
@@ -629,15 +633,15 @@ for outlier, (name, block) in product((30.0, 30_000.0), BLOCKS.items()):
 show_sweep("hopper_fp8")
 
 # %% [markdown]
-# With one scale nobody here is ahead of cuBLASLt. And beware of the row *A stays in L2*, whose loads ask L2 to keep A's
-# lines: by its µs it is no faster than the row above it, only its ratio is better. It stands beside another cuBLASLt
-# than all other rows, one that runs while those lines are still kept. A pairing is fair if neither leaves the other
-# anything.
+# With one scale no kernel here is ahead of cuBLASLt. And beware of the row *A stays in L2*, whose loads ask L2 to keep
+# A's lines: by its µs it is no faster than the row above it, only its ratio is better. It stands beside another
+# cuBLASLt than all other rows, one that runs while those lines are still kept. A pairing is fair if neither leaves the
+# other anything.
 #
 # Block scales: 80 additions of 256 threads are 160 cycles of the SM's 128 lanes, a quarter of 640, and the table says
-# more. Nobody may add sums before their wgmmas are done, and until they are added, their registers cannot take the next
-# ones. So each warpgroup stops at every step, and its tensor cores have only the other one's work; waiting for turns
-# costs more than it brings.
+# more. A warpgroup may not add accumulators before their wgmmas are complete, and until it has added them, their
+# registers cannot take the next ones. So each warpgroup stops at every step, and its tensor cores have only the other
+# one's work; waiting for turns costs more than it brings.
 #
 # ## What to choose when
 #
@@ -646,10 +650,10 @@ show_sweep("hopper_fp8")
 # > time ≈ start + rounds · (K tiles · step + results) + what sharing costs
 #
 # A **step** takes as long as the slower of tensor cores and shared memory. L2's bytes come beside that, but not for
-# nothing: TMA writes where wgmma reads, and now and then somebody waits. So they add a little, in proportion.
-# **Rounds** are waves for whole tiles; for stream-K tiles / clusters, not rounded, but no part is shorter than 4 K
-# tiles. With split-K a round has fewer K tiles, and its results take longer. And nothing is faster than device memory,
-# which brings A and B and takes C. What is left are numbers that one measures. For an H200 these:
+# nothing: TMA writes where wgmma reads, and now and then a warp waits. So they add a little, in proportion. **Rounds**
+# are waves for whole tiles; for stream-K tiles / clusters, not rounded, but no part is shorter than 4 K tiles. With
+# split-K a round has fewer K tiles, and its results take longer. And nothing is faster than device memory, which brings
+# A and B and takes C. What is left are numbers that one measures. For an H200 these:
 
 # %%
 print(Sm())
@@ -738,7 +742,7 @@ table.round(1).head(12)
 table.why.str.replace(r"[\d.]+", "…", regex=True).value_counts()
 
 # %% [markdown]
-# On a GPU the first rows have times, and the order in which they come may differ from the model's by a few per cent.
+# On a GPU the first rows have times, and the order in which they come may differ from the model's by a few percent.
 # That is what a model is for: not to be right, but to leave out what need not be tried.
 #
 # **Exercise 14.11** (about 3 lines). Write `fastest()`, which returns the `HopperConfig` that is fastest at 4096³ on
@@ -763,8 +767,8 @@ check("14.11", fastest)
 # **Exercise 14.12** (about 6 lines). Write `choose(m, n, k)`, which returns a `HopperConfig` for any shape; your `cost`
 # and `SPACE` are there. Where the model cannot tell some of them apart, as where device memory is the limit, think of
 # watts. It is tried on several shapes, none of them a square, and the one at which it does worst beside cuBLAS counts.
-# Rules of your own are welcome, a list of sizes is not: at each check dice draw other shapes, for which the course's
-# model looks at what you choose.
+# Rules of your own are welcome, a list of sizes is not: each check draws other shapes at random and judges your choice
+# by the course's model.
 
 
 # %%
@@ -817,7 +821,8 @@ with suppress(NotImplementedError):  # until you have written it
         print(f"1234×568×1000: largest error {(c.float() - a.float() @ b.float().T).abs().max():.3f}")
 
 # %% [markdown]
-# (An error of up to 0.5 is bf16's own: the largest of these sums lie beyond 128, where neighbours are 1 apart.)
+# (An error of up to 0.5 is bf16's own: the largest of these results are beyond 128, where neighboring bf16 numbers are
+# 1 apart.)
 #
 # The course's own function of this kind has a finer model (`tutorlib/kernels/hopper/choose.py`). Beside your terms it
 # knows what K does to L2: where rows of A or B are no multiple of 128 bytes, a K tile's part of a row lies in two
@@ -875,8 +880,8 @@ show_figure("gemm_ladder")
 # <details><summary>2. 4096×4096 in tiles of 128×256, clusters of 2×1, 66 at a time. What can stream-K bring at
 # best?</summary>
 #
-# 256 clusters are 3.88 waves, which take as long as 4: 3 per cent, before anything is paid for sums that go out and
-# come back. Look in the table at what was left of it.
+# 256 clusters are 3.88 waves, which take as long as 4: 3 percent, before the traffic of partial results is paid for.
+# Look in the table at what was left of it.
 #
 # </details>
 #

@@ -8,17 +8,17 @@
 # %% [markdown]
 # # 15 · A Blackwell GEMM
 #
-# Hopper's tensor cores read shared memory by themselves, and still the sums were in registers: 128 of them in each of
-# 256 threads, which therefore had to be there, all together, for every instruction. What is a kernel like when the sums
-# are not in registers either, and a multiplication is an order that *one* thread gives?
+# Hopper's tensor cores read shared memory by themselves, and still the accumulators were in registers: 128 of them in
+# each of 256 threads, which therefore had to be there, all together, forevery instruction. What does a kernel look
+# like when the accumulators are not in registers either, and *one* thread issues a multiplication?
 #
 # You write its three loops, for one block and then for two that multiply together. And you will do it without the GPU.
-# **Nobody has run or timed this notebook's kernel on a Blackwell**: none was at hand when it was made. Its loops are
-# rehearsed, it is compiled for two such GPUs, its instructions are looked at, and they are simulated with data, result
-# and all. Where there is such a GPU, it is run and graded like notebook 13's. Speeds on this page are published ones,
-# and marked as such.
+# **This notebook's kernel has not been run or timed on a Blackwell GPU**: none was at hand when it was made. Its loops
+# are rehearsed, it is compiled for two such GPUs, its instructions are looked at, and they are simulated with data,
+# result and all. Where there is such a GPU, it is run and graded like notebook 13's. Speeds on this page are published
+# ones, and marked as such.
 #
-# The problem is that of notebook 09: C = A · Bᵀ, `gemm(a, b, c)`, bf16, sums in fp32.
+# The problem is that of notebook 09: C = A · Bᵀ, `gemm(a, b, c)`, bf16, accumulated in fp32.
 #
 # > **After this page you can** allocate tensor memory and say which warp may read what of it, order multiplications
 # > from one thread and know when they are over, hand accumulators over between tensor cores and epilogue, let two
@@ -55,7 +55,7 @@ from tutorlib.notebook.trials import compare_on_gpu
 # %% [markdown]
 # ## Who does what
 #
-# Six warps, three roles. Follow a K tile from 1 to 6, and a tile's sums from 7 to 10:
+# Six warps, three roles. Follow a K tile from 1 to 6, and a tile's accumulators from 7 to 10:
 
 # %%
 show_blackwell()
@@ -63,14 +63,14 @@ show_blackwell()
 # %% [markdown]
 # | | Hopper, notebook 14 | here |
 # |---|---|---|
-# | the order to multiply | `wgmma`, 128 threads together | `tcgen05.mma`, one thread |
+# | the instruction to multiply | `wgmma`, 128 threads together | `tcgen05.mma`, one thread |
 # | operands | shared memory, swizzled | shared memory, swizzled in the same way |
-# | sums | registers of those who multiply | tensor memory, of nobody |
-# | "is it over?" | `wait_group`, in those who multiply | `tcgen05.commit`: an arrival at an mbarrier, for anybody |
+# | accumulators | registers of the consumer warps | tensor memory, owned by no thread |
+# | "is it over?" | `wait_group`, in the consumer warps | `tcgen05.commit`: an arrival at an mbarrier, for any warp |
 # | results | round, then the next tile | other warps round, while the next tile is multiplied |
 #
-# TMA, the ring and its swizzle stay as they were: `ring_layout` and `boxes` of notebook 13 are in this kernel. What
-# is new are the sums' place and the way to hear of them.
+# TMA, the ring and its swizzle stay as they were: `ring_layout` and `boxes` of notebook 13 are in this kernel. New are
+# the place of the accumulators and the way to learn that they are complete.
 #
 # One thing gets harder. From the datasheets, what a K tile of 128×256×64 takes in the tensor cores of one SM, and
 # how many bytes that asks of whatever feeds them:
@@ -85,7 +85,7 @@ for name in ("NVIDIA H200", "NVIDIA B200"):
 # ## Tensor memory
 #
 # Each SM has 128 **lanes** of 512 **columns** of 32 bits: 256 KiB, as much as all its registers. A 128×256 tile of fp32
-# sums takes one lane for each row and one column for each column of C. So there is room for two of them.
+# accumulators takes one lane for each row and one column for each column of C. So there is room for two of them.
 
 # %%
 show_tensor_memory(columns=256, accumulators=2)
@@ -94,8 +94,8 @@ show_tensor_memory(columns=256, accumulators=2)
 # Tensor cores write everywhere. Threads do not: a warp may read the 32 lanes from 32 · (its number modulo 4) on, and no
 # others. It takes four warps to read a tile, and there is no choice which of them has which rows.
 #
-# And nobody *has* tensor memory. A block asks for columns while it runs: a power of two of them, 32 or more. If another
-# block on the SM holds them, it waits until they are given back.
+# And no thread *owns* tensor memory. A block asks for columns while it runs: a power of two of them, 32 or more. If
+# another block on the SM holds them, it waits until they are given back.
 #
 # **Predict.** Three accumulators of 96 columns: how many columns does the block ask for?
 #
@@ -141,9 +141,9 @@ check("15.2", sum_place)
 # ### Asking for it, and giving it back
 #
 # `cute.arch.alloc_tmem(columns, address)` is for one whole warp. It writes where the columns begin into shared memory,
-# to `address`. Everybody else finds it there, when they know that it has been written. At the end a warp frees the
-# columns with `cute.arch.dealloc_tmem(pointer, columns)`, and then nobody may be at work in them any more. A block that
-# forgets this ends, and the next one on its SM waits for ever: it is the only memory of a block that outlives it.
+# to `address`. The other warps read it there, once they know that it has been written. At the end a warp frees the
+# columns with `cute.arch.dealloc_tmem(pointer, columns)`; by then no warp may still be using them. A block that forgets
+# this ends, and the next one on its SM waits forever: it is the only memory of a block that outlives it.
 #
 # What you get:
 
@@ -151,9 +151,9 @@ check("15.2", sum_place)
 show_source(Holding)
 
 # %% [markdown]
-# **Exercise 15.3** (about 7 lines). Write `hold(holding)`, which all six warps run: warp 4 allocates
-# `holding.columns`; everybody takes the pointer, `holding.pointer()`, and works, `holding.work(pointer)`; warp 4
-# frees. Where must all of them `holding.meet()`?
+# **Exercise 15.3** (about 7 lines). Write `hold(holding)`, which all six warps run: warp 4 allocates `holding.columns`;
+# every warp takes the pointer, `holding.pointer()`, and works, `holding.work(pointer)`; warp 4 frees. Where must all of
+# them `holding.meet()`?
 #
 # It is rehearsed: on the CPU, without data, each warp as late or as early as it may be. Then it is compiled for sm_100a
 # and sm_103a, the checker reads how many columns are asked for, and a small GEMM is simulated with it.
@@ -187,14 +187,17 @@ show_source(Crew)
 # %% [markdown]
 # ## tcgen05.mma
 #
-# One instruction multiplies M × 16 by 16 × N, for bf16, and adds to M × N sums in tensor memory.
+# One instruction multiplies M × 16 by 16 × N, for bf16, and adds to M × N accumulators in tensor memory.
 #
 # | blocks | M | N | lanes of each block |
 # |---|---|---|---|
 # | 1 | 64 | 8 to 256, by 8 | half of them |
 # | 1 | 128 | 16 to 256, by 16 | one for each row |
-# | 2 | 128 | 16 to 256, by 16 | 64 rows in each block |
-# | 2 | 256 | 16 to 256, by 16 | 128 rows in each block |
+# | 2 | 128 | 32 to 256, by 32 | 64 rows in each block |
+# | 2 | 256 | 32 to 256, by 32 | 128 rows in each block |
+#
+# (These are the shapes of `.kind::f16`, as PTX and the DSL have them. With 8-bit operands along K, N is 8 to 256 in
+# steps of 8 for one block, and 16 to 256 in steps of 16 for two.)
 #
 # CuTe's object for it is a TiledMma of one "thread". What does that one own?
 
@@ -224,10 +227,10 @@ print(*(line.strip()[:120] for line in alone.ptx.splitlines() if "tcgen05.mma" i
 #
 # The instruction returns at once. `tcgen05.commit(barrier)` makes an mbarrier hear of the end: *one arrival, as soon as
 # everything that this thread has issued so far is over*. It costs the thread nothing. There is no wait for
-# multiplications at all; whoever wants to know waits for the mbarrier, in whatever warp.
+# multiplications at all: any warp that needs their result waits on the mbarrier.
 #
-# Two things want to know. The producer: has the stage been read? The epilogue: are the sums complete? So the kernel has
-# a ring of stages with two mbarriers each, and a ring of accumulators with two each:
+# Two things want to know. The producer: has the stage been read? The epilogue: are the accumulators complete? So the
+# kernel has a ring of stages with two mbarriers each, and a ring of accumulators with two each:
 #
 # | mbarrier | one for each | a phase ends with | who waits |
 # |---|---|---|---|
@@ -361,16 +364,16 @@ with suppress(NotImplementedError):  # until you have written all four
     print(story(compiled.ptx, BLACKWELL_OPCODES))
 
 # %% [markdown]
-# Compare with notebook 13's story. No wgmma.fence, no wait_group, no sums in registers before their tile is done; and
-# not one loop does two things.
+# Compare with notebook 13's story. No wgmma.fence, no wait_group, no accumulators in registers before their tile is
+# complete; and no loop does two things.
 #
 # What the simulator is for: it found a fault in the course's own kernel. A warp of the epilogue has two boxes, and the
-# number of the part alone chose between them. Where a tile has one part that is the same box for every tile, and TMA
+# number of the part alone chose between them. Where a tile has one part that is the same box forevery tile, and TMA
 # may still be reading it.
 #
 # ## Two blocks, one tile
 #
-# A block loads 128 rows of A and 256 of B for each K tile, and two of its neighbours in a column of C load the same B.
+# A block loads 128 rows of A and 256 of B for each K tile, and two of its neighbors in a column of C load the same B.
 # In notebook 14 a cluster shared that by multicast: each block still had *all* of B in its own shared memory. Here two
 # blocks of a cluster can do better. They are a **pair**, and `tcgen05.mma` with `cta_group::2` reads the shared memory
 # of both:
@@ -526,7 +529,7 @@ show_scaled(numbers, tensor_scale=0.05)
 
 # %% [markdown]
 # Compare `mxfp8` and `nvfp4` with `x`, number by number: e4m3 keeps about the same *relative* error everywhere. e2m1
-# has eight magnitudes, and what is small beside its neighbours becomes 0.
+# has eight magnitudes, and what is small beside its neighbors becomes 0.
 #
 # **Exercise 15.9** (about 6 lines). Write `quantise_mx(block)` → (exponent, elements) for a list of 32 numbers, as the
 # OCP's specification of MX has it. The exponent is floor(log2 of the largest magnitude), less 8, the exponent of e4m3's
@@ -552,8 +555,8 @@ check("15.9", quantise_mx)
 
 # %% [markdown]
 # A scale that can only be a power of two is cheap and wasteful: the largest element lands anywhere between 256 and 512,
-# and what is above 448 is cut off. nvfp4 cannot afford that, with eight magnitudes. Its scale is an e4m3 and sends the
-# largest element to 6, nearly. Because e4m3 itself reaches from 2⁻⁹ to 448 only, one fp32 brings the whole tensor into
+# and what is above 448 is cut off. nvfp4 cannot afford that, with eight magnitudes. Its scale is an e4m3 that maps the
+# largest element to nearly 6. Because e4m3 itself reaches from 2⁻⁹ to 448 only, one fp32 brings the whole tensor into
 # its range.
 #
 # **Exercise 15.10** (about 8 lines). Write `quantise_nv(block, tensor_scale)` → (scale, elements) for 16 numbers. The
@@ -640,9 +643,9 @@ for form in (torch.bfloat16, torch.float8_e4m3fn, "mxfp8", "nvfp4"):
     print(f"{form!s:20} {error_of(form):9.2%} {error_of(form, outliers=20):9.2%} {error_of(form, factor=2**-12):15.2%}")
 
 # %% [markdown]
-# The second line, e4m3 without scales, is as good as mxfp8 as long as the numbers lie in e4m3's own range, 2⁻⁹ to 448.
-# In the last column they do not; it falls apart, and the formats with scales have not noticed. What a shared scale buys
-# is not precision but *range*. The outliers cost mxfp8 most: each is the largest of its block, and may be cut off.
+# The second line, e4m3 without scales, is even better than mxfp8 as long as the numbers are in e4m3's own range, 2⁻⁹
+# to 448. In the last column they are not: it falls apart, and the formats with scales do not notice. A shared scale
+# buys not precision but *range*. The outliers cost mxfp8 most: each is the largest of its block, and may be cut off.
 #
 # ## Speed
 #
@@ -673,8 +676,8 @@ for kind in ("a block", "two pairs that share A"):
 #
 # ## What to remember
 #
-# - Sums that no thread owns let multiplying and rounding be different warps' work. What connects them is again a ring,
-#   of accumulators this time: `ready` and `free` where stages have `full` and `empty`.
+# - Because no thread owns the accumulators, one warp can multiply while others round. What connects them is again a
+#   ring, of accumulators this time: `ready` and `free` where stages have `full` and `empty`.
 # - A commit is an arrival in the future. It replaces every wait in the thread that multiplies.
 # - Tensor memory is asked for and given back, and each warp sees a quarter of it.
 # - In a pair each question still has one answer; it only has to reach two blocks.
@@ -698,7 +701,7 @@ for kind in ("a block", "two pairs that share A"):
 #
 # <details><summary>3. In a pair, the leader commits <code>empty</code> without a mask. What happens?</summary>
 #
-# Only its own mbarrier hears of it. Block 1's producer fills its stages once, waits for the second round for ever, and
-# then so does everybody: the leader's <code>full</code> lacks half of its bytes.
+# Only its own mbarrier hears of it. Block 1's producer fills its stages once and waits for the second round forever,
+# and then every warp waits: the leader's <code>full</code> lacks half of its bytes.
 #
 # </details>

@@ -86,8 +86,9 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 # %% [markdown]
 # The comparison and the choice have become `max`. The two kinds of tanh are worth a look, since epilogues are short of
 # exactly this. An SM has 128 lanes for additions and 16 for special functions, so one `tanh.approx` costs as much as
-# eight multiplications, and it is wrong by 2⁻¹¹ at most (PTX ISA). What will be rounded to bf16 hardly notices: that
-# is wrong by up to 2⁻⁸.
+# eight multiplications, and it is wrong by 2⁻¹¹ at most (PTX ISA). That is an *absolute* error, harmless near 1, where
+# rounding to bf16 costs 2⁻⁸. In gelu's left tail it is not: at x = −3, 1 + tanh is about 0.002, and an error of 2⁻¹¹ is
+# a fifth of it, in a result of −0.004.
 #
 # **Exercise 16.1** (about 2 lines). GELU, as transformers use it, with tanh:
 #
@@ -119,9 +120,9 @@ print("your gelu      ", arithmetic(gelu))
 #
 # ## Where the bias is
 #
-# GELU(A · Bᵀ + bias): bias has N numbers, and a thread's sums are scattered over rows and columns of the tile. Notebook
-# 09 found their places in C with `partition_C`. It would find them in any matrix of C's shape, and a bias is one, if
-# you look at it rightly: all rows are the same. No copy is needed, only a layout.
+# GELU(A · Bᵀ + bias): bias has N numbers, and a thread's accumulators are scattered over rows and columns of the tile.
+# Notebook 09 found their places in C with `partition_C`. It would find them in any matrix of C's shape, and a bias is
+# one, if you look at it rightly: all rows are the same. No copy is needed, only a layout.
 #
 # **Exercise 16.2** (about 2 lines). Write `every_row(bias, rows)`, which returns a tensor of the shape (rows, N) over
 # the memory of `bias` (N,), in which every row is the bias. `cute.make_tensor(iterator, layout)` makes it.
@@ -146,12 +147,12 @@ show_layout("(4,8):(0,1)")
 
 # %% [markdown]
 # The kernel around it is notebook 09's, with a small tile of 64×64, so that the simulator is quick. It cuts this matrix
-# as it cuts C: `local_tile`, the order of columns, `partition_C`. What comes out, tCgD, has for each of a thread's sums
-# the place of what stands beside it.
+# as it cuts C: `local_tile`, the order of columns, `partition_C`. The result, tCgD, gives for each of a thread's
+# accumulators the address of its operand.
 #
 # ## An epilogue is a function
 #
-# What comes between the sums and the store is now a parameter of the kernel:
+# The work between the accumulators and the store is now a parameter of the kernel:
 
 # %%
 show_source(Fusion)
@@ -178,13 +179,13 @@ check("16.3", bias_gelu)
 #
 # ## A residual, and the edges
 #
-# C = A · Bᵀ + D, where D (M, N) is what the block of layers began with. Now every element is a load of its own, and
-# at the edges of C there is nothing to load: beyond the last row is somebody else's memory.
+# C = A · Bᵀ + D, where D (M, N) is what the block of layers began with. Now every element is a load of its own, and at
+# the edges of C there is nothing to load: beyond the last row the memory belongs to another tensor.
 #
 # **Exercise 16.4** (about 6 lines). Write `fetch(sums)`, which returns registers in fp32 of the shape of `sums.tCrC`
 # with what lies at `sums.tCgD`. What they hold where that is outside of C is never stored; but it must not be loaded.
 # `sums.coordinates` has the (row, column) of each, and `sums.shape` is C's. All three are indexed by one number, from 0
-# to `cute.size(…)`. Which sums a thread has is known when the kernel is compiled; which of them are inside is not.
+# to `cute.size(…)`. Which accumulators a thread has is known at compile time; which of them are inside C is not.
 
 
 # %%
@@ -204,12 +205,12 @@ def fetch(sums: Sums):
 check("16.4", fetch)
 
 # %% [markdown]
-# Right, and slow where tiles are whole: one load of 2 bytes for each element. The course's `fetch` takes 8 neighbours
+# Right, and slow where tiles are whole: one load of 2 bytes for each element. The course's `fetch` takes 8 neighbors
 # at once there, `cute.autovec_copy`.
 #
-# On Hopper D comes in pairs. A wgmma leaves a thread two neighbours of a row, two more 8 rows below, then the next 8
+# On Hopper D comes in pairs. A wgmma leaves a thread two neighbors of a row, two more 8 rows below, then the next 8
 # columns (notebook 13's picture); rows of D are loaded as pairs of bf16, and a bias once for both rows: the layout
-# (2,2,2):(1,0,2), neighbours, rows, pieces. The stride of 0 again, in registers.
+# (2,2,2):(1,0,2), neighbors, rows, pieces. The stride of 0 again, in registers.
 
 # %%
 show_source(FusedStores)
@@ -220,11 +221,11 @@ show_source(FusedStores)
 # FP8 needs a scale, and a scale needs the largest |C| there is. That is no function of one element. Each block finds
 # the largest of its tile, and a second, tiny kernel the largest of these. (Or `atomicMax` on one number: as the bits of
 # a positive float are ordered like integers, an integer's atomic does it. With 2,048 tiles that is 2,048 blocks that
-# queue for one address, after a reset that somebody must not forget.)
+# queue for one address, after a reset that the host must not forget.)
 #
 # **Exercise 16.5** (about 8 lines). Write `largest(values, partial, thread)`: the largest |value| of the block, which
-# thread 0 must return; others may return what they like. `values` are a thread's sums in fp32, `partial` is shared
-# memory with an fp32 for each warp, `thread` the thread's number. Within a warp, `cute.arch.shuffle_sync_bfly(x,
+# thread 0 must return; others may return what they like. `values` are a thread's accumulators in fp32, `partial` is
+# shared memory with an fp32 for each warp, `thread` the thread's number. Within a warp, `cute.arch.shuffle_sync_bfly(x,
 # offset=n)` is x of the lane whose number differs in the bit n, and `cute.arch.fmax` the larger of two.
 
 
@@ -254,8 +255,8 @@ check("16.5", largest)
 # ## SwiGLU: two columns become one
 #
 # A Llama MLP is down(silu(gate(x)) · up(x)), silu(g) = g / (1 + e⁻ᵍ). Gate and up are GEMMs with the same A, so one
-# GEMM with B = gate over up computes both. But then gate's column j is in one block and up's in another, thousands of
-# columns away, and the product of the two needs them in one *thread*.
+# GEMM with B = gate stacked on up computes both. But then gate's column j is in one block and up's in another,
+# thousands of columns away, and the product of the two needs them in one *thread*.
 #
 # Move the weights, not the results. B's rows may stand in any order that both can be found in: `width` rows of gate,
 # then the same rows of up, then the next of gate. Which width? That is a question to the accumulator's layout:
@@ -283,9 +284,9 @@ check("16.6", interleaving)
 # In torch that is a view and one copy, made once, when the model is loaded: `torch.stack` of both as (features / width,
 # width, K), along a new mode 1.
 #
-# **Exercise 16.7** (about 6 lines). Write `gated(tCrC)`. tCrC are a thread's sums, registers in fp32 of the shape
-# (pairs, atoms, (neighbours, rest)), compact, with the first mode fastest. Return registers in fp32 of the shape
-# (pairs, atoms, (neighbours, rest // 2)) with silu(gate) · up. A part of a tensor that begins further on is
+# **Exercise 16.7** (about 6 lines). Write `gated(tCrC)`. tCrC are a thread's accumulators, registers in fp32 of the
+# shape (pairs, atoms, (neighbors, rest)), compact, with the first mode fastest. Return registers in fp32 of the shape
+# (pairs, atoms, (neighbors, rest // 2)) with silu(gate) · up. A part of a tensor that begins further on is
 # `cute.make_tensor(tCrC.iterator + elements, layout)`. Again the checker's numbers are large now and then.
 
 
@@ -307,8 +308,8 @@ check("16.7", gated)
 
 # %% [markdown]
 # Gate and up themselves are never written, and so never read again: at 4,096 tokens and 14,336 features 470 MB of
-# traffic are gone. On Hopper the epilogue reads 16 sums and makes 8 of them; all after that (rounding, stmatrix, TMA)
-# is notebook 14's, for a tile half as wide.
+# traffic are gone. On Hopper the epilogue makes 8 results of 16 accumulators; everything after that (rounding,
+# stmatrix, TMA) is notebook 14's, for a tile half as wide.
 
 # %%
 show_source(GatedStores)
@@ -325,7 +326,7 @@ show_costs("fused_epilogues")
 # %% [markdown]
 # Cooperative warpgroups show what an epilogue costs, and the residual costs most: it alone reads a matrix as large as
 # C. By your count GELU's cost should be half at twice the K. The two cooperative rows are nearer to each other: what
-# they stand beside is a plain GEMM with a configuration of its own, and two configurations differ by a per cent even
+# they stand beside is a plain GEMM with a configuration of its own, and two configurations differ by a percent even
 # with nothing in their epilogues. Ping-pong hides GELU only as long as there is a next tile to multiply; at the smaller
 # size the last wave is what shows, and stream-K shares that wave out. SwiGLU costs nothing to speak of: it stores half
 # of what the plain GEMM stores.
@@ -335,11 +336,11 @@ show_costs("fused_epilogues")
 # in ping-pong as long as it is shorter than a tile's multiplication. Where that is more than the model can tell apart,
 # ping-pong has the preference. The op's registers count too: with a tile of 208 columns GELU would be spilled.
 #
-# There is a row that nobody chooses: *residual, ping-pong, no clusters* is what the model alone takes for the fastest,
-# and it is the slowest of all. Blocks without a cluster share L2's answers only while they are in step (notebook 14),
-# and probably waiting for D, each for its own rows, brings them out of it. The model was fitted to GEMMs that do
-# nothing but round, and knows nothing of that. So the course's function takes clusters where an op reads a matrix.
-# Never believe a model where nobody has measured it.
+# One row is never chosen: *residual, ping-pong, no clusters* is what the model alone takes for the fastest, and it is
+# the slowest of all. Blocks without a cluster share L2's answers only while they are in step (notebook 14), and
+# probably waiting for D, each for its own rows, brings them out of it. The model was fitted to GEMMs that do nothing
+# but round, and knows nothing of that. So the course's function takes clusters where an op reads a matrix. Never
+# believe a model where it has not been measured.
 
 # %%
 show_figure("fusion")
@@ -349,8 +350,8 @@ show_figure("fusion")
 #
 # ## A layer that torch takes for its own
 #
-# A kernel behind a Python function works until somebody calls `backward()`, `torch.compile` or `autocast`: each of them
-# wants to know something that no kernel says. A `torch.library.custom_op` is the place to say it.
+# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each of them needs
+# to know something that no kernel says. A `torch.library.custom_op` is the place to say it.
 #
 # | who asks | what is registered | what it is |
 # |---|---|---|
@@ -361,7 +362,7 @@ show_figure("fusion")
 # | `torch.cuda.graph` | nothing | the launch must be on the current stream, and not wait |
 #
 # On the CPU there is no notebook 14, so the operator must decide what to be there. It is torch's product in fp32,
-# rounded once, the same contract as the kernel's; what differs is the order of the sums.
+# rounded once, the same contract as the kernel's; only the order of the additions differs.
 
 # %%
 show_source(multiply)
@@ -369,7 +370,7 @@ show_source(multiply)
 # %% [markdown]
 # ### The backward: two more GEMMs
 #
-# y = x · Wᵀ, so y_mn = Σ_k x_mk · w_nk. Somebody gives you grad_mn = ∂L/∂y_mn. Then
+# y = x · Wᵀ, so y_mn = Σ_k x_mk · w_nk. Autograd gives you grad_mn = ∂L/∂y_mn. Then
 #
 # > ∂L/∂x_mk = Σ_n grad_mn · w_nk  and  ∂L/∂w_nk = Σ_m grad_mn · x_mk
 #
@@ -444,8 +445,8 @@ torch.library.opcheck(linear, (x, weight))
 # `KernelLinear` is an nn.Linear with another forward. A model has hundreds of nn.Linear.
 #
 # **Exercise 16.10** (about 8 lines). Write `use_kernels(module)`: put a KernelLinear in the place of every nn.Linear
-# below the module, however deep, and return the module. Parameters stay the same objects (why?), names, modes and
-# everything else stay as they are, and a subclass of nn.Linear is left alone: somebody made it for a reason.
+# below the module, however deep, and return the module. Parameters stay the same objects (why?), names and modes stay
+# as they are, and a subclass of nn.Linear is left alone: it was written for a reason.
 
 
 # %%
@@ -507,7 +508,7 @@ show_as_a_module()
 # Forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed. The operator
 # multiplies those as they lie. The other rows leave the backward to cuBLAS, which has kernels for it, too, or copy
 # first, so that all rows are contiguous. Predict what the copies cost: they move 1.6 GB at 4,096 tokens. (The
-# optimiser's step is the same kernels on both sides, so it stands on neither.)
+# optimizer's step is the same kernels on both sides, so it stands on neither.)
 
 # %%
 show_costs("mlp_training")
@@ -565,8 +566,8 @@ show_parallel()
 #
 # ## What to remember
 #
-# - An epilogue is a function of values in registers, and rounding comes last. What a thread needs beside its sums is
-#   found by cutting it as C is cut; a stride of 0 makes a row into a matrix.
+# - An epilogue is a function of values in registers, and rounding comes last. A thread finds the operands of its
+#   accumulators by cutting their tensor as C is cut; a stride of 0 makes a row into a matrix.
 # - If two numbers must meet in a thread, put the weights into an order in which they do. It is done once.
 # - A kernel becomes a layer by what is said *about* it: a fake, a backward made of operators, a dtype, a stream.
 #
@@ -583,14 +584,14 @@ show_parallel()
 #
 # <details><summary>2. Gate and up are interleaved with width 8 on Hopper. Would width 4 do? And width 16?</summary>
 #
-# With 4, a piece of 8 columns holds gate in its first half and up in its second. A thread has two neighbours of a
+# With 4, a piece of 8 columns holds gate in its first half and up in its second. A thread has two neighbors of a
 # piece, so it has gate or up and not both: the product would need a shuffle. With 16 gate's columns are two pieces and
 # up's the next two, all in one thread: that works, with other indices, if the tile's N is a multiple of 32.
 #
 # </details>
 #
-# <details><summary>3. Your fake returns <code>torch.empty</code> of the right shape on the CPU. Which of the
-# five who ask notice, and when?</summary>
+# <details><summary>3. Your fake returns <code>torch.empty</code> of the right shape on the CPU. Which of the five
+# notice, and when?</summary>
 #
 # Eager does not, since it never asks. torch.compile does, on a GPU: it plans with a tensor on the wrong device and
 # fails, or moves data, while it traces. opcheck on the GPU notices at once; opcheck on the CPU cannot.

@@ -46,7 +46,7 @@ from tutorlib.notebook.trials import run_on_gpu
 # %% [markdown]
 # ## Where a first call's time goes
 #
-# The kernel of this page does next to nothing, so that what you see is the rest:
+# The kernel of this page does next to nothing, so that only the overhead is left to see:
 
 # %%
 THREADS = 128
@@ -145,8 +145,8 @@ def per_call(way, calls, trace, compile, load, launch):
 check("17.1", per_call)
 
 # %% [markdown]
-# With the published numbers, and for the two that were not published round ones of the size that the table has
-# (1,000 µs for loading, 10 µs for a launch), after a thousand calls:
+# With the published numbers, and round ones for the two that were not published (1,000 µs for loading, 10 µs for a
+# launch), after a thousand calls:
 
 # %%
 for way in ("nothing kept", "traced each time", "kept", "loaded"):
@@ -426,8 +426,8 @@ check("17.5", for_torch)
 
 # %% [markdown]
 # One thing makes a launch cheaper still: not to make it. A **CUDA graph** records launches, and replays them all with
-# one call of the driver's. A recorded launch is nobody's Python any more. It keeps the addresses, too: a replay reads
-# the same memory, and new inputs are copied there.
+# one call of the driver's. Replaying it runs no Python at all. It keeps the addresses, too: a replay reads the same
+# memory, and new inputs are copied there.
 #
 # Here is all of that on a GPU, in µs of the host's time for each launch of `double`. Which ways are cheaper than
 # PyTorch's own launch? (The figure's axis is logarithmic, the dashed line is `torch.add`.)
@@ -449,8 +449,8 @@ show_figure("launches")
 # ## Compiled once and for all
 #
 # The next process starts from nothing. `export_to_c` writes a compiled function into an object file, host code and
-# kernel; `cute.runtime.load_module` loads it. (Saving a kernel needs a machine on which it can be launched. What has no
-# kernel can be saved on any.)
+# kernel; `cute.runtime.load_module` loads it. (Saving works without a GPU, too, if you name the target:
+# `options="--gpu-arch sm_90a"`. Loading a file that has a kernel needs the GPU it was compiled for.)
 #
 # **Exercise 17.6** (about 8 lines). Write `load_or_compile(folder, name, compile)`: the function of this name from the
 # file `folder / f"{name}.o"`; where there is none, from `compile()`, saved under that name. `folder` is a `Path` that
@@ -480,7 +480,7 @@ def load_or_compile(folder, name, compile):
 check("17.6", load_or_compile)
 
 # %% [markdown]
-# The name should say all that the key says, and the versions of the DSL and of your source: nobody else will notice
+# The name should say all that the key says, and the versions of the DSL and of your source: nothing else will notice
 # that a file is out of date. Now a process that has never seen `axpy`'s source:
 
 # %%
@@ -766,7 +766,7 @@ check("17.10", row_totals)
 # - TVM-FFI takes torch's tensors as they are and checks them. A CUDA graph makes many launches one.
 # - Save under another name, then rename. The name says the key and the versions.
 # - A struct does the arithmetic of shared memory, and its strictest member aligns it.
-# - Inline PTX is text that nobody checks; a native op is known to the compiler. Both look like functions.
+# - Inline PTX is text that the compiler does not check; a native op it knows. Both look like functions.
 #
 # ## Test yourself
 #
@@ -778,7 +778,7 @@ check("17.10", row_totals)
 #
 # </details>
 #
-# <details><summary>2. A kernel is kept under its dtype and leading mode. Somebody passes <code>x[:, 1:]</code>, of
+# <details><summary>2. A kernel is kept under its dtype and leading mode. A caller passes <code>x[:, 1:]</code>, of
 # fp16. What happens?</summary>
 #
 # Its address is 2 bytes off. The kept kernel was told that 16 bytes divide it and loads vectors: an error about a

@@ -67,7 +67,7 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 # | `initcheck` | reads of *global* memory that nobody wrote | shared memory, registers |
 #
 # torch takes memory from the driver in large pieces, and to memcheck a piece is one allocation. So set
-# `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, or an overrun ends in the next tensor and nobody says a word. Kernels need
+# `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, or an overrun ends in the next tensor and no tool says a word. Kernels need
 # `-lineinfo` (nvcc) or `--generate-line-info` (the CuTe DSL's `options=`), or you get addresses in place of lines.
 #
 # **`printf`** of C++ and `cute.printf` print from the kernel, at run time; Python's `print` in a `@cute.jit` function
@@ -81,8 +81,8 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 #
 # Each bug has two exercises. For the **diagnosis** you return `Diagnosis(line=…, cause=…, shape=…)`: the line's number
 # or its text, one of the causes below, and an input at which it shows. The checker runs the broken kernel on that
-# input. If nothing goes wrong there, there are no points, however right the rest may be. A wrong line or a wrong cause
-# costs a point, and you are not told which of the two it was; `None` costs nothing. The causes:
+# input. If nothing goes wrong there, there are no points, however right the answer is elsewhere. A wrong line or a
+# wrong cause costs a point, and you are not told which of the two it was; `None` costs nothing. The causes:
 
 # %%
 for name, meaning in CAUSES.items():
@@ -245,13 +245,14 @@ def mend_histogram(source):
 check("18.6", mend_histogram)
 
 # %% [markdown]
-# Shared memory holds what the block before left there, often zeros. initcheck watches global memory alone.
+# Shared memory holds what the previous block left there, often zeros. initcheck watched global memory alone in the
+# version recorded below; newer versions can watch shared memory, too.
 #
 # ### Bug 4: a GEMM for a solver
 #
 # > "The solver stalls at a residual of 1e-4. The GEMM agrees with float64 to three or four digits, and fp32 should give
-# > six. I suspected the sums and split K into short pieces: no change at all. With matrices of small integers it is
-# > exact, by the way."
+# > six. I suspected the accumulators and split K into short slices: no change at all. With matrices of small integers
+# > it is exact, by the way."
 
 # %%
 show_bug("matmul_fp32")
@@ -296,12 +297,12 @@ def mend_matmul(source):
 check("18.8", mend_matmul)
 
 # %% [markdown]
-# The mended kernel multiplies without tensor cores, at a small part of the speed. That is a decision for whoever wrote
-# "fp32" above it, and now somebody can take it.
+# The mended kernel multiplies without tensor cores, at a small part of the speed. That is a decision for the author who
+# wrote "fp32" above it, and now it can be taken.
 #
 # ## Threads that do not wait for each other
 #
-# From here on results may be right by luck, and more runs prove nothing: another GPU, another clock, another neighbour
+# From here on results may be right by luck, and more runs prove nothing: another GPU, another clock, another neighbor
 # on the SM, and the order is another.
 #
 # ### Bug 5: rows divided by their largest
@@ -357,13 +358,13 @@ check("18.10", mend_largest)
 # %% [markdown]
 # In Python, an indentation is a bug. What happens at such a barrier depends on what the other threads do next: where
 # they come by another barrier, the two are taken for one and all go on out of step; where they end, they no longer
-# count; where they wait for something else, nobody moves any more. So one bug has three symptoms, and none is
-# promised. The rule is what counts: a barrier of the block stands where all of its threads come by.
+# count; where they wait for something else, the block hangs. So one bug has three symptoms, and none is promised. The
+# rule is what counts: a barrier of the block stands where all of its threads come by.
 #
 # ### Bug 6: a matrix times a vector
 #
 # > "Two stages along K by cp.async, like in the book. K = 128 is right. K = 256 is wrong, with any matrix. If I wait
-# > for everything (`__pipeline_wait_prior(0)`) it is still wrong, so it is not the wait."
+# > foreverything (`__pipeline_wait_prior(0)`) it is still wrong, so it is not the wait."
 
 # %%
 show_bug("gemv")
@@ -684,7 +685,7 @@ def mend_row_sums(source):
 check("18.24", mend_row_sums)
 
 # %% [markdown]
-# Two wishes for one number: cp.async wants rows that begin at multiples of 16 bytes, the reads want neighbouring rows
+# Two wishes for one number: cp.async wants rows that begin at multiples of 16 bytes, the reads want neighboring rows
 # in different banks. Four columns more can grant both, since aligned rows are read 16 bytes at a time; what yours costs
 # `explain("18.24", mend_row_sums)` counts. A swizzle (notebook 03) needs no padding.
 #
@@ -741,7 +742,7 @@ check("18.26", mend_channels_last)
 show_verdicts()
 
 # %% [markdown]
-# On four bugs all are silent: nobody set `histogram`'s bins in *shared* memory, `linear` and `matmul_fp32` break no
+# On four bugs all are silent: `histogram`'s bins in *shared* memory are never set, `linear` and `matmul_fp32` break no
 # rule, and `channels_last` is right and slow. Of a kernel that hangs, as `stream` does, they say nothing until it ends.
 #
 # ## What to remember
@@ -772,6 +773,6 @@ show_verdicts()
 # mind first?</summary>
 #
 # One warp goes in step where two do not: read too early, overwritten too early, a barrier in a branch, `__syncwarp` for
-# `__syncthreads`. And a constant 32 somewhere: a wrong coordinate, partial sums of one warp only.
+# `__syncthreads`. And a constant 32 somewhere: a wrong coordinate, the partial result of one warp only.
 #
 # </details>

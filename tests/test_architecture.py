@@ -87,6 +87,7 @@ SEVERAL = {
     "need_gpu": "the command line's says so and ends the command",
     "plain": "a cuTile kernel; text without marks; a value without NumPy",
     "read": "read with its module: timeline.read",
+    "report": "of this machine, for `tutor doctor`; of what page 16's layers leave to torch",
     "row": "of the hardware table; of the table of contents",
     "run": "read with its module: execute.run, run.run",
     "save": "read with its module: registry.save, targets.save",

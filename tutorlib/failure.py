@@ -42,8 +42,9 @@ class Fail(FailureKind):
     CONFIG: a configuration that the kernel cannot have; SLOW: a choice by which it would be far too slow.
     SIZE: the result at a size is wrong [shape]. NOT_LAUNCHED: no GPU takes the launch [grid]. INPUT_CHANGED [name].
     LACKS, USES: compiled, it lacks or has an instruction [instruction]. WASTE: its accesses move more than they must
-    [space]. SPILLS: it keeps registers in local memory. CRASHED: a program, by itself; NOTICED: what a program does
-    besides.
+    [space]. TOO_MANY, TOO_FEW: its warps issue an instruction too often or too rarely [instruction; "" for any; share:
+    "all", where each thread does all of the work]. TOO_FEW_BLOCKS: share the work. SPILLS: it keeps registers in local
+    memory. CRASHED: a program, by itself; NOTICED: what a program does besides.
     """
 
     NOT_WRITTEN = "not written"
@@ -64,6 +65,9 @@ class Fail(FailureKind):
     LACKS = "lacks"
     USES = "uses"
     WASTE = "waste"
+    TOO_MANY = "too many"
+    TOO_FEW = "too few"
+    TOO_FEW_BLOCKS = "too few blocks"
     SPILLS = "spills"
     CRASHED = "crashed"
     NOTICED = "noticed"

@@ -219,7 +219,7 @@ os._exit(0)
 
 
 # %% fifo_for_results
-# The file to which outcomes are written becomes a pipe that nobody reads: whoever opens it waits for ever.
+# The file to which outcomes are written becomes a pipe that nobody reads: whoever opens it waits forever.
 # deserves: 0
 import os
 from contextlib import suppress

@@ -83,7 +83,7 @@ def test_a_hazard_is_told_with_the_sizes_it_was_found_at():
     outcome = PRODUCE.grade(derive(loops.produce, "broken", case.name, *case.changes))
     first, second, third, *_ = outcome.message.split("\n")
     assert first.endswith("rehearsed with 1 K tile, 2 stages:")
-    assert second == "  deadlock, nobody can go on:"
+    assert second == "  deadlock, no warp can go on:"
     assert third.startswith("  line ")
     assert outcome.status == "failed"
 
@@ -99,7 +99,7 @@ def test_a_stage_that_is_never_used_is_weak():
         derive(loops.consume, "consume_less", "leaves a stage out", SMALLER),
     )
     verdict = alone(asking(BOTH, stages=(3, 4)), pair)
-    assert "it is safe, but while K tile 0 is multiplied, 1 of 3 stages lie idle" in verdict.lines[1]
+    assert "it is safe, but while K tile 0 is multiplied, 1 of 3 stages are idle" in verdict.lines[1]
     assert alone(asking(BOTH, stages=(3, 4), deep=False), pair) is None
 
 
@@ -127,7 +127,7 @@ def loads_after_it_has_waited(steps):
 def test_a_load_that_waits_for_the_multiplication_is_weak():
     verdict = alone(MAIN, loads_after_it_has_waited)
     assert verdict.lines[0] == "rehearsed with 2 K tiles, 2 stages:"
-    assert "while K tile 0 is multiplied, 1 of 2 stages lie idle" in verdict.lines[1]
+    assert "while K tile 0 is multiplied, 1 of 2 stages are idle" in verdict.lines[1]
     assert alone(asking(MAIN, deep=False), loads_after_it_has_waited) is None
 
 

@@ -109,8 +109,8 @@ def test_wrong_sizes_share_the_points_of_correctness():
     ("wrong", "whole", "says"),
     [
         ([1, 2], (), "right at 256×256, where all sizes agree: is"),
-        ([1, 2], (0,), "right at 256×256, where all sizes agree and tiles fit without a rest"),
-        ([2], (0, 1), "right at 256×256 and 192×320, where tiles fit without a rest"),
+        ([1, 2], (0,), "right at 256×256, where all sizes agree and tiles divide them"),
+        ([2], (0, 1), "right at 256×256 and 192×320, where tiles divide them"),
         ([1], (0, 1), ""),
         ([0, 1, 2], (0, 1), ""),
     ],

@@ -20,9 +20,9 @@ from tutorlib.simulate.ptx import Finding, MemoryAccess, Report
 pytestmark = pytest.mark.usefixtures("no_gpu")
 
 SAID = {  # an answer's name → the fault, its line, and what mends it
-    "guards_the_store": ("thread 1 of block 0 loads a[1]", "`total = a[i] + b[i]`", "compare each index"),
+    "guards_the_store": ("thread 1 of block 0 loads a[1]", "`total = a[i] + b[i]`", "Compare each index"),
     "into_a": ("the kernel changed its input a",),
-    "whole_tiles_only": ("loads src[70, 0]", "cute.copy(tiled, from_src, registers)", "compare each index"),
+    "whole_tiles_only": ("loads src[70, 0]", "cute.copy(tiled, from_src, registers)", "Compare each index"),
     "never_commits": ("it is in no committed group", "cute.copy(store, from_tile, registers)"),
     "lets_one_be_open": ("no wait has covered its group", "cute.copy(store, from_tile, registers)"),
     "barrier_before_the_wait": ("right by luck", "no barrier between", "A barrier of the whole block"),

@@ -290,10 +290,10 @@ def long_list() -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("bound", "value", "members", "says", "left"),
     [
-        ("MOST_BYTES", 2**20, {f"{n}.ipynb": bytes(2**18) for n in range(9)}, "takes more than anybody needs", 3),
-        ("MOST_LISTED", 1500, zips_of_hidden(), "takes more than anybody needs", 7),
-        ("MOST_SECONDS", 0.0, {"a.ipynb": b"{}"}, "takes more than anybody needs", 0),
-        ("LARGEST_LIST", 2**14, long_list(), "list of files is longer", 0),
+        ("MOST_BYTES", 2**20, {f"{n}.ipynb": bytes(2**18) for n in range(9)}, "unpack to more than any class needs", 3),
+        ("MOST_LISTED", 1500, zips_of_hidden(), "unpack to more than any class needs", 7),
+        ("MOST_SECONDS", 0.0, {"a.ipynb": b"{}"}, "unpack to more than any class needs", 0),
+        ("LARGEST_LIST", 2**14, long_list(), "a zip with more files than any", 0),
     ],
 )
 def test_unpacking_costs_a_student_only_so_much(tmp_path, monkeypatch, bound, value, members, says, left):

@@ -47,7 +47,7 @@ class TestDoctor:
     def test_a_known_gpu(self, machine):
         machine(H200)
         text = said()
-        assert "NVIDIA H200, sm_90, 132 multiprocessors, 140 GiB, driver 580.0" in text
+        assert "NVIDIA H200, sm_90, 132 SMs, 140 GiB, driver 580.0" in text
         assert "by the datasheet: 4.8 TB/s, 989 TFLOP/s bf16" in text
         assert "Hopper kernels: results and speed" in text
         assert "Blackwell kernels: results, simulated; speed not run: this GPU is sm_90" in text

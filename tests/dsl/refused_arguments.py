@@ -93,7 +93,7 @@ def takes_numpys_maximum(x, y):
     y[0] = np.maximum(x[0], 0)
 
 
-@refused("It is one of cutlass, such as cutlass.Float32: no string, none of torch")
+@refused("This argument must be a dtype of cutlass, such as cutlass.Float32: no string, none of torch")
 @cute.jit
 def names_a_dtype(x, y):
     cute.make_rmem_tensor((4,), "float32")

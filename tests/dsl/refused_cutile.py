@@ -187,7 +187,7 @@ def zeros_of_nothing(x, y):
     ct.store(y, (0, 0), ct.zeros((16, 16)))
 
 
-@refused("sums = ct.mma(a, b, sums)")
+@refused("acc = ct.mma(a, b, acc)")
 @ct.kernel
 def multiplies_without_sums(x, y):
     tile = ct.load(x, (0, 0), (16, 16))

@@ -25,6 +25,52 @@ def test_a_fused_epilogue_is_right(name, shape):
     assert find_fault(problem, HostLauncher(host), shape) is None
 
 
+@pytest.mark.parametrize("shape", [*SHAPES, (8, 4096, 4096), (512, 1024, 4096)], ids=str)
+def test_a_bias_is_added_before_the_result_is_rounded(shape):
+    from tutorlib.kernels.fused.linear import linear, report
+
+    m, n, k = shape
+    torch.manual_seed(0)
+    x, weight, bias = (torch.randn(size, device="cuda").bfloat16() for size in ((m, k), (n, k), (n,)))
+    exact = x.double() @ weight.double().mT + bias.double()
+    before = report()
+    torch.testing.assert_close(linear(x, weight, bias).double(), exact, rtol=2**-8, atol=2**-9 * k**0.5)
+    assert report() == before  # the kernel computed it
+
+
+@pytest.mark.parametrize("features", [10, 100, 500, 1001])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_torch_multiplies_what_the_kernel_cannot(features, dtype):
+    from tutorlib.kernels.fused.linear import KernelLinear, report, use_kernels
+
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(features, features, device="cuda", dtype=dtype)
+    x = torch.randn(5, features, device="cuda", dtype=dtype)
+    expected = layer(x)
+    swapped = use_kernels(layer)
+    assert type(swapped) is KernelLinear
+    torch.testing.assert_close(swapped(x), expected)
+    assert any(f"({features}, {features}) {str(dtype)[6:]}" in line for line in report())
+    swapped(x).square().sum().backward()
+    assert layer.weight.grad is not None
+    with torch.autocast("cuda", dtype if dtype != torch.float32 else torch.bfloat16):
+        assert swapped(x.float()).dtype == (dtype if dtype != torch.float32 else torch.bfloat16)
+
+
+def test_the_fused_mlp_trains():
+    from tutorlib.kernels.fused.mlp import FusedMLP, LlamaMLP, separate
+
+    torch.manual_seed(0)
+    plain = LlamaMLP(512, 1536, device="cuda", dtype=torch.bfloat16)
+    fused, x = FusedMLP(plain), torch.randn(256, 512, device="cuda", dtype=torch.bfloat16)
+    for module in (plain, fused):
+        module(x).square().sum().backward()
+    gate, up = separate(fused.gate_up.grad)
+    for got, module in ((gate, plain.gate_proj), (up, plain.up_proj), (fused.down.grad, plain.down_proj)):
+        wanted = module.weight.grad
+        torch.testing.assert_close(got, wanted, rtol=2**-5, atol=2**-6 * float(wanted.abs().max()))
+
+
 def test_the_backward_is_torchs():
     from tutorlib.kernels.fused.linear import linear
 

@@ -17,7 +17,7 @@ from tutorlib.checking.values import ValueExercise, law
 
 
 def agrees(got, n):
-    while got == "for ever":
+    while got == "forever":
         pass
     if got == "in C":
         re.match("(a+)+$", "a" * 60 + "b")
@@ -52,7 +52,7 @@ def test_judging_that_never_ends_costs_its_exercise_alone(tmp_path):
     course = make_course(tmp_path / "course", {90: 3}, EXERCISES, EXERCISE)
     limits = course.root / "tutorlib" / "grading" / "cpu_limit.py"
     limits.write_text(f"{limits.read_text()}\n\nLIMITS = {COMPUTING / TIMEOUT}\n")
-    right, endless = "def answer_{}(n):\n    return n", "def answer_{}(n):\n    return 'for ever'"
+    right, endless = "def answer_{}(n):\n    return n", "def answer_{}(n):\n    return 'forever'"
     answers = {k: text.format(k) for k, text in ((1, right), (2, endless), (3, right))}
     path = course.submit(tmp_path, 90, answers)
     graded = course.tutor("grade", path, "--timeout", TIMEOUT, "--format", "json")

@@ -60,8 +60,8 @@ def played(model: RingModel, choices: list[str]) -> RingModel:
             break
         if who in LOOPS:
             model.step(who)
-        elif model.under_way:
-            model.arrive({"A": 0, "B": min(1, len(model.under_way) - 1), "last": -1}[who])
+        elif model.in_flight:
+            model.arrive({"A": 0, "B": min(1, len(model.in_flight) - 1), "last": -1}[who])
     return model
 
 
@@ -94,12 +94,12 @@ def test_a_right_ring_goes_on(stages, transfers):
 
 
 SHOWS = [  # fault, stages, which transfers first, what it comes to
-    ("the consumer does not arrive on empty", 1, "A", "for ever"),
-    ("the consumer does not arrive on empty", 4, "last", "for ever"),
+    ("the consumer does not arrive on empty", 1, "A", "forever"),
+    ("the consumer does not arrive on empty", 4, "last", "forever"),
     ("the consumer waits for the other phase", 2, "last", "A and B of tile 0 are not there"),
-    ("the producer begins with phase 0", 3, "A", "for ever"),
-    ("the producer expects A's bytes alone", 2, "A", "for ever"),
-    ("the producer expects A's bytes alone", 2, "last", "for ever"),
+    ("the producer begins with phase 0", 3, "A", "forever"),
+    ("the producer expects A's bytes alone", 2, "A", "forever"),
+    ("the producer expects A's bytes alone", 2, "last", "forever"),
     ("the producer does not wait for empty", 1, "A", "lost"),
     ("the producer does not wait for empty", 2, "last", "lost"),
     ("the consumer frees before it is done", 2, "A", "overwrites stage 0 while wgmmas still read it"),

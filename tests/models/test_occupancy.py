@@ -1,4 +1,4 @@
-"""Blocks on a multiprocessor, against what Nsight Compute reported on an H200 and the programming guide's limits."""
+"""Blocks on an SM, against what Nsight Compute reported on an H200 and the programming guide's limits."""
 
 import pytest
 

@@ -52,7 +52,7 @@ class AmperePart(Part):
 class AmpereLoop(AmperePart):
     """A main loop: rehearsed on the CPU, where every hazard shows, before it is compiled and run.
 
-    stages: the numbers of buffers in shared memory that it must work with; all but one of them must be under way
+    stages: the numbers of buffers in shared memory that it must work with; all but one of them must be in flight
         while a tile is multiplied.
     prefetched: whether a K block's registers must be fetched before the one before it is multiplied.
     barriers: as many as a step along K needs; one more is allowed before the loop.
@@ -91,9 +91,9 @@ class AmpereLoop(AmperePart):
     def find_weakness(self, stage: Stage) -> str:
         """What a right loop does not do well enough, or ""."""
         wanted = stage.stages - 1
-        for tile, under_way in sorted(stage.in_flight.items()):
-            if under_way < wanted and tile + wanted < stage.k_tiles:  # at the end of K a loop may drain as it likes
-                what = f"it is safe, but while tile {tile} is multiplied {under_way} of {wanted} others are under way."
+        for tile, in_flight in sorted(stage.in_flight.items()):
+            if in_flight < wanted and tile + wanted < stage.k_tiles:  # at the end of K a loop may drain as it likes
+                what = f"it is safe, but while tile {tile} is multiplied {in_flight} of {wanted} others are in flight."
                 return Flaw(what, LoopFlaw.IDLE)
         if self.prefetched and not stage.prefetched:
             what = "it is safe, but it multiplies a K block before it has fetched the next one's registers."
@@ -101,8 +101,8 @@ class AmpereLoop(AmperePart):
         if len(stage.barriers) > self.barriers * stage.k_tiles + 1:
             return Flaw(
                 f"it is safe, but threads meet at {len(stage.barriers)} barriers for {count(stage.k_tiles, 'K tile')}: "
-                f"{count(self.barriers, 'barrier')} a K tile would do. At each, the fast warps stand idle until the "
-                f"last is there. Which of {', '.join(dict.fromkeys(map(str, stage.barriers)))} says nothing new?",
+                f"{count(self.barriers, 'barrier')} a K tile would do. At each, fast warps are idle until the "
+                f"last is there. Which of {', '.join(dict.fromkeys(map(str, stage.barriers)))} is not needed?",
                 LoopFlaw.BARRIERS,
             )
         return ""

@@ -123,7 +123,7 @@ class CutileExercise(KernelExercise):
 
         found = interpret(self.problem, shape, launches, self.mistakes(shape))
         if not (found.wrong or found.repeated) and self.placed and (misplaced := self.misplaced(shape, found)):
-            return Interpretation(Wrong("right, but in another order than asked for.", f"{misplaced}."))
+            return Interpretation(Wrong("right, but blocks are not in the order that is asked for.", f"{misplaced}."))
         return found
 
     def misplaced(self, shape: Shape, found: Interpretation) -> str | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class HostExercise(KernelExercise):
     """An exercise whose answer takes the problem's tensors, the output last, and calls ct.launch itself.
 
-    Every machine interprets what it launches, with a GPU of a few multiprocessors in torch's place; one with a GPU then
+    Every machine interprets what it launches, with a GPU of a few SMs in torch's place; one with a GPU then
     calls it there, too.
 
     unlike: takes a shape and the launches, gives what they are not as the exercise asks, as a sentence, or None.

@@ -26,7 +26,7 @@ class HopperLoops(Inside):
     other: where the answer is one of two, returns the course's own for the other one.
     stages: the numbers of stages that it must work with.
     deep: whether all stages must be in use while there is something left to load.
-    overlapped: whether a wgmma must be under way when the next one is issued.
+    overlapped: whether a wgmma must be in flight when the next one is issued.
     """
 
     loops: Loops
@@ -78,8 +78,8 @@ class HopperLoops(Inside):
         for (tile, _), idle in sorted(block.idle.items()):
             if self.deep and idle > 0:
                 return Flaw(
-                    f"it is safe, but while K tile {tile} is multiplied, {idle} of {block.stages} stages lie idle: "
-                    "nothing is on its way into them.",
+                    f"it is safe, but while K tile {tile} is multiplied, {idle} of {block.stages} stages are idle: "
+                    "no load into them is in flight.",
                     LoopFlaw.IDLE,
                 )
         if self.overlapped and block.alone:

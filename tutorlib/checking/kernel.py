@@ -13,13 +13,15 @@ from tutorlib.checking.running import find_fault
 from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import (
     cause,
+    each_launch,
     find_repeat,
     find_simulated_fault,
     find_waste,
     find_zeros,
+    first_finding,
     luck,
-    notices,
 )
+from tutorlib.checking.work_limits import WorkLimits, far_too_many
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
 from tutorlib.failure import Fail, Flaw
@@ -35,6 +37,8 @@ from tutorlib.problems.work import Launcher
 from tutorlib.problems.wrong import Wrong, by, count
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from tutorlib.simulate.ptx import Report
     from tutorlib.simulate.ptx.languages.launcher import SimulatedLauncher
 
@@ -53,11 +57,15 @@ class KernelExercise(Exercise):
     requires, forbids: names of INSTRUCTIONS ("cp.async") that the compiled kernel must or must not have.
     simulated_shapes: the sizes that the simulator runs where there is no GPU; (): all of `shapes`. Fewer where each
         takes long to compile.
-    lean: how opcodes begin whose accesses, at the first of these sizes, may not move more than they need: "ld.shared"
-        must be free of bank conflicts, "st.global" move whole sectors. A GPU tells that by the time alone.
+    counted: which of these sizes is the one at which work is counted; (): the first.
+    lean: how opcodes begin whose accesses, at that size, may not move more than they need: "ld.shared" must be free of
+        bank conflicts, "st.global" move whole sectors. A GPU tells that by the time alone.
     slack: how many times as much as they need those accesses may move.
+    limits: on the instructions and blocks that the kernel takes at that size.
     patterned: whether the simulator gets identity and ramp, too.
     once: whether each element of the output, at that size, must be stored by one block only.
+    order: takes the counted size and, for each element of the output, the number of the block that stored it; returns
+        why the blocks are in the wrong order, as a sentence, or None. A GPU tells that by the time alone.
     padded: whether TMA may load what is padding and nothing else. With it the result would be right, too.
     whole: those of `shapes` that the exercise's tiles divide without a rest.
     library: what of a library does the very thing that is asked; an answer that names it is told so.
@@ -72,10 +80,13 @@ class KernelExercise(Exercise):
     requires: tuple[str, ...] = ()
     forbids: tuple[str, ...] = ()
     simulated_shapes: tuple[Shape, ...] = ()
+    counted: Shape = ()
     lean: tuple[str, ...] = ()
     slack: int = 1
+    limits: WorkLimits = field(default_factory=WorkLimits)
     patterned: bool = True
     once: bool = False
+    order: "Callable[[Shape, np.ndarray], str | None] | None" = None
     padded: bool = True
     whole: tuple[Shape, ...] = ()
     library: Library = field(default_factory=dict)
@@ -93,6 +104,10 @@ class KernelExercise(Exercise):
     @property
     def sizes_simulated(self) -> tuple[Shape, ...]:
         return self.simulated_shapes or self.shapes
+
+    @property
+    def size_counted(self) -> Shape:
+        return self.counted or self.sizes_simulated[0]
 
     @property
     def simulated(self) -> bool:
@@ -209,8 +224,8 @@ class KernelExercise(Exercise):
         for shape in shapes:
             if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
                 wrongs[shape] = found
-            if shape == shapes[0]:
-                waste = self.in_vain(launcher.reports)
+            if shape == self.size_counted and (waste := self.in_vain(launcher.reports)) and far_too_many(waste):
+                break  # the larger sizes would take minutes
         if wrongs:
             return self.wrong_at(wrongs, shapes)
         if waste:
@@ -220,11 +235,20 @@ class KernelExercise(Exercise):
     def in_vain(self, reports: "Sequence[Report]") -> str | None:
         """What a simulated kernel does more than it must, as a sentence; None for nothing."""
         repeat = find_repeat(reports) if self.once else None
-        return find_waste(reports, self.lean, self.slack) or repeat or (None if self.padded else find_zeros(reports))
+        zeros = None if self.padded else find_zeros(reports)
+        waste = find_waste(reports, self.lean, self.slack) or repeat or zeros or self.limits.exceeded(reports)
+        if waste or not self.order:
+            return waste
+        output = self.problem.output
+        storers = [report.storers[output.name] for report in reports if output.name in report.storers][-1:]
+        shape = self.problem.shape_of(output, self.size_counted)
+        return next(filter(None, (self.order(self.size_counted, last.reshape(shape)) for last in storers)), None)
 
     def more_than_it_must(self, waste: str) -> Verdict:
         """The verdict on a kernel that is right and does something in vain."""
-        points = min(self.correctness_points, self.points - 1)
+        if far_too_many(waste):
+            return wrong(f"right at {by(self.size_counted)}, but " + waste, "Which part of it is this thread's?")
+        points = max(self.correctness_points - 1, self.correctness_points / 2)
         return Verdict(points, ("right, but it does more than it must: " + waste,), "partial")
 
     def right_simulated(self, why: str) -> Verdict:
@@ -255,8 +279,11 @@ class KernelExercise(Exercise):
             wrongs = {shape: found for shape in self.sizes if (found := find_fault(self.problem, launcher, shape))}
             if wrongs:
                 return self.wrong_at(wrongs, self.sizes, self.cause(artifact))
-            if lucky := self.find_luck(artifact):
+            lucky, waste = self.look_simulated(artifact)
+            if lucky:
                 return self.wrong_at(lucky, self.sizes_simulated)
+            if waste:
+                return self.more_than_it_must(waste)
             return self.time(launcher, self.bench_shape) if self.bench_shape else Verdict(self.points)
         except NotImplementedError:
             raise
@@ -266,17 +293,25 @@ class KernelExercise(Exercise):
         except RuntimeError as error:  # torch's: no memory, or a late CUDA error
             raise fault(error) from error
 
-    def find_luck(self, artifact: Any) -> dict[Shape, Wrong]:
-        """What the simulator notices of a kernel that a GPU found right; {} where it cannot run it."""
+    def look_simulated(self, artifact: Any) -> tuple[dict[Shape, Wrong], str | None]:
+        """What the simulator notices of a kernel that a GPU found right, and what the kernel does in vain.
+
+        ({}, None) where the simulator cannot run it.
+        """
         from tutorlib.simulate.ptx import CannotLaunch, NotSimulated
 
         if not self.simulated:
-            return {}
+            return {}, None
+        lucky, waste = {}, None
         try:
-            found = notices(self.problem, self.simulator(artifact), self.sizes_simulated)
-            return {shape: luck(finding) for shape, finding in found}
+            for shape, reports in each_launch(self.problem, self.simulator(artifact), self.sizes_simulated):
+                if found := first_finding(reports):
+                    lucky[shape] = luck(found)
+                if shape == self.size_counted and (waste := self.in_vain(reports)) and far_too_many(waste):
+                    break
         except (CannotLaunch, CompileFailed, NotSimulated):  # for sm_80; the GPU has shown that it can
-            return {}
+            return {}, None
+        return lucky, waste
 
     def cause(self, artifact: Any) -> str:
         """Why a GPU found the kernel wrong, as far as the simulator knows; else ""."""
@@ -305,12 +340,12 @@ class KernelExercise(Exercise):
         alike = len(rights) == 1 and len(set(rights[0])) == 1 < len(rights[0])
         if alike and rights[0] in self.whole:
             return (
-                f"It is right at {by(rights[0])}, where all sizes agree and tiles fit without a rest: is one size used "
-                "in another's place, or does a tile hang over the edge elsewhere?"
+                f"It is right at {by(rights[0])}, where all sizes agree and tiles divide them: is one size used "
+                "in another's place, or is an edge tile unguarded elsewhere?"
             )
         if self.whole and set(rights) == set(self.whole):
             return (
-                f"It is right at {' and '.join(map(by, rights))}, where tiles fit without a rest: what becomes of the "
+                f"It is right at {' and '.join(map(by, rights))}, where tiles divide them: what becomes of the "
                 "last tile or step, which is only partly filled?"
             )
         if alike:

@@ -101,7 +101,7 @@ def cute_launches(
 ) -> dict[str, Any]:
     """What a CuTe host function launches on tensors that stand at these addresses of another process.
 
-    gpu: the compute capability and the multiprocessors of the one that will run it; None for the simulator.
+    gpu: the compute capability and the SMs of the one that will run it; None for the simulator.
     """
     from tutorlib.compiling.cute import cute_arguments
     from tutorlib.simulate.ptx.languages.cute_host import SMS, record_launches

@@ -29,7 +29,7 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # what mends a hazard: the first that
     ),
     (
         Hazard.UNWAITED(lacks="wgmma"),
-        "Commit the wgmmas to a group and wait for it, before anybody uses their sums.",
+        "Commit the wgmmas to a group and wait for it before any thread uses their accumulators.",
     ),
     (
         Hazard.UNWAITED(),
@@ -41,20 +41,20 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # what mends a hazard: the first that
     ),
     (
         Hazard.RACE(earlier="write", by="TMA"),
-        "Who tells TMA to store a box must have met all who wrote into it: sync_warp() for one warp's, else a barrier.",
+        "Before a TMA store is issued, all threads that wrote the box must have met: sync_warp(), or a barrier.",
     ),
     (
         Hazard.RACE(by="TMA"),
-        "Wait for the mbarrier on which those arrive who have read it, before it is filled anew.",
+        "Wait on the mbarrier on which its readers arrive before you fill it again.",
     ),
     (
         Hazard.RACE(earlier="init"),
-        "Whoever uses an mbarrier must know that it is made: a barrier after mbarrier_init.",
+        "Every thread that uses an mbarrier must know that it is initialized: a barrier after mbarrier_init.",
     ),
     (Hazard.RACE(), "A barrier of the whole block belongs between the two."),
     (Hazard.UNWRITTEN(by="wgmma"), "The first wgmma of a tile must not add: ACCUMULATE is False there."),
     (Hazard.UNWRITTEN(), "Which thread was to write it, and when?"),
-    (Hazard.UNSET(), "What sets it first? Sums that an mma adds to begin with fill(0.0)."),
+    (Hazard.UNSET(), "Set it before it is used: accumulators begin with fill(0.0)."),
     (
         Hazard.OUTSIDE(tensor="shared memory"),
         "Does the layout reach further than the memory that was allocated for it?",
@@ -63,7 +63,7 @@ ADVICE: tuple[tuple[Fault, str], ...] = (  # what mends a hazard: the first that
         Hazard.OUTSIDE(tensor="coordinates"),
         "A mode of size 1 that the compiler knows is left out of a descriptor.",
     ),
-    (Hazard.OUTSIDE(), "The last tile may hang over the edge: compare each index with the tensor's size."),
+    (Hazard.OUTSIDE(), "Compare each index with the tensor's size before the access: an edge tile extends past it."),
     (
         Hazard.MISALIGNED(does="copies to"),
         "A vector's address must be a multiple of its size. Is it this thread's part (partition_S, partition_D) that "
@@ -133,21 +133,21 @@ def find_fault_of_simulated_call(launcher: "SimulatedLauncher", call: Call, work
     return wrong
 
 
-def notices(
+def each_launch(
     problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]
-) -> "Iterator[tuple[Shape, Finding]]":
-    """The first thing that the simulator notices at each size, whatever the result; nothing where it notices nothing.
-
-    Raises CompileFailed, NotSimulated and CannotLaunch.
-    """
+) -> "Iterator[tuple[Shape, Sequence[Report]]]":
+    """The reports at each size, whatever the result. Raises CompileFailed, NotSimulated and CannotLaunch."""
     import torch
 
     for shape in shapes:
         work = Work(problem, shape, "cpu")
         work.refill(torch.Generator())
         launcher.on(work)()
-        if found := [finding for report in launcher.reports for finding in report.findings]:
-            yield shape, found[0]
+        yield shape, launcher.reports
+
+
+def first_finding(reports: "Sequence[Report]") -> "Finding | None":
+    return next((finding for report in reports for finding in report.findings), None)
 
 
 def luck(finding: "Finding") -> Wrong:
@@ -160,9 +160,11 @@ def luck(finding: "Finding") -> Wrong:
 def cause(problem: Problem, launcher: "SimulatedLauncher", shapes: Sequence[Shape]) -> str:
     """Why a GPU found a kernel wrong, as far as the simulator notices anything, as a sentence or two; else "".
 
-    Raises as `notices`.
+    Raises as `each_launch`.
     """
-    for shape, finding in notices(problem, launcher, shapes):
+    for shape, reports in each_launch(problem, launcher, shapes):
+        if not (finding := first_finding(reports)):
+            continue
         return f"Simulated at {by(shape)}: " + finding.sentence + (f" {mends}" if (mends := advice(finding)) else "")
     return ""
 

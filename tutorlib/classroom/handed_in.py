@@ -111,7 +111,7 @@ def handed_in(folder: Path, without: Path | None = None) -> tuple[list[HandedIn]
         else:
             stray.append(f"{entry.label}: {STRAY if is_notebook(entry.parts[-1]) else NO_NOTEBOOK}")
     if not belongs:
-        raise NobodyHandedIn(f"{folder}: nobody handed in anything: it holds no folder, zip or notebook of a student.")
+        raise NobodyHandedIn(f"{folder}: there are no hand-ins: it holds no folder, zip or notebook of a student.")
     names = [name for name, *_ in belongs]
     students = []
     for (name, system, id), files in sorted(belongs.items()):

@@ -45,7 +45,7 @@ class Unpacking:
         self.bytes -= bytes
         self.listed -= listed
         if min(self.bytes, self.listed) < 0 or time.thread_time() > self.until:
-            raise TooMuch("unpacking all that was handed in takes more than anybody needs")
+            raise TooMuch("the hand-ins unpack to more than any class needs")
 
     def archive(self, key: Hashable, opened: Callable[[], BinaryIO]) -> zipfile.ZipFile:
         """The zip of this key, opened. Raises Unreadable."""
@@ -96,5 +96,5 @@ class Metered:
         content = self.file.read(size if 0 <= size <= LARGEST_LIST else LARGEST_LIST + 1)
         self.unpacking.spend(bytes=len(content))
         if len(content) > LARGEST_LIST:  # nothing but a list is read in one piece
-            raise Unreadable("a zip whose list of files is longer than anybody needs")
+            raise Unreadable("a zip with more files than any hand-in needs")
         return content

@@ -62,7 +62,7 @@ def spilled(ptx: str) -> int | None:
 def serialized(ptx: str) -> str | None:
     """Why ptxas lets each wgmma wait until the one before is done, in its own words (its remarks C7510 to C7514).
 
-    None where it does not: several are then under way at a time. Raises NoPtxas.
+    None where it does not: several are then in flight at a time. Raises NoPtxas.
     """
     found = re.search(r"serialized due to (.*?) in the function", assemble(ptx)[1])
     return found and " ".join(found[1].split())

@@ -42,7 +42,7 @@ def gpu_line(found: device.GPU | None) -> Line:
         return Line("GPU", obstacle, bad=obstacle != device.NO_GPU)
     memory = f"{found.memory / 2**30:.0f} GiB"
     driver = f"driver {found.driver}" if found.driver else "driver unknown"
-    return Line("GPU", f"{found.name}, sm_{found.arch}, {found.sms} multiprocessors, {memory}, {driver}")
+    return Line("GPU", f"{found.name}, sm_{found.arch}, {found.sms} SMs, {memory}, {driver}")
 
 
 def limits_line(found: device.GPU) -> Line:

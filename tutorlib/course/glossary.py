@@ -36,7 +36,7 @@ def anchor(heading: str) -> str:
 
 
 @cache
-def uses(term: Term) -> re.Pattern[str]:
+def pattern_of(term: Term) -> re.Pattern[str]:
     """Matches the term in prose: its forms, their plurals, and a capital at a sentence's start."""
     forms = "|".join(one_form(form) for form in sorted((term.name, *term.also), key=len, reverse=True))
     return re.compile(rf"(?<![\w-])(?:{forms})(?![\w-]|\.\w)")
@@ -72,7 +72,7 @@ def link_terms(notebook: NotebookNode) -> NotebookNode:
 def linked(text: str, left: list[Term]) -> str:
     """Prose with links to those terms that are left, which are removed there. A longer term hides those within it."""
     found = sorted(
-        ((match, term) for term in TERMS for match in uses(term).finditer(text)),
+        ((match, term) for term in TERMS for match in pattern_of(term).finditer(text)),
         key=lambda one: (one[0].start(), -one[0].end()),
     )
     parts, done = [], 0
@@ -97,13 +97,13 @@ def section(term: Term, page: NotebookNode) -> str:
     """
     ranked: list[tuple[bool, int, int, str]] = []
     heading, is_title = "", True
-    bold = re.compile(rf"\*\*[^*]*(?:{uses(term).pattern})[^*]*\*\*")
+    bold = re.compile(rf"\*\*[^*]*(?:{pattern_of(term).pattern})[^*]*\*\*")
     for cell in page.cells:
         for piece, is_prose in prose(cell.source) if cell.cell_type == "markdown" else [(cell.source, False)]:
             is_heading = cell.cell_type == "markdown" and piece.startswith("#")
             if is_heading:
                 heading, is_title = piece.lstrip("# "), piece.startswith("# ")
-            if uses(term).search(piece):
+            if pattern_of(term).search(piece):
                 rank = 0 if is_heading else 1 if bold.search(piece) else 2 if is_prose else 3
                 ranked.append((is_title, rank, len(ranked), heading))
     return min(ranked)[-1] if ranked else ""

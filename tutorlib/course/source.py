@@ -178,7 +178,7 @@ def pair_checks(cells: list[SourceCell], name: str) -> tuple[list[SourceCell], l
             except UnknownExercise as error:
                 faults.append(f"{cell.line}: {error}")
             if exercise in seen:
-                faults.append(f'{cell.line}: check("{exercise}", …) stands twice in this notebook')
+                faults.append(f'{cell.line}: check("{exercise}", …) is in this notebook twice')
             if exercise[:2] != name[:2]:
                 faults.append(f"{cell.line}: exercise {exercise} belongs to another notebook than {name}")
             seen.append(exercise)
@@ -188,7 +188,7 @@ def pair_checks(cells: list[SourceCell], name: str) -> tuple[list[SourceCell], l
                 paired[index] = SourceCell(old.kind, old.text, old.line, old.regions, role, exercise)
             waiting = None
         elif cell.kind == "code" and re.search(r"^\s*check\(", cell.text, re.MULTILINE):
-            faults.append(f'{cell.line}: a check stands alone in its cell, as check("{name[:2]}.1", function)')
+            faults.append(f'{cell.line}: a check is alone in its cell, as check("{name[:2]}.1", function)')
     if waiting is not None:
         faults.append(f"{cells[waiting].line}: this answer has no check after it")
     for registered in of_notebook(name):

@@ -48,7 +48,7 @@ def show_sm(stages: int = 4) -> Picture:
         axes,
         [(815, 85), (815, 55), (275, 55), (275, 130)],
         (545, 51),
-        "1  warp 0: expect so many bytes, send for a K tile",
+        "1  warp 0: expect so many bytes, issue a K tile's loads",
     )
     arrow(axes, [(140, 225), (220, 225)], (170, 221), "2  boxes")
     arrow(axes, [(330, 225), (420, 225)], (375, 221), "3  tiles,\ncounted\non full")

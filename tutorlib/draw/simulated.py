@@ -161,9 +161,9 @@ def timeline_of(trace: BlockTrace) -> CellGrid:
     more = f", the first {len(shown)} of {len(story.steps)} steps" if len(story.steps) > len(shown) else ""
     lines = [f"what the first block did, step by step{more}", *key_of(shown)]
     if any(step.does == "issue" for step in shown):
-        lines.append("buffers of shared memory: grey a copy is under way · pale it is there · coloured it is read")
+        lines.append("buffers of shared memory: gray a copy is in flight · pale it is there · colored it is read")
     elif story.contents:
-        lines.append("buffers of shared memory: pale they hold something · coloured it is read")
+        lines.append("buffers of shared memory: pale they hold something · colored it is read")
     return CellGrid(
         "\n".join(lines),
         [[label for label, _ in row] for row in rows],

@@ -6,7 +6,7 @@ from tutorlib.draw.grid import DPI, CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, FAINT, INK, mixed
 from tutorlib.models.pipeline import Timeline
 
-ASKED, ARRIVING = "#F1F3F5", "#CED4DA"  # a copy is under way: before its first byte, and after
+ASKED, ARRIVING = "#F1F3F5", "#CED4DA"  # a copy is in flight: before its first byte, and after
 TILES = (*CATEGORIES[:-1], "#CDB4DB", "#F6CFA8", "#B5E2C8", "#D6CDA4")  # without the grey, and more of them
 PALE = 0.62  # how much white is in a tile that is there and waits
 LEGEND = 34  # pixels

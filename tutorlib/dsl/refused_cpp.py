@@ -59,7 +59,7 @@ def cuts_badly(found: re.Match[str]) -> str:
     if "?" in tile:
         return "A tile's sides are known while compiling: `ct::shape{128_ic}`, where 128 is a number of the run."
     if odd := next((side for side in tile if int(side) & int(side) - 1), None):
-        return f"Every side of a tile is a power of two, and {odd} is none: take the next, and mask what hangs over."
+        return f"Every side of a tile is a power of two, and {odd} is none: take the next, and mask the edge tiles."
     return ""
 
 
@@ -85,10 +85,10 @@ def moves_badly(found: re.Match[str]) -> str:
 def multiplies_badly(found: re.Match[str]) -> str:
     arguments = arguments_of(found[1] or "")
     if len(arguments) < 3:
-        return "ct::mma takes three tiles and adds to the third: `sums = ct::mma(a, b, sums);`."
+        return "ct::mma takes three tiles and adds to the third: `acc = ct::mma(a, b, acc);`."
     tiles = [re.fullmatch(TILE, argument) for argument in arguments]
     if tiles[2] is None:
-        return "The sums are a tile, too: `ct::zeros<ct::tile<float, ct::shape<128, 128>>>()`."
+        return "The accumulator is a tile, too: `ct::zeros<ct::tile<float, ct::shape<128, 128>>>()`."
     if None in tiles:
         return "ct::mma multiplies tiles: load them first, `A.load_masked(i, step)`."
     a, b, sums = (sizes(tile[2]) for tile in tiles if tile)
@@ -100,7 +100,7 @@ def multiplies_badly(found: re.Match[str]) -> str:
     if sums != [a[0], b[-1]]:
         return f"The product has the shape {in_brackets([a[0], b[-1]])}, and the sums are {in_brackets(sums)}."
     if tiles[2][1] != "float":
-        return f"The sums are kept in float, and these are {tiles[2][1]}: round them once, when they are stored."
+        return f"The accumulator is float, and this one is {tiles[2][1]}: round them once, when they are stored."
     return (
         f"Both factors have one type, and these are {tiles[0][1]} and {tiles[1][1]}." if tiles[0] and tiles[1] else ""
     )
@@ -112,7 +112,7 @@ def operates_badly(found: re.Match[str]) -> str:
         return "A view does not compute; a tile that is loaded from it does: `A.load_masked(i)`."
     shapes = [sizes(shape) for _, shape in re.findall(TILE, given)]
     if sign in ("*", "*="):
-        return f"`{sign}` goes element by element; a product of matrices is `sums = ct::mma(a, b, sums);`."
+        return f"`{sign}` goes element by element; a product of matrices is `acc = ct::mma(a, b, acc);`."
     if len(shapes) == 2 and shapes[0] != shapes[1]:
         return f"{in_brackets(shapes[0])} and {in_brackets(shapes[1])}: both sides of `{sign}` have one shape."
     return f"Both sides of `{sign}` have one type and one shape: ct::element_cast<float>(tile) changes the type."
@@ -153,7 +153,7 @@ CPP = (
     Refusal(r'no operator "(\S+)" matches these operands(?: \((.*)\))?$', operates_badly),
     Refusal(
         r'class "ct::partition_view.* has no member "(\w+)"',
-        r"A view has no `\1`. It has load_masked and store_masked, and load and store where no tile hangs over.",
+        r"A view has no `\1`. It has load_masked and store_masked, and load and store where tiles fit the array.",
     ),
     Refusal(r"operator -> or ->\* applied to .* instead of to a pointer", "This is no pointer: `.` in place of `->`."),
     Refusal(

@@ -14,7 +14,7 @@ COLUMNS = ("A", "B", "phase", "arrive", "KiB", "phase", "arrive")  # what lies t
 
 
 def explore_mbarriers(stages: int = 2, fault: str = FAULTS[0]) -> Explorer:
-    """A ring of stages to be played: click the producer's or the consumer's row for its next order, or a transfer.
+    """A ring of stages to be played: click the producer's or consumer's row for its next instruction, or a transfer.
 
     A transfer of TMA arrives when its cell is clicked, in any order. fault: what is to be wrong, one of FAULTS.
     """
@@ -42,12 +42,12 @@ def play(ring: RingModel, click: Click) -> None:
     side = ACTORS[row]
     if side is not None:
         ring.step(side)
-    elif column < len(ring.under_way):
+    elif column < len(ring.in_flight):
         ring.arrive(column)
 
 
 def ring_scene(ring: RingModel, _: Click | None) -> Scene:
-    caption = [ring.said or "Click the producer's row for its first order, then go on as you like."]
+    caption = [ring.said or "Click the producer's row for its first instruction, then go on as you like."]
     for side in LOOPS:
         here = ring.place(side)
         caption.append(f"{side}: index {here.index}, phase {here.phase}, count {here.count}")
@@ -56,13 +56,13 @@ def ring_scene(ring: RingModel, _: Click | None) -> Scene:
 
 
 def orders_grid(ring: RingModel) -> CellGrid:
-    """A row for each of the three: the loop of one side, or the transfers under way; the next order is outlined."""
-    width = max(max(map(len, LOOPS.values())), len(ring.under_way))
+    """A row for each of the three: the loop of one side, or the transfers in flight; the next order is outlined."""
+    width = max(max(map(len, LOOPS.values())), len(ring.in_flight))
     labels, colours, outlined = [], [], set()
     for row, side in enumerate(ACTORS):
         if side is None:
-            names = [f"{transfer.operand} {transfer.tile}" for transfer in ring.under_way]
-            tints: list[str | None] = [category(transfer.tile) for transfer in ring.under_way]
+            names = [f"{transfer.operand} {transfer.tile}" for transfer in ring.in_flight]
+            tints: list[str | None] = [category(transfer.tile) for transfer in ring.in_flight]
         else:
             here, names = ring.place(side), list(ring.loop(side))
             tints = [category(here.count) if n == here.order else BUSY for n in range(len(names))]
@@ -70,7 +70,7 @@ def orders_grid(ring: RingModel) -> CellGrid:
         rest = width - len(names)
         labels.append(names + [""] * rest)
         colours.append(tints + [EMPTY] * rest)
-    title = "click a row: its next order" + (" (both wait for ever)" if ring.stuck else "")
+    title = "click a row: its next instruction" + (" (both wait forever)" if ring.stuck else "")
     return CellGrid(title, labels, colours, ["loads", "TMA", "math"], outlined=frozenset(outlined))
 
 

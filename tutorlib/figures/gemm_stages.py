@@ -28,7 +28,7 @@ def gemm_stages(everything: Sequence[SweepResults] | None = None) -> "Figure":
 
 
 def draw_stages(axes: "Axes", swept: SweepResults) -> None:
-    """TFLOP/s in each cell, below it warps × blocks on a multiprocessor.
+    """TFLOP/s in each cell, below it warps × blocks on an SM.
 
     Hatched is what was not measured, since it does not fit into shared memory.
     """
@@ -38,13 +38,13 @@ def draw_stages(axes: "Axes", swept: SweepResults) -> None:
     tiles = list(dict.fromkeys(tile for tile, _ in speeds))
     stages = [str(n) for n in sorted({point.facts["stages"] for point in swept.points})]
     draw_heatmap(axes, tiles, stages, speeds, notes, set(product(tiles, stages)) - set(speeds))
-    small = "; small: warps × blocks on a multiprocessor" if notes else ""
+    small = "; small: warps × blocks on a SM" if notes else ""
     axes.set_xlabel(f"stages{small}; hatched: {'no room in shared memory' if swept.complete else 'not measured'}")
     axes.set_title(f"{swept.gpu}, {by(swept.shapes[0])} bf16, {swept.regime}, tiles of M×N×K", loc="left", color=INK)
 
 
 def residents(point: Point, arch: str) -> str:
-    """Warps of a block × blocks that a multiprocessor holds: "4 × 2"; "" where that is not known."""
+    """Warps of a block × blocks that an SM holds: "4 × 2"; "" where that is not known."""
     if "registers" not in point.facts or arch not in BY_ARCH:
         return ""
     config = GemmConfig(point.facts["tile"], point.facts["warps"], point.facts["stages"])

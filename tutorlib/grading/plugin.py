@@ -85,7 +85,7 @@ class WatchedKernel(RunningKernel):
         receive = {"iopub": self.kc.get_iopub_msg, "shell": self.kc.get_shell_msg}[stream]  # nbval's own logs them all
         while True:
             if self.heard > MOST_HEARD:
-                raise KernelDied("(it sends more than anybody reads)")
+                raise KernelDied("(it prints more than the grader reads)")
             alive = self.is_alive()
             try:
                 message = receive(timeout=max(0.0, min(POLL_S, end - time.monotonic())))

@@ -31,5 +31,5 @@ def as_reported(exercise: Exercise, message: str) -> str:
 
 
 def tidy(text: str) -> str:
-    """No terminal codes, and not for ever."""
+    """No terminal codes, and not forever."""
     return "".join(c for c in text if c.isprintable() or c == "\n")[:LONGEST_MESSAGE].strip()

@@ -9,7 +9,7 @@ from tutorlib.measuring.measure import WrongWhenTimed
 
 STEPS = 2048  # half a millisecond on an H200
 LAUNCHES = 20
-BLOCKS = 2  # on each multiprocessor, eight warps that multiply
+BLOCKS = 2  # on each SM, eight warps that multiply
 LARGEST_ERROR = 1e-3  # of the sums, relative to the largest: STEPS additions in fp32
 
 

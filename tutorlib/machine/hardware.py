@@ -8,7 +8,7 @@ class Hardware:
     """A GPU's limits by its datasheet.
 
     bandwidth: device memory, bytes/s. flops: dense matrix FLOP/s with fp32 accumulation, by the inputs' dtype.
-    l2: bytes. sms: streaming multiprocessors.
+    l2: bytes. sms: streaming SMs.
     """
 
     arch: str

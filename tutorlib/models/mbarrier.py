@@ -88,7 +88,7 @@ FAULTS = (
 class RingModel:
     """A ring of stages, played one order at a time; `fault` is one of FAULTS.
 
-    full, empty: the mbarriers. holds: of each stage, operand → the tile that lies there. under_way: TMA's transfers.
+    full, empty: the mbarriers. holds: of each stage, operand → the tile that lies there. in_flight: TMA's transfers.
     reading: the stage that wgmmas read. multiplied: tiles so far. said: what the last order did. wrong: the first thing
     that went wrong, or "".
     """
@@ -98,7 +98,7 @@ class RingModel:
     full: list[Mbarrier] = field(init=False)
     empty: list[Mbarrier] = field(init=False)
     holds: list[dict[str, int]] = field(init=False)
-    under_way: list[Transfer] = field(default_factory=list)
+    in_flight: list[Transfer] = field(default_factory=list)
     producer: RingPlace = field(init=False)
     consumer: RingPlace = field(init=False)
     reading: int | None = None
@@ -134,8 +134,8 @@ class RingModel:
 
     @property
     def stuck(self) -> bool:
-        """Nobody can go on, and nothing is under way."""
-        return not self.under_way and self.blocked("producer") and self.blocked("consumer")
+        """Nobody can go on, and nothing is in flight."""
+        return not self.in_flight and self.blocked("producer") and self.blocked("consumer")
 
     def step(self, side: Side) -> None:
         """The next order of a side; at a wait that does not return, nothing."""
@@ -148,11 +148,11 @@ class RingModel:
             here.order = (here.order + 1) % len(orders)
             getattr(self, f"{side}_{order}")(here)
         if self.stuck:
-            self.blame("Both sides wait, and nothing is under way: for ever.")
+            self.blame("Both sides wait, and nothing is in flight: forever.")
 
     def arrive(self, number: int) -> None:
-        """Transfer number `number` of those under way reaches its stage."""
-        came = self.under_way.pop(number)
+        """Transfer number `number` of those in flight reaches its stage."""
+        came = self.in_flight.pop(number)
         if self.reading == came.stage:
             self.blame(f"{came.operand} of tile {came.tile} overwrites stage {came.stage} while wgmmas still read it.")
         self.holds[came.stage][came.operand] = came.tile
@@ -179,7 +179,7 @@ class RingModel:
         self.said = f"producer: arrives on full[{here.index}], {size // KIB} KiB will come."
 
     def producer_load(self, here: RingPlace) -> None:
-        self.under_way += [Transfer(operand, here.count, here.index) for operand in OPERANDS]
+        self.in_flight += [Transfer(operand, here.count, here.index) for operand in OPERANDS]
         self.said = f"producer: TMA is to bring A and B of tile {here.count} into stage {here.index}."
 
     def producer_next(self, here: RingPlace) -> None:

@@ -1,11 +1,11 @@
-"""How many blocks of a kernel one multiprocessor (SM) holds at a time."""
+"""How many blocks of a kernel one SM holds at a time."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class SM:
-    """What the blocks on a multiprocessor share.
+    """What the blocks on an SM share.
 
     shared: bytes of shared memory; reserved: how many of them each block loses to the system.
     registers: of 32 bits, in as many equal register files as there are partitions. A warp has all of its registers in

@@ -34,7 +34,7 @@ class RowGemm:
                     f"{name} is {tuple(matrix.shape)}: gemm takes matrices, and all but the last mode are rows"
                 )
             if not matrix.is_contiguous():
-                what = f"{name} {tuple(matrix.shape)} is a transposed view; gemm wants contiguous rows"
+                what = f"{name} {tuple(matrix.shape)} is a transposed view; gemm needs contiguous rows"
                 raise NotRows(Flaw(what, NotRow.VIEW))
         if a.shape[1] != b.shape[1]:
             raise NotRows(f"a is {tuple(a.shape)} and b {tuple(b.shape)}: the last mode of both is what is summed over")

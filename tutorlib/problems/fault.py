@@ -15,11 +15,11 @@ MEANING = {
     "illegal instruction": "it ran an instruction that this GPU does not have (illegal instruction).",
     "unspecified launch failure": "it crashed (unspecified launch failure).",
     "device-side assert": "an assertion in it failed.",
-    "too many resources": "a block asks for more registers than a multiprocessor has.",
+    "too many resources": "a block asks for more registers than an SM has.",
     "out of memory": "the GPU has too little free memory for this check. Does another program use it?",
 }
 
-_endless: list[Callable[[], None]] = []  # kept for ever: freeing a kernel that still runs would wait for its end
+_endless: list[Callable[[], None]] = []  # kept forever: freeing a kernel that still runs would wait for its end
 _broken = False  # this process's CUDA context is beyond repair: only a new process has a new one
 
 

@@ -19,7 +19,7 @@ ARM = "cute.arch.mbarrier_arrive_and_expect_tx(steps.full + state.index, steps.s
 ARM_ELECTED = f"        {ELECT}\n            {ARM}\n"
 WAIT_EMPTY = "cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)"
 WAIT_FULL = "cute.arch.mbarrier_wait(steps.full + state.index, state.phase)"
-FREE = "cute.arch.mbarrier_arrive(steps.empty + under_way.index)"
+FREE = "cute.arch.mbarrier_arrive(steps.empty + in_flight.index)"
 FREE_ELECTED = f"        {ELECT}\n            {FREE}\n"
 MULTIPLY = "        steps.multiply(state.index, False)"
 FRESH = "a fresh mbarrier counts phase 1 as complete"
@@ -36,7 +36,7 @@ PRODUCE = (
             "deadlock",
             "the producer waits for phase 0 of empty[0]",
             "lacks all 8 arrivals",
-            "first round's wait is for phase 1",
+            "first round waits for phase 1",
         ),
         (swap("Type.Producer", "Type.Consumer"),),
     ),
@@ -117,7 +117,7 @@ PRODUCE = (
     ),
     Broken(
         "expects on the empty barrier",
-        ("deadlock", "of full[0]", "49,152 bytes that nobody expects", "empty[0] expects 49,152 bytes"),
+        ("deadlock", "of full[0]", "49,152 bytes that no expect-tx announced", "empty[0] expects 49,152 bytes"),
         (swap("expect_tx(steps.full", "expect_tx(steps.empty"),),
     ),
     Broken(
@@ -135,7 +135,7 @@ PRODUCE = (
         (
             "deadlock",
             "lacks 49,152 bytes (49,152 are expected, 0 have landed)",
-            "nobody expects have landed at full[1]",
+            "no expect-tx announced have landed at full[1]",
         ),
         (swap("load(k_tile, state.index)", "load(k_tile, (state.index + 1) % steps.stages)"),),
     ),
@@ -171,7 +171,7 @@ PRODUCE = (
     ),
     Broken(
         "multiplies",
-        ("the producer has no sums",),
+        ("the producer has no accumulators",),
         (swap("        state.advance()", f"{MULTIPLY}\n        state.advance()"),),
     ),
     Broken(
@@ -242,9 +242,9 @@ CONSUME = (
         (
             "deadlock",
             "the producer waits for phase 0 of empty[0]",
-            "warpgroup 0 frees stage 1, where the wgmma of K tile 1 is under way",
+            "warpgroup 0 frees stage 1, where the wgmma of K tile 1 is in flight",
         ),
-        (swap(FREE_ELECTED, FREE_ELECTED.replace("under_way.", "state.")),),
+        (swap(FREE_ELECTED, FREE_ELECTED.replace("in_flight.", "state.")),),
     ),
     Broken(
         "frees before wait_group",
@@ -255,8 +255,8 @@ CONSUME = (
         ),
     ),
     Broken(
-        "leaves two groups under way",
-        ("warpgroup 0 frees stage 0 while the wgmma of K tile 0 may still read it", "leave fewer under way"),
+        "leaves two groups in flight",
+        ("warpgroup 0 frees stage 0 while the wgmma of K tile 0 may still read it", "leave fewer in flight"),
         (swap("wait_group(1)", "wait_group(2)"),),
     ),
     Broken(
@@ -266,22 +266,22 @@ CONSUME = (
     ),
     Broken(
         "no wait_group at the end",
-        ("the loop ends while this wgmma, of K tile 0, may be under way", "no wait_group(0)"),
+        ("the loop ends while this wgmma, of K tile 0, may be in flight", "no wait_group(0)"),
         (without("wait_group(0)"),),
     ),
     Broken(
-        "one group stays under way at the end",
-        ("the loop ends while this wgmma, of K tile 0, may be under way", "no wait_group(0)"),
+        "one group stays in flight at the end",
+        ("the loop ends while this wgmma, of K tile 0, may be in flight", "no wait_group(0)"),
         (swap("wait_group(0)", "wait_group(1)"),),
     ),
     Broken(
         "does not commit",
-        ("may be under way: no commit_group()",),
+        ("may be in flight: no commit_group()",),
         (without_last("commit_group"),),
     ),
     Broken(
         "does not commit the first tile",
-        ("of K tile 0, may be under way: no commit_group()",),
+        ("of K tile 0, may be in flight: no commit_group()",),
         (without_first("commit_group"),),
     ),
     Broken(
@@ -291,12 +291,12 @@ CONSUME = (
     ),
     Broken(
         "never first",
-        ("the first multiplication, of K tile 0, adds to old sums",),
+        ("the first multiplication, of K tile 0, adds to old accumulators",),
         (swap("True)", "False)"),),
     ),
     Broken(
         "always first",
-        ("`first` at K tile 1 forgets the sums of K tile 0",),
+        ("`first` at K tile 1 discards the accumulators of K tile 0",),
         (swap("False)", "True)"),),
     ),
     Broken(
@@ -350,7 +350,7 @@ MAIN = (
     Broken(
         "waits for empty as a producer would",
         ("K tile 2 overwrites K tile 0 in stage 0", "was for phase 1 and passed at once", "when phase 0 is complete"),
-        (swap("under_way.phase)", "under_way.phase ^ 1)"),),
+        (swap("in_flight.phase)", "in_flight.phase ^ 1)"),),
     ),
     Broken(
         "fills all stages, whatever K is",
@@ -363,7 +363,7 @@ MAIN = (
         (swap("cutlass.min(steps.stages, steps.k_tiles)", "cutlass.min(steps.stages - 1, steps.k_tiles)"),),
     ),
     Broken(
-        "loads for ever",
+        "loads forever",
         ("load(2, 0): of 2 K tiles, 0 to 1 exist",),
         (swap(" and ahead < steps.k_tiles", ""),),
     ),
@@ -383,14 +383,14 @@ MAIN = (
         (
             swap(FREE_ELECTED, ""),
             swap(
-                "under_way = state.clone()\n        state",
-                f"\n{FREE_ELECTED}        under_way = state.clone()\n        state",
+                "in_flight = state.clone()\n        state",
+                f"\n{FREE_ELECTED}        in_flight = state.clone()\n        state",
             ),
         ),
     ),
     Broken(
         "waits for itself alone",
         ("K tile 2 overwrites K tile 0 in stage 0, which warpgroup 1 may still read", "no wait for empty[0]"),
-        (swap("cute.arch.mbarrier_wait(steps.empty + under_way.index, under_way.phase)", "warpgroup.wait_group(0)"),),
+        (swap("cute.arch.mbarrier_wait(steps.empty + in_flight.index, in_flight.phase)", "warpgroup.wait_group(0)"),),
     ),
 )

@@ -10,7 +10,7 @@ from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
 @cute.jit
 def main_loop(steps):
-    """All stages are loaded first, and each again as soon as it has been read; one wgmma group stays under way."""
+    """All stages are loaded first, and each again as soon as it has been read; one wgmma group stays in flight."""
     if steps.loads_too:
         for k_tile in cutlass.range(cutlass.min(steps.stages, steps.k_tiles), unroll=1):
             with cute.arch.elect_one():
@@ -21,7 +21,7 @@ def main_loop(steps):
     warpgroup.fence()
     steps.multiply(state.index, True)
     warpgroup.commit_group()
-    under_way = state.clone()
+    in_flight = state.clone()
     state.advance()
     for k_tile in cutlass.range(1, steps.k_tiles, unroll=1):
         cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
@@ -30,14 +30,14 @@ def main_loop(steps):
         warpgroup.commit_group()
         warpgroup.wait_group(1)
         with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive(steps.empty + under_way.index)
+            cute.arch.mbarrier_arrive(steps.empty + in_flight.index)
         ahead = k_tile - 1 + steps.stages
         if steps.loads_too and ahead < steps.k_tiles:
-            cute.arch.mbarrier_wait(steps.empty + under_way.index, under_way.phase)
+            cute.arch.mbarrier_wait(steps.empty + in_flight.index, in_flight.phase)
             with cute.arch.elect_one():
-                cute.arch.mbarrier_arrive_and_expect_tx(steps.full + under_way.index, steps.stage_bytes)
-            steps.load(ahead, under_way.index)
-        under_way = state.clone()
+                cute.arch.mbarrier_arrive_and_expect_tx(steps.full + in_flight.index, steps.stage_bytes)
+            steps.load(ahead, in_flight.index)
+        in_flight = state.clone()
         state.advance()
     warpgroup.wait_group(0)
 
@@ -63,7 +63,7 @@ def consume(steps):
     warpgroup.fence()
     steps.multiply(state.index, True)
     warpgroup.commit_group()
-    under_way = state.clone()
+    in_flight = state.clone()
     state.advance()
     for _ in cutlass.range(steps.k_tiles - 1, unroll=1):
         cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
@@ -72,9 +72,9 @@ def consume(steps):
         warpgroup.commit_group()
         warpgroup.wait_group(1)
         with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive(steps.empty + under_way.index)
-        under_way = state.clone()
+            cute.arch.mbarrier_arrive(steps.empty + in_flight.index)
+        in_flight = state.clone()
         state.advance()
     warpgroup.wait_group(0)
     with cute.arch.elect_one():
-        cute.arch.mbarrier_arrive(steps.empty + under_way.index)
+        cute.arch.mbarrier_arrive(steps.empty + in_flight.index)

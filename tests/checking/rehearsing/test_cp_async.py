@@ -70,7 +70,7 @@ class TestHazards:
         stage.commit()
         stage.barrier()
         stage.fetch(0, 0)
-        with pytest.raises(Unsafe, match="may be under way"):
+        with pytest.raises(Unsafe, match="may be in flight"):
             stage.multiply(0)
 
     def test_a_barrier_before_the_wait_is_none(self):
@@ -127,7 +127,7 @@ class TestBuffers:
     def test_a_tile_is_not_sent_for_twice_into_one_buffer(self):
         stage = ready()
         stage.load(1, 1)
-        with pytest.raises(Unsafe, match="K tile 1 is on its way into buffer 1 already, by line"):
+        with pytest.raises(Unsafe, match="K tile 1 is in flight into buffer 1 already, by line"):
             stage.load(1, 1)
 
     def test_both_matrices_are_needed_of_the_same_tile(self):

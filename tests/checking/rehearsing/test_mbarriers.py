@@ -96,7 +96,7 @@ def test_a_broken_main_loop_is_told_why(case):
 
 
 def test_a_message_names_the_line_in_the_readers_file():
-    case = next(case for case in broken.CONSUME if case.name == "leaves two groups under way")
+    case = next(case for case in broken.CONSUME if case.name == "leaves two groups in flight")
     loop = derive(loops.consume, "broken", case.name, *case.changes)
     file = loop.__wrapped__.__code__.co_filename
     with open(file, encoding="utf-8") as lines:

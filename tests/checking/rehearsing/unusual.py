@@ -259,18 +259,18 @@ def frees_at_the_end_too_early(steps):
 
 @cute.jit
 def frees_as_late_as_it_may(steps):
-    """As many groups stay under way as there are stages, but one."""
-    under_way = steps.stages - 1
+    """As many groups stay in flight as there are stages, but one."""
+    in_flight = steps.stages - 1
     for k_tile in cutlass.range(steps.k_tiles, unroll=1):
         stage = k_tile % steps.stages
         cute.arch.mbarrier_wait(steps.full + stage, (k_tile // steps.stages) % 2)
         warpgroup.fence()
         steps.multiply(stage, k_tile == 0)
         warpgroup.commit_group()
-        if k_tile >= under_way:
-            warpgroup.wait_group(under_way)
+        if k_tile >= in_flight:
+            warpgroup.wait_group(in_flight)
             with cute.arch.elect_one():
-                cute.arch.mbarrier_arrive(steps.empty + (k_tile - under_way) % steps.stages)
+                cute.arch.mbarrier_arrive(steps.empty + (k_tile - in_flight) % steps.stages)
     warpgroup.wait_group(0)
 
 

@@ -10,13 +10,13 @@ from tutorlib.compiling.ptx import opcodes
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.instruments.sweeps.fusion import COOPERATIVE
 from tutorlib.kernels.fused.ampere import make_elementwise
-from tutorlib.kernels.fused.hopper import ADD, BIAS_GELU, SWIGLU, choose_fused, fusable, fused_fakes, make_fused
+from tutorlib.kernels.fused.hopper import ADD, BIAS, BIAS_GELU, SWIGLU, choose_fused, fusable, fused_fakes, make_fused
 from tutorlib.kernels.hopper.choose import candidates, cost, exposed
 from tutorlib.kernels.hopper.config import HopperConfig
 from tutorlib.simulate.ptx.languages.cute_lines import compile_for
 
 LARGE = ((4096, 14336, 4096), (8192, 8192, 8192), (4096, 28672, 4096))
-FUSIONS = {"bias + GELU": BIAS_GELU, "residual": ADD, "SwiGLU": SWIGLU}
+FUSIONS = {"bias": BIAS, "bias + GELU": BIAS_GELU, "residual": ADD, "SwiGLU": SWIGLU}
 
 
 def test_a_gated_tile_leaves_its_buffers_no_more_than_what_stages_leave():

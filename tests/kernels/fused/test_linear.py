@@ -19,15 +19,20 @@ def mlp() -> LlamaMLP:
 
 def test_opcheck_and_gradients():
     torch.manual_seed(0)
-    x, weight = torch.randn(2, 3, 8).requires_grad_(), torch.randn(4, 8).requires_grad_()
-    torch.library.opcheck(linear, (x, weight))
-    wide = [tensor.detach().double().requires_grad_() for tensor in (x, weight)]
+    tensors = [torch.randn(shape).requires_grad_() for shape in ((2, 3, 8), (4, 8), (4,))]
+    torch.library.opcheck(linear, tensors[:2])
+    torch.library.opcheck(linear, tensors)
+    wide = [tensor.detach().double().requires_grad_() for tensor in tensors]
     assert torch.autograd.gradcheck(linear, wide)
     assert torch.autograd.gradgradcheck(linear, wide)
 
 
 def test_opcheck_of_the_gated_operator():
-    torch.library.opcheck(swiglu_linear, (torch.randn(2, 3, 8), torch.randn(32, 8)))
+    x, weights = torch.randn(2, 3, 8).requires_grad_(), torch.randn(32, 8).requires_grad_()
+    torch.library.opcheck(swiglu_linear, (x, weights))
+    wide = [tensor.detach().double().requires_grad_() for tensor in (x, weights)]
+    assert torch.autograd.gradcheck(swiglu_linear, wide)
+    assert torch.autograd.gradgradcheck(swiglu_linear, wide)
 
 
 def test_bf16_is_rounded_once():
@@ -50,11 +55,63 @@ def test_swapped_modules_share_parameters_and_results(mlp):
         torch.testing.assert_close(got.grad, wanted.grad)
 
 
-def test_a_bias_stays():
-    layer = nn.Sequential(nn.Linear(8, 4))
+def test_a_bias_is_added_before_the_result_is_rounded():
+    x, weight, bias = (torch.randn(shape).bfloat16() for shape in ((64, 512), (32, 512), (32,)))
+    exact = x.double() @ weight.double().mT + bias.double()
+    torch.testing.assert_close(linear(x, weight, bias).double(), exact, rtol=2**-8, atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("biased", [True, False])
+def test_autocast_gives_what_nn_linear_gives(dtype, biased):
+    layer, x = nn.Linear(8, 4, bias=biased), torch.randn(3, 8)
+    with torch.autocast("cpu", dtype):
+        expected = layer(x)
+        got = use_kernels(layer)(x)
+    assert got.dtype == expected.dtype
+    torch.testing.assert_close(got, expected)
+
+
+def test_a_layer_stays_the_object_that_it_is():
+    """Its hooks go on, and a layer that the model uses twice, or that is the whole model, is one layer."""
+    shared, seen = nn.Linear(8, 8), []
+    shared.register_forward_hook(lambda *_: seen.append("forward"))
+    shared.register_full_backward_hook(lambda *_: seen.append("backward"))
+    model = nn.Sequential(shared, nn.ReLU(), shared)
+    assert use_kernels(model)[0] is model[2] is shared
+    assert type(shared) is KernelLinear
+    assert use_kernels(shared) is shared
+    model(torch.randn(3, 8, requires_grad=True)).sum().backward()
+    assert seen == ["forward", "forward", "backward", "backward"]
+
+
+def test_parametrizations_go_on():
+    model = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(8, 4)), nn.Linear(4, 4))
     x = torch.randn(3, 8)
-    expected = layer(x)
-    torch.testing.assert_close(use_kernels(layer)(x), expected)
+    expected = model(x)
+    model[0].parametrizations.weight.original0.grad = None
+    swapped = use_kernels(model)
+    assert isinstance(swapped[0], KernelLinear)
+    torch.testing.assert_close(swapped(x), expected)
+    swapped(x).sum().backward()
+    assert swapped[0].parametrizations.weight.original0.grad is not None
+    nn.utils.parametrize.remove_parametrizations(swapped[0], "weight")
+    assert type(swapped[0]) is KernelLinear
+    torch.testing.assert_close(swapped(x), expected)
+
+
+def test_another_layer_of_the_parametrized_class_is_left_alone():
+    layer = nn.utils.parametrizations.weight_norm(nn.Linear(8, 4))
+    use_kernels(nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(8, 4))))
+    assert not isinstance(layer, KernelLinear)
+
+
+class Scaled(nn.Linear):
+    """A layer of somebody's own."""
+
+
+def test_a_subclass_is_left_alone():
+    assert type(use_kernels(nn.Sequential(Scaled(8, 4)))[0]) is Scaled
 
 
 def test_no_graph_break_and_autocast(mlp):
@@ -66,7 +123,14 @@ def test_no_graph_break_and_autocast(mlp):
 
 def test_the_fused_module_is_the_plain_one(mlp):
     x = torch.randn(2, 5, 16)
-    torch.testing.assert_close(FusedMLP(mlp)(x), mlp(x))
+    fused = FusedMLP(mlp)
+    torch.testing.assert_close(fused(x), mlp(x))
+    for module in (fused, mlp):
+        module(x).square().sum().backward()
+    gate, up = separate(fused.gate_up.grad)
+    torch.testing.assert_close(gate, mlp.gate_proj.weight.grad)
+    torch.testing.assert_close(up, mlp.up_proj.weight.grad)
+    torch.testing.assert_close(fused.down.grad, mlp.down_proj.weight.grad)
 
 
 def test_interleaving_and_back():

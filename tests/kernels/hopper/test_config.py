@@ -56,7 +56,7 @@ BROKEN = [
     ({"tile": (128, 128, 32), "cluster": (8, 1), "majors": ("k", "mn")}, "cluster = (8, 1): a block's part of a"),
     (
         SPLIT | {"split_k": 8, "stages": 3},
-        "split_k = 8: a part's sums of the other blocks do not fit into a matrix's stages",
+        "split_k = 8: the other blocks' accumulators do not fit into a matrix's stages",
     ),
     (SPLIT | {"split_k": 3}, "split_k = 3: the 8 stores of a tile are not a multiple of its blocks"),
     (BLOCKS | {"tile": (128, 64, 128), "split_k": 2, "persistent": False}, "block_scaled: a tile's K is not split"),

@@ -114,8 +114,8 @@ WRONG = {
         "rounds and stores a tile's sums while its last wgmma adds to them",
         "gemm:consume",
         swap(
-            "        multiply.retire(0, under_way)\n        finish.item(multiply.tCrC, schedule, number)\n",
-            "        finish.item(multiply.tCrC, schedule, number)\n        multiply.retire(0, under_way)\n",
+            "        multiply.retire(0, in_flight)\n        finish.item(multiply.tCrC, schedule, number)\n",
+            "        finish.item(multiply.tCrC, schedule, number)\n        multiply.retire(0, in_flight)\n",
         ),
     ),
 }

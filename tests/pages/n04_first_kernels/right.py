@@ -41,17 +41,13 @@ RIGHT = {
     "04.2": [
         host(
             "04.2",
-            "by_powers",
-            "No Horner: each power by itself.",
-            swap("value = coefficients[-1]", "value = coefficients[0] + 0.0 * x[i]\n        power_of_x = x[i]"),
+            "counts_from_the_end",
+            "Horner with indices from the end.",
             swap(
                 "cutlass.range_constexpr(len(coefficients) - 2, -1, -1)",
-                "cutlass.range_constexpr(1, len(coefficients))",
+                "cutlass.range_constexpr(2, len(coefficients) + 1)",
             ),
-            swap(
-                "value = value * x[i] + coefficients[power]",
-                "value = value + coefficients[power] * power_of_x\n            power_of_x = power_of_x * x[i]",
-            ),
+            swap("coefficients[power]", "coefficients[-power]"),
         ),
         host(
             "04.2",
@@ -234,16 +230,6 @@ RIGHT = {
                 "    for step in cutlass.range_constexpr(1, THREADS.bit_length()):\n        half = 1 << (step - 1)",
             ),
             swap("if thread < half:", "if thread % (2 * half) == 0:"),
-        ),
-        kernel(
-            "04.8",
-            "thread_0_alone",
-            "After the barrier one thread looks at all.",
-            swap(
-                TREE
-                + "\n        if thread < half:\n            partial[thread] = max(partial[thread], partial[thread + half])\n        cute.arch.sync_threads()\n    if thread == 0:\n",
-                "    if thread == 0:\n        for n in cutlass.range(1, THREADS):\n            partial[0] = max(partial[0], partial[n])\n",
-            ),
         ),
         kernel(
             "04.8",

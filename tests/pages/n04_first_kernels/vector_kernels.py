@@ -9,6 +9,7 @@ GUARD = "if i < cute.size(c)"
 GRID = "grid=(cute.size(c) // THREADS, 1, 1)"
 PIECE = "if 4 * i < cute.size(x)"
 BOTH = "if m < x.shape[0] and n < x.shape[1]"
+TREE = "    for step in cutlass.range_constexpr(1, THREADS.bit_length()):\n        half = THREADS >> step"
 TREE_BARRIER = "        cute.arch.sync_threads()\n"
 
 
@@ -221,6 +222,16 @@ MORE = {
         host("04.7", "blocks_of_one_direction", "A block of 256 in x.", swap("block=BLOCK", "block=(256, 1, 1)")),
     ],
     "04.8": [
+        kernel(
+            "04.8",
+            "thread_0_alone",
+            "After the barrier one thread looks at all.",
+            swap(
+                TREE
+                + "\n        if thread < half:\n            partial[thread] = max(partial[thread], partial[thread + half])\n        cute.arch.sync_threads()\n    if thread == 0:\n",
+                "    if thread == 0:\n        for n in cutlass.range(1, THREADS):\n            partial[0] = max(partial[0], partial[n])\n",
+            ),
+        ),
         kernel(
             "04.8", "starts_from_zero", "A row of negative numbers.", swap("-cutlass.Float32.inf", "cutlass.Float32(0)")
         ),

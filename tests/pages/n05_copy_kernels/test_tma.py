@@ -12,11 +12,11 @@ pytestmark = pytest.mark.skipif(device.why_not(HAS_TMA) is None, reason="a GPU r
 
 SAYS = {
     "expects_half": ("8,192 bytes are announced", "may be over before all are there", "tile_bytes // 2"),
-    "expects_twice": ("waits for ever", "lacks 16,384 of 32,768 bytes", "mbarrier_wait(barrier, 0)"),
+    "expects_twice": ("waits forever", "lacks 16,384 of 32,768 bytes", "mbarrier_wait(barrier, 0)"),
     "announces_nothing": ("its mbarrier has not been waited for", "cute.copy(store, from_tile, to_dst)"),
     "waits_for_the_other_phase": ("its mbarrier has not been waited for", "cute.copy(store, from_tile, to_dst)"),
     "does_not_wait_for_the_tile": ("its mbarrier has not been waited for", "cute.copy(store, from_tile, to_dst)"),
-    "made_for_two": ("waits for ever", "lacks 1 of 2 arrivals", "mbarrier_wait(barrier, 0)"),
+    "made_for_two": ("waits forever", "lacks 1 of 2 arrivals", "mbarrier_wait(barrier, 0)"),
     "never_made": ("nobody has made one there", "mbarrier_arrive_and_expect_tx"),
     "waits_before_it_is_made": ("waits for the mbarrier", "makes at line", "with no barrier between"),
     "stores_in_no_group": ("ends while TMA may still be reading", "it is in no group"),

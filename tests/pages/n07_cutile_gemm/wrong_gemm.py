@@ -169,7 +169,7 @@ WRONG = {
             without("total = ct.zeros("),
             swap("    for tile in", "    total = ct.zeros((tm, tn), ct.float32)\n    for tile in"),
         ),
-        says("in another order than asked for", "in strips of 2 rows", "yours gives them to block")(
+        says("not in the order that is asked for", "in strips of 2 rows", "yours gives them to block")(
             derive(
                 PERSISTENT,
                 "raster_order",
@@ -177,7 +177,7 @@ WRONG = {
                 swap("grouped(tile, rows, columns, group)", "tile % rows, tile // rows"),
             )
         ),
-        says("in another order than asked for")(
+        says("not in the order that is asked for")(
             derive(
                 PERSISTENT,
                 "row_after_row",
@@ -185,10 +185,10 @@ WRONG = {
                 swap("grouped(tile, rows, columns, group)", "tile // columns, tile % columns"),
             )
         ),
-        says("in another order than asked for")(
+        says("not in the order that is asked for")(
             derive(PERSISTENT, "strips_of_one", "Strips of one row.", swap("columns, group)", "columns, 1)"))
         ),
-        says("in another order than asked for")(
+        says("not in the order that is asked for")(
             derive(
                 PERSISTENT,
                 "a_run_for_each",

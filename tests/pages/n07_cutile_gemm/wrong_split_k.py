@@ -40,7 +40,7 @@ def torch_adds(a, b, c):
 
 
 def a_number_for_the_stream(a, b, c):
-    """The multiprocessors where the stream should be."""
+    """The SMs where the stream should be."""
     parts = torch.empty(1, *c.shape, device=a.device)
     ct.launch(132, (ct.cdiv(c.shape[0], 128), ct.cdiv(c.shape[1], 128), 1), PARTS, (a, b, parts, 128, 128, 64))
 
@@ -139,19 +139,17 @@ WRONG = {
         ),
     ],
     "07.9": [
-        answer(
-            "one_part", "Never cuts K.", split(splits=lambda sms, tiles, steps: 1), "3 multiprocessors", "has 1 block"
-        ),
+        answer("one_part", "Never cuts K.", split(splits=lambda sms, tiles, steps: 1), "3 SMs", "has 1 block"),
         answer(
             "rounded_up",
-            "One part more than the multiprocessors have room for.",
+            "One part more than the SMs have room for.",
             split(splits=lambda sms, tiles, steps: max(1, min(-(-sms // tiles), steps))),
             "wait for a second wave",
         ),
         answer("always_three", "Cuts K everywhere.", split(splits=lambda sms, tiles, steps: 3)),
         answer(
             "by_multiprocessors",
-            "As many parts as there are multiprocessors.",
+            "As many parts as there are SMs.",
             split(splits=lambda sms, tiles, steps: min(sms, steps)),
             "extra work",
         ),

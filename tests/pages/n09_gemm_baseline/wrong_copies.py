@@ -161,7 +161,7 @@ LOOPS = [
         swap("wait_group(0)", "wait_group(1)"),
     ),
     loop("never_commits", "No groups to wait for.", ("are not committed",), without("commit_group()")),
-    loop("never_waits", "A barrier is no wait.", ("may be under way",), without("wait_group(0)")),
+    loop("never_waits", "A barrier is no wait.", ("may be in flight",), without("wait_group(0)")),
     loop(
         "drops_the_last_tile",
         "One K tile short.",
@@ -198,7 +198,7 @@ LOOPS = [
     loop(
         "commits_last",
         "The wait comes before the commit.",
-        ("may be under way",),
+        ("may be in flight",),
         move_last("commit_group()", after="wait_group(0)"),
     ),
     loop(

@@ -97,8 +97,8 @@ DOUBLES = [
     ),
     double(
         "waits_at_once",
-        "Right, but nothing is under way while it computes.",
-        ("it is safe, but", "0 of 1 others are under way"),
+        "Right, but nothing is in flight while it computes.",
+        ("it is safe, but", "0 of 1 others are in flight"),
         swap("commit_group()\n        for", "commit_group()\n        cute.arch.cp_async_wait_group(0)\n        for"),
     ),
     double(
@@ -116,13 +116,13 @@ DOUBLES = [
     double(
         "a_second_barrier",
         "Safe, and everybody waits for everybody once more.",
-        ("it is safe, but", "1 barrier a K tile would do", "says nothing new"),
+        ("it is safe, but", "1 barrier a K tile would do", "is not needed"),
         swap("            steps.multiply(k_block)", "            steps.multiply(k_block)\n" + BARRIER.rstrip()),
     ),
     double(
         "loads_behind_the_arithmetic",
         "The copy begins when the tile before is done with.",
-        ("it is safe, but", "0 of 1 others are under way"),
+        ("it is safe, but", "0 of 1 others are in flight"),
         swap(LOAD_NEXT + "        cute.arch.cp_async_commit_group()\n", ""),
         swap(
             "            steps.multiply(k_block)",
@@ -174,7 +174,7 @@ DOUBLES = [
         swap("steps.load(k_tile + 1,", "steps.load(k_tile + 2,"),
         swap("k_tile + 1 <", "k_tile + 2 <"),
     ),
-    says("it is safe, but", "0 of 1 others are under way")(
+    says("it is safe, but", "0 of 1 others are in flight")(
         derive(single_buffer, "notebook_09_s", "One buffer of the two.")
     ),
 ]
@@ -186,7 +186,7 @@ PIPELINES = [
     pipeline(
         "fetches_before_the_wait",
         "Fetches the next tile's first block before the wait for that tile.",
-        ("may be under way",),
+        ("may be in flight",),
         move_last("sync_threads()", after="fetch(0, read)"),
         move_last("wait_group(0)", after="fetch(0, read)"),
     ),
@@ -214,14 +214,14 @@ PIPELINES = [
     ),
     pipeline(
         "never_turns_over",
-        "Reads buffer 0 for ever.",
+        "Reads buffer 0 forever.",
         ("multiplied twice",),
         swap("                read = 1 - read\n", ""),
     ),
     pipeline(
         "no_first_fetch", "The prologue stops too early.", ("has not been fetched",), without_first("steps.fetch(0, 0)")
     ),
-    pipeline("no_first_wait", "Fetches what has not arrived.", ("may be under way",), without_first("wait_group(0)")),
+    pipeline("no_first_wait", "Fetches what has not arrived.", ("may be in flight",), without_first("wait_group(0)")),
     pipeline(
         "no_first_barrier",
         "Other threads' copies may be missing.",

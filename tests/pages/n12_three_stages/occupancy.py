@@ -1,4 +1,4 @@
-"""Wrong answers to notebook 12: how many blocks a multiprocessor takes."""
+"""Wrong answers to notebook 12: how many blocks an SM takes."""
 
 from functools import partial
 
@@ -53,7 +53,7 @@ def registers_alone(sm, smem_bytes, registers, threads):
     return fit_but_for_smem(sm, registers, threads)
 
 
-@says("A multiprocessor has no more than")
+@says("An SM has no more than")
 def as_many_as_you_like(sm, smem_bytes, registers, threads):
     """Forgets the limits on threads and blocks."""
     by_smem = sm.shared // (smem_bytes + sm.reserved)
@@ -138,7 +138,7 @@ def fit_for(sm, smem_bytes, registers, threads):
 
 
 def of_an_h100(sm, smem_bytes, registers, threads):
-    """An H100's shared memory, whatever the multiprocessor."""
+    """An H100's shared memory, whatever the SM."""
     by_smem = 228 * 1024 // (smem_bytes + 1024)
     return min(by_smem, 65536 // (threads // 32 * warp_registers(sm, registers)), sm.threads // threads, sm.blocks)
 

@@ -134,8 +134,8 @@ RIGHT = {
         derive(make_gemm, "own_make_gemm", "")(TUNED, own_make_loop(LoopSchedule(branch=False)), in_eights),
         derive(
             YOURS,
-            "raster",
-            "Raster order, and three stages of a smaller tile.",
+            "three_stages",
+            "Three stages of a smaller tile.",
             swap("config = tuned()", "config = GemmConfig((128, 128, 32), (2, 2), 3)"),
         ),
         derive(

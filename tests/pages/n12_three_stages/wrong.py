@@ -20,7 +20,7 @@ LOOPS = {  # name: what is wrong, the words that the message must have, the chan
     ),
     "waits_for_all": (
         "Right, and no deeper than two buffers: wait_group(0).",
-        "others are under way",
+        "others are in flight",
         swap(WAIT, "wait_group(0)", times=2),
     ),
     "commits_inside_the_if": (
@@ -40,7 +40,7 @@ LOOPS = {  # name: what is wrong, the words that the message must have, the chan
     ),
     "long_prologue": (
         "Fills all buffers before the loop, and then sends for the last of these tiles once more.",
-        "on its way into buffer",
+        "in flight into buffer",
         swap("range_constexpr(steps.stages - 1)", "range_constexpr(steps.stages)"),
     ),
     "short_prologue": (

@@ -94,7 +94,7 @@ EPILOGUES = [
     epilogue("ends_at_once", "Shared memory is gone before TMA has read it.", "wait until no", without("wait_group(0")),
     epilogue(
         "one_group_left",
-        "wait_group(1): the one there is may be under way.",
+        "wait_group(1): the one there is may be in flight.",
         "ends while TMA may still be reading",
         swap("wait_group(0", "wait_group(1"),
     ),
@@ -111,7 +111,7 @@ EPILOGUES = [
         "commit the bulk group",
         swap("cp_async_bulk_wait_group(0, read=True)", "cp_async_wait_group(0)"),
     ),
-    epilogue("sends_nothing", "Stays in shared memory.", "never told to store", without("cute.copy(sums.tma")),
+    epilogue("sends_nothing", "Stays in shared memory.", "no TMA store is issued", without("cute.copy(sums.tma")),
     epilogue(
         "sends_first",
         "TMA, and then stmatrix.",

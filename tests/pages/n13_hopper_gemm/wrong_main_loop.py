@@ -36,7 +36,7 @@ PHASES = [
     ),
     loop(
         "always_phase_0",
-        "The first round's phase for ever.",
+        "The first round's phase forever.",
         ("K tile 0, in stage 0, is multiplied twice", "passed at once"),
         swap(WAIT_FULL, WAIT_FULL.replace("state.phase", "0"), times=2),
     ),
@@ -80,7 +80,7 @@ PHASES = [
         swap("state.clone()", "state"),
     ),
     loop(
-        "never_advances", "Waits for stage 0 for ever.", "K tile 0, in stage 0, is multiplied twice", without("advance")
+        "never_advances", "Waits for stage 0 forever.", "K tile 0, in stage 0, is multiplied twice", without("advance")
     ),
 ]
 
@@ -202,7 +202,7 @@ ARRIVALS = [
     loop(
         "frees_this_step",
         "The stage that has just been begun.",
-        ("frees stage 1, where the wgmma of K tile 1 is under way",),
+        ("frees stage 1, where the wgmma of K tile 1 is in flight",),
         swap(FREE, FREE.replace("before", "state")),
     ),
     loop(
@@ -307,7 +307,7 @@ WGMMAS = [
     ),
     loop(
         "one_left_at_the_end",
-        "The last group may be under way.",
+        "The last group may be in flight.",
         "no wait_group(0) after it",
         swap("wait_group(0)", "wait_group(1)"),
     ),
@@ -344,7 +344,7 @@ WGMMAS = [
     loop(
         "forgets_in_every_step",
         "Each K tile forgets those before.",
-        "forgets the sums of K tile 0",
+        "discards the accumulators of K tile 0",
         swap("multiply(state.index, False)", "multiply(state.index, True)"),
     ),
     loop("never_commits", "wait_group has nothing to wait for.", "no commit_group()", without_last("commit_group()")),

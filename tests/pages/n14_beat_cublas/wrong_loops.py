@@ -155,7 +155,7 @@ WRONG = {
             derive(
                 multiply_steps,
                 "waits_before_it_multiplies",
-                "One is under way while it waits for the stage, and none when the next is issued.",
+                "One is in flight while it waits for the stage, and none when the next is issued.",
                 swap(MULTIPLY, f"        warpgroup.wait_group(0)\n{FREE_ELECTED}{MULTIPLY}"),
                 swap(f"        warpgroup.wait_group(1)\n{FREE_ELECTED}        before", "        before"),
             )

@@ -24,7 +24,7 @@ STORE = [
         "no_wait_for_load",
         "Uses registers that tcgen05.ld still writes.",
         without("fence_view_async_tmem_load"),
-        "may still be under way",
+        "may still be in flight",
     ),
     wrong(store_tiles, "never_frees", "No arrival at free.", swap(FREE, ""), "deadlock", "free[0]"),
     wrong(
@@ -87,7 +87,7 @@ STORE = [
         "wait_for_stores",
         "The wait of tcgen05.st, for which there is nothing to wait.",
         swap("fence_view_async_tmem_load", "fence_view_async_tmem_store"),
-        "may still be under way",
+        "may still be in flight",
     ),
     wrong(
         store_tiles,

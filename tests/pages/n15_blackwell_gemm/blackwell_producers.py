@@ -24,7 +24,7 @@ PRODUCE = [
     wrong(
         produce_tiles,
         "always_phase_1",
-        "The first round's phase for ever.",
+        "The first round's phase forever.",
         swap(WAIT_EMPTY, WAIT_EMPTY.replace("state.phase", "1")),
         "the next load overwrites K tile",
         "passed at once",

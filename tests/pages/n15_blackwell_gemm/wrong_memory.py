@@ -30,12 +30,12 @@ HOLD = [
     wrong(
         hold,
         "never_frees_memory",
-        "The next block waits for ever.",
+        "The next block waits forever.",
         swap(
             "    if holding.warp == MMA_WARP:\n        cute.arch.dealloc_tmem(sums, holding.columns, holding.pair)",
             "    pass",
         ),
-        "nobody frees it",
+        "no warp frees it",
     ),
     wrong(
         hold,
@@ -153,7 +153,7 @@ HOLD = [
             "    if holding.warp == MMA_WARP:\n        cute.arch.dealloc_tmem",
             "    if holding.warp == 6:\n        cute.arch.dealloc_tmem",
         ),
-        "nobody frees it",
+        "no warp frees it",
     ),
 ]
 

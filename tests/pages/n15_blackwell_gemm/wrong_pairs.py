@@ -27,14 +27,14 @@ PAIRS = [
     ),
     loops(
         "ready_at_home",
-        "Block 1's epilogue waits for ever.",
+        "Block 1's epilogue waits forever.",
         "deadlock",
         "ready[0] of block 1",
         multiply=derive(multiply_tiles, "ready_at_home", "", swap("steps.both", "1")),
     ),
     loops(
         "free_at_home",
-        "Each block frees its own, and the leader waits for ever.",
+        "Each block frees its own, and the leader waits forever.",
         "deadlock",
         "free[0] of block 0",
         store=derive(store_tiles, "free_at_home", "", swap("sums.index, steps.leader)", "sums.index)")),

@@ -192,7 +192,7 @@ def test_a_barrier_that_somebody_waits_in_for_ever():
     body = f"mov.u32 %r9, 1; setp.lt.u32 %p1, %tid_x, 32; @!%p1 bra $over; bar.sync 1, 64; $over: {OUT}"
     report, _ = run(body)
     assert kinds(report) == ["barrier"]
-    assert "wait in this barrier for ever" in report.findings[0].message
+    assert "wait in this barrier forever" in report.findings[0].message
 
 
 def test_a_barrier_in_a_branch_that_all_take_is_fine():

@@ -105,7 +105,7 @@ def test_a_phase_that_never_ends_is_told_with_what_it_lacks():
     only(
         go(START + MAKE.format(3) + "@%p1 mbarrier.arrive.shared.b64 _, [%r1];" + WAIT.format(0) + OUT)[0],
         "deadlock",
-        "warp 0 of block 0 waits for ever: phase 0 (parity 0) of the mbarrier at byte 0, made at line",
+        "warp 0 of block 0 waits forever: phase 0 (parity 0) of the mbarrier at byte 0, made at line",
         "lacks 2 of 3 arrivals, and nobody is left to bring them",
     )
 
@@ -240,5 +240,5 @@ def test_registers_that_nobody_gives_are_waited_for_for_ever():
     body = """shr.u32 %r1, %tid_x, 7; setp.eq.u32 %p1, %r1, 0; mov.u32 %r9, 7; @!%p1 bra $others;
     setmaxnreg.inc.sync.aligned.u32 240; bra $over; $others: {0} $over: """ + OUT  # fmt: skip
     report, _ = go(body.replace("{0}", ""), threads=384)
-    only(report, "deadlock", "warp 0 of block 0 waits for ever for 240 registers a thread", "began with 168")
+    only(report, "deadlock", "warp 0 of block 0 waits forever for 240 registers a thread", "began with 168")
     assert not go(body.replace("{0}", "setmaxnreg.dec.sync.aligned.u32 96;"), threads=384)[0].findings

@@ -86,7 +86,7 @@ HARMLESS = {  # by their number in the PTX
     },
     attention: {
         0,  # as above
-        *(9, 10),  # what is under way at the end is zeros to buffers of k and v; the result goes through q's
+        *(9, 10),  # what is in flight at the end is zeros to buffers of k and v; the result goes through q's
     },
 }
 

@@ -277,7 +277,7 @@ class BlackwellBlock(BlackwellScene):
             raise Unsafe(f"{line}: nothing has been read that could be written.")
         if not me.awaited:
             raise Unsafe(
-                f"{line}: uses the registers of the tcgen05.ld at {me.read_at}, which may still be under way: "
+                f"{line}: uses the registers of the tcgen05.ld at {me.read_at}, which may still be in flight: "
                 "fence_view_async_tmem_load() waits for it.",
                 LoopFlaw.NOT_READ,
             )

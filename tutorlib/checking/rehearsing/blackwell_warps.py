@@ -34,7 +34,7 @@ class TileProduct:
 
 @dataclass(eq=False)
 class Commit:
-    """A commit under way: the products before it, and the mbarriers that it arrives at when those are over."""
+    """A commit in flight: the products before it, and the mbarriers that it arrives at when those are over."""
 
     products: list[TileProduct]
     barriers: list[MBarrier]

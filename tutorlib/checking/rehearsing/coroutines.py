@@ -86,7 +86,7 @@ class Turns:
                 thread = threads[self.actors.index(self.running)]
                 line = calling_line(sys._current_frames().get(thread.ident or 0))
                 self.end(
-                    Unsafe(f"{line}: the loop does not end: it goes round without giving an order.", LoopFlaw.ENDLESS)
+                    Unsafe(f"{line}: the loop does not end: it goes round without issuing anything.", LoopFlaw.ENDLESS)
                 )
                 stop(thread)
             seen = self.orders

@@ -51,7 +51,7 @@ class Fetched:
 class Stage(Orders):
     """Stands in for kernels.ampere.thread_share.Steps: the same attributes and methods, without data.
 
-    in_flight: for each K tile, the most tiles that were under way at one of its multiplications.
+    in_flight: for each K tile, the most tiles that were in flight at one of its multiplications.
     prefetched: whether at each multiplication but the last the next one's registers had been fetched before.
     unrolled: the most K tiles that were multiplied in one loop of the compiler's.
     """
@@ -84,7 +84,7 @@ class Stage(Orders):
             what += "another warp may still be reading it."
             raise Unsafe(what, LoopFlaw.OVERWRITTEN(what="being read"))
         if old.tile == tile and not old.fetched:
-            what = f"{says}: K tile {tile} is on its way into buffer {at} already, by {old.line}."
+            what = f"{says}: K tile {tile} is in flight into buffer {at} already, by {old.line}."
             raise Unsafe(what, LoopFlaw.OVERWRITTEN(what="loading"))
         if self.is_lost(matrix, old):
             what = f"{says} overwrites K tile {old.tile}, which has not been fetched from buffer {at} yet."
@@ -125,8 +125,8 @@ class Stage(Orders):
 
     def note(self, tile: int, block: int) -> None:
         """How good the loop is, at this multiplication."""
-        under_way = sum(b.tile != NOTHING and not b.waited for b in self.buffers[MATRICES[0]])
-        self.in_flight[tile] = max(under_way, self.in_flight.get(tile, 0))
+        in_flight = sum(b.tile != NOTHING and not b.waited for b in self.buffers[MATRICES[0]])
+        self.in_flight[tile] = max(in_flight, self.in_flight.get(tile, 0))
         following = (tile, block + 1) if block + 1 < self.k_blocks else (tile + 1, 0)
         if following[0] < self.k_tiles:
             held = self.registers.get(following[1])
@@ -167,7 +167,7 @@ class Stage(Orders):
         if a.group is None or b.group is None:
             return Flaw(f"{copies} are not committed, so no wait covers them", LoopFlaw.UNCOMMITTED)
         if not (a.waited and b.waited):
-            return Flaw(f"{copies} may be under way: no wait covers their group", LoopFlaw.UNWAITED)
+            return Flaw(f"{copies} may be in flight: no wait covers their group", LoopFlaw.UNWAITED)
         if not (a.visible and b.visible):
             return Flaw(
                 f"no barrier after the wait for tile {a.tile} in buffer {number}: "

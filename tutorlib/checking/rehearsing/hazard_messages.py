@@ -62,7 +62,7 @@ def deadlock(
     for warps in now.warps:
         if not warps.done:
             waiting.setdefault(warps.held_up, []).append(warps)
-    lines, failures = ["deadlock, nobody can go on:"], [LoopFlaw.DEADLOCK()]
+    lines, failures = ["deadlock, no warp can go on:"], [LoopFlaw.DEADLOCK()]
     for held_up, several in waiting.items():
         barrier = held_up.barrier
         lacks = lacking(several[0], barrier) if barrier else ""
@@ -77,6 +77,6 @@ def deadlock(
     lines += progress
     for barrier in now.all_barriers():
         if barrier.bytes < 0:
-            lines.append(f"{-barrier.bytes:,} bytes that nobody expects have landed at {barrier.name}.")
+            lines.append(f"{-barrier.bytes:,} bytes that no expect-tx announced have landed at {barrier.name}.")
             failures.append(LoopFlaw.UNEXPECTED())
     return Flaw("\n".join(lines), *failures)

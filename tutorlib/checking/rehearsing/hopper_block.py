@@ -122,7 +122,7 @@ class HopperBlock(HopperScene):
         me, line = self.order()
         at = self.number(stage, f"{line}: multiply({stage}, {first})")
         if me.group is None:
-            raise Unsafe(f"{line}: {me.name} has no sums: it loads, and others multiply.", LoopFlaw.ROLE)
+            raise Unsafe(f"{line}: {me.name} has no accumulators: a producer only loads.", LoopFlaw.ROLE)
         if me.elected:
             what = f"{line}: wgmma needs all threads of a warpgroup; inside elect_one() there is one of a warp."
             raise Unsafe(what, LoopFlaw.ELECTED)
@@ -176,7 +176,7 @@ class HopperBlock(HopperScene):
         self.changes += 1
 
     def measure(self, load: Load) -> None:
-        """How many stages lie idle while a K tile is multiplied."""
+        """How many stages are idle while a K tile is multiplied."""
         sent, over = len(self.loads()), min(self.done.values())
         idle = min(self.stages, self.k_tiles - over) - (sent - over)
         key = load.k_tile, self.me.name

@@ -30,14 +30,14 @@ def why_not_free(now: HopperScene, me: WarpgroupWarps, line: CallSite, overwrite
         if warps.group == group and release and release.reading is old:
             what = (
                 f"{release.line}: {who(named([warps]), 'free')} stage {stage} while the wgmma of K tile {old.k_tile} "
-                f"may still read it: a wait_group before must leave fewer under way. ({overwrites} it.)"
+                f"may still read it: a wait_group before must leave fewer in flight. ({overwrites} it.)"
             )
             return Flaw(what, LoopFlaw.OVERWRITTEN(what="being read"))
     mine = [warps for warps in now.warps if warps.group == group]
     if not all(warps.has_multiplied(old) for warps in mine):
         state = "has not multiplied"
     else:
-        state = "may still read" if all(warps.is_reading(old) for warps in mine) else "has read, but nobody says so"
+        state = "may still read" if all(warps.is_reading(old) for warps in mine) else "has read and not arrived"
     what = f"{line}: {overwrites} K tile {old.k_tile} in stage {stage}, which warpgroup {group} {state}"
     overwritten = Flaw(what, LoopFlaw.OVERWRITTEN(what="needed"))
     needed = f"K tile {old.k_tile} is read when phase {old.turn % 2} is complete"
@@ -81,10 +81,10 @@ def why_twice(me: WarpgroupWarps, line: CallSite, load: Load) -> Flaw:
 def why_not_first(me: WarpgroupWarps, line: CallSite, load: Load) -> Flaw:
     """`first` is missing, or given again."""
     if not me.issued:
-        what = f"{line}: the first multiplication, of K tile {load.k_tile}, adds to old sums: it needs `first`."
+        what = f"{line}: the first multiplication, of K tile {load.k_tile}, adds to old accumulators: it needs `first`."
         return Flaw(what, LoopFlaw.FIRST(given="never"))
     lost = ", ".join(str(earlier.load.k_tile) for earlier in me.issued)
-    what = f"{line}: `first` at K tile {load.k_tile} forgets the sums of K tile {lost}."
+    what = f"{line}: `first` at K tile {load.k_tile} discards the accumulators of K tile {lost}."
     return Flaw(what, LoopFlaw.FIRST(given="again"))
 
 
@@ -97,7 +97,7 @@ def deadlock_of_block(now: HopperScene) -> Flaw:
     loaded = f"Loaded: {len(now.loads())} of {count(now.k_tiles, 'K tile')}. Multiplied: {multiplied}."
     freed = [
         f"{release.line}: {who(named([warps]), 'free')} stage {release.reading.stage}, where the wgmma of K tile "
-        f"{release.reading.k_tile} is under way."
+        f"{release.reading.k_tile} is in flight."
         for warps in now.warps
         for release in warps.releases.values()
         if release.reading
@@ -118,7 +118,7 @@ def lacking(now: HopperScene, me: WarpgroupWarps, barrier: MBarrier) -> str:
         return f"{said}; phase {phases} came before this wait, the {ordinal(passed + 1)} of {me.name}"
     if barrier.kind == "empty" and not now.newest(barrier.at):
         return (
-            f"{said}; nothing has been loaded there, so nobody frees it. The first round's wait is for phase 1, "
+            f"{said}; nothing has been loaded there, so no consumer frees it. The first round waits for phase 1, "
             "which a fresh mbarrier counts as complete, or is left out"
         )
     return said
@@ -135,7 +135,7 @@ def unfinished(now: HopperScene) -> str:
             covered = bool(warps.groups) and warps.groups[-1] > warps.retired
             why = "no wait_group(0) after it" if covered else "no commit_group() after it, so no wait covers it"
             tile = left[0].load.k_tile
-            what = f"{left[0].line}: the loop ends while this wgmma, of K tile {tile}, may be under way: {why}."
+            what = f"{left[0].line}: the loop ends while this wgmma, of K tile {tile}, may be in flight: {why}."
             return Flaw(what, LoopFlaw.UNWAITED)
         seen = {multiplication.load.k_tile for multiplication in warps.issued}
         if warps.group is not None and len(seen) < now.k_tiles:

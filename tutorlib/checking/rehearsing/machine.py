@@ -235,7 +235,7 @@ class RehearsalMachine(MBarrierCalls):
 
     def refuse_elected(self, me: Any, line: CallSite, copy: str = "a TMA copy") -> None:
         if me.elected:
-            what = f"{line}: {copy} elects its thread itself; inside elect_one() it can wait for ever."
+            what = f"{line}: {copy} elects its thread itself; inside elect_one() it can wait forever."
             raise Unsafe(what, LoopFlaw.ELECTED)
 
     def send(self, load: Load) -> None:
@@ -250,7 +250,7 @@ class RehearsalMachine(MBarrierCalls):
             pass
 
     def let_land(self) -> bool:
-        """The next part of what has been under way for longest. False where nothing is."""
+        """The next part of what has been in flight for longest. False where nothing is."""
         if not self.flying:
             return False
         commits = [event for event in self.flying if not isinstance(event, Load)]

@@ -129,5 +129,5 @@ def compare_threads(main_loop: Callable[..., None], orders: Orders, play: Callab
         raise Unsafe(what, LoopFlaw.DEADLOCK)
     played = [play(thread) for thread in KINDS]
     if any(script.log != scripts[0].log for script in scripts):
-        raise DifferentThreads("threads give different orders")
+        raise DifferentThreads("threads issue different instructions")
     return played[0]

@@ -95,7 +95,7 @@ class MemoryBlock(RehearsalMachine):
         if wanted > self.columns:
             raise Unsafe(
                 f"{line}: {wanted} columns are too many: the accumulators take {self.columns}, and another block on "
-                "the SM may want the others.",
+                "the SM may need the others.",
                 TensorMemoryFlaw.COLUMNS,
             )
         if self.relinquished_at:
@@ -104,7 +104,7 @@ class MemoryBlock(RehearsalMachine):
         if self.allocated:
             raise Unsafe(
                 f"{line}: {me.name} allocates, too, after {self.allocated_at} did: one warp of the block does. "
-                "Where the first one has all 512 columns, the second one waits for ever.",
+                "Where the first one has all 512 columns, the second one waits forever.",
                 TensorMemoryFlaw.ALLOCATED_TWICE,
             )
         self.allocated, self.allocated_at = HeldColumns(wanted), line
@@ -194,7 +194,7 @@ class MemoryBlock(RehearsalMachine):
                 raise Unsafe(what, TensorMemoryFlaw.WORKED)
         if not self.freed_at:
             raise Unsafe(
-                f"the block ends with what {self.allocated_at} allocated: nobody frees it, and the next block on this "
-                "SM waits for it for ever.",
+                f"the block ends with what {self.allocated_at} allocated: no warp frees it, and the next block on this "
+                "SM waits for it forever.",
                 TensorMemoryFlaw.NOT_FREED,
             )

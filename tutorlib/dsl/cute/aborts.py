@@ -13,7 +13,7 @@ IN_KERNELS = ("thread_idx", "block_idx", "block_dim", "grid_dim", "lane_idx", "w
 
 @contextmanager
 def no_abort() -> Iterator[None]:
-    """Meanwhile ValueError is raised where CuTe 4.8 would end the process, and TypeError where it would trace for ever.
+    """Meanwhile ValueError is raised where CuTe 4.8 would end the process, and TypeError where it would trace forever.
 
     It calls std::terminate where `retile` gets fewer than 3 modes, divides by zero where a product begins with a layout
     that sends two coordinates to one place, reads what is not there where a tiled copy is made of an mma, aborts where
@@ -147,7 +147,7 @@ def on_a_gpu(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         if "cuda.kernel" not in operations_around():
             raise ValueError(
                 f"cute.arch.{name} is for kernels: this function has @cute.jit and runs on the CPU, where there are no "
-                "threads of a GPU. What they do stands under @cute.kernel"
+                "threads of a GPU. Code for threads belongs under @cute.kernel"
             )
         return function(*args, **options)
 

@@ -97,7 +97,7 @@ CUTE = (
     # types
     Refusal(
         r"issubclass\(\) arg 1 must be a class",
-        "Where a dtype is wanted stands something else. It is one of cutlass, such as cutlass.Float32: no string, none "
+        "This argument must be a dtype of cutlass, such as cutlass.Float32: no string, none "
         "of torch. Are the arguments in order?",
     ),
     Refusal(

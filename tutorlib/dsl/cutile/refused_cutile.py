@@ -46,7 +46,7 @@ CUTILE = (
     ),
     Refusal(
         r"mma\(\): missing a required argument: 'acc'",
-        "ct.mma takes three tiles and adds to the third: sums = ct.mma(a, b, sums). ct.matmul(a, b) takes two.",
+        "ct.mma takes three tiles and adds to the third: acc = ct.mma(a, b, acc). ct.matmul(a, b) takes two.",
     ),
     Refusal(
         r"Expected a tuple of signed integers or a single signed integer scalar",
@@ -66,7 +66,7 @@ CUTILE = (
     ),
     Refusal(
         r"shape (\(.*?\)) is not a power of two",
-        r"Every side of a tile is a power of two, and in \1 one is not: take the next, and pad what hangs over.",
+        r"Every side of a tile is a power of two, and in \1 one is not: take the next, and pad the edge tiles.",
     ),
     Refusal(
         r"got tensor_view of rank (\d+) and tiles of rank (\d+)",
@@ -84,7 +84,7 @@ CUTILE = (
         r"Incompatible shapes for matrix mul on tiles: (\(.*?\)), (\(.*?\))",
         r"\1 · \2: the first tile's last side and the second one's first must agree; ct.transpose turns a tile.",
     ),
-    Refusal(r"Expect acc shape to be (\(.*?\)), got", r"The sums need a tile of their own: ct.zeros(\1, ct.float32)."),
+    Refusal(r"Expect acc shape to be (\(.*?\)), got", r"The accumulator needs its own tile: ct.zeros(\1, ct.float32)."),
     Refusal(
         r"Shapes are not broadcastable: (\(.*?\)), (\(.*?\))",
         r"\1 and \2: sides must agree, or one of them be 1, counted from the last.",

@@ -273,7 +273,7 @@ PRODUCT = (
         copies(scaled_by(size)),
     ),
     Mistake(
-        "Copies cosize(block) apart never meet, but leave the block's holes empty for ever: fill those first.",
+        "Copies cosize(block) apart never meet, but leave the block's holes empty forever: fill those first.",
         copies(scaled_by(cosize)),
     ),
     Mistake(

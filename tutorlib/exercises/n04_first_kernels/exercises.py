@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.values import ValueExercise, equals
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n04_first_kernels.host_functions import (
     ALPHA,
     BY_SHAPE,
@@ -24,6 +25,7 @@ from tutorlib.exercises.n04_first_kernels.host_functions import (
     VECTORS,
     axpy,
     axpy_mistakes,
+    by_horner,
     compilations,
     layouts_of_calls,
     on_cpu,
@@ -101,7 +103,9 @@ def row_max() -> Problem:
     return Problem(
         name="row_max",
         dims="MN",
-        inputs=(Operand("x", "MN", "fp32", pattern="identity"),),
+        inputs=(
+            Operand("x", "MN", "fp32", scale=1e6, pattern="identity"),
+        ),  # rows below any guess at a smallest number
         output=Operand("maxima", "M", "fp32"),
         reference=lambda x: x.amax(-1),
         bound=None,
@@ -133,6 +137,7 @@ EXERCISES = (
             polynomial_case("a line", (2.0, -3.0)),
             polynomial_case("a cubic", (5.0, 0.0, -1.0, 2.0)),
             polynomial_case("a constant", (7.0,)),
+            by_horner((3.0, 1.0, 4.0, 1.0, 5.0, 9.0)),
         ),
         hints=(
             "Two loops: over the elements, which only the run counts, and over the coefficients, which the compiler "
@@ -179,6 +184,10 @@ EXERCISES = (
         points=3,
         problem=vector_add("fp32"),
         shapes=((128,), (4096,), (128 * 1001,)),
+        counted=(4096,),
+        lean=("ld.global", "st.global"),
+        once=True,
+        limits=WorkLimits(blocks=8, at_most=(("", 4096),)),
         hints=(
             "Which element is this thread's? Its block stands block · 128 elements in.",
             "grid is a number of blocks: as many as there are pieces of 128 elements.",
@@ -191,6 +200,10 @@ EXERCISES = (
         points=4,
         problem=vector_add("fp32"),
         shapes=((1,), (127,), (1000,), (100_003,)),
+        counted=(1000,),
+        lean=("ld.global", "st.global"),
+        once=True,
+        limits=WorkLimits(blocks=2, at_most=(("", 2400),)),
         dynamic=True,
         hints=(
             "Two changes: one more block for the rest, and the threads of that block that have no element.",
@@ -205,6 +218,10 @@ EXERCISES = (
         points=4,
         problem=leaky_relu(),
         shapes=((4,), (2048,), (4 * 12_347,)),
+        counted=(2048,),
+        lean=("ld.global", "st.global"),
+        once=True,
+        limits=WorkLimits(blocks=2, at_most=(("", 1750),)),
         dynamic=True,
         divisible=4,
         requires=("ld.global.v4", "st.global.v4"),
@@ -222,6 +239,9 @@ EXERCISES = (
         problem=add_bias(),
         shapes=((64, 64), (5, 100), (33, 7), (1, 2)),
         whole=((64, 64),),
+        lean=("ld.global", "st.global"),
+        once=True,
+        limits=WorkLimits(blocks=8, at_most=(("", 8500),)),
         dynamic=True,
         hints=(
             "Which row and which column? Each is block · (threads of a block in this direction) + thread.",
@@ -236,6 +256,10 @@ EXERCISES = (
         points=4,
         problem=row_max(),
         shapes=((4, 6), (5, 1000), (7, 129), (40, 1)),
+        counted=(5, 1000),
+        lean=("ld.global",),
+        once=True,
+        limits=WorkLimits(blocks=5, at_most=(("ld.shared", 255), ("", 6000))),  # one thread that reads all takes 640
         dynamic=True,
         requires=("st.shared", "ld.shared", "bar.sync"),
         hints=(

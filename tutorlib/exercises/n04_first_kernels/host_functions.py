@@ -12,6 +12,7 @@ from tutorlib.checking.served import Served
 from tutorlib.checking.traced import call_on_vectors
 from tutorlib.checking.values import Case, Mistake
 from tutorlib.compiling.errors import CompileFailed
+from tutorlib.exercises.n04_first_kernels.judge.multiplications import multiplications_each
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.wrong import Wrong
 
@@ -28,6 +29,7 @@ class VectorFlaw(FailureKind):
 
     OUTSIDE = "written outside"
     ELEMENT = "wrong element"
+    POWERS = "not by Horner's rule"
 
 
 def on_cpu(
@@ -165,6 +167,29 @@ def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
         return tuple(float(dice.choice((-4, -2, -1, 1, 2, 3, 6))) for _ in coefficients)
 
     return on_cpu(name, (coefficients, (5, 3)), draw, polynomial, polynomial_mistakes)
+
+
+def by_horner(coefficients: tuple[float, ...]) -> Case:
+    """A case that is right when each element takes a multiplication for each coefficient; the last may do without."""
+
+    def judge(answer: Served) -> Wrong | None:
+        try:
+            each, least = answer.ask(multiplications_each, coefficients), len(coefficients) - 1
+        except CompileFailed as failed:
+            return Wrong(f"called in a kernel, {answer.__name__} does not compile: {failed.lines[0]}")
+        if each <= len(coefficients):
+            return None
+        what = (
+            f"{answer.__name__} takes {each:g} multiplications for each element where there are {len(coefficients)} "
+            f"coefficients; Horner's rule takes {least}."
+        )
+        return Wrong(
+            Flaw(what, VectorFlaw.POWERS),
+            "Start with the last coefficient. For each one before it: multiply by x[i], then add it. No power of x is "
+            "computed.",
+        )
+
+    return Case("by Horner's rule", judge)
 
 
 # 04.3 compilations ----------------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ FIRST_KERNEL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             Hazard.OUTSIDE,
-            "128 divides every size here, so nothing hangs over an edge. Is each of the three indices block · 128 +"
+            "128 divides every size here, so there are no edge tiles. Is each of the three indices block · 128 +"
             " thread, and are there n // 128 blocks of 128 threads?",
         ),
         Remedy(

@@ -29,7 +29,7 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "05.2": (
         Remedy(
             Hazard.OUTSIDE,
-            "Tiles hang over the edges: both row < rows and column < columns must hold before the element is touched.",
+            "Tiles extend past the edges: row < rows and column < columns must both hold before the access.",
         ),
         Remedy(
             Difference.UNWRITTEN(share="all"), "What is stored to dst? Before the kernel runs it holds NaN everywhere."
@@ -47,7 +47,7 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "05.3": (
         Remedy(
             Hazard.OUTSIDE,
-            "Tiles hang over the edges: both row < rows and column < columns must hold before the element is touched.",
+            "Tiles extend past the edges: row < rows and column < columns must both hold before the access.",
         ),
         Remedy(Fail.WASTE(space="global"), "Neighbouring threads belong on neighbouring columns: thread % TILE[1]."),
         Remedy(

@@ -243,7 +243,7 @@ EXERCISES = (
         constants=lambda shape: (8, 32),
         hints=(
             "A block owns tm rows and walks along them: how many tiles is that? ct.num_tiles knows.",
-            "The last tile of a row hangs over the edge. What must its outside be for a sum?",
+            "The last tile of a row extends past the edge. What padding leaves a sum unchanged?",
             "padding_mode=ct.PaddingMode.ZERO, and one ct.sum(…, 1) after the loop or inside it.",
             "ct.sum of a bf16 tile is bf16. tile.astype(ct.float32) comes first.",
         ),

@@ -60,7 +60,7 @@ FITS_MISTAKES = (
     Mistake("Shared memory is counted in bytes: multiply by the size of an element.", without("bytes")),
     Mistake("Each CTA of a pair has shared memory of its own and holds its part of the tiles.", without("ctas")),
     Mistake("Blocks on the same SM share its registers and its shared memory.", without("occupancy")),
-    Mistake("One stage is in use while the next one is on its way: two of them need room.", without("stages")),
+    Mistake("One stage is in use while the next one is in flight: two of them need room.", without("stages")),
     Mistake("Do the tiles of A and B fit into shared memory?", without("shared")),
     Mistake("Do the accumulators fit into the registers?", without("registers")),
 )

@@ -67,14 +67,14 @@ def as_many_as_needed(shape: Shape, launched: "Sequence[Launched | Planned]") ->
     blocks = math.prod(launched[0].grid)
     if math.prod(tiles(shape, 128, 128)) < SMS and blocks < SMS and k >= 128 * SMS:
         return (
-            f"the GPU has {SMS} multiprocessors (torch.cuda.get_device_properties says so), "
+            f"the GPU has {SMS} SMs (torch.cuda.get_device_properties says so), "
             f"and the launch has {count(blocks, 'block')}"
         )
     if math.prod(tiles(shape, 128, 128)) < SMS < blocks:
-        return f"the GPU has {SMS} multiprocessors, and of {blocks} blocks some wait for a second wave: round down"
+        return f"the GPU has {SMS} SMs, and of {blocks} blocks some wait for a second wave: round down"
     shared = [arg.shape for one in launched for arg in one.args if getattr(arg, "ndim", 0) == 3]
     if m * n >= 128 * 128 * SMS and any(parts[0] > 1 for parts in shared):
-        return f"C has tiles for all {SMS} multiprocessors already: {shared[0][0]} parts are extra work there"
+        return f"C has tiles for all {SMS} SMs already: {shared[0][0]} parts are extra work there"
     if any(parts[0] > tiles((k, 1), 64, 1)[0] for parts in shared):
         return f"{shared[0][0]} parts share {count(tiles((k, 1), 64, 1)[0], 'step')} of 64: some have nothing to do"
     return None
@@ -273,7 +273,7 @@ EXERCISES = (
         mistakes=cut_short,
         library=COURSE_GEMMS,
         hints=(
-            "How many tiles has C, and how many multiprocessors the GPU? Their ratio is the number of parts.",
+            "How many tiles has C, and how many SMs the GPU? Their ratio is the number of parts.",
             "At least one part, and no more than there are steps: max(1, min(sms // tiles, steps)).",
             "parts = torch.empty(splits, *c.shape, device=a.device): fp32 is torch's default.",
             "Two launches on the same stream: the second begins when the first has ended.",
@@ -282,7 +282,7 @@ EXERCISES = (
             Remedy(Difference.UNWRITTEN, "Does the second kernel's grid cover C?"),
             Remedy(
                 Fail.NOT_LAUNCHED(grid="empty"),
-                "One part at least: with more tiles than multiprocessors the quotient is 0.",
+                "One part at least: with more tiles than SMs the quotient is 0.",
             ),
             Remedy(
                 Fail.NOT_LAUNCHED, "ct.launch(stream, grid, kernel, arguments): a grid is a tuple of Python integers."

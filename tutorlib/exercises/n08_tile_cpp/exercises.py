@@ -75,7 +75,7 @@ EXERCISES = (
         library={"in_tiles": in_tiles},
         hints=(
             "A view for each of the three vectors, like the two of `twice`; the sum of two tiles is `x + y`.",
-            "The last block's tile hangs over the end: load_masked and store_masked.",
+            "The last block's tile extends past the end: load_masked and store_masked.",
         ),
     ),
     CppExercise(
@@ -96,7 +96,7 @@ EXERCISES = (
         remedies=(
             Remedy(
                 Difference.WRONG(got="nan"),
-                "load leaves what hangs over an edge as it is, set by nobody; load_masked makes it zeros.",
+                "load leaves elements past the edge undefined; load_masked makes them zeros.",
             ),
         ),
     ),

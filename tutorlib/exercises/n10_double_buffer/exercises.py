@@ -39,7 +39,7 @@ SOONER = (
         lambda stages, latency, transfer, compute: float(max(compute, latency + transfer)),
     ),
     Mistake(
-        "While one buffer is computed with, the others are under way: all `stages` of them go round.",
+        "While one buffer is computed with, the others are in flight: all `stages` of them go round.",
         lambda stages, latency, transfer, compute: float(
             max(compute, transfer, (latency + transfer + compute) / max(stages - 1, 1))
         ),

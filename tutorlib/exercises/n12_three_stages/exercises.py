@@ -11,7 +11,9 @@ from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n12_three_stages.judge.configured import Configured
+from tutorlib.exercises.n12_three_stages.judge.whole_kernel import WholeKernel, down_the_group
 from tutorlib.failure import Fail
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
@@ -61,11 +63,11 @@ LIMITS = (
     Mistake("Registers limit the number of blocks, too.", without_limit(1)),
     Mistake("Shared memory limits the number of blocks, too.", without_limit(0)),
     Mistake(
-        "A multiprocessor has no more than `sm.threads` threads and `sm.blocks` blocks, however small they are.",
+        "An SM has no more than `sm.threads` threads and `sm.blocks` blocks, however small they are.",
         without_limit(2, 3),
     ),
-    Mistake("A multiprocessor has no more than `sm.blocks` blocks, however small they are.", without_limit(3)),
-    Mistake("A multiprocessor has no more than `sm.threads` threads, however little they need.", without_limit(2)),
+    Mistake("An SM has no more than `sm.blocks` blocks, however small they are.", without_limit(3)),
+    Mistake("An SM has no more than `sm.threads` threads, however little they need.", without_limit(2)),
     Mistake("That is the largest of the four. All must hold.", lambda *args: max(four_limits(*args))),
 )
 
@@ -211,10 +213,14 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=((256, 256, 256), (129, 200, 72), (384, 264, 136)),
         # Whole; 2×2 tiles, more K tiles than stages, and of A's edges those along K alone; those of rows alone.
-        simulated_shapes=((128, 256, 64), (256, 264, 136), (129, 136, 64)),
+        simulated_shapes=((128, 256, 64), (256, 272, 144), (129, 136, 64)),
+        counted=(256, 272, 144),
+        limits=WorkLimits(in_step=(("bar.sync", "cp.async.commit_group"),)),
+        order=down_the_group,
+        part=WholeKernel(),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
-        library=COURSE_KERNEL,
+        library={**COURSE_KERNEL, **COURSE_LOOPS},
         hints=(
             "Each function is one that you have: 09.2, 09.4, 09.5, 09.7, 09.8 and 11.4. Copy them over.",
             "The kernel is 09.9's, with the tile from in_groups and with multistage as its loop.",

@@ -160,7 +160,7 @@ EXERCISES = (
         hints=(
             "y_mn = Σ_k x_mk w_nk. What is ∂L/∂x_mk, where ∂L/∂y_mn is grad_mn? Over which index does its sum run?",
             "Σ_n grad_mn w_nk: gemm sums over the last modes, so B is weight with in as its rows, weight.mT.",
-            "Σ_m grad_mn x_mk sums over rows: both are transposed. gemm wants contiguous rows: .contiguous().",
+            "Σ_m grad_mn x_mk sums over rows: both are transposed. gemm needs contiguous rows: .contiguous().",
         ),
         remedies=FUSION_REMEDIES["16.8"],
     ),

@@ -114,7 +114,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
     ),
     "16.8": (
-        Remedy(NotRow.VIEW, "gemm wants contiguous rows, and .mT changes strides alone: .mT.contiguous()."),
+        Remedy(NotRow.VIEW, "gemm needs contiguous rows, and .mT changes strides alone: .mT.contiguous()."),
         Remedy(
             GradientFlaw.GEMMS, "One call for each gradient, of whole matrices, and nothing is multiplied elsewhere."
         ),

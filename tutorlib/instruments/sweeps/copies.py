@@ -70,7 +70,7 @@ def through_registers(configs: dict[str, CopyConfig]) -> tuple[Candidate, ...]:
 
 
 def in_flight(config: CopyConfig) -> int:
-    """Bytes of bf16 that a thread has under way before its first store."""
+    """Bytes of bf16 that a thread has in flight before its first store."""
     return config.vector * 2 * (config.shares if config.loads_first else 1)
 
 

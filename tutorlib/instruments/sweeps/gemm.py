@@ -74,7 +74,7 @@ def gemm_stages() -> Sweep:
 
 
 def gemm_depth() -> Sweep:
-    """Where stages matter: a grid that leaves each multiprocessor one block, and a K of a few tiles."""
+    """Where stages matter: a grid that leaves each SM one block, and a K of a few tiles."""
     tiles = ((128, 128, 32), (128, 128, 64))
     shapes = ((1024, 1024, 1024), (4096, 4096, 256))
     return staged([GemmConfig(tile, stages=stages) for tile in tiles for stages in deepest(tile)], shapes)

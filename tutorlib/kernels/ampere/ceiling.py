@@ -6,7 +6,7 @@ from cutlass import Float32, cute
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.thread_share import make_mma
 
-CONFIG = GemmConfig()  # 128 sums a thread; two blocks fit on a multiprocessor, eight warps
+CONFIG = GemmConfig()  # 128 sums a thread; two blocks fit on an SM, eight warps
 K = 16  # of one mma
 
 

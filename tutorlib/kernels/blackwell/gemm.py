@@ -66,7 +66,7 @@ def initialise(ring: cute.Pointer, config: cutlass.Constexpr) -> None:
 
 @cute.jit
 def await_empty(steps: TileSteps) -> None:
-    """Every stage has been read: no commit is under way to a block that ends."""
+    """Every stage has been read: no commit is in flight to a block that ends."""
     total = steps.tiles * steps.k_tiles
     state = make_pipeline_state(PipelineUserType.Producer, steps.stages)
     for _ in cutlass.range(total % steps.stages, unroll=1):

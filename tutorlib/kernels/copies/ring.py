@@ -1,4 +1,4 @@
-"""A copy by TMA that keeps several tiles under way in each block: notebook 05's rung 7 with a ring of stages."""
+"""A copy by TMA that keeps several tiles in flight in each block: notebook 05's rung 7 with a ring of stages."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -26,7 +26,7 @@ def tile_grid(shape: Shape) -> LaunchGrid:
 
 
 def persistent_grid(shape: Shape, ctas: int = 1) -> LaunchGrid:
-    """As many blocks as run at once, each on `ctas` multiprocessors; without a GPU a few, so that each has more to do.
+    """As many blocks as run at once, each on `ctas` SMs; without a GPU a few, so that each has more to do.
 
     The grid of a kernel with num_cta_in_cga counts clusters, not their CTAs.
     """

@@ -1,4 +1,4 @@
-"""A GEMM whose K is split among blocks, for matrices with fewer tiles than the GPU has multiprocessors."""
+"""A GEMM whose K is split among blocks, for matrices with fewer tiles than the GPU has SMs."""
 
 from typing import TYPE_CHECKING
 

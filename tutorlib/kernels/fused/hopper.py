@@ -19,6 +19,7 @@ from tutorlib.kernels.hopper.layouts import make_load, make_store, stage_layout
 
 PIECE = 8  # rows of gate's and of up's weights in turn, where both are one matrix
 BIAS_GELU = Fusion(bias_gelu, work=OpWork(special=1, arithmetic=6), registers=48)
+BIAS = Fusion(add, work=OpWork(arithmetic=1), registers=48)
 ADD = Fusion(add, work=OpWork(arithmetic=1, fetched=1), registers=88)
 SWIGLU = Fusion(swiglu, gated=True, work=OpWork(special=0.5, arithmetic=1.5), registers=48)  # of each pair one result
 DOUBT = 0.02  # part of the time by which two estimates must differ before the model can tell them apart
@@ -125,6 +126,13 @@ def launch_fused(
     clusters = max_clusters(config.cluster_size) * config.blocks_per_sm
     compiled = compile_fused(config, fusion, 1 if operand is None else operand.ndim)
     compiled(a, b, operand, c, *scratch(config, clusters), clusters)
+
+
+def linear_bias(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """A (M, K) · Bᵀ + bias (N,) in every row, (M, N)."""
+    c = a.new_empty(a.shape[0], b.shape[0])
+    launch_fused(BIAS, a, b, bias, c)
+    return c
 
 
 def linear_swiglu(a: torch.Tensor, gate_up: torch.Tensor) -> torch.Tensor:

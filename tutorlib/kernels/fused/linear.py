@@ -1,65 +1,112 @@
 """nn.Linear on notebook 14's GEMM, as an operator that torch knows: compiled, differentiated, cast, captured."""
 
+import warnings
+from collections import Counter
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
+
+from tutorlib.kernels.hopper.inputs import Kind, address_problem, kind_of, majors_of, problem_of
+
+left_to_torch: Counter[str] = Counter()  # a product and the reason → calls
 
 
-def multiply(a: Tensor, b: Tensor) -> Tensor:
-    """A (M, K) · Bᵀ with B (N, K): sums in fp32 or better, rounded once.
+def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    """A (M, K) · Bᵀ with B (N, K), plus bias (N,): accumulated in fp32 or better, rounded once.
 
-    On a GPU notebook 14's kernel, with what it says of other GPUs and dtypes. It takes transposed views as they are;
-    what lies in memory in yet another way, as a part of a wider matrix does, goes to cuBLAS. On the CPU torch's product
-    in fp32 (of fp64 in fp64), which has the same contract: the kernel's result differs by the order of its sums alone.
+    On a Hopper GPU the kernel of notebook 14, with the bias in its epilogue; what the kernel cannot take, torch
+    multiplies (`report` lists it). On the CPU torch's product in fp32 (fp64 stays fp64), which has the same contract:
+    the kernel's result differs by the order of its additions alone.
     """
-    if a.is_cuda:
+    if not a.is_cuda:
+        wide = torch.promote_types(a.dtype, torch.float32)
+        return functional.linear(a.to(wide), b.to(wide), None if bias is None else bias.to(wide)).to(a.dtype)
+    with torch.cuda.device(a.device):
+        a, b = a.detach(), b.detach()
+        if why := why_torch(a, b, bias):
+            leave_to_torch(a, b, why)
+            return functional.linear(a, b, bias)
+        from tutorlib.kernels.fused.hopper import linear_bias
         from tutorlib.kernels.hopper.launch import gemm
 
-        return gemm(a.detach(), b.detach()) if follow(a) and follow(b) else a @ b.mT
-    wide = torch.promote_types(a.dtype, torch.float32)
-    return (a.to(wide) @ b.to(wide).mT).to(a.dtype)
+        return gemm(a, b) if bias is None else linear_bias(a, b, bias)
 
 
-def follow(matrix: Tensor) -> bool:
-    """Whether its rows, or its columns, follow one another."""
-    return matrix.is_contiguous() or matrix.mT.is_contiguous()
+def why_torch(a: Tensor, b: Tensor, bias: Tensor | None = None) -> str:
+    """Why the kernel cannot multiply these matrices on a GPU; "" where it can."""
+    operands = {"a": a, "b": b} if bias is None else {"a": a, "b": b, "bias": bias}
+    problems = (address_problem(name, operand.data_ptr()) for name, operand in operands.items())
+    return why_torch_for(kind_of("a", a), kind_of("b", b), bias and bias.dtype) or next(filter(None, problems), "")
+
+
+@cache
+def why_torch_for(a: Kind, b: Kind, bias: torch.dtype | None) -> str:
+    from tutorlib.kernels.hopper.launch import HOPPER
+
+    if torch.cuda.get_device_capability(a.device) != HOPPER:
+        return f"{torch.cuda.get_device_name(a.device)} is no Hopper GPU"
+    m, n = a.shape[0], b.shape[0]
+    if problem := problem_of(a, b, Kind((m, n), (n, 1), a.dtype, a.device, False)):
+        return problem
+    if bias and (bias != torch.bfloat16 or majors_of(a, b) != ("k", "k") or not m):
+        return "a bias is added in the epilogue where all is bf16 with contiguous rows"
+    return ""
+
+
+def leave_to_torch(a: Tensor, b: Tensor, why: str) -> None:
+    """Keep what torch multiplies, and say so once."""
+    product = f"{tuple(b.shape)} {str(a.dtype).removeprefix('torch.')}: {why}"
+    if product not in left_to_torch:
+        warnings.warn(f"torch multiplies by the weight {product}", stacklevel=2)
+    left_to_torch[product] += 1
+
+
+def report() -> list[str]:
+    """The products on a GPU that torch computed in place of the kernel, with the reason and the number of calls."""
+    return [f"weight {product} ({calls} calls)" for product, calls in left_to_torch.items()]
 
 
 @torch.library.custom_op("tutorlib::linear", mutates_args=())
-def linear(x: Tensor, weight: Tensor) -> Tensor:
-    """x (…, in) · weightᵀ, where weight is (out, in)."""
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x (…, in) · weightᵀ + bias, where weight is (out, in) and bias (out,)."""
     rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])  # a view of a single column keeps its strides
-    return multiply(rows, weight).view(*x.shape[:-1], weight.shape[0])
+    return multiply(rows, weight, bias).view(*x.shape[:-1], weight.shape[0])
 
 
 @linear.register_fake
-def linear_fake(x: Tensor, weight: Tensor) -> Tensor:
+def linear_fake(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """A tensor like the result, without data."""
     return x.new_empty(*x.shape[:-1], weight.shape[0])
 
 
 def dgrad(grad: Tensor, weight: Tensor) -> Tensor:
-    """∂/∂x: grad (…, out) · weight, whose sums run over out, so that weightᵀ (in, out) is the B of a GEMM."""
+    """∂/∂x: grad (…, out) · weight, summed over out, so that weightᵀ (in, out) is the B of a GEMM."""
     return linear(grad, weight.mT)
 
 
 def wgrad(grad: Tensor, x: Tensor) -> Tensor:
-    """∂/∂weight: gradᵀ · x (out, in), whose sums run over all rows, so that both are transposed."""
-    return linear(grad.flatten(0, -2).mT, x.flatten(0, -2).mT)
+    """∂/∂weight: gradᵀ · x (out, in), summed over all rows, so that both are transposed."""
+    return linear(grad.reshape(-1, grad.shape[-1]).mT, x.reshape(-1, x.shape[-1]).mT)
 
 
-def remember(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
-    ctx.save_for_backward(*inputs)
+def save_linear_inputs(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs[:2])
 
 
-def linear_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+def linear_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     x, weight = ctx.saved_tensors
-    wants_x, wants_weight = ctx.needs_input_grad
-    return dgrad(grad, weight) if wants_x else None, wgrad(grad, x) if wants_weight else None
+    wants_x, wants_weight, *wants_bias = ctx.needs_input_grad  # of the arguments that were passed
+    return (
+        dgrad(grad, weight) if wants_x else None,
+        wgrad(grad, x) if wants_weight else None,
+        *(grad.reshape(-1, grad.shape[-1]).sum(0) if wanted else None for wanted in wants_bias),
+    )
 
 
-linear.register_autograd(linear_backward, setup_context=remember)
+linear.register_autograd(linear_backward, setup_context=save_linear_inputs)
 for device in ("cpu", "cuda"):
     linear.register_autocast(device, torch.bfloat16)
 
@@ -68,17 +115,21 @@ class KernelLinear(nn.Linear):
     """nn.Linear, the same parameters, on the operator."""
 
     def forward(self, x: Tensor) -> Tensor:
-        product = linear(x, self.weight)
-        return product if self.bias is None else product + self.bias
+        device = x.device.type
+        if torch.is_autocast_enabled(device) and torch.get_autocast_dtype(device) != torch.bfloat16:
+            return super().forward(x)  # the operator's autocast knows one dtype
+        return linear(x, self.weight, self.bias)
 
 
 def use_kernels(module: nn.Module) -> nn.Module:
-    """The module itself, with every nn.Linear below it a KernelLinear that has its parameters."""
-    for name, child in module.named_children():
-        if type(child) is nn.Linear:
-            swapped = KernelLinear(child.in_features, child.out_features, child.bias is not None, device="meta")
-            swapped.weight, swapped.bias = child.weight, child.bias
-            module.add_module(name, swapped.train(child.training))
-        else:
-            use_kernels(child)
+    """The module itself; every nn.Linear in it has become a KernelLinear.
+
+    A layer stays the object that it is, with its parameters, hooks and mode, wherever the model uses it. A subclass of
+    nn.Linear stays as it is, but for one that `torch.nn.utils.parametrize` made: its parametrizations go on.
+    """
+    for layer in module.modules():
+        if type(layer) is nn.Linear:
+            layer.__class__ = KernelLinear
+        elif type(layer).__bases__ == (nn.Linear,) and nn.utils.parametrize.is_parametrized(layer):
+            type(layer).__bases__ = (KernelLinear,)  # the class is this layer's own
     return module

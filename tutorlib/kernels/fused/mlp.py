@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import silu
 
-from tutorlib.kernels.fused.linear import linear, multiply
+from tutorlib.kernels.fused.linear import dgrad, leave_to_torch, linear, multiply, wgrad, why_torch
 
 PIECE = 8  # rows of gate's and of up's weights in turn, which a Hopper thread then holds together
 LLAMA_8B = (4096, 14336)  # hidden, features of Llama 3 8B
@@ -41,18 +41,40 @@ def separate(gate_up: Tensor, width: int = PIECE) -> tuple[Tensor, Tensor]:
 def swiglu_linear(x: Tensor, gate_up: Tensor) -> Tensor:
     """silu(gate(x)) · up(x) (…, F) of x (…, K), where gate_up (2F, K) is interleaved by PIECE; rounded once.
 
-    Without a GPU torch computes it, sums and activation in fp32.
+    Where the kernel cannot run, torch computes it: on the CPU in fp32, on a GPU in x's dtype.
     """
-    rows = x.reshape(-1, x.shape[-1]).contiguous()
-    if x.is_cuda:
+    rows = x.detach().reshape(-1, x.shape[-1]).contiguous()
+    why = fusing_problem(rows, gate_up.detach()) if x.is_cuda else "there is no GPU"
+    if not why:
         from tutorlib.kernels.fused.hopper import linear_swiglu
 
-        result = linear_swiglu(rows, gate_up)
+        with torch.cuda.device(x.device):
+            result = linear_swiglu(rows, gate_up.detach())
+    elif x.is_cuda:
+        leave_to_torch(rows, gate_up, why)
+        result = swiglu_of(rows @ gate_up.mT)
     else:
         wide = torch.promote_types(x.dtype, torch.float32)
-        gate, up = separate(multiply(rows.to(wide), gate_up.to(wide)).mT)
-        result = (silu(gate) * up).mT.to(x.dtype).contiguous()
-    return result.view(*x.shape[:-1], -1)
+        result = swiglu_of(multiply(rows.to(wide), gate_up.to(wide))).to(x.dtype)
+    return result.view(*x.shape[:-1], gate_up.shape[0] // 2)
+
+
+def fusing_problem(rows: Tensor, gate_up: Tensor) -> str:
+    """Why the gated kernel cannot take these matrices on a GPU; "" where it can."""
+    if rows.dtype != torch.bfloat16 or not gate_up.is_contiguous() or not len(rows):
+        return "the gated epilogue is compiled for bf16 with contiguous rows"
+    return why_torch(rows, gate_up)
+
+
+def split_gate_up(gate_up: Tensor) -> tuple[Tensor, Tensor]:
+    """gate and up (…, F) of a product (…, 2F) with interleaved weights."""
+    gate, up = gate_up.unflatten(-1, (-1, 2, PIECE)).unbind(-2)
+    return gate.flatten(-2), up.flatten(-2)
+
+
+def swiglu_of(gate_up: Tensor) -> Tensor:
+    gate, up = split_gate_up(gate_up)
+    return silu(gate) * up
 
 
 @swiglu_linear.register_fake
@@ -60,13 +82,35 @@ def swiglu_fake(x: Tensor, gate_up: Tensor) -> Tensor:
     return x.new_empty(*x.shape[:-1], gate_up.shape[0] // 2)
 
 
+def save_swiglu_inputs(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+def swiglu_backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    """gate and up are multiplied again, in place of being kept: 4F bytes less for each row of bf16."""
+    x, gate_up = ctx.saved_tensors
+    wide = torch.promote_types(x.dtype, torch.float32)
+    gate, up = (half.to(wide) for half in split_gate_up(linear(x, gate_up)))
+    grad, sigmoid = grad.to(wide), gate.sigmoid()
+    grads = grad * up * sigmoid * (1 + gate * (1 - sigmoid)), grad * gate * sigmoid
+    pieces = [one.unflatten(-1, (-1, PIECE)) for one in grads]
+    both = torch.stack(pieces, -2).flatten(-3).to(x.dtype)  # (…, 2F), interleaved as the weights are
+    wants_x, wants_weights = ctx.needs_input_grad
+    return dgrad(both, gate_up) if wants_x else None, wgrad(both, x) if wants_weights else None
+
+
+swiglu_linear.register_autograd(swiglu_backward, setup_context=save_swiglu_inputs)
+for device in ("cpu", "cuda"):
+    swiglu_linear.register_autocast(device, torch.bfloat16)
+
+
 class FusedMLP(nn.Module):
-    """A LlamaMLP's forward for inference: two GEMMs, the first of them gated."""
+    """A LlamaMLP as two GEMMs, the first of them gated; its parameters are gate_up, interleaved, and down."""
 
     def __init__(self, plain: LlamaMLP) -> None:
         super().__init__()
-        self.register_buffer("gate_up", interleave(plain.gate_proj.weight.detach(), plain.up_proj.weight.detach()))
-        self.register_buffer("down", plain.down_proj.weight.detach())
+        self.gate_up = nn.Parameter(interleave(plain.gate_proj.weight.detach(), plain.up_proj.weight.detach()))
+        self.down = nn.Parameter(plain.down_proj.weight.detach())
 
     def forward(self, x: Tensor) -> Tensor:
         return linear(swiglu_linear(x, self.gate_up), self.down)

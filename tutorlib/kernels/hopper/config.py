@@ -49,7 +49,7 @@ class HopperConfig:
         (N), wrapping round, so that neighbours do not ask L2 for the same lines at the same time.
     split_k: blocks of a cluster that share a tile's K, and its sums through distributed shared memory.
     stream_k: all blocks share the tiles of the last, partly filled wave.
-    defer_stores: a tile's results wait in registers until the next tile's multiplication is under way.
+    defer_stores: a tile's results wait in registers until the next tile's multiplication is in flight.
     lag: K tiles by which the other warpgroups of a tile begin later than the first, so that not all stop at once.
     blocks_per_sm: for which shared memory and registers must suffice.
     producer_registers, consumer_registers: of each thread after setmaxnreg; None: all that there are.
@@ -309,7 +309,7 @@ class HopperConfig:
         if self.ab_stages < 2:
             yield f"{self.ab_stages} stages: loads can only run ahead of the tensor cores with 2 or more"
         if self.given_bytes > self.ab_stages * max(m, n) * row_bytes:
-            yield f"split_k = {self.split_k}: a part's sums of the other blocks do not fit into a matrix's stages"
+            yield f"split_k = {self.split_k}: the other blocks' accumulators do not fit into a matrix's stages"
         if self.smem_bytes > self.room:
             yield f"shared memory: {self.smem_bytes:,} bytes, and a block can have {self.room:,}"
         results = self.accumulators + self.defer_stores * self.accumulators // 2
@@ -325,7 +325,7 @@ class HopperConfig:
         if self.stream_k and self.defer_stores and results > self.launch_registers and self.store_steps % 2:
             yield (  # found by compiling: ptxas finds room for an even number of stores, and for fewer results
                 f"registers: with stream_k, {results} for results, of which {self.store_steps} stores are deferred, "
-                f"spill: more than {self.launch_registers} want an even number of stores, or no defer_stores"
+                f"spill: more than {self.launch_registers} need an even number of stores, or no defer_stores"
             )
         if n // 2 + REGISTERS_BESIDE_RESULTS > self.launch_registers:
             yield f"tile N = {n}: a wgmma's results must fit in the {self.launch_registers} registers of a new thread"
@@ -360,7 +360,7 @@ class HopperConfig:
         if self.stream_k and not self.persistent:
             yield "stream_k: sharing the last wave evenly needs persistent blocks"
         if not self.persistent and self.schedule == "pingpong":
-            yield "ping-pong needs persistent blocks: with a single tile there is nobody to take turns with"
+            yield "ping-pong needs persistent blocks: with a single tile there is no other tile to take turns with"
         for hint in (self.l2_a, self.l2_b, self.l2_c):
             if hint not in L2_HINTS:
                 yield f"L2 hint {hint!r} is none of {', '.join(L2_HINTS)}"

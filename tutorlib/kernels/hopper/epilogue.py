@@ -14,7 +14,7 @@ from tutorlib.kernels.hopper.layouts import DTYPES, make_mma
 from tutorlib.kernels.hopper.pipeline import Here, wait
 from tutorlib.kernels.hopper.scheduler import Schedule
 
-FOURS_AT_A_TIME = 16  # 16-byte loads of a thread under way, half as many where sums take most registers; 2ⁿ
+FOURS_AT_A_TIME = 16  # 16-byte loads of a thread in flight, half as many where sums take most registers; 2ⁿ
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Stores:
 
     @cute.jit
     def send(self, tile: tuple[Int32, Int32], steps: cutlass.Constexpr) -> None:
-        """Start storing what was rounded. The stores may still be under way when the next tile's come."""
+        """Start storing what was rounded. The stores may still be in flight when the next tile's come."""
         config, stages = self.config, self.config.store_buffers
         box = STORE_ROWS, config.store_columns
         policy = None if config.l2_c == "normal" else Int64(L2_HINTS[config.l2_c])

@@ -80,7 +80,7 @@ def described(matrix: cute.Tensor) -> cute.Tensor:
     """
     rows, columns = matrix.shape
     if columns % 8:
-        raise ValueError(f"rows of {columns} elements: TMA wants them at multiples of 16 bytes, so a multiple of 8")
+        raise ValueError(f"rows of {columns} elements: TMA needs them at multiples of 16 bytes, so a multiple of 8")
     return cute.make_tensor(matrix.iterator, cute.make_layout((Int32(rows), columns), stride=(columns, 1)))
 
 

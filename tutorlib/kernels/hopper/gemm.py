@@ -60,18 +60,18 @@ class Multiply:
 
     @cute.jit
     def rest(self, k_tiles: Int32, state: PipelineState) -> tuple[PipelineState, PipelineState]:
-        """The other steps of a tile. Returns (the state of the last one, which is still under way, the next state)."""
-        under_way = state.clone()
+        """The other steps of a tile. Returns (the state of the last one, which is still in flight, the next state)."""
+        in_flight = state.clone()
         state.advance()
         for _ in cutlass.range(k_tiles - 1, unroll=1):
             self.step(state, False)
-            self.retire(1, under_way)
-            under_way = state.clone()
+            self.retire(1, in_flight)
+            in_flight = state.clone()
             state.advance()
-        return under_way, state
+        return in_flight, state
 
     def retire(self, pending: int, state: PipelineState) -> None:
-        """Wait until no more than `pending` steps are under way, and free the stage that was read."""
+        """Wait until no more than `pending` steps are in flight, and free the stage that was read."""
         warpgroup.wait_group(pending)
         self.trace.stamp(Did.RETIRE_MMA, state.count)
         self.ring.release(state.index)
@@ -132,11 +132,11 @@ def consume(schedule: Schedule, multiply: Multiply, finish: Finish, config: cutl
         if cutlass.const_expr(config.defer_stores):
             if number > 0:
                 finish.deferred(schedule, number - 1)
-        under_way, state = multiply.rest(schedule.k_tiles_of(number), state)
+        in_flight, state = multiply.rest(schedule.k_tiles_of(number), state)
         if cutlass.const_expr(pingpong):
             pass_turn(group)
             state.advance(schedule.k_tiles_of(number + 1))
-        multiply.retire(0, under_way)
+        multiply.retire(0, in_flight)
         finish.item(multiply.tCrC, schedule, number)
         multiply.trace.stamp(Did.STORE, number)
     if cutlass.const_expr(config.defer_stores):
@@ -172,17 +172,17 @@ def multiply_and_load(
                 coming = schedule.next_k_tile(number, coming, k_step)
                 free.advance()
         multiply.step(state, True)
-        under_way = state.clone()
+        in_flight = state.clone()
         state.advance()
         for k_tile in cutlass.range(k_begin + config.ab_stages, k_end + config.ab_stages - 1, unroll=1):
             multiply.step(state, False)
-            multiply.retire(1, under_way)
+            multiply.retire(1, in_flight)
             if loads_too and k_tile < k_end:
-                loads.issue(tile, coming, under_way.index, under_way.phase)
+                loads.issue(tile, coming, in_flight.index, in_flight.phase)
                 coming = schedule.next_k_tile(number, coming, k_step)
-            under_way = state.clone()
+            in_flight = state.clone()
             state.advance()
-        multiply.retire(0, under_way)
+        multiply.retire(0, in_flight)
         finish.item(multiply.tCrC, schedule, number)
         multiply.trace.stamp(Did.STORE, number)
     if loads_too:

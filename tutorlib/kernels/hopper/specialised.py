@@ -59,7 +59,7 @@ class RoleSteps:
         """Issue the wgmmas of a stage's K blocks; `first`: forget the old sums. Raises TypeError."""
         if not isinstance(first, int):
             raise TypeError(
-                "`first` is True or False in Python: the first K tile stands before the loop over the others"
+                "`first` is True or False in Python: the first K tile comes before the loop over the others"
             )
         for k_block in range(cute.size(self.tCrA, mode=[2])):
             self.tiled_mma.set(warpgroup.Field.ACCUMULATE, not first or k_block > 0)
@@ -84,7 +84,7 @@ def load_steps(steps: RoleSteps) -> None:
 
 @cute.jit
 def multiply_steps(steps: RoleSteps) -> None:
-    """The loop of a warp that multiplies: one step is under way while the next is issued."""
+    """The loop of a warp that multiplies: one step is in flight while the next is issued."""
     state = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
     cute.arch.mbarrier_wait(steps.full + state.index, state.phase)
     warpgroup.fence()

@@ -17,11 +17,11 @@ class Did(IntEnum):
     """What was just done."""
 
     START = 0  # the block has set itself up
-    ISSUE_LOAD = 1  # the stage was empty, its load is under way
+    ISSUE_LOAD = 1  # the stage was empty, its load is in flight
     SEE_FULL = 2  # the stage had arrived
-    ISSUE_MMA = 3  # its multiplication is under way
+    ISSUE_MMA = 3  # its multiplication is in flight
     RETIRE_MMA = 4  # the one before it is done
-    STORE = 5  # the item's results are under way, or given to another block
+    STORE = 5  # the item's results are in flight, or given to another block
 
 
 @dataclass(frozen=True)

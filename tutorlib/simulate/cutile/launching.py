@@ -17,7 +17,7 @@ from tutorlib.simulate.cutile.dtypes import Number, poison
 from tutorlib.simulate.cutile.run import Report, run
 from tutorlib.simulate.cutile.signature import Accepted, parameters
 
-SMS = 3  # multiprocessors of the GPU that host code is told of: few, so that small matrices have more tiles
+SMS = 3  # SMs of the GPU that host code is told of: few, so that small matrices have more tiles
 STREAM = SimpleNamespace(cuda_stream=0)
 
 
@@ -45,7 +45,7 @@ class Launched:
 def interpreted(
     undetermined: Callable[[ct.DType], Number] = poison, accepted: Accepted | None = None
 ) -> Iterator[list[Launched]]:
-    """ct.launch interprets, torch.cuda has a stream and a GPU with SMS multiprocessors. Gives what was launched so far.
+    """ct.launch interprets, torch.cuda has a stream and a GPU with SMS SMs. Gives what was launched so far.
 
     A tensor that is made on device="cuda" meanwhile is one of this machine's memory.
 
@@ -63,7 +63,7 @@ def interpreted(
 
 @contextmanager
 def launches_to(take: Callable[[ct.kernel, tuple[int, ...], tuple[Any, ...]], None], sms: int = SMS) -> Iterator[None]:
-    """Meanwhile ct.launch gives what it is called with to `take`, and there is a GPU with so many multiprocessors."""
+    """Meanwhile ct.launch gives what it is called with to `take`, and there is a GPU with so many SMs."""
 
     def launch(
         stream: Any,

@@ -202,7 +202,7 @@ class BlockBarriers:
             here = group.lanes[self.state.slot[group.lanes] == slot]
             self.notice(
                 group, slot, len(group.lanes),
-                f"{self.span(here)} wait in this barrier for ever, since the others never reach it: a deadlock",
+                f"{self.span(here)} wait in this barrier forever, since the others never reach it: a deadlock",
             )  # fmt: skip
 
     def notice(self, group: Waiting, slot: int, count: int, what: str) -> None:

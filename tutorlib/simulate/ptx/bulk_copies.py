@@ -1,7 +1,7 @@
 """TMA: copies between global and shared memory that nobody watches but an mbarrier, or a group (PTX ISA, 9.7.9.25).
 Stores into another block's shared memory (st.async) arrive like them.
 
-A copy into shared memory arrives when no thread can go on without it, all those under way together. A copy out of
+A copy into shared memory arrives when no thread can go on without it, all those in flight together. A copy out of
 shared memory reads it when its thread waits for its group, or when its block ends.
 """
 
@@ -185,7 +185,7 @@ class BulkCopies:
                 Hazard.UNWAITED,
                 copy.site,
                 lambda who=who, why=why: Flaw(  # type: ignore[misc]
-                    f"{who} ends while TMA may still be reading the shared memory that it was told to store: {why}",
+                    f"{who} ends while a TMA store may still be reading shared memory: {why}",
                     Hazard.UNWAITED(lacks="stored"),
                 ),
             )

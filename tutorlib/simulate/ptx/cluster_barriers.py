@@ -105,7 +105,7 @@ class ClusterBarriers:
                 Hazard.DEADLOCK,
                 group.site,
                 lambda warp=warp, block=block: (  # type: ignore[misc]
-                    f"warp {warp} of block {block} waits for ever for its cluster: some threads of its blocks never "
+                    f"warp {warp} of block {block} waits forever for its cluster: some threads of its blocks never "
                     "arrive at the cluster's barrier"
                 ),
                 len(group.lanes),

@@ -26,7 +26,7 @@ class SourceLine:
 class Finding:
     """One thing wrong with a kernel, whose result may be right by luck.
 
-    kind: "unwaited": shared memory is read, or written anew, while a cp.async into it may still be under way;
+    kind: "unwaited": shared memory is read, or written anew, while a cp.async into it may still be in flight;
         "race": two threads use the same shared memory, one of them to write, with no barrier between;
         "unwritten": shared memory is read that nobody wrote;
         "unset": what is stored or decides something comes from a register that nobody set;

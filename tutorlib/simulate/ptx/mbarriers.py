@@ -290,7 +290,7 @@ class Mbarriers:
                 Hazard.DEADLOCK,
                 group.site,
                 lambda waits=waits: (  # type: ignore[misc]
-                    f"{self.who_of(waits.lanes)} waits for ever: " + self.lacking(waits.mbarrier, waits.parity)
+                    f"{self.who_of(waits.lanes)} waits forever: " + self.lacking(waits.mbarrier, waits.parity)
                 ),
                 len(group.lanes),
             )

@@ -11,6 +11,7 @@ import numpy as np
 from tutorlib.failure import Hazard
 from tutorlib.simulate.ptx.findings import Findings
 from tutorlib.simulate.ptx.geometry import Geometry
+from tutorlib.simulate.ptx.memory.arena import Allocation
 
 NO_BLOCK, ATOMIC = 0, -1  # in place of a block's number + 1
 
@@ -115,6 +116,12 @@ class Overlaps:
             ),
             int(where.sum()),
         )
+
+    def storers(self, allocation: Allocation) -> np.ndarray:
+        """For each element, the block that stored it last, -1 where none did."""
+        first, last = allocation.start // self.piece, -(-allocation.end // self.piece)
+        by_byte = np.repeat(self.storer[first:last], self.piece)[allocation.start - first * self.piece :]
+        return by_byte[: allocation.size : allocation.width] - 1
 
     def spread(self, blocks: np.ndarray, places: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
         many = max(width // self.piece, 1)

@@ -50,7 +50,7 @@ class SharedRaces:
         self.written = np.empty(count, np.int32)  # the writer's clock
         self.write_site = np.empty(count, np.int32)
         self.atomically = np.empty(count, bool)  # that write was an atomic
-        self.flight = np.empty(count, np.int32)  # the site of a cp.async that may still be under way
+        self.flight = np.empty(count, np.int32)  # the site of a cp.async that may still be in flight
         self.flight_thread = np.empty(count, np.int16)
         self.flight_group = np.empty(count, np.int32)  # how many groups its thread had committed before
         readers = clocks.agents.readers

@@ -24,7 +24,7 @@ class WaitingForRegisters:
 
 @dataclass
 class RegisterPool:
-    """blocks: that a multiprocessor is to hold. held: registers of a thread of each warp. first: the batch's place."""
+    """blocks: that an SM is to hold. held: registers of a thread of each warp. first: the batch's place."""
 
     geometry: Geometry
     findings: Findings
@@ -103,7 +103,7 @@ class RegisterPool:
                 Hazard.DEADLOCK,
                 group.site,
                 lambda warp=int(warps[0]), block=block, group=group, rest=rest: (  # type: ignore[misc]
-                    f"warp {warp} of block {block} waits for ever for {group.count} registers a thread: the block "
+                    f"warp {warp} of block {block} waits forever for {group.count} registers a thread: the block "
                     f"began with {self.start} for each of its threads, and {rest * WARP:,} are free"
                 ),
                 len(group.lanes),

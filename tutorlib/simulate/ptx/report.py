@@ -1,6 +1,9 @@
 """What a simulated launch did."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from tutorlib.simulate.ptx.findings import Finding, SourceLine
 from tutorlib.simulate.ptx.trace import BlockTrace
@@ -31,22 +34,38 @@ class MemoryAccess:
 
 
 @dataclass(frozen=True)
+class Issued:
+    """One instruction of the program, and how often a warp issued it over the whole launch."""
+
+    opcode: str
+    place: SourceLine | None
+    warps: int
+
+
+@dataclass(frozen=True)
 class Report:
     """findings: in the order in which they were seen. accesses: in the order of the program.
 
     repeats: what several blocks store alike, which is work done twice. zeros: what TMA loads of nothing but zeros.
-    instructions: that warps executed. printed: what the kernel printed, line by line.
-    trace: what the first block did, where that was asked for.
+    issued: every instruction of the program, in its order. printed: what the kernel printed, line by line.
+    storers: tensor → for each element, in memory's order, the number of the block that stored it last, -1 for none; ()
+        where blocks order themselves. trace: what the first block did, where that was asked for.
     """
 
     findings: tuple[Finding, ...]
     accesses: tuple[MemoryAccess, ...]
     blocks: int
-    instructions: int
+    issued: tuple[Issued, ...] = field(repr=False)
     repeats: tuple[Finding, ...] = field(default=(), repr=False)
     zeros: tuple[Finding, ...] = field(default=(), repr=False)
     printed: tuple[str, ...] = field(default=(), repr=False)
+    storers: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
     trace: BlockTrace | None = field(default=None, repr=False)
+
+    @property
+    def instructions(self) -> int:
+        """How many the warps issued."""
+        return sum(one.warps for one in self.issued)
 
     def total(self, space: str, opcode: str = "") -> tuple[int, int]:
         """Taken and needed, over the accesses to a space by opcodes that begin so."""

@@ -93,7 +93,8 @@ After = Callable[[Cohort], list[Cohort]]
 
 
 class Scheduler:
-    """executed: instructions of a warp, over all batches. steps: instructions of a cohort, and how many are allowed.
+    """runs: for each basic block, the number of warps that ran it, over all batches. steps: a cohort's instructions, at
+    most limit.
 
     trace: where what the first block's warps do is written down, or None.
     """
@@ -102,7 +103,8 @@ class Scheduler:
         self.program, self.state, self.limit, self.trace = program, state, limit, trace
         self.barriers = BlockBarriers(state)
         self.meetings: tuple[Meeting, ...] = (self.barriers, *state.units.meetings)
-        self.executed = self.steps = 0
+        self.runs = np.zeros(len(program.blocks), np.int64)
+        self.steps = 0
         self.after = [self.end_of(block) for block in program.blocks]
 
     def run(self) -> None:
@@ -154,7 +156,7 @@ class Scheduler:
             if self.trace:
                 self.note(self.trace, last, cohort)
         warps = len(cohort.lanes) // WARP if where is True else int(of_warps(cohort.lanes).any(1).sum())
-        self.executed += (block.end - block.start) * warps
+        self.runs[cohort.block] += warps
         self.steps += block.end - block.start
         if self.steps > self.limit:
             raise Endless(block.start)

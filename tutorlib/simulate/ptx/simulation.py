@@ -23,7 +23,7 @@ from tutorlib.simulate.ptx.opcodes.wgmma import multiplication
 from tutorlib.simulate.ptx.overlaps import Overlaps
 from tutorlib.simulate.ptx.places import Find, Places
 from tutorlib.simulate.ptx.races import SharedRaces
-from tutorlib.simulate.ptx.report import MemoryAccess, Report
+from tutorlib.simulate.ptx.report import Issued, MemoryAccess, Report
 from tutorlib.simulate.ptx.schedule import Endless, Program, Scheduler
 from tutorlib.simulate.ptx.state import State
 from tutorlib.simulate.ptx.trace import BlockTrace
@@ -128,8 +128,14 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: b
                     lambda: f"it still runs after {LIMIT:,} instructions: does a loop never end?",
                 )
                 break
-    report = make_report(launch, geometry, watch, places, scheduler.executed, state.printed)
-    return replace(report, trace=trace)
+    runs = [
+        int(times) for block, times in zip(blocks, scheduler.runs, strict=True) for _ in range(block.start, block.end)
+    ]
+    report = make_report(launch, geometry, watch, places, runs, state.printed)
+    storers = {}
+    if overlaps := watch.overlaps:
+        storers = {tensor.name: overlaps.storers(tensor) for tensor in arena.allocations if tensor.width}
+    return replace(report, trace=trace, storers=storers)
 
 
 def batch_of(launch: Launch, smem: int) -> int:
@@ -246,8 +252,9 @@ def orders_blocks(instruction: Instruction) -> bool:
 
 
 def make_report(
-    launch: Launch, geometry: Geometry, watch: Watch, places: Places, executed: int, printed: Sequence[str]
+    launch: Launch, geometry: Geometry, watch: Watch, places: Places, runs: Sequence[int], printed: Sequence[str]
 ) -> Report:
+    """runs: by how many warps each instruction was issued."""
     instructions = launch.kernel.instructions
     accesses = tuple(
         MemoryAccess(
@@ -268,7 +275,7 @@ def make_report(
         findings=collected(watch.findings, launch.kernel, places),
         accesses=accesses,
         blocks=geometry.blocks,
-        instructions=executed,
+        issued=tuple(Issued(one.opcode, places.of(site), runs[site]) for site, one in enumerate(instructions)),
         repeats=collected(watch.overlaps.repeats, launch.kernel, places) if watch.overlaps else (),
         zeros=collected(watch.zeros, launch.kernel, places),
         printed=lines,

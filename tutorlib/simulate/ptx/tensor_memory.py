@@ -22,7 +22,7 @@ LANES, COLUMNS, LEAST = 128, 512, 32
 QUARTER = 32  # lanes that a warp may read
 POISON = np.float32(np.nan)  # what columns hold that nobody has written
 ON_ITS_WAY = 0x7FD00000  # a NaN; with a column's number added what a register holds until tcgen05.wait has come by
-UNAWAITED = np.int32(2**31 - 1)  # in place of a warp's clock: its tcgen05.ld may be under way
+UNAWAITED = np.int32(2**31 - 1)  # in place of a warp's clock: its tcgen05.ld may be in flight
 SumProducts = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
 
 
@@ -131,7 +131,7 @@ class TensorMemory:
         self.findings.notice(
             Hazard.DEADLOCK,
             site,
-            lambda: f"{self.who(slot, warp)} waits for ever: {columns} columns of tensor memory are not left",
+            lambda: f"{self.who(slot, warp)} waits forever: {columns} columns of tensor memory are not left",
         )
         return 0
 
@@ -343,7 +343,7 @@ class TensorMemory:
                 site,
                 lambda columns=columns: (  # type: ignore[misc]
                     f"block {self.geometry.show_block(self.first + slot)} ends with {columns} columns of tensor memory "
-                    "that nobody frees: the next block on its multiprocessor waits for them for ever"
+                    "that nobody frees: the next block on its SM waits for them forever"
                 ),
                 apart=start,
             )

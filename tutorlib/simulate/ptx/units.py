@@ -52,7 +52,7 @@ class Units:
 
 
 def make_units(geometry: Geometry, shared: SharedMemory, watch: Watch, blocks_per_sm: int) -> Units:
-    """blocks_per_sm: that a multiprocessor is to hold."""
+    """blocks_per_sm: that an SM is to hold."""
     registers = RegisterPool(geometry, watch.findings, blocks_per_sm)
     mbarriers = Mbarriers(geometry, watch.clocks, watch.findings, watch.show)
     return Units(

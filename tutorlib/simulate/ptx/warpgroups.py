@@ -77,7 +77,7 @@ def by_registers(values: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Product:
-    """One wgmma of some warpgroups, which may still be under way.
+    """One wgmma of some warpgroups, which may still be in flight.
 
     warpgroups: numbers in the batch. units: addresses in all blocks' shared memory of what it reads, A's and B's.
     multiply: takes which of the warpgroups and C, (those, 64, columns), gives A·B + C. adds: whether C is what was
@@ -329,7 +329,7 @@ class Warpgroups:
                 Hazard.DEADLOCK,
                 group.site,
                 lambda warp=warp: (  # type: ignore[misc]
-                    f"{self.show_warp(warp)} waits for ever: wgmma is for all four warps of a warpgroup, and the "
+                    f"{self.show_warp(warp)} waits forever: wgmma is for all four warps of a warpgroup, and the "
                     "others never come"
                 ),
                 len(group.lanes),

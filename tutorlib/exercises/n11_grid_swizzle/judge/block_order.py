@@ -14,7 +14,7 @@ from tutorlib.models import l2
 from tutorlib.models.l2 import Order, Tile
 from tutorlib.problems.wrong import count
 
-IN_FLIGHT = 264  # blocks on 132 multiprocessors, two on each
+IN_FLIGHT = 264  # blocks on 132 SMs, two on each
 
 
 class NotATile(Exception):

@@ -232,7 +232,7 @@ def find_race(orders: list[str]) -> str:
     """What may go wrong between the sums and C, or ""."""
     stores = [place for place, name in enumerate(orders) if name == "TMA store"]
     if not stores:
-        return Flaw("TMA is never told to store: cute.copy(sums.tma, …).", StoreFlaw.NO_STORE)
+        return Flaw("no TMA store is issued: cute.copy(sums.tma, …).", StoreFlaw.NO_STORE)
     if "bar.sync" not in orders[: orders.index("stmatrix")]:
         return Flaw(
             "stmatrix writes where the stages of A were, and the other warpgroup may still be multiplying from them: "

@@ -1,4 +1,4 @@
-"""The Hopper GEMM of `kernels.hopper` on the simulator, as a GPU with few multiprocessors would run it."""
+"""The Hopper GEMM of `kernels.hopper` on the simulator, as a GPU with few SMs would run it."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

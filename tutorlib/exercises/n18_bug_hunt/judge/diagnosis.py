@@ -37,7 +37,7 @@ CAUSES = {
     "not zeroed anew": "sums go on from what an earlier tile or row left in them",
     "majors swapped": "rows are taken for columns, or columns for rows",
     "wrong coordinate": "an index or a count is off: by one, or of another block, warp or lane",
-    "unguarded edge": "the last tile of M or N hangs over the edge, and nothing keeps it inside",
+    "unguarded edge": "the last tile of M or N extends past the edge, and no predicate guards it",
     "unguarded tail": "the last step of K is only partly filled, and the rest of it is used",
     "lost updates": "several blocks write to one place without atomics",
     "bank conflicts": "threads of a warp want different rows of the same bank of shared memory",

@@ -1,7 +1,7 @@
 """A CuTe host function run without a driver: what it launches is written down instead.
 
 The compiled host function calls CUDA's runtime through functions that begin with _cuda. Here they are this module's
-own: kernels get numbers for handles, attributes are an H100's but for its multiprocessors, and a launch is recorded
+own: kernels get numbers for handles, attributes are an H100's but for its SMs, and a launch is recorded
 with its grid, its block, its shared memory and its parameters. That is all of the host side: descriptors for TMA the
 host function computes itself.
 """
@@ -139,7 +139,7 @@ class Runtime:
 def record_launches(function: Any, module: Module, arguments: Sequence[Any], sms: int = SMS) -> list[Recorded]:
     """Call a compiled host function (`cute.compile`'s result) on cute.Tensors and give what it launched.
 
-    module: its PTX, parsed. sms: multiprocessors of the GPU that it is told of.
+    module: its PTX, parsed. sms: SMs of the GPU that it is told of.
     """
     runtime = Runtime(module, sms)
     known = {name: (runtime.guarded(does), types) for name, (does, types) in runtime.functions().items()}

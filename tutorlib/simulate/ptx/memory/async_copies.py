@@ -38,14 +38,14 @@ class AsyncCopies:
     def __init__(self, lanes: int, shared: SharedMemory) -> None:
         self.committed = np.zeros(lanes, np.int32)
         self.shared = shared
-        self.under_way: list[Copy] = []
+        self.in_flight: list[Copy] = []
 
     def restart(self) -> None:
         self.committed.fill(0)
-        self.under_way.clear()
+        self.in_flight.clear()
 
     def issue(self, access: SharedAccess, lanes: np.ndarray, places: np.ndarray, data: np.ndarray) -> None:
-        self.under_way.append(Copy(access, lanes, places, self.committed[lanes], data))
+        self.in_flight.append(Copy(access, lanes, places, self.committed[lanes], data))
 
     def commit(self, lanes: np.ndarray | slice) -> None:
         self.committed[lanes] += 1
@@ -65,7 +65,7 @@ class AsyncCopies:
     def arrive(self, limit: np.ndarray) -> list[SharedAccess]:
         """The copies of groups below each lane's limit arrive, in the order in which they were issued."""
         left, arrived = [], []
-        for copy in self.under_way:
+        for copy in self.in_flight:
             ready = copy.group < limit[copy.lanes]
             if not ready.any():
                 left.append(copy)
@@ -76,5 +76,5 @@ class AsyncCopies:
             width = copy.access.width
             self.shared.rows(1, width)[copy.places // width] = copy.data
             arrived.append(copy.access)
-        self.under_way = left
+        self.in_flight = left
         return arrived

@@ -1,0 +1,62 @@
+"""A limit on a kernel's work is near what the solution takes: it is no guess, and no right answer meets it by far."""
+
+import pytest
+
+from tests.pages.changed import right_answers
+from tutorlib.checking.kernel import KernelExercise
+from tutorlib.checking.served import Served
+from tutorlib.checking.simulating import each_launch
+from tutorlib.checking.work_limits import WorkLimits, count_issued
+from tutorlib.exercises import find, of_notebook
+from tutorlib.failure import Flaw
+from tutorlib.paths import notebook_names
+from tutorlib.simulate.ptx.report import Issued, Report
+
+
+def name_of(id):
+    return next(name for name in notebook_names() if name.startswith(id[:2]))
+
+
+LIMITED = [
+    exercise.id
+    for name in notebook_names()
+    for exercise in of_notebook(name)
+    if isinstance(exercise, KernelExercise) and exercise.limits != WorkLimits()
+]
+
+
+@pytest.mark.parametrize("id", LIMITED)
+def test_the_solution_is_near_each_limit(id):
+    exercise = find(id)
+    simulator = exercise.simulator(exercise.artifact(Served(right_answers(name_of(id))[id])))
+    ((_, reports),) = each_launch(exercise.problem, simulator, [exercise.size_counted])
+    for opcode, most in exercise.limits.at_most:
+        assert count_issued(reports, opcode) <= most <= 4 * count_issued(reports, opcode), opcode
+    for opcode, least in exercise.limits.at_least:
+        assert count_issued(reports, opcode) / 2 <= least <= count_issued(reports, opcode), opcode
+    assert exercise.limits.exceeded(reports) is None
+
+
+def launch(blocks=4, **issued):
+    """One launch that issues these opcodes so often."""
+    return [Report((), (), blocks, tuple(Issued(opcode, None, times) for opcode, times in issued.items()))]
+
+
+@pytest.mark.parametrize(
+    ("limits", "kind"),
+    [
+        (WorkLimits(at_most=(("bar", 7),)), "too many"),
+        (WorkLimits(at_most=(("", 24),)), "too many"),
+        (WorkLimits(at_least=(("mma", 1),)), "too few"),
+        (WorkLimits(blocks=5), "too few blocks"),
+    ],
+)
+def test_each_limit_is_found_by_its_kind(limits, kind):
+    said = limits.exceeded(launch(bar=8, add=17))
+    assert isinstance(said, Flaw)
+    assert [failure.kind for failure in said.failures] == [kind]
+
+
+def test_at_the_limits_nothing_is_said():
+    limits = WorkLimits(at_most=(("bar", 8), ("", 25)), at_least=(("add", 17),), blocks=4)
+    assert limits.exceeded(launch(bar=8, add=17)) is None

@@ -1,0 +1,79 @@
+"""How much work a kernel may take: the instructions that its warps issue, counted by the simulator."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tutorlib.failure import Fail, Flaw, failures_in
+
+if TYPE_CHECKING:
+    from tutorlib.simulate.ptx import Report
+
+
+FAR = 8  # times what is enough
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkLimits:
+    """Counts over all launches of a kernel at the first of its exercise's simulated sizes.
+
+    at_most, at_least: (the beginning of an opcode, the number of times that warps issue it); "" is every instruction,
+        "bar.sync" every barrier of a block, "mma" the tensor cores' work. `tests/pages/test_limits.py` holds each
+        number to at most four times what the solution issues, or at least half of it.
+    in_step: (an opcode, another): the first may not be issued more often than the second, such as "bar.sync" than
+        "cp.async.commit_group" in a pipeline that needs one barrier for each step along K.
+    blocks: the fewest blocks that may share the work.
+    """
+
+    at_most: tuple[tuple[str, int], ...] = ()
+    at_least: tuple[tuple[str, int], ...] = ()
+    in_step: tuple[tuple[str, str], ...] = ()
+    blocks: int = 1
+
+    def exceeded(self, reports: "Sequence[Report]") -> str | None:
+        """The first limit that these launches miss, as a sentence; None where they keep all."""
+        blocks = sum(report.blocks for report in reports)
+        if blocks < self.blocks:
+            what = f"{blocks:,} of {self.blocks:,} blocks do all of the work, and most SMs are idle."
+            return Flaw(what, Fail.TOO_FEW_BLOCKS)
+        for opcode, most in self.at_most:
+            if (issued := count_issued(reports, opcode)) > most:
+                what = f"its warps issue {issued:,} {name(opcode)}; {most:,} are enough{busiest(reports, opcode)}."
+                if not opcode and issued > FAR * most:
+                    what = f"every thread does far more than its share: {what}"
+                    return Flaw(what, Fail.TOO_MANY(instruction=opcode, share="all"))
+                return Flaw(what, Fail.TOO_MANY(instruction=opcode))
+        for opcode, other in self.in_step:
+            if (issued := count_issued(reports, opcode)) > (enough := count_issued(reports, other)):
+                what = (
+                    f"its warps issue {issued:,} {name(opcode)} and {enough:,} of {other}; one of each in a step is "
+                    f"enough{busiest(reports, opcode)}."
+                )
+                return Flaw(what, Fail.TOO_MANY(instruction=opcode))
+        for opcode, least in self.at_least:
+            if (issued := count_issued(reports, opcode)) < least:
+                what = f"its warps issue {issued:,} {name(opcode)}; a kernel that does as asked issues {least:,}."
+                return Flaw(what, Fail.TOO_FEW(instruction=opcode))
+        return None
+
+
+def far_too_many(exceeded: str) -> bool:
+    """Whether a limit is exceeded by so much that nothing has been divided among the threads."""
+    return any(map(Fail.TOO_MANY(share="all").covers, failures_in([exceeded])))
+
+
+def count_issued(reports: "Sequence[Report]", opcode: str) -> int:
+    """How many instructions whose opcode begins so the warps issued."""
+    return sum(one.warps for report in reports for one in report.issued if one.opcode.startswith(opcode))
+
+
+def name(opcode: str) -> str:
+    return f"{opcode} instructions" if opcode else "instructions"
+
+
+def busiest(reports: "Sequence[Report]", opcode: str) -> str:
+    """The source line that issues most of them, as the end of a sentence; "" where the compiler kept no line."""
+    lines: dict[str, int] = {}
+    for one in (one for report in reports for one in report.issued if one.opcode.startswith(opcode) and one.place):
+        lines[str(one.place)] = lines.get(str(one.place), 0) + one.warps
+    return f" (most of them at {max(lines, key=lambda line: lines[line])})" if lines else ""
