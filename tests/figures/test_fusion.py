@@ -29,8 +29,8 @@ def rows(axes):
 def test_a_mark_for_each_kernel_and_shape_beside_what_it_was_timed_beside(epilogues):
     plain, by_torch = fusion([epilogues]).axes
     assert (rows(plain), rows(by_torch)) == (["slow GELU", "residual"], ["GELU\nbeside torch"])
-    assert [marks.get_offsets().tolist() for marks in plain.collections] == [[[8, 0], [2, 1]]] * 2
-    assert [marks.get_offsets().tolist() for marks in by_torch.collections] == [[[2, 0]]] * 2
+    assert [marks.get_offsets().tolist() for marks in plain.collections] == [[[0.125, 0], [0.5, 1]]] * 2
+    assert [marks.get_offsets().tolist() for marks in by_torch.collections] == [[[0.5, 0]]] * 2
 
 
 def test_a_bar_for_each_way_and_number_of_tokens(epilogues):

@@ -92,19 +92,21 @@ def linked(text: str, left: list[Term]) -> str:
 def section(term: Term, page: NotebookNode) -> str:
     """The heading below which a page teaches a term; "" where the page never uses it.
 
-    It is the first one that names the term, else the one above its first use in bold, else above its first use at all.
+    It is the first one that names the term, else the one above its first use in bold, else above its first use at all;
+    the page's title only where no section uses the term.
     """
-    heading = ""
-    ranked: list[tuple[int, int, str]] = []
+    ranked: list[tuple[bool, int, int, str]] = []
+    heading, is_title = "", True
     bold = re.compile(rf"\*\*[^*]*(?:{pattern_of(term).pattern})[^*]*\*\*")
     for cell in page.cells:
         for piece, is_prose in prose(cell.source) if cell.cell_type == "markdown" else [(cell.source, False)]:
             is_heading = cell.cell_type == "markdown" and piece.startswith("#")
-            heading = piece.lstrip("# ") if is_heading else heading
+            if is_heading:
+                heading, is_title = piece.lstrip("# "), piece.startswith("# ")
             if pattern_of(term).search(piece):
                 rank = 0 if is_heading else 1 if bold.search(piece) else 2 if is_prose else 3
-                ranked.append((rank, len(ranked), heading))
-    return min(ranked)[2] if ranked else ""
+                ranked.append((is_title, rank, len(ranked), heading))
+    return min(ranked)[-1] if ranked else ""
 
 
 def glossary_page(solutions: Path) -> NotebookNode:
@@ -123,5 +125,6 @@ def glossary_page(solutions: Path) -> NotebookNode:
 def entry(term: Term, sources: dict[str, Path], pages: dict[str, NotebookNode]) -> str:
     names = [f"{where}: {name}" for where, name in (("PTX", term.ptx), ("Python", term.dsl)) if name]
     if term.page in sources and (heading := section(term, pages[term.page])):
-        names.append(f"[{term.page} · {heading}]({sources[term.page].stem}.ipynb#{anchor(heading)})")
+        title = heading if heading.startswith(f"{term.page} · ") else f"{term.page} · {heading}"
+        names.append(f"[{title}]({sources[term.page].stem}.ipynb#{anchor(heading)})")
     return f"### {term.name}\n\n{term.says}\n\n{' · '.join(names)}".rstrip()

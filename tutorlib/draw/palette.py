@@ -4,7 +4,11 @@
 # which neighbours differ in lightness.
 CATEGORIES = ("#77AADD", "#EEDD88", "#EE8866", "#99DDFF", "#BBCC33", "#FFAABB", "#44BB99", "#DDDDDD")
 # Tol's "bright" scheme, for lines on white (figure 1), without its yellow and grey, which a projector loses.
-LINES = ("#66CCEE", "#4477AA", "#228833", "#EE6677", "#AA3377")
+# After them six of his "muted" and "vibrant" ones: one color for each rung of the GEMM ladder, in all figures.
+LINES = (
+    *("#66CCEE", "#4477AA", "#228833", "#EE6677", "#AA3377", "#999933"),
+    *("#EE7733", "#009988", "#332288", "#CC3311", "#882255", "#0077BB"),
+)
 RAMP = ("#FFFDE3", "#D3EDC3", "#8FD3C1", "#5FB6D0", "#6C9BD2")  # small to large, ever darker
 INK = "#1F2933"  # text and thick lines
 FAINT = "#8A949E"  # coordinates and thin lines

@@ -1,6 +1,7 @@
 """The figure of notebook 07's ladder."""
 
 from collections.abc import Sequence
+from statistics import median
 from typing import TYPE_CHECKING
 
 from tutorlib.draw.palette import FAINT, INK, LINES
@@ -42,7 +43,16 @@ def draw_marks(axes: "Axes", swept: SweepResults) -> None:
     axes.axvline(1, color=INK, linestyle="--", linewidth=2)
     axes.set_yticks(rows, swept.names)
     axes.invert_yaxis()
-    axes.set_xlim(left=0)
+    ratios = [point.measurement.ratio for point in swept.points]
+    left = max(
+        0.0, 2 * median(ratios) - max(ratios) - 0.2
+    )  # an outlier does not squeeze the others: its number is said
+    axes.set_xlim(left=left)
+    for row, name in enumerate(swept.names):
+        if below := [ratio for point in swept.of_kernel(name) if (ratio := point.measurement.ratio) < left]:
+            axes.annotate(
+                f"← {min(below):.2f} to {max(below):.2f}", (left, row), (6, 4), textcoords="offset points", color=INK
+            )
     axes.set_xlabel(f"speed as a fraction of {swept.baseline}")
     axes.set_title(f"{swept.gpu}, bf16, {swept.regime}", loc="left", color=INK)
     axes.spines[["top", "right"]].set_visible(False)

@@ -36,7 +36,7 @@ def fusion(
 
 
 def draw_epilogues(figure: "SubFigure", swept: SweepResults) -> None:
-    """Above beside the plain GEMM, so that what is above 1 is the epilogue's cost; below beside the others' ways."""
+    """Above beside the plain GEMM, so that 1 minus the speed is the cost; below, beside the others."""
     groups: dict[str, Callable[[Point], bool]] = {
         f"beside {PLAIN}": lambda point: point.measurement.baseline == PLAIN,
         "beside the same result by torch": lambda point: point.measurement.baseline != PLAIN,
@@ -45,14 +45,14 @@ def draw_epilogues(figure: "SubFigure", swept: SweepResults) -> None:
     tall = [len({point.name for point in points}) for points in rows]
     panels = figure.subplots(2, 1, squeeze=False, height_ratios=tall)[:, 0]
     for axes, title, points in zip(panels, groups, rows, strict=True):
-        draw_times(axes, points, swept.shapes)
+        draw_speeds(axes, points, swept.shapes)
         axes.set_title(title, loc="left", color=INK, fontsize=11)
-    panels[-1].set_xlabel("time, as a multiple of that")
+    panels[-1].set_xlabel("speed as a fraction of that")
     panels[-1].legend(loc="upper left", bbox_to_anchor=(0, -0.28), ncols=2, frameon=False)
     figure.suptitle(f"{swept.gpu}, bf16, {swept.regime}", x=0.01, ha="left", color=INK)
 
 
-def draw_times(axes: "Axes", points: Sequence[Point], shapes: Sequence[tuple[int, ...]]) -> None:
+def draw_speeds(axes: "Axes", points: Sequence[Point], shapes: Sequence[tuple[int, ...]]) -> None:
     """A row for each kernel from top to bottom, a mark for each shape."""
     names = list(dict.fromkeys(point.name for point in points))
     for row in range(len(names)):
@@ -60,7 +60,7 @@ def draw_times(axes: "Axes", points: Sequence[Point], shapes: Sequence[tuple[int
     for shape, colour, marker in zip(shapes, LINES[1:], MARKERS, strict=False):
         here = [point for point in points if point.measurement.shape == shape]
         axes.scatter(
-            [1 / point.measurement.ratio for point in here], [names.index(point.name) for point in here],
+            [point.measurement.ratio for point in here], [names.index(point.name) for point in here],
             color=colour, marker=marker, s=60, label="×".join(map(str, shape)), zorder=3,
         )  # fmt: skip
     axes.axvline(1, color=INK, linestyle="--", linewidth=2)

@@ -7,7 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.draw.palette import INK, MARK
-from tutorlib.figures.style import baseline_speeds, baseline_style, draw_ratios, kernel_lines, scale_sizes
+from tutorlib.figures.style import baseline_speeds, baseline_style, draw_ratios, kernel_lines, label_ends, scale_sizes
 from tutorlib.measuring.results import NoData, SweepResults, all_sweep_results, known_sweeps
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def gemm_ladder(
         ]
         beside_nvidia = known_sweeps("gemm_nvidia")
     rows = [
-        (family, part)
+        (family, part, swept.names)
         for swept in everything
         for family, belongs in FAMILIES.items()
         if (part := only(swept, belongs, up_to)).points
@@ -51,9 +51,9 @@ def gemm_ladder(
         raise NoData(f"no rung up to notebook {up_to} was measured: `tutor sweep gemm_rungs` does it")
     figure = Figure(figsize=(13, 4.6 * len(rows)), layout="constrained")
     speeds = []
-    for (speed, ratio), (family, part) in zip(figure.subplots(len(rows), 2, squeeze=False), rows, strict=True):
-        draw_speeds(speed, part, family)
-        draw_ratios(ratio, part)
+    for (speed, ratio), (family, part, names) in zip(figure.subplots(len(rows), 2, squeeze=False), rows, strict=True):
+        draw_speeds(speed, part, family, names)
+        draw_ratios(ratio, part, names)
         lowest = min(point.measurement.ratio for point in part.points)
         ratio.set_ylim(bottom=math.floor(10 * lowest) / 10 if lowest > 0.5 else 0)
         if family == "mma.sync":
@@ -61,10 +61,10 @@ def gemm_ladder(
             for example in beside_nvidia or ():
                 if example.gpu == part.gpu:
                     draw_example(speed, ratio, part, example)
-        ratio.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
+        label_ends(ratio)
         speeds.append(speed)
-    for axes, (_, part) in zip(speeds, rows, strict=True):  # TFLOP/s have one scale on each GPU
-        same_gpu = [other for other, (_, of) in zip(speeds, rows, strict=True) if of.gpu == part.gpu]
+    for axes, (_, part, _) in zip(speeds, rows, strict=True):  # TFLOP/s have one scale on each GPU
+        same_gpu = [other for other, (_, of, _) in zip(speeds, rows, strict=True) if of.gpu == part.gpu]
         axes.set_ylim(0, max(other.get_ylim()[1] for other in same_gpu))
     return figure
 
@@ -75,14 +75,15 @@ def only(swept: SweepResults, belongs: Callable[[str], bool], up_to: str) -> Swe
     return replace(swept, points=tuple(points))
 
 
-def draw_speeds(axes: "Axes", swept: SweepResults, family: str) -> None:
-    """TFLOP/s over M = N = K."""
+def draw_speeds(axes: "Axes", swept: SweepResults, family: str, names: Sequence[str]) -> None:
+    """TFLOP/s over M = N = K. names: of all rungs."""
     baseline = baseline_speeds(swept)
     axes.plot(list(baseline), list(baseline.values()), **baseline_style(swept))
-    for points, look in kernel_lines(swept):
+    for points, look in kernel_lines(swept, names):
         axes.plot([p.measurement.shape[0] for p in points], [p.measurement.tflops or 0 for p in points], **look)
     scale_sizes(axes, swept)
-    axes.set_title(f"{swept.gpu}, bf16, {family}, {swept.regime}: TFLOP/s", loc="left", color=INK)
+    axes.set_title(f"{swept.gpu}, bf16, {family}, {swept.regime}", loc="left", color=INK)
+    axes.set_ylabel("TFLOP/s")
 
 
 def draw_roof(axes: "Axes", swept: SweepResults) -> None:

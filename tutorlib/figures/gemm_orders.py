@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tutorlib.draw.palette import CATEGORIES, INK, MARK
-from tutorlib.figures.style import draw_ratios, tidy_axes
+from tutorlib.figures.style import draw_ratios, label_ends, tidy_axes
 from tutorlib.machine.hardware import Hardware, hardware_of
 from tutorlib.measuring.counters import MEMORY_READ, WAVES
 from tutorlib.measuring.results import Point, SweepResults, all_sweep_results
@@ -28,6 +28,7 @@ def gemm_orders(everything: Sequence[SweepResults] | None = None) -> "Figure":
     for (ratio, memory), swept in zip(figure.subplots(len(everything), 2, squeeze=False), everything, strict=True):
         draw_ratios(ratio, swept)
         ratio.set_title(f"{swept.gpu}, bf16, {swept.regime}: fraction of {swept.baseline}", loc="left", color=INK)
+        label_ends(ratio)
         draw_memory(memory, swept)
     return figure
 

@@ -1,10 +1,11 @@
 """The GEMM ladder under the datasheet's roofs."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tutorlib.draw.palette import INK
-from tutorlib.figures.style import baseline_speeds, baseline_style, kernel_lines, powers_of_two, tidy_axes
+from tutorlib.figures.style import baseline_speeds, baseline_style, kernel_lines, label_ends, powers_of_two, tidy_axes
 from tutorlib.machine.hardware import Hardware, hardware_of
 from tutorlib.measuring.results import NoData, SweepResults, all_sweep_results
 from tutorlib.problems.catalogue import gemm
@@ -17,8 +18,9 @@ SPEEDS = (10, 20, 50, 100, 200, 500, 1000, 2000)  # TFLOP/s, where an axis names
 
 
 def roofline(everything: Sequence[SweepResults] | None = None) -> "Figure":
-    """Each rung at each square size under the datasheet's two roofs; a panel for each GPU that the table has.
+    """The last rung of each notebook at each square size, under the datasheet's two roofs.
 
+    A panel for each GPU that the table has.
     A point stands where it would if every input were read from memory once and the output written once.
     Raises NoData.
     """
@@ -46,7 +48,9 @@ def draw_roofline(axes: "Axes", swept: SweepResults, hardware: Hardware) -> None
     axes.annotate(f"memory, {hardware.bandwidth / 1e12:.1f} TB/s", (left, low), (36, 2), va="top", **words)
     axes.annotate(f"tensor cores, {high:,.0f} TFLOP/s", (right, high), (0, 7), ha="right", **words)
     axes.plot([intensity[size] for size in baseline], list(baseline.values()), **baseline_style(swept))
-    for points, look in kernel_lines(swept):
+    last = {name[:2]: name for name in swept.names}  # of each notebook
+    swept_last = replace(swept, points=tuple(point for point in swept.points if point.name in last.values()))
+    for points, look in kernel_lines(swept_last, swept.names):
         measured = [point.measurement for point in points]
         axes.plot([intensity[m.shape[0]] for m in measured], [m.tflops or 0 for m in measured], **look)
     lowest = min(low, *(point.measurement.tflops or low for point in swept.points)) / 1.3
@@ -56,7 +60,7 @@ def draw_roofline(axes: "Axes", swept: SweepResults, hardware: Hardware) -> None
     speeds = [speed for speed in SPEEDS if lowest < speed < 1.5 * high]
     axes.set_yticks(speeds, map(str, speeds))
     axes.minorticks_off()
-    axes.set_xlabel("FLOP for each byte that must cross memory; below, the size")
+    axes.set_xlabel("arithmetic intensity, FLOP per byte of A, B and C; below, the size")
     axes.set_title(f"{swept.gpu}, bf16, {swept.regime}", loc="left", color=INK)
-    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
     tidy_axes(axes)
+    label_ends(axes)
