@@ -65,10 +65,9 @@ def ceil_div(n, tile):
 check("00.1", ceil_div)
 
 # %% [markdown]
-# Under a check that you have not run yet stands the line that a right answer will print, marked as *expected*. Run it:
-# a right answer prints that line, and any other makes the check raise. Then it says which call went wrong, what your
-# answer gave and what it should have given. If your answer looks like a mistake that others have made, it says so too.
-# Here is one that rounds down:
+# Until you run a check, the page says *not run yet* below it. Run it: a right answer prints one line, with the points,
+# and any other makes the check raise. Then the message says which call went wrong, what your answer gave and what it
+# should have given. If your answer looks like a common mistake, it says so too. Here is one that rounds down:
 #
 #     ✗ 00.1 ceil_div: 1 of 3 cases right
 #       a last tile partly filled: ceil_div(130, 64) gives 2: it should give 3.
@@ -77,8 +76,8 @@ check("00.1", ceil_div)
 # That answer has part of the points: an exercise shares its points equally among its cases, rounded down to half a
 # point. You can change an answer and check it as often as you like.
 #
-# From the second failure on, a check adds a hint where it knows one for just what went wrong. And there are hints that
-# you ask for, from a nudge to nearly the answer. Run this cell more than once.
+# From the second failure on, a check adds a hint where it knows one for that failure. And there are hints that you ask
+# for, from a nudge to nearly the answer. Run this cell more than once.
 
 # %%
 hint("00.1")

@@ -346,7 +346,7 @@ show_costs("fused_epilogues")
 show_figure("fusion")
 
 # %% [markdown]
-# (On the right: what follows.)
+# (The panels on the right belong to the sections that follow. All show speed: more is better.)
 #
 # ## A layer that torch takes for its own
 #

@@ -9,6 +9,7 @@ from tutorlib.figures import (
     copy_ladder,
     cutile_ladder,
     cutile_space,
+    first_exercise,
     fusion,
     gemm_any,
     gemm_ladder,
@@ -37,6 +38,7 @@ COLOURS = 128  # of a PNG
 
 FIGURES: dict[str, Callable[[], "Figure"]] = {
     "copy_ladder": copy_ladder.copy_ladder,
+    "first_exercise": first_exercise.first_exercise,
     "fusion": fusion.fusion,
     "gemm_any": gemm_any.gemm_any,
     "gemm_ladder": gemm_ladder.gemm_ladder,
