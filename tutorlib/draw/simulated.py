@@ -316,7 +316,7 @@ def bank_grid_of(access: WarpAccess) -> CellGrid:
     )
     hidden = f" (the first {len(shown)} of {len(lines)})" if len(lines) > len(shown) else ""
     return CellGrid(
-        f"{title}\nthreads by bank (columns) and 128 bytes of shared memory (rows{hidden}); dark: the access waits for another wavefront",
+        f"{title}\nthreads by bank (columns) and 128 bytes of shared memory (rows{hidden}); dark: later wavefronts",
         [[label.get((line, bank), "") for bank in range(BANKS)] for line in shown],
         [[colour.get((line, bank), EMPTY) for bank in range(BANKS)] for line in shown],
         [f"byte {line * WAVEFRONT:,}" for line in shown],

@@ -39,7 +39,8 @@ def why_torch(a: Tensor, b: Tensor, bias: Tensor | None = None) -> str:
     """Why the kernel cannot multiply these matrices on a GPU; "" where it can."""
     operands = {"a": a, "b": b} if bias is None else {"a": a, "b": b, "bias": bias}
     problems = (address_problem(name, operand.data_ptr()) for name, operand in operands.items())
-    return why_torch_for(kind_of("a", a), kind_of("b", b), bias and bias.dtype) or next(filter(None, problems), "")
+    of_bias = None if bias is None else bias.dtype
+    return why_torch_for(kind_of("a", a), kind_of("b", b), of_bias) or next(filter(None, problems), "")
 
 
 @cache
