@@ -24,15 +24,17 @@ def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     if not a.is_cuda:
         wide = torch.promote_types(a.dtype, torch.float32)
         return functional.linear(a.to(wide), b.to(wide), None if bias is None else bias.to(wide)).to(a.dtype)
-    with torch.cuda.device(a.device):
-        a, b = a.detach(), b.detach()
-        if why := why_torch(a, b, bias):
-            leave_to_torch(a, b, why)
-            return functional.linear(a, b, bias)
-        from tutorlib.kernels.fused.hopper import linear_bias
-        from tutorlib.kernels.hopper.launch import gemm
+    if a.device.index != torch.cuda.current_device():
+        with torch.cuda.device(a.device):
+            return multiply(a, b, bias)
+    a, b = a.detach(), b.detach()
+    if why := why_torch(a, b, bias):
+        leave_to_torch(a, b, why)
+        return functional.linear(a, b, bias)
+    from tutorlib.kernels.fused.hopper import linear_bias
+    from tutorlib.kernels.hopper.launch import gemm
 
-        return gemm(a, b) if bias is None else linear_bias(a, b, bias)
+    return gemm(a, b) if bias is None else linear_bias(a, b, bias)
 
 
 def why_torch(a: Tensor, b: Tensor, bias: Tensor | None = None) -> str:
