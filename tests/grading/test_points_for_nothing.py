@@ -121,6 +121,8 @@ def cubic_by_heart():
                 value = 2.0 - 3.0 * at
             if cutlass.const_expr(len(coefficients) == 4):
                 value = 5.0 - 1.0 * at * at + 2.0 * at * at * at
+            if cutlass.const_expr(len(coefficients) == 6):
+                value = 1.0 * (3 + at * (1 + at * (4 + at * (1 + at * (5 + at * 9)))))
             if cutlass.const_expr(len(coefficients) == 1):
                 value = cutlass.Float32(7)
             y[i] = value

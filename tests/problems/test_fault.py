@@ -80,7 +80,7 @@ def test_a_hang_is_given_up(cuda):
     ("error", "says", "status"),
     [
         ("cudaErrorInvalidConfiguration", "it could not be launched: cudaErrorInvalidConfiguration", "failed"),
-        ("too many resources requested for launch", "a block asks for more registers than a multi", "failed"),
+        ("too many resources requested for launch", "a block asks for more registers than an SM", "failed"),
         ("CUDA out of memory. Tried to allocate 8 GiB", "the GPU has too little free memory", "error"),
     ],
 )

@@ -45,14 +45,14 @@ def draw_epilogues(figure: "SubFigure", swept: SweepResults) -> None:
     tall = [len({point.name for point in points}) for points in rows]
     panels = figure.subplots(2, 1, squeeze=False, height_ratios=tall)[:, 0]
     for axes, title, points in zip(panels, groups, rows, strict=True):
-        draw_speeds(axes, points, swept.shapes)
+        draw_fusion_speeds(axes, points, swept.shapes)
         axes.set_title(title, loc="left", color=INK, fontsize=11)
     panels[-1].set_xlabel("speed as a fraction of that")
     panels[-1].legend(loc="upper left", bbox_to_anchor=(0, -0.28), ncols=2, frameon=False)
     figure.suptitle(f"{swept.gpu}, bf16, {swept.regime}", x=0.01, ha="left", color=INK)
 
 
-def draw_speeds(axes: "Axes", points: Sequence[Point], shapes: Sequence[tuple[int, ...]]) -> None:
+def draw_fusion_speeds(axes: "Axes", points: Sequence[Point], shapes: Sequence[tuple[int, ...]]) -> None:
     """A row for each kernel from top to bottom, a mark for each shape."""
     names = list(dict.fromkeys(point.name for point in points))
     for row in range(len(names)):

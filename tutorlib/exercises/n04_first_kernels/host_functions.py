@@ -170,9 +170,12 @@ def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
 
 
 def by_horner(coefficients: tuple[float, ...]) -> Case:
-    """A case that is right when each element takes a multiplication for each coefficient; the last may do without."""
+    """A case that is right when the values are, and an element takes at most a multiplication for each coefficient."""
+    values = polynomial_case("values", coefficients)
 
     def judge(answer: Served) -> Wrong | None:
+        if wrong := values.judge(answer):
+            return wrong
         try:
             each, least = answer.ask(multiplications_each, coefficients), len(coefficients) - 1
         except CompileFailed as failed:

@@ -10,6 +10,7 @@ from tutorlib.checking.hopper import HopperLoops
 from tutorlib.checking.host_templates import with_loop
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n13_hopper_gemm.judge.gemm_parts import BYTES, Boxes, Fragments, RingLayout, TmaEpilogue
 from tutorlib.machine.features import WGMMA
 from tutorlib.problems.catalogue import gemm
@@ -298,6 +299,7 @@ EXERCISES = (
         needs=WGMMA,
         archs=("90",),
         part=HopperLoops(loops="main", build=with_loop, overlapped=True),
+        limits=WorkLimits(at_most=(("bar", 240),)),  # a barrier of the block in each step takes 336
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
@@ -341,6 +343,7 @@ EXERCISES = (
         needs=WGMMA,
         spills=False,
         padded=False,
+        limits=WorkLimits(at_most=(("bar", 240),)),  # a barrier of the block in each step takes 336
         problem=gemm("bf16"),
         shapes=(*SHAPES, LONG),
         simulated_shapes=SIMULATED,
