@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.pages.change import swap, without
-from tests.pages.n05_copy_kernels.copies import BOTH, FROM_TURNED, INTO_TILE, ISSUE, MOVE, OUT, host, kernel
+from tests.pages.n05_copy_kernels.copies import BOTH, FROM_TURNED, ISSUE, MOVE, OUT, host, kernel
 
 
 def by_bytes(offsets, element_bytes, vector=1):
@@ -166,12 +166,6 @@ RIGHT = {
                 "turned_layout = cute.make_layout((TURN, TURN), stride=(1, TURN))",
                 "tile_layout = cute.make_layout((TURN, TURN), stride=(1, TURN))",
             ),
-        ),
-        kernel(
-            "05.6",
-            "two_barriers",
-            "One more than it needs.",
-            swap(INTO_TILE, INTO_TILE + "\n    cute.arch.sync_threads()"),
         ),
     ],
     "05.7": [

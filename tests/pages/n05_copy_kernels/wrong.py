@@ -288,6 +288,13 @@ WRONG_WHEN_RUN = {
     "05.6": [
         derive(
             TURN,
+            "two_barriers",
+            "One more than it needs.",
+            swap("sync_threads()", "sync_threads()\n    cute.arch.sync_threads()"),
+            within="transpose_kernel",
+        ),
+        derive(
+            TURN,
             "no_barrier",
             "Reads what other threads write, without waiting for them.",
             without("sync_threads()"),

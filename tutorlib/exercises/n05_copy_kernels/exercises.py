@@ -13,6 +13,7 @@ from tutorlib.checking.cute import CuteExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n05_copy_kernels.remedies import COPY_REMEDIES
 from tutorlib.machine.features import TMA
 from tutorlib.problems.catalogue import copy, transpose
@@ -107,6 +108,8 @@ SHIFTED = [([o + shift for o in warp(Layout(32, 1))], 4) for shift in (1, 7, 8, 
 
 # The ladder -----------------------------------------------------------------------------------------------------
 
+STORED_ONCE = WorkLimits(at_most=(("st.global", 760),))  # a warp of each 32 elements takes 512
+
 EXERCISES = (
     ValueExercise(
         id="05.1",
@@ -144,6 +147,7 @@ EXERCISES = (
         whole=((256, 256), (128, 128)),
         bench_shape=BENCH_BF16,
         library=COURSE_COPIES,
+        limits=STORED_ONCE,
         hints=(
             "The block's first row is down * TILE[0], its first column across * TILE[1].",
             "for n in cutlass.range(TILE[1], unroll_full=True): the column is across * TILE[1] + n; test both first.",
@@ -162,6 +166,7 @@ EXERCISES = (
         tiers=(0.7,),
         lean=("ld.global", "st.global"),
         library=COURSE_COPIES,
+        limits=STORED_ONCE,
         hints=(
             "64 columns, 128 threads: thread % 64 is the column in the tile, thread // 64 one of two rows.",
             "Walk down in steps of 2 rows: cutlass.range(0, TILE[0], 2, unroll_full=True).",
@@ -181,6 +186,8 @@ EXERCISES = (
         requires=("ld.global.v4", "st.global.v4"),
         forbids=("ld.global after st.global",),
         library=COURSE_COPIES,
+        lean=("ld.global", "st.global"),
+        limits=WorkLimits(at_most=(("st.global", 96),)),
         hints=(
             "How many vectors of 8 fill a row of 128 elements? So many threads lie side by side; the rest are rows.",
             "cute.make_fragment_like(from_src) is a tensor in registers; copy into it, then out of it.",
@@ -200,6 +207,8 @@ EXERCISES = (
         requires=("cp.async", "ld.shared", "st.global.v4"),
         forbids=("ld.global",),
         library=COURSE_COPIES,
+        lean=("cp.async", "st.global"),
+        limits=WorkLimits(at_most=(("st.global", 380), ("bar.sync", 48))),
         hints=(
             "loads.partition_S of the block's tile of src, loads.partition_D of the tile in shared memory.",
             "Between issue and use: commit the group, wait for 0 groups, then the barrier.",
@@ -217,6 +226,7 @@ EXERCISES = (
         bench_shape=BENCH_FP32,
         requires=("st.shared", "ld.shared"),
         library=COURSE_COPIES,
+        limits=WorkLimits(at_most=(("st.global", 760), ("bar.sync", 48))),
         hints=(
             "Four copies: from_src → registers → tile, then turned → registers → to_dst. Each side in shared memory is "
             "cut for this thread: mine.partition_D(tile), mine.partition_S(turned).",
@@ -236,8 +246,9 @@ EXERCISES = (
         bench_shape=BENCH_FP32,
         tiers=(0.7, 0.9),
         requires=("st.shared", "ld.shared", "bar.sync"),
-        lean=("st.shared", "ld.shared"),
+        lean=("st.shared", "ld.shared", "ld.global", "st.global"),
         library=COURSE_COPIES,
+        limits=WorkLimits(at_most=(("st.global", 760), ("bar.sync", 48))),
         hints=(
             "32 banks of one element each are 5 bits, the lowest ones.",
             "The lowest 5 bits of the row stand 6 places higher than those of the column.",
@@ -257,6 +268,7 @@ EXERCISES = (
         tiers=(0.7, 0.9),
         requires=("cp.async.bulk.tensor", "mbarrier", "fence.mbarrier_init"),
         library=COURSE_COPIES,
+        limits=WorkLimits(at_most=(("cp.async.bulk.tensor", 6),)),
         hints=(
             "mbarrier_init(barrier, 1): one thread arrives, the one that announces the bytes.",
             "The fetch is cute.copy(load, from_src, to_tile, tma_bar_ptr=barrier), outside of elect_one.",

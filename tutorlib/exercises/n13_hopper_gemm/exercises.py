@@ -299,7 +299,7 @@ EXERCISES = (
         needs=WGMMA,
         archs=("90",),
         part=HopperLoops(loops="main", build=with_loop, overlapped=True),
-        limits=WorkLimits(at_most=(("bar", 240),)),  # a barrier of the block in each step takes 336
+        limits=WorkLimits(at_most=(("bar.sync", 200),)),  # a barrier of the block in each step takes 288
         problem=gemm("bf16"),
         shapes=SHAPES,
         simulated_shapes=SIMULATED,
@@ -343,7 +343,7 @@ EXERCISES = (
         needs=WGMMA,
         spills=False,
         padded=False,
-        limits=WorkLimits(at_most=(("bar", 240),)),  # a barrier of the block in each step takes 336
+        limits=WorkLimits(at_most=(("bar.sync", 200),)),  # a barrier of the block in each step takes 288
         problem=gemm("bf16"),
         shapes=(*SHAPES, LONG),
         simulated_shapes=SIMULATED,
