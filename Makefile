@@ -37,6 +37,7 @@ lint: .venv/.ready
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/codespell README.md CONTRIBUTING.md docs solutions tutorlib tests
 	@report=$$($(BIN)/lint-imports --no-logo) || { echo "$$report"; exit 1; }; echo "$$report" | tail -n 1
 
 .venv/.ready: pyproject.toml

@@ -80,8 +80,8 @@ for name in ("from_numpy", "to_numpy", "thread_idx", "block_idx", "syncthreads")
 # %% [markdown]
 # ## Where they live
 #
-# A GPU is a row of processors, the **SMs** (streaming multiprocessors), in front of one memory. The picture has the
-# numbers of the GPU that this course was measured on.
+# A GPU is a row of processors, the **SMs** (each a *streaming multiprocessor*), in front of one memory. The picture has
+# the numbers of the GPU that this course was measured on.
 
 # %%
 show_machine()

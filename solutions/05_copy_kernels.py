@@ -130,7 +130,7 @@ show_tv("(8,4):(1,8)", (8, 4), "naive: a thread has a row")
 # %% [markdown]
 # **Predict.** In the real tile, 32 threads of a warp read 32 rows: the bad case from above. Sixteen elements share a
 # sector, so the same 32 sectors will be asked for sixteen times in a row. If the L1 cache still holds them the next
-# time round, little is lost; a multiprocessor (SM) with 2,048 threads has to hold this much:
+# time round, little is lost; an SM with 2,048 threads has to hold this much:
 
 # %%
 print(f"{2048 * 32 // 1024} KiB of sectors, in {2048 * 128 // 1024} KiB of cache lines (128 bytes, one per thread)")

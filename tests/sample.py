@@ -73,9 +73,9 @@ def of_commit(nodeids: Sequence[str], commit: str, known: Mapping[str, float]) -
         for one in cases:
             groups[group_of(one)].append(one)
         for group, members in groups.items():
-            dice = Random(f"{commit} {group}")
-            dice.shuffle(members)
-            rounds += [(number + dice.random(), one) for number, one in enumerate(members)]
+            rng = Random(f"{commit} {group}")
+            rng.shuffle(members)
+            rounds += [(number + rng.random(), one) for number, one in enumerate(members)]
     left_out, spent = set(), 0.0
     for _, one in sorted(rounds):
         if spent + costs[one] > BUDGET_S:

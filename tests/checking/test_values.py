@@ -79,7 +79,7 @@ def test_a_constant_is_right_where_it_is_asked_for():
 
 
 def test_a_graded_answer_is_tried_on_calls_that_no_table_has():
-    calls = beside([(1,), (2,)], lambda dice: (dice.randint(3, 10**6),))
+    calls = beside([(1,), (2,)], lambda rng: (rng.randint(3, 10**6),))
     exercise = replace(DOUBLE, cases=(equals("any", calls, double),))
     table = {1: 2, 2: 4}.get
     assert exercise.grade(table).status == "passed"

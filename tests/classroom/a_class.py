@@ -23,12 +23,12 @@ KINDS = {  # an answer to exercise k, and its points
 }
 
 
-def hand_in(course: Course, folder: Path, student: str, sizes: dict[int, int], dice: random.Random) -> dict[str, float]:
+def hand_in(course: Course, folder: Path, student: str, sizes: dict[int, int], rng: random.Random) -> dict[str, float]:
     """A student's notebooks, number → how many exercises, each answered at random; points by exercise."""
     points = {}
     (folder / student).mkdir(parents=True)
     for number, count in sizes.items():
-        chosen = {k: dice.choice(list(KINDS)) for k in range(1, count + 1)}
+        chosen = {k: rng.choice(list(KINDS)) for k in range(1, count + 1)}
         course.submit(folder / student, number, {k: text.format(k=k) for k, text in chosen.items()})
         points |= {f"{number}.{k}": float(KINDS[text]) for k, text in chosen.items()}
     return points

@@ -54,16 +54,16 @@ WAYS = (  # statement by statement, ways to write it; «a» and the like are nam
 REMARKS = ("# first the sizes", "# see the page", "# TODO: faster?", "# this took me an hour")
 
 
-def written(dice: random.Random, size: int) -> str:
+def written(rng: random.Random, size: int) -> str:
     """An answer of `size` statements: most as most would put it, some in a way of one's own; own names and remarks."""
     lines = ["def answer(shape, stride):"]
     for ways in asked_for(size):
-        own = f"    «{dice.choice('abc')}» = {dice.choice(('abs', 'min', 'max', 'sum'))}([«d», {dice.randrange(9)}])"
-        common = "    " + dice.choices(WAYS[ways], [2**-n for n in range(len(WAYS[ways]))])[0]
-        lines.append(own if dice.random() < 0.15 and not common.startswith("     ") else common)
-        if dice.random() < 0.1:
-            lines.append("    " + dice.choice(REMARKS))
-    return named("\n".join(lines), dice)
+        own = f"    «{rng.choice('abc')}» = {rng.choice(('abs', 'min', 'max', 'sum'))}([«d», {rng.randrange(9)}])"
+        common = "    " + rng.choices(WAYS[ways], [2**-n for n in range(len(WAYS[ways]))])[0]
+        lines.append(own if rng.random() < 0.15 and not common.startswith("     ") else common)
+        if rng.random() < 0.1:
+            lines.append("    " + rng.choice(REMARKS))
+    return named("\n".join(lines), rng)
 
 
 def asked_for(size: int) -> list[int]:
@@ -71,19 +71,19 @@ def asked_for(size: int) -> list[int]:
     return sorted(random.Random(size).sample(range(len(WAYS)), size))
 
 
-def named(text: str, dice: random.Random) -> str:
-    names = dice.sample(NAMES, 7)
+def named(text: str, rng: random.Random) -> str:
+    names = rng.sample(NAMES, 7)
     return re.sub("«(.)»", lambda found: names["abcdefg".index(found[1])], text)
 
 
-def disguised(text: str, dice: random.Random) -> str:
+def disguised(text: str, rng: random.Random) -> str:
     """A copy with other names, remarks, blank lines, and some statements in another order."""
     head, *lines = [line for line in text.split("\n") if not line.strip().startswith("#")]
     at = [n for n in range(len(lines) - 1) if not lines[n].endswith(":") and not lines[n + 1].startswith("     ")]
-    for n in dice.sample(at, min(2, len(at))):
+    for n in rng.sample(at, min(2, len(at))):
         lines[n : n + 2] = reversed(lines[n : n + 2])
     lines = [re.sub(rf"\b({'|'.join(NAMES)})\b", r"\1_2", line) for line in lines]
-    return "\n".join([head, *(f"{line}  # {dice.choice(REMARKS)[2:]}\n" for line in lines)])
+    return "\n".join([head, *(f"{line}  # {rng.choice(REMARKS)[2:]}\n" for line in lines)])
 
 
 def class_of(answers: dict[str, dict[str, str]]) -> Classroom:
@@ -105,7 +105,7 @@ def class_of(answers: dict[str, dict[str, str]]) -> Classroom:
 
 def many_answers(students: int, exercises: list[str], seed: int) -> dict[str, dict[str, str]]:
     """Each student's answers, written alone; a third of the answers are short."""
-    dice = random.Random(seed)
-    sizes = {id: dice.choice((3, 7, 10)) for id in exercises}
+    rng = random.Random(seed)
+    sizes = {id: rng.choice((3, 7, 10)) for id in exercises}
     names = [f"student {n:02}" for n in range(students)]
-    return {name: {id: written(dice, sizes[id]) for id in exercises} for name in names}
+    return {name: {id: written(rng, sizes[id]) for id in exercises} for name in names}

@@ -37,10 +37,10 @@ def course(tmp_path_factory) -> Course:
 def graded(course, tmp_path_factory):
     """A class with broken files among good ones: its folder, OUT, the points that are due, what was said."""
     root = tmp_path_factory.mktemp("class")
-    folder, out, dice = root / "hand-ins", root / "out", random.Random(14)
-    due = {"Zoë, van\u00a0Dam": hand_in(course, folder, "Zoë, van\u00a0Dam", SIZES, dice)}
-    due[HOSTILE] = hand_in(course, folder, HOSTILE, {90: 3}, dice)
-    due["late"] = hand_in(course, folder, "late_7_assignsubmission_file_", {90: 3}, dice)
+    folder, out, rng = root / "hand-ins", root / "out", random.Random(14)
+    due = {"Zoë, van\u00a0Dam": hand_in(course, folder, "Zoë, van\u00a0Dam", SIZES, rng)}
+    due[HOSTILE] = hand_in(course, folder, HOSTILE, {90: 3}, rng)
+    due["late"] = hand_in(course, folder, "late_7_assignsubmission_file_", {90: 3}, rng)
     copy = folder / "late_7_assignsubmission_file_" / "90_trial-Copy1.ipynb"
     shutil.copy(course.root / "notebooks" / "90_trial.ipynb", copy)
     os.utime(copy, (2e9, 2e9))  # newer, and nothing is written in it
@@ -50,7 +50,7 @@ def graded(course, tmp_path_factory):
     (broken / "91_trial.ipynb").write_text(json.dumps({"cells": [{"cell_type": "code", "source": 3}]}))
     os.mkfifo(broken / "92.ipynb")
     (folder / "nobody").mkdir()
-    due["old \\xe9"] = hand_in(course, folder, "old \udce9", {90: 3}, dice)  # a name in one byte a letter
+    due["old \\xe9"] = hand_in(course, folder, "old \udce9", {90: 3}, rng)  # a name in one byte a letter
     (folder / "stray.xlsx").touch()
     done = course.tutor("class", folder, "--out", out, "--seed", 5)
     assert done.returncode == 0, done.stderr
@@ -222,12 +222,12 @@ def test_one_run_at_a_time(tmp_path):
 
 def killed_at_random(course: Course, root: Path, students: int, kills: int, seed: int) -> None:
     """Kill the grader at random moments; the end is an undisturbed run's, and nothing is left running."""
-    dice = random.Random(seed)
-    due = {f"s{n}": hand_in(course, root / "class", f"s{n}", {90: 3}, dice) for n in range(students)}
+    rng = random.Random(seed)
+    due = {f"s{n}": hand_in(course, root / "class", f"s{n}", {90: 3}, rng) for n in range(students)}
     for _ in range(kills):
         grader = start(course, root / "class", "--out", root / "out")
         try:
-            grader.wait(dice.uniform(2, 12))
+            grader.wait(rng.uniform(2, 12))
         except Exception:
             grader.kill()
             grader.wait()
@@ -314,8 +314,8 @@ def test_killed_twenty_times(course, tmp_path):
 
 @pytest.mark.long
 def test_a_hundred_students_get_what_is_due(course, tmp_path):
-    dice = random.Random(100)
-    due = {f"s{n:03}": hand_in(course, tmp_path / "class", f"s{n:03}", SIZES, dice) for n in range(100)}
+    rng = random.Random(100)
+    due = {f"s{n:03}": hand_in(course, tmp_path / "class", f"s{n:03}", SIZES, rng) for n in range(100)}
     for run in range(3):
         done = course.tutor("class", tmp_path / "class", "--out", tmp_path / str(run), limit_s=7200)
         assert done.returncode == 0, done.stderr

@@ -64,8 +64,8 @@ def scratch() -> Iterator[Path]:
     ],
 )
 def test_the_gradebook_is_whole_on_a_full_disk(course, tmp_path, scratch, place, size):
-    dice = random.Random(f"{place} {size}")
-    due = {f"s{n}": hand_in(course, tmp_path / "class", f"s{n}", SIZES, dice) for n in range(STUDENTS)}
+    rng = random.Random(f"{place} {size}")
+    due = {f"s{n}": hand_in(course, tmp_path / "class", f"s{n}", SIZES, rng) for n in range(STUDENTS)}
     kept, out = tmp_path / "kept", tmp_path / "out"
     for folder in (kept, out):
         folder.mkdir()

@@ -19,9 +19,9 @@ COPY = ("student 07", "student 31")
 
 
 def class_with_a_copy(seed: int, copied: int = len(EXERCISES), exercises=EXERCISES) -> dict[str, dict[str, str]]:
-    answers, dice = many_answers(40, exercises, seed), random.Random(seed)
+    answers, rng = many_answers(40, exercises, seed), random.Random(seed)
     for id in exercises[:copied]:
-        answers[COPY[1]][id] = disguised(answers[COPY[0]][id], dice)
+        answers[COPY[1]][id] = disguised(answers[COPY[0]][id], rng)
     return answers
 
 

@@ -38,7 +38,7 @@ def test_wrong_answers_have_no_more_points_outside(tmp_path, id):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_drawn_keys_are_those_that_the_course_tells_apart(tmp_path, seed, monkeypatch):
-    """Whatever the dice draw."""
+    """Whatever is drawn."""
     monkeypatch.setattr("tutorlib.checking.randomness._fixed", seed)
     assert judged(tmp_path, "17.3", answer_to("17.3")).points == 4
 

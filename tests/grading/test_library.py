@@ -495,9 +495,9 @@ def test_what_one_exercise_is_asked_does_not_tell_what_another_will_be():
     seen: list[list[int]] = []
     for seed in (1, 2):
         calls: list[int] = []
-        drawn = Drawn(lambda dice: [(dice,)], seed)
+        drawn = Drawn(lambda rng: [(rng,)], seed)
         with judging_for_points():
-            law("drawn", drawn, lambda got, dice: None).judge(calls.append)
+            law("drawn", drawn, lambda got, rng: None).judge(calls.append)
         seen.append(calls)
     assert [one[0] for one in seen] == [1, 2]
     assert seen[0][1] != seen[1][1]

@@ -28,7 +28,7 @@ def beside(known: Sequence[tuple], draw: Callable[[Random], tuple], n: int = 8) 
     """The known calls; the grader tries n more, which `draw` makes one by one of random numbers."""
 
     def others(seed: int) -> list[tuple]:
-        dice = Random(seed)
-        return [draw(dice) for _ in range(n)]
+        rng = Random(seed)
+        return [draw(rng) for _ in range(n)]
 
     return Drawn(others, known=known)

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from random import Random
 from typing import TypeVar
 
-from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.randomness import fresh_rng
 
 T = TypeVar("T")
 _for_points = ContextVar("for_points", default=False)
@@ -28,11 +28,11 @@ def for_points() -> bool:
 
 
 def more_for_points(draw: Callable[[Random], T], n: int) -> list[T]:
-    """In a run for points n things that `draw` makes of fresh dice, one by one; none in another run."""
-    dice = fresh_dice()
-    return [draw(dice) for _ in range(n)] if for_points() else []
+    """In a run for points n things that `draw` makes of fresh rng, one by one; none in another run."""
+    rng = fresh_rng()
+    return [draw(rng) for _ in range(n)] if for_points() else []
 
 
-def dice_of_run(seed: int) -> Random:
+def rng_of_run(seed: int) -> Random:
     """In a run for points fresh ones; those with this seed in another run."""
-    return fresh_dice() if for_points() else Random(seed)
+    return fresh_rng() if for_points() else Random(seed)

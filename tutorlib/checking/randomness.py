@@ -22,8 +22,8 @@ def new_seed() -> int:
     return secrets.randbits(48)
 
 
-def fresh_dice(draw: str = "") -> Random:
-    """Other dice for each `draw`: what one exercise was asked tells nothing of the next."""
+def fresh_rng(draw: str = "") -> Random:
+    """A generator of its own for each `draw`: one exercise's questions tell nothing of the next one's."""
     return Random(f"{new_seed() if _fixed is None else _fixed} {draw}")
 
 

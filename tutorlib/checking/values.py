@@ -13,7 +13,7 @@ from tutorlib.checking.exercise import Answer, Exercise, Unwritten, Verdict, Wro
 from tutorlib.checking.graded_run import for_points
 from tutorlib.checking.library_use import Library
 from tutorlib.checking.patience import OutOfPatience
-from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.served import AnswerQuestion, Served, place_in
 from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.problems.wrong import Wrong, count
@@ -215,7 +215,7 @@ def law(name: str, calls: Iterable[tuple], holds: Callable[..., str | None], mis
     def judge(answer: Answer) -> Wrong | None:
         others: Iterable[tuple] = ()
         if isinstance(calls, Drawn) and for_points():
-            others = calls.draw(fresh_dice(f"{calls.seed} {name}").getrandbits(32))
+            others = calls.draw(fresh_rng(f"{calls.seed} {name}").getrandbits(32))
         tried = (*known, *others)
         for args in tried:
             got, wrong = attempt(answer, args)

@@ -13,11 +13,11 @@ from tutorlib.checking.drawn import Drawn, beside
 
 
 def drawn(seed: int, draw: Callable[[Random], tuple], n: int = 25) -> Drawn:
-    """n argument tuples, drawn one after the other with dice of this seed."""
+    """n argument tuples, drawn one after the other from a generator with this seed."""
 
     def calls(seed: int) -> list[tuple]:
-        dice = Random(seed)
-        return [draw(dice) for _ in range(n)]
+        rng = Random(seed)
+        return [draw(rng) for _ in range(n)]
 
     return Drawn(calls, seed)
 
@@ -32,9 +32,9 @@ def stretched(known: Sequence[tuple]) -> Drawn:
     multiplied.
     """
 
-    def draw(dice: Random) -> tuple:
-        layout, *others = dice.choice(known)
-        return times(layout, dice.randint(2, 50)), *others
+    def draw(rng: Random) -> tuple:
+        layout, *others = rng.choice(known)
+        return times(layout, rng.randint(2, 50)), *others
 
     return a_few_beside(known, draw)
 
@@ -48,20 +48,20 @@ def times(layout: Layout, factor: int) -> Layout:
     return Layout(layout.shape, scaled(layout.stride))
 
 
-def random_layout(dice: Random, largest: int = 64, holes: bool = True) -> Layout:
+def random_layout(rng: Random, largest: int = 64, holes: bool = True) -> Layout:
     """Up to four modes of extent 1, 2, 4 or 8, stored in any order, often nested: (2,(4,8)):(32,(1,4)).
 
     It has at most `largest` elements and sends no two of them to one place. holes: some places may be left free.
     """
-    extents = [dice.choice((1, 2, 2, 4, 8)) for _ in range(dice.randint(1, 4))]
+    extents = [rng.choice((1, 2, 2, 4, 8)) for _ in range(rng.randint(1, 4))]
     while size(tuple(extents)) > largest:
         extents[extents.index(max(extents))] //= 2
     strides, step = [0] * len(extents), 1
-    for n in dice.sample(range(len(extents)), len(extents)) if dice.random() < 0.6 else range(len(extents)):
+    for n in rng.sample(range(len(extents)), len(extents)) if rng.random() < 0.6 else range(len(extents)):
         strides[n] = step
-        step *= extents[n] * (dice.choice((1, 1, 2)) if holes else 1)
-    cut = dice.randint(0, len(extents))
-    nested = dice.random() < 0.5 and 0 < cut < len(extents)
+        step *= extents[n] * (rng.choice((1, 1, 2)) if holes else 1)
+    cut = rng.randint(0, len(extents))
+    nested = rng.random() < 0.5 and 0 < cut < len(extents)
     return Layout(*(in_two(modes, cut) if nested else unwrap(tuple(modes)) for modes in (extents, strides)))
 
 
@@ -70,136 +70,136 @@ def in_two(modes: list[int], cut: int) -> tuple:
     return unwrap(tuple(modes[:cut])), unwrap(tuple(modes[cut:]))
 
 
-def one_layout(dice: Random) -> tuple[Layout]:
+def one_layout(rng: Random) -> tuple[Layout]:
     """What an operator on one layout takes."""
-    return (random_layout(dice),)
+    return (random_layout(rng),)
 
 
-def composable(dice: Random) -> tuple[Layout, Layout]:
+def composable(rng: Random) -> tuple[Layout, Layout]:
     """A layout A of up to 64 elements and a B whose offsets are all indices of A: cosize(B) <= size(A)."""
-    a = random_layout(dice)
-    while cosize(b := random_layout(dice, largest=size(a))) > size(a):
+    a = random_layout(rng)
+    while cosize(b := random_layout(rng, largest=size(a))) > size(a):
         pass
     return a, b
 
 
-def layout_and_bound(dice: Random) -> tuple[Layout, int]:
+def layout_and_bound(rng: Random) -> tuple[Layout, int]:
     """A layout of up to 32 elements, and one, two or three times its cosize as the bound of its complement."""
-    layout = random_layout(dice, largest=32)
-    return layout, cosize(layout) * dice.choice((1, 2, 3))
+    layout = random_layout(rng, largest=32)
+    return layout, cosize(layout) * rng.choice((1, 2, 3))
 
 
-def block_and_grid(dice: Random) -> tuple[Layout, Layout]:
+def block_and_grid(rng: Random) -> tuple[Layout, Layout]:
     """A block of up to 32 elements, and a grid of up to 16 copies of it without holes."""
-    return random_layout(dice, largest=32), random_layout(dice, largest=16, holes=False)
+    return random_layout(rng, largest=32), random_layout(rng, largest=16, holes=False)
 
 
-def matrix_of(dice: Random, largest: int) -> Layout:
+def matrix_of(rng: Random, largest: int) -> Layout:
     """A compact matrix by rows or by columns of up to `largest` elements."""
-    rows, columns = dice.choice((1, 2, 4, 8)), dice.choice((1, 2, 4, 8))
+    rows, columns = rng.choice((1, 2, 4, 8)), rng.choice((1, 2, 4, 8))
     while rows * columns > largest:
         rows, columns = (rows // 2, columns) if rows > columns else (rows, columns // 2)
-    return Layout((rows, columns), dice.choice(((columns, 1), (1, rows))))
+    return Layout((rows, columns), rng.choice(((columns, 1), (1, rows))))
 
 
-def two_matrices(dice: Random) -> tuple[Layout, Layout]:
+def two_matrices(rng: Random) -> tuple[Layout, Layout]:
     """Compact matrices of up to 8 and of up to 16 elements: a block and a grid, or threads and values."""
-    return matrix_of(dice, 8), matrix_of(dice, 16)
+    return matrix_of(rng, 8), matrix_of(rng, 16)
 
 
-def two_ways_to_store(dice: Random) -> tuple[Layout, Layout]:
+def two_ways_to_store(rng: Random) -> tuple[Layout, Layout]:
     """Two layouts of one shape (rows, columns), each by rows or columns, some padded."""
-    rows, columns = dice.choice((2, 4, 8)), dice.choice((2, 4, 8))
+    rows, columns = rng.choice((2, 4, 8)), rng.choice((2, 4, 8))
 
     def stored() -> Layout:
-        pad = dice.choice((1, 1, 2))
-        return Layout((rows, columns), dice.choice(((columns * pad, 1), (1, rows * pad))))
+        pad = rng.choice((1, 1, 2))
+        return Layout((rows, columns), rng.choice(((columns * pad, 1), (1, rows * pad))))
 
     return stored(), stored()
 
 
-def continuing(dice: Random) -> tuple[Layout]:
+def continuing(rng: Random) -> tuple[Layout]:
     """A layout whose modes continue each other."""
-    first, *rest = (dice.randint(2, 6) for _ in range(3))
-    step = dice.randint(1, 9)
+    first, *rest = (rng.randint(2, 6) for _ in range(3))
+    step = rng.randint(1, 9)
     strides = step * first, step * first * rest[0]
     return (Layout((first, tuple(rest)), (step, strides)),)
 
 
-def by_rows(dice: Random, pad: bool = False) -> tuple[Layout]:
+def by_rows(rng: Random, pad: bool = False) -> tuple[Layout]:
     """A row-major matrix, whose modes stay apart. pad: its rows may have room behind them."""
-    rows, columns = dice.randint(2, 9), dice.randint(2, 9)
-    return (Layout((rows, columns), (columns + (dice.randint(1, 9) if pad else 0), 1)),)
+    rows, columns = rng.randint(2, 9), rng.randint(2, 9)
+    return (Layout((rows, columns), (columns + (rng.randint(1, 9) if pad else 0), 1)),)
 
 
-def by_columns(dice: Random) -> tuple[Layout]:
-    rows, columns = dice.randint(2, 9), dice.randint(2, 9)
+def by_columns(rng: Random) -> tuple[Layout]:
+    rows, columns = rng.randint(2, 9), rng.randint(2, 9)
     return (Layout((rows, columns), (1, rows)),)
 
 
-def with_ones(dice: Random) -> tuple[Layout]:
+def with_ones(rng: Random) -> tuple[Layout]:
     """A layout with modes of extent 1, whose strides mean nothing."""
-    (layout,) = by_rows(dice)
-    ones = [(1, dice.randint(0, 99)), *zip(layout.shape, layout.stride, strict=True), (1, dice.randint(0, 99))]
-    shape, stride = zip(*ones[: dice.randint(2, 4)], strict=True)
+    (layout,) = by_rows(rng)
+    ones = [(1, rng.randint(0, 99)), *zip(layout.shape, layout.stride, strict=True), (1, rng.randint(0, 99))]
+    shape, stride = zip(*ones[: rng.randint(2, 4)], strict=True)
     return (Layout(shape, stride),)
 
 
-def compact(dice: Random) -> tuple[Layout]:
+def compact(rng: Random) -> tuple[Layout]:
     """A layout without holes, of any number of modes in any order."""
-    return (random_layout(dice, holes=False),)
+    return (random_layout(rng, holes=False),)
 
 
-def apart(dice: Random) -> tuple[Layout]:
+def apart(rng: Random) -> tuple[Layout]:
     """A layout that has nothing at offset 1."""
-    return (times(random_layout(dice), dice.randint(2, 9)),)
+    return (times(random_layout(rng), rng.randint(2, 9)),)
 
 
-def filled(dice: Random, copies: tuple[int, ...] = (1, 2, 3, 5), holes: int = 1, more: int = 0) -> tuple[Layout, int]:
+def filled(rng: Random, copies: tuple[int, ...] = (1, 2, 3, 5), holes: int = 1, more: int = 0) -> tuple[Layout, int]:
     """(layout, bound) for a complement: modes in any order; room for so many copies, and up to `more` beyond them.
 
     holes: how far apart its elements can be.
     """
-    first, second, step, gap = dice.randint(2, 5), dice.randint(2, 5), dice.randint(1, holes), dice.randint(1, holes)
+    first, second, step, gap = rng.randint(2, 5), rng.randint(2, 5), rng.randint(1, holes), rng.randint(1, holes)
     modes = [(first, step), (second, first * step * gap)]
-    shape, stride = zip(*dice.sample(modes, 2), strict=True)
-    bound = first * second * step * gap * dice.choice(copies)
-    return Layout(shape, stride), bound + (dice.randint(1, more) if more else 0)
+    shape, stride = zip(*rng.sample(modes, 2), strict=True)
+    bound = first * second * step * gap * rng.choice(copies)
+    return Layout(shape, stride), bound + (rng.randint(1, more) if more else 0)
 
 
-def reaching_nothing_new(dice: Random) -> tuple[Layout, int]:
+def reaching_nothing_new(rng: Random) -> tuple[Layout, int]:
     """(layout, bound) for a complement, with a mode of extent 1 or of stride 0."""
-    n, step = dice.randint(2, 9), dice.choice((1, 2, 4))
-    idle = dice.choice(((1, dice.randint(0, 9)), (dice.randint(2, 5), 0)))
-    shape, stride = zip(*dice.sample([(n, step), idle], 2), strict=True)
-    return Layout(shape, stride), n * step * dice.randint(1, 4)
+    n, step = rng.randint(2, 9), rng.choice((1, 2, 4))
+    idle = rng.choice(((1, rng.randint(0, 9)), (rng.randint(2, 5), 0)))
+    shape, stride = zip(*rng.sample([(n, step), idle], 2), strict=True)
+    return Layout(shape, stride), n * step * rng.randint(1, 4)
 
 
-def sticking_out(dice: Random) -> tuple[Layout, Layout]:
+def sticking_out(rng: Random) -> tuple[Layout, Layout]:
     """A vector, and a tile that does not divide it."""
-    tile, tiles = dice.randint(3, 9), dice.randint(2, 6)
-    return Layout(tile * tiles - dice.randint(1, tile - 1), dice.randint(1, 9)), Layout(tile, 1)
+    tile, tiles = rng.randint(3, 9), rng.randint(2, 6)
+    return Layout(tile * tiles - rng.randint(1, tile - 1), rng.randint(1, 9)), Layout(tile, 1)
 
 
-def copies_of_a_row(dice: Random) -> tuple[Layout, Layout]:
-    return Layout(dice.randint(2, 9), 1), random_layout(dice, largest=16, holes=False)
+def copies_of_a_row(rng: Random) -> tuple[Layout, Layout]:
+    return Layout(rng.randint(2, 9), 1), random_layout(rng, largest=16, holes=False)
 
 
-def grid_with_holes(dice: Random) -> tuple[Layout, Layout]:
-    return Layout(dice.choice((2, 4, 8)), dice.choice((1, 2, 4))), random_layout(dice, largest=8)
+def grid_with_holes(rng: Random) -> tuple[Layout, Layout]:
+    return Layout(rng.choice((2, 4, 8)), rng.choice((1, 2, 4))), random_layout(rng, largest=8)
 
 
-def block_with_holes(dice: Random) -> tuple[Layout, Layout]:
-    block, grid = two_matrices(dice)
-    return times(block, dice.choice((2, 4))), grid
+def block_with_holes(rng: Random) -> tuple[Layout, Layout]:
+    block, grid = two_matrices(rng)
+    return times(block, rng.choice((2, 4))), grid
 
 
-def nothing_side_by_side(dice: Random) -> tuple[Layout, Layout]:
-    one, other = two_ways_to_store(dice)
-    return times(one, dice.choice((2, 3, 4))), times(other, dice.choice((2, 3, 4)))
+def nothing_side_by_side(rng: Random) -> tuple[Layout, Layout]:
+    one, other = two_ways_to_store(rng)
+    return times(one, rng.choice((2, 3, 4))), times(other, rng.choice((2, 3, 4)))
 
 
-def one_value(dice: Random) -> tuple[Layout, Layout]:
+def one_value(rng: Random) -> tuple[Layout, Layout]:
     """(threads, values) where each thread has one value, or where there is one thread."""
-    one, many = Layout((1, 1), (1, 1)), matrix_of(dice, 64)
-    return dice.choice(((many, one), (one, many)))
+    one, many = Layout((1, 1), (1, 1)), matrix_of(rng, 64)
+    return rng.choice(((many, one), (one, many)))

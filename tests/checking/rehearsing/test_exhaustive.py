@@ -65,10 +65,10 @@ def test_the_judges_agree_on_broken_loops(right, roles, cases):
 # Edits at random --------------------------------------------------------------------------------------------------
 
 
-def edit(dice: random.Random, numbers: list[int]) -> Change:
+def edit(rng: random.Random, numbers: list[int]) -> Change:
     """One order twice, or two in each other's places, or one somewhere else."""
-    kind = dice.choice(("twice", "swapped", "moved"))
-    one, other = dice.sample(numbers, 2)
+    kind = rng.choice(("twice", "swapped", "moved"))
+    one, other = rng.sample(numbers, 2)
 
     def change(lines: list[str]) -> list[str]:
         def indented(text: str, like: int) -> str:
@@ -88,11 +88,11 @@ def edit(dice: random.Random, numbers: list[int]) -> Change:
 
 @pytest.mark.parametrize("name", list(ROLES))
 def test_the_judges_agree_on_edits_at_random(name):
-    dice, judged = random.Random(SEED), 0
+    rng, judged = random.Random(SEED), 0
     right, roles = ROLES[name]
     numbers = [number for _, number, _ in orders(name)]
     for _ in range(EDITS):
-        loop = derive(right, "edited", "an edit at random", edit(dice, numbers))
+        loop = derive(right, "edited", "an edit at random", edit(rng, numbers))
         try:
             assert_judges_agree(roles(loop), (3, 2))
             judged += 1

@@ -34,17 +34,17 @@ def test_e2m1_has_the_values_of_the_dsl():
 
 
 def test_rounding_is_torchs():
-    dice = random.Random(1)
-    numbers = [dice.gauss(0, 1) * 2.0 ** dice.randint(-12, 9) for _ in range(2000)]
+    rng = random.Random(1)
+    numbers = [rng.gauss(0, 1) * 2.0 ** rng.randint(-12, 9) for _ in range(2000)]
     numbers += [(low + high) / 2 for low, high in itertools.pairwise(E4M3)]
     torchs = torch.tensor(numbers, dtype=torch.float64).clamp(-448, 448).to(torch.float8_e4m3fn).double().tolist()
     assert [to_nearest(x, E4M3) for x in numbers] == torchs
 
 
 def test_a_scale_is_torchs_e8m0_of_the_largest_number():
-    dice = random.Random(2)
+    rng = random.Random(2)
     for _ in range(100):
-        block = [dice.gauss(0, 2.0 ** dice.randint(-40, 40)) for _ in range(32)]
+        block = [rng.gauss(0, 2.0 ** rng.randint(-40, 40)) for _ in range(32)]
         exponent, elements = quantise_mx(block)
         scale = torch.tensor(2.0**exponent).to(torch.float8_e8m0fnu).float().item()
         assert scale == 2.0**exponent
@@ -53,9 +53,9 @@ def test_a_scale_is_torchs_e8m0_of_the_largest_number():
 
 
 def test_nvfp4_is_the_nearest_that_its_scale_allows():
-    dice = random.Random(3)
+    rng = random.Random(3)
     for tensor_scale in (1.0, 0.01, 3e-4):
-        block = [dice.gauss(0, 1) for _ in range(16)]
+        block = [rng.gauss(0, 1) for _ in range(16)]
         scale, elements = quantise_nv(block, tensor_scale)
         assert scale in E4M3
         for x, element in zip(block, elements, strict=True):
@@ -65,8 +65,8 @@ def test_nvfp4_is_the_nearest_that_its_scale_allows():
 
 
 def test_a_dot_product_in_blocks_is_that_of_the_dequantised_numbers():
-    dice = random.Random(4)
-    rows = [[dice.gauss(0, 1) for _ in range(64)] for _ in range(2)]
+    rng = random.Random(4)
+    rows = [[rng.gauss(0, 1) for _ in range(64)] for _ in range(2)]
     blocks = [[quantise_mx(row[at : at + 32]) for at in (0, 32)] for row in rows]
     whole = [[Fraction(x) * Fraction(2) ** e for e, elements in row for x in elements] for row in blocks]
     exact = sum(x * y for x, y in zip(*whole, strict=True))

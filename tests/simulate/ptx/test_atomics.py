@@ -52,9 +52,9 @@ def run(operation, kind, start, values, returns=True, space="global"):
      ("inc", "u32", np.uint32), ("dec", "u32", np.uint32), ("add", "f32", np.float32)],
 )  # fmt: skip
 def test_one_after_another(space, name, kind, dtype):
-    dice = np.random.default_rng(1)
-    start = dice.integers(0, 50, 4).astype(dtype)
-    values = dice.integers(0, 50, THREADS).astype(dtype)
+    rng = np.random.default_rng(1)
+    start = rng.integers(0, 50, 4).astype(dtype)
+    values = rng.integers(0, 50, THREADS).astype(dtype)
     memory, old, report = run(name, kind, start, values, space=space)
     state, found = start.copy(), []
     step = {

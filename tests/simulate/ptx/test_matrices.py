@@ -139,9 +139,9 @@ def test_mma_by_the_isas_tables(name):
     shape, bits = SHAPES[name]
     m, n, k = shape
     kind = name.split(".")[4]
-    dice = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     exact = kind == "s8"
-    a, b, c = ((dice.integers(-99, 99, size) if exact else dice.normal(size=size)) for size in ((m, k), (k, n), (m, n)))
+    a, b, c = ((rng.integers(-99, 99, size) if exact else rng.normal(size=size)) for size in ((m, k), (k, n), (m, n)))
     accumulator = np.int32 if exact else np.float32
     words = {}
     for which, matrix, elements in (("A", a, m * k // 32), ("B", b, k * n // 32)):

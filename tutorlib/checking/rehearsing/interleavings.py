@@ -44,11 +44,11 @@ def interleavings(roles: Sequence[Any], has_commits: bool = False) -> list[Inter
         fixed += [Interleaving(by_rank(rank, last_block_first=True), last_first=True) for rank in ends]
     fixed += [Interleaving(by_rank(rank), "early") for rank in ends]
     for seed in SEEDS:
-        dice = random.Random(seed)
-        some = partial(now_and_then, dice)
-        fixed.append(Interleaving(dice.choice, "some", some, has_commits and bool(seed % 2)))
+        rng = random.Random(seed)
+        some = partial(now_and_then, rng)
+        fixed.append(Interleaving(rng.choice, "some", some, has_commits and bool(seed % 2)))
     return fixed
 
 
-def now_and_then(dice: random.Random) -> bool:
-    return dice.random() < 0.2
+def now_and_then(rng: random.Random) -> bool:
+    return rng.random() < 0.2

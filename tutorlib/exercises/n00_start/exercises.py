@@ -23,8 +23,8 @@ TILES = (ONE_MORE, FLOOR, NEAREST)
 
 def some(seed: int, most: int) -> list[tuple[int, int]]:
     """Sizes up to `most`, and tiles."""
-    dice = Random(seed)
-    return [(dice.randrange(1, most), dice.choice((3, 8, 48, 64, 128))) for _ in range(20)]
+    rng = Random(seed)
+    return [(rng.randrange(1, most), rng.choice((3, 8, 48, 64, 128))) for _ in range(20)]
 
 
 def divided(seed: int) -> list[tuple[int, int]]:

@@ -16,12 +16,12 @@ from tutorlib.exercises.n01_layouts.functions import compact
 from tutorlib.failure import FailureKind, Flaw
 
 
-def random_nested(dice: random.Random, depth: int = 2) -> tuple[tuple, tuple]:
+def random_nested(rng: random.Random, depth: int = 2) -> tuple[tuple, tuple]:
     """A shape and a stride of the same nesting, rank 2 at the top."""
 
     def mode(depth: int) -> tuple:
-        if depth == 0 or dice.random() < 0.4:
-            return dice.randint(1, 4), dice.choice((0, 1, 1, 2, 3, 4, 8, 16))
+        if depth == 0 or rng.random() < 0.4:
+            return rng.randint(1, 4), rng.choice((0, 1, 1, 2, 3, 4, 8, 16))
         shapes, strides = zip(*(mode(depth - 1) for _ in range(2)), strict=True)
         return shapes, strides
 
@@ -30,8 +30,8 @@ def random_nested(dice: random.Random, depth: int = 2) -> tuple[tuple, tuple]:
 
 
 def nested_cases(seed: int, n: int = 40) -> list[tuple[tuple, tuple]]:
-    dice = random.Random(seed)
-    return [random_nested(dice) for _ in range(n)]
+    rng = random.Random(seed)
+    return [random_nested(rng) for _ in range(n)]
 
 
 # 01.4 a NumPy view as a layout ----------------------------------------------------------------------------------
@@ -60,9 +60,9 @@ def views(name: str) -> Drawn:
         return [(view(base, cube),) for view in VIEWS[name]]
 
     def draw(seed: int) -> list[tuple]:
-        dice = random.Random(seed)
-        three = tuple(dice.randint(least, 11) for least in (3, 4, 8))
-        return calls((dice.randint(12, 40), dice.randint(12, 40)), three, *dice.sample(("i1", "f2", "f4", "f8"), 2))
+        rng = random.Random(seed)
+        three = tuple(rng.randint(least, 11) for least in (3, 4, 8))
+        return calls((rng.randint(12, 40), rng.randint(12, 40)), three, *rng.sample(("i1", "f2", "f4", "f8"), 2))
 
     return Drawn(draw, known=calls((24, 30), (4, 6, 10), "f4", "i8"))
 
@@ -106,19 +106,19 @@ def offset_at(index: int, shape: tuple, stride: tuple) -> int:
 
 
 def flat_calls(cases: list[tuple[tuple, tuple]], seed: int) -> list[tuple]:
-    dice = random.Random(seed)
-    return [(dice.randrange(size(case[0])), *case) for case in cases]
+    rng = random.Random(seed)
+    return [(rng.randrange(size(case[0])), *case) for case in cases]
 
 
-def flat_call(dice: random.Random) -> tuple:
-    shape = dice.randint(2, 9), dice.randint(2, 9)
-    return dice.randrange(prod(shape)), shape, (dice.randint(1, 20), dice.randint(1, 20))
+def flat_call(rng: random.Random) -> tuple:
+    shape = rng.randint(2, 9), rng.randint(2, 9)
+    return rng.randrange(prod(shape)), shape, (rng.randint(1, 20), rng.randint(1, 20))
 
 
-def nested_call(dice: random.Random) -> tuple:
-    extents, strides = ([dice.randint(2, 9) for _ in range(3)] for _ in range(2))
+def nested_call(rng: random.Random) -> tuple:
+    extents, strides = ([rng.randint(2, 9) for _ in range(3)] for _ in range(2))
     shape, stride = ((first, tuple(others)) for first, *others in (extents, strides))
-    return dice.randrange(prod(extents)), shape, stride
+    return rng.randrange(prod(extents)), shape, stride
 
 
 UNDIVIDED_OFFSET = Mistake(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def random_shapes(seed: int, n: int = 40, rank: int = 3, largest: int = 7) -> list[tuple[int, ...]]:
-    dice = random.Random(seed)
-    return [tuple(dice.randint(1, largest) for _ in range(dice.randint(1, rank))) for _ in range(n)]
+    rng = random.Random(seed)
+    return [tuple(rng.randint(1, largest) for _ in range(rng.randint(1, rank))) for _ in range(n)]
 
 
 # 01.1 offset ----------------------------------------------------------------------------------------------------
@@ -46,20 +46,20 @@ OFFSETS = (SWAPPED, FROM_ONE, TO_ZERO)
 
 
 def offset_calls(seed: int) -> list[tuple]:
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     return [
-        (tuple(dice.randrange(extent) for extent in shape), tuple(dice.randint(0, 64) for _ in shape))
+        (tuple(rng.randrange(extent) for extent in shape), tuple(rng.randint(0, 64) for _ in shape))
         for shape in random_shapes(seed, largest=9)
     ]
 
 
-def offset_in_rows(dice: random.Random) -> tuple:
+def offset_in_rows(rng: random.Random) -> tuple:
     """In the (4,3):(3,1) of which the first case is."""
-    return (dice.randrange(4), dice.randrange(3)), (3, 1)
+    return (rng.randrange(4), rng.randrange(3)), (3, 1)
 
 
-def offset_of_one_mode(dice: random.Random) -> tuple:
-    return (dice.randrange(100),), (dice.randint(1, 100),)
+def offset_of_one_mode(rng: random.Random) -> tuple:
+    return (rng.randrange(100),), (rng.randint(1, 100),)
 
 
 # 01.2 compact strides -------------------------------------------------------------------------------------------
@@ -81,8 +81,8 @@ OWN_EXTENT = Mistake(
 )
 
 
-def of_rank_4(dice: random.Random) -> tuple:
-    return tuple(dice.randint(2, 7) for _ in range(4)), dice.choice(("row", "column"))
+def of_rank_4(rng: random.Random) -> tuple:
+    return tuple(rng.randint(2, 7) for _ in range(4)), rng.choice(("row", "column"))
 
 
 # 01.3 index → coordinate ----------------------------------------------------------------------------------------
@@ -104,15 +104,15 @@ NUMPY_ORDER = Mistake(
 
 
 def coordinate_calls(seed: int) -> list[tuple]:
-    dice = random.Random(seed)
-    return [(dice.randrange(prod(shape)), shape) for shape in random_shapes(seed)]
+    rng = random.Random(seed)
+    return [(rng.randrange(prod(shape)), shape) for shape in random_shapes(seed)]
 
 
-def in_a_matrix(dice: random.Random) -> tuple:
-    shape = dice.randint(2, 9), dice.randint(2, 9)
-    return dice.randrange(prod(shape)), shape
+def in_a_matrix(rng: random.Random) -> tuple:
+    shape = rng.randint(2, 9), rng.randint(2, 9)
+    return rng.randrange(prod(shape)), shape
 
 
-def in_one_mode(dice: random.Random) -> tuple:
-    extent = dice.randint(1, 99)
-    return dice.randrange(extent), (extent,)
+def in_one_mode(rng: random.Random) -> tuple:
+    extent = rng.randint(1, 99)
+    return rng.randrange(extent), (extent,)

@@ -43,16 +43,16 @@ REACHES = (SIZE, LAST_OFFSET, PAST_THE_END)
 def matrix_in_memory(gaps: bool) -> Callable[[Random], tuple]:
     """Calls of `span` with a matrix by rows. gaps: between its rows, and between its elements."""
 
-    def draw(dice: Random) -> tuple:
-        rows, columns = dice.randint(2, 20), dice.randint(2, 20)
-        step = dice.randint(2, 5) if gaps else 1
-        return (rows, columns), (columns * step + (dice.randint(1, 9) if gaps else 0), step)
+    def draw(rng: Random) -> tuple:
+        rows, columns = rng.randint(2, 20), rng.randint(2, 20)
+        step = rng.randint(2, 5) if gaps else 1
+        return (rows, columns), (columns * step + (rng.randint(1, 9) if gaps else 0), step)
 
     return draw
 
 
-def broadcast(dice: Random) -> tuple:
-    return (dice.randint(2, 9), dice.randint(2, 9)), dice.choice(((0, 1), (dice.randint(1, 9), 0)))
+def broadcast(rng: Random) -> tuple:
+    return (rng.randint(2, 9), rng.randint(2, 9)), rng.choice(((0, 1), (rng.randint(1, 9), 0)))
 
 
 # 01.8 past int32 ------------------------------------------------------------------------------------------------
@@ -62,28 +62,28 @@ def fits_int32(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
     return span(shape, stride) - 1 <= INT32_MAX
 
 
-def rows_of_matrix(dice: Random) -> tuple:
+def rows_of_matrix(rng: Random) -> tuple:
     """Calls of `fits_int32` with a matrix of up to 2^34 elements, by rows."""
-    rows, columns = round(2 ** dice.uniform(1, 17)), round(2 ** dice.uniform(14, 17))
+    rows, columns = round(2 ** rng.uniform(1, 17)), round(2 ** rng.uniform(14, 17))
     return (rows, columns), (columns, 1)
 
 
 def far_apart(modes: int) -> Callable[[Random], tuple]:
     """Calls with few elements, whose largest offset is about 2^31: less or more, each as likely."""
 
-    def draw(dice: Random) -> tuple:
+    def draw(rng: Random) -> tuple:
         least = 2**30 if modes == 1 else 2**31 // modes - 2**27
-        strides = [dice.randint(least, least + 2**28 if modes > 1 else 2**32) for _ in range(modes)]
+        strides = [rng.randint(least, least + 2**28 if modes > 1 else 2**32) for _ in range(modes)]
         return (2,) * (modes + 1), (*strides, 1)
 
     return draw
 
 
-def at_the_edge(dice: Random) -> tuple:
+def at_the_edge(rng: Random) -> tuple:
     """Calls with as many elements as int32 has offsets, one less, or one or two more."""
-    more = dice.randint(-1, 2)
-    stride = dice.randint(1, 2**30)
-    return dice.choice((((2**31 + more,), (1,)), ((2, 2**31 - stride + more), (stride, 1))))
+    more = rng.randint(-1, 2)
+    stride = rng.randint(1, 2**30)
+    return rng.choice((((2**31 + more,), (1,)), ((2, 2**31 - stride + more), (stride, 1))))
 
 
 STRIDES_ONLY = Mistake(

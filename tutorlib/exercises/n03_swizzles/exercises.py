@@ -198,9 +198,7 @@ EXERCISES = (
         cases=(
             equals(
                 "row 0",
-                beside(
-                    [(0, column) for column in range(64)], lambda dice: (8 * dice.randrange(16), dice.randrange(64))
-                ),
+                beside([(0, column) for column in range(64)], lambda rng: (8 * rng.randrange(16), rng.randrange(64))),
                 tile_offset,
                 OFFSETS,
             ),

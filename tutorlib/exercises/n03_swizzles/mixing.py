@@ -79,7 +79,7 @@ def period(b: int, m: int, s: int) -> list[tuple[int, int, int, int]]:
 
 def swizzled(b: Sequence[int], m: Sequence[int], s: Sequence[int]) -> Callable[[Random], tuple]:
     """Calls of `swizzle` with some of these ⟨B,M,S⟩, at offsets anywhere."""
-    return lambda dice: (dice.choice(b), dice.choice(m), dice.choice(s), dice.randrange(2**20))
+    return lambda rng: (rng.choice(b), rng.choice(m), rng.choice(s), rng.randrange(2**20))
 
 
 # 03.4 choose_swizzle --------------------------------------------------------------------------------------------
@@ -150,9 +150,9 @@ def tile_offset(row: int, column: int) -> int:
     return SWIZZLED_TILE(row, column)
 
 
-def anywhere(dice: Random) -> tuple[int, int]:
+def anywhere(rng: Random) -> tuple[int, int]:
     """In the tile."""
-    return dice.randrange(128), dice.randrange(64)
+    return rng.randrange(128), rng.randrange(64)
 
 
 OFFSETS = (

@@ -53,28 +53,28 @@ def warp(address: Callable[[int], int], lanes: int = banks.WARP) -> list[int]:
     return [address(lane) for lane in range(lanes)]
 
 
-def random_warp(width: int, dice: Random, within: int = 4096) -> list[int]:
+def random_warp(width: int, rng: Random, within: int = 4096) -> list[int]:
     """32 aligned addresses below `within`."""
-    return warp(lambda _: dice.randrange(within // width) * width)
+    return warp(lambda _: rng.randrange(within // width) * width)
 
 
 def strided(width: int, lanes: int = banks.WARP) -> Callable[[Random], tuple]:
     """Calls with lanes that are one step apart, of any number of vectors."""
 
-    def draw(dice: Random) -> tuple:
-        start, step = (width * dice.randint(0, 40) for _ in range(2))
+    def draw(rng: Random) -> tuple:
+        start, step = (width * rng.randint(0, 40) for _ in range(2))
         return warp(lambda lane: start + step * lane, lanes), width
 
     return draw
 
 
 def scattered(width: int) -> Callable[[Random], tuple]:
-    return lambda dice: (random_warp(width, dice), width)
+    return lambda rng: (random_warp(width, rng), width)
 
 
-def few_words(dice: Random) -> tuple:
+def few_words(rng: Random) -> tuple:
     """A call with lanes that share words."""
-    return random_warp(2, dice, within=dice.choice((64, 128, 512, 2048))), 2
+    return random_warp(2, rng, within=rng.choice((64, 128, 512, 2048))), 2
 
 
 WAVEFRONTS = (
@@ -145,10 +145,10 @@ def padded_stride(columns: int, element_bytes: int, vector_bytes: int) -> int:
 def padded(element: tuple[int, ...], vector: tuple[int, ...], whole: bool = True) -> Callable[[Random], tuple]:
     """Calls of `padded_stride` with elements and vectors of these bytes. whole: rows are a number of whole vectors."""
 
-    def draw(dice: Random) -> tuple:
-        element_bytes, vector_bytes = dice.choice(element), dice.choice(vector)
+    def draw(rng: Random) -> tuple:
+        element_bytes, vector_bytes = rng.choice(element), rng.choice(vector)
         each = vector_bytes // element_bytes
-        return each * dice.randint(2, 40) - (0 if whole else dice.randint(1, each - 1)), element_bytes, vector_bytes
+        return each * rng.randint(2, 40) - (0 if whole else rng.randint(1, each - 1)), element_bytes, vector_bytes
 
     return draw
 

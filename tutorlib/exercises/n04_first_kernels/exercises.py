@@ -156,7 +156,7 @@ EXERCISES = (
                 "static layouts",
                 beside(
                     [(VECTORS, False), (ROWS + COLUMNS + ROWS, False), (PADDED, False), (CUBES, False)],
-                    lambda dice: (layouts_of_calls(dice), False),
+                    lambda rng: (layouts_of_calls(rng), False),
                 ),
                 compilations,
                 [CALLS_EACH, BY_SHAPE, DYNAMIC],
@@ -165,7 +165,7 @@ EXERCISES = (
                 "dynamic layouts",
                 beside(
                     [(VECTORS, True), (ROWS + COLUMNS + ROWS, True), (PADDED, True), (CUBES + VECTORS, True)],
-                    lambda dice: (layouts_of_calls(dice), True),
+                    lambda rng: (layouts_of_calls(rng), True),
                 ),
                 compilations,
                 [ONE_FOR_ALL, ONE_PER_RANK, STATIC, CALLS_EACH],

@@ -47,8 +47,8 @@ def on_cpu(
     mistakes: takes lead; what to say where y comes out as another formula has it.
     """
 
-    def another(dice: Random) -> "tuple[Any, tuple[Tensor, Tensor]]":
-        return draw(dice), vectors(dice.randint(2, 40), dice)
+    def another(rng: Random) -> "tuple[Any, tuple[Tensor, Tensor]]":
+        return draw(rng), vectors(rng.randint(2, 40), rng)
 
     def judge(answer: Served) -> Wrong | None:
         lead, sizes = known
@@ -103,13 +103,13 @@ def on_cpu(
     return Case(name, judge)
 
 
-def vectors(n: int, dice: Random | None = None) -> "tuple[Tensor, Tensor]":
+def vectors(n: int, rng: Random | None = None) -> "tuple[Tensor, Tensor]":
     """x and y of n small whole numbers; without a random generator, the same ones in every check."""
     import torch
 
-    if dice is None:
+    if rng is None:
         return torch.arange(n, dtype=torch.float32) % 5 - 2, torch.arange(n, dtype=torch.float32) % 3
-    x, y = (torch.tensor([float(dice.randint(-9, 9)) for _ in range(n)]) for _ in range(2))
+    x, y = (torch.tensor([float(rng.randint(-9, 9)) for _ in range(n)]) for _ in range(2))
     return x, y
 
 
@@ -133,8 +133,8 @@ def axpy_mistakes(alpha: float) -> dict[str, Formula]:
     }
 
 
-def some_alpha(dice: Random) -> float:
-    return dice.choice((-3.5, -1.5, 0.5, 3.0, 4.5))
+def some_alpha(rng: Random) -> float:
+    return rng.choice((-3.5, -1.5, 0.5, 3.0, 4.5))
 
 
 def up_to(n: int, x: "Tensor") -> "Tensor":
@@ -163,8 +163,8 @@ def polynomial_mistakes(coefficients: tuple[float, ...]) -> dict[str, Formula]:
 
 
 def polynomial_case(name: str, coefficients: tuple[float, ...]) -> Case:
-    def draw(dice: Random) -> tuple[float, ...]:
-        return tuple(float(dice.choice((-4, -2, -1, 1, 2, 3, 6))) for _ in coefficients)
+    def draw(rng: Random) -> tuple[float, ...]:
+        return tuple(float(rng.choice((-4, -2, -1, 1, 2, 3, 6))) for _ in coefficients)
 
     return on_cpu(name, (coefficients, (5, 3)), draw, polynomial, polynomial_mistakes)
 
@@ -213,19 +213,19 @@ VECTORS = [((n,), (1,)) for n in (3, 5, 3, 100, 5)]
 CUBES = [((2, 3, 4), (12, 4, 1)), ((2, 3, 4), (1, 2, 6)), ((2, 3, 4), (3, 1, 6))]
 
 
-def layouts_of_calls(dice: Random) -> list[ShapeAndStride]:
+def layouts_of_calls(rng: Random) -> list[ShapeAndStride]:
     """Of some matrices, vectors and blocks of three modes, many of them alike."""
 
     def one() -> ShapeAndStride:
-        shape = tuple(dice.choice((4, 8, 12)) for _ in range(dice.choice((1, 2, 2, 3))))
-        order = dice.sample(range(len(shape)), len(shape))
+        shape = tuple(rng.choice((4, 8, 12)) for _ in range(rng.choice((1, 2, 2, 3))))
+        order = rng.sample(range(len(shape)), len(shape))
         stride, step = [0] * len(shape), 1
         for mode in order:
-            stride[mode], step = step, step * shape[mode] * dice.choice((1, 1, 2))
+            stride[mode], step = step, step * shape[mode] * rng.choice((1, 1, 2))
         return shape, tuple(stride)
 
-    kinds = [one() for _ in range(dice.randint(3, 9))]
-    return [dice.choice(kinds) for _ in range(dice.randint(6, 20))]
+    kinds = [one() for _ in range(rng.randint(3, 9))]
+    return [rng.choice(kinds) for _ in range(rng.randint(6, 20))]
 
 
 CALLS_EACH = Mistake("A layout that was met before is not compiled again.", lambda layouts, dynamic: len(layouts))

@@ -53,23 +53,23 @@ def warp(layout: Layout) -> list[int]:
 
 
 def scattered(seed: int, element_bytes: int, vector: int, n: int = 20) -> list[tuple[list[int], int, int]]:
-    dice = random.Random(seed)
-    return [([dice.randrange(2000) for _ in range(32)], element_bytes, vector) for _ in range(n)]
+    rng = random.Random(seed)
+    return [([rng.randrange(2000) for _ in range(32)], element_bytes, vector) for _ in range(n)]
 
 
 def strided(pitches: int, sizes: tuple[int, ...], vector: int = 1, shift: int = 0) -> Callable[[random.Random], tuple]:
     """Calls with threads up to `pitches` elements apart. shift: elements that the first is beyond a multiple of 32."""
 
-    def draw(dice: random.Random) -> tuple:
-        pitch, first = dice.randint(1, pitches), 32 * dice.randint(0, 99) + dice.randint(0, shift)
-        return [first + pitch * thread for thread in range(32)], dice.choice(sizes), vector
+    def draw(rng: random.Random) -> tuple:
+        pitch, first = rng.randint(1, pitches), 32 * rng.randint(0, 99) + rng.randint(0, shift)
+        return [first + pitch * thread for thread in range(32)], rng.choice(sizes), vector
 
     return draw
 
 
-def shared(dice: random.Random) -> tuple:
+def shared(rng: random.Random) -> tuple:
     """A call with threads that read few places."""
-    return [dice.randrange(40) for _ in range(32)], dice.choice((2, 4, 8)), 1
+    return [rng.randrange(40) for _ in range(32)], rng.choice((2, 4, 8)), 1
 
 
 FIRST_ELEMENT = Mistake(
@@ -124,7 +124,7 @@ EXERCISES = (
             equals(
                 "elements across an edge",
                 beside(
-                    scattered(2, 3, 1) + scattered(3, 24, 2), lambda dice: scattered(dice.getrandbits(32), 24, 2, 1)[0]
+                    scattered(2, 3, 1) + scattered(3, 24, 2), lambda rng: scattered(rng.getrandbits(32), 24, 2, 1)[0]
                 ),
                 sectors,
                 MISTAKES,

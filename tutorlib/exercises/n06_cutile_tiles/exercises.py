@@ -43,11 +43,11 @@ def always_the_larger(x: Shape, y: Shape) -> Shape:
     return tuple(map(max, reversed(list(itertools.zip_longest(reversed(x), reversed(y), fillvalue=1)))))
 
 
-def pair_of_shapes(dice: Random) -> tuple[Shape, Shape]:
+def pair_of_shapes(rng: Random) -> tuple[Shape, Shape]:
     """Two shapes; as many of the pairs fit as do not."""
-    whole = [dice.choice((1, 2, 4, 8, 32)) for _ in range(dice.randint(1, 4))]
-    x, y = (tuple(dice.choice((n, n, 1)) for n in whole[dice.randint(0, len(whole) - 1) :]) for _ in range(2))
-    return (x, y) if dice.random() < 0.5 else ((*x[:-1], 64), (*y[:-1], 16))
+    whole = [rng.choice((1, 2, 4, 8, 32)) for _ in range(rng.randint(1, 4))]
+    x, y = (tuple(rng.choice((n, n, 1)) for n in whole[rng.randint(0, len(whole) - 1) :]) for _ in range(2))
+    return (x, y) if rng.random() < 0.5 else ((*x[:-1], 64), (*y[:-1], 16))
 
 
 PAIRS = [

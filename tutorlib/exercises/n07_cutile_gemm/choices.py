@@ -71,10 +71,10 @@ def configs(
 ) -> Callable[[Random], tuple]:
     """Calls of `fits` with tiles of any size, some of which fit."""
 
-    def draw(dice: Random) -> tuple:
-        tm, tn = (dice.choice((64, 128, 256)) for _ in range(2))
+    def draw(rng: Random) -> tuple:
+        tm, tn = (rng.choice((64, 128, 256)) for _ in range(2))
         rest = ((1, 2, 4), ctas, (4, 8), occupancy)
-        return tm, tn, dice.choice(tk), *map(dice.choice, rest)
+        return tm, tn, rng.choice(tk), *map(rng.choice, rest)
 
     return draw
 

@@ -23,14 +23,14 @@ Grid = tuple[int, int, int]  # rows, columns, group
 GRIDS: list[Grid] = [(8, 6, 4), (16, 3, 8), (4, 4, 1)]  # the group divides the rows
 
 
-def whole(dice: Random) -> Grid:
-    rows, columns, group = ragged(dice)
+def whole(rng: Random) -> Grid:
+    rows, columns, group = ragged(rng)
     return rows * group, columns, group
 
 
-def ragged(dice: Random) -> Grid:
+def ragged(rng: Random) -> Grid:
     """A grid whose last strip may be lower."""
-    return dice.randint(2, 12), dice.randint(2, 9), dice.randint(2, 5)
+    return rng.randint(2, 12), rng.randint(2, 9), rng.randint(2, 5)
 
 
 RAGGED_GRIDS: list[Grid] = [(10, 6, 4), (7, 5, 3), (3, 9, 8), (1, 1, 8)]

@@ -33,9 +33,9 @@ def tma_carries(m: int, n: int, k: int, element_bytes: int) -> str:
 
 def matrices(*element_bytes: int) -> Callable[[Random], tuple]:
     """Calls with pitches of which some are multiples of 16 bytes."""
-    return lambda dice: (
-        *(dice.randint(1, 40) * dice.choice((1, 2, 4, 8)) for _ in range(3)),
-        dice.choice(element_bytes),
+    return lambda rng: (
+        *(rng.randint(1, 40) * rng.choice((1, 2, 4, 8)) for _ in range(3)),
+        rng.choice(element_bytes),
     )
 
 

@@ -76,12 +76,12 @@ LOADING = (
 
 
 def problems(seed: int, whole: bool, n: int = 20) -> list[tuple[int, ...]]:
-    dice = Random(seed)
+    rng = Random(seed)
     sizes: list[tuple[int, ...]] = []
     for _ in range(n):
-        tile = dice.choice((64, 128, 256)), dice.choice((32, 128, 256))
-        m, n = (t * dice.randrange(1, 9) + (0 if whole else dice.randrange(1, t)) for t in tile)
-        sizes.append((m, n, dice.randrange(8, 4096, 8), *tile))
+        tile = rng.choice((64, 128, 256)), rng.choice((32, 128, 256))
+        m, n = (t * rng.randrange(1, 9) + (0 if whole else rng.randrange(1, t)) for t in tile)
+        sizes.append((m, n, rng.randrange(8, 4096, 8), *tile))
     return sizes
 
 
@@ -101,7 +101,7 @@ def mma_column(value: int, lane: int, warp: int, atom: int, warps: int) -> int:
 
 def wide(warps: int) -> Callable[[Random], tuple]:
     """Calls with tiles of any width."""
-    return lambda dice: (warps, 32 * warps * dice.randint(1, 9))
+    return lambda rng: (warps, 32 * warps * rng.randint(1, 9))
 
 
 def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:

@@ -82,7 +82,7 @@ def times(stages: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
 
 def machines(stages: tuple[int, ...]) -> Callable[[Random], tuple]:
     """Calls with any times, of which each may be the longest."""
-    return lambda dice: (dice.choice(stages), dice.randint(0, 40), dice.randint(1, 20), dice.randint(1, 30))
+    return lambda rng: (rng.choice(stages), rng.randint(0, 40), rng.randint(1, 20), rng.randint(1, 30))
 
 
 EXERCISES = (

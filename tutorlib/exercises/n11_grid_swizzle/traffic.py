@@ -42,14 +42,14 @@ def waves() -> list[tuple[list[Tile]]]:
     ]
 
 
-def some_wave(dice: Random) -> tuple[list[Tile]]:
-    grid = dice.randint(2, 40), dice.randint(2, 40)
-    return (dice.choice(l2.waves(grid, partial(l2.grouped, group=dice.randint(1, 12)), dice.randint(2, 200))),)
+def some_wave(rng: Random) -> tuple[list[Tile]]:
+    grid = rng.randint(2, 40), rng.randint(2, 40)
+    return (rng.choice(l2.waves(grid, partial(l2.grouped, group=rng.randint(1, 12)), rng.randint(2, 200))),)
 
 
 def scattered(seed: int, n: int = 20) -> list[tuple[list[Tile]]]:
-    dice = Random(seed)
-    return [([(dice.randrange(9), dice.randrange(9)) for _ in range(dice.randrange(1, 30))],) for _ in range(n)]
+    rng = Random(seed)
+    return [([(rng.randrange(9), rng.randrange(9)) for _ in range(rng.randrange(1, 30))],) for _ in range(n)]
 
 
 # 11.2 visits ----------------------------------------------------------------------------------------------------
@@ -92,10 +92,10 @@ LEAVES = Named("transposed", transposed)
 def some_order(beyond: int, twice: int) -> Callable[[Random], tuple]:
     """Calls with a random order, which may go `beyond` rows below the grid and repeat a tile up to `twice` times."""
 
-    def draw(dice: Random) -> tuple:
-        rows, columns = dice.randint(2, 9), dice.randint(2, 9)
-        tiles = dice.sample(list(product(range(rows + beyond), range(columns))), rows * columns)
-        tiles[: dice.randint(0, twice)] = tiles[-1:]
+    def draw(rng: Random) -> tuple:
+        rows, columns = rng.randint(2, 9), rng.randint(2, 9)
+        tiles = rng.sample(list(product(range(rows + beyond), range(columns))), rows * columns)
+        tiles[: rng.randint(0, twice)] = tiles[-1:]
         return Named("drawn", lambda block, rows, columns: tiles[block % len(tiles)]), rows, columns
 
     return draw
@@ -218,9 +218,9 @@ BEST = (
 
 
 def some_grid(square: bool = False, least: int = 2) -> Callable[[Random], tuple]:
-    def draw(dice: Random) -> tuple:
-        rows, columns = (dice.randint(least, least + 24) for _ in range(2))
-        return rows, rows if square else columns, dice.randint(8, 264)
+    def draw(rng: Random) -> tuple:
+        rows, columns = (rng.randint(least, least + 24) for _ in range(2))
+        return rows, rows if square else columns, rng.randint(8, 264)
 
     return draw
 

@@ -82,10 +82,10 @@ def kernels(*, smem: tuple[int, ...], registers: tuple[int, ...], threads: tuple
 def kernel(smem: int, registers: Sequence[int], threads: int = 256) -> Callable[[Random], tuple]:
     """Calls on any GPU with blocks of up to so many bytes of shared memory and up to so many threads."""
 
-    def draw(dice: Random) -> tuple:
-        sm = dice.choice((A100, H100, UNLIKE_THEM))
-        sm = replace(sm, blocks=dice.randint(8, 32), piece=dice.choice((128, 256, 512)))
-        return sm, dice.randint(0, smem), dice.choice(registers), 32 * dice.randint(1, threads // 32)
+    def draw(rng: Random) -> tuple:
+        sm = rng.choice((A100, H100, UNLIKE_THEM))
+        sm = replace(sm, blocks=rng.randint(8, 32), piece=rng.choice((128, 256, 512)))
+        return sm, rng.randint(0, smem), rng.choice(registers), 32 * rng.randint(1, threads // 32)
 
     return draw
 

@@ -63,13 +63,13 @@ def tiles_at(shape: tuple[int, int], beyond: int = 0) -> list[tuple]:
 def some_tile(inside: bool = False, beyond: int = 0) -> Callable[[Random], tuple]:
     """Calls with a tile of any matrix. inside: all of it is in the matrix. beyond: tiles that it may begin outside."""
 
-    def draw(dice: Random) -> tuple:
-        tile = dice.choice((*TILES, (64, 64), (128, 32)))
-        tiles = [dice.randint(1, 9) for _ in range(2)]
+    def draw(rng: Random) -> tuple:
+        tile = rng.choice((*TILES, (64, 64), (128, 32)))
+        tiles = [rng.randint(1, 9) for _ in range(2)]
         shape = [
-            n * step - (0 if inside else dice.randrange(step // 8) * 8) for n, step in zip(tiles, tile, strict=True)
+            n * step - (0 if inside else rng.randrange(step // 8) * 8) for n, step in zip(tiles, tile, strict=True)
         ]
-        return tuple(shape), tile, tuple(dice.randrange(n + beyond) for n in tiles)
+        return tuple(shape), tile, tuple(rng.randrange(n + beyond) for n in tiles)
 
     return draw
 
@@ -143,9 +143,9 @@ def steps(producer: bool, rounds: int) -> list[tuple[int, int, bool]]:
 
 
 def some_step(rounds: int, *producer: bool) -> Callable[[Random], tuple]:
-    def draw(dice: Random) -> tuple:
-        stages = dice.randint(5, 40)
-        return dice.randrange(rounds * stages), stages, dice.choice(producer)
+    def draw(rng: Random) -> tuple:
+        stages = rng.randint(5, 40)
+        return rng.randrange(rounds * stages), stages, rng.choice(producer)
 
     return draw
 
@@ -225,13 +225,13 @@ EXERCISES = (
         cases=(
             equals(
                 "the first 8 × 8",
-                beside(list(product(range(8), range(8))), lambda dice: (dice.randrange(8), dice.randrange(256))),
+                beside(list(product(range(8), range(8))), lambda rng: (rng.randrange(8), rng.randrange(256))),
                 holder,
                 HOLDING,
             ),
             equals(
                 "one warp's 16 rows",
-                beside(list(product(range(16), range(32))), lambda dice: (dice.randrange(16), dice.randrange(256))),
+                beside(list(product(range(16), range(32))), lambda rng: (rng.randrange(16), rng.randrange(256))),
                 holder,
                 HOLDING,
             ),
@@ -239,7 +239,7 @@ EXERCISES = (
                 "a warpgroup's 64 × 256",
                 beside(
                     list(product(range(0, 64, 3), range(0, 256, 5))),
-                    lambda dice: (dice.randrange(64), dice.randrange(256)),
+                    lambda rng: (rng.randrange(64), rng.randrange(256)),
                 ),
                 holder,
                 HOLDING,

@@ -151,15 +151,15 @@ def members(mode: int, clusters: tuple[Pair, ...]) -> list[tuple]:
 
 def splits(*warpgroups: int) -> Callable[[Random], tuple]:
     """Calls of `register_split` with any need."""
-    return lambda dice: (dice.choice(warpgroups), dice.randint(1, 64))
+    return lambda rng: (rng.choice(warpgroups), rng.randint(1, 64))
 
 
 def steps_in(*clusters: Pair) -> Callable[[Random], tuple]:
     """Calls of `step_bytes` with tiles of any size."""
 
-    def draw(dice: Random) -> tuple:
-        tile = 64 * dice.randint(1, 6), 32 * dice.randint(1, 8), 16 * dice.randint(1, 8)
-        return tile, dice.choice(clusters)
+    def draw(rng: Random) -> tuple:
+        tile = 64 * rng.randint(1, 6), 32 * rng.randint(1, 8), 16 * rng.randint(1, 8)
+        return tile, rng.choice(clusters)
 
     return draw
 
@@ -167,9 +167,9 @@ def steps_in(*clusters: Pair) -> Callable[[Random], tuple]:
 def member(mode: int | None, *clusters: Pair) -> Callable[[Random], tuple]:
     """Calls of `multicast` with any block of these clusters and any number of rows. mode: 0, 1, or None for both."""
 
-    def draw(dice: Random) -> tuple:
-        cluster = dice.choice(clusters)
-        rank = dice.randrange(cluster[0] * cluster[1])
-        return rank, cluster, 64 * dice.randint(1, 9), dice.randrange(2) if mode is None else mode
+    def draw(rng: Random) -> tuple:
+        cluster = rng.choice(clusters)
+        rank = rng.randrange(cluster[0] * cluster[1])
+        return rank, cluster, 64 * rng.randint(1, 9), rng.randrange(2) if mode is None else mode
 
     return draw

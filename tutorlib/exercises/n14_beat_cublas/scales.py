@@ -51,8 +51,8 @@ def is_dequantised(want: "Tensor", got: Any, x: "Tensor", scales: "Tensor", bloc
 def dequantises(name: str, *sizes: tuple[int, int, Pair]) -> Case:
     """The grader also tries matrices of other sizes and numbers, with the same blocks."""
 
-    def others(dice: Random) -> list[tuple[int, int, Pair, int]]:
-        return [(m + dice.randint(0, m), n + dice.randint(0, n), block, dice.getrandbits(32)) for m, n, block in sizes]
+    def others(rng: Random) -> list[tuple[int, int, Pair, int]]:
+        return [(m + rng.randint(0, m), n + rng.randint(0, n), block, rng.getrandbits(32)) for m, n, block in sizes]
 
     def judge(answer: Answer) -> Wrong | None:
         known = [(*size, seed) for seed, size in enumerate(sizes)]

@@ -69,22 +69,22 @@ def streams(name: str, draw: Callable[[Random], Sizes], *calls: Sizes) -> Case:
     return Case(name, judge, [(cluster, *call) for call in calls for cluster in range(call[0])])
 
 
-def even(dice: Random) -> Sizes:
-    clusters = dice.randint(2, 9)
-    return clusters, clusters * dice.randint(1, 3), dice.randint(3, 12)
+def even(rng: Random) -> Sizes:
+    clusters = rng.randint(2, 9)
+    return clusters, clusters * rng.randint(1, 3), rng.randint(3, 12)
 
 
-def uneven(dice: Random) -> Sizes:
-    return dice.randint(3, 14), dice.randint(2, 9), dice.randint(4, 13)
+def uneven(rng: Random) -> Sizes:
+    return rng.randint(3, 14), rng.randint(2, 9), rng.randint(4, 13)
 
 
-def few_steps(dice: Random) -> Sizes:
-    tiles, k_tiles = dice.randint(1, 3), dice.randint(2, 5)
-    return tiles * k_tiles + dice.randint(1, 5), tiles, k_tiles
+def few_steps(rng: Random) -> Sizes:
+    tiles, k_tiles = rng.randint(1, 3), rng.randint(2, 5)
+    return tiles * k_tiles + rng.randint(1, 5), tiles, k_tiles
 
 
-def of_an_h200(dice: Random) -> Sizes:
-    return dice.choice((66, 132)), dice.randint(100, 300), dice.randint(8, 16)
+def of_an_h200(rng: Random) -> Sizes:
+    return rng.choice((66, 132)), rng.randint(100, 300), rng.randint(8, 16)
 
 
 UNEVEN = "That is whole tiles in turn. Lay the K tiles of all tiles end to end, and cut that line into equal parts."

@@ -119,19 +119,19 @@ def walks(cluster: Pair, clusters: int, grid: Pair, group: int = 8) -> list[tupl
 def some_waves(*clusters: Pair, square: bool = False, full: bool = False) -> Callable[[Random], tuple]:
     """Calls of `count_waves`. square: C is; full: the last wave has as many clusters as the others."""
 
-    def draw(dice: Random) -> tuple:
-        tile, cluster = dice.choice(BLOCK_TILES), dice.choice(clusters)
+    def draw(rng: Random) -> tuple:
+        tile, cluster = rng.choice(BLOCK_TILES), rng.choice(clusters)
         if full:
-            across, at_once = dice.randint(1, 9), dice.randint(2, 66)
+            across, at_once = rng.randint(1, 9), rng.randint(2, 66)
             return (
-                at_once * dice.randint(1, 4) * tile[0] * cluster[0],
+                at_once * rng.randint(1, 4) * tile[0] * cluster[0],
                 across * tile[1] * cluster[1],
                 tile,
                 cluster,
                 at_once,
             )
-        m, n = (dice.randint(1, 9000) for _ in range(2))
-        return m, m if square else n, tile, cluster, dice.randint(2, 132)
+        m, n = (rng.randint(1, 9000) for _ in range(2))
+        return m, m if square else n, tile, cluster, rng.randint(2, 132)
 
     return draw
 
@@ -139,10 +139,10 @@ def some_waves(*clusters: Pair, square: bool = False, full: bool = False) -> Cal
 def some_walk(*clusters: Pair, few: bool = False) -> Callable[[Random], tuple]:
     """Calls of `walk`. few: there are fewer tiles than clusters."""
 
-    def draw(dice: Random) -> tuple:
-        cluster, grid = dice.choice(clusters), (dice.randint(1, 9), dice.randint(1, 9))
+    def draw(rng: Random) -> tuple:
+        cluster, grid = rng.choice(clusters), (rng.randint(1, 9), rng.randint(1, 9))
         tiles = grid[0] * grid[1]
-        number = tiles + dice.randint(1, 9) if few else dice.randint(1, tiles)
-        return dice.randrange(number * cluster[0] * cluster[1]), cluster, number, grid, dice.randint(1, 8)
+        number = tiles + rng.randint(1, 9) if few else rng.randint(1, tiles)
+        return rng.randrange(number * cluster[0] * cluster[1]), cluster, number, grid, rng.randint(1, 8)
 
     return draw

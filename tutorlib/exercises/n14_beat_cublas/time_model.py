@@ -79,8 +79,8 @@ def shown(changes: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in changes.items())
 
 
-def some_shape(dice: Random) -> Shape:
-    return tuple(8 * round(2 ** dice.uniform(3, 10)) for _ in range(3))
+def some_shape(rng: Random) -> Shape:
+    return tuple(8 * round(2 ** rng.uniform(3, 10)) for _ in range(3))
 
 
 def costs(name: str, shapes: tuple[Shape, ...], *configs: dict[str, Any], **gpu: Any) -> Case:

@@ -276,10 +276,10 @@ EXERCISES = (
         title="scaled_dot",
         points=2,
         cases=(
-            equals("one block", beside(rows_of(1, 32), lambda dice: a_row_each(dice, 1, 32)), scaled_dot, SUMMING),
+            equals("one block", beside(rows_of(1, 32), lambda rng: a_row_each(rng, 1, 32)), scaled_dot, SUMMING),
             equals(
                 "several",
-                beside(rows_of(4, 32) + rows_of(8, 16), lambda dice: a_row_each(dice, dice.randint(2, 9), 16)),
+                beside(rows_of(4, 32) + rows_of(8, 16), lambda rng: a_row_each(rng, rng.randint(2, 9), 16)),
                 scaled_dot,
                 SUMMING,
             ),

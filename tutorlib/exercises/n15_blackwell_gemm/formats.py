@@ -30,12 +30,12 @@ def single(x: float) -> float:
 
 def scaling_blocks(kind: Literal["exact", "random", "edges", "ends"]) -> list[tuple[list[float]]]:
     """Calls of quantise_mx."""
-    dice = random.Random(15)
+    rng = random.Random(15)
     match kind:
         case "exact":
             blocks = [[float(i - 16) for i in range(MX_BLOCK)], [0.25 * (i % 9) for i in range(MX_BLOCK)]]
         case "random":
-            blocks = [[single(dice.gauss(0, 2.0**e)) for _ in range(MX_BLOCK)] for e in (0, 0, -5, 9, -30)]
+            blocks = [[single(rng.gauss(0, 2.0**e)) for _ in range(MX_BLOCK)] for e in (0, 0, -5, 9, -30)]
         case "edges":
             ties = [256.0, *(17.0 + 2 * i for i in range(15)), *(-(34.0 + 4 * i) for i in range(16))]
             small = [300.0, *(2.0**-e for e in range(6, 16)), *(-1.5 * 2.0**-e for e in range(6, 16)), *[0.0] * 11]
@@ -58,10 +58,10 @@ def mirrored(known: Sequence[tuple], powers: int = 0) -> Drawn:
     powers: the largest and, with a minus, the smallest exponent of that.
     """
 
-    def draw(dice: random.Random) -> tuple:
-        block, *others = dice.choice(known)
-        factor = 2.0 ** dice.randint(-powers, powers)
-        return [dice.choice((-1, 1)) * factor * x for x in dice.sample(block, len(block))], *others
+    def draw(rng: random.Random) -> tuple:
+        block, *others = rng.choice(known)
+        factor = 2.0 ** rng.randint(-powers, powers)
+        return [rng.choice((-1, 1)) * factor * x for x in rng.sample(block, len(block))], *others
 
     return beside(known, draw)
 
@@ -131,12 +131,12 @@ SCALING = (
 
 def nv_calls(kind: Literal["values", "random", "ties", "ends"]) -> list[tuple[list[float], float]]:
     """Calls of quantise_nv: blocks and the tensor's scale."""
-    dice = random.Random(16)
+    rng = random.Random(16)
     match kind:
         case "values":
             return [([*E2M1, *(-x for x in E2M1)], 1.0), ([4 * x for x in (*E2M1, *reversed(E2M1))], 0.5)]
         case "random":
-            blocks = [[single(dice.gauss(0, 1)) for _ in range(NV_BLOCK)] for _ in range(6)]
+            blocks = [[single(rng.gauss(0, 1)) for _ in range(NV_BLOCK)] for _ in range(6)]
             return [
                 (block, scale) for block, scale in zip(blocks, (1.0, 0.25, 4 / 2688, 1 / 64, 0.003, 2.0), strict=True)
             ]
@@ -202,18 +202,18 @@ NV = (
 
 def rows_of(blocks: int, size: int) -> list[tuple[list, list]]:
     """Calls of scaled_dot."""
-    dice = random.Random(blocks * size)
-    return [a_row_each(dice, blocks, size) for _ in range(3)]
+    rng = random.Random(blocks * size)
+    return [a_row_each(rng, blocks, size) for _ in range(3)]
 
 
-def a_row_each(dice: random.Random, blocks: int, size: int) -> tuple[list, list]:
+def a_row_each(rng: random.Random, blocks: int, size: int) -> tuple[list, list]:
     """A call: small whole numbers and powers of two, so that every order of adding gives the same."""
 
     def row() -> list[tuple[float, list[float]]]:
         return [
             (
-                2.0 ** dice.randint(-6, 6),
-                [float(dice.choice((-6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6))) for _ in range(size)],
+                2.0 ** rng.randint(-6, 6),
+                [float(rng.choice((-6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6))) for _ in range(size)],
             )
             for _ in range(blocks)
         ]

@@ -82,19 +82,19 @@ RINGS = (
 
 def accumulators(*numbers: int) -> Callable[[Random], tuple]:
     """Calls of `tmem_columns` with any N."""
-    return lambda dice: (8 * dice.randint(1, 32), dice.choice(numbers))
+    return lambda rng: (8 * rng.randint(1, 32), rng.choice(numbers))
 
 
 def places(rows: Sequence[int], accumulators: Sequence[int]) -> Callable[[Random], tuple]:
     """Calls of `sum_place` with accumulators of any width."""
 
-    def draw(dice: Random) -> tuple:
-        columns = 8 * dice.randint(4, 20)
-        return dice.choice(rows), dice.randrange(columns), dice.choice(accumulators), columns
+    def draw(rng: Random) -> tuple:
+        columns = 8 * rng.randint(4, 20)
+        return rng.choice(rows), rng.randrange(columns), rng.choice(accumulators), columns
 
     return draw
 
 
 def rings(*pair: bool) -> Callable[[Random], tuple]:
     """Calls of `ring_stages` with any tile, and anything beside the ring."""
-    return lambda dice: (16 * dice.randint(4, 16), dice.choice(pair), 256 * dice.randint(0, 400))
+    return lambda rng: (16 * rng.randint(4, 16), rng.choice(pair), 256 * rng.randint(0, 400))

@@ -69,9 +69,9 @@ def shown(shape: Sequence[int], dtype: str, device: str) -> str:
     return f"{tuple(shape)}, {dtype} on {device}"
 
 
-def other_sizes(dice: Random) -> tuple[Shape, int]:
+def other_sizes(rng: Random) -> tuple[Shape, int]:
     """Of x, whose rank is another one than in a notebook's check, and of what comes out."""
-    out, *x = dice.sample(range(3, 24), dice.choice((3, 5, 6)))
+    out, *x = rng.sample(range(3, 24), rng.choice((3, 5, 6)))
     return tuple(x), out
 
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from random import Random
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.graded_run import dice_of_run
-from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.graded_run import rng_of_run
+from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.exercises.n16_fusion.judge.swapped_models import (
@@ -29,37 +29,37 @@ if TYPE_CHECKING:
 WIDTH = 16  # of what goes in
 
 
-def nested(dice: Random, depth: int = 2) -> Recipe:
+def nested(rng: Random, depth: int = 2) -> Recipe:
     """Layers in layers, WIDTH wide."""
-    inner = nested(dice, depth - 1) if depth else ("Linear", WIDTH, WIDTH, True)
-    children = [("LayerNorm", WIDTH), ("Sequential", inner), *[("Linear", WIDTH, WIDTH, True)] * dice.randint(0, 2)]
-    return ("Sequential", *dice.sample(children, len(children)))
+    inner = nested(rng, depth - 1) if depth else ("Linear", WIDTH, WIDTH, True)
+    children = [("LayerNorm", WIDTH), ("Sequential", inner), *[("Linear", WIDTH, WIDTH, True)] * rng.randint(0, 2)]
+    return ("Sequential", *rng.sample(children, len(children)))
 
 
-def biased(dice: Random) -> Recipe:
+def biased(rng: Random) -> Recipe:
     """Layers with a bias and without."""
-    biases = [True, False, *(dice.random() < 0.5 for _ in range(dice.randint(0, 2)))]
-    dice.shuffle(biases)
+    biases = [True, False, *(rng.random() < 0.5 for _ in range(rng.randint(0, 2)))]
+    rng.shuffle(biases)
     return ("Sequential", *(one for bias in biases for one in (("Linear", WIDTH, WIDTH, bias), ("GELU",))))
 
 
-def mlp(dice: Random) -> Recipe:
-    return ("LlamaMLP", WIDTH, 8 * dice.randint(2, 9))
+def mlp(rng: Random) -> Recipe:
+    return ("LlamaMLP", WIDTH, 8 * rng.randint(2, 9))
 
 
-def beside_subclass(dice: Random) -> Recipe:
+def beside_subclass(rng: Random) -> Recipe:
     """A layer that is to become a kernel among some that are not."""
-    layers = [("Linear", WIDTH, WIDTH, True), *[("Subclass", WIDTH, WIDTH)] * dice.randint(1, 3)]
-    return ("Sequential", *dice.sample(layers, len(layers)))
+    layers = [("Linear", WIDTH, WIDTH, True), *[("Subclass", WIDTH, WIDTH)] * rng.randint(1, 3)]
+    return ("Sequential", *rng.sample(layers, len(layers)))
 
 
 MODELS: dict[str, Callable[[Random], Model]] = {
-    "an MLP": lambda dice: Model(mlp(dice)),
-    "layers in layers": lambda dice: Model(nested(dice)),
-    "a bias": lambda dice: Model(biased(dice)),
-    "another dtype": lambda dice: Model(mlp(dice), "float64"),
-    "frozen, in eval": lambda dice: Model(mlp(dice), trained=False, training=False),
-    "a subclass, which stays": lambda dice: Model(beside_subclass(dice)),
+    "an MLP": lambda rng: Model(mlp(rng)),
+    "layers in layers": lambda rng: Model(nested(rng)),
+    "a bias": lambda rng: Model(biased(rng)),
+    "another dtype": lambda rng: Model(mlp(rng), "float64"),
+    "frozen, in eval": lambda rng: Model(mlp(rng), trained=False, training=False),
+    "a subclass, which stays": lambda rng: Model(beside_subclass(rng)),
 }
 
 
@@ -70,7 +70,7 @@ def swapped(name: str, compiled: bool = False) -> Case:
     """
 
     def judge(answer: Served) -> Wrong | None:
-        return wrong_swap(answer, MODELS[name](dice_of_run(16)), compiled)
+        return wrong_swap(answer, MODELS[name](rng_of_run(16)), compiled)
 
     return Case(name, judge)
 
@@ -90,13 +90,13 @@ def wrong_swap(answer: Served, model: Model, compiled: bool) -> Wrong | None:
 
     from tutorlib.kernels.fused.linear import KernelLinear, use_kernels
 
-    dice = fresh_dice()
-    torch.manual_seed(dice.getrandbits(32))
+    rng = fresh_rng()
+    torch.manual_seed(rng.getrandbits(32))
     mine = build(model)
     held = {path: parameter.detach() for path, parameter in mine.named_parameters()}
     modules = {path: (class_of(module), module.training) for path, module in mine.named_modules()}
     x = torch.randn(3, WIDTH, dtype=getattr(torch, model.dtype))
-    factor = dice.uniform(0.5, 2.0)
+    factor = rng.uniform(0.5, 2.0)
 
     def multiply(a: "Tensor", b: "Tensor") -> "Tensor":
         """By a factor that nobody foresees, so that the result shows whose products it is made of."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.drawn import Drawn
 from tutorlib.checking.exercise import Answer
-from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.values import Case, attempt, law
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.models.row_gemm import RowGemm
@@ -72,9 +72,9 @@ def counted(name: str, x: Shape, weight: Shape) -> Case:
     """
 
     def judge(answer: Answer) -> Wrong | None:
-        dice = fresh_dice()
-        gemm, factor = RowGemm(), float(dice.randint(3, 2**20))
-        given = draw((*x[:-1], weight[0]), x, weight, seed=dice.getrandbits(32))
+        rng = fresh_rng()
+        gemm, factor = RowGemm(), float(rng.randint(3, 2**20))
+        given = draw((*x[:-1], weight[0]), x, weight, seed=rng.getrandbits(32))
         got, wrong = attempt(answer, (*given, gemm))
         if wrong is None and gemm.done != [prod(x[:-1]) * weight[0] * weight[1]] * 2:
             times = count(len(gemm.done), "time")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.drawn import Drawn, beside
 from tutorlib.checking.exercise import Unwritten, is_placeholder
-from tutorlib.checking.graded_run import dice_of_run, more_for_points
+from tutorlib.checking.graded_run import more_for_points, rng_of_run
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, Mistake, attempt, law
 from tutorlib.exercises.n16_fusion.judge.shares import told_of_share
@@ -87,9 +87,9 @@ def interleaves(
         what = f"row {at} should be {which}, which is {wanted[at]} of gate over up; it is {rows[at]}"
         return Flaw(what, RowsFlaw.ROW(wanted=which))
 
-    def draw(dice: Random) -> tuple[int, int]:
-        width = dice.choice(widths)
-        return width * dice.randint(1, 20), width
+    def draw(rng: Random) -> tuple[int, int]:
+        width = rng.choice(widths)
+        return width * rng.randint(1, 20), width
 
     return law(name, beside(known, draw), holds, mistakes)
 
@@ -123,8 +123,8 @@ def splits(name: str, hidden: int, features: int, world: int) -> Case:
     The grader also tries weights of another size.
     """
 
-    def others(dice: Random) -> "tuple[Tensor, Tensor, Tensor]":
-        return weights(dice.randint(3, 20), world * dice.randint(2, 9), dice.getrandbits(32))
+    def others(rng: Random) -> "tuple[Tensor, Tensor, Tensor]":
+        return weights(rng.randint(3, 20), world * rng.randint(2, 9), rng.getrandbits(32))
 
     def judge(answer: Served) -> Wrong | None:
         tried = [weights(hidden, features), *more_for_points(others, 1)]
@@ -174,8 +174,8 @@ def refuses(name: str) -> Case:
     """A case that is right when features that do not divide raise ValueError, and others do not."""
 
     def judge(answer: Any) -> Wrong | None:
-        dice = dice_of_run(16)
-        hidden, seed = dice.randint(3, 20), dice.getrandbits(32)
+        rng = rng_of_run(16)
+        hidden, seed = rng.randint(3, 20), rng.getrandbits(32)
         _, wrong = attempt(answer, (*weights(hidden, 12, seed), 0, 4))
         if wrong is not None:
             return wrong

@@ -18,7 +18,7 @@ CALLS = (1, 2, 1000)
 def cost_calls(way: str) -> Drawn:
     """Calls with the published times; the grader also tries others, whose quotients are exact."""
     known = [(way, calls, *TIMES) for calls in CALLS]
-    return beside(known, lambda dice: (way, 2 ** dice.randint(0, 12), *(float(dice.randint(1, n)) for n in MOST)))
+    return beside(known, lambda rng: (way, 2 ** rng.randint(0, 12), *(float(rng.randint(1, n)) for n in MOST)))
 
 
 COST_MISTAKES = (
@@ -84,13 +84,13 @@ MIXED = plain(rows(*SIZES) + rows(*SIZES, marked="layout") + rows(*SIZES, marked
 def some_calls(**choices: Sequence[Any]) -> Callable[[Random], tuple]:
     """An argument of `compilations_of`: calls that differ in their sizes and in these choices."""
 
-    def one(dice: Random) -> DirectCall:
-        size = dice.choice((8, 12)), dice.choice((16, 32, 48))
+    def one(rng: Random) -> DirectCall:
+        size = rng.choice((8, 12)), rng.choice((16, 32, 48))
         usual: dict[str, Sequence[Any]] = {"dtype": ("fp32",), "align": (16,), "marked": ("layout",), "factor": (2,)}
-        kind = dice.choice((rows, columns))
-        return kind(size, **{name: dice.choice(some) for name, some in (usual | choices).items()})[0]
+        kind = rng.choice((rows, columns))
+        return kind(size, **{name: rng.choice(some) for name, some in (usual | choices).items()})[0]
 
-    return lambda dice: (plain([one(dice) for _ in range(dice.randint(4, 16))]),)
+    return lambda rng: (plain([one(rng) for _ in range(rng.randint(4, 16))]),)
 
 
 def counted(key: Callable[[DirectCall], Any]) -> Callable[[list[tuple]], int]:
@@ -129,9 +129,9 @@ ARRAYS = [((6, 2), (16, 128), (4, 4)), ((24, 8), (24, 8), (32_768, 1024), (16_38
 LAST = [((1024, 1024), (8, 8)), ((8, 8), (1, 1)), ((5, 1),), ((12, 4), (0, 8))]
 
 
-def some_members(dice: Random) -> tuple:
+def some_members(rng: Random) -> tuple:
     """An argument of `struct_layout`."""
-    members = ((dice.randint(1, 99), 2 ** dice.randint(0, 8)) for _ in range(dice.randint(2, 6)))
+    members = ((rng.randint(1, 99), 2 ** rng.randint(0, 8)) for _ in range(rng.randint(2, 6)))
     return (tuple(members),)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.graded_run import for_points
-from tutorlib.checking.randomness import fresh_dice, new_seed
+from tutorlib.checking.randomness import fresh_rng, new_seed
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import Case, attempt
 from tutorlib.exercises.n17_compile_once.judge.numbered_keys import numbered_key
@@ -44,25 +44,25 @@ def given(*tensors: "Tensor", constants: tuple = (), arch: str = ARCH) -> Given:
     return list(tensors), constants, arch
 
 
-def alike(dice: Random) -> list[Pair]:
+def alike(rng: Random) -> list[Pair]:
     """Calls that one compilation serves."""
-    few, many = 8 * dice.randint(1, 3), 8 * dice.randint(4, 9)
-    odd, longer = 2 * dice.randint(2, 20) + 1, 16 * dice.randint(5, 9)
+    few, many = 8 * rng.randint(1, 3), 8 * rng.randint(4, 9)
+    odd, longer = 2 * rng.randint(2, 20) + 1, 16 * rng.randint(5, 9)
     return [
         ("the number of rows", given(matrix(few)), given(matrix(many))),
         ("the number of columns", given(matrix(columns=64)), given(matrix(columns=longer))),
         ("the pitch of the rows", given(matrix()), given(matrix(pitch=longer))),
         ("the pitch of the rows", given(matrix()), given(matrix(pitch=longer + 8))),
-        ("the address", given(matrix()), given(matrix(skip=8 * dice.randint(1, 3)))),
+        ("the address", given(matrix()), given(matrix(skip=8 * rng.randint(1, 3)))),
         ("the number of columns", given(matrix(few, 64).T), given(matrix(many, 64).T)),
         ("the length", given(vector(longer), vector(longer)), given(vector(odd), vector(odd))),
         ("the tensors themselves", given(vector(), constants=(few, "relu")), given(vector(), constants=(few, "relu"))),
     ]
 
 
-def dtypes(dice: Random) -> list[Pair]:
-    of_two, of_four = (dice.sample(names, 2) for names in (["float16", "bfloat16", "int16"], ["float32", "int32"]))
-    rows, columns = 4 * dice.randint(1, 4), 16 * dice.randint(1, 9)
+def dtypes(rng: Random) -> list[Pair]:
+    of_two, of_four = (rng.sample(names, 2) for names in (["float16", "bfloat16", "int16"], ["float32", "int32"]))
+    rows, columns = 4 * rng.randint(1, 4), 16 * rng.randint(1, 9)
     one, other = matrix(rows, columns, of_four[0]), matrix(rows, columns, of_two[0])
     return [
         ("the dtype", given(other), given(matrix(rows, columns, of_two[1]))),
@@ -72,8 +72,8 @@ def dtypes(dice: Random) -> list[Pair]:
     ]
 
 
-def layouts(dice: Random) -> list[Pair]:
-    side, rows = 64 * dice.randint(1, 3), 4 * dice.randint(1, 4)
+def layouts(rng: Random) -> list[Pair]:
+    side, rows = 64 * rng.randint(1, 3), 4 * rng.randint(1, 4)
     return [
         ("which mode is contiguous", given(matrix(side, side)), given(matrix(side, side).T)),
         (
@@ -87,17 +87,17 @@ def layouts(dice: Random) -> list[Pair]:
     ]
 
 
-def alignments(dice: Random) -> list[Pair]:
-    skip, width = dice.choice((1, 2, 3, 5, 6, 7)), 8 * dice.randint(7, 12)
-    odd = width + dice.choice((2, 4, 6))
+def alignments(rng: Random) -> list[Pair]:
+    skip, width = rng.choice((1, 2, 3, 5, 6, 7)), 8 * rng.randint(7, 12)
+    odd = width + rng.choice((2, 4, 6))
     return [
         (
             "whether 16 bytes divide the address",
             given(vector(dtype="float32")),
-            given(vector(63, "float32", skip=dice.randint(1, 3))),
+            given(vector(63, "float32", skip=rng.randint(1, 3))),
         ),
         ("whether 16 bytes divide the address", given(matrix()), given(matrix(skip=skip))),
-        ("whether 16 bytes divide the rows' pitch", given(matrix()), given(matrix(pitch=64 + dice.choice((2, 4, 6))))),
+        ("whether 16 bytes divide the rows' pitch", given(matrix()), given(matrix(pitch=64 + rng.choice((2, 4, 6))))),
         ("whether 16 bytes divide the columns' pitch", given(matrix(8, width).T), given(matrix(8, odd).T)),
         (
             "whether 16 bytes divide the second tensor's pitch",
@@ -107,9 +107,9 @@ def alignments(dice: Random) -> list[Pair]:
     ]
 
 
-def others(dice: Random) -> list[Pair]:
-    one, other = dice.sample(range(2, 256), 2)
-    architecture = dice.choice(("sm_80", "sm_89", "sm_100a"))
+def others(rng: Random) -> list[Pair]:
+    one, other = rng.sample(range(2, 256), 2)
+    architecture = rng.choice(("sm_80", "sm_89", "sm_100a"))
     return [
         ("the architecture", given(vector()), given(vector(), arch=architecture)),
         ("a constant", given(vector(), constants=(one, "relu")), given(vector(), constants=(other, "relu"))),
@@ -148,20 +148,20 @@ def keys_case(name: str, pairs: Pairs, equal: bool, unlike: Pairs | None = None)
     """
 
     def judge(answer: Served) -> Wrong | None:
-        dice, numbered = fresh_dice(), answer.through(numbered_key)
+        rng, numbered = fresh_rng(), answer.through(numbered_key)
         tried, again = pairs(Random(0)), pairs(Random(0))
         besides: list[Pair] = []
         if for_points():
-            tried += pairs(dice)
-            besides = [pair for kind in KINDS if kind is not pairs for pair in kind(dice)]
+            tried += pairs(rng)
+            besides = [pair for kind in KINDS if kind is not pairs for pair in kind(rng)]
         expected = [equal] * len(tried)
         if unlike:
-            tried += unlike(dice if for_points() else Random(0))
+            tried += unlike(rng if for_points() else Random(0))
             expected += [False] * (len(tried) - len(expected))
         asked = [call for _, *calls in (*tried, *again, *besides) for call in calls]
         order = [*range(len(asked))]
         if besides:
-            dice.shuffle(order)
+            rng.shuffle(order)
         given: dict[int, tuple[Any, Wrong | None]] = {n: attempt(numbered, asked[n]) for n in order}
         for n, (what, *calls) in enumerate(tried):
             keys, wrongs = zip(given[2 * n], given[2 * n + 1], strict=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from tutorlib.checking.cpp import OF_SOURCE, source_of
 from tutorlib.checking.exercise import Exercise, Verdict
-from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.served import Served, need_function
 from tutorlib.compiling.program import build_program
 from tutorlib.failure import Difference, Fail, Flaw
@@ -60,12 +60,12 @@ class ProgramExercise(Exercise):
 
     def faults(self, program: Path, simulated: bool) -> dict[int, str]:
         """The numbers at which the program is wrong, and what is."""
-        dice = fresh_dice()
+        rng = fresh_rng()
         wrongs, limit_s = {}, program_run.TIME_LIMIT_S
         for number in self.numbers:
-            seed = dice.getrandbits(32)
+            seed = rng.getrandbits(32)
             a, b = self.vectors(number, seed)
-            gpu = AddingGpu(a, b, dice.getrandbits(64)) if simulated else None
+            gpu = AddingGpu(a, b, rng.getrandbits(64)) if simulated else None
             with program_run.around(program) as command:
                 run = program_run.run_of([*command, str(number), str(seed)], gpu, limit_s)
             limit_s = AGAIN_S if run.endless else limit_s

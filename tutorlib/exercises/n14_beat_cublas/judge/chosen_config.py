@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, Verdict, WrongKind, wrong
 from tutorlib.checking.kernel import KernelExercise, compiled_not_run
-from tutorlib.checking.randomness import fresh_dice
+from tutorlib.checking.randomness import fresh_rng
 from tutorlib.checking.served import Served
 from tutorlib.checking.values import attempt, shorten
 from tutorlib.compiling.compiled import Compiled
@@ -60,7 +60,7 @@ class ChosenExercise(KernelExercise):
 
     by_shape: the answer takes (m, n, k); otherwise it takes nothing, and its configuration is for every shape.
     timed: the shapes that are timed; the slowest of them, beside cuBLAS, counts.
-    drawn: of (M, N, K) the least and the most, for shapes that dice draw, which nobody can have a list of.
+    drawn: of (M, N, K) the least and the most, for shapes drawn at random, of which no answer can have a list.
     """
 
     needs: Feature = WGMMA
@@ -155,9 +155,9 @@ class ChosenExercise(KernelExercise):
 
 def shapes_between(spans: tuple[tuple[Shape, Shape], ...]) -> list[Shape]:
     """A shape between each of these pairs, of multiples of STEP."""
-    dice = fresh_dice()
+    rng = fresh_rng()
     return [
-        tuple(STEP * dice.randint(low // STEP, high // STEP) for low, high in zip(least, most, strict=True))
+        tuple(STEP * rng.randint(low // STEP, high // STEP) for low, high in zip(least, most, strict=True))
         for least, most in spans
     ]
 

@@ -19,11 +19,11 @@ class Given:
     dtype: str = "float32"
     device: str = "cpu"
 
-    def drawn_anew(self, dice: Random) -> "Given":
+    def drawn_anew(self, rng: Random) -> "Given":
         """With other sizes, of which those are equal that were, and where it is no fp32 maybe another dtype."""
         known = sorted({*self.x, *self.weight})
-        size = dict(zip(known, dice.sample(range(2, 400), len(known)), strict=True))
-        dtype = self.dtype if self.dtype == "float32" else dice.choice(("float16", "bfloat16", "float64"))
+        size = dict(zip(known, rng.sample(range(2, 400), len(known)), strict=True))
+        dtype = self.dtype if self.dtype == "float32" else rng.choice(("float16", "bfloat16", "float64"))
         x, weight = (tuple(size[n] for n in shape) for shape in (self.x, self.weight))
         return Given(x, weight, dtype, self.device)
 

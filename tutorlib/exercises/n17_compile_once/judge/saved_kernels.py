@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from tutorlib.checking.exercise import Answer, WrongKind
 from tutorlib.checking.graded_run import for_points
-from tutorlib.checking.randomness import fresh_dice, new_seed
+from tutorlib.checking.randomness import fresh_rng, new_seed
 from tutorlib.checking.served import Served
 from tutorlib.compiling.kept import for_torch
 from tutorlib.exercises.n17_compile_once.judge.trials import Trial, first_line, vectors_of
@@ -166,7 +166,7 @@ def on_a_shelf(trial: OnShelf) -> Callable[[Served], str]:
     """The trial on a shelf of its own. It is given two numbers n, which for points nobody can foresee."""
 
     def tried(answer: Served) -> str:
-        numbers = fresh_dice().sample(range(2, TIMES), 2) if for_points() else (2, 3)
+        numbers = fresh_rng().sample(range(2, TIMES), 2) if for_points() else (2, 3)
         try:
             return trial(Shelf(answer, new_seed()), *numbers)
         except (NotImplementedError, WrongKind):
