@@ -68,7 +68,7 @@ print(cute("composition", layout("(8,4):(4,1)"), layout("(4,8):(8,1)")))
 # `(4,8):(1,4)` walks down four places, then moves on by four: it goes through 32 places in order. So does `32:1`.
 # **Coalesce** finds the shortest layout that is the same function of the index:
 #
-# > coalesce(L)(i) = L(i) forevery index i, with as few modes as possible
+# > coalesce(L)(i) = L(i) for every index i, with as few modes as possible
 #
 # Two neighbors `s:d` and `t:e` continue each other exactly when e = s·d.
 
@@ -119,7 +119,7 @@ check("02.1", coalesce)
 #
 # Composition is what it is for any functions: ask B first, then A. B's offsets are A's indices.
 #
-# > (A ∘ B)(i) = A(B(i)) forevery i, and the result has B's modes
+# > (A ∘ B)(i) = A(B(i)) for every i, and the result has B's modes
 #
 # Read it as "B chooses, A stores". A is a matrix in memory; B picks elements out of it, by index, in the order it
 # likes; A ∘ B says where in memory they are. Here A is a row-major 4×8, and B = (4,4):(2,8) takes every second index.
@@ -606,7 +606,7 @@ check("02.9", blocked_product)
 # layout that is a layout again. The **right inverse** goes as far as memory is filled without a gap, from offset 0
 # on:
 #
-# > L(R(k)) = k forevery k below size(R), and R is as long as it can be
+# > L(R(k)) = k for every k below size(R), and R is as long as it can be
 
 # %%
 L = layout("(4,8):(8,1)")
@@ -616,7 +616,7 @@ print(text(R), [R(k) for k in range(10)], [L(R(k)) for k in range(10)])
 # %% [markdown]
 # Offsets 0 to 7 are the columns of row 0, whose indices are 4 apart: 8:4. After them comes the next row, one index
 # further: 4:1. With its rows padded to 16, what can be said about offset 8? Nothing lies there, so R stops. The **left
-# inverse** goes the other way round, R(L(i)) = i forevery index, and may say anything where nothing lies:
+# inverse** goes the other way round, R(L(i)) = i for every index, and may say anything where nothing lies:
 
 # %%
 padded = layout("(4,8):(16,1)")

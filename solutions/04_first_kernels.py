@@ -291,7 +291,7 @@ except Exception as error:
 # This is what templates are for in C++. A kernel takes its tile sizes, its number of stages, the operation at its
 # end as `Constexpr`, loops over them with `range_constexpr`, and all of that is gone before the first thread starts.
 #
-# **Exercise 04.2** (about 5 lines). Write `polynomial(coefficients, x, y)`: forevery element,
+# **Exercise 04.2** (about 5 lines). Write `polynomial(coefficients, x, y)`: for every element,
 # y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known while compiling. Do it by
 # Horner's rule, from the last coefficient down: one multiplication and one addition for each. Which loop is of which
 # kind?
@@ -468,7 +468,7 @@ for dynamic in (False, True):
 
 # %% [markdown]
 # Static: shifts by constants and additions, in 32 bits. Dynamic: the stride arrives as a parameter (`[param_0+16]`),
-# and is multiplied with in 64 bits. That is little, and it saves a compilation forevery new shape. So matrices are
+# and is multiplied with in 64 bits. That is little, and it saves a compilation for every new shape. So matrices are
 # often dynamic; tiles, whose layouts carry the structure of a kernel, are static.
 #
 # **Exercise 04.4** (about 3 lines). Write the two halves of a vector addition, c = a + b. Sizes are multiples of 128.

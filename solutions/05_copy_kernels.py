@@ -528,7 +528,7 @@ check("05.5", staged)
 #
 # **Keep this:** issue, commit, wait, barrier. What cp.async buys is the time between the issue and the wait, in which a
 # thread can do something else. A copy has nothing else to do; a GEMM has. This is what notebooks 10 and 12 will make of
-# it: with one buffer the arithmetic waits forevery tile; with more, the next tiles are in flight meanwhile.
+# it: with one buffer the arithmetic waits for every tile; with more, the next tiles are in flight meanwhile.
 
 # %%
 show_timeline(*(Timeline(stages, latency=4, transfer=2, compute=3, tiles=6) for stages in (1, 2, 3)))
@@ -802,9 +802,9 @@ show_figure("copy_ladder")
 # - **The transposes** differ by a swizzle and nothing else. The slower one was predicted: divide the two numbers of
 #   cycles above, and compare with its *beside*. The better one is near the plain copy, because shared memory with one
 #   wavefront for each access is not what it waits for.
-# - **The datasheet** stays out of reach forevery copy: it counts what the pins could carry in a second without
+# - **The datasheet** stays out of reach for every copy: it counts what the pins could carry in a second without
 #   refreshing the memory cells and without turning the bus around between reading and writing. torch's copy is the
-#   realiztic speed of light, and you wrote a kernel next to it.
+#   realistic speed of light, and you wrote a kernel next to it.
 #
 # ## The last percent
 #

@@ -82,7 +82,7 @@ print(report.blocks, "blocks ran;", "y is 2x:", torch.equal(y, 2 * x))
 # ## Vector addition
 #
 # **Exercise 06.1** (about 4 lines). Write the kernel `add(a, b, c, tile)`: c = a + b for vectors of any length. The
-# grid has one block forevery `tile` elements, and the last block's tile extends past the end.
+# grid has one block for every `tile` elements, and the last block's tile extends past the end.
 
 
 # %%
@@ -267,7 +267,7 @@ check("06.4", row_sums)
 #
 # ## A softmax
 #
-# softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) forevery row. Written like this it fails for any row with a number above 88,
+# softmax(x)ₙ = exp(xₙ) / Σ exp(xₖ) for every row. Written like this it fails for any row with a number above 88,
 # since exp(89) is more than fp32 holds. So every softmax subtracts the row's maximum first, which changes nothing in
 # exact arithmetic: it cancels.
 #

@@ -197,7 +197,7 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
     print(f"{tm:3}×{tn:<3} {tm * tn // (4 * 32):4} accumulators for each of 128 threads")
 
 # %% [markdown]
-# A thread can address 255 registers. 128×128 leaves room foreverything else; 128×256 does not, and so at every step
+# A thread can address 255 registers. 128×128 leaves room for everything else; 128×256 does not, and so at every step
 # along K accumulators travel to memory and back. (On sm_100 the accumulator has a memory of its own: the same kernel
 # needs no stack there.) There are three ways out:
 #
@@ -679,7 +679,7 @@ show_sweep("tile_split_k")
 # nothing to add. Then the gain grows with the parts, until the parts' own traffic, or a run of too few steps, takes it
 # back. At 2048×2048×2048 there is nothing to gain: the SMs had work.
 #
-# **Keep this:** parallelizm is where you cut. M and N give independent tiles; K gives partial results that have to be
+# **Keep this:** parallelism is where you cut. M and N give independent tiles; K gives partial results that have to be
 # added.
 
 # %% [markdown]

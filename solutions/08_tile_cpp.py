@@ -102,7 +102,7 @@ except CompileFailed as error:
 #
 #     __tile_global__ void vector_add(const float* a, const float* b, float* c, int n)
 #
-# with c = a + b, for any n. It is launched with one block forevery 1,024 elements: (n + 1023) / 1024 of them.
+# with c = a + b, for any n. It is launched with one block for every 1,024 elements: (n + 1023) / 1024 of them.
 
 
 # %%
@@ -181,7 +181,7 @@ check("08.2", first_gemm)
 # %% [markdown]
 # ## What the compiler made of it
 #
-# It is right, forevery size. Is it fast? The compiler can tell before any GPU has seen it: it leaves a **remark** at
+# It is right, for every size. Is it fast? The compiler can tell before any GPU has seen it: it leaves a **remark** at
 # each load, store and mma about the instruction it chose, or about why it could not choose a better one. This is a
 # kernel like yours, compiled for Hopper:
 

@@ -402,7 +402,7 @@ compare_on_gpu(
 
 # %% [markdown]
 # (On the course's H200 two stages reach a little less than two thirds of four's speed, and at both sizes alike: what a
-# K tile has to wait for it waits forevery time, however many there are.)
+# K tile has to wait for it waits for every time, however many there are.)
 #
 # ## The epilogue: stmatrix, and TMA again
 #
@@ -597,7 +597,7 @@ show_figure("hopper_k")
 #
 # ## What to remember
 #
-# - Asynchronous hardware needs two questions answered forevery buffer, *is it there* and *has it been read*. An
+# - Asynchronous hardware needs two questions answered for every buffer, *is it there* and *has it been read*. An
 #   mbarrier answers one of them for one round; the phase says which.
 # - TMA and WGMMA know one layout each, and it is the same one: boxes of swizzled lines. Most of a Hopper kernel is
 #   making both sides agree on it.

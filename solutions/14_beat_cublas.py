@@ -182,7 +182,7 @@ compare_on_gpu({"128×256": large, "128×128": small}, [2048, 4096], needs=WGMMA
 #
 # Look at the line about registers again: 384 threads with 168 of them each. A consumer thread holds 128 accumulators,
 # and needs more than 168 registers as soon as it holds rounded results as well. The producer's threads count stages,
-# and need two dozen. But a block starts with the same number forevery thread.
+# and need two dozen. But a block starts with the same number for every thread.
 #
 # For this there is an instruction: `setmaxnreg`. A warpgroup gives registers back to the block's pool
 # (`setmaxregister_decrease`), and another takes them (`setmaxregister_increase`), waiting until they are there.
@@ -581,7 +581,7 @@ for at in [(128, 256), (64, 256), (160, 256), (160, 128)]:
 
 # %% [markdown]
 # **Scales.** e4m3 has three bits after the point and ends at 448, so a tensor in it comes with scales. The simplest
-# contract: one for each matrix. DeepGEMM's is finer: A has one forevery 1×128 (a token, 128 of K), B one forevery
+# contract: one for each matrix. DeepGEMM's is finer: A has one for every 1×128 (a token, 128 of K), B one for every
 # 128×128. With one scale each, C is scaled once at the end. With block scales, every 128 of K have a scale of their
 # own, so the tensor cores' result after 128 steps must be scaled and added to a second accumulator, by ordinary
 # instructions: in a tile of 128×160 each thread has 80 accumulators, and adds to each of them 56 times.

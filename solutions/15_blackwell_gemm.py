@@ -9,7 +9,7 @@
 # # 15 · A Blackwell GEMM
 #
 # Hopper's tensor cores read shared memory by themselves, and still the accumulators were in registers: 128 of them in
-# each of 256 threads, which therefore had to be there, all together, forevery instruction. What does a kernel look
+# each of 256 threads, which therefore had to be there, all together, for every instruction. What does a kernel look
 # like when the accumulators are not in registers either, and *one* thread issues a multiplication?
 #
 # You write its three loops, for one block and then for two that multiply together. And you will do it without the GPU.
@@ -368,7 +368,7 @@ with suppress(NotImplementedError):  # until you have written all four
 # complete; and no loop does two things.
 #
 # What the simulator is for: it found a fault in the course's own kernel. A warp of the epilogue has two boxes, and the
-# number of the part alone chose between them. Where a tile has one part that is the same box forevery tile, and TMA
+# number of the part alone chose between them. Where a tile has one part that is the same box for every tile, and TMA
 # may still be reading it.
 #
 # ## Two blocks, one tile

@@ -364,7 +364,7 @@ check("18.10", mend_largest)
 # ### Bug 6: a matrix times a vector
 #
 # > "Two stages along K by cp.async, like in the book. K = 128 is right. K = 256 is wrong, with any matrix. If I wait
-# > foreverything (`__pipeline_wait_prior(0)`) it is still wrong, so it is not the wait."
+# > for everything (`__pipeline_wait_prior(0)`) it is still wrong, so it is not the wait."
 
 # %%
 show_bug("gemv")

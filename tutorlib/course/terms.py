@@ -147,7 +147,7 @@ TERMS = (
         "07",
         "Timing candidates and keeping the fastest.",
         "",
-        "`ct_experimental.autotune_launch`",
+        "`cuda.tile.tune.exhaustive_search`",
         ("autotuned", "autotune"),
     ),
     Term("split-K", "07", "K cut into S slices that different blocks multiply; their partial results are added."),
@@ -213,12 +213,11 @@ TERMS = (
     ),
     Term("parity", "13", "A phase's number modulo 2, which is all that a wait names.", "`mbarrier.try_wait.parity`"),
     Term(
-        "arrive",
+        "arrival",
         "13",
-        "To report to an mbarrier.",
+        "A report to an mbarrier; a phase ends when all that it counts have come.",
         "`mbarrier.arrive`",
         "`cute.arch.mbarrier_arrive`",
-        ("arrives", "arrival"),
     ),
     Term(
         "expect-tx",
