@@ -6,9 +6,11 @@ import pytest
 import torch
 from torch import nn
 
-from tutorlib.kernels.fused.linear import KernelLinear, linear, use_kernels
+from tutorlib.kernels.fused.linear import KernelLinear, linear, use_kernels, why_torch_for
 from tutorlib.kernels.fused.mlp import FusedMLP, LlamaMLP, interleave, separate, swiglu_linear
 from tutorlib.kernels.fused.parallel import shard
+from tutorlib.kernels.hopper import launch
+from tutorlib.kernels.hopper.inputs import Kind
 
 
 @pytest.fixture
@@ -104,6 +106,32 @@ def test_another_layer_of_the_parametrized_class_is_left_alone():
     layer = nn.utils.parametrizations.weight_norm(nn.Linear(8, 4))
     use_kernels(nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(8, 4))))
     assert not isinstance(layer, KernelLinear)
+
+
+def kind(*shape, dtype=torch.bfloat16):
+    return Kind(shape, (shape[1], 1), dtype, torch.device("cuda", 0), False)
+
+
+@pytest.mark.parametrize(
+    ("rows", "out", "dtype", "bias", "why"),
+    [
+        (512, 1024, torch.bfloat16, torch.bfloat16, ""),
+        (64, 4096, torch.bfloat16, torch.bfloat16, ""),
+        (8, 4096, torch.bfloat16, None, ""),
+        (8, 4096, torch.bfloat16, torch.bfloat16, "slices of K"),
+        (512, 1001, torch.bfloat16, None, "pad N with zeros"),
+        (512, 1024, torch.float32, None, "gemm multiplies bf16"),
+        (512, 1024, torch.float16, None, ""),
+        (512, 1024, torch.float16, torch.float16, "where all is bf16"),
+        (0, 1024, torch.bfloat16, torch.bfloat16, "contiguous rows"),
+    ],
+)
+def test_what_the_kernel_takes_on_a_hopper_gpu(monkeypatch, rows, out, dtype, bias, why):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device=None: (9, 0))
+    monkeypatch.setattr(launch, "max_clusters", lambda size: 132)
+    told = why_torch_for.__wrapped__(kind(rows, 4096, dtype=dtype), kind(out, 4096, dtype=dtype), bias)
+    assert why in told
+    assert bool(why) == bool(told)
 
 
 class Scaled(nn.Linear):

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tutorlib.kernels.hopper.choose import choose
 from tutorlib.kernels.hopper.inputs import Kind, address_problem, kind_of, majors_of, problem_of
 
 left_to_torch: Counter[str] = Counter()  # a product and the reason → calls
@@ -47,15 +48,20 @@ def why_torch(a: Tensor, b: Tensor, bias: Tensor | None = None) -> str:
 
 @cache
 def why_torch_for(a: Kind, b: Kind, bias: torch.dtype | None) -> str:
-    from tutorlib.kernels.hopper.launch import HOPPER
+    from tutorlib.kernels.hopper.launch import HOPPER, max_clusters
 
     if torch.cuda.get_device_capability(a.device) != HOPPER:
         return f"{torch.cuda.get_device_name(a.device)} is no Hopper GPU"
     m, n = a.shape[0], b.shape[0]
     if problem := problem_of(a, b, Kind((m, n), (n, 1), a.dtype, a.device, False)):
         return problem
-    if bias and (bias != torch.bfloat16 or majors_of(a, b) != ("k", "k") or not m):
+    if not bias:
+        return ""
+    if bias != torch.bfloat16 or majors_of(a, b) != ("k", "k") or not m:
         return "a bias is added in the epilogue where all is bf16 with contiguous rows"
+    plain = choose(m, n, a.shape[1], max_clusters(1))
+    if plain.transposed or plain.split_k > 1:  # at 8 rows of 4096×4096 another configuration took twice as long
+        return "few rows are multiplied in slices of K, and their kernel has no epilogue for a bias"
     return ""
 
 
