@@ -1,6 +1,6 @@
 """Exercises whose answer is a cuTile kernel: the same answer is launched on a GPU and interpreted without one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +10,12 @@ from tutorlib.checking.kernel import KernelExercise
 from tutorlib.checking.served import Served
 from tutorlib.checking.simulating import find_simulated_fault
 from tutorlib.compiling.compiled import Compiled
+from tutorlib.failure import Fail, Flaw
 from tutorlib.machine import device
 from tutorlib.measuring.launchers import CutileLauncher
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
-from tutorlib.problems.wrong import Wrong
+from tutorlib.problems.wrong import Wrong, by
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,6 +43,7 @@ class CutileExercise(KernelExercise):
     mistakes: takes a shape, gives wrong results that a message may name.
     placed: takes a shape and, for each element of the output, the number of the block that stored it; returns which
         block should have had another place, as a sentence, or None. A GPU tells that by the time alone.
+    loads: takes a shape; gives, by an operand's number, the most elements of it that all blocks together may load.
     """
 
     grid: Callable[[Shape], tuple[int, ...]]
@@ -51,6 +53,7 @@ class CutileExercise(KernelExercise):
     inspected: Shape | None = None
     mistakes: Callable[[Shape], tuple[WrongResult, ...]] = lambda shape: ()
     placed: "Callable[[Shape, Tensor], str | None] | None" = None
+    loads: Callable[[Shape], Mapping[int, int]] = lambda shape: {}
 
     def accept(self, answer: Answer) -> CutileLauncher:
         import cuda.tile as ct
@@ -70,8 +73,22 @@ class CutileExercise(KernelExercise):
             return wrong(str(error)) if device.why_not(self.needs) else None
         if wrongs := {shape: one.wrong for shape, one in seen.items() if one.wrong}:
             return self.wrong_at(wrongs, self.shapes)
-        wasted = next((one.repeated for one in seen.values() if self.once and one.repeated), "")
+        repeated = next((one.repeated for one in seen.values() if self.once and one.repeated), "")
+        wasted = repeated or next(filter(None, (self.loaded_again(shape, one) for shape, one in seen.items())), "")
         return self.more_than_it_must(wasted) if wasted else None
+
+    def loaded_again(self, shape: Shape, found: Interpretation) -> str:
+        """Which operand its blocks load more often than they must, as a sentence; "" for none."""
+        (report,) = found.reports
+        for number, most in self.loads(shape).items():
+            name = list(report.writers)[number]
+            if (loaded := report.loaded.get(name, 0)) > most:
+                return Flaw(
+                    f"at {by(shape)} its blocks load {loaded:,} elements of {name}; {most:,} are enough: load each "
+                    "tile of it once, and use it for every product that needs it.",
+                    Fail.TOO_MANY(instruction="ct.load"),
+                )
+        return ""
 
     def artifact(self, served: Served) -> "CutileArtifact":
         from tutorlib.checking.artifact import CutileArtifact

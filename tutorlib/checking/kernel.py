@@ -24,7 +24,7 @@ from tutorlib.checking.simulating import (
 from tutorlib.checking.work_limits import WorkLimits, far_too_many
 from tutorlib.compiling.compiled import Compiled
 from tutorlib.compiling.errors import CompileFailed
-from tutorlib.failure import Fail, Flaw
+from tutorlib.failure import Fail, Flaw, failures_in
 from tutorlib.machine import device
 from tutorlib.machine.features import MMA_SYNC, TCGEN05, TMA, WGMMA, Feature
 from tutorlib.measuring import targets
@@ -249,7 +249,9 @@ class KernelExercise(Exercise):
         if far_too_many(waste):
             return wrong(f"right at {by(self.size_counted)}, but " + waste, "Which part of it is this thread's?")
         points = max(self.correctness_points - 1, self.correctness_points / 2)
-        return Verdict(points, ("right, but it does more than it must: " + waste,), "partial")
+        lacks = any(map(Fail.TOO_FEW().covers, failures_in([waste])))
+        but = "without what the exercise is about: " if lacks else "it does more than it must: "
+        return Verdict(points, (f"right, but {but}{waste}",), "partial")
 
     def right_simulated(self, why: str) -> Verdict:
         """The verdict on a kernel that is right wherever it was simulated."""

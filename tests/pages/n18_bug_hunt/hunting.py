@@ -51,17 +51,17 @@ def unproven(name: str, line: str | int, cause: str, *shape: int) -> Callable:
 
 def guess(name: str, line: str | int, cause: str, says: str = "shows it") -> Callable:
     """The input shows it, the line is right, the cause is another."""
-    words = ("One of line and cause is right", says)
+    words = ("The line, the cause or both are wrong", says)
     return diagnosis(f"{cause} in {name}", "a wrong cause", line, cause, BUGS[name].wrong_at, says=words)
 
 
 def beside(name: str, line: str | int, cause: str) -> Callable:
     """The input shows it, the cause is right, the line is another."""
-    words = ("One of line and cause is right",)
+    words = ("The line, the cause or both are wrong",)
     return diagnosis(f"{line} of {name}", "a wrong line", line, cause, BUGS[name].wrong_at, says=words)
 
 
 def neither(name: str, line: str | int, cause: str) -> Callable:
     """Another line, and what would be wrong there."""
-    words = ("Line and cause are wrong",)
+    words = ("The line, the cause or both are wrong",)
     return diagnosis(f"neither_{name}", "a wrong line and a wrong cause", line, cause, BUGS[name].wrong_at, says=words)

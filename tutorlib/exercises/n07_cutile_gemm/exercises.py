@@ -13,6 +13,7 @@ from tutorlib.checking.cutile_host import HostExercise
 from tutorlib.checking.drawn import beside
 from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.values import ValueExercise, equals, law
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n07_cutile_gemm.choices import (
     FITS_MISTAKES,
     PAIRS,
@@ -93,6 +94,9 @@ def skinny_tile(shape: Shape) -> tuple[int, int]:
 
 # The ladder -------------------------------------------------------------------------------------------------------
 
+# 136×72×40 in 16×8×16; an accumulator that is rounded to tf32 in each step is none of fp32.
+ON_TENSOR_CORES = WorkLimits(at_least=(("mma.sync", 216),), at_most=(("cvt.rna.tf32", 0),))
+
 EXERCISES = (
     CutileExercise(
         id="07.1",
@@ -104,6 +108,7 @@ EXERCISES = (
         whole=WHOLE,
         simulated_shapes=SMALL[2:3],
         once=True,
+        limits=ON_TENSOR_CORES,
         mistakes=cut_short,
         bench_shape=BENCH,
         grid=lambda shape: tiles(shape, *plain_tile(shape)[:2]),
@@ -154,6 +159,7 @@ EXERCISES = (
         bench_shape=BENCH,
         tiers=(0.7, 0.9),
         once=True,
+        limits=ON_TENSOR_CORES,
         mistakes=cut_short,
         placed=in_strips,
         grid=persistent_blocks,
@@ -226,6 +232,7 @@ EXERCISES = (
         arch="90",
         grid=lambda shape: blocks_at_once(shape, -(-shape[1] // skinny_tile(shape)[0])),
         constants=skinny_tile,
+        loads=lambda shape: {1: shape[1] * shape[2]},  # a block has all rows of A, so B comes from memory once
         library=COURSE_GEMMS,
         hints=(
             "Two accumulators, (tn, 256) and (tn, 64), one loop: B's tile is loaded once and used twice.",
@@ -243,6 +250,7 @@ EXERCISES = (
         shapes=((2, 64, 64, 64), (3, 136, 72, 40), (4, 70, 104, 168), (5, 64, 40, 88)),  # 6 steps in 5 parts: runs of 2
         simulated_shapes=((3, 136, 72, 40),),
         once=True,
+        limits=ON_TENSOR_CORES,
         grid=lambda shape: (*tiles(shape[1:3], 64, 32), shape[0]),
         constants=lambda shape: (64, 32, STEP),
         mistakes=cut_otherwise,
@@ -268,6 +276,7 @@ EXERCISES = (
         problem=gemm("bf16"),
         shapes=((128, 128, 512), (100, 72, 700), (384, 256, 128), (120, 90, 40), (200, 128, 256)),
         simulated_shapes=((128, 72, 192), (256, 128, 128)),  # three parts, and one; compiled once for both
+        limits=WorkLimits(at_least=(("mma.sync", 1536),)),
         bench_shape=(512, 512, 16384),
         unlike=as_many_as_needed,
         mistakes=cut_short,

@@ -55,6 +55,7 @@ class Box:
             memory.launch.notice("outside", memory.name, f"loads {self}, which lies outside {memory}")
         memory.notice_race(self.inside, self)
         data = fit(memory.data[self.inside], memory.dtype)
+        memory.launch.loaded[memory.name] += data.numel()
         if self.whole:
             return data.clone()
         padded = torch.full(self.size, padding_value(padding, memory), dtype=CARRIER[memory.dtype])

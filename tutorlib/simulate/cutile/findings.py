@@ -1,6 +1,7 @@
 """What the interpreter notices while blocks run, and a GPU would not tell."""
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +49,7 @@ class Launch:
     number: the running block's place in the order of execution.
     synchronised: whether the kernel used atomics or memory orders; what blocks may then do to each other's elements
         is up to the reader's own protocol, which is not modelled.
+    loaded: of each array, how many elements were loaded as tiles.
     """
 
     grid: tuple[int, int, int]
@@ -56,6 +58,7 @@ class Launch:
     number: int = 0
     synchronised: bool = False
     seen: dict[tuple[Kind, str, int], Finding] = field(default_factory=dict)
+    loaded: Counter[str] = field(default_factory=Counter)
 
     def blocks(self) -> Iterator[None]:
         """Runs through the grid, x fastest; block and number are those of the step."""

@@ -74,16 +74,27 @@ class DiagnosisFlaw(FailureKind):
     """What is wrong with a diagnosis."""
 
     NOTHING_SHOWN = "nothing shown"
-    HALF = "half right"
-    WRONG = "line and cause wrong"
+    UNEXPLAINED = "line or cause not named"
+    WRONG = "line or cause wrong"
+
+
+UNEXPLAINED = Flaw(
+    "Now say where and why: a line and a cause are judged only together, and a wrong pair costs this point.",
+    DiagnosisFlaw.UNEXPLAINED,
+)
+NOT_IT = Flaw(
+    "The line, the cause or both are wrong. Before you try another pair, predict what it would do to one element.",
+    DiagnosisFlaw.WRONG,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiagnosisExercise(Exercise):
     """The answer takes nothing and returns a Diagnosis. The broken kernel is simulated on its input.
 
-    Without an input at which the fault shows there are no points. With it: `points` less 3 for the input, and for line
-    and cause 1 and 2; a wrong one takes away 1, one that is left out nothing. Which of the two is wrong is not told.
+    Without an input at which the fault shows there are no points. The input earns a point, and line and cause, right
+    both, the others. They are judged only together, and a wrong pair costs the input's point: trying lines and causes
+    one by one tells nothing.
 
     lines: those that count as the place, by their text or a part of it, or by number where several have it.
     cause: of CAUSES.
@@ -110,12 +121,11 @@ class DiagnosisExercise(Exercise):
                 "Which input shows what the colleague saw?"
             )
             return wrong(Flaw(what, DiagnosisFlaw.NOTHING_SHOWN))
-        at = place is not None and place in self.places
-        why = cause == self.cause
-        costs = (place is not None and not at) + (cause is not None and not why)
-        points = max(0, self.points - 3 + at + 2 * why - costs)
-        lines = (f"{size} shows it: {shown}", said(at if place else None, why if cause else None))
-        return Verdict(points, () if points == self.points else lines)
+        if place is None or cause is None:
+            return Verdict(1, (f"{size} shows it: {shown}", UNEXPLAINED))
+        if place not in self.places or cause != self.cause:
+            return Verdict(0, (f"{size} shows it: {shown}", NOT_IT))
+        return Verdict(self.points)
 
     @property
     def places(self) -> set[int]:
@@ -216,17 +226,3 @@ def put_inputs(work: Work, given: "Sequence[Tensor]") -> None:
         raise WrongKind(f"the inputs should be {', '.join(wanted)}.")
     for old, new in zip(work.inputs, given, strict=True):
         old.copy_(new)
-
-
-def said(at: bool | None, why: bool | None) -> str:
-    """Whether line and cause are right, not which of the two is wrong. None: it is not claimed."""
-    match at, why:
-        case None, None:
-            return "Neither line nor cause is named yet: where does it go wrong, and why?"
-        case right, None:
-            return "The line is right." if right else "The line is wrong, which costs a point."
-        case None, right:
-            return "The cause is right." if right else "The cause is wrong, which costs a point."
-    if at or why:
-        return Flaw("One of line and cause is right, the other costs a point.", DiagnosisFlaw.HALF)
-    return Flaw("Line and cause are wrong.", DiagnosisFlaw.WRONG)

@@ -1,0 +1,19 @@
+"""The one thing each exercise of page 06 teaches, and answers without it."""
+
+from tests.pages.lesson import Lesson, named
+
+LESSONS = {
+    "06.1": Lesson("indices count tiles, not elements", named("06.1", "index_in_elements", "first_tile_only")),
+    "06.2": Lesson("shapes are broadcast from the right", named("06.2", "joined_at_the_left", "never_refuses")),
+    "06.3": Lesson("a row's scale broadcast over its tile", named("06.3", "scales_columns", "by_elements")),
+    "06.4": Lesson(
+        "padding that does not count, accumulators in fp32",
+        named("06.4", "sums_the_padding", "tiles_summed_in_bf16", "floors_the_number_of_tiles"),
+    ),
+    "06.5": Lesson(
+        "softmax in one tile, the maximum subtracted", named("06.5", "overflows", "padded_with_zeros", "undetermined")
+    ),
+    "06.6": Lesson(
+        "the host chooses tile and grid and launches", named("06.6", "exact_width", "always_4096", "torch_does_it")
+    ),
+}

@@ -1,0 +1,27 @@
+"""The one thing each exercise of page 09 teaches, and answers without it."""
+
+from tests.pages.lesson import Lesson, named
+
+LESSONS = {
+    "09.1": Lesson(
+        "tiles are loaded again for each block across", named("09.1", "each_matrix_once", "one_block", "a_alone")
+    ),
+    "09.2": Lesson("a swizzled atom tiled to the tile", named("09.2", "row_major", "vectors_torn", "one_bit_short")),
+    "09.3": Lesson(
+        "load, wait, barrier, multiply, barrier",
+        named("09.3", "no_barrier_after_the_wait", "no_barrier_before_the_load", "never_waits"),
+    ),
+    "09.4": Lesson(
+        "16-byte vectors along the contiguous mode", named("09.4", "down_the_rows", "four_elements", "ordinary_loads")
+    ),
+    "09.5": Lesson(
+        "warps and repetitions of an atom make the tile",
+        named("09.5", "one_atom_each", "one_warp", "half_an_instruction"),
+    ),
+    "09.6": Lesson("fragments retiled for ldmatrix", named("09.6", "not_retiled", "ordinary_loads")),
+    "09.7": Lesson(
+        "a permutation that makes a thread's columns contiguous", named("09.7", "unchanged", "half_sectors")
+    ),
+    "09.8": Lesson("the epilogue rounds once and guards the edge", named("09.8", "unguarded", "unrounded")),
+    "09.9": Lesson("the parts in one kernel", named("09.9", "no_swizzle", "one_tile_for_both", "four_bytes_a_store")),
+}

@@ -1,0 +1,18 @@
+"""The one thing each exercise of page 10 teaches, and answers without it."""
+
+from tests.pages.lesson import Lesson, named
+
+LESSONS = {
+    "10.1": Lesson(
+        "a step takes what its slowest resource takes",
+        named("10.1", "all_three_added", "the_fastest", "endless_buffers"),
+    ),
+    "10.2": Lesson(
+        "the next tile in flight while this one is multiplied",
+        named("10.2", "one_buffer_for_both", "waits_at_once", "loads_behind_the_arithmetic", "notebook_09_s"),
+    ),
+    "10.3": Lesson(
+        "the next K block's fragments fetched before they are needed",
+        named("10.3", "not_ahead", "notebook_09_s", "a_barrier_at_the_top"),
+    ),
+}

@@ -1,0 +1,19 @@
+"""The one thing each exercise of page 11 teaches, and answers without it."""
+
+from tests.pages.lesson import Lesson, named
+
+LESSONS = {
+    "11.1": Lesson(
+        "a wave reads the union of its rows and columns", named("11.1", "tiles_of_c", "bounding_box", "each_for_itself")
+    ),
+    "11.2": Lesson(
+        "an order is a permutation of the tiles", named("11.2", "exactly_twice", "once_for_each_block", "inside_only")
+    ),
+    "11.3": Lesson(
+        "the group with the smallest footprint", named("11.3", "always_eight", "square_wave", "whole_waves_alone")
+    ),
+    "11.4": Lesson(
+        "the order in the kernel, in integers of the DSL",
+        named("11.4", "no_groups", "visits_twice", "last_group_too_high"),
+    ),
+}

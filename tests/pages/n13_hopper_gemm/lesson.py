@@ -1,0 +1,31 @@
+"""The one thing each exercise of page 13 teaches, and answers without it."""
+
+from tests.pages.lesson import Lesson, named
+
+LESSONS = {
+    "13.1": Lesson(
+        "the swizzle that TMA and wgmma share, stages last",
+        named("13.1", "not_swizzled", "always_128_bytes", "one_stage_only"),
+    ),
+    "13.2": Lesson(
+        "a box counts its bytes, those outside the matrix too", named("13.2", "counts_what_is_inside", "reads_all")
+    ),
+    "13.3": Lesson("both sides cut for TMA, modes grouped", named("13.3", "ungrouped", "not_partitioned", "one_stage")),
+    "13.4": Lesson(
+        "which thread of a warpgroup holds an accumulator", named("13.4", "a_thread_for_each_row", "register_first")
+    ),
+    "13.5": Lesson(
+        "operands are descriptors, accumulators are registers", named("13.5", "shared_memory_itself", "no_sums")
+    ),
+    "13.6": Lesson(
+        "stage and phase of a step", named("13.6", "turns_every_step", "never_wraps", "free_in_the_first_round")
+    ),
+    "13.7": Lesson(
+        "full and empty barriers, one wgmma group in flight",
+        named("13.7", "does_not_wait_for_full", "never_frees", "never_waits_in_the_loop"),
+    ),
+    "13.8": Lesson(
+        "stmatrix, proxy fence, barrier, TMA store", named("13.8", "vectors", "no_proxy_fence", "no_barrier")
+    ),
+    "13.9": Lesson("the parts in one kernel", named("13.9", "mma_sync", "ordinary_stores", "one_warpgroup")),
+}

@@ -1,0 +1,34 @@
+"""The one thing each exercise of page 15 teaches, and answers without it."""
+
+from tests.pages.lesson import Lesson, named
+
+LESSONS = {
+    "15.1": Lesson("tensor memory in powers of two", named("15.1", "as_many_as_needed", "below_32", "beyond_512")),
+    "15.2": Lesson("lane and column of an accumulator", named("15.2", "rows_dealt_out", "row_for_lane")),
+    "15.3": Lesson(
+        "allocate by one warp, meet, free",
+        named("15.3", "never_frees_memory", "everybody_allocates", "no_meeting_after"),
+    ),
+    "15.4": Lesson(
+        "the producer's phase goes on over tiles", named("15.4", "overwrites", "begins_anew", "consumers_phase")
+    ),
+    "15.5": Lesson(
+        "one thread issues, commit arrives, two accumulators in turn",
+        named("15.5", "one_accumulator", "arrives_at_once", "drains_each_tile"),
+    ),
+    "15.6": Lesson(
+        "the epilogue frees an accumulator after its load",
+        named("15.6", "never_frees", "frees_first", "no_wait_for_load"),
+    ),
+    "15.7": Lesson("stages from what is left of shared memory", named("15.7", "no_rest", "all_of_b", "halves_of_both")),
+    "15.8": Lesson(
+        "the pair's leader issues for both", named("15.8", "both_multiply", "both_announce", "released_too_early")
+    ),
+    "15.9": Lesson(
+        "a power-of-two scale for 32 elements", named("15.9", "unbounded", "saturates_never", "scale_itself")
+    ),
+    "15.10": Lesson(
+        "a scale for 16, and one for the tensor", named("15.10", "no_tensor_scale", "exact_scale", "power_of_two")
+    ),
+    "15.11": Lesson("scales multiply the sum of a block", named("15.11", "no_scales", "one_scale", "scale_squared")),
+}
