@@ -34,6 +34,8 @@ def test_the_solution_is_near_each_limit(id):
         assert count_issued(reports, opcode) <= most <= 4 * count_issued(reports, opcode), opcode
     for opcode, least in exercise.limits.at_least:
         assert count_issued(reports, opcode) / 2 <= least <= count_issued(reports, opcode), opcode
+    overlap = max((report.overlap for report in reports), default=0.0)
+    assert overlap / 2 <= exercise.limits.overlap <= overlap or not exercise.limits.overlap
     assert exercise.limits.exceeded(reports) is None
 
 

@@ -23,12 +23,14 @@ class WorkLimits:
     in_step: (an opcode, another): the first may not be issued more often than the second, such as "bar.sync" than
         "cp.async.commit_group" in a pipeline that needs one barrier for each step along K.
     blocks: the fewest blocks that may share the work.
+    overlap: of what is read from shared memory, the least share that is read while a cp.async is in flight.
     """
 
     at_most: tuple[tuple[str, int], ...] = ()
     at_least: tuple[tuple[str, int], ...] = ()
     in_step: tuple[tuple[str, str], ...] = ()
     blocks: int = 1
+    overlap: float = 0.0
 
     def exceeded(self, reports: "Sequence[Report]") -> str | None:
         """The first limit that these launches miss, as a sentence; None where they keep all."""
@@ -50,6 +52,13 @@ class WorkLimits:
                     f"enough{busiest(reports, opcode)}."
                 )
                 return Flaw(what, Fail.TOO_MANY(instruction=opcode))
+        if (overlap := max((report.overlap for report in reports), default=0.0)) < self.overlap:
+            what = (
+                f"{overlap:.0%} of its reads of shared memory go on while a copy is in flight; a working pipeline "
+                f"has {self.overlap:.0%} or more: issue the next stage's copies before you compute with this one, and "
+                "wait for the older group alone."
+            )
+            return Flaw(what, Fail.NO_OVERLAP)
         for opcode, least in self.at_least:
             if (issued := count_issued(reports, opcode)) < least:
                 what = f"its warps issue {issued:,} {name(opcode)}; a kernel that does as asked issues {least:,}."

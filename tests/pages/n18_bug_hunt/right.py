@@ -187,8 +187,6 @@ MENDS = {
         mend("subtracted", "1 - stage, behind the barrier", ("sW[stage][i];\n    __syncthreads();\n", "sW[stage][i];\n    __syncthreads();\n    stage = 1 - stage;\n")),
     ),
     "sum_parts": (
-        mend("two_stages", "a shorter ring, waited for to its end", ("4, 3\n", "4, 2\n"), ("wait_group(STAGES - 1)", "wait_group(0)")),
-        mend("wait_for_all", "right, and without overlap", ("wait_group(STAGES - 1)", "wait_group(0)")),
         mend(
             "waits_where_it_drains",
             "a branch that all threads take alike: no group is left open where none is added",

@@ -42,10 +42,15 @@ def test_numpys_integers_are_integers():
     assert outcome(LINE, CAUSE, (np.int64(1), np.int32(40), 64)).points == 4
 
 
+def said(line, cause):
+    """The message but for its evidence, which is that of random inputs."""
+    return outcome(line, cause, SHAPE).message.splitlines()[-1]
+
+
 def test_trying_tells_nothing_of_a_half():
     """The right line with a wrong cause reads as a wrong line does, and either alone as none: only pairs can be tried."""
-    alone = {outcome(line, cause, SHAPE).message for line, cause in ((LINE, None), (14, None), (None, CAUSE))}
-    pairs = {outcome(line, cause, SHAPE).message for line, cause in ((LINE, "lost updates"), (14, CAUSE))}
+    alone = {said(line, cause) for line, cause in ((LINE, None), (14, None), (None, CAUSE))}
+    pairs = {said(line, cause) for line, cause in ((LINE, "lost updates"), (14, CAUSE))}
     assert len(alone) == len(pairs) == 1
 
 

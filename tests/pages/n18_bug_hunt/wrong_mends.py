@@ -157,6 +157,13 @@ MENDS = {
         mend("counts_on", "a third stage that there is not", ("sW[stage][i];\n    __syncthreads();\n", "sW[stage][i];\n    __syncthreads();\n    stage += 1;\n")),
         mend("waits_for_all", "as the report tried", ("__pipeline_wait_prior(1);", "__pipeline_wait_prior(0);")),
         mend(
+            "fetches_afterwards",
+            "waits for the tile, computes, then fetches the next one",
+            ("    if (step + 1 < steps) fetch(step + 1, stage ^ 1);\n    __pipeline_commit();\n    __pipeline_wait_prior(1);\n", "    __pipeline_wait_prior(0);\n"),
+            ("sW[stage][i];\n    __syncthreads();\n", "sW[stage][i];\n    stage ^= 1;\n    if (step + 1 < steps) fetch(step + 1, stage);\n    __pipeline_commit();\n    __syncthreads();\n"),
+            says=("while a copy is in flight",),
+        ),
+        mend(
             "one_stage",
             "no second stage to mix up",
             ("sX[2][WARPS][STEP], sW[2][STEP]", "sX[1][WARPS][STEP], sW[1][STEP]"),
@@ -197,6 +204,9 @@ MENDS = {
             (COPY, COPY + "        if part == count - 1:\n            cute.arch.cp_async_wait_group(0)\n"),
         ),
         mend("one_stage", "a part is copied and waited for", ("4, 3\n", "4, 1\n"), says=("two stages take 2,048",)),
+        mend("two_stages", "a shorter ring, each copy waited for", ("4, 3\n", "4, 2\n"), ("wait_group(STAGES - 1)", "wait_group(0)"), says=("while a copy is in flight",)),
+        mend("wait_for_all", "right, with no copy in flight", ("wait_group(STAGES - 1)", "wait_group(0)"), says=("while a copy is in flight",)),
+        mend("meets_in_vain", "a barrier that orders nothing", (COPY, COPY.replace("    cute.arch.cp_async_commit", "cute.arch.cp_async_commit") + "        cute.arch.sync_threads()\n"), says=("0 are enough",)),
         mend("a_barrier", "a barrier waits for threads, not for copies", ("cp_async_wait_group(STAGES - 1)", "sync_threads()")),
         mend("one_more_open", "a group in every step, and one too many left open", (COPY, COPY.replace("    cute.arch.cp_async_commit", "cute.arch.cp_async_commit").replace("STAGES - 1)", "STAGES)"))),
         mend("no_ring", "added from global memory, without copies", ("ring[None, t, part % STAGES].load()", "gP[0, None, part].load()"), says=("without ld.shared",)),

@@ -13,7 +13,7 @@ from tutorlib.checking.rehearsing.unsafe import LoopFlaw
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n12_three_stages.judge.configured import Configured
-from tutorlib.exercises.n12_three_stages.judge.whole_kernel import WholeKernel, down_the_group
+from tutorlib.exercises.n12_three_stages.judge.whole_kernel import down_the_group
 from tutorlib.failure import Fail
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.models.occupancy import A100, H100, SM, blocks_per_sm
@@ -215,9 +215,8 @@ EXERCISES = (
         # Whole; 2×2 tiles, more K tiles than stages, and of A's edges those along K alone; those of rows alone.
         simulated_shapes=((128, 256, 64), (256, 272, 144), (129, 136, 64)),
         counted=(256, 272, 144),
-        limits=WorkLimits(in_step=(("bar.sync", "cp.async.commit_group"),)),
+        limits=WorkLimits(in_step=(("bar.sync", "cp.async.commit_group"),), overlap=0.4),
         order=down_the_group,
-        part=WholeKernel(),
         bench_shape=BENCH,
         tiers=(0.8, 0.95),
         library={**COURSE_KERNEL, **COURSE_LOOPS},

@@ -7,6 +7,7 @@ the gap.
 from typing import Any
 
 from tutorlib.checking.exercise import Exercise
+from tutorlib.checking.work_limits import WorkLimits
 from tutorlib.exercises.n18_bug_hunt.judge.diagnosis import DiagnosisExercise
 from tutorlib.exercises.n18_bug_hunt.judge.mend import MendExercise
 from tutorlib.kernels.bugs.catalogue import BUGS
@@ -23,7 +24,8 @@ def pair(
 ) -> tuple[Exercise, Exercise]:
     """A bug's diagnosis, and its mend. number: of the bug on the page, from 1 on. look, mend: their hints.
 
-    asked: of the mended kernel besides, as `MendExercise` has it: requires, forbids, lean, slack, whole, two_stages.
+    asked: of the mended kernel besides, as `MendExercise` has it: requires, forbids, lean, slack, limits, whole,
+        two_stages.
     """
     bug = BUGS[name]
     return (
@@ -78,6 +80,7 @@ EXERCISES = (
         ),
         mend="A column beyond K must count as 0, on both sides.",
         requires=("ld.shared",),
+        limits=WorkLimits(at_most=(("bar.sync", 800),)),
         whole=((16, 16, 16),),
     ),
     *pair(
@@ -87,6 +90,7 @@ EXERCISES = (
         cause="never initialised",
         look=("Which bins are wrong?", "Who clears bin 200, where a block has 128 threads?"),
         mend="The last loop of the kernel has the same task and does it for any number of threads.",
+        limits=WorkLimits(at_most=(("bar.sync", 56),)),
         requires=("ld.shared",),
     ),
     *pair(
@@ -107,6 +111,7 @@ EXERCISES = (
         cause="barrier in a branch",
         look=("Which threads come by line 26 when half is 64, and which when it is 1?",),
         mend="All threads come by the barrier; only some of them compute.",
+        limits=WorkLimits(at_most=(("bar.sync", 250),)),
         requires=("bar.sync",),
     ),
     *pair(
@@ -123,6 +128,7 @@ EXERCISES = (
         cause="wrong stage",
         look=("Write down for steps 0, 1, 2 which stage is filled and which is read.",),
         mend="The two stages change places once a step, after everybody has read.",
+        limits=WorkLimits(at_most=(("bar.sync", 80),), overlap=0.4),
         requires=("cp.async", "ld.shared"),
         two_stages=2 * (4 * 128 + 128) * 4,  # four rows of x, and w
     ),
@@ -135,7 +141,8 @@ EXERCISES = (
             "wait_group(n) leaves the n newest groups open. Which are they when nothing is fetched any more?",
             "Count groups: for S = 1 the prologue commits two, and the loop none.",
         ),
-        mend="An empty group is a group: commit one in every step. Or wait for all of them where the ring drains.",
+        mend="An empty group is a group: commit one in every step. Or wait for all, but only where the ring drains.",
+        limits=WorkLimits(at_most=(("bar.sync", 0),), overlap=0.4),
         requires=("cp.async", "ld.shared"),
         two_stages=2 * 256 * 4,
     ),
@@ -146,6 +153,7 @@ EXERCISES = (
         cause="read too early",
         look=("Which warp writes out[0][16], and which one stores c[0][16]?",),
         mend="Whose writes does __syncwarp() order, and whose must be ordered here?",
+        limits=WorkLimits(at_most=(("bar.sync", 12),)),
         requires=("tensor cores",),
     ),
     *pair(
@@ -165,6 +173,7 @@ EXERCISES = (
             "Follow the fastest and the slowest warp from line 25 on.",
         ),
         mend="Between the last read of `partial` and its next write everybody must meet.",
+        limits=WorkLimits(at_most=(("bar.sync", 108),)),
     ),
     *pair(
         10,
@@ -199,6 +208,7 @@ EXERCISES = (
         cause="misaligned",
         look=("At which byte does row 1 of the tile begin?",),
         mend="A pitch that 16 bytes divide and that still is no multiple of 32 banks; or copies of 4 bytes.",
+        limits=WorkLimits(at_most=(("bar.sync", 20),)),
         requires=("cp.async", "ld.shared"),
         lean=("ld.shared",),
         slack=4,  # a pitch of 40 takes twice what it must, one of 32 eight times
@@ -210,6 +220,7 @@ EXERCISES = (
         cause="bank conflicts",
         look=("Which bank has tile[0][r], and which tile[1][r]?",),
         mend="One more column of the tile shifts each row by a bank.",
+        limits=WorkLimits(at_most=(("bar.sync", 56),)),
         requires=("ld.shared",),
         lean=("ld.shared", "st.shared", "ld.global", "st.global"),
     ),

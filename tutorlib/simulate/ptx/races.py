@@ -82,6 +82,7 @@ class SharedRaces:
 
     def on_read(self, access: SharedAccess) -> np.ndarray | None:
         """For each lane whether it reads what nobody wrote; None where none does."""
+        self.copies.on_read(len(access.starts))
         pieces, slots, threads = self.spread(access)
         unwritten = self.compare_read_with_write(access, pieces, slots, threads)
         self.note_read(access.site, pieces, slots, threads, threads // WARP)

@@ -135,7 +135,8 @@ def simulate(launch: Launch, arena: Arena, traced: bool = False, follow_unset: b
     storers = {}
     if overlaps := watch.overlaps:
         storers = {tensor.name: overlaps.storers(tensor) for tensor in arena.allocations if tensor.width}
-    return replace(report, trace=trace, storers=storers)
+    overlap = copies.overlapped / copies.reads if copies.reads else 0.0
+    return replace(report, trace=trace, storers=storers, overlap=overlap)
 
 
 def batch_of(launch: Launch, smem: int) -> int:

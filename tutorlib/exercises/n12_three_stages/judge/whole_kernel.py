@@ -1,11 +1,7 @@
-"""12.4: the reader's whole kernel. Its parts were looked at where they were written; here, whether they are in it."""
+"""12.4: the order of the blocks in the reader's whole kernel."""
 
-import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tutorlib.checking.part import Part
-from tutorlib.compiling.compiled import Compiled
 from tutorlib.failure import FailureKind, Flaw
 from tutorlib.problems.problem import Shape
 
@@ -16,23 +12,7 @@ if TYPE_CHECKING:
 class WholeFlaw(FailureKind):
     """What a kernel that gives the right result has left out."""
 
-    NO_OVERLAP = "no copies in flight"
     RASTER = "blocks in raster order"
-
-
-@dataclass(frozen=True, kw_only=True)
-class WholeKernel(Part):
-    """A GEMM whose loop keeps groups of copies in flight while it multiplies."""
-
-    def lacks(self, compiled: Compiled) -> str:
-        allowed = [int(groups) for groups in re.findall(r"cp\.async\.wait_group\s+(\d+)", compiled.ptx)]
-        if max(allowed, default=0) > 0:
-            return ""
-        what = (
-            "it compiles, but every wait is cp.async.wait_group 0: no group of copies is in flight while a tile is "
-            "multiplied. With three stages or more, `multistage` leaves stages - 2 open."
-        )
-        return Flaw(what, WholeFlaw.NO_OVERLAP)
 
 
 def down_the_group(shape: Shape, storers: "np.ndarray") -> str | None:

@@ -33,19 +33,31 @@ class Copy:
 
 
 class AsyncCopies:
-    """committed: how many groups each lane has committed."""
+    """committed: how many groups each lane has committed.
+
+    reads: of shared memory, since the first copy was issued; overlapped: those of them while a copy was in flight.
+    """
 
     def __init__(self, lanes: int, shared: SharedMemory) -> None:
         self.committed = np.zeros(lanes, np.int32)
         self.shared = shared
         self.in_flight: list[Copy] = []
+        self.issued = False
+        self.reads = self.overlapped = 0
 
     def restart(self) -> None:
         self.committed.fill(0)
         self.in_flight.clear()
 
     def issue(self, access: SharedAccess, lanes: np.ndarray, places: np.ndarray, data: np.ndarray) -> None:
+        self.issued = True
         self.in_flight.append(Copy(access, lanes, places, self.committed[lanes], data))
+
+    def on_read(self, threads: int) -> None:
+        """So many threads read shared memory."""
+        if self.issued:
+            self.reads += threads
+            self.overlapped += threads * bool(self.in_flight)
 
     def commit(self, lanes: np.ndarray | slice) -> None:
         self.committed[lanes] += 1

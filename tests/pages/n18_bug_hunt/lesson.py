@@ -1,0 +1,44 @@
+"""The one thing each exercise of page 18 teaches, and answers without it."""
+
+from tests.pages.lesson import Lesson, named
+from tests.pages.n18_bug_hunt.hunting import NAMES, diagnosed, diagnosis, mended
+from tutorlib.exercises import find
+from tutorlib.kernels.bugs.catalogue import BUGS
+
+
+def halves(name):
+    """The right line alone, and the right cause alone."""
+    exercise = find(diagnosed(name))
+    shape = BUGS[name].wrong_at
+    return (
+        diagnosis(f"only_the_line_of_{name}", "no cause", exercise.lines[0], None, shape),
+        diagnosis(f"only_the_cause_of_{name}", "no line", None, exercise.cause, shape),
+    )
+
+
+PIPELINES = {
+    "gemv": ("fetches_afterwards", "waits_for_all", "one_stage"),
+    "sum_parts": ("wait_for_all", "two_stages", "meets_in_vain", "one_stage"),
+    "stream": ("always_phase_0", "no_wait", "one_stage"),
+}
+OTHERS = {
+    "linear": ("no_tensor_cores", "x_transposed"),
+    "sgemm": ("one_side_guarded", "no_tiles"),
+    "histogram": ("of_128", "in_global_memory"),
+    "matmul_fp32": ("a_alone", "fp16"),
+    "largest": ("no_branch", "a_warps_barrier"),
+    "tile_gemm": ("a_fence", "twice"),
+    "rms_norm": ("barrier_too_early", "one_row_each"),
+    "scale_rows": ("narrow_copies", "more_than_is_true"),
+    "row_sums": ("no_padding", "no_cp_async"),
+    "channels_last": ("two_columns_more", "no_shared_memory"),
+}
+LESSONS = {
+    diagnosed(name): Lesson("an input that shows it, the line and the cause, all three", halves(name)) for name in NAMES
+} | {
+    mended(name): Lesson(
+        "the fault mended, and what made the kernel fast kept",
+        named(mended(name), f"original_{name}", *(PIPELINES | OTHERS)[name]),
+    )
+    for name in NAMES
+}
