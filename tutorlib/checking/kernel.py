@@ -250,8 +250,8 @@ class KernelExercise(Exercise):
             return wrong(f"right at {by(self.size_counted)}, but " + waste, "Which part of it is this thread's?")
         points = max(self.correctness_points - 1, self.correctness_points / 2)
         lacks = any(map(Fail.TOO_FEW().covers, failures_in([waste])))
-        but = "without what the exercise is about: " if lacks else "it does more than it must: "
-        return Verdict(points, (f"right, but {but}{waste}",), "partial")
+        but = "right, but without what the exercise is about: " if lacks else "right, but it does more than it must: "
+        return Verdict(points, (but + waste,), "partial")  # an f-string would lose the Flaw's kinds
 
     def right_simulated(self, why: str) -> Verdict:
         """The verdict on a kernel that is right wherever it was simulated."""

@@ -95,7 +95,7 @@ EPILOGUES = [
     epilogue(
         "one_group_left",
         "wait_group(1): the one there is may be in flight.",
-        "ends while TMA may still be reading",
+        "ends while a TMA store may still be reading",
         swap("wait_group(0", "wait_group(1"),
     ),
     epilogue("never_commits_stores", "Waits for no group.", "commit the bulk group", without("commit_group()")),
