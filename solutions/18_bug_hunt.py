@@ -82,9 +82,9 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 # Each bug has two exercises. For the **diagnosis** you return `Diagnosis(line=…, cause=…, shape=…)`: the line's number
 # or its text, one of the causes below, and an input at which it shows. The checker runs the broken kernel on that
 # input. If nothing goes wrong there, there are no points, however right the answer is elsewhere. An input that shows
-# the bug earns one point, so begin with that and leave `line` and `cause` `None`. Line and cause are judged only
-# together: both right earn the other three points, and a wrong pair costs the first one, too. You are not told which
-# of the two was wrong, so trial and error does not pay. The causes:
+# the bug earns one point; begin with that, and leave `line` and `cause` at `None`. They are judged only together: both
+# right earn the other three points, and a wrong pair costs the first one as well. You are not told which of the two was
+# wrong, so trial and error does not pay. The causes:
 
 # %%
 for name, meaning in CAUSES.items():

@@ -13,7 +13,7 @@ from tutorlib.classroom.roster import Listed, Roster, enrolled
 
 MOODLE = (
     "Zoë van Dam_4711_assignsubmission_file_/00_start.ipynb",
-    "Ann Lee_12_assignsubmission_file/work/00_start.ipynb",  # since Moodle 4.1
+    "Ann Lee_12_assignsubmission_file/page/00_start.ipynb",  # since Moodle 4.1
     "Ann Lee_13_assignsubmission_file_/essay.docx",
     "=cmd()_14_assignsubmission_onlinetext_/onlinetext.html",
     "Bo_15_assignsubmission_file_00_start.ipynb",  # not downloaded in folders

@@ -95,7 +95,7 @@ import ctypes, glob, os
 libc = ctypes.CDLL(None, use_errno=True)
 print(os.listdir("/proc/1"), [libc.ptrace(how, 1, 0, 0) for how in (16, 0x4206)])  # PTRACE_ATTACH, PTRACE_SEIZE
 libc.prctl(0x59616D61, -1, 0, 0, 0)
-print([path for path in glob.glob("/proc/*/root/proc/1/*")])
+print([path for path in glob.glob(os.path.join("/proc/*", "root", "proc/1/*"))])
 """
 
 

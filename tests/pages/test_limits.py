@@ -39,9 +39,10 @@ def test_the_solution_is_near_each_limit(id):
     assert exercise.limits.exceeded(reports) is None
 
 
-def launch(blocks=4, **issued):
+def launch(blocks=4, overlap=0.5, **issued):
     """One launch that issues these opcodes so often."""
-    return [Report((), (), blocks, tuple(Issued(opcode, None, times) for opcode, times in issued.items()))]
+    opcodes = tuple(Issued(opcode, None, times) for opcode, times in issued.items())
+    return [Report((), (), blocks, opcodes, overlap=overlap)]
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,7 @@ def launch(blocks=4, **issued):
         (WorkLimits(at_most=(("", 24),)), "too many"),
         (WorkLimits(at_least=(("mma", 1),)), "too few"),
         (WorkLimits(blocks=5), "too few blocks"),
+        (WorkLimits(overlap=0.6), "no copies in flight"),
     ],
 )
 def test_each_limit_is_found_by_its_kind(limits, kind):
@@ -60,5 +62,5 @@ def test_each_limit_is_found_by_its_kind(limits, kind):
 
 
 def test_at_the_limits_nothing_is_said():
-    limits = WorkLimits(at_most=(("bar", 8), ("", 25)), at_least=(("add", 17),), blocks=4)
+    limits = WorkLimits(at_most=(("bar", 8), ("", 25)), at_least=(("add", 17),), blocks=4, overlap=0.5)
     assert limits.exceeded(launch(bar=8, add=17)) is None

@@ -249,7 +249,7 @@ class KernelExercise(Exercise):
         if far_too_many(waste):
             return wrong(f"right at {by(self.size_counted)}, but " + waste, "Which part of it is this thread's?")
         points = max(self.correctness_points - 1, self.correctness_points / 2)
-        lacks = any(map(Fail.TOO_FEW().covers, failures_in([waste])))
+        lacks = any(kind().covers(found) for kind in (Fail.TOO_FEW, Fail.NO_OVERLAP) for found in failures_in([waste]))
         but = "right, but without what the exercise is about: " if lacks else "right, but it does more than it must: "
         return Verdict(points, (but + waste,), "partial")  # an f-string would lose the Flaw's kinds
 

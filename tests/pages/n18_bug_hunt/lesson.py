@@ -1,9 +1,14 @@
 """The one thing each exercise of page 18 teaches, and answers without it."""
 
+from tests.pages.changed import right_answers
 from tests.pages.lesson import Lesson, named
 from tests.pages.n18_bug_hunt.hunting import NAMES, diagnosed, diagnosis, mended
+from tests.pages.table import answer
 from tutorlib.exercises import find
 from tutorlib.kernels.bugs.catalogue import BUGS
+
+RIGHT = right_answers("18_bug_hunt")
+SYNC = "cute.arch.sync_threads()"
 
 
 def halves(name):
@@ -16,6 +21,18 @@ def halves(name):
     )
 
 
+def doubled(name):
+    """The solution with each barrier of the block twice."""
+    right = RIGHT[mended(name)]
+
+    def mend(source):
+        text = right(source)
+        return text.replace("__syncthreads();", "__syncthreads(); __syncthreads();").replace(SYNC, f"{SYNC}; {SYNC}")
+
+    return answer(f"doubled_barriers_{name}", "each barrier twice", mend)
+
+
+BARRIERS = ("sgemm", "histogram", "largest", "gemv", "tile_gemm", "rms_norm", "row_sums")
 PIPELINES = {
     "gemv": ("fetches_afterwards", "waits_for_all", "one_stage"),
     "sum_parts": ("wait_for_all", "two_stages", "meets_in_vain", "one_stage"),
@@ -38,7 +55,10 @@ LESSONS = {
 } | {
     mended(name): Lesson(
         "the fault mended, and what made the kernel fast kept",
-        named(mended(name), f"original_{name}", *(PIPELINES | OTHERS)[name]),
+        (
+            *named(mended(name), f"original_{name}", *(PIPELINES | OTHERS)[name]),
+            *([doubled(name)] if name in BARRIERS else ()),
+        ),
     )
     for name in NAMES
 }

@@ -220,7 +220,6 @@ EXERCISES = (
         cause="bank conflicts",
         look=("Which bank has tile[0][r], and which tile[1][r]?",),
         mend="One more column of the tile shifts each row by a bank.",
-        limits=WorkLimits(at_most=(("bar.sync", 56),)),
         requires=("ld.shared",),
         lean=("ld.shared", "st.shared", "ld.global", "st.global"),
     ),
