@@ -94,7 +94,8 @@ for name, meaning in CAUSES.items():
 # For the **mend** you get the source as a string and return it mended. `patch(source, old, new)` changes one place; you
 # may as well return a text of your own. The checker compiles it and treats it like every kernel of the course: shapes
 # with tails, a result that is known exactly, and the simulator's objections. Mend it, do not write another one: what
-# goes through tensor cores, shared memory or asynchronous copies goes through them afterwards, too.
+# goes through tensor cores, shared memory or asynchronous copies goes through them afterwards, too. A pipeline that no
+# longer has copies in flight while it computes, or a barrier that orders nothing, keeps a point back.
 #
 # Where a statement is missing, any line beside the gap is right.
 #

@@ -26,6 +26,7 @@ COPY = """        if coming < count:
             cute.arch.cp_async_commit_group()
         cute.arch.cp_async_wait_group(STAGES - 1)
 """
+EVERY_STEP = COPY.replace("    cute.arch.cp_async_commit", "cute.arch.cp_async_commit")
 STORES = """  for (int i = threadIdx.x; i < T * T / 2; i += THREADS) {
     const int y = i / (T / 2), x = i % (T / 2) * 2;
 """
@@ -187,6 +188,8 @@ MENDS = {
         mend("subtracted", "1 - stage, behind the barrier", ("sW[stage][i];\n    __syncthreads();\n", "sW[stage][i];\n    __syncthreads();\n    stage = 1 - stage;\n")),
     ),
     "sum_parts": (
+        mend("four_stages", "a longer ring, a group in every step", ("4, 3\n", "4, 4\n"), (COPY, EVERY_STEP)),
+        mend("one_group_earlier", "waits a step sooner than it must", (COPY, EVERY_STEP.replace("STAGES - 1)", "STAGES - 2)"))),
         mend(
             "waits_where_it_drains",
             "a branch that all threads take alike: no group is left open where none is added",
