@@ -224,7 +224,10 @@ class KernelExercise(Exercise):
         for shape in shapes:
             if found := find_simulated_fault(self.problem, launcher, shape, self.patterned):
                 wrongs[shape] = found
-            if shape == self.size_counted and (waste := self.in_vain(launcher.reports)) and far_too_many(waste):
+            look = (
+                self.limits.exceeded if found else self.in_vain
+            )  # of a launch that failed there is no order of blocks
+            if shape == self.size_counted and (waste := look(launcher.reports)) and far_too_many(waste):
                 break  # the larger sizes would take minutes
         if wrongs:
             return self.wrong_at(wrongs, shapes)
