@@ -2,7 +2,7 @@
 # jupyter:
 #   tutorlib:
 #     minutes: 85
-#     summary: Host and device, compile time and run time, and five kernels of your own in CuTe, a reduction among them.
+#     summary: Host and device, compile time and run time, coalescing, and five kernels of your own in CuTe.
 # ---
 
 # %% [markdown]
@@ -10,10 +10,10 @@
 #
 # So far a layout was a function you called from Python, one coordinate at a time. A **kernel** is a function that
 # thousands of threads call at once, each with its own coordinate. On this page you write your first ones in CuTe DSL:
-# Python that is compiled, without a C++ compiler in sight.
+# Python that is compiled, with no C++ compiler involved.
 #
-# > **After this page you can** write and launch a kernel over vectors and matrices of any size, tell what happens while
-# > compiling from what happens while running, read a kernel's PTX, and let a block's threads work out one result
+# > **After this page you can** write and launch a kernel over vectors and matrices of any size, tell compile time from
+# > run time, read a kernel's PTX, keep a warp's accesses coalesced, and let a block's threads compute one result
 # > together.
 # >
 # > **It takes** about 85 minutes, on any machine. Without a GPU the compiled kernels are *simulated*: instruction by
@@ -30,20 +30,57 @@ from tutorlib import check, explain
 from tutorlib.compiling.cute import compilations, compile_cute
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_layout, show_machine, show_reduction, show_tv
+from tutorlib.notebook.measured import show_sweep
 from tutorlib.notebook.trials import run_on_gpu
 
 device = "cuda" if torch.cuda.is_available() else "cpu"
 
 # %% [markdown]
+# ## Your first kernel
+#
+# Here is a whole program for a GPU. It squares 1,024 numbers, one thread for each:
+
+# %%
+THREADS = 128
+
+
+@cute.kernel
+def square_kernel(x: cute.Tensor, y: cute.Tensor):
+    thread, _, _ = cute.arch.thread_idx()
+    block, _, _ = cute.arch.block_idx()
+    i = block * THREADS + thread
+    y[i] = x[i] * x[i]
+
+
+@cute.jit
+def square(x: cute.Tensor, y: cute.Tensor):
+    square_kernel(x, y).launch(grid=(cute.size(x) // THREADS, 1, 1), block=(THREADS, 1, 1))
+
+
+# %% [markdown]
+# Run it, and compare with something you trust. (`run_on_gpu` belongs to the course: it compiles a host function, calls
+# it, and waits for the GPU. Without a GPU it simulates the kernel, and says so.)
+
+# %%
+x = torch.randn(1024, device=device)
+y = torch.zeros_like(x)
+if run_on_gpu(square, x, y):
+    torch.testing.assert_close(y, x * x)
+    print("agrees with torch")
+
+# %% [markdown]
+# Now break it. Replace `cute.size(x)` with `cute.size(x) - 1`, predict how many elements the comparison will find
+# wrong, and run both cells again. Then put it back: the rest of the page explains every line.
+#
 # ## Host and device
 #
-# Two decorators, two places:
+# The two decorators name two places:
 #
-# - `@cute.kernel` is the **device** side: the code of one thread. It may ask which thread it is.
-# - `@cute.jit` is the **host** side: the code of the CPU that decides how many threads there are, and launches them.
+# - `@cute.kernel` is the **device** side: the code of one thread. It can ask which thread it is.
+# - `@cute.jit` is the **host** side: the CPU's code, which decides how many threads there are and launches them.
 #
-# Threads come in **blocks**, and a launch says how many blocks (`grid`) of how many threads (`block`). Both have three
-# directions; for now we use the first and leave the others at 1.
+# Threads come in **blocks**. A launch says how many blocks (`grid`) of how many threads (`block`): above, 8 blocks of
+# 128 threads. Both have three directions; for now we use the first and leave the others at 1.
 
 
 # %%
@@ -60,28 +97,26 @@ def hello():
 
 
 # %% [markdown]
-# How many lines will it print, and in which order? Decide, then run. (`run_on_gpu` is this course's: it compiles a
-# host function, calls it and waits for the GPU. Without a GPU it simulates it, and says so.)
+# How many lines will it print, and in which order? Decide, then run.
 
 # %%
 _ = run_on_gpu(hello)
 # %% [markdown]
-# Eight threads, eight lines. Nothing promises an order between blocks, and code that relies on one is broken even
-# where it seems to work.
+# Eight threads, eight lines. Blocks run in no guaranteed order, and code that relies on one is broken even where it
+# seems to work.
 #
-# Two things to keep in mind when you compare this with older slides and articles, where names were still moving. The
-# launch hangs on the call, `kernel(…).launch(grid=…, block=…)`; and a thread learns its number from
-# `cute.arch.thread_idx()`, a tuple of three. Some names that you may meet elsewhere are not there:
+# Older slides and articles predate the final names. Today a launch is `kernel(…).launch(grid=…, block=…)`, and a thread
+# reads its index from `cute.arch.thread_idx()`, a tuple of three. Some names that you may meet elsewhere do not exist:
 
 # %%
 for name in ("from_numpy", "to_numpy", "thread_idx", "block_idx", "syncthreads"):
     print(f"cute.{name:12}", "exists" if hasattr(cute, name) else "does not exist")
 
 # %% [markdown]
-# ## Where they live
+# ## Where threads run
 #
-# A GPU is a row of processors, the **SMs** (each a *streaming multiprocessor*), in front of one memory. The picture has
-# the numbers of the GPU that this course was measured on.
+# A GPU is a set of processors, the **SMs** (*streaming multiprocessors*), in front of one memory. The picture has the
+# numbers of the GPU that this course was measured on.
 
 # %%
 show_machine()
@@ -89,24 +124,25 @@ show_machine()
 # %% [markdown]
 # Read it from the right, the way a kernel sees it:
 #
-# - a thread computes in **registers**. They are its own: no other thread can see them;
-# - 32 threads are a **warp** and take each step together: one instruction, 32 places of data;
-# - a block's warps share their SM's **shared memory**. It is small, near, and yours to lay out;
-# - everything else lies in **device memory**, behind the L2 cache. All blocks see it, and it is far away: a load takes
-#   some hundred cycles.
+# - a thread computes in **registers**. They are private: no other thread can read them;
+# - 32 threads form a **warp** and execute each instruction together, each on its own data;
+# - a block's warps share their SM's **shared memory**. It is small, fast, and yours to lay out;
+# - everything else is in **device memory**, behind the L2 cache. All blocks see it, and it is slow to reach: a load
+#   takes several hundred cycles.
 #
-# A block is put on an SM and stays there until it is done. Blocks do not wait for each other: there may be a thousand
-# times more of them than fit at once, and the others begin as these end.
+# A block is assigned to an SM and stays there until it finishes. Blocks do not wait for each other: there may be a
+# thousand times more of them than fit at once, and the next ones start as others finish.
 #
-# ## Two times: while compiling, while running
+# ## Compile time and run time
 #
-# Your function's Python is executed once, *while it is compiled*, with stand-ins for the values that are not known yet.
-# The operations on the stand-ins are recorded, and the record becomes machine code. So there are two ways to print:
+# Your function's Python is executed once, *at compile time*, with stand-ins for the values that are not known yet. This
+# is called **tracing**: the operations on the stand-ins are recorded, and the record becomes machine code. So there are
+# two ways to print:
 #
-# - `print` happens while compiling. It shows what the compiler knows, and `?` for what it does not.
-# - `cute.printf` is recorded, and happens each time that the machine code runs.
+# - `print` runs at compile time. It shows what the compiler knows, and `?` for what it does not.
+# - `cute.printf` is recorded, and runs each time that the machine code does.
 #
-# A parameter marked `cutlass.Constexpr` is known while compiling; any other is not. The function below launches
+# A parameter marked `cutlass.Constexpr` is known at compile time; any other is not. The function below launches
 # nothing, so it is plain CPU code and runs on your laptop too.
 
 
@@ -118,22 +154,22 @@ def scaled(n: cutlass.Int32, factor: cutlass.Constexpr):
 
 
 # %% [markdown]
-# `cute.compile` compiles and does not run. The 1 is there for its type alone; the 3 goes into the machine code. Which
-# line appears?
+# `cute.compile` compiles and does not run. Only the type of the 1 matters; the 3 goes into the machine code. Which line
+# appears?
 
 # %%
 triple = cute.compile(scaled, 1, 3)
 
 # %% [markdown]
-# And now? The result takes what is left to be given at run time.
+# And now? The compiled function takes the arguments that are not Constexpr.
 
 # %%
 for n in (5, 7):
     triple(n)
 
 # %% [markdown]
-# You can also call a jitted function directly, without `cute.compile`. Then your Python is executed at *every* call, to
-# see what it records, and compiled only where nothing like it has been compiled before. `compilations()` counts those.
+# You can also call a jitted function directly, without `cute.compile`. Then your Python is traced at *every* call, and
+# the record is compiled only if it is new. `compilations()` counts the compilations.
 
 
 # %%
@@ -147,27 +183,29 @@ def try_calls(number, calls):
         before = compilations()
         print(f"silent({number.__name__}({n}), {factor})")
         silent(number(n), factor)
-        print("  compiled anew:", compilations() - before)
+        print("  compilations:", compilations() - before)
 
 
 try_calls(cutlass.Int32, [(5, 3), (7, 3), (7, 4), (9, 4)])
 
 # %% [markdown]
-# Four calls, two compilations: another `n` is only another number for the same code, another `factor` is other code.
+# Four calls, two compilations: another `n` is a different argument to the same code; another `factor` is different
+# code.
 #
-# And if you pass plain Python numbers? The code is the same, with `n` still unknown to it. Yet:
+# And if you pass plain Python numbers? The code is the same, with `n` still unknown at compile time. Yet:
 
 # %%
 try_calls(int, [(5, 3), (7, 3)])
 
 # %% [markdown]
-# In this version of the DSL (4.8.1) a plain number takes part in the search for a compiled function, so each new value
-# costs a compilation. In a direct call, say `cutlass.Int32(n)`; or compile once and keep the result, as `triple` does.
+# In this version of the DSL (4.8.1) the value of a plain number is part of the key under which a compiled function is
+# cached, so each new value costs a compilation. In a direct call, pass `cutlass.Int32(n)`; or compile once and keep the
+# result, as `triple` does.
 #
 # ## Tensors without copies
 #
 # A `cute.Tensor` is a pointer and a layout. `from_dlpack` makes one from a tensor of PyTorch (or an array of NumPy)
-# without copying anything: it takes the address, the shape and the strides.
+# without copying anything: it takes over the address, the shape, and the strides.
 
 # %%
 x = torch.arange(6, dtype=torch.float32).reshape(2, 3)
@@ -185,8 +223,7 @@ put_42(from_dlpack(x))
 print(x)
 
 # %% [markdown]
-# The 42 is in PyTorch's own memory. Passing `x` itself is refused; slides from the DSL's first days do it, so here is
-# what happens today:
+# The 42 is in PyTorch's own memory. Slides from the DSL's first days pass `x` itself; today that is refused:
 
 # %%
 try:
@@ -195,8 +232,7 @@ except Exception as error:
     print(f"{type(error).__name__}: {error.message}")
 
 # %% [markdown]
-# A loop over the elements needs their number, which is `cute.size(a)`. This one adds them up, one after the other, on
-# the CPU.
+# A loop over the elements needs their number, `cute.size(a)`. This one adds them up, one after the other, on the CPU.
 
 
 # %%
@@ -213,8 +249,8 @@ total(from_dlpack(a), from_dlpack(out))
 print(out.item(), a.sum().item())
 
 # %% [markdown]
-# **Exercise 04.1** (about 2 lines). Write `axpy(alpha, x, y)`, which is what BLAS calls it: it adds alpha·x to y, in
-# place, for vectors of any length.
+# **Exercise 04.1** (about 2 lines). Write `axpy(alpha, x, y)`, named after the routine of BLAS: it adds alpha·x to y,
+# in place, for vectors of any length.
 
 
 # %%
@@ -230,11 +266,11 @@ def axpy(alpha: cutlass.Float32, x: cute.Tensor, y: cute.Tensor):
 check("04.1", axpy)
 
 # %% [markdown]
-# ## Loops and branches of either time
+# ## Loops and branches at compile time and at run time
 #
-# `for i in range(…)` in a jitted function becomes a loop in the machine code. Its body is executed once while
-# compiling, with a stand-in for `i`. `cutlass.range_constexpr` is Python's own loop: its body is executed, and
-# recorded, once for each `i`, and no loop is left. What do the two loops print while compiling?
+# `for i in range(…)` in a jitted function becomes a loop in the machine code. Its body is traced once, with a stand-in
+# for `i`. `cutlass.range_constexpr` is Python's own loop: its body is traced once for each `i`, so the loop is fully
+# unrolled. What do the two loops print at compile time?
 
 
 # %%
@@ -249,9 +285,8 @@ def two_loops():
 two_loops()
 
 # %% [markdown]
-# Branches are the same. An `if` on something that only the run knows becomes a branch of the machine code, so both
-# sides are executed while compiling. `cutlass.const_expr` asks for Python's own `if`, and then the side not taken is
-# not even looked at.
+# Branches follow the same rule. An `if` on a run-time value becomes a branch in the machine code, so both sides are
+# traced. `cutlass.const_expr` asks for Python's own `if`, and then the side not taken is not even traced.
 
 
 # %%
@@ -270,8 +305,8 @@ def two_branches(n: cutlass.Int32, wide: cutlass.Constexpr):
 two_branches(5, True)
 
 # %% [markdown]
-# That is why a run-time branch cannot leave the function early. Both sides are recorded, and what comes after them
-# belongs to both:
+# That is why a run-time branch cannot leave the function early: both sides are recorded, and the code after the branch
+# follows both:
 
 
 # %%
@@ -288,13 +323,12 @@ except Exception as error:
     print(error.message)
 
 # %% [markdown]
-# This is what templates are for in C++. A kernel takes its tile sizes, its number of stages, the operation at its
-# end as `Constexpr`, loops over them with `range_constexpr`, and all of that is gone before the first thread starts.
+# C++ has templates for this. A kernel takes its tile sizes, its number of stages, and its epilogue as `Constexpr`,
+# loops over them with `range_constexpr`, and none of that is left when the first thread starts.
 #
 # **Exercise 04.2** (about 5 lines). Write `polynomial(coefficients, x, y)`: for every element,
-# y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known while compiling. Do it by
-# Horner's rule, from the last coefficient down: one multiplication and one addition for each. Which loop is of which
-# kind?
+# y[i] = c₀ + c₁·x[i] + c₂·x[i]² + …, with the coefficients, a tuple (c₀, c₁, …), known at compile time. Use Horner's
+# rule, from the last coefficient down: one multiplication and one addition for each. Which loop is of which kind?
 
 
 # %%
@@ -315,7 +349,7 @@ check("04.2", polynomial)
 # %% [markdown]
 # ## Static layouts, dynamic layouts
 #
-# Is a tensor's size known while compiling? With `from_dlpack` it is: shape and stride are part of the tensor's
+# Is a tensor's size known at compile time? With `from_dlpack` it is: shape and stride are part of the tensor's
 # *type*. Here five vectors of three different lengths go through one function. How many times will it be compiled?
 
 
@@ -338,16 +372,15 @@ vectors = [torch.ones(n) for n in (3, 5, 3, 100, 5)]
 print("static layouts, compilations:", count([from_dlpack(v) for v in vectors]))
 
 # %% [markdown]
-# (The line appears at every call, as `silent` taught us; compiled is only what is new.) One compilation for each
-# shape. `mark_layout_dynamic` takes the sizes out of the type again and leaves them to the run. Now the same five:
+# (The line appears at every call: each call is traced, as with `silent`.) One compilation for each shape.
+# `mark_layout_dynamic` takes the sizes out of the type and leaves them to run time. Now the same five:
 
 # %%
 print("dynamic layouts, compilations:", count([from_dlpack(v).mark_layout_dynamic() for v in vectors]))
 
 # %% [markdown]
-# One for all. What is left in the type? A `?` is a number that the run brings along, with `{i64}` one of 64 bits. The
-# stride 1 is kept: that elements lie next to each other is worth knowing, since it is what allows a load of several
-# elements at once. In two dimensions:
+# One for all. What is left in the type? A `?` is a number that is supplied at run time, with `{i64}` one of 64 bits.
+# The stride 1 is kept: a load of several elements at once needs to know that they are contiguous. In two dimensions:
 
 
 # %%
@@ -363,8 +396,8 @@ for name, view in {"rows": m, "columns": m.T, "a window": m[:, :5]}.items():
     look(from_dlpack(view).mark_layout_dynamic())
 
 # %% [markdown]
-# One trap. A function compiled for a static layout *believes* it. Six elements went into the type here; what does it
-# answer for eight?
+# One trap. A function compiled for a static layout *trusts* it. Six elements went into the type here; what is the
+# result for eight?
 
 # %%
 total_of_6 = cute.compile(total, from_dlpack(torch.ones(6)), from_dlpack(out))
@@ -372,10 +405,10 @@ total_of_6(from_dlpack(torch.ones(8)), from_dlpack(out))
 print(out.item())
 
 # %% [markdown]
-# No error. Where you keep compiled functions yourself, the layout belongs in the key under which you keep them.
+# No error. If you cache compiled functions yourself, make the layout part of the key.
 #
-# **Exercise 04.3** (about 3 lines). Write `compilations_for(layouts, dynamic)`: how many compilations a function needs
-# that is called once for each tensor of a list. A layout is given as a pair, `((4, 6), (6, 1))`, shape and stride;
+# **Exercise 04.3** (about 3 lines). Write `compilations_for(layouts, dynamic)`: the number of compilations when a
+# function is called once for each tensor of a list. A layout is given as a pair, `((4, 6), (6, 1))`, shape and stride;
 # each has exactly one stride that is 1. All tensors hold floats.
 
 
@@ -392,21 +425,20 @@ def compilations_for(layouts, dynamic):
 check("04.3", compilations_for)
 
 # %% [markdown]
-# ## A kernel with data
+# ## Which element is mine?
 #
-# Now to the device. We have n numbers and want a thread for each. A thread knows its block and its place in the block,
-# and its element is a layout of the two: for blocks of 8 threads
+# Back to the device, and to `square_kernel`. We have n numbers and want a thread for each. A thread knows its block and
+# its index in the block, and its element is a layout of the two: for blocks of 8 threads
 
 # %%
 show_layout("(8,5):(1,8)", "thread (down), block (across) → element")
 
 # %% [markdown]
-# which is `block * 8 + thread`. In code, with 128 threads to a block:
+# which is `block * 8 + thread`, the line `i = …` of `square_kernel`. As a function it serves the next kernels too. (A
+# `@cute.jit` function runs where its caller runs: called by a kernel, it is device code.)
+
 
 # %%
-THREADS = 128
-
-
 @cute.jit
 def my_element():
     thread, _, _ = cute.arch.thread_idx()
@@ -414,40 +446,18 @@ def my_element():
     return block * THREADS + thread
 
 
-@cute.kernel
-def square_kernel(x: cute.Tensor, y: cute.Tensor):
-    i = my_element()
-    y[i] = x[i] * x[i]
-
-
-@cute.jit
-def square(x: cute.Tensor, y: cute.Tensor):
-    square_kernel(x, y).launch(grid=(cute.size(x) // THREADS, 1, 1), block=(THREADS, 1, 1))
-
-
 # %% [markdown]
-# (`my_element` is called by a kernel, so it becomes device code. A `@cute.jit` function runs where its caller runs.)
-#
-# Always compare with something that you trust:
-
-# %%
-x = torch.randn(1024, device=device)
-y = torch.empty_like(x)
-if run_on_gpu(square, x, y):
-    torch.testing.assert_close(y, x * x)
-    print("agrees with torch")
-
-# %% [markdown]
-# What has the compiler made of it? Below is all that one thread does, in PTX, the assembly language of NVIDIA's GPUs.
-# Look for the four steps: where am I (`%tid` is the thread, `%ctaid` the block), load, multiply, store.
+# What did the compiler make of `square_kernel`? Below are all the instructions of one thread, in PTX, the assembly
+# language of NVIDIA's GPUs. Look for the four steps: find the element (`%tid` is the thread, `%ctaid` the block), load,
+# multiply, store.
 
 # %%
 vector = TensorSpec((1024,))
 print(compile_cute(square, [vector, vector]).body)
 
 # %% [markdown]
-# A shift instead of a multiplication by 128, and no trace of a layout: it was all worked out while compiling. With a
-# dynamic layout the compiler has less to work with. Compare what it takes to find the element (i, i) of a matrix:
+# A shift instead of a multiplication by 128, and no trace of a layout: it was all evaluated at compile time. With a
+# dynamic layout the compiler knows less. Compare the address arithmetic for the element (i, i) of a matrix:
 
 
 # %%
@@ -467,9 +477,9 @@ for dynamic in (False, True):
     print("dynamic:" if dynamic else "static:", compiled.body, sep="\n")
 
 # %% [markdown]
-# Static: shifts by constants and additions, in 32 bits. Dynamic: the stride arrives as a parameter (`[param_0+16]`),
-# and is multiplied with in 64 bits. That is little, and it saves a compilation for every new shape. So matrices are
-# often dynamic; tiles, whose layouts carry the structure of a kernel, are static.
+# Static: shifts by constants and additions, in 32 bits. Dynamic: the stride arrives as a parameter (`[param_0+16]`) and
+# costs a 64-bit multiplication. That is cheap, and it saves a compilation for every new shape. So matrices are often
+# dynamic; tiles, whose layouts carry the structure of a kernel, are static.
 #
 # **Exercise 04.4** (about 3 lines). Write the two halves of a vector addition, c = a + b. Sizes are multiples of 128.
 # Use `THREADS` and, if you like, `my_element`.
@@ -497,8 +507,8 @@ check("04.4", vector_add)
 # %% [markdown]
 # ## Sizes that do not divide
 #
-# Twenty elements and blocks of eight: two blocks leave four elements over, three have too many threads. Launch the
-# third, and let the threads that have no element do nothing. Outlined are those threads.
+# Twenty elements and blocks of eight: two blocks cover too few elements, three have too many threads. Launch the third,
+# and let the threads that have no element do nothing. They are outlined here.
 
 # %%
 show_layout("(8,3):(1,8)", "20 elements, 3 blocks of 8", highlight=range(20, 24))
@@ -508,8 +518,8 @@ show_layout("(8,3):(1,8)", "20 elements, 3 blocks of 8", highlight=range(20, 24)
 # past the end of `c`, into whatever lies there. Nothing warns you: the memory behind a tensor usually belongs to your
 # process too. The checker puts a guarded band around its outputs to catch it.
 #
-# Mind what you put inside the `if`. All threads of a block have to meet at a barrier, so a barrier inside a branch that
-# some threads do not take is an error, and the compiler lets you make it:
+# Be careful about what you put inside the `if`. All threads of a block have to arrive at a barrier, so a barrier inside
+# a branch that some threads do not take is an error, and the compiler does not catch it:
 
 
 # %%
@@ -530,8 +540,7 @@ print(compile_cute(half_a_barrier, [TensorSpec((128,))]).body)
 
 # %% [markdown]
 # Read the third to fifth line: threads above 63 jump over `bar.sync`, where the others wait for them. That kernel may
-# hang, or it may seem to work until the day when it does not. The barrier goes outside the `if`. You will hunt one of
-# these down in notebook 18.
+# hang, or seem to work for years. The barrier goes outside the `if`. You will hunt one of these down in notebook 18.
 #
 # **Exercise 04.5** (about 4 lines). A vector addition for any size, compiled once: the checker passes dynamic
 # layouts. `cute.ceil_div(a, b)` divides and rounds up.
@@ -561,16 +570,16 @@ check("04.5", vector_add_any)
 # %% [markdown]
 # ## Several elements at once: TensorSSA
 #
-# A thread that has one float loads 4 bytes. One instruction can load 16. So give each thread four elements in a row.
-# Eight threads then have 32:
+# A thread that owns one float loads 4 bytes. One instruction can load 16. So give each thread four consecutive
+# elements. Eight threads then own 32:
 
 # %%
 show_tv("(8,4):(4,1)", (1, 32), "thread (T) and value (V): four elements a thread")
 
 # %% [markdown]
-# In the kernel, `load()` reads a whole (static) tensor into a value, with which you compute as with a NumPy array:
-# element by element, with `cute.where` for a choice. `store()` writes it back. Such a value is a **TensorSSA**. It
-# lives in registers, and it never changes: an operation gives a new one. Again this works on the CPU too:
+# In the kernel, `load()` reads a whole (static) tensor into a **TensorSSA**: a value in registers that you compute with
+# as with a NumPy array, element by element, with `cute.where` for a choice. `store()` writes it back. A TensorSSA is
+# immutable: an operation returns a new one. Again this works on the CPU too:
 
 
 # %%
@@ -599,19 +608,18 @@ except TypeError as error:
     print(error)
 
 # %% [markdown]
-# Where do a thread's four elements come from? From ⊘: `cute.local_tile(x, (4,), (i,))` divides x into pieces of four
-# and takes piece i. The piece is a tensor with the static layout `4:1`, even where x itself is dynamic, so `load()`
-# can have it.
+# How does a thread get its four elements? By ⊘: `cute.local_tile(x, (4,), (i,))` divides x into tiles of four and takes
+# tile i. The tile is a tensor with the static layout `4:1`, even where x itself is dynamic, so `load()` accepts it.
 #
 # **Exercise 04.6** (about 6 lines). Write `leaky_relu`: y = x where x > 0, and x/8 elsewhere. Sizes are multiples of
-# 4, not of 512, and dynamic. Each thread computes one piece of four elements, with one load and one store; the
-# checker looks into the PTX for `ld.global.v4` and `st.global.v4`.
+# 4, not of 512, and dynamic. Each thread computes one tile of four elements, with one load and one store; the checker
+# looks for `ld.global.v4` and `st.global.v4` in the PTX.
 
 
 # %%
 @cute.kernel
 def leaky_relu_kernel(x: cute.Tensor, y: cute.Tensor):
-    i = my_element()  # which piece of four is this thread's
+    i = my_element()  # this thread's tile of four
     ### BEGIN SOLUTION (about 4 lines)
     if 4 * i < cute.size(x):
         four = cute.local_tile(x, (4,), (i,)).load()
@@ -637,21 +645,21 @@ check("04.6", leaky_relu)
 # A matrix has rows and columns, and a launch can have them too: `thread_idx()` and `block_idx()` give three numbers, x,
 # y and z. A block of 32×8 threads is `block=(32, 8, 1)`.
 #
-# Which threads of it are a warp? Those with the same y: **x runs fastest**. So x belongs to the direction that is
-# contiguous in memory, the columns of a row-major matrix, and the order of the numbers is the reverse of what you
-# write in `a[row, column]`. In a miniature of 8×4 threads, where a warp would have 8, thread numbers are
+# Which threads of it form a warp? Those with the same y: **x varies fastest**. So x belongs to the contiguous
+# direction, along the rows of a row-major matrix, and `(x, y)` is the reverse of the order in `a[row, column]`. In a
+# miniature of 8×4 threads, where a warp would have 8, the thread numbers are
 
 # %%
 show_layout("(4,8):(8,1)", "y (down), x (across) → thread in its block")
 
 # %% [markdown]
 # The smallest grid that covers a matrix of M rows and N columns with such blocks has `ceil_div(N, 32)` of them in x and
-# `ceil_div(M, 8)` in y. Most of these blocks are whole; those at the right and at the lower edge extend past the
-# matrix, and the corner does so in both directions.
+# `ceil_div(M, 8)` in y. Most of these blocks are full; those at the right and lower edges extend past the matrix, and
+# the corner block does so in both directions.
 #
 # **Exercise 04.7** (about 7 lines). Write `add_bias`: y[m, n] = x[m, n] + bias[n], for x and y of any M×N and a bias of
-# N numbers. Blocks have 32×8 threads, and a thread has one element. `x.shape` is (M, N); a thread has to ask about
-# both, with `and`.
+# N numbers. Blocks have 32×8 threads, and a thread owns one element. `x.shape` is (M, N); a thread has to test both,
+# with `and`.
 
 # %%
 BLOCK = (32, 8, 1)
@@ -682,32 +690,83 @@ def add_bias(x: cute.Tensor, bias: cute.Tensor, y: cute.Tensor):
 check("04.7", add_bias)
 
 # %% [markdown]
-# ## Threads that work together
+# ## Coalescing: a warp reads together
 #
-# So far every thread minded its own element. A **reduction** makes one number of many: a sum, a maximum. One thread per
-# row would be easy, and slow: at each step the 32 threads of a warp would read from 32 places far apart. Let a whole
-# block have a row:
+# Why does it matter that x is the contiguous direction? A warp executes a load as one instruction with 32 addresses,
+# and device memory is read in **sectors** of 32 bytes. If neighboring threads read neighboring floats, a warp's 128
+# bytes are 4 sectors: the access is **coalesced**. If neighboring threads read down a column, each float is in a sector
+# of its own, and the warp moves 32 sectors to use 4 bytes of each. These two copies differ in one line:
+
+
+# %%
+@cute.kernel
+def copy_kernel(x: cute.Tensor, y: cute.Tensor, along_rows: cutlass.Constexpr):
+    thread_x, thread_y, _ = cute.arch.thread_idx()
+    block_x, block_y, _ = cute.arch.block_idx()
+    i, j = block_y * BLOCK[1] + thread_y, block_x * BLOCK[0] + thread_x  # j varies from thread to thread of a warp
+    m, n = (i, j) if cutlass.const_expr(along_rows) else (j, i)
+    y[m, n] = x[m, n]
+
+
+@cute.jit
+def copy_along_rows(x: cute.Tensor, y: cute.Tensor):
+    rows, columns = x.shape
+    copy_kernel(x, y, True).launch(grid=(columns // BLOCK[0], rows // BLOCK[1], 1), block=BLOCK)
+
+
+@cute.jit
+def copy_down_columns(x: cute.Tensor, y: cute.Tensor):
+    rows, columns = x.shape
+    copy_kernel(x, y, False).launch(grid=(rows // BLOCK[0], columns // BLOCK[1], 1), block=BLOCK)
+
+
+# %% [markdown]
+# `explain` simulates a kernel on any machine and counts, for each line, the sectors that its accesses moved, beside the
+# number that the same bytes need. How many will each copy of a 64×64 matrix take?
+
+# %%
+x, y = torch.randn(64, 64), torch.zeros(64, 64)
+for copy in (copy_along_rows, copy_down_columns):
+    print(copy.__name__)
+    explain(copy, x, y)
+
+# %% [markdown]
+# Eight times the sectors. Is it eight times slower? This is measured: the speed of these two copies as a fraction of
+# `torch`'s own copy, for a matrix of 1 GiB.
+
+# %%
+show_sweep("coalescing")
+
+# %% [markdown]
+COALESCED
 #
-# 1. thread t goes through elements t, t + 128, t + 256, … and keeps the largest in a register. Neighbors in the row
-#    are neighboring threads, as in every kernel of this page;
-# 2. now 128 threads hold a number each, in registers that no other thread can see. So each writes its own to **shared
-#    memory**;
-# 3. half of the threads take in a number of the other half; then a quarter, and so on. Seven steps for 128 threads.
+# ## Threads that cooperate
+#
+# So far every thread had its own element. A **reduction** makes one number of many: a sum, a maximum. One thread per
+# row would be easy, and slow: at each step the 32 threads of a warp would read down a column. Give a whole block to
+# each row:
+#
+# 1. thread t goes through elements t, t + 128, t + 256, … and keeps the largest in a register. Neighboring threads read
+#    neighboring elements: coalesced;
+# 2. now each of 128 threads holds a number in a register, which no other thread can read. So each writes its number to
+#    **shared memory**;
+# 3. half of the threads combine their number with one of the other half; then a quarter, and so on. Seven steps for 128
+#    threads.
 
 # %%
 show_reduction(8)
 
 # %% [markdown]
-# In step 3 a thread reads what *another* thread wrote. Warps of a block do not run in step: a warp may be through while
-# the next one has not begun. `cute.arch.sync_threads()` is the **barrier**: no thread goes on before all threads of the
-# block have arrived, and everything they wrote before it is then visible to all. One belongs wherever the thick lines
-# are.
+# In step 3 a thread reads a number that *another* thread wrote. Warps of a block do not run in lockstep: one warp may
+# have finished before the next one starts. `cute.arch.sync_threads()` is the **barrier**: no thread continues before
+# all threads of the block have arrived, and everything they wrote before it is then visible to all. Put one wherever
+# the picture has a thick line.
 #
-# Two pieces that you need. Shared memory is allocated with a layout, and is a tensor like any other:
+# You need two more things. Shared memory is allocated with a layout, and is a tensor like any other:
 #
 #     partial = SmemAllocator().allocate_tensor(cutlass.Float32, cute.make_layout(THREADS), byte_alignment=16)
 #
-# And a loop of the run can change a variable if the variable has its type from the start. Here thread 0 adds up the
+# And a run-time loop can change a variable if the variable has its type before the loop. Here thread 0 adds up the
 # numbers 0, 3, 6, … below n:
 
 
@@ -731,9 +790,9 @@ _ = run_on_gpu(every_third)
 
 # %% [markdown]
 # **Exercise 04.8** (about 12 lines). Write `row_max`: maxima[m] = the largest number of row m, for x of any M×N. Block
-# m has row m and 128 threads. Rows may be shorter than that: what should a thread start from that has no element? (Any
-# float of Python's becomes one of the kernel's by `cutlass.Float32(…)`.) The steps of the tree are known while
-# compiling, `range_constexpr`; `max(a, b)` compares two numbers of the run.
+# m has 128 threads for row m. Rows may be shorter than that: from which number should a thread without an element
+# start? (`cutlass.Float32(…)` turns a float of Python into one of the kernel.) The steps of the tree are known at
+# compile time: use `range_constexpr`. `max(a, b)` compares two run-time numbers.
 
 
 # %%
@@ -767,30 +826,30 @@ def row_max(x: cute.Tensor, maxima: cute.Tensor):
 check("04.8", row_max)
 
 # %% [markdown]
-# Where did you put the barrier of the loop? Inside the `if`, a part of the threads would wait for the others forever.
+# Where did you put the barrier of the loop? Inside the `if`, some threads would wait for the others forever.
 #
-# `explain` simulates a kernel on any machine: what each line's accesses cost, device memory in *sectors* of 32 bytes,
-# shared memory in notebook 03's wavefronts; and what the warps of the first block did, step by step. In the first step
-# of the tree two warps read and write, after that warp 0 alone. All warps come to every barrier.
+# `explain` again: it counts device memory in sectors and shared memory in notebook 03's wavefronts, and draws the steps
+# of the first block's warps. In the first step of the tree two warps read and write, after that warp 0 alone. All warps
+# arrive at every barrier.
 
 # %%
 explain("04.8", row_max, shape=(2, 320))
 
 # %% [markdown]
-# The last five steps happen within one warp, which can pass numbers from register to register:
+# The last five steps happen within one warp, whose threads can exchange registers directly:
 # `cute.arch.warp_reduction_max` does that without shared memory. The kernels of the next notebooks need no reduction
-# of their own (the tensor cores sum), so this one may stay as it is.
+# of their own (the tensor cores add), so we leave this one as it is.
 #
 # ## What to remember
 #
-# - Your Python runs while compiling. What it does to stand-ins is what runs later. `print` belongs to the first time,
-#   `cute.printf` to the second.
-# - `Constexpr`, `range_constexpr` and `const_expr` are the compiler's; everything else is the run's.
+# - Your Python is traced at compile time; the recorded operations run later. `print` belongs to compile time,
+#   `cute.printf` to run time.
+# - `Constexpr`, `range_constexpr`, and `const_expr` are resolved at compile time; everything else at run time.
 # - A static layout is part of the type: one compilation for each. A dynamic one keeps its rank and its stride 1.
-# - A thread's element is a layout of (thread, block). Where it may lie outside, there is a predicate.
-# - x runs fastest: it belongs to the direction that is contiguous in memory.
-# - What another thread wrote to shared memory may be read after a barrier, and a barrier is for all threads.
-# - Four floats a thread are one load. How far that gets you is the next page: a copy at the speed of the memory.
+# - A thread's element is a layout of (thread, block). If it may lie outside the tensor, use a predicate.
+# - x varies fastest: give it the contiguous direction, and a warp's accesses are coalesced.
+# - Another thread's shared memory writes may be read after a barrier, and all threads must arrive at a barrier.
+# - Four floats a thread are one load. How far that gets you is the next page: a copy at memory speed.
 #
 # ## Test yourself
 #
@@ -804,15 +863,15 @@ explain("04.8", row_max, shape=(2, 320))
 # <details><summary>2. A kernel over 1,000 elements is launched with 8 blocks of 128 threads and has no predicate. What
 # happens?</summary>
 #
-# 24 threads of the last block read and write past the ends. Mostly nothing is seen to happen: the memory behind belongs
-# to your process, and other data is overwritten.
+# 24 threads of the last block read and write past the ends. Usually you notice nothing: the memory behind the tensors
+# belongs to your process, and other data is overwritten.
 #
 # </details>
 #
 # <details><summary>3. In <code>row_max</code>, which barriers could go without a wrong result?</summary>
 #
-# The last one: after the last step only thread 0 reads, and what it reads it has written itself. Each of the others
-# stands between a write and another thread's read. (Below 32 threads writer and reader are in one warp. They still do
-# not run in step by any promise, and `sync_warp` is what such a place needs at least.)
+# The last one: after the last step only thread 0 reads, and it reads its own write. Each of the others separates a
+# write from another thread's read. (Below 32 threads writer and reader are in one warp. Even there lockstep is not
+# guaranteed, and the code needs at least `sync_warp`.)
 #
 # </details>

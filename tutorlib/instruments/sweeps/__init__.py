@@ -6,6 +6,7 @@ from tutorlib.instruments.sweeps.sweep import Sweep
 
 # Name → the module of this folder that has a function of that name. They import CuTe or cuTile, so only when asked.
 SWEEPS = {
+    "coalescing": "copies",
     "copy_rungs": "copies",
     "copy_naive": "copies",
     "copy_best": "copies",

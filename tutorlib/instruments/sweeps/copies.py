@@ -1,8 +1,9 @@
-"""The sweeps of notebook 05: what its steps gain, one change at a time, and what the naive copy pays for."""
+"""The sweeps of notebooks 04 and 05: coalescing, what each step of a copy gains, and what the naive copy pays for."""
 
 from collections.abc import Sequence
 
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
+from tutorlib.kernels.copies.by_element import make_element_copy
 from tutorlib.kernels.copies.config import CopyConfig
 from tutorlib.kernels.copies.directions import make_directed_copy
 from tutorlib.kernels.copies.registers import make_copy
@@ -15,6 +16,7 @@ from tutorlib.problems.catalogue import copy
 
 PROBLEM = copy("bf16")
 LARGE = (32768, 16384)  # 1 GiB, as the exercises have it
+FLOATS = (16384, 16384)  # 1 GiB of fp32
 PAIRS = 10  # each looks at 1 GiB
 CAUSE_SHAPES = ((4096, 16384), (4096, 16448))  # rows of 32 KiB, and of 128 bytes more: no power of two
 CAUSE_COUNTERS = (
@@ -72,6 +74,14 @@ def through_registers(configs: dict[str, CopyConfig]) -> tuple[Candidate, ...]:
 def in_flight(config: CopyConfig) -> int:
     """Bytes of bf16 that a thread has in flight before its first store."""
     return config.vector * 2 * (config.shares if config.loads_first else 1)
+
+
+def coalescing() -> Sweep:
+    """Notebook 04: an element a thread, along rows and down columns."""
+    floats = copy("fp32")
+    hosts = {"along rows": make_element_copy(True), "down columns": make_element_copy(False)}
+    candidates = tuple(Candidate(name, CuteLauncher(host, floats)) for name, host in hosts.items())
+    return Sweep(floats, candidates, (FLOATS,), pairs=PAIRS, seconds=12)
 
 
 def copy_rungs() -> Sweep:
