@@ -738,7 +738,7 @@ for copy in (copy_along_rows, copy_down_columns):
 show_sweep("coalescing")
 
 # %% [markdown]
-COALESCED
+# COALESCED
 #
 # ## Threads that cooperate
 #

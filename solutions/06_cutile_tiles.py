@@ -1,8 +1,8 @@
 # ---
 # jupyter:
 #   tutorlib:
-#     minutes: 60
-#     summary: Kernels of a few lines that name blocks and tiles, and no threads; up to a softmax.
+#     minutes: 75
+#     summary: Kernels of a few lines that name blocks and tiles, and no threads; up to a softmax of rows of any length.
 # ---
 
 # %% [markdown]
@@ -20,7 +20,7 @@
 # > **After this page you can** write a kernel in tiles, say what stands in a tile beyond an array's edge, reduce and
 # > broadcast, and launch what you wrote from a function of your own.
 # >
-# > **It takes** about 60 minutes, on any machine.
+# > **It takes** about 75 minutes, on any machine.
 
 # %%
 import cuda.tile as ct
@@ -31,6 +31,7 @@ from tutorlib.compiling.cutile import compile_cutile
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw.tile_space import show_tile_space
 from tutorlib.explorers.tile_space import explore_tile_space
+from tutorlib.notebook.measured import show_sweep
 from tutorlib.notebook.trials import run_host
 from tutorlib.simulate.cutile import run
 
@@ -337,6 +338,58 @@ def softmax_of(x, y):
 
 # %%
 check("06.6", softmax_of)
+
+# %% [markdown]
+# ## A row longer than a tile
+#
+# A tile that holds a whole row lives in registers, and a row of 65,536 floats does not fit: the registers of an entire
+# SM have room for just that many. So a block walks along its row, as in `row_sums`. Read literally, the formula needs
+# three passes: one for the maximum, one for the sum, one for the results. Each pass reads the row from memory again.
+#
+# The first two can be one. Let m be the largest element so far and s the sum of exp(x - m) so far. When a tile brings a
+# larger m′, every term of s was taken with the wrong maximum, by the same factor:
+#
+# exp(x - m′) = exp(x - m) · exp(m - m′)
+#
+# So s is multiplied by exp(m - m′), and the new tile's terms are added. This is the **online softmax** ([Milakov and
+# Gimelshein, 2018](https://arxiv.org/abs/1805.02867)), and FlashAttention is built on it.
+#
+# **Exercise 06.7** (about 8 lines). Write the kernel `long_softmax(x, y, tile)`: block i computes row i, of any length,
+# in tiles of shape (1, tile). It loads the row twice. Start from the largest element -∞ and the sum 0, both of shape
+# (1, 1); `ct.max(part, 1, keepdims=True)` has that shape too, and `ct.maximum` compares two tiles.
+
+
+# %%
+@ct.kernel
+def long_softmax(x, y, tile: ct.Constant[int]):
+    i = ct.bid(0)
+    largest = ct.full((1, 1), float("-inf"), ct.float32)
+    total = ct.zeros((1, 1), ct.float32)
+    ### BEGIN SOLUTION (about 8 lines)
+    for j in range(ct.num_tiles(x, 1, (1, tile))):
+        part = ct.load(x, (i, j), (1, tile), padding_mode=ct.PaddingMode.NEG_INF)
+        new = ct.maximum(largest, ct.max(part, 1, keepdims=True))
+        total = total * ct.exp(largest - new) + ct.sum(ct.exp(part - new), 1, keepdims=True)
+        largest = new
+    for j in range(ct.num_tiles(x, 1, (1, tile))):
+        part = ct.load(x, (i, j), (1, tile), padding_mode=ct.PaddingMode.NEG_INF)
+        ct.store(y, (i, j), ct.exp(part - largest) / total)
+    ### END SOLUTION
+
+
+# %%
+check("06.7", long_softmax)
+
+# %% [markdown]
+# How fast is it? The table has the speed of three such kernels, written as on this page, as a fraction of
+# `torch.softmax`, for matrices of 256 MiB with rows of different lengths. **Predict** first: where does one tile a row
+# win, where does it lose, and what does the third pass cost?
+
+# %%
+show_sweep("softmax_rows")
+
+# %% [markdown]
+# SOFTMAX
 
 # %% [markdown]
 # ## What the compiler made of it

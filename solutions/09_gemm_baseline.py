@@ -40,7 +40,7 @@ from tutorlib.kernels.ampere.config import LINE, VECTOR, GemmConfig
 from tutorlib.kernels.ampere.epilogues import store_elements, store_through_smem
 from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.operands import Operand
-from tutorlib.kernels.ampere.thread_share import GlobalToShared, Steps, Sums
+from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared, Steps
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.models.pipeline import Timeline
 from tutorlib.notebook.measured import show_figure, show_ladder
@@ -275,7 +275,7 @@ show_source(GlobalToShared)
 # can be written.
 
 # %%
-show_tv("((4,8),(2,2)):((32,1),(16,8))", (16, 8), "m16n8k16: who has which sums")
+show_tv("((4,8),(2,2)):((32,1),(16,8))", (16, 8), "m16n8k16: who has which accumulators")
 
 # %% [markdown]
 # A **TiledMma** lays warps over the tile: here 2×2. And it lets each warp take *two* atoms along N before the next
@@ -443,10 +443,10 @@ explain(
 # What an epilogue gets, for one thread:
 
 # %%
-show_source(Sums)
+show_source(Accumulators)
 
 # %% [markdown]
-# `sums.rounded()` gives the accumulators in bf16, in registers of the shape ((2 columns, 2 rows), M atoms, (4 N atoms,
+# `acc.rounded()` gives the accumulators in bf16, in registers of the shape ((2 columns, 2 rows), M atoms, (4 N atoms,
 # the remainder)). With the permuted view, eight neighbors in C are `[(None, row), m, (None, n)]`: all values of a row
 # in four atoms. `None` keeps a mode, a number picks from it.
 #
@@ -456,27 +456,27 @@ show_source(Sums)
 #
 # **Exercise 09.8** (about 2 lines). Write the second case, inside the loops. `cute.elem_less(place, shape)` is true
 # where every coordinate is smaller. One question is enough for all eight: the place of the first one is
-# `sums.coordinates[(0, row), m, (0, n)]`.
+# `acc.coordinates[(0, row), m, (0, n)]`.
 
 
 # %%
 @cute.jit
-def store(sums: Sums):
-    registers = sums.rounded()
-    if cutlass.const_expr(sums.whole):
-        cute.autovec_copy(registers, sums.tCgC)
+def store(acc: Accumulators):
+    registers = acc.rounded()
+    if cutlass.const_expr(acc.whole):
+        cute.autovec_copy(registers, acc.tCgC)
     else:
         (_, rows), atoms, (_, rest) = registers.shape
         for m in cutlass.range_constexpr(atoms):
             for row in cutlass.range_constexpr(rows):
                 for n in cutlass.range_constexpr(rest):
                     eight = ((None, row), m, (None, n))
-                    if cutlass.const_expr(not sums.aligned):
-                        store_elements(registers[eight], sums.tCgC[eight], sums.coordinates[eight], sums.shape)
+                    if cutlass.const_expr(not acc.aligned):
+                        store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape)
                     else:
                         ### BEGIN SOLUTION (about 2 lines)
-                        if cute.elem_less(sums.coordinates[(0, row), m, (0, n)], sums.shape):
-                            cute.autovec_copy(registers[eight], sums.tCgC[eight])
+                        if cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape):
+                            cute.autovec_copy(registers[eight], acc.tCgC[eight])
                         ### END SOLUTION
 
 
@@ -498,8 +498,8 @@ check("09.8", store)
 # 2. `tiled_mma`, its slice `math`, `tCgC`, and the accumulators: `tCrC = tiled_mma.make_fragment_C(tCgC)`, filled with
 #    0.0;
 # 3. your operands; your `single_buffer` on `Steps(k_tiles, a, b, rA, rB, tiled_mma, tCrC)`, where `k_tiles` is
-#    `cute.size(gA, mode=[2])`; your `store` on `Sums(tCrC, tCgC, coordinates, gC, mC.shape, config, math)`, where the
-#    coordinates are `math`'s partition of cC.
+#    `cute.size(gA, mode=[2])`; your `store` on `Accumulators(tCrC, tCgC, coordinates, gC, mC.shape, config, math)`,
+#    where the coordinates are `math`'s partition of cC.
 #
 # Then the host function: for a `GemmConfig()`, one block for each tile, `config.threads` threads. `config.grid(rows,
 # columns)` gives how many tiles there are down and across; the kernel numbers its blocks in one dimension.
@@ -548,7 +548,7 @@ def ampere_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cut
 
     rA, rB = make_operands(tiled_mma, thread, sA, sB)
     single_buffer(Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
-    store(Sums(tCrC, tCgC, math.partition_C(cC), gC, mC.shape, config, math))
+    store(Accumulators(tCrC, tCgC, math.partition_C(cC), gC, mC.shape, config, math))
     ### END SOLUTION
 
 
@@ -677,8 +677,8 @@ show_figure("gemm_ladder_09")
 # <details><summary>1. The tile becomes 128×256 with 2×4 warps. How many vectors does a thread copy for B in a K tile of
 # 64, and how many registers do its accumulators take?</summary>
 #
-# 256 rows of 8 vectors among 256 threads: 8. Its sums: 128·256 / 256 = 128, as before; twice the tile, twice the
-# threads.
+# 256 rows of 8 vectors among 256 threads: 8. Its accumulators: 128·256 / 256 = 128, as before; twice the tile, twice
+# the threads.
 #
 # </details>
 #

@@ -46,7 +46,7 @@ from tutorlib.kernels.ampere.gemm import make_gemm
 from tutorlib.kernels.ampere.layouts import with_rest
 from tutorlib.kernels.ampere.operands import Operand
 from tutorlib.kernels.ampere.schedules import SPREAD, TUNED, make_loop
-from tutorlib.kernels.ampere.thread_share import GlobalToShared, Steps, Sums
+from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared, Steps
 from tutorlib.kernels.cpp import three_stages
 from tutorlib.kernels.rules import ConfigError
 from tutorlib.models import l2
@@ -274,8 +274,8 @@ check("12.3", tuned)
 # ## Your kernel, whole
 #
 # In 09 you wrote a kernel's parts, in 11 the order of its blocks, and above its loop. Here they meet, in one cell. What
-# is still imported from the course only holds tensors together (`Steps`, `Sums`, `Operand`, `GlobalToShared`), stores
-# single elements at ragged edges, or keeps a mode of size 1 in its place (`with_rest`).
+# is still imported from the course only holds tensors together (`Steps`, `Accumulators`, `Operand`, `GlobalToShared`),
+# stores single elements at ragged edges, or keeps a mode of size 1 in its place (`with_rest`).
 #
 # **Exercise 12.4** (bring your functions; about 27 lines for the kernel). Copy over what you have, by the numbers in
 # the comments; of 09.9 also the lines that stood there. Two heads have changed: `columns` gets the configuration, so
@@ -336,22 +336,22 @@ def columns(config):  # 09.7
 
 
 @cute.jit
-def store(sums: Sums):  # 09.8
-    registers = sums.rounded()
-    if cutlass.const_expr(sums.whole):
-        cute.autovec_copy(registers, sums.tCgC)
+def store(acc: Accumulators):  # 09.8
+    registers = acc.rounded()
+    if cutlass.const_expr(acc.whole):
+        cute.autovec_copy(registers, acc.tCgC)
     else:
         (_, rows), atoms, (_, rest) = registers.shape
         for m in cutlass.range_constexpr(atoms):
             for row in cutlass.range_constexpr(rows):
                 for n in cutlass.range_constexpr(rest):
                     eight = ((None, row), m, (None, n))
-                    if cutlass.const_expr(not sums.aligned):
-                        store_elements(registers[eight], sums.tCgC[eight], sums.coordinates[eight], sums.shape)
+                    if cutlass.const_expr(not acc.aligned):
+                        store_elements(registers[eight], acc.tCgC[eight], acc.coordinates[eight], acc.shape)
                     else:
                         ### BEGIN SOLUTION (about 2 lines)
-                        if cute.elem_less(sums.coordinates[(0, row), m, (0, n)], sums.shape):
-                            cute.autovec_copy(registers[eight], sums.tCgC[eight])
+                        if cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape):
+                            cute.autovec_copy(registers[eight], acc.tCgC[eight])
                         ### END SOLUTION
 
 
@@ -397,7 +397,7 @@ def my_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, config: cutlass
     a, b = into_smem(mA, gA, sA, cA, bM), into_smem(mB, gB, sB, cB, bN)
     rA, rB = make_operands(tiled_mma, thread, sA, sB)
     multistage(Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
-    store(Sums(tCrC, tCgC, tCcC, gC, mC.shape, config, math))
+    store(Accumulators(tCrC, tCgC, tCcC, gC, mC.shape, config, math))
     ### END SOLUTION
 
 

@@ -40,8 +40,8 @@ from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_sm, show_timeline, show_wgmma
 from tutorlib.explorers.mbarriers import explore_mbarriers
 from tutorlib.kernels.hopper import first as course
-from tutorlib.kernels.hopper.first import described, make_barriers, make_sums, make_wgmma, out_layout
-from tutorlib.kernels.hopper.first_share import ALIGNMENT, BOX, STAGES, THREADS, TILE, BoxCopy, Steps, Sums
+from tutorlib.kernels.hopper.first import described, make_accumulators, make_barriers, make_wgmma, out_layout
+from tutorlib.kernels.hopper.first_share import ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps
 from tutorlib.machine.features import WGMMA
 from tutorlib.machine.hardware import hardware_of
 from tutorlib.models.l2 import grouped
@@ -414,7 +414,7 @@ compare_on_gpu(
 # issues their stores itself.
 
 # %%
-show_source(Sums, make_sums)
+show_source(Accumulators, make_accumulators)
 
 # %% [markdown]
 # Between the two stands what is new here: threads and TMA reach shared memory by different ways, the generic and the
@@ -422,13 +422,13 @@ show_source(Sums, make_sums)
 # `cute.arch.fence_proxy("async.shared", space="cta")` of the thread that wrote makes it so; "async.global" would be for
 # what lies in global memory.
 #
-# **Exercise 13.8** (about 8 lines). Write `store_by_tma(sums)`:
+# **Exercise 13.8** (about 8 lines). Write `store_by_tma(acc)`:
 #
-# 1. round: fill `sums.tRrC` with `sums.tCrC`, loaded and converted `.to(BFloat16)`;
+# 1. round: fill `acc.tRrC` with `acc.tCrC`, loaded and converted `.to(BFloat16)`;
 # 2. wait for the other warpgroup, which may still multiply from where you will write: `cute.arch.sync_threads()`;
-# 3. copy with `sums.stmatrix` from tRrC to tRsC, and let TMA see it; each thread fences what it wrote, and then the
+# 3. copy with `acc.stmatrix` from tRrC to tRsC, and let TMA see it; each thread fences what it wrote, and then the
 #    warp meets: `cute.arch.sync_warp()`;
-# 4. `cute.copy(sums.tma, sums.tSsC, sums.tSgC)`, commit the bulk group, and wait until it has been *read*. Before that
+# 4. `cute.copy(acc.tma, acc.tSsC, acc.tSgC)`, commit the bulk group, and wait until it has been *read*. Before that
 #    the block must not end. (`cp_async_bulk_commit_group()` and `cp_async_bulk_wait_group(0, read=True)`, both of
 #    `cute.arch`)
 #
@@ -438,14 +438,14 @@ show_source(Sums, make_sums)
 
 # %%
 @cute.jit
-def store_by_tma(sums: Sums):
+def store_by_tma(acc: Accumulators):
     ### BEGIN SOLUTION (about 8 lines)
-    sums.tRrC.store(sums.tCrC.load().to(BFloat16))
+    acc.tRrC.store(acc.tCrC.load().to(BFloat16))
     cute.arch.sync_threads()
-    cute.copy(sums.stmatrix, sums.tRrC, sums.tRsC)
+    cute.copy(acc.stmatrix, acc.tRrC, acc.tRsC)
     cute.arch.fence_proxy("async.shared", space="cta")
     cute.arch.sync_warp()
-    cute.copy(sums.tma, sums.tSsC, sums.tSgC)
+    cute.copy(acc.tma, acc.tSsC, acc.tSgC)
     cute.arch.cp_async_bulk_commit_group()
     cute.arch.cp_async_bulk_wait_group(0, read=True)
     ### END SOLUTION
@@ -472,9 +472,9 @@ show_source(make_barriers, described, out_layout)
 #
 # **Exercise 13.9** (about 8 and about 7 lines). First the kernel's middle: `Steps(k_tiles, full, empty, loads_too, a,
 # b, tiled_mma, tCrA, tCrB, tCrC)`, where a and b are `BoxCopy(tma, tXsX, tXgX)` of your `boxes`, and the last three
-# come from your `wgmma_fragments`; the loop; the epilogue, whose sums `make_sums(tCrC, tiled_mma, thread, tma_c, sC,
-# gC)` makes. `k_tiles` is `cute.size(gA, mode=[2])`: one too many loads nothing but zeros, and the result would be
-# right all the same. Warp 0 loads too. A warpgroup's first thread is `group * 128`.
+# come from your `wgmma_fragments`; the loop; the epilogue, whose accumulators `make_accumulators(tCrC, tiled_mma,
+# thread, tma_c, sC, gC)` makes. `k_tiles` is `cute.size(gA, mode=[2])`: one too many loads nothing but zeros, and the
+# result would be right all the same. Warp 0 loads too. A warpgroup's first thread is `group * 128`.
 #
 # Then the host function. `cpasync.make_tiled_tma_atom(op, matrix, layout, box)` returns (atom, coordinates): for A
 # `load`, `described(a)`, the layout of *one* stage, which is `cute.select(layout_a, [0, 1])`, and (bM, bK); B likewise;
@@ -521,7 +521,7 @@ def hopper_kernel(
     tCrA, tCrB, tCrC = wgmma_fragments(tiled_mma, group * 128, sA, sB)
     k_tiles = cute.size(gA, mode=[2])
     main_loop(Steps(k_tiles, full, empty, warp == 0, a, b, tiled_mma, tCrA, tCrB, tCrC))
-    store_by_tma(make_sums(tCrC, tiled_mma, thread, tma_c, sC, gC))
+    store_by_tma(make_accumulators(tCrC, tiled_mma, thread, tma_c, sC, gC))
     ### END SOLUTION
 
 

@@ -166,11 +166,11 @@ def hold(holding: Holding):
     if holding.warp == 4:
         cute.arch.alloc_tmem(holding.columns, holding.address)
     holding.meet()
-    sums = holding.pointer()
-    holding.work(sums)
+    acc = holding.pointer()
+    holding.work(acc)
     holding.meet()
     if holding.warp == 4:
-        cute.arch.dealloc_tmem(sums, holding.columns)
+        cute.arch.dealloc_tmem(acc, holding.columns)
     ### END SOLUTION
 
 
@@ -208,7 +208,7 @@ def who_owns_what():
     tiled_mma = make_umma(BlackwellConfig())
     print("threads:", tiled_mma.size)
     print("A:", tiled_mma.partition_shape_A((128, 64)), "  B:", tiled_mma.partition_shape_B((256, 64)))
-    print("sums:", tiled_mma.partition_shape_C((128, 256)))
+    print("accumulators:", tiled_mma.partition_shape_C((128, 256)))
 
 
 _ = cute.compile(who_owns_what, options="--gpu-arch sm_100a")
@@ -288,18 +288,18 @@ check("15.4", produce)
 def multiply(steps: TileSteps):
     ### BEGIN SOLUTION (about 14 lines)
     stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-    sums = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
+    acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
     for _ in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.free + sums.index, sums.phase)
+        cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase)
         for k_tile in cutlass.range(steps.k_tiles, unroll=1):
             cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
-            steps.multiply(stage.index, sums.index, k_tile == 0)
+            steps.multiply(stage.index, acc.index, k_tile == 0)
             with cute.arch.elect_one():
                 tcgen05.commit(steps.empty + stage.index)
             stage.advance()
         with cute.arch.elect_one():
-            tcgen05.commit(steps.ready + sums.index)
-        sums.advance()
+            tcgen05.commit(steps.ready + acc.index)
+        acc.advance()
     ### END SOLUTION
 
 
@@ -335,17 +335,17 @@ show_handover(1, 2)
 @cute.jit
 def store(steps: TileSteps):
     ### BEGIN SOLUTION (about 10 lines)
-    sums = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
+    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
     for number in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.ready + sums.index, sums.phase)
+        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
         for part in cutlass.range(steps.parts, unroll=1):
-            steps.read(sums.index, part)
+            steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if part == steps.parts - 1:
                 with cute.arch.elect_one():
-                    cute.arch.mbarrier_arrive(steps.free + sums.index)
+                    cute.arch.mbarrier_arrive(steps.free + acc.index)
             steps.write(number, part)
-        sums.advance()
+        acc.advance()
     ### END SOLUTION
 
 
@@ -453,35 +453,35 @@ def pair_multiply(steps: TileSteps):
     ### BEGIN SOLUTION (about 15 lines)
     if steps.leads:
         stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-        sums = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
+        acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
         for _ in cutlass.range(steps.tiles, unroll=1):
-            cute.arch.mbarrier_wait(steps.free + sums.index, sums.phase)
+            cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase)
             for k_tile in cutlass.range(steps.k_tiles, unroll=1):
                 cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
-                steps.multiply(stage.index, sums.index, k_tile == 0)
+                steps.multiply(stage.index, acc.index, k_tile == 0)
                 with cute.arch.elect_one():
                     tcgen05.commit(steps.empty + stage.index, steps.both, tcgen05.CtaGroup.TWO)
                 stage.advance()
             with cute.arch.elect_one():
-                tcgen05.commit(steps.ready + sums.index, steps.both, tcgen05.CtaGroup.TWO)
-            sums.advance()
+                tcgen05.commit(steps.ready + acc.index, steps.both, tcgen05.CtaGroup.TWO)
+            acc.advance()
     ### END SOLUTION
 
 
 @cute.jit
 def pair_store(steps: TileSteps):
     ### BEGIN SOLUTION (about 10 lines)
-    sums = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
+    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
     for number in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.ready + sums.index, sums.phase)
+        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
         for part in cutlass.range(steps.parts, unroll=1):
-            steps.read(sums.index, part)
+            steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if part == steps.parts - 1:
                 with cute.arch.elect_one():
-                    cute.arch.mbarrier_arrive(steps.free + sums.index, steps.leader)
+                    cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader)
             steps.write(number, part)
-        sums.advance()
+        acc.advance()
     ### END SOLUTION
 
 

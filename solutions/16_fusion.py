@@ -36,7 +36,7 @@ from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.ptx import opcodes
 from tutorlib.compiling.spec import TensorSpec
 from tutorlib.draw import show_layout
-from tutorlib.kernels.ampere.thread_share import Sums
+from tutorlib.kernels.ampere.thread_share import Accumulators
 from tutorlib.kernels.fused.ampere import Fusion, make_elementwise
 from tutorlib.kernels.fused.linear import KernelLinear, linear, multiply
 from tutorlib.kernels.fused.mlp import FusedMLP, LlamaMLP
@@ -160,13 +160,13 @@ show_source(Fusion)
 # %% [markdown]
 # It takes values and returns values: the compiler inlines it, and what it does not do costs nothing.
 #
-# **Exercise 16.3** (about 1 line). Write `bias_gelu(sums, bias)`: both are a thread's values in fp32, of one shape.
+# **Exercise 16.3** (about 1 line). Write `bias_gelu(acc, bias)`: both are a thread's values in fp32, of one shape.
 
 
 # %%
-def bias_gelu(sums, bias):
+def bias_gelu(acc, bias):
     ### BEGIN SOLUTION (about 1 line)
-    return gelu(sums + bias)
+    return gelu(acc + bias)
     ### END SOLUTION
 
 
@@ -182,21 +182,21 @@ check("16.3", bias_gelu)
 # C = A · Bᵀ + D, where D (M, N) is what the block of layers began with. Now every element is a load of its own, and at
 # the edges of C there is nothing to load: beyond the last row the memory belongs to another tensor.
 #
-# **Exercise 16.4** (about 6 lines). Write `fetch(sums)`, which returns registers in fp32 of the shape of `sums.tCrC`
-# with what lies at `sums.tCgD`. What they hold where that is outside of C is never stored; but it must not be loaded.
-# `sums.coordinates` has the (row, column) of each, and `sums.shape` is C's. All three are indexed by one number, from 0
+# **Exercise 16.4** (about 6 lines). Write `fetch(acc)`, which returns registers in fp32 of the shape of `acc.tCrC`
+# with what lies at `acc.tCgD`. What they hold where that is outside of C is never stored; but it must not be loaded.
+# `acc.coordinates` has the (row, column) of each, and `acc.shape` is C's. All three are indexed by one number, from 0
 # to `cute.size(…)`. Which accumulators a thread has is known at compile time; which of them are inside C is not.
 
 
 # %%
 @cute.jit
-def fetch(sums: Sums):
+def fetch(acc: Accumulators):
     ### BEGIN SOLUTION (about 6 lines)
-    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+    registers = cute.make_rmem_tensor(acc.tCrC.shape, Float32)
     registers.fill(0.0)
     for n in cutlass.range_constexpr(cute.size(registers)):
-        if cute.elem_less(sums.coordinates[n], sums.shape):
-            registers[n] = sums.tCgD[n].to(Float32)
+        if cute.elem_less(acc.coordinates[n], acc.shape):
+            registers[n] = acc.tCgD[n].to(Float32)
     return registers
     ### END SOLUTION
 
@@ -525,7 +525,7 @@ show_costs("mlp_training")
 # activation goes feature by feature, so nothing is said. Down *sums* over features: each rank sums over its own, and
 # the result is the sum of what all have. One all-reduce of (tokens, hidden), and no more.
 #
-# Cut it the other way round, gate by its columns, and the sums would have to meet *before* silu, since
+# Cut it the other way round, gate by its columns, and the accumulators would have to meet *before* silu, since
 # silu(a + b) is not silu(a) + silu(b).
 #
 # **Exercise 16.11** (about 6 lines). Write `shard(gate, up, down, rank, world)`: the part of the weights that `rank` of

@@ -84,8 +84,8 @@ class CutileExercise(KernelExercise):
             name = list(report.writers)[number]
             if (loaded := report.loaded.get(name, 0)) > most:
                 return Flaw(
-                    f"at {by(shape)} its blocks load {loaded:,} elements of {name}; {most:,} are enough: load each "
-                    "tile of it once, and use it for every product that needs it.",
+                    f"at {by(shape)} its blocks load {loaded:,} elements of {name}; {most:,} are enough: use "
+                    "each tile that is loaded for everything that needs it.",
                     Fail.TOO_MANY(instruction="ct.load"),
                 )
         return ""

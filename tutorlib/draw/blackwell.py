@@ -18,7 +18,7 @@ PINK = category(5)
 
 
 def show_blackwell(stages: int = 4) -> Picture:
-    """A block's SM: numbers are the order in which a K tile, and then a tile's sums, pass through."""
+    """A block's SM: numbers are the order in which a K tile, and then a tile's accumulators, pass through."""
     picture, axes = canvas(TALL)
     box(axes, (10, 85, 110, 400), "global memory", EMPTY)
     for number, (name, colour) in enumerate((("A", BLUE), ("B", PALE), ("C", GREEN))):
@@ -49,7 +49,7 @@ def show_blackwell(stages: int = 4) -> Picture:
     arrow(axes, [(905, 106), (905, 165)], (857, 150), "4  wait full,\nmultiply")
     arrow(axes, [(610, 195), (720, 195)], (665, 191), "5  operands")
     arrow(axes, [(720, 215), (610, 215)], (667, 248), "6  commit:\nempty")
-    arrow(axes, [(840, 225), (840, 270)], (900, 258), "7  sums, commit:\nready")
+    arrow(axes, [(840, 225), (840, 270)], (900, 258), "7  accumulators, commit:\nready")
     arrow(axes, [(840, 358), (840, 410)], (892, 398), "8  tcgen05.ld,\nthen free")
     arrow(axes, [(720, 443), (610, 443)], (665, 439), "9  bf16")
     arrow(axes, [(370, 443), (120, 443)], (245, 439), "10  TMA store")
@@ -109,7 +109,7 @@ def handover_grid(plan: Handover, ticks: int) -> CellGrid:
 
 
 def show_pair() -> Picture:
-    """What each block of a pair loads of a tile of 256 × 256, and where the sums are."""
+    """What each block of a pair loads of a tile of 256 × 256, and where the accumulators are."""
     picture, axes = canvas(PAIR_TALL)
     for block in range(2):
         x = 20 + 490 * block

@@ -1,4 +1,4 @@
-"""Pictures of a Hopper SM at work: who does what in a GEMM, and which thread holds which sums of a wgmma."""
+"""Pictures of a Hopper SM at work: who does what in a GEMM, and which thread holds which accumulators of a wgmma."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -54,7 +54,7 @@ def show_sm(stages: int = 4) -> Picture:
     arrow(axes, [(330, 225), (420, 225)], (375, 221), "3  tiles,\ncounted\non full")
     arrow(axes, [(670, 137), (768, 137)], (719, 133), "4  wait: full\n6  arrive:\nempty", both=True)
     arrow(axes, [(670, 290), (768, 290)], (719, 286), "5  operands,\nno registers")
-    arrow(axes, [(864, 190), (864, 240)], (884, 222), "sums", both=True)
+    arrow(axes, [(864, 190), (864, 240)], (884, 222), "acc", both=True)
     arrow(axes, [(962, 130), (973, 130), (973, 412), (670, 412)], (820, 408), "7  stmatrix")
     arrow(axes, [(420, 412), (140, 412)], (310, 408), "8  TMA store")
     return picture
@@ -87,7 +87,7 @@ def arrow(axes: Axes, points: Sequence[tuple[int, int]], words: tuple[int, int],
 
 
 def show_wgmma(columns: int = 64) -> Picture:
-    """Who holds the sums of one warpgroup's 64 × `columns`, the first of N: in 8 × 8 pieces, and one of these."""
+    """A warpgroup's 64 × `columns` accumulators, the first of N, by thread: in 8 × 8 pieces, and one of these."""
     pieces = columns // 8
     whole = CellGrid(
         f"64 × {columns} in pieces of 8 × 8: warp, registers",

@@ -7,7 +7,7 @@ from tutorlib.draw.palette import EMPTY, category
 from tutorlib.models.roles import ROWS, Cartoon, Roles
 from tutorlib.models.work import Item, Split
 
-RESULTS = "#F1F3F5"  # neither loads nor multiplies: rounds a tile's sums
+RESULTS = "#F1F3F5"  # neither loads nor multiplies: rounds a tile's accumulators
 
 
 def show_roles(*roles: Roles) -> Picture:

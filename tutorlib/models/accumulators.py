@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Busy:
-    """From tick `begin` to `end`. row: "multiply" or "read". accumulator: whose sums."""
+    """From tick `begin` to `end`. row: "multiply" or "read". accumulator: whose accumulators."""
 
     row: str
     begin: int

@@ -23,11 +23,11 @@ class Cartoon:
     """A few tiles through one block.
 
     ahead: ticks from the first load of a tile to its first multiplication. multiply: of a tile, with all tensor
-    cores. results: to round a tile's sums and hand them to TMA. tiles: as large as two warpgroups share; in ping-pong
-    each is two smaller ones.
+    cores. results: to round a tile's accumulators and hand them to TMA. tiles: as large as two warpgroups share; in
+    ping-pong each is two smaller ones.
     plain: every warp does everything, so a tile's loads begin when the last one's results are out. cooperative: a
-    producer loads the next tile meanwhile. deferred: the sums are rounded in one tick, and stored under the next
-    tile's multiplication. ping-pong: while one warpgroup is busy with its results, the other multiplies.
+    producer loads the next tile meanwhile. deferred: the accumulators are rounded in one tick, and stored under the
+    next tile's multiplication. ping-pong: while one warpgroup is busy with its results, the other multiplies.
     """
 
     roles: Roles

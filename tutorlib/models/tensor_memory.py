@@ -1,4 +1,4 @@
-"""Blackwell's tensor memory and a pair's share of a GEMM: columns, places of sums, bytes of a stage."""
+"""Blackwell's tensor memory and a pair's share of a GEMM: columns, places of accumulators, bytes of a stage."""
 
 LANES, TMEM_COLUMNS = 128, 512  # of a block's tensor memory; a column is 32 bits in each lane
 LEAST = 32  # columns in an allocation

@@ -47,8 +47,8 @@ class Sm:
     clock: cycles in a µs. hbm_bytes: in a µs, of device memory, for the whole GPU.
     start: µs from the launch to the first multiplication, and from the last store to the kernel's end.
     store, share, exchange: cycles for a tile of 128×256, and in proportion for others: between its last multiplication
-    and the next tile's first; to give a part of its sums to another block through L2, which adds them; to add up the
-    parts of a cluster's blocks in their shared memory.
+    and the next tile's first; to give a part of its accumulators to another block through L2, which adds them; to add
+    up the parts of a cluster's blocks in their shared memory.
     """
 
     sms: int = 132

@@ -29,7 +29,7 @@ class Operand:
     modes: str
     dtype: DType
     variance: str = ""
-    pattern: Literal["ramp", "identity"] = "ramp"
+    pattern: Literal["ramp", "identity", "falling"] = "ramp"
     scale: float = 1.0
     blocks: tuple[int, ...] = ()
 
@@ -117,12 +117,17 @@ def torch_dtype(name: DType) -> "dtype":
 
 
 def fill(op: Operand, shape: Shape, device: str) -> "Tensor":
-    """An identity (ones where both indices agree, modulo the shorter mode) or a ramp of the integers 0 to 250."""
+    """An identity (ones where both indices agree, modulo the shorter mode), a ramp of the integers 0 to 250, or
+    integers that fall along the last mode from -150 to -400: each one's exponential is 0 in fp32.
+    """
     import torch
 
     if op.pattern == "identity":
         row, column = (torch.arange(n, device=device) for n in shape)
         return (row[:, None] % shape[1] == column).to(torch_dtype(op.dtype))
+    if op.pattern == "falling":
+        falling = -150 - 250 * torch.arange(shape[-1], device=device) // shape[-1]
+        return falling.expand(shape).to(torch_dtype(op.dtype)).contiguous()
     ramp = torch.zeros(shape, dtype=torch.int32, device=device)
     for mode, step in enumerate((31, 7, 3)[-len(shape) :]):  # coprime to 251, so neighbours differ in every mode
         index = torch.arange(shape[mode], dtype=torch.int32, device=device)

@@ -25,7 +25,7 @@ BROKEN = [
     (((96, 96, 64), (1, 3), 2), "warps 1×3: powers of two"),
     (((16, 256, 64), (1, 8), 2), "256 threads fetch 32 rows of K = 64 at a time, so M and N are multiples of 32"),
     (((256, 256, 32), (8, 8), 2), "are 2,048 threads; a block has at most 1,024"),
-    (((256, 128, 32), (2, 2), 3), "each thread would keep 256 sums, and it has 255 registers. More warps"),
+    (((256, 128, 32), (2, 2), 3), "each thread would keep 256 accumulators, and it has 255 registers. More warps"),
     (((128, 128, 64), (2, 2), 9), "9 × 32,768 bytes of shared memory are 294,912; a block has at most 232,448"),
     (((128, 128), (2, 2), 2), r"tile = \(128, 128\): \(M, N, K\) are positive whole numbers"),
     ((128, (2, 2), 2), "tile = 128:"),

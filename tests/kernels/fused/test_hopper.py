@@ -33,14 +33,14 @@ def test_the_mlps_gated_gemm_has_a_tile_whose_half_can_be_stored(tokens, feature
     assert SWIGLU.out(config).tile[1] * 2 == config.tile[1]
 
 
-@pytest.mark.parametrize(("fusion", "sums"), [(BIAS_GELU, 1), (SWIGLU, 2)], ids=["bias + GELU", "SwiGLU"])
-def test_an_epilogues_work_is_what_the_compiler_makes_of_it(fusion, sums):
-    """sums: that one result is made of. Four elements are computed in a thread."""
+@pytest.mark.parametrize(("fusion", "acc"), [(BIAS_GELU, 1), (SWIGLU, 2)], ids=["bias + GELU", "SwiGLU"])
+def test_an_epilogues_work_is_what_the_compiler_makes_of_it(fusion, acc):
+    """accumulators: that one result is made of. Four elements are computed in a thread."""
     apply = make_elementwise(lambda x: fusion.op(x, 0.7))
     ptx = compile_cute(apply, [TensorSpec((512,), "fp32")] * 2).ptx
     kinds = {"special": r"(tanh|ex2|rcp)\.", "arithmetic": r"(add|sub|mul|fma)\.(rn\.)?(ftz\.)?f32"}
     found = opcodes(ptx, kinds)
-    each = {kind: found.count(kind) / (4 * sums) for kind in kinds}
+    each = {kind: found.count(kind) / (4 * acc) for kind in kinds}
     assert each == {"special": fusion.work.special, "arithmetic": fusion.work.arithmetic}
 
 

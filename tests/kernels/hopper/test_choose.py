@@ -160,7 +160,7 @@ def test_ping_pong_hides_stores_only_as_long_as_the_other_tile_multiplies():
 
 
 def test_parts_of_k_have_more_to_exchange_the_more_there_are():
-    """With two parts each block gives half of a tile's sums away, with four three quarters."""
+    """With two parts each block gives half of a tile's accumulators away, with four three quarters."""
 
     known = replace(fitted(), hbm_bytes=1e12)  # so that device memory hides none of it
 

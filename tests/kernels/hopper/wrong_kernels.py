@@ -61,12 +61,12 @@ WRONG = {
         without("fence_proxy"),
     ),
     "no fence before the first wgmma": WrongKernel(
-        "wgmma may read sums before the registers are written",
+        "wgmma may read accumulators before the registers are written",
         "gemm:Multiply.step",
         without("warpgroup.fence()"),
     ),
     "no wait for wgmma": WrongKernel(
-        "gives stages back and stores sums while wgmma is still at them",
+        "gives stages back and stores accumulators while wgmma is still at them",
         "gemm:Multiply.retire",
         without("warpgroup.wait_group(pending)"),
     ),
@@ -99,19 +99,19 @@ WRONG = {
         PAIR,
     ),
     "adds before it is given": WrongKernel(
-        "adds up what lies where the other blocks' sums have yet to come",
+        "adds up what lies where the other blocks' accumulators have yet to come",
         "epilogue:Exchange.add",
         without("wait(self.arrived"),
         SPLIT,
     ),
     "gives to the wrong place": WrongKernel(
-        "two blocks of a cluster give their sums to one place of the block that adds them",
+        "two blocks of a cluster give their accumulators to one place of the block that adds them",
         "epilogue:Exchange.give",
         swap("place = self.me.part - Int32(self.me.part > part)", "place = self.me.part // 2"),
         SPLIT,
     ),
     "stores before the wait": WrongKernel(
-        "rounds and stores a tile's sums while its last wgmma adds to them",
+        "rounds and stores a tile's accumulators while its last wgmma adds to them",
         "gemm:consume",
         swap(
             "        multiply.retire(0, in_flight)\n        finish.item(multiply.tCrC, schedule, number)\n",

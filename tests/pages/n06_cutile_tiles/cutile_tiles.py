@@ -3,4 +3,4 @@
 from tutorlib.course.answers import load_answers
 
 RIGHT = load_answers("06_cutile_tiles")
-ADD, SCALE, SUMS, SOFTMAX, HOST = (RIGHT[id] for id in ("06.1", "06.3", "06.4", "06.5", "06.6"))
+ADD, SCALE, SUMS, SOFTMAX, HOST, LONG = (RIGHT[id] for id in ("06.1", "06.3", "06.4", "06.5", "06.6", "06.7"))

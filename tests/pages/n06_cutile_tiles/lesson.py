@@ -16,4 +16,8 @@ LESSONS = {
     "06.6": Lesson(
         "the host chooses tile and grid and launches", named("06.6", "exact_width", "always_4096", "torch_does_it")
     ),
+    "06.7": Lesson(
+        "an online softmax: the sum is rescaled, the row loaded twice",
+        named("06.7", "three_passes", "never_rescaled", "each_tiles_own_maximum", "no_maximum"),
+    ),
 }

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from tests.pages.change import derive, swap
-from tests.pages.n06_cutile_tiles.cutile_tiles import ADD, SCALE, SOFTMAX, SUMS
+from tests.pages.n06_cutile_tiles.cutile_tiles import ADD, LONG, SCALE, SOFTMAX, SUMS
 
 
 def by_recursion(x, y):
@@ -156,4 +156,49 @@ RIGHT = {
         ),
     ],
     "06.6": [by_logarithm, by_doubling, row_by_row, waits_for_it],
+    "06.7": [
+        derive(
+            LONG,
+            "through_exp2",
+            "exp2 with log2(e) in both loops.",
+            swap("ct.exp(part - new)", "ct.exp2((part - new) * 1.4426950408889634)"),
+            swap("ct.exp(part - largest)", "ct.exp2((part - largest) * 1.4426950408889634)"),
+        ),
+        derive(
+            LONG,
+            "lane_by_lane",
+            "A maximum and a sum for each column of the tile, which meet after the first loop.",
+            swap('ct.full((1, 1), float("-inf")', "ct.full((1, tile), -3.0e38"),
+            swap("ct.zeros((1, 1)", "ct.zeros((1, tile)"),
+            swap("ct.maximum(largest, ct.max(part, 1, keepdims=True))", "ct.maximum(largest, part)"),
+            swap("ct.sum(ct.exp(part - new), 1, keepdims=True)", "ct.exp(part - new)"),
+            swap(
+                "        largest = new\n",
+                "        largest = new\n    row = ct.max(largest)\n    total = ct.sum(total * ct.exp(largest - row))\n"
+                "    largest = row\n",
+            ),
+        ),
+        derive(
+            LONG,
+            "by_the_reciprocal",
+            "One division, then products.",
+            swap(
+                "    for j in range(ct.num_tiles(x, 1, (1, tile))):\n        part = ct.load(x, (i, j), (1, tile), "
+                "padding_mode=ct.PaddingMode.NEG_INF)\n        ct.store",
+                "    total = 1.0 / total\n    for j in range("
+                "ct.num_tiles(x, 1, (1, tile))):\n        part = ct.load(x, (i, j), (1, tile))\n        ct.store",
+            ),
+            swap("ct.exp(part - largest) / total", "ct.exp(part - largest) * total"),
+        ),
+        derive(
+            LONG,
+            "backwards",
+            "The second pass from the last tile to the first, which the caches like.",
+            swap(
+                "(i, j), (1, tile), padding_mode=ct.PaddingMode.NEG_INF)\n        ct.store(y, (i, j)",
+                "(i, ct.num_tiles(x, 1, (1, tile)) - 1 - j), (1, tile))\n"
+                "        ct.store(y, (i, ct.num_tiles(x, 1, (1, tile)) - 1 - j)",
+            ),
+        ),
+    ],
 }

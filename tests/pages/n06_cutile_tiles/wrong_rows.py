@@ -4,7 +4,7 @@ import cuda.tile as ct
 import torch
 
 from tests.pages.change import derive, swap
-from tests.pages.n06_cutile_tiles.cutile_tiles import SOFTMAX, SUMS
+from tests.pages.n06_cutile_tiles.cutile_tiles import LONG, SOFTMAX, SUMS
 from tests.pages.table import answer, says
 
 
@@ -219,6 +219,91 @@ WRONG = {
         says("not a device")(a_device),
         says("that is the kernel")(
             derive(SOFTMAX, "the_kernel", "The kernel itself.", swap("e / ct.sum(e)", "e / ct.sum(e)"))
+        ),
+    ],
+    "06.7": [
+        derive(LONG, "never_rescaled", "Keeps the sum as it was.", swap("total * ct.exp(largest - new)", "total")),
+        derive(
+            LONG,
+            "rescaled_the_wrong_way",
+            "The inverse factor.",
+            swap("ct.exp(largest - new)", "ct.exp(new - largest)"),
+        ),
+        derive(
+            LONG,
+            "no_maximum",
+            "Sums exp(x), which overflows.",
+            swap("ct.maximum(largest, ct.max(part, 1, keepdims=True))", "largest * 0.0"),
+            swap('float("-inf")', "0.0"),
+        ),
+        derive(
+            LONG,
+            "each_tiles_own_maximum",
+            "Rescales to the newest tile's maximum, also where it is smaller: the sum overflows.",
+            swap("ct.maximum(largest, ct.max(part, 1, keepdims=True))", "ct.max(part, 1, keepdims=True)"),
+        ),
+        derive(
+            LONG,
+            "maximum_from_zero",
+            "Starts from 0, which rows of negative numbers never reach.",
+            swap('float("-inf")', "0.0"),
+        ),
+        derive(
+            LONG, "last_tile_alone", "Forgets the earlier tiles' sum.", swap("total * ct.exp(largest - new) + ", "")
+        ),
+        derive(
+            LONG,
+            "floors_the_number_of_tiles",
+            "Forgets the last, partly filled tile.",
+            swap("ct.num_tiles(x, 1, (1, tile))", "x.shape[1] // tile", times=2),
+        ),
+        derive(LONG, "padded_with_zeros", "The padding counts as exp(0 - max).", swap("NEG_INF", "ZERO", times=2)),
+        derive(LONG, "undetermined", "No padding mode.", swap(", padding_mode=ct.PaddingMode.NEG_INF", "", times=2)),
+        derive(LONG, "not_divided", "Leaves the sum out.", swap(" / total", "")),
+        derive(
+            LONG,
+            "each_tile_a_softmax",
+            "Divides by the sum of its own tile.",
+            swap("ct.exp(part - largest) / total", "ct.exp(part - largest) / ct.sum(ct.exp(part - largest))"),
+        ),
+        derive(LONG, "first_row", "Every block does row 0.", swap("ct.bid(0)", "0")),
+        derive(
+            LONG,
+            "first_tile",
+            "Stores the first tile's results everywhere.",
+            swap("ct.store(y, (i, j)", "ct.store(y, (i, 0)"),
+        ),
+        derive(
+            LONG,
+            "in_fp16",
+            "Exponentials in fp16.",
+            swap("ct.exp(part - new)", "ct.exp((part - new).astype(ct.float16)).astype(ct.float32)"),
+        ),
+        says("are enough", "right, but")(
+            derive(
+                LONG,
+                "three_passes",
+                "A pass for the maximum, another for the sum.",
+                swap(
+                    "        total = total * ct.exp(largest - new) + ct.sum(ct.exp(part - new), 1, keepdims=True)\n"
+                    "        largest = new\n",
+                    "        largest = new\n"
+                    "    for j in range(ct.num_tiles(x, 1, (1, tile))):\n"
+                    "        part = ct.load(x, (i, j), (1, tile), padding_mode=ct.PaddingMode.NEG_INF)\n"
+                    "        total += ct.sum(ct.exp(part - largest), 1, keepdims=True)\n",
+                ),
+            )
+        ),
+        says("are enough", "right, but")(
+            derive(
+                LONG,
+                "loads_for_each_use",
+                "Loads the tile again for its exponentials.",
+                swap(
+                    "ct.sum(ct.exp(part - new)",
+                    "ct.sum(ct.exp(ct.load(x, (i, j), (1, tile), padding_mode=ct.PaddingMode.NEG_INF) - new)",
+                ),
+            )
         ),
     ],
 }

@@ -194,7 +194,7 @@ RIGHT = {
         derive(
             FP8,
             "rounded_last",
-            "Transposes the sums, then rounds.",
+            "Transposes the accumulators, then rounds.",
             swap("ct.transpose(upper.astype(c.dtype))", "ct.transpose(upper).astype(c.dtype)"),
         ),
         derive(

@@ -206,8 +206,8 @@ def compiled(warps: cutlass.Constexpr, tile_n: cutlass.Constexpr):
 
 # 09.8 -----------------------------------------------------------------------------------------------------------
 
-INSIDE = "cute.elem_less(sums.coordinates[(0, row), m, (0, n)], sums.shape)"
-EIGHT = "cute.autovec_copy(registers[eight], sums.tCgC[eight])"
+INSIDE = "cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape)"
+EIGHT = "cute.autovec_copy(registers[eight], acc.tCgC[eight])"
 
 # 09.9 -----------------------------------------------------------------------------------------------------------
 
@@ -258,14 +258,14 @@ RIGHT = {
             "Compares the two coordinates one by one.",
             swap(
                 f"elif {INSIDE}:\n                        {EIGHT}",
-                f"else:\n                        place = sums.coordinates[(0, row), m, (0, n)]\n                        if place[0] < sums.shape[0] and place[1] < sums.shape[1]:\n                            {EIGHT}",
+                f"else:\n                        place = acc.coordinates[(0, row), m, (0, n)]\n                        if place[0] < acc.shape[0] and place[1] < acc.shape[1]:\n                            {EIGHT}",
             ),
         ),
         derive(
             store,
             "asks_for_the_last_of_eight",
             "Asks whether the last of the eight is inside.",
-            swap(INSIDE, "cute.elem_less(sums.coordinates[(1, row), m, (3, n)], sums.shape)"),
+            swap(INSIDE, "cute.elem_less(acc.coordinates[(1, row), m, (3, n)], acc.shape)"),
         ),
         derive(
             store,
@@ -273,7 +273,7 @@ RIGHT = {
             "A copy atom of 128 bits.",
             swap(
                 EIGHT,
-                "cute.copy(cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), registers.element_type, num_bits_per_copy=128), cute.coalesce(registers[eight]), cute.coalesce(sums.tCgC[eight]))",
+                "cute.copy(cute.make_copy_atom(cute.nvgpu.CopyUniversalOp(), registers.element_type, num_bits_per_copy=128), cute.coalesce(registers[eight]), cute.coalesce(acc.tCgC[eight]))",
             ),
         ),
     ],

@@ -54,7 +54,7 @@ MMAS = [
     ),
     mmas(
         "warps_in_k",
-        "Warps side by side along K: their sums would have to be added.",
+        "Warps side by side along K: their accumulators would have to be added.",
         (),
         swap("(m, n, 1)", "(m, 1, n)"),
     ),

@@ -9,18 +9,18 @@ from tutorlib.kernels.ampere import gemm
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.epilogues import store, store_through_smem
 from tutorlib.kernels.ampere.main_loops import single_buffer
-from tutorlib.kernels.ampere.thread_share import Sums
+from tutorlib.kernels.ampere.thread_share import Accumulators
 
 
 @cute.jit
-def writes_nothing(sums: Sums):
+def writes_nothing(acc: Accumulators):
     """Leaves C as it was."""
 
 
-INSIDE = "cute.elem_less(sums.coordinates[(0, row), m, (0, n)], sums.shape)"
-WHOLE = "cutlass.const_expr(sums.whole)"
-EIGHT = "cute.autovec_copy(registers[eight], sums.tCgC[eight])"
-ANY_TILES = without("not sums.whole", "raise ValueError")  # the detour refuses C that is not made of whole ones
+INSIDE = "cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape)"
+WHOLE = "cutlass.const_expr(acc.whole)"
+EIGHT = "cute.autovec_copy(registers[eight], acc.tCgC[eight])"
+ANY_TILES = without("not acc.whole", "raise ValueError")  # the detour refuses C that is not made of whole ones
 
 
 def stores(name, what, words, *changes):
@@ -33,13 +33,13 @@ STORES = [
         "rows_unguarded",
         "Guards the columns and not the rows.",
         (),
-        swap(INSIDE, "sums.coordinates[(0, row), m, (0, n)][1] < sums.shape[1]"),
+        swap(INSIDE, "acc.coordinates[(0, row), m, (0, n)][1] < acc.shape[1]"),
     ),
     stores(
         "columns_unguarded",
         "Guards the rows and not the columns.",
         (),
-        swap(INSIDE, "sums.coordinates[(0, row), m, (0, n)][0] < sums.shape[0]"),
+        swap(INSIDE, "acc.coordinates[(0, row), m, (0, n)][0] < acc.shape[0]"),
     ),
     stores(
         "always_the_first_row",
@@ -60,12 +60,14 @@ STORES = [
         swap("coordinates[(0, row), m, (0, n)]", "coordinates[(0, row), m, (0, 0)]"),
     ),
     stores(
-        "the_whole_thing", "All registers for each eight.", (), swap(EIGHT, "cute.autovec_copy(registers, sums.tCgC)")
+        "the_whole_thing", "All registers for each eight.", (), swap(EIGHT, "cute.autovec_copy(registers, acc.tCgC)")
     ),
-    stores("unrounded", "The fp32 sums.", (), swap(EIGHT, "cute.autovec_copy(sums.tCrC[eight], sums.tCgC[eight])")),
+    stores(
+        "unrounded", "The fp32 accumulators.", (), swap(EIGHT, "cute.autovec_copy(acc.tCrC[eight], acc.tCgC[eight])")
+    ),
     stores("turned_round", "Where it is outside.", (), swap(INSIDE, "not " + INSIDE)),
     stores(
-        "backwards", "From C to registers.", (), swap(EIGHT, "cute.autovec_copy(sums.tCgC[eight], registers[eight])")
+        "backwards", "From C to registers.", (), swap(EIGHT, "cute.autovec_copy(acc.tCgC[eight], registers[eight])")
     ),
     derive(
         store_through_smem,

@@ -79,7 +79,7 @@ RIGHT = {
         answer("by_numpy", "NumPy's numbers.", lambda s, w, t, c: np.max([c, t, (w + t + c) / s])),
         answer("in_fp32", "As exact as fp32.", lambda s, w, t, c: np.max(np.float32([c, t, (w + t + c) / s]))),
         answer("by_fractions", "An exact fraction.", lambda s, w, t, c: max(Fraction(w + t + c, s), c, t)),
-        answer("part_by_part", "Sums of quotients.", lambda s, w, t, c: max(c, t, w / s + t / s + c / s)),
+        answer("part_by_part", "Accumulators of quotients.", lambda s, w, t, c: max(c, t, w / s + t / s + c / s)),
     ],
     "10.2": [with_typed_helpers, last_tile_apart, sends_again],
     "10.3": [

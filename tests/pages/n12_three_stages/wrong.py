@@ -139,7 +139,7 @@ CONFIGS = [
         (2, 2),
         9,
     ),
-    config("too_many_sums", "256 sums in each thread.", "it has 255 registers", (256, 128, 32), (2, 2), 3),
+    config("too_many_sums", "256 accumulators in each thread.", "it has 255 registers", (256, 128, 32), (2, 2), 3),
     config("a_k_of_48", "Killed the process once.", "tile K = 48: 32 or a multiple of 64", (128, 128, 48), (2, 2), 4),
     config("a_k_of_16", "One K block: nothing to fetch ahead.", "tile K = 16", (128, 128, 16), (2, 2), 4),
     config("a_hundred_rows", "Compiled without a remark once.", "tile M = 100", (100, 128, 32), (2, 2), 4),
@@ -147,7 +147,7 @@ CONFIGS = [
     config("three_warps", "Three warps across.", "warps 1×3: powers of two", (128, 192, 32), (1, 3), 4),
     config("a_narrow_tile", "More threads than rows to copy.", "threads fetch 64 rows", (128, 32, 32), (8, 1), 4),
     config("two_numbers", "No K.", "(M, N, K) are positive whole numbers", (128, 256), (2, 4), 4),
-    config("spills", "192 sums, and the operands of two K blocks.", "it spills", (192, 128, 32), (2, 2), 4),
+    config("spills", "192 accumulators, and the operands of two K blocks.", "it spills", (192, 128, 32), (2, 2), 4),
 ]
 
 # 12.4 -----------------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def kernel(name: str, what: str, words: str, within: str, *changes):
 
 STRIDES = "stride=(1, 8, 32, 2, 32 * across)"
 ORDER = "return l2.grouped(block, rows, across, 8 if rows > 32 else rows)"
-PREDICATE = "if cute.elem_less(sums.coordinates[(0, row), m, (0, n)], sums.shape):"
+PREDICATE = "if cute.elem_less(acc.coordinates[(0, row), m, (0, n)], acc.shape):"
 WHOLE = "whole = matrix.shape[0] % rows == 0 and matrix.shape[1] % bK == 0"
 EDGES = "if whole else (mine.partition_S(c), matrix.shape)"
 KERNELS = [

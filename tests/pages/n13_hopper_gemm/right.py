@@ -10,7 +10,7 @@ from tests.pages.change import copy_of, derive, swap
 from tests.pages.n13_hopper_gemm import right_hopper_loops as loops
 from tutorlib.course.answers import load_answers
 from tutorlib.kernels.hopper import first
-from tutorlib.kernels.hopper.first_share import Sums
+from tutorlib.kernels.hopper.first_share import Accumulators
 
 # 13.1 ring_layout -----------------------------------------------------------------------------------------------
 
@@ -144,7 +144,7 @@ def sums_by_the_mma(tiled_mma, thread, sA, sB):
 
 
 def sums_that_begin_with_0(tiled_mma, thread, sA, sB):
-    """Fills the sums, which the first wgmma forgets; shapes of nested modes by product_each."""
+    """Fills the accumulators, which the first wgmma forgets; shapes of nested modes by product_each."""
     math = tiled_mma.get_slice(thread)
     (m, *_), (n, *_) = (cute.product_each(s.shape) for s in (sA, sB))
     tCrC = cute.make_rmem_tensor(tiled_mma.partition_shape_C((m, n)), Float32)
@@ -153,16 +153,16 @@ def sums_that_begin_with_0(tiled_mma, thread, sA, sB):
 
 
 def as_other_operands(tiled_mma, thread, sA, sB):
-    """A helper for each operand; the sums before the descriptors."""
+    """A helper for each operand; the accumulators before the descriptors."""
 
     def operand(make, partition, s):
         return make(partition(s))
 
     math = tiled_mma.get_slice(thread)
     shape = tiled_mma.partition_shape_C(tuple(cute.size(s, mode=[0]) for s in (sA, sB)))
-    sums = cute.make_rmem_tensor(layout_or_shape=shape, dtype=cutlass.Float32)
+    acc = cute.make_rmem_tensor(layout_or_shape=shape, dtype=cutlass.Float32)
     tCrB = operand(tiled_mma.make_fragment_B, math.partition_B, sB)
-    return operand(tiled_mma.make_fragment_A, math.partition_A, sA), tCrB, sums
+    return operand(tiled_mma.make_fragment_A, math.partition_A, sA), tCrB, acc
 
 
 # 13.6 ring ------------------------------------------------------------------------------------------------------
@@ -194,66 +194,66 @@ def by_numpy(step, stages, producer):
 
 
 @cute.jit
-def box_by_box(sums: Sums):
+def box_by_box(acc: Accumulators):
     """Each box is sent as soon as it is written, and all warps meet where one would do."""
-    sums.tRrC.store(sums.tCrC.load().to(BFloat16))
+    acc.tRrC.store(acc.tCrC.load().to(BFloat16))
     cute.arch.sync_threads()
     for box in cutlass.range_constexpr(4):
         for part in cutlass.range_constexpr(4 * box, 4 * box + 4):
             one = ((None, part), None, None)
-            cute.copy(sums.stmatrix, sums.tRrC[one], sums.tRsC[one])
+            cute.copy(acc.stmatrix, acc.tRrC[one], acc.tRsC[one])
         cute.arch.fence_proxy("async.shared", space="cta")
         cute.arch.sync_threads()
-        cute.copy(sums.tma, sums.tSsC[None, box], sums.tSgC[None, box])
+        cute.copy(acc.tma, acc.tSsC[None, box], acc.tSgC[None, box])
         cute.arch.cp_async_bulk_commit_group()
     cute.arch.cp_async_bulk_wait_group(0)
 
 
 @cute.jit
-def fence_after_the_meeting(sums: Sums):
+def fence_after_the_meeting(acc: Accumulators):
     """The warp meets, and then the thread that sends fences."""
-    sums.tRrC.store(sums.tCrC.load().to(BFloat16))
+    acc.tRrC.store(acc.tCrC.load().to(BFloat16))
     cute.arch.sync_threads()
-    cute.copy(sums.stmatrix, sums.tRrC, sums.tRsC)
+    cute.copy(acc.stmatrix, acc.tRrC, acc.tRsC)
     cute.arch.sync_warp()
     cute.arch.fence_proxy("async.shared", space="cta")
-    cute.copy(sums.tma, sums.tSsC, sums.tSgC)
+    cute.copy(acc.tma, acc.tSsC, acc.tSgC)
     cute.arch.cp_async_bulk_commit_group()
     cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
 @cute.jit
-def one_lane_sends(sums: Sums):
+def one_lane_sends(acc: Accumulators):
     """elect_one around the copy; meets first and rounds then; a fence of all that is asynchronous."""
     cute.arch.barrier()
-    rounded = sums.tCrC.load().to(BFloat16)
-    sums.tRrC.store(rounded)
-    cute.copy(sums.stmatrix, sums.tRrC, sums.tRsC)
+    rounded = acc.tCrC.load().to(BFloat16)
+    acc.tRrC.store(rounded)
+    cute.copy(acc.stmatrix, acc.tRrC, acc.tRsC)
     cute.arch.fence_proxy("async")
     cute.arch.sync_warp()
     with cute.arch.elect_one():
-        cute.copy(sums.tma, sums.tSsC, sums.tSgC)
+        cute.copy(acc.tma, acc.tSsC, acc.tSgC)
     cute.arch.cp_async_bulk_commit_group()
     cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
 @cute.jit
-def number_by_number(sums: Sums):
+def number_by_number(acc: Accumulators):
     """Each sum is rounded by itself, in a loop; a helper sends box after box, all of them in one group."""
-    for n in cutlass.range_constexpr(cute.size(sums.tCrC)):
-        sums.tRrC[n] = sums.tCrC[n].to(BFloat16)
+    for n in cutlass.range_constexpr(cute.size(acc.tCrC)):
+        acc.tRrC[n] = acc.tCrC[n].to(BFloat16)
     cute.arch.sync_threads()
-    cute.copy(sums.stmatrix, sums.tRrC, sums.tRsC)
+    cute.copy(acc.stmatrix, acc.tRrC, acc.tRsC)
     cute.arch.fence_proxy("async.shared", space="cluster")
     cute.arch.sync_threads()
-    send(sums)
+    send(acc)
     cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
 @cute.jit
-def send(sums: Sums):
-    for box in cutlass.range_constexpr(cute.size(sums.tSsC, mode=[1])):
-        cute.copy(sums.tma, sums.tSsC[None, box], sums.tSgC[None, box])
+def send(acc: Accumulators):
+    for box in cutlass.range_constexpr(cute.size(acc.tSsC, mode=[1])):
+        cute.copy(acc.tma, acc.tSsC[None, box], acc.tSgC[None, box])
     cute.arch.cp_async_bulk_commit_group()
 
 

@@ -7,7 +7,7 @@ from tests.pages.table import says
 from tutorlib.course.answers import load_answers
 from tutorlib.kernels.hopper import first
 from tutorlib.kernels.hopper.first_parts import store_by_tma
-from tutorlib.kernels.hopper.first_share import Sums
+from tutorlib.kernels.hopper.first_share import Accumulators
 from tutorlib.kernels.ladder import LADDER
 
 # 13.8 epilogue --------------------------------------------------------------------------------------------------
@@ -15,27 +15,27 @@ from tutorlib.kernels.ladder import LADDER
 
 @says("without stmatrix")
 @cute.jit
-def vectors(sums: Sums):
+def vectors(acc: Accumulators):
     """Ordinary stores to shared memory."""
-    sums.tRrC.store(sums.tCrC.load().to(BFloat16))
+    acc.tRrC.store(acc.tCrC.load().to(BFloat16))
     cute.arch.sync_threads()
-    cute.autovec_copy(sums.tRrC, sums.tRsC)
+    cute.autovec_copy(acc.tRrC, acc.tRsC)
     cute.arch.fence_proxy("async.shared", space="cta")
     cute.arch.sync_warp()
-    cute.copy(sums.tma, sums.tSsC, sums.tSgC)
+    cute.copy(acc.tma, acc.tSsC, acc.tSgC)
     cute.arch.cp_async_bulk_commit_group()
     cute.arch.cp_async_bulk_wait_group(0, read=True)
 
 
 @says("the course's store_by_tma")
 @cute.jit
-def the_courses_epilogue(sums: Sums):
+def the_courses_epilogue(acc: Accumulators):
     """Leans on the course's own."""
-    store_by_tma(sums)
+    store_by_tma(acc)
 
 
 @says("not a @cute.jit function")
-def not_compiled_epilogue(sums):
+def not_compiled_epilogue(acc):
     """No @cute.jit."""
 
 
@@ -43,9 +43,9 @@ def epilogue(name: str, what: str, words: tuple[str, ...] | str, *changes: Chang
     return says(*([words] if isinstance(words, str) else words))(derive(store_by_tma, name, what, *changes))
 
 
-ROUND = "    sums.tRrC.store(sums.tCrC.load().to(BFloat16))\n"
+ROUND = "    acc.tRrC.store(acc.tCrC.load().to(BFloat16))\n"
 FENCE = 'cute.arch.fence_proxy("async.shared", space="cta")'
-SEND = "cute.copy(sums.tma, sums.tSsC, sums.tSgC)"
+SEND = "cute.copy(acc.tma, acc.tSsC, acc.tSgC)"
 EPILOGUES = [
     vectors,
     the_courses_epilogue,
@@ -66,7 +66,7 @@ EPILOGUES = [
         "barrier_behind_stmatrix",
         "Meets when it is too late.",
         "sync_threads() before it",
-        move_last("sync_threads()", "sums.stmatrix"),
+        move_last("sync_threads()", "acc.stmatrix"),
     ),
     epilogue("no_proxy_fence", "TMA may see what was there before.", "fence_proxy", without("fence_proxy")),
     epilogue(
@@ -75,7 +75,7 @@ EPILOGUES = [
         "fence_proxy",
         move_last("fence_proxy", "sync_threads"),
     ),
-    epilogue("fence_behind_the_copy", "Too late.", "fence_proxy", move_last("fence_proxy", "sums.tma")),
+    epilogue("fence_behind_the_copy", "Too late.", "fence_proxy", move_last("fence_proxy", "acc.tma")),
     epilogue(
         "of_global_memory",
         "The other half of the async proxy.",
@@ -90,7 +90,7 @@ EPILOGUES = [
         swap(FENCE, "cute.arch.fence_acq_rel_cta()"),
     ),
     epilogue("no_meeting", "Other lanes may be late.", "sync_warp()", without("sync_warp()")),
-    epilogue("meeting_behind_the_copy", "Too late.", "sync_warp()", move_last("sync_warp()", "sums.tma")),
+    epilogue("meeting_behind_the_copy", "Too late.", "sync_warp()", move_last("sync_warp()", "acc.tma")),
     epilogue("ends_at_once", "Shared memory is gone before TMA has read it.", "wait until no", without("wait_group(0")),
     epilogue(
         "one_group_left",
@@ -111,31 +111,31 @@ EPILOGUES = [
         "commit the bulk group",
         swap("cp_async_bulk_wait_group(0, read=True)", "cp_async_wait_group(0)"),
     ),
-    epilogue("sends_nothing", "Stays in shared memory.", "no TMA store is issued", without("cute.copy(sums.tma")),
+    epilogue("sends_nothing", "Stays in shared memory.", "no TMA store is issued", without("cute.copy(acc.tma")),
     epilogue(
         "sends_first",
         "TMA, and then stmatrix.",
         "TMA stores before stmatrix has written",
-        without_first("sums.stmatrix"),
-        swap(f"    {SEND}\n", f"    {SEND}\n    cute.copy(sums.stmatrix, sums.tRrC, sums.tRsC)\n"),
+        without_first("acc.stmatrix"),
+        swap(f"    {SEND}\n", f"    {SEND}\n    cute.copy(acc.stmatrix, acc.tRrC, acc.tRsC)\n"),
     ),
     epilogue(
         "sends_one_box",
         "The first 64 columns.",
         "all in columns 64 to 255",
-        swap("sums.tSsC, sums.tSgC", "sums.tSsC[None, 0], sums.tSgC[None, 0]"),
+        swap("acc.tSsC, acc.tSgC", "acc.tSsC[None, 0], acc.tSgC[None, 0]"),
     ),
     epilogue(
         "one_box_everywhere",
         "The first box to all four places.",
         "Wrong: ",
-        swap(SEND, "for box in range(4):\n        cute.copy(sums.tma, sums.tSsC[None, 0], sums.tSgC[None, box])"),
+        swap(SEND, "for box in range(4):\n        cute.copy(acc.tma, acc.tSsC[None, 0], acc.tSgC[None, box])"),
     ),
     epilogue(
         "loads_for_stores",
         "From C to shared memory.",
         "does not compile",
-        swap("sums.tSsC, sums.tSgC", "sums.tSgC, sums.tSsC"),
+        swap("acc.tSsC, acc.tSgC", "acc.tSgC, acc.tSsC"),
     ),
     epilogue("not_rounded", "The registers of before.", "that nobody has set", swap(ROUND, "")),
     epilogue(
@@ -151,7 +151,7 @@ EPILOGUES = [
         "not_as_the_mma_has_them",
         "The registers themselves.",
         "equal source and destination element type",
-        swap("sums.stmatrix, sums.tRrC", "sums.stmatrix, sums.tCrC"),
+        swap("acc.stmatrix, acc.tRrC", "acc.stmatrix, acc.tCrC"),
     ),
     epilogue(
         "one_warpgroup_sends",
@@ -370,7 +370,7 @@ KERNELS = [
     ),
     kernel(
         "first_warps_rows",
-        "The group's first thread for the sums.",
+        "The group's first thread for the accumulators.",
         "still NaN",
         swap("tiled_mma, thread, tma_c", "tiled_mma, group * 128, tma_c"),
     ),

@@ -301,7 +301,7 @@ WGMMAS = [
     ),
     loop(
         "no_last_wait",
-        "The sums are read while wgmmas still write them.",
+        "The accumulators are read while wgmmas still write them.",
         "no wait_group(0) after it",
         without("wait_group(0)"),
     ),

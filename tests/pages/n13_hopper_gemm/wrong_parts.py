@@ -188,17 +188,17 @@ A, B = "tiled_mma.make_fragment_A(math.partition_A(sA))", "tiled_mma.make_fragme
 TILE = "(cute.size(sA, mode=[0]), cute.size(sB, mode=[0]))"
 FRAGMENTS = [shared_memory_itself, no_sums, the_courses_fragments]
 FRAGMENTS += [
-    fragments("rounds_every_sum", "Sums in bf16.", swap("Float32", "BFloat16"), words=("kept in Float32",)),
-    fragments("sums_in_fp16", "Sums in fp16.", swap("Float32", "cutlass.Float16"), words=("kept in Float32",)),
+    fragments("rounds_every_sum", "Accumulators in bf16.", swap("Float32", "BFloat16"), words=("kept in Float32",)),
+    fragments("sums_in_fp16", "Accumulators in fp16.", swap("Float32", "cutlass.Float16"), words=("kept in Float32",)),
     fragments(
         "a_tile_for_each_thread",
-        "As many registers as the tile has sums.",
+        "As many registers as the tile has accumulators.",
         swap("tiled_mma.partition_shape_C(tile)", "tile"),
         words=("128 of its warpgroup's",),
     ),
     fragments(
         "all_the_sums",
-        "A whole tile of sums in each thread's order, twice.",
+        "A whole tile of accumulators in each thread's order, twice.",
         swap("cute.size(sB, mode=[0]))", "2 * cute.size(sB, mode=[0]))"),
         words=("tCrC has 256 registers",),
     ),
@@ -210,9 +210,9 @@ FRAGMENTS += [
     fragments("first_k_block", "Descriptors of K block 0.", swap(A, f"{A}[None, None, 0, None]")),
     fragments(
         "sums_first",
-        "The sums in front.",
-        swap("return tCrA, tCrB, cute", "sums = cute"),
-        swap("(tile), Float32)", "(tile), Float32)\n    return sums, tCrA, tCrB"),
+        "The accumulators in front.",
+        swap("return tCrA, tCrB, cute", "acc = cute"),
+        swap("(tile), Float32)", "(tile), Float32)\n    return acc, tCrA, tCrB"),
     ),
     fragments(
         "of_c_in_shared_memory",

@@ -13,7 +13,7 @@ def a_tuple():
 
 
 def too_many_registers():
-    """256×256 sums are more than two warpgroups can hold."""
+    """256×256 accumulators are more than two warpgroups can hold."""
     return HopperConfig(tile=(256, 256, 64))
 
 

@@ -8,7 +8,7 @@ STORE = [
     wrong(
         store_tiles,
         "no_wait_for_ready",
-        "Reads sums that are not there.",
+        "Reads accumulators that are not there.",
         swap(f"        {WAIT_READY}\n", ""),
         "no wait for ready[0]",
     ),
@@ -61,7 +61,7 @@ STORE = [
         swap("steps.write(number, part)", "steps.write(0, part)"),
         "writes part 0 of tile 1 as part 0 of tile 0",
     ),
-    wrong(store_tiles, "same_accumulator", "Never goes on.", without("sums.advance()")),
+    wrong(store_tiles, "same_accumulator", "Never goes on.", without("acc.advance()")),
     wrong(
         store_tiles,
         "frees_last",
@@ -101,13 +101,13 @@ STORE = [
         store_tiles,
         "reads_what_is_next",
         "One accumulator off.",
-        swap("steps.read(sums.index, part)", "steps.read((sums.index + 1) % steps.accumulators, part)"),
+        swap("steps.read(acc.index, part)", "steps.read((acc.index + 1) % steps.accumulators, part)"),
     ),
     wrong(
         store_tiles,
         "phase_of_the_tile",
         "The tile's parity, right for a single accumulator.",
-        swap(WAIT_READY, "cute.arch.mbarrier_wait(steps.ready + sums.index, number % 2)"),
+        swap(WAIT_READY, "cute.arch.mbarrier_wait(steps.ready + acc.index, number % 2)"),
     ),
     wrong(
         store_tiles,
@@ -121,7 +121,7 @@ STORE = [
         "Waits for ready before each part, a phase further each time.",
         swap(f"        {WAIT_READY}\n", ""),
         swap(
-            "            steps.read(", f"            {WAIT_READY}\n            sums.advance()\n            steps.read("
+            "            steps.read(", f"            {WAIT_READY}\n            acc.advance()\n            steps.read("
         ),
     ),
     wrong(
@@ -129,8 +129,8 @@ STORE = [
         "four_at_once",
         "Each warp arrives for all four.",
         swap(
-            "mbarrier_arrive(steps.free + sums.index, steps.leader)",
-            "mbarrier_arrive(steps.free + sums.index, arrive_count=4)",
+            "mbarrier_arrive(steps.free + acc.index, steps.leader)",
+            "mbarrier_arrive(steps.free + acc.index, arrive_count=4)",
         ),
     ),
 ]

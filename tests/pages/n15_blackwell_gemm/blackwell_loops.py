@@ -6,11 +6,11 @@ from tutorlib.kernels.blackwell.loops import multiply_tiles, produce_tiles, stor
 
 WAIT_EMPTY = "cute.arch.mbarrier_wait(steps.empty + state.index, state.phase)"
 WAIT_FULL = "cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)"
-WAIT_FREE = "cute.arch.mbarrier_wait(steps.free + sums.index, sums.phase)"
-WAIT_READY = "cute.arch.mbarrier_wait(steps.ready + sums.index, sums.phase)"
+WAIT_FREE = "cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase)"
+WAIT_READY = "cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)"
 FREE = """            if part == steps.parts - 1:
                 with cute.arch.elect_one():
-                    cute.arch.mbarrier_arrive(steps.free + sums.index, steps.leader)
+                    cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader)
 """
 ANNOUNCE = """            if steps.leads:
                 with cute.arch.elect_one():

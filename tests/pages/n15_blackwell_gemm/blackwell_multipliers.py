@@ -15,7 +15,7 @@ MULTIPLY = [
     wrong(
         multiply_tiles,
         "no_wait_for_free",
-        "Overwrites sums that nobody has read.",
+        "Overwrites accumulators that nobody has read.",
         swap(f"            {WAIT_FREE}\n", ""),
         "overwrites part 0 of tile 0",
         "no wait for free[0]",
@@ -63,10 +63,10 @@ MULTIPLY = [
         "commits_first",
         "The commit stands before what it should cover.",
         swap(
-            "                steps.multiply(stage.index, sums.index, k_tile == 0)\n"
+            "                steps.multiply(stage.index, acc.index, k_tile == 0)\n"
             "                commit_to(steps, steps.empty + stage.index, steps.everyone)\n",
             "                commit_to(steps, steps.empty + stage.index, steps.everyone)\n"
-            "                steps.multiply(stage.index, sums.index, k_tile == 0)\n",
+            "                steps.multiply(stage.index, acc.index, k_tile == 0)\n",
         ),
         "complete too early",
     ),
@@ -75,8 +75,8 @@ MULTIPLY = [
         "ready_every_step",
         "Tells the epilogue after the first K tile.",
         swap(
-            "                stage.advance()\n            commit_to(steps, steps.ready + sums.index, steps.both)\n",
-            "                commit_to(steps, steps.ready + sums.index, steps.both)\n                stage.advance()\n",
+            "                stage.advance()\n            commit_to(steps, steps.ready + acc.index, steps.both)\n",
+            "                commit_to(steps, steps.ready + acc.index, steps.both)\n                stage.advance()\n",
         ),
     ),
     wrong(
@@ -91,7 +91,7 @@ MULTIPLY = [
         multiply_tiles,
         "one_accumulator",
         "Always the first one.",
-        swap("steps.multiply(stage.index, sums.index,", "steps.multiply(stage.index, 0,"),
+        swap("steps.multiply(stage.index, acc.index,", "steps.multiply(stage.index, 0,"),
     ),
     wrong(
         multiply_tiles,
@@ -101,7 +101,7 @@ MULTIPLY = [
         "all 32 lanes commit",
         within="commit_to",
     ),
-    wrong(multiply_tiles, "same_sums", "Never goes on to the other accumulator.", without("sums.advance()")),
+    wrong(multiply_tiles, "same_sums", "Never goes on to the other accumulator.", without("acc.advance()")),
     wrong(
         multiply_tiles,
         "drains_each_step",
@@ -118,8 +118,8 @@ MULTIPLY = [
         "drains_each_tile",
         "Waits until the tile is complete.",
         swap(
-            "            sums.advance()",
-            "            cute.arch.mbarrier_wait(steps.ready + sums.index, sums.phase ^ 1)\n            sums.advance()",
+            "            acc.advance()",
+            "            cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase ^ 1)\n            acc.advance()",
         ),
         "waits for what the same warp has ordered",
     ),
@@ -128,24 +128,24 @@ MULTIPLY = [
         "waits_until_all_is_read",
         "Waits until the epilogue has read before it goes on.",
         swap(
-            "            sums.advance()",
-            "            cute.arch.mbarrier_wait(steps.free + sums.index, sums.phase ^ 1)\n            sums.advance()",
+            "            acc.advance()",
+            "            cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase ^ 1)\n            acc.advance()",
         ),
     ),
     wrong(
         multiply_tiles,
         "accumulator_zero",
-        "The sums' phase goes on and their index does not.",
-        swap("steps.ready + sums.index", "steps.ready"),
-        swap("steps.free + sums.index", "steps.free"),
+        "The accumulators' phase goes on and their index does not.",
+        swap("steps.ready + acc.index", "steps.ready"),
+        swap("steps.free + acc.index", "steps.free"),
     ),
     wrong(
         multiply_tiles,
         "phase_of_the_stage",
         "free is waited for with the stages' phase.",
         swap(
-            "mbarrier_wait(steps.free + sums.index, sums.phase)",
-            "mbarrier_wait(steps.free + sums.index, stage.phase ^ 1)",
+            "mbarrier_wait(steps.free + acc.index, acc.phase)",
+            "mbarrier_wait(steps.free + acc.index, stage.phase ^ 1)",
         ),
     ),
     wrong(

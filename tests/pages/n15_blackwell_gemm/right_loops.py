@@ -116,62 +116,62 @@ def commits_in_the_loop(steps: TileSteps):
 def polls(steps: TileSteps):
     """Asks `full` until it says yes."""
     stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-    sums = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
+    acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
     for _ in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.free + sums.index, sums.phase)
+        cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase)
         for k_tile in cutlass.range(steps.k_tiles, unroll=1):
             while not cute.arch.mbarrier_try_wait(steps.full + stage.index, stage.phase):
                 pass
-            steps.multiply(stage.index, sums.index, k_tile == 0)
+            steps.multiply(stage.index, acc.index, k_tile == 0)
             with cute.arch.elect_one():
                 tcgen05.commit(steps.empty + stage.index)
             stage.advance()
         with cute.arch.elect_one():
-            tcgen05.commit(steps.ready + sums.index)
-        sums.advance()
+            tcgen05.commit(steps.ready + acc.index)
+        acc.advance()
 
 
 @cute.jit
 def first_one_apart(steps: TileSteps):
     """The first K tile stands before the loop: `first` is True there, and False in it."""
     stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-    sums = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
+    acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
     for _ in cutlass.range(steps.tiles, unroll=1):
         cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
-        cute.arch.mbarrier_wait(steps.free + sums.index, sums.phase)
-        steps.multiply(stage.index, sums.index, True)
+        cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase)
+        steps.multiply(stage.index, acc.index, True)
         with cute.arch.elect_one():
             tcgen05.commit(steps.empty + stage.index)
         stage.advance()
         for _ in cutlass.range(1, steps.k_tiles, unroll=1):
             cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
-            steps.multiply(stage.index, sums.index, False)
+            steps.multiply(stage.index, acc.index, False)
             with cute.arch.elect_one():
                 tcgen05.commit(steps.empty + stage.index)
             stage.advance()
         with cute.arch.elect_one():
-            tcgen05.commit(steps.ready + sums.index)
-        sums.advance()
+            tcgen05.commit(steps.ready + acc.index)
+        acc.advance()
 
 
 @cute.jit
 def a_flag(steps: TileSteps):
     """`first` is a variable that the loop turns off; ready is told before empty."""
     stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-    sums = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
+    acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
     for _ in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.free + sums.index, sums.phase)
+        cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase)
         first = cutlass.Boolean(True)
         for k_tile in cutlass.range(steps.k_tiles, unroll=1):
             cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
-            steps.multiply(stage.index, sums.index, first)
+            steps.multiply(stage.index, acc.index, first)
             first = cutlass.Boolean(False)
             with cute.arch.elect_one():
                 if k_tile + 1 == steps.k_tiles:
-                    tcgen05.commit(steps.ready + sums.index)
+                    tcgen05.commit(steps.ready + acc.index)
                 tcgen05.commit(steps.empty + stage.index)
             stage.advance()
-        sums.advance()
+        acc.advance()
 
 
 @cute.jit
@@ -187,15 +187,15 @@ def sum_up(steps: TileSteps, stage: PipelineState, into: cutlass.Int32):
 
 @cute.jit
 def helper_for_a_tile(steps: TileSteps):
-    """A jit function sums up one tile, and returns its state."""
+    """A jit function accumulators up one tile, and returns its state."""
     stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-    sums = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
+    acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
     for _ in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.free + sums.index, sums.phase)
-        stage = sum_up(steps, stage, sums.index)
+        cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase)
+        stage = sum_up(steps, stage, acc.index)
         with cute.arch.elect_one():
-            tcgen05.commit(steps.ready + sums.index)
-        sums.advance()
+            tcgen05.commit(steps.ready + acc.index)
+        acc.advance()
 
 
 # Storing ----------------------------------------------------------------------------------------------------------
@@ -221,34 +221,34 @@ def backwards(steps: TileSteps):
 @cute.jit
 def unrolled_parts(steps: TileSteps):
     """The parts are known when it is compiled: a loop that is unrolled, and a branch that is decided."""
-    sums = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
+    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
     for number in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.ready + sums.index, sums.phase)
+        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
         for part in cutlass.range_constexpr(steps.parts):
-            steps.read(sums.index, part)
+            steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if cutlass.const_expr(part == steps.parts - 1):
                 with cute.arch.elect_one():
-                    cute.arch.mbarrier_arrive(steps.free + sums.index)
+                    cute.arch.mbarrier_arrive(steps.free + acc.index)
             steps.write(number, part)
-        sums.advance()
+        acc.advance()
 
 
 @cute.jit
 def last_one_apart(steps: TileSteps):
     """The last part stands behind the loop, with the arrival, and the state goes on before the write."""
-    sums = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
+    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
     for number in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.ready + sums.index, sums.phase)
+        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
         for part in cutlass.range(steps.parts - 1, unroll=1):
-            steps.read(sums.index, part)
+            steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             steps.write(number, part)
-        steps.read(sums.index, steps.parts - 1)
+        steps.read(acc.index, steps.parts - 1)
         cute.arch.fence_view_async_tmem_load()
         with cute.arch.elect_one():
-            cute.arch.mbarrier_arrive(steps.free + sums.index)
-        sums.advance()
+            cute.arch.mbarrier_arrive(steps.free + acc.index)
+        acc.advance()
         steps.write(number, steps.parts - 1)
 
 
@@ -286,20 +286,20 @@ def pair_multiply_flat(steps: TileSteps):
     """Every K tile of every tile in one loop; the masks by hand."""
     if steps.leads:
         stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-        sums = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
+        acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
         for step in cutlass.range(steps.tiles * steps.k_tiles, unroll=1):
             k_tile = step % steps.k_tiles
             if k_tile == 0:
-                cute.arch.mbarrier_wait(steps.free + sums.index, sums.phase)
+                cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase)
             cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
-            steps.multiply(stage.index, sums.index, k_tile == 0)
+            steps.multiply(stage.index, acc.index, k_tile == 0)
             with cute.arch.elect_one():
                 tcgen05.commit(steps.empty + stage.index, mask=0b11, cta_group=tcgen05.CtaGroup.TWO)
             stage.advance()
             if k_tile == steps.k_tiles - 1:
                 with cute.arch.elect_one():
-                    tcgen05.commit(steps.ready + sums.index, mask=0b11, cta_group=tcgen05.CtaGroup.TWO)
-                sums.advance()
+                    tcgen05.commit(steps.ready + acc.index, mask=0b11, cta_group=tcgen05.CtaGroup.TWO)
+                acc.advance()
 
 
 @cute.jit

@@ -14,11 +14,11 @@ def other_warps(holding: Holding):
         cute.arch.relinquish_tmem_alloc_permit()
     holding.meet()
     holding.meet()
-    sums = holding.pointer()
-    holding.work(sums)
+    acc = holding.pointer()
+    holding.work(acc)
     holding.meet()
     if holding.warp == 5:
-        cute.arch.dealloc_tmem(sums, holding.columns)
+        cute.arch.dealloc_tmem(acc, holding.columns)
 
 
 @cute.jit
@@ -27,11 +27,11 @@ def by_keywords(holding: Holding):
     if holding.warp == 4:
         cute.arch.alloc_tmem(num_columns=holding.columns, smem_ptr_to_write_address=holding.address)
     holding.meet()
-    sums = cute.arch.retrieve_tmem_ptr(cutlass.Float32, alignment=16, ptr_to_buffer_holding_addr=holding.address)
-    holding.work(sums)
+    acc = cute.arch.retrieve_tmem_ptr(cutlass.Float32, alignment=16, ptr_to_buffer_holding_addr=holding.address)
+    holding.work(acc)
     holding.meet()
     if holding.warp == 4:
-        cute.arch.dealloc_tmem(tmem_ptr=sums, num_columns=holding.columns)
+        cute.arch.dealloc_tmem(tmem_ptr=acc, num_columns=holding.columns)
 
 
 @cute.jit

@@ -32,7 +32,7 @@ HOLD = [
         "never_frees_memory",
         "The next block waits forever.",
         swap(
-            "    if holding.warp == MMA_WARP:\n        cute.arch.dealloc_tmem(sums, holding.columns, holding.pair)",
+            "    if holding.warp == MMA_WARP:\n        cute.arch.dealloc_tmem(acc, holding.columns, holding.pair)",
             "    pass",
         ),
         "no warp frees it",
@@ -48,7 +48,7 @@ HOLD = [
         hold,
         "another_number",
         "Frees fewer than it has.",
-        swap("dealloc_tmem(sums, holding.columns,", "dealloc_tmem(sums, 256,"),
+        swap("dealloc_tmem(acc, holding.columns,", "dealloc_tmem(acc, 256,"),
         "frees 256 columns of 512",
     ),
     wrong(
@@ -69,21 +69,21 @@ HOLD = [
         hold,
         "meets_in_a_branch",
         "The others never come.",
-        swap("    holding.meet()\n    sums", "        holding.meet()\n    sums"),
+        swap("    holding.meet()\n    acc", "        holding.meet()\n    acc"),
     ),
     wrong(
         hold,
         "five_workers",
         "The warp that allocates does not work.",
-        swap("    holding.work(sums)", "    if holding.warp != MMA_WARP:\n        holding.work(sums)"),
+        swap("    holding.work(acc)", "    if holding.warp != MMA_WARP:\n        holding.work(acc)"),
         "every warp calls holding.work",
     ),
     wrong(
         hold,
         "all_there_are",
-        "512, which this kernel's sums take by chance.",
+        "512, which this kernel's accumulators take by chance.",
         swap("alloc_tmem(holding.columns,", "alloc_tmem(512,"),
-        swap("dealloc_tmem(sums, holding.columns,", "dealloc_tmem(sums, 512,"),
+        swap("dealloc_tmem(acc, holding.columns,", "dealloc_tmem(acc, 512,"),
         "512 columns are too many: the accumulators take 256",
     ),
     wrong(
@@ -97,7 +97,7 @@ HOLD = [
         hold,
         "frees_as_a_pair",
         "Allocated for one block, freed for two.",
-        swap("dealloc_tmem(sums, holding.columns, holding.pair)", "dealloc_tmem(sums, holding.columns, True)"),
+        swap("dealloc_tmem(acc, holding.columns, holding.pair)", "dealloc_tmem(acc, holding.columns, True)"),
         "this block is alone",
     ),
     wrong(
@@ -127,9 +127,7 @@ HOLD = [
         hold,
         "pointer_too_early",
         "The address is read before the meeting.",
-        swap(
-            "    holding.meet()\n    sums = holding.pointer()\n", "    sums = holding.pointer()\n    holding.meet()\n"
-        ),
+        swap("    holding.meet()\n    acc = holding.pointer()\n", "    acc = holding.pointer()\n    holding.meet()\n"),
         "cannot know",
     ),
     wrong(
@@ -143,7 +141,7 @@ HOLD = [
         hold,
         "works_in_the_address",
         "The address in shared memory for that in tensor memory.",
-        swap("sums = holding.pointer()", "sums = holding.address"),
+        swap("acc = holding.pointer()", "acc = holding.address"),
     ),
     wrong(
         hold,
@@ -171,7 +169,7 @@ WRONG = {
         answer("all_512", "All columns, always.", lambda n, a: 512 if n * a <= 512 else 0),
         answer("not_512", "512 columns do not fit.", lambda n, a: tmem_columns(n, a) if n * a < 512 else 0),
         answer("one_for_each_lane", "Lanes for columns.", lambda n, a: tmem_columns(128, a)),
-        answer("halves", "Two sums in a column, as if they were bf16.", lambda n, a: tmem_columns(-(-n // 2), a)),
+        answer("halves", "Two accumulators in a column, as if they were bf16.", lambda n, a: tmem_columns(-(-n // 2), a)),
         answer("none", "None for what does not fit.", lambda n, a: tmem_columns(n, a) or None),
     ],
     "15.2": [

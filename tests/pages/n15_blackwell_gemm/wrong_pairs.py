@@ -37,7 +37,7 @@ PAIRS = [
         "Each block frees its own, and the leader waits forever.",
         "deadlock",
         "free[0] of block 0",
-        store=derive(store_tiles, "free_at_home", "", swap("sums.index, steps.leader)", "sums.index)")),
+        store=derive(store_tiles, "free_at_home", "", swap("acc.index, steps.leader)", "acc.index)")),
     ),
     loops(
         "commit_of_one",
@@ -136,7 +136,7 @@ PAIRS = [
     ),
     loops(
         "leader_waits_alone_for_ready",
-        "Block 1 reads sums that are not there.",
+        "Block 1 reads accumulators that are not there.",
         store=derive(
             store_tiles,
             "leader_waits_alone_for_ready",

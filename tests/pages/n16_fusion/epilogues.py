@@ -100,25 +100,25 @@ def rounds(x):
 
 
 BIASED = [
-    answer("no_bias", "GELU alone.", lambda sums, bias: gelu(sums)),
-    answer("bias_afterwards", "The bias after GELU.", lambda sums, bias: gelu(sums) + bias),
-    answer("no_gelu", "The bias alone.", lambda sums, bias: sums + bias),
-    answer("minus_the_bias", "Takes it away.", lambda sums, bias: gelu(sums - bias)),
-    answer("times_the_bias", "A scale.", lambda sums, bias: gelu(sums * bias)),
-    answer("rounds_first", "As three operators do.", lambda sums, bias: gelu(rounds(rounds(sums) + bias))),
-    answer("rounds_the_sums", "bf16 before the bias.", lambda sums, bias: gelu(rounds(sums) + bias)),
-    answer("bias_twice", "The bias before GELU and after it.", lambda sums, bias: gelu(sums + bias) + bias),
-    answer("gelu_of_each", "GELU of each, then added.", lambda sums, bias: gelu(sums) + gelu(bias)),
-    answer("relu_in_its_place", "ReLU.", lambda sums, bias: cute.where(sums + bias > 0.0, sums + bias, 0.0)),
+    answer("no_bias", "GELU alone.", lambda acc, bias: gelu(acc)),
+    answer("bias_afterwards", "The bias after GELU.", lambda acc, bias: gelu(acc) + bias),
+    answer("no_gelu", "The bias alone.", lambda acc, bias: acc + bias),
+    answer("minus_the_bias", "Takes it away.", lambda acc, bias: gelu(acc - bias)),
+    answer("times_the_bias", "A scale.", lambda acc, bias: gelu(acc * bias)),
+    answer("rounds_first", "As three operators do.", lambda acc, bias: gelu(rounds(rounds(acc) + bias))),
+    answer("rounds_the_sums", "bf16 before the bias.", lambda acc, bias: gelu(rounds(acc) + bias)),
+    answer("bias_twice", "The bias before GELU and after it.", lambda acc, bias: gelu(acc + bias) + bias),
+    answer("gelu_of_each", "GELU of each, then added.", lambda acc, bias: gelu(acc) + gelu(bias)),
+    answer("relu_in_its_place", "ReLU.", lambda acc, bias: cute.where(acc + bias > 0.0, acc + bias, 0.0)),
 ]
 
 # 16.4 fetch -----------------------------------------------------------------------------------------------------
 
 FETCH = right_answers("16_fusion")["16.4"]
-INSIDE = "cute.elem_less(sums.coordinates[n], sums.shape)"
+INSIDE = "cute.elem_less(acc.coordinates[n], acc.shape)"
 LOOP = f"""    for n in cutlass.range_constexpr(cute.size(registers)):
         if {INSIDE}:
-            registers[n] = sums.tCgD[n].to(Float32)
+            registers[n] = acc.tCgD[n].to(Float32)
 """
 
 
@@ -129,30 +129,30 @@ def asking(name, what, condition):
 
 FETCHES = [
     derive(FETCH, "no_edges", "Reads beyond the matrix.", without("fill(0.0)"), swap(f"if {INSIDE}", "if True")),
-    asking("rows_alone", "Looks at the row, and not at the column.", "sums.coordinates[n][0] < sums.shape[0]"),
-    asking("columns_alone", "Looks at the column, and not at the row.", "sums.coordinates[n][1] < sums.shape[1]"),
+    asking("rows_alone", "Looks at the row, and not at the column.", "acc.coordinates[n][0] < acc.shape[0]"),
+    asking("columns_alone", "Looks at the column, and not at the row.", "acc.coordinates[n][1] < acc.shape[1]"),
     asking(
-        "one_row_short", "Leaves the last row out.", INSIDE.replace("sums.shape", "(sums.shape[0] - 1, sums.shape[1])")
+        "one_row_short", "Leaves the last row out.", INSIDE.replace("acc.shape", "(acc.shape[0] - 1, acc.shape[1])")
     ),
     asking("first_of_all", "Asks whether the first is inside, and takes all.", INSIDE.replace("[n]", "[0]")),
     derive(
         FETCH,
         "the_sums_again",
-        "Fetches the sums.",
+        "Fetches the accumulators.",
         without("fill(0.0)"),
-        swap(LOOP, "    registers.store(sums.tCrC.load())\n"),
+        swap(LOOP, "    registers.store(acc.tCrC.load())\n"),
     ),
     derive(FETCH, "only_zeros", "Fetches nothing.", swap(LOOP, "")),
-    derive(FETCH, "out_of_c", "Reads C, which is not written yet.", swap("sums.tCgD", "sums.tCgC")),
+    derive(FETCH, "out_of_c", "Reads C, which is not written yet.", swap("acc.tCgD", "acc.tCgC")),
     asking(
         "one_column_short",
         "Leaves the last column out.",
-        INSIDE.replace("sums.shape", "(sums.shape[0], sums.shape[1] - 1)"),
+        INSIDE.replace("acc.shape", "(acc.shape[0], acc.shape[1] - 1)"),
     ),
     asking(
         "either_inside",
         "Row or column inside is not both.",
-        "sums.coordinates[n][0] < sums.shape[0] or sums.coordinates[n][1] < sums.shape[1]",
+        "acc.coordinates[n][0] < acc.shape[0] or acc.coordinates[n][1] < acc.shape[1]",
     ),
 ]
 

@@ -8,7 +8,7 @@ from cutlass import Float32, cute
 from torch import nn
 
 from tests.pages.table import answer
-from tutorlib.kernels.ampere.thread_share import Sums
+from tutorlib.kernels.ampere.thread_share import Accumulators
 from tutorlib.kernels.fused.linear import KernelLinear
 
 # 16.1 -----------------------------------------------------------------------------------------------------------
@@ -59,74 +59,74 @@ def prepended(bias, rows):
 # 16.3 -----------------------------------------------------------------------------------------------------------
 
 
-def by_factors(sums, bias):
+def by_factors(acc, bias):
     """Without tanh."""
-    return by_sigmoid(bias + sums)
+    return by_sigmoid(bias + acc)
 
 
-def by_reciprocal(sums, bias):
+def by_reciprocal(acc, bias):
     """exp2, and the constants multiplied out."""
-    x = sums + bias
+    x = acc + bias
     return x / (1.0 + cute.math.exp2(x * (-2.302208198 - 0.1029432397 * x * x), fastmath=True))
 
 
 @cute.jit
-def in_a_jit(sums, bias):
+def in_a_jit(acc, bias):
     """A function with the decorator."""
-    return precise(sums + bias)
+    return precise(acc + bias)
 
 
 # 16.4 -----------------------------------------------------------------------------------------------------------
 
 
 @cute.jit
-def in_its_own_dtype(sums: Sums):
+def in_its_own_dtype(acc: Accumulators):
     """Loads in bf16, converts all at once."""
-    loaded = cute.make_fragment_like(sums.tCgD)
+    loaded = cute.make_fragment_like(acc.tCgD)
     loaded.fill(0)
     for n in cutlass.range_constexpr(cute.size(loaded)):
-        if cute.elem_less(sums.coordinates[n], sums.shape):
-            loaded[n] = sums.tCgD[n]
-    wide = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+        if cute.elem_less(acc.coordinates[n], acc.shape):
+            loaded[n] = acc.tCgD[n]
+    wide = cute.make_rmem_tensor(acc.tCrC.shape, Float32)
     wide.store(loaded.load().to(Float32))
     return wide
 
 
 @cute.jit
-def row_and_column(sums: Sums):
+def row_and_column(acc: Accumulators):
     """Both compared by hand."""
-    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+    registers = cute.make_rmem_tensor(acc.tCrC.shape, Float32)
     for n in cutlass.range_constexpr(cute.size(registers)):
-        row, column = sums.coordinates[n]
+        row, column = acc.coordinates[n]
         registers[n] = Float32(0.0)
-        if row < sums.shape[0] and column < sums.shape[1]:
-            registers[n] = Float32(sums.tCgD[n])
+        if row < acc.shape[0] and column < acc.shape[1]:
+            registers[n] = Float32(acc.tCgD[n])
     return registers
 
 
 @cute.jit
-def nothing_outside(sums: Sums):
+def nothing_outside(acc: Accumulators):
     """Registers that are set only where there is something to load."""
-    registers = cute.make_fragment_like(sums.tCrC)
+    registers = cute.make_fragment_like(acc.tCrC)
     for n in cutlass.range_constexpr(cute.size(registers)):
-        if cute.elem_less(sums.coordinates[n], sums.shape):
-            registers[n] = sums.tCgD[n].to(Float32)
+        if cute.elem_less(acc.coordinates[n], acc.shape):
+            registers[n] = acc.tCgD[n].to(Float32)
     return registers
 
 
 @cute.jit
-def vectors_where_whole(sums: Sums):
+def vectors_where_whole(acc: Accumulators):
     """As the course has it."""
-    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
+    registers = cute.make_rmem_tensor(acc.tCrC.shape, Float32)
     registers.fill(0.0)
-    if cutlass.const_expr(sums.whole):
-        loaded = cute.make_fragment_like(sums.tCgD)
-        cute.autovec_copy(sums.tCgD, loaded)
+    if cutlass.const_expr(acc.whole):
+        loaded = cute.make_fragment_like(acc.tCgD)
+        cute.autovec_copy(acc.tCgD, loaded)
         registers.store(loaded.load().to(Float32))
     else:
         for n in cutlass.range_constexpr(cute.size(registers)):
-            if cute.elem_less(sums.coordinates[n], sums.shape):
-                registers[n] = sums.tCgD[n].to(Float32)
+            if cute.elem_less(acc.coordinates[n], acc.shape):
+                registers[n] = acc.tCgD[n].to(Float32)
     return registers
 
 

@@ -44,8 +44,8 @@ class Extent:
 
     def in_words(self) -> str:
         """ "2 tiles of 3 K tiles, 2 stages, 1 accumulator of 4 parts"."""
-        sums = f"{count(self.accumulators, 'accumulator')} of {count(self.parts, 'part')}"
-        return f"{count(self.tiles, 'tile')} of {count(self.k_tiles, 'K tile')}, {count(self.stages, 'stage')}, {sums}"
+        acc = f"{count(self.accumulators, 'accumulator')} of {count(self.parts, 'part')}"
+        return f"{count(self.tiles, 'tile')} of {count(self.k_tiles, 'K tile')}, {count(self.stages, 'stage')}, {acc}"
 
 
 def rehearse_tiles(loops: dict[TileRole, Loop], size: Extent) -> list["BlackwellBlock"]:
@@ -79,8 +79,8 @@ class BlackwellBlock(BlackwellScene):
     """One block, or a pair.
 
     sent_first: loads of block 0 before the first multiplication. begun_first: accumulators in use before the first
-    sums were read. freed_late: whether an accumulator was freed after its last part was written. dawdled: where a role
-    went on only after what it had ordered itself was over, or None.
+    accumulators were read. freed_late: whether an accumulator was freed after its last part was written. dawdled: where
+    a role went on only after what it had ordered itself was over, or None.
     """
 
     instruction_set = BLACKWELL
@@ -194,7 +194,7 @@ class BlackwellBlock(BlackwellScene):
                 raise Unsafe(what, LoopFlaw.FIRST(given="never"))
             if now.tile != load.tile:
                 raise Unsafe(
-                    f"{line}: K tile {load.k_tile} of tile {load.tile} is added to the sums of tile {now.tile}, in "
+                    f"{line}: K tile {load.k_tile} of tile {load.tile} is added to tile {now.tile}'s accumulators, in "
                     f"accumulator {accumulator}: the first K tile of each tile needs `first`.",
                     LoopFlaw.FIRST(given="never"),
                 )
@@ -206,7 +206,7 @@ class BlackwellBlock(BlackwellScene):
             for warps in self.storing:
                 for part in range(self.parts):
                     if taken(warps, now, part) not in me.knows:
-                        raise Unsafe(messages.overwritten_sums(self, me, line, now, warps, part, load.tile))
+                        raise Unsafe(messages.overwritten_acc(self, me, line, now, warps, part, load.tile))
         uses.append(Use(load.tile, accumulator, len(uses)))
         return uses[-1]
 
@@ -238,11 +238,11 @@ class BlackwellBlock(BlackwellScene):
             raise Unsafe(f"{line}: block 1 has issued nothing that it could commit.")
         self.begin(Commit(list(self.issued), barriers, line))
 
-    # Sums -------------------------------------------------------------------------------------------------------
+    # Accumulators -----------------------------------------------------------------------------------------------
 
     def read(self, accumulator: Any, part: Any) -> None:
         me, line = self.order()
-        self.demand("store", "reads sums", line)
+        self.demand("store", "reads accumulators", line)
         at = self.number(accumulator, self.accumulators, line, "accumulator")
         which = self.number(part, self.parts, line, "part")
         if me.elected:

@@ -61,10 +61,10 @@ def multiplied_twice(now: BlackwellScene, me: RoleWarps, line: CallSite, load: L
     return what + about_phase(me, now.barriers["full"][0][load.stage], load.turn + 1) + "."
 
 
-def overwritten_sums(
+def overwritten_acc(
     now: BlackwellScene, me: RoleWarps, line: CallSite, old: Use, warps: RoleWarps, part: int, tile: int
 ) -> Flaw:
-    """`first` on an accumulator whose sums have not all been taken."""
+    """`first` on an accumulator whose accumulators have not all been taken."""
     what = Flaw(
         f"{line}: tile {tile} overwrites {part_of(old, part)} in accumulator {old.accumulator}, which {warps.name} "
         "may not have read",
@@ -80,13 +80,15 @@ def overwritten_sums(
 
 
 def not_summed(now: BlackwellScene, me: RoleWarps, line: CallSite, accumulator: int, use: Use | None) -> Flaw:
-    """Sums that are read before they are there."""
+    """Accumulators that are read before they are there."""
     barrier = now.barriers["ready"][me.block][accumulator]
     reads = f"{line}: reads accumulator {accumulator}, where"
     if use is None:
         what = Flaw(f"{reads} nothing has been multiplied: ", LoopFlaw.NOT_SUMMED)
         return what + about_phase(me, barrier, 0) + "."
-    return f"{reads} the sums of tile {use.tile} may not be complete: " + about_phase(me, barrier, use.turn) + "."
+    return (
+        f"{reads} the accumulators of tile {use.tile} may not be complete: " + about_phase(me, barrier, use.turn) + "."
+    )
 
 
 def stuck_tiles(now: BlackwellScene) -> Flaw:

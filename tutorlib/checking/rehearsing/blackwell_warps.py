@@ -52,7 +52,7 @@ def over(product: TileProduct) -> Fact:
 
 
 def taken(warps: "RoleWarps", use: Use, part: int) -> Fact:
-    """These warps have a part of the sums in their registers."""
+    """These warps have a part of the accumulators in their registers."""
     return "taken", warps, use, part
 
 

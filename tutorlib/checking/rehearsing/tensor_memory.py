@@ -131,11 +131,11 @@ class MemoryBlock(RehearsalMachine):
         assert self.allocated
         return self.allocated
 
-    def work(self, sums: Any) -> None:
+    def work(self, acc: Any) -> None:
         me, line = self.order()
-        if not isinstance(sums, HeldColumns):
+        if not isinstance(acc, HeldColumns):
             raise Unsafe(
-                f"{line}: work({sums!r}): it takes the pointer that holding.pointer() returns.",
+                f"{line}: work({acc!r}): it takes the pointer that holding.pointer() returns.",
                 TensorMemoryFlaw.POINTER,
             )
         if self.freed_at:

@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tutorlib.checking.cutile import CutileExercise
 from tutorlib.checking.cutile_host import HostExercise
@@ -13,7 +13,7 @@ from tutorlib.checking.exercise import Remedy
 from tutorlib.checking.library_use import InModule
 from tutorlib.checking.values import Mistake, ValueExercise, equals
 from tutorlib.compiling.spec import DType
-from tutorlib.failure import Difference, Hazard
+from tutorlib.failure import Difference, Fail, Hazard
 from tutorlib.problems.bounds import UNIT_ROUNDOFF
 from tutorlib.problems.catalogue import vector_add
 from tutorlib.problems.problem import Operand, Problem, Shape
@@ -110,8 +110,8 @@ def row_sums(dtype: DType) -> Problem:
     )
 
 
-def softmax(dtype: DType) -> Problem:
-    """y = exp(x - max) / Σ exp(x - max) along the rows of x (M, N)."""
+def softmax(dtype: DType, pattern: Literal["ramp", "falling"] = "ramp") -> Problem:
+    """y = exp(x - max) / Σ exp(x - max) along the rows of x (M, N); pattern: of the case that is not random."""
 
     def bound(result: "Tensor", inputs: "tuple[Tensor, ...]", out: DType) -> "Tensor":
         """To first order, each error relative to y, in fp32:
@@ -135,7 +135,7 @@ def softmax(dtype: DType) -> Problem:
     return Problem(
         name="softmax",
         dims="MN",
-        inputs=(Operand("x", "MN", dtype),),
+        inputs=(Operand("x", "MN", dtype, pattern=pattern),),
         output=Operand("y", "MN", dtype),
         reference=lambda x: x.softmax(-1),
         bound=bound,
@@ -280,6 +280,26 @@ EXERCISES = (
         remedies=(
             Remedy(Hazard.OUTSIDE, "The grid has more blocks than x has rows."),
             Remedy(Difference.UNWRITTEN, "Is there a block for each row?"),
+        ),
+    ),
+    CutileExercise(
+        id="06.7",
+        title="long_softmax",
+        points=4,
+        problem=softmax("fp32", "falling"),
+        once=True,
+        shapes=((3, 2000), (5, 1024), (4, 100), (2, 257)),
+        grid=lambda shape: (shape[0],),
+        constants=lambda shape: (256,),
+        loads=lambda shape: {0: 2 * shape[0] * shape[1]},  # maximum and sum in one pass, the results in another
+        hints=(
+            "Two loops over the row's tiles: the first finds maximum and sum, the second stores the results.",
+            "Carry two values of shape (1, 1): the largest element so far, and the sum of exp(x - largest) so far.",
+            "When the largest element grows from old to new, the sum so far shrinks by the factor exp(old - new).",
+            "total * ct.exp(largest - new) + ct.sum(ct.exp(part - new)), and only then largest = new.",
+        ),
+        remedies=(
+            Remedy(Fail.TOO_MANY, "Two passes are enough if the first one carries the maximum and the sum together."),
         ),
     ),
 )

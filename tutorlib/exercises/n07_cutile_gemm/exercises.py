@@ -238,7 +238,7 @@ EXERCISES = (
             "A's rows 256 to 319 are tile 4 of the tiles of 64 rows: ct.load(a, (4, k), (64, tk)).",
             "B's tile is the first operand: ct.mma(slab, ct.transpose(rows), total); total is a tile of Cᵀ.",
             "Without use_fast_acc=True the compiler keeps a second set of accumulators, and there is no room for them.",
-            "Slow? Start the sums from `zero`, not from ct.zeros, and store with allow_tma=False.",
+            "Slow? Start the accumulators from `zero`, not from ct.zeros, and store with allow_tma=False.",
         ),
     ),
     CutileExercise(

@@ -105,7 +105,7 @@ def wide(warps: int) -> Callable[[Random], tuple]:
 
 
 def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
-    """What keeps a thread's sums of 4 neighbouring atoms from being 8 neighbours in memory, or None."""
+    """What keeps a thread's accumulators of 4 neighbouring atoms from being 8 neighbours in memory, or None."""
     if not is_layout(got):
         return Flaw("it should be a Layout", ColumnFlaw.NO_LAYOUT)
     if size(got) != tile_n:
@@ -297,8 +297,8 @@ EXERCISES = (
         library={"store of the course": InModule("tutorlib.kernels.ampere.epilogues", "store")},
         hints=(
             "`eight` picks the 8 neighbours out of the registers, out of their places in C, and of the coordinates.",
-            "One coordinate speaks for all eight: sums.coordinates[(0, row), m, (0, n)].",
-            "if cute.elem_less(that, sums.shape): cute.autovec_copy(registers[eight], sums.tCgC[eight])",
+            "One coordinate speaks for all eight: acc.coordinates[(0, row), m, (0, n)].",
+            "if cute.elem_less(that, acc.shape): cute.autovec_copy(registers[eight], acc.tCgC[eight])",
         ),
         remedies=BASELINE_REMEDIES["09.8"],
     ),

@@ -170,10 +170,12 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             Hazard.OUTSIDE,
-            "Each eight asks for itself: its own coordinate, sums.coordinates[(0, row), m, (0, n)], row and column, "
-            "with cute.elem_less against sums.shape. What is inside is stored.",
+            "Each eight asks for itself: its own coordinate, acc.coordinates[(0, row), m, (0, n)], row and column, "
+            "with cute.elem_less against acc.shape. What is inside is stored.",
         ),
-        Remedy(RefusalKind.WIDTHS, "C is bf16 and the sums are fp32: what is stored are the rounded registers."),
+        Remedy(
+            RefusalKind.WIDTHS, "C is bf16 and the accumulators are fp32: what is stored are the rounded registers."
+        ),
     ),
     "09.9": (
         Remedy(Fail.NOT_JIT, "The host function is decorated with @cute.jit, the kernel with @cute.kernel."),

@@ -190,14 +190,14 @@ EXERCISES = (
         tiers=(0.95,),
         requires=("cp.async", "ldmatrix", "mma.sync"),
         hints=(
-            "A larger tile does more arithmetic for each byte; a thread's sums are registers, so it needs more warps.",
+            "A larger tile does more arithmetic per byte; the accumulators are registers, so it needs more warps.",
             "A shorter step along K (32) makes room for more stages in the same shared memory.",
             "Look at the heat map: 128×256×32 with 2×4 warps.",
         ),
         remedies=(
             Remedy(
                 Fail.SPILLS,
-                "Sums, and the operands of two K blocks, in 255 registers: more warps, or a smaller tile.",
+                "Accumulators, and the operands of two K blocks, in 255 registers: more warps, or a smaller tile.",
             ),
         ),
     ),

@@ -264,7 +264,7 @@ EXERCISES = (
         library=course("wgmma_fragments"),
         hints=(
             "math = tiled_mma.get_slice(thread), then math.partition_A(sA) and tiled_mma.make_fragment_A of that.",
-            "The sums: tiled_mma.partition_shape_C((tile M, tile N)) is the shape, cute.make_rmem_tensor makes them.",
+            "The accumulators: cute.make_rmem_tensor of the shape tiled_mma.partition_shape_C((tile M, tile N)).",
             "cute.size(sA, mode=[0]) is the tile's M, cute.size(sB, mode=[0]) its N.",
         ),
     ),
@@ -330,9 +330,9 @@ EXERCISES = (
         requires=HOPPER,
         library=course("store_by_tma"),
         hints=(
-            "sums.tRrC.store(sums.tCrC.load().to(BFloat16)) rounds.",
+            "acc.tRrC.store(acc.tCrC.load().to(BFloat16)) rounds.",
             "Before stmatrix everybody must have read the last stage; after it TMA must see what was written.",
-            'cute.arch.fence_proxy("async.shared", space="cta"), then sync_warp(), then cute.copy(sums.tma, …).',
+            'cute.arch.fence_proxy("async.shared", space="cta"), then sync_warp(), then cute.copy(acc.tma, …).',
             "At the end cp_async_bulk_commit_group() and cp_async_bulk_wait_group(0, read=True).",
         ),
     ),

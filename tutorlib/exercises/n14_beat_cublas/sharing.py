@@ -42,7 +42,7 @@ def shares_work(answer: Answer, clusters: int, tiles: int, k_tiles: int) -> str 
     if pieces > tiles + clusters - 1:
         return (
             f"the tiles are cut into {pieces} parts, and {tiles + clusters - 1} would do: every part more is a tile "
-            "of sums to give away and to add"
+            "of accumulators to give away and to add"
         )
     return None
 

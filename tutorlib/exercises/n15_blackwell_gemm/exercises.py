@@ -121,7 +121,7 @@ EXERCISES = (
         hints=(
             "One warp allocates, `if holding.warp == 4:`; the whole warp, without elect_one.",
             "Between the allocation and the pointer there is a meeting, and another one between the work and the end.",
-            "cute.arch.dealloc_tmem(sums, holding.columns), by one warp. All warps work, the one that allocates, too.",
+            "cute.arch.dealloc_tmem(acc, holding.columns), by one warp. All warps work, the one that allocates, too.",
         ),
         remedies=BLACKWELL_REMEDIES["15.3"],
     ),

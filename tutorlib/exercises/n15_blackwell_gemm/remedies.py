@@ -81,12 +81,13 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             "a tile's last one.",
         ),
         Remedy(
-            LoopFlaw.FIRST(given="never"), "k_tile == 0 is `first`: an accumulator still holds another tile's sums."
+            LoopFlaw.FIRST(given="never"),
+            "k_tile == 0 is `first`: an accumulator still holds another tile's accumulators.",
         ),
         Remedy(LoopFlaw.FIRST(given="again"), "Only the first K tile of a tile is `first`."),
         Remedy(
             LoopFlaw.SUMS,
-            "The accumulators are a ring too: sums.index and sums.phase, and advance at the end of each tile.",
+            "The accumulators are a ring too: acc.index and acc.phase, and advance at the end of each tile.",
         ),
         Remedy(
             LoopFlaw.DEADLOCK(lacks="its arrival"),
@@ -105,12 +106,12 @@ BLACKWELL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         ),
         Remedy(
             LoopFlaw.FREED_LATE,
-            "After the last part's wait the sums are in registers. Arrive then, and write afterwards.",
+            "After the last part's wait the accumulators are in registers. Arrive then, and write afterwards.",
         ),
         Remedy(LoopFlaw.UNWRITTEN, "A tile has steps.parts parts: each is read, waited for and written."),
         Remedy(
             (LoopFlaw.WRITTEN_AS(part=0, tile=0), LoopFlaw.WRITTEN_AS(part=0, tile=1)),
-            "The tile's number goes to steps.write, and sums advances at the end of every tile.",
+            "The tile's number goes to steps.write, and accumulators advances at the end of every tile.",
         ),
         Remedy(
             LoopFlaw.DEADLOCK(barrier="free", at=0, lacks="all 4 arrivals"),

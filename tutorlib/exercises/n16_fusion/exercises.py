@@ -89,10 +89,10 @@ EXERCISES = (
         part=Inside(build=host_templates.with_fetch),
         library=course(FUSED, "fetch_beside"),
         hints=(
-            "Registers of the sums' shape, in fp32: cute.make_rmem_tensor(sums.tCrC.shape, Float32), filled with 0.",
-            "Is coordinates[n] inside? cute.elem_less compares (row, column) with sums.shape, both of them.",
+            "fp32 registers of the accumulators' shape: cute.make_rmem_tensor(acc.tCrC.shape, Float32), filled with 0.",
+            "Is coordinates[n] inside? cute.elem_less compares (row, column) with acc.shape, both of them.",
             "for n in cutlass.range_constexpr(cute.size(registers)): if elem_less(…): registers[n] = "
-            "sums.tCgD[n].to(Float32)",
+            "acc.tCgD[n].to(Float32)",
         ),
         remedies=FUSION_REMEDIES["16.4"],
     ),
@@ -160,7 +160,7 @@ EXERCISES = (
         hints=(
             "y_mn = Σ_k x_mk w_nk. What is ∂L/∂x_mk, where ∂L/∂y_mn is grad_mn? Over which index does its sum run?",
             "Σ_n grad_mn w_nk: gemm sums over the last modes, so B is weight with in as its rows, weight.mT.",
-            "Σ_m grad_mn x_mk sums over rows: both are transposed. gemm needs contiguous rows: .contiguous().",
+            "Σ_m grad_mn x_mk accumulators over rows: both are transposed. gemm needs contiguous rows: .contiguous().",
         ),
         remedies=FUSION_REMEDIES["16.8"],
     ),

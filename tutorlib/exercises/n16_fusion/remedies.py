@@ -42,27 +42,27 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "16.3": (
         Remedy(
             Difference.NEARLY,
-            "The sums are fp32 and stay it: add the bias, then GELU of the whole, and no .to() in between.",
+            "The accumulators are fp32 and stay it: add the bias, then GELU of the whole, and no .to() in between.",
         ),
         Remedy(
             (Difference.WRONG(at="c[0, 0]"), Difference.WRONG(at="c[0, 1]")),
-            "Two steps: sums + bias, and your gelu of that.",
+            "Two steps: acc + bias, and your gelu of that.",
         ),
     ),
     "16.4": (
         Remedy(
             Hazard.OUTSIDE,
             "Ask for each n on its own, before its load, and for row and column both: "
-            "cute.elem_less(sums.coordinates[n], sums.shape).",
+            "cute.elem_less(acc.coordinates[n], acc.shape).",
         ),
         Remedy(Difference.WRONG(along="row"), "elem_less is `<` already: the last row is inside."),
         Remedy(
             Difference.WRONG(at="c[0, 0]", got="nan"),
-            "sums.tCgC is where the result goes, and holds nothing yet. What stands beside the sums is sums.tCgD.",
+            "acc.tCgC is where the result goes, and holds nothing yet. The operand to add is acc.tCgD.",
         ),
         Remedy(
             Difference.WRONG(at="c[0, 1]"),
-            "What you return is added to the sums: registers[n] = sums.tCgD[n].to(Float32).",
+            "What you return is added to the accumulators: registers[n] = acc.tCgD[n].to(Float32).",
         ),
     ),
     "16.5": (

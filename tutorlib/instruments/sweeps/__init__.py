@@ -18,6 +18,7 @@ SWEEPS = {
     "gemm_orders": "gemm",
     "gemm_pitch": "gemm",
     "gemm_waves": "gemm",
+    "softmax_rows": "cutile",
     "tile_rungs": "cutile",
     "tile_fp8": "cutile",
     "tile_space": "cutile",

@@ -1,4 +1,4 @@
-"""The sweeps of notebook 07: its ladder over sizes, ways to do 320 rows in fp8, its tiles and hints, split-K."""
+"""The sweeps of notebooks 06 and 07: softmax by row length; the GEMM's ladder, fp8, tiles, hints, split-K."""
 
 from dataclasses import asdict
 from functools import partial
@@ -6,9 +6,11 @@ from typing import Any
 
 import cuda.tile as ct
 
+from tutorlib.exercises.n06_cutile_tiles.exercises import softmax
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.cutile.fp8 import slabs, straight_slabs, tiled
 from tutorlib.kernels.cutile.gemm import Config, persistent, plain, space
+from tutorlib.kernels.cutile.softmax import one_tile, online, three_passes
 from tutorlib.kernels.cutile.split_k import by_atomics, in_two_passes
 from tutorlib.machine import device
 from tutorlib.measuring import counters
@@ -16,6 +18,8 @@ from tutorlib.measuring.launchers import CutileLauncher, HostLauncher
 from tutorlib.problems.catalogue import gemm, gemm_fp8
 from tutorlib.problems.problem import Shape
 from tutorlib.problems.work import Launcher
+
+SOFTMAX_SHAPES = tuple((2**26 // n, n) for n in (1024, 4096, 16384, 65536))  # 256 MiB of fp32
 
 
 def configured(name: str, config: Config, one_tile_each: bool = False) -> Candidate:
@@ -48,6 +52,26 @@ def tile_rungs() -> Sweep:
         configured("persistent, 128×128", small),
     )
     return Sweep(gemm("bf16"), rungs, tuple((n, n, n) for n in (4096, 2048, 8192)))
+
+
+def softmax_rows() -> Sweep:
+    """Notebook 06: a row in one tile, in three passes, and online, by the row's length."""
+
+    def candidate(name: str, kernel: Any, tile: int | None = None) -> Candidate:
+        launcher = CutileLauncher(
+            kernel,
+            grid=lambda shape: (shape[0],),
+            constants=lambda shape: (tile or shape[1],),
+        )
+        return Candidate(name, launcher)
+
+    candidates = (
+        candidate("one tile a row", one_tile),
+        candidate("three passes, tiles of 4096", three_passes, 4096),
+        candidate("online, tiles of 1024", online, 1024),
+        candidate("online, tiles of 4096", online, 4096),
+    )
+    return Sweep(softmax("fp32"), candidates, SOFTMAX_SHAPES, pairs=10, seconds=40)
 
 
 def tile_space() -> Sweep:

@@ -6,13 +6,13 @@ from cutlass import Float32, cute
 from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.thread_share import make_mma
 
-CONFIG = GemmConfig()  # 128 sums a thread; two blocks fit on an SM, eight warps
+CONFIG = GemmConfig()  # 128 accumulators a thread; two blocks fit on an SM, eight warps
 K = 16  # of one mma
 
 
 @cute.kernel
 def only_mma_kernel(mA: cute.Tensor, mB: cute.Tensor, mC: cute.Tensor, steps: cutlass.Constexpr) -> None:
-    """Every block multiplies the same A (128, 16) by the same B (128, 16) into its own sums, `steps` times."""
+    """Every block multiplies the same A (128, 16) by the same B (128, 16) into its own accumulators, `steps` times."""
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
     tiled_mma = make_mma(CONFIG, mA.element_type)

@@ -49,7 +49,7 @@ class GemmConfig:
         return self.stages * (m + n) * k * BYTES
 
     @property
-    def sums(self) -> int:
+    def accumulators(self) -> int:
         """Registers of a thread that hold its share of the tile of C, in fp32."""
         return self.tile[0] * self.tile[1] // self.threads
 
@@ -82,10 +82,10 @@ class GemmConfig:
                 f"tile {m}×{n}: {self.threads} threads fetch {self.rows_of_a_copy} rows of K = {k} at a time, "
                 f"so M and N are multiples of {self.rows_of_a_copy}"
             )
-        if self.sums > MOST_REGISTERS:
+        if self.accumulators > MOST_REGISTERS:
             yield (
-                f"tile {m}×{n} on {down}×{across} warps: each thread would keep {self.sums} sums, and it has "
-                f"{MOST_REGISTERS} registers. More warps, or a smaller tile"
+                f"tile {m}×{n} on {down}×{across} warps: each thread would keep {self.accumulators} accumulators, and "
+                f"it has {MOST_REGISTERS} registers. More warps, or a smaller tile"
             )
         if self.smem_bytes > MOST_SMEM:
             yield (

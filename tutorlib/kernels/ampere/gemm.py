@@ -1,7 +1,7 @@
 """The GEMM of notebooks 09 to 12 without what those notebooks are about: a main loop and an order of blocks go in.
 
-C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, sums in fp32; sm_80 instructions. Tensors are named by
-where they live, as CuTe code does: m in global memory, g the block's tile of it, s in shared memory, r in registers;
+C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, accumulators in fp32; sm_80 instructions. Tensors are named
+by where they live, as CuTe code does: m in global memory, g the block's tile of it, s in shared memory, r in registers;
 tAgA is gA as cut for the threads of a copy, tCrA the registers of A as the MMA wants them.
 """
 
@@ -15,7 +15,7 @@ from cutlass.memory import SmemAllocator
 from tutorlib.kernels.ampere.config import VECTOR, GemmConfig
 from tutorlib.kernels.ampere.layouts import with_rest
 from tutorlib.kernels.ampere.parts import GemmParts, MainLoop, Order
-from tutorlib.kernels.ampere.thread_share import GlobalToShared, Steps, Sums
+from tutorlib.kernels.ampere.thread_share import Accumulators, GlobalToShared, Steps
 from tutorlib.models.l2 import raster
 
 
@@ -28,7 +28,7 @@ def gemm_kernel(
     config: cutlass.Constexpr,
     parts: cutlass.Constexpr,
 ) -> None:
-    """mD: what the epilogue reads beside the sums, as a matrix of C's shape; None where it reads nothing."""
+    """mD: what the epilogue reads beside the accumulators, as a matrix of C's shape; None where it reads nothing."""
     thread, _, _ = cute.arch.thread_idx()
     block, _, _ = cute.arch.block_idx()
     bM, bN, bK = config.tile
@@ -67,13 +67,13 @@ def gemm_kernel(
         return with_rest(math.partition_C(cute.composition(tile, (None, parts.columns(out)))))
 
     tCgC = mine(gC)
-    tCrC = parts.sums(tiled_mma, tCgC)
+    tCrC = parts.accumulators(tiled_mma, tCgC)
     tCrC.fill(0.0)
     a, b = global_to_shared(mA, gA, sA, cA, bM), global_to_shared(mB, gB, sB, cB, bN)
     rA, rB = parts.operands(tiled_mma, thread, sA, sB)
     parts.main_loop(Steps(cute.size(gA, mode=[2]), a, b, rA, rB, tiled_mma, tCrC))
     tCgD = None if mD is None else mine(cute.local_tile(mD, out.tile[:2], (m, n)))
-    parts.epilogue(Sums(tCrC, tCgC, mine(cC), gC, mC.shape, out, math, tCgD))
+    parts.epilogue(Accumulators(tCrC, tCgC, mine(cC), gC, mC.shape, out, math, tCgD))
 
 
 def make_gemm(config: GemmConfig, main_loop: MainLoop, order: Order = raster, **others: Any) -> Callable[..., None]:

@@ -11,12 +11,12 @@ from tutorlib.kernels.ampere.config import GemmConfig
 from tutorlib.kernels.ampere.epilogues import store
 from tutorlib.kernels.ampere.layouts import n_order, smem_layout
 from tutorlib.kernels.ampere.operands import Operand, make_operands
-from tutorlib.kernels.ampere.thread_share import Steps, Sums, make_copy_g2s, make_mma
+from tutorlib.kernels.ampere.thread_share import Accumulators, Steps, make_copy_g2s, make_mma
 from tutorlib.models.l2 import raster
 
 MainLoop = Callable[[Steps], None]
 Order = Callable[[Any, int, int], tuple[Any, Any]]
-Epilogue = Callable[[Sums], None]
+Epilogue = Callable[[Accumulators], None]
 SmemLayout = Callable[[int, int, int], cute.ComposedLayout]
 Dtype = type[cutlass.Numeric]
 
@@ -28,7 +28,7 @@ class GemmParts:
     smem: rows, K, stages → the layout of a tile's buffers. g2s, mma: who copies and who multiplies.
     operands: how registers are filled. columns: the order in which the MMA takes the columns of C.
     order: a block's number, rows and columns of tiles → its tile.
-    gated: the epilogue makes one column of C of two columns of sums; see notebook 16.
+    gated: the epilogue makes one column of C of two columns of accumulators; see notebook 16.
     """
 
     main_loop: MainLoop
@@ -46,8 +46,8 @@ class GemmParts:
         m, n, k = config.tile
         return replace(config, tile=(m, n // 2, k)) if self.gated else config
 
-    def sums(self, tiled_mma: cute.TiledMma, tCgC: cute.Tensor) -> cute.Tensor:
-        """Registers for a thread's sums. Gated: those of the tile's left half, and then those of its right half."""
+    def accumulators(self, tiled_mma: cute.TiledMma, tCgC: cute.Tensor) -> cute.Tensor:
+        """A thread's accumulators, in registers. Gated: those of the tile's left half, then those of its right half."""
         if not self.gated:
             return tiled_mma.make_fragment_C(tCgC)
         pairs, atoms, (neighbours, rest) = tCgC.shape

@@ -1,4 +1,4 @@
-"""One thread's share of the GEMM of notebooks 09 to 12: its copies, its operands, its sums."""
+"""One thread's share of the GEMM of notebooks 09 to 12: its copies, its operands, its accumulators."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -100,20 +100,21 @@ class Steps:
             cute.copy(r.s2r, r.tXsX[None, None, k_block, buffer], r.tXrX[None, None, k_block])
 
     def multiply(self, k_block: int) -> None:
-        """mma.sync: add the product of the fetched K block to the sums."""
+        """mma.sync: add the product of the fetched K block to the accumulators."""
         a, b = self.rA.tCrX[None, None, k_block], self.rB.tCrX[None, None, k_block]
         cute.gemm(self.tiled_mma, self.tCrC, a, b, self.tCrC)
 
 
 @dataclass(frozen=True)
-class Sums:
-    """What an epilogue works on: one thread's sums, and where they go.
+class Accumulators:
+    """What an epilogue works on: one thread's accumulators, and where they go.
 
-    tCrC: the sums in fp32. tCgC: their places in C, bf16. coordinates: these places' (row, column) in C.
+    tCrC: the accumulators in fp32. tCgC: their places in C, bf16. coordinates: these places' (row, column) in C.
         All three have the shape ((2 columns, 2 rows), M atoms, (4 N atoms, the rest)).
     gC: the block's tile of C, (M, N), columns as they lie in memory.
     shape: of C. config, math: how the tile is cut; `math` is this thread's slice of the TiledMMA.
-    tCgD: what notebook 16 reads beside the sums, at the places of tCgC in a matrix of C's shape; None elsewhere.
+    tCgD: what notebook 16 reads beside the accumulators, at the places of tCgC in a matrix of C's shape; None
+    elsewhere.
     """
 
     tCrC: cute.Tensor
@@ -136,7 +137,7 @@ class Sums:
         return self.shape[1] % VECTOR == 0
 
     def rounded(self) -> cute.Tensor:
-        """The sums in bf16, in registers of the same shape; 8 neighbours in C are neighbours here."""
+        """The accumulators in bf16, in registers of the same shape; 8 neighbours in C are neighbours here."""
         order = ((0, 3), 4, (1, 2))  # in memory's order: columns of an atom, its 4 neighbours, the rest, rows, M atoms
         registers = cute.make_rmem_tensor(cute.make_ordered_layout(self.tCrC.shape, order), self.tCgC.element_type)
         registers.store(self.tCrC.load().to(self.tCgC.element_type))

@@ -17,7 +17,8 @@ class BlackwellConfigError(ValueError):
 
 @dataclass(frozen=True)
 class BlackwellConfig:
-    """tile: (M, N, K) that one instruction stream sums up: of one block, or with `pair` of two blocks of 128 rows each.
+    """tile: (M, N, K) that one instruction stream accumulators up: of one block, or with `pair` of two blocks of 128
+    rows each.
 
     stages: buffers of A and B. accumulators: of tensor memory. sharing: blocks, or pairs, next to each other along N
     that share the loads of A. store_buffers: of a BOX for each warp of the epilogue.

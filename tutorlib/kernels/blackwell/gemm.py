@@ -1,9 +1,10 @@
 """The GEMM of notebook 15, a persistent kernel of three roles; its loops may be the reader's.
 
-C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, sums in fp32. Six warps: four store, one multiplies, one
+C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, accumulators in fp32. Six warps: four store, one multiplies,
+one
 loads. With `pair` two blocks of a cluster compute 256 rows together: each loads its 128 rows of A and half of B's, the
-first one's MMA warp multiplies for both, and each has its own rows of sums in its tensor memory. Where `sharing` blocks
-or pairs lie next to each other along N, each loads its share of A's tile for all of them.
+first one's MMA warp multiplies for both, and each has its own rows of accumulators in its tensor memory. Where
+`sharing` blocks or pairs lie next to each other along N, each loads its share of A's tile for all of them.
 """
 
 from collections.abc import Callable
@@ -79,8 +80,8 @@ def await_empty(steps: TileSteps) -> None:
 
 def make_drain(tCtC: Any, tma: Any, mC: Any, sC: Any, warp: Any, thread: Any) -> Drain:
     """tCtC: ((128, N), 1, 1, accumulators) of tensor memory. sC: (128, 64, buffers), a warp's rows in one piece."""
-    sums = tCtC[(None, None), 0, 0, None]  # (128, N, accumulators)
-    parts = cute.flat_divide(sums, (ROWS, BOX[1]))  # (128, 64, 1, parts, accumulators)
+    acc = tCtC[(None, None), 0, 0, None]  # (128, N, accumulators)
+    parts = cute.flat_divide(acc, (ROWS, BOX[1]))  # (128, 64, 1, parts, accumulators)
     atom = cute.make_copy_atom(tcgen05.Ld32x32bOp(tcgen05.Repetition.x64), Float32)
     t2r = tcgen05.make_tmem_copy(atom, parts[None, None, 0, 0, 0])
     mine = t2r.get_slice(thread)
@@ -174,11 +175,11 @@ class Crew:
     sC: cute.Tensor
 
     @cute.jit
-    def work(self, sums: cute.Pointer) -> None:
+    def work(self, acc: cute.Pointer) -> None:
         config, tiled_mma = self.steps.config, self.steps.tiled_mma
         shape = tiled_mma.partition_shape_C(config.tile[:2])
         layout = tiled_mma.make_fragment_C(cute.append(shape, config.accumulators)).layout
-        tCtC = cute.make_tensor(sums, layout)  # ((128, N), 1, 1, accumulators)
+        tCtC = cute.make_tensor(acc, layout)  # ((128, N), 1, 1, accumulators)
         drain = make_drain(tCtC, self.tma_c, self.mC, self.sC, self.warp % STORERS, self.thread % 128)
         steps = replace(self.steps, tCtC=tCtC, drain=drain)
         if self.warp == TMA_WARP:

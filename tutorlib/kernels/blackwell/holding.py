@@ -26,7 +26,7 @@ class Holding:
     """What a warp needs in order to hold tensor memory.
 
     warp: its number, 0 to 5. columns: to allocate. address: 4 bytes of shared memory, for what alloc_tmem writes.
-    crew: who does the work, for a pointer to the sums.
+    crew: who does the work, for a pointer to the accumulators.
     """
 
     config: BlackwellConfig
@@ -51,9 +51,9 @@ class Holding:
         """To the first column, read from `address`."""
         return cute.arch.retrieve_tmem_ptr(Float32, TMEM_ALIGNMENT, self.address)
 
-    def work(self, sums: cute.Pointer) -> None:
+    def work(self, acc: cute.Pointer) -> None:
         """All tiles of this block, in the role that this warp has."""
-        self.crew.work(sums)
+        self.crew.work(acc)
 
 
 @cute.jit
@@ -63,8 +63,8 @@ def hold(holding: Holding) -> None:
         cute.arch.alloc_tmem(holding.columns, holding.address, holding.pair)
         cute.arch.relinquish_tmem_alloc_permit(holding.pair)
     holding.meet()
-    sums = holding.pointer()
-    holding.work(sums)
+    acc = holding.pointer()
+    holding.work(acc)
     holding.meet()
     if holding.warp == MMA_WARP:
-        cute.arch.dealloc_tmem(sums, holding.columns, holding.pair)
+        cute.arch.dealloc_tmem(acc, holding.columns, holding.pair)

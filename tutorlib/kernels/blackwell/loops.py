@@ -27,16 +27,16 @@ def multiply_tiles(steps: TileSteps) -> None:
     """The MMA warp of the block that leads: sum up a tile in each accumulator in turn."""
     if steps.leads:
         stage = make_pipeline_state(PipelineUserType.Consumer, steps.stages)
-        sums = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
+        acc = make_pipeline_state(PipelineUserType.Producer, steps.accumulators)
         for _ in cutlass.range(steps.tiles, unroll=1):
-            cute.arch.mbarrier_wait(steps.free + sums.index, sums.phase)
+            cute.arch.mbarrier_wait(steps.free + acc.index, acc.phase)
             for k_tile in cutlass.range(steps.k_tiles, unroll=1):
                 cute.arch.mbarrier_wait(steps.full + stage.index, stage.phase)
-                steps.multiply(stage.index, sums.index, k_tile == 0)
+                steps.multiply(stage.index, acc.index, k_tile == 0)
                 commit_to(steps, steps.empty + stage.index, steps.everyone)
                 stage.advance()
-            commit_to(steps, steps.ready + sums.index, steps.both)
-            sums.advance()
+            commit_to(steps, steps.ready + acc.index, steps.both)
+            acc.advance()
 
 
 @cute.jit
@@ -54,14 +54,14 @@ def commit_to(steps: TileSteps, barrier: cute.Pointer, blocks: cutlass.Int16) ->
 @cute.jit
 def store_tiles(steps: TileSteps) -> None:
     """A warp of the epilogue: take its 32 lanes of each accumulator, part by part."""
-    sums = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
+    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
     for number in cutlass.range(steps.tiles, unroll=1):
-        cute.arch.mbarrier_wait(steps.ready + sums.index, sums.phase)
+        cute.arch.mbarrier_wait(steps.ready + acc.index, acc.phase)
         for part in cutlass.range(steps.parts, unroll=1):
-            steps.read(sums.index, part)
+            steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if part == steps.parts - 1:
                 with cute.arch.elect_one():
-                    cute.arch.mbarrier_arrive(steps.free + sums.index, steps.leader)
+                    cute.arch.mbarrier_arrive(steps.free + acc.index, steps.leader)
             steps.write(number, part)
-        sums.advance()
+        acc.advance()

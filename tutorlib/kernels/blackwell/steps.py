@@ -153,11 +153,11 @@ class TileSteps:
     def multiply(self, stage: Any, accumulator: Any, first: Any) -> None:
         """Issue a stage's four tcgen05.mma; `first`: forget what the accumulator held."""
         fence_after()
-        sums = self.tCtC[None, None, None, accumulator]
+        acc = self.tCtC[None, None, None, accumulator]
         for k_block in range(cute.size(self.tCrA, mode=[2])):
             self.tiled_mma.set(tcgen05.Field.ACCUMULATE, True if k_block else cutlass.Boolean(first) == False)  # noqa: E712
             a, b = self.tCrA[None, None, k_block, stage], self.tCrB[None, None, k_block, stage]
-            cute.gemm(self.tiled_mma, sums, a, b, sums)
+            cute.gemm(self.tiled_mma, acc, a, b, acc)
 
     def read(self, accumulator: Any, part: Any) -> None:
         """Start tcgen05.ld of 64 columns of this warp's 32 lanes into registers."""

@@ -21,7 +21,8 @@ def make_element_copy(along_rows: bool) -> Callable[..., None]:
 
     @cute.jit
     def copy(src: cute.Tensor, dst: cute.Tensor) -> None:
-        slow, fast = src.shape if const_expr(along_rows) else (src.shape[1], src.shape[0])
+        rows, columns = cute.size(src, mode=[0]), cute.size(src, mode=[1])
+        slow, fast = (rows, columns) if const_expr(along_rows) else (columns, rows)
         element_kernel(src, dst, along_rows).launch(grid=(fast // BLOCK[0], slow // BLOCK[1], 1), block=BLOCK)
 
     return copy

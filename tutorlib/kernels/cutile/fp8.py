@@ -33,7 +33,8 @@ def slabs(
 ):
     """All of up to 320 rows at once: C's columns in slabs of tn, as Cᵀ, in accumulators for 256 and for 64 rows.
 
-    open_zero: whether the sums start from a zero that the compiler does not know to be one; the grid has one dimension.
+    open_zero: whether the accumulators start from a zero that the compiler does not know to be one; the grid has one
+    dimension.
     near, far: latency hints, far for the tile of 256 rows; 0: none. tma: whether the stores go by TMA.
     """
     zero = ct.bid(1) if open_zero else 0

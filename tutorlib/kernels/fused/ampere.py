@@ -13,7 +13,7 @@ from tutorlib.kernels.ampere.epilogues import store
 from tutorlib.kernels.ampere.gemm import gemm_kernel
 from tutorlib.kernels.ampere.main_loops import single_buffer
 from tutorlib.kernels.ampere.parts import Epilogue, GemmParts
-from tutorlib.kernels.ampere.thread_share import Sums
+from tutorlib.kernels.ampere.thread_share import Accumulators
 from tutorlib.kernels.fused.ops import Values, swiglu
 
 CONFIG = GemmConfig((64, 64, 32), (4, 1))  # small, to be simulated; a gated tile's halves are 32 columns, a warp's step
@@ -29,18 +29,18 @@ def whole_matrix(matrix: cute.Tensor, rows: int) -> cute.Tensor:
 
 
 @cute.jit
-def fetch_beside(sums: Sums) -> cute.Tensor:
-    """What lies at the places of tCgD that are inside C, in fp32 registers of the sums' shape; elsewhere 0."""
-    registers = cute.make_rmem_tensor(sums.tCrC.shape, Float32)
-    if cutlass.const_expr(sums.whole):
-        as_stored = cute.make_fragment_like(sums.tCgD)
-        cute.autovec_copy(sums.tCgD, as_stored)
+def fetch_beside(acc: Accumulators) -> cute.Tensor:
+    """What lies at the places of tCgD that are inside C, in fp32 registers of the accumulators' shape; elsewhere 0."""
+    registers = cute.make_rmem_tensor(acc.tCrC.shape, Float32)
+    if cutlass.const_expr(acc.whole):
+        as_stored = cute.make_fragment_like(acc.tCgD)
+        cute.autovec_copy(acc.tCgD, as_stored)
         registers.store(as_stored.load().to(Float32))
     else:
         registers.fill(0.0)
         for n in cutlass.range_constexpr(cute.size(registers)):
-            if cute.elem_less(sums.coordinates[n], sums.shape):
-                registers[n] = sums.tCgD[n].to(Float32)
+            if cute.elem_less(acc.coordinates[n], acc.shape):
+                registers[n] = acc.tCgD[n].to(Float32)
     return registers
 
 
@@ -48,21 +48,21 @@ def fetch_beside(sums: Sums) -> cute.Tensor:
 class Fusion:
     """What a fused GEMM is put together from: each part may be the reader's.
 
-    op: a thread's sums, and what is fetched beside them, both fp32 → values of the same shape.
+    op: a thread's accumulators, and what is fetched beside them, both fp32 → values of the same shape.
     as_matrix: the operand beside A and B, and M → a matrix of C's shape. fetch: a thread's share of it.
     """
 
     op: Callable[[Values, Values], Values]
     as_matrix: Callable[[cute.Tensor, int], cute.Tensor] = every_row
-    fetch: Callable[[Sums], cute.Tensor] = fetch_beside
+    fetch: Callable[[Accumulators], cute.Tensor] = fetch_beside
 
     @property
     def epilogue(self) -> Epilogue:
         @cute.jit
-        def epilogue(sums: Sums) -> None:
-            beside = self.fetch(sums)
-            sums.tCrC.store(self.op(sums.tCrC.load(), beside.load()))
-            store(sums)
+        def epilogue(acc: Accumulators) -> None:
+            beside = self.fetch(acc)
+            acc.tCrC.store(self.op(acc.tCrC.load(), beside.load()))
+            store(acc)
 
         return epilogue
 
@@ -85,7 +85,7 @@ def make_fused(fusion: Fusion, config: GemmConfig = CONFIG) -> Callable[..., Non
 
 
 def gate_and_up(tCrC: cute.Tensor) -> tuple[cute.Tensor, cute.Tensor]:
-    """A thread's sums of a tile's left half, and those of its right half: the rest of N is the slowest mode."""
+    """A thread's accumulators of a tile's left half, and those of its right half: the rest of N is the slowest mode."""
     pairs, atoms, (neighbours, rest) = tCrC.shape
     half = cute.make_layout((pairs, atoms, (neighbours, rest // 2)))
     return cute.make_tensor(tCrC.iterator, half), cute.make_tensor(tCrC.iterator + cute.size(half), half)
@@ -103,8 +103,8 @@ def make_gated(activate: Callable[[cute.Tensor], cute.Tensor], config: GemmConfi
     """gemm(a, b, c): of every tile of A·Bᵀ (M, N), `activate` makes one of C (M, N / 2), half as wide."""
 
     @cute.jit
-    def epilogue(sums: Sums) -> None:
-        store(replace(sums, tCrC=activate(sums.tCrC)))
+    def epilogue(acc: Accumulators) -> None:
+        store(replace(acc, tCrC=activate(acc.tCrC)))
 
     parts = GemmParts(single_buffer, epilogue=epilogue, gated=True)
 
@@ -141,11 +141,11 @@ def make_amax(reduce: Callable[[Values, cute.Tensor, Any], Any], config: GemmCon
     rows, columns, _ = config.tile
 
     @cute.jit
-    def epilogue(sums: Sums) -> None:
+    def epilogue(acc: Accumulators) -> None:
         thread, _, _ = cute.arch.thread_idx()
         warps = cute.make_layout(config.threads // WARP)
         partial = SmemAllocator().allocate_tensor(Float32, warps, byte_alignment=16)
-        found, gC = reduce(sums.tCrC.load(), partial, thread), sums.gC
+        found, gC = reduce(acc.tCrC.load(), partial, thread), acc.gC
         if thread == 0:
             gC[0] = found
 

@@ -56,7 +56,7 @@ def choose_fused(m: int, n: int, k: int, sms: int, fusion: Fusion) -> HopperConf
 
 
 def make_fused(config: HopperConfig, fusion: Fusion) -> Callable[..., None]:
-    """The host function gemm(a, b, operand, c, sums, flags, max_clusters, stream).
+    """The host function gemm(a, b, operand, c, acc, flags, max_clusters, stream).
 
     operand: (N,), the same for every row, or (M, N); None where gated. c: (M, N), or (M, N / 2) where gated.
     """
@@ -67,7 +67,7 @@ def make_fused(config: HopperConfig, fusion: Fusion) -> Callable[..., None]:
         b: cute.Tensor,
         operand: cute.Tensor | None,
         c: cute.Tensor,
-        sums: cute.Tensor | None,
+        acc: cute.Tensor | None,
         flags: cute.Tensor | None,
         max_clusters: Int32,
         stream: CUstream,
@@ -76,9 +76,9 @@ def make_fused(config: HopperConfig, fusion: Fusion) -> Callable[..., None]:
         cluster_m, cluster_n = config.cluster
         load_a = make_load(a, stage_layout(0, config), cluster_n)
         load_b = make_load(b, stage_layout(1, config), cluster_m)
-        whole = cute.make_tensor(c.iterator, cute.make_layout((m, n)))  # all of the sums, of which C may be half
+        whole = cute.make_tensor(c.iterator, cute.make_layout((m, n)))  # (M, N) of the accumulators; C may be half
         plan, clusters = plan_for(whole, k, max_clusters, config)
-        beside = Beside(None, None, sums, flags, None, operand)
+        beside = Beside(None, None, acc, flags, None, operand)
         store_c = make_store(c, fusion.out(config))
         kernel = gemm_kernel(load_a, load_b, store_c, beside, plan, config, fusion)
         kernel.launch(**geometry(clusters, config), stream=stream)
@@ -87,16 +87,16 @@ def make_fused(config: HopperConfig, fusion: Fusion) -> Callable[..., None]:
 
 
 def fused_fakes(config: HopperConfig, fusion: Fusion, rank: int) -> tuple[Any, ...]:
-    """Stand-ins for a, b, the operand of this rank, c, sums and flags, of any size."""
-    a, b, c, _, _, sums, flags, _ = fakes(config)
+    """Stand-ins for a, b, the operand of this rank, c, accumulators and flags, of any size."""
+    a, b, c, _, _, acc, flags, _ = fakes(config)
     if fusion.gated:
-        return a, b, None, fakes(config)[2], sums, flags  # C has a width of its own
+        return a, b, None, fakes(config)[2], acc, flags  # C has a width of its own
     if rank == 2:
-        return a, b, c, c, sums, flags
+        return a, b, c, c, acc, flags
     row = make_fake_compact_tensor(
         c.element_type, (cute.sym_int(divisibility=8),), memspace=cute.AddressSpace.gmem, assumed_align=16
     )
-    return a, b, row, c, sums, flags
+    return a, b, row, c, acc, flags
 
 
 @cache

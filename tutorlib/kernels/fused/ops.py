@@ -25,12 +25,12 @@ def silu(x: Values) -> Values:
     return half + half * cute.math.tanh(half, fastmath=True)
 
 
-def bias_gelu(sums: Values, bias: Values) -> Values:
-    return gelu(sums + bias)
+def bias_gelu(acc: Values, bias: Values) -> Values:
+    return gelu(acc + bias)
 
 
-def add(sums: Values, other: Values) -> Values:
-    return sums + other
+def add(acc: Values, other: Values) -> Values:
+    return acc + other
 
 
 def swiglu(gate: Values, up: Values) -> Values:

@@ -1,7 +1,8 @@
 """An FP8 GEMM whose operands have a scale for every 128 of K: one for each row of A, one for 128 × 128 of B.
 
 C (M, N) = Σ over blocks of K: scale_a (M, K/128) · scale_b (N/128, K/128) · (A · Bᵀ of the block). The tensor cores add
-up e4m3 products with fewer bits than fp32 has, so a block's sums go into fp32 sums on the ordinary cores, scaled.
+up e4m3 products with fewer bits than fp32 has, so a block's accumulators go into fp32 accumulators on the ordinary
+cores, scaled.
 
 A has few rows as a rule, tokens, and B many, weights: so B's rows lie along the 64 rows of wgmma and A's along its
 columns, of which any multiple of 8 will do, and C comes out transposed.
@@ -39,14 +40,14 @@ LANES = 32  # of a warp
 
 @dataclass(frozen=True)
 class ScaledMultiply:
-    """What a warpgroup does with full stages: multiply one K block, then add it to the sums with its scales.
+    """What a warpgroup does with full stages: multiply one K block, then add it to the accumulators with its scales.
 
-    multiply.tCrC: ((2 columns, 2 rows, N/8), 1, 1) of one K block; sums: the same of a tile.
+    multiply.tCrC: ((2 columns, 2 rows, N/8), 1, 1) of one K block; accumulators: the same of a tile.
     sX: (2 of a thread, 4 threads, N/8, stages), the columns' scales. mW: (N/128, K/128), those of 128 rows.
     """
 
     multiply: Multiply
-    sums: cute.Tensor
+    acc: cute.Tensor
     sX: cute.Tensor
     mW: cute.Tensor
     me: Here
@@ -54,7 +55,7 @@ class ScaledMultiply:
 
     @cute.jit
     def step(self, state: PipelineState, weight: Float32) -> None:
-        """As soon as the stage is full, multiply it and add it to the sums."""
+        """As soon as the stage is full, multiply it and add it to the accumulators."""
         multiply, turns = self.multiply, self.turns
         if cutlass.const_expr(turns > 0):
             take_turn(self.me.group)
@@ -68,13 +69,13 @@ class ScaledMultiply:
         multiply.retire(0, state)
         for_both_rows = cute.make_layout(((2, 2, scales.shape[1]), 1, 1), stride=((1, 0, 2), 0, 0))
         scaled = multiply.tCrC.load() * cute.make_tensor(scales.iterator, for_both_rows).load()
-        self.sums.store(self.sums.load() + scaled)
+        self.acc.store(self.acc.load() + scaled)
 
     @cute.jit
     def tile(self, row: Int32, k_begin: Int32, k_end: Int32, state: PipelineState) -> PipelineState:
         """Every K block of a tile. A warp's lanes hold the weights of 32 of them."""
         row = cutlass.min(row, self.mW.shape[0] - 1)
-        self.sums.fill(0.0)
+        self.acc.fill(0.0)
         lane, weights = cute.arch.lane_idx(), Float32(0.0)
         for k_tile in cutlass.range(k_begin, k_end, unroll=1):
             turn = (k_tile - k_begin) % LANES
@@ -94,7 +95,7 @@ def consume_scaled(schedule: Schedule, multiply: ScaledMultiply, finish: Finish,
     for number in cutlass.range(schedule.items(), unroll=1):
         place, k_begin, k_end = schedule.item(number)
         state = multiply.tile(schedule.block_tile(place)[0], k_begin, k_end, state)
-        finish.item(multiply.sums, schedule, number)
+        finish.item(multiply.acc, schedule, number)
         multiply.multiply.trace.stamp(Did.STORE, number)
     finish.stores.finish()
 
@@ -133,7 +134,7 @@ def scaled_kernel(b: Tma, a: Tma, scale_a: Tma, c: Tma, beside: Beside, plan: Pl
     )
     scaled = ScaledMultiply(multiply, cute.make_fragment_like(multiply.tCrC), sX, beside.scale_b, me, config.turns)
     stores = make_stores(tma_c, mC, sC, me, config)
-    partials = Partials(beside.sums, beside.flags, me, config) if config.stream_k else None
+    partials = Partials(beside.acc, beside.flags, me, config) if config.stream_k else None
     finish = Finish(stores, partials, None, None, config)
 
     if me.group == config.mma_warpgroups:
@@ -146,7 +147,7 @@ def scaled_kernel(b: Tma, a: Tma, scale_a: Tma, c: Tma, beside: Beside, plan: Pl
 
 
 def make_scaled_gemm(config: HopperConfig) -> Callable[..., None]:
-    """The host function gemm(b, a, c, scale_b, scale_a, sums, flags, events, max_clusters, stream).
+    """The host function gemm(b, a, c, scale_b, scale_a, acc, flags, events, max_clusters, stream).
 
     a: (M, K), b: (N, K), c: (N, M) with N contiguous. scale_a: (M, K/128) with M contiguous, scale_b: (N/128, K/128).
     The rest is as in make_gemm.
@@ -159,7 +160,7 @@ def make_scaled_gemm(config: HopperConfig) -> Callable[..., None]:
         c: cute.Tensor,
         scale_b: cute.Tensor,
         scale_a: cute.Tensor,
-        sums: cute.Tensor | None,
+        acc: cute.Tensor | None,
         flags: cute.Tensor | None,
         events: cute.Tensor | None,
         max_clusters: Int32,
@@ -170,7 +171,7 @@ def make_scaled_gemm(config: HopperConfig) -> Callable[..., None]:
         load_a = make_load(a, stage_layout(1, config), cluster_m)
         load_s = make_load(scale_a, scales_layout(config), cluster_m)
         plan, clusters = plan_for(c, b.shape[1], max_clusters, config)
-        beside = Beside(scale_a, scale_b, sums, flags, events)
+        beside = Beside(scale_a, scale_b, acc, flags, events)
         kernel = scaled_kernel(load_b, load_a, load_s, make_store(c, config), beside, plan, config)
         kernel.launch(**geometry(clusters, config), stream=stream)
 

@@ -52,9 +52,9 @@ class Constants:
     start: µs of every launch; gather: more for each other block of a cluster. last: cycles of the last tile's stores.
     store: cycles from a tile's last multiplication to the next tile's first, which in ping-pong the other tile's
         multiplication hides as far as it reaches; deferred: the same where stores are deferred.
-    exchange: cycles to give all sums of a tile to other blocks in a cluster that splits K, and to add them.
+    exchange: cycles to give all accumulators of a tile to other blocks in a cluster that splits K, and to add them.
     shares: µs to work out who has which part of which tile, stream-K's, though no tile be cut.
-    share: cycles to give a tile's sums away through L2 and to add them; wait: for them, however small.
+    share: cycles to give a tile's accumulators away through L2 and to add them; wait: for them, however small.
     """
 
     mma_efficiency: float

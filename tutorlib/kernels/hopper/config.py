@@ -47,7 +47,7 @@ class HopperConfig:
         snake: every other band is walked backwards. zigzag: so is K in every other tile, while L2 holds its end.
     stagger: K tiles by which a cluster's tile begins later along K than the one above it (M) and the one to its left
         (N), wrapping round, so that neighbours do not ask L2 for the same lines at the same time.
-    split_k: blocks of a cluster that share a tile's K, and its sums through distributed shared memory.
+    split_k: blocks of a cluster that share a tile's K, and its accumulators through distributed shared memory.
     stream_k: all blocks share the tiles of the last, partly filled wave.
     defer_stores: a tile's results wait in registers until the next tile's multiplication is in flight.
     lag: K tiles by which the other warpgroups of a tile begin later than the first, so that not all stop at once.
@@ -210,12 +210,12 @@ class HopperConfig:
 
     @property
     def given_bytes(self) -> int:
-        """Sums that the others who share a tile's K give a block, for its part of the tile."""
+        """Accumulators that the others who share a tile's K give a block, for its part of the tile."""
         return (self.split_k - 1) * (self.tile[0] * self.tile[1] // self.split_k) * 4
 
     @property
     def other_bytes(self) -> int:
-        """Bytes of shared memory beside stages and stores: mbarriers for given sums, and a trace."""
+        """Bytes of shared memory beside stages and stores: mbarriers for given accumulators, and a trace."""
         return 2 * MBARRIER_BYTES * (self.split_k > 1) + TRACE_BYTES * self.trace
 
     @property
@@ -316,7 +316,7 @@ class HopperConfig:
         if self.split_k > 1:
             results += self.accumulators // self.split_k  # a part of them, from another block
         if self.block_scaled:
-            results += self.accumulators + n // 4  # sums beside a K tile's, and the columns' scales
+            results += self.accumulators + n // 4  # accumulators beside a K tile's, and the columns' scales
         if results + REGISTERS_BESIDE_RESULTS > self.multiply_registers:
             yield (
                 f"registers: {results} for results and {REGISTERS_BESIDE_RESULTS} others do not fit in "

@@ -1,4 +1,4 @@
-"""What becomes of a tile's sums: rounded and stored through shared memory, or added to other blocks' sums first."""
+"""The epilogue: a tile's accumulators are rounded and stored through shared memory, or first added to other blocks'."""
 
 from dataclasses import dataclass
 from math import gcd
@@ -14,7 +14,7 @@ from tutorlib.kernels.hopper.layouts import DTYPES, make_mma
 from tutorlib.kernels.hopper.pipeline import Here, wait
 from tutorlib.kernels.hopper.scheduler import Schedule
 
-FOURS_AT_A_TIME = 16  # 16-byte loads of a thread in flight, half as many where sums take most registers; 2ⁿ
+FOURS_AT_A_TIME = 16  # 16-byte loads of a thread in flight, half as many where accumulators take most registers; 2ⁿ
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Stores:
         return range(self.config.store_steps)
 
     def round(self, tCrC: cute.Tensor, scale: Float32 | None, steps: range, tile: tuple[Int32, Int32]) -> None:
-        """The sums of these steps of the tile, times the scale; their registers are free from now on."""
+        """The accumulators of these steps of the tile, times the scale; their registers are free from now on."""
         values, n = self.config.store_columns // 2, self.config.tile[1] // 2
         firsts = {n * m_atom + column // 2 for m_atom, column in (self.config.store_places[step] for step in steps)}
         for first in sorted({8 * (eight // 8) for one in firsts for eight in range(one, one + values)}):
@@ -102,49 +102,49 @@ def make_stores(tma_c: cute.CopyAtom, mC: cute.Tensor, sC: cute.Tensor, me: Here
 
 @dataclass(frozen=True)
 class Partials:
-    """Sums of a part of a tile's K, on their way to the block that adds them up.
+    """Accumulators of a part of a tile's K, on their way to the block that adds them up.
 
-    Each block has a place in `sums` for one tile, and a flag for each warp: 1 while its sums lie there.
+    Each block has a place in `acc` for one tile, and a flag for each warp: 1 while its accumulators lie there.
 
-    sums: fp32, for each block (4 of a thread, threads, a thread's fours). flags: for each block (warps).
+    accumulators: fp32, for each block (4 of a thread, threads, a thread's fours). flags: for each block (warps).
     """
 
-    sums: cute.Tensor
+    acc: cute.Tensor
     flags: cute.Tensor
     me: Here
     config: HopperConfig
 
     def place(self, cluster: Int32) -> tuple[cute.Tensor, cute.Pointer]:
-        """(this thread's sums (4, fours), its warp's flag) in the block at this block's place in that cluster."""
+        """(this thread's accumulators (4, fours), its warp's flag) in that cluster's block with this block's rank."""
         threads, fours = WARPGROUP * self.config.tile_warpgroups, self.config.accumulators // 4
         block = cluster * self.config.cluster_size + self.me.rank
         thread = self.me.in_tile * WARPGROUP + self.me.thread
         layout = cute.make_layout((4, fours, threads, 1), stride=(1, 4 * threads, 4, 4 * threads * fours))
-        sums = cute.make_tensor(self.sums.iterator, layout)[None, None, thread, block]
-        return sums, self.flags.iterator + block * (threads // 32) + self.me.in_tile * 4 + self.me.warp
+        acc = cute.make_tensor(self.acc.iterator, layout)[None, None, thread, block]
+        return acc, self.flags.iterator + block * (threads // 32) + self.me.in_tile * 4 + self.me.warp
 
     @cute.jit
     def give(self, tCrC: cute.Tensor, cluster: Int32) -> None:
-        """Write this block's sums where others find them."""
-        sums, flag = self.place(cluster)
-        cute.autovec_copy(cute.make_tensor(tCrC.iterator, cute.make_layout(sums.shape)), sums)
+        """Write this block's accumulators where others find them."""
+        acc, flag = self.place(cluster)
+        cute.autovec_copy(cute.make_tensor(tCrC.iterator, cute.make_layout(acc.shape)), acc)
         cute.arch.sync_warp()
         with cute.arch.elect_one():
             cute.arch.store(flag, Int32(1), sem="release", scope="gpu")
 
     @cute.jit
     def add(self, tCrC: cute.Tensor, cluster: Int32) -> None:
-        """Add the sums of another cluster's block as soon as they are there; its flag is clear for the next launch."""
-        sums, flag = self.place(cluster)
+        """Add another cluster's accumulators as soon as they are there; its flag is clear for the next launch."""
+        acc, flag = self.place(cluster)
         given = Int32(0)
         while given == 0:
             given = cute.arch.make_warp_uniform(cute.arch.load(flag, Int32, sem="acquire", scope="gpu"))
         cute.arch.sync_warp()
-        mine = cute.make_tensor(tCrC.iterator, cute.make_layout(sums.shape))
-        fours = gcd(sums.shape[1], FOURS_AT_A_TIME if self.config.accumulators <= 128 else FOURS_AT_A_TIME // 2)
-        for number in cutlass.range_constexpr(sums.shape[1] // fours):
+        mine = cute.make_tensor(tCrC.iterator, cute.make_layout(acc.shape))
+        fours = gcd(acc.shape[1], FOURS_AT_A_TIME if self.config.accumulators <= 128 else FOURS_AT_A_TIME // 2)
+        for number in cutlass.range_constexpr(acc.shape[1] // fours):
             others = cute.make_rmem_tensor((4, fours), Float32)
-            cute.autovec_copy(cute.local_tile(sums, (4, fours), (0, number)), others)
+            cute.autovec_copy(cute.local_tile(acc, (4, fours), (0, number)), others)
             part = cute.local_tile(mine, (4, fours), (0, number))
             part.store(part.load() + others.load())
         with cute.arch.elect_one():
@@ -153,7 +153,7 @@ class Partials:
 
 @dataclass(frozen=True)
 class Exchange:
-    """Sums of a tile whose K the blocks of a cluster share: each block adds up, and stores, a part of the tile.
+    """Accumulators of a tile whose K the blocks of a cluster share: each block adds up, and stores, a part of the tile.
 
     given: fp32 (4 of a thread, a thread's fours of a part, threads, split_k - 1), what the others give this block,
         where stages were; arrived: the mbarrier that completes with all of it.
@@ -177,7 +177,7 @@ class Exchange:
         cute.arch.mbarrier_arrive_and_expect_tx(self.arrived, self.config.given_bytes)
 
     def part(self, tCrC: cute.Tensor, part: int) -> cute.Tensor:
-        """(4, fours): this thread's sums of a part of the tile."""
+        """(4, fours): this thread's accumulators of a part of the tile."""
         fours = self.given.shape[1]
         parts = cute.make_layout((4, fours, self.config.split_k))
         return cute.make_tensor(tCrC.iterator, parts)[None, None, part]
@@ -231,7 +231,7 @@ def make_exchange(
 
 @dataclass(frozen=True)
 class Finish:
-    """What a warp does with an item's sums."""
+    """What a warp does with an item's accumulators."""
 
     stores: Stores
     partials: Partials | None
@@ -259,7 +259,7 @@ class Finish:
 
     @cute.jit
     def tile(self, tCrC: cute.Tensor, tile: tuple[Int32, Int32]) -> None:
-        """Scale and round a tile's sums, and start storing them if that is not left for later."""
+        """Scale and round a tile's accumulators, and start storing them if that is not left for later."""
         self.stores.round(tCrC, self.scale, self.stores.steps, tile)
         if cutlass.const_expr(not self.config.defer_stores):
             self.stores.send(tile, self.stores.steps)

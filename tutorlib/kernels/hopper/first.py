@@ -1,7 +1,9 @@
 """The GEMM of notebook 13, without what that notebook asks for: five parts of the reader's go in.
 
-C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, sums in fp32. One block of two warpgroups for each tile of
-C. TMA loads into a ring of stages, wgmma multiplies from there, stmatrix and TMA take the sums out; what is outside of
+C (M, N) = A (M, K) · Bᵀ with B (N, K), all row-major bf16, accumulators in fp32. One block of two warpgroups for each
+tile of
+C. TMA loads into a ring of stages, wgmma multiplies from there, stmatrix and TMA take the accumulators out; what is
+outside of
 a matrix arrives as zeros and is not stored. Tensors are named by where they live: m a matrix, g the block's tiles of
 it, s shared memory, r registers; tAsA is sA as A's TMA cuts it, tCrA what the MMA C = A · B reads it through.
 """
@@ -18,7 +20,7 @@ from cutlass.cute.nvgpu.warpgroup import OperandSource, SmemLayoutAtomKind
 from cutlass.memory import SmemAllocator
 
 from tutorlib.kernels.hopper.first_parts import boxes, main_loop, ring_layout, store_by_tma, wgmma_fragments
-from tutorlib.kernels.hopper.first_share import ALIGNMENT, BOX, STAGES, THREADS, TILE, BoxCopy, Steps, Sums
+from tutorlib.kernels.hopper.first_share import ALIGNMENT, BOX, STAGES, THREADS, TILE, Accumulators, BoxCopy, Steps
 from tutorlib.models.l2 import grouped
 
 
@@ -30,7 +32,7 @@ class Parts:
     boxes: Callable[..., tuple[cute.Tensor, cute.Tensor]] = boxes
     fragments: Callable[..., tuple[cute.Tensor, cute.Tensor, cute.Tensor]] = wgmma_fragments
     main_loop: Callable[[Steps], None] = main_loop
-    epilogue: Callable[[Sums], None] = store_by_tma
+    epilogue: Callable[[Accumulators], None] = store_by_tma
 
 
 def make_wgmma() -> cute.TiledMma:
@@ -40,9 +42,9 @@ def make_wgmma() -> cute.TiledMma:
     return cute.make_tiled_mma(cute.make_mma_atom(op), (2, 1, 1))
 
 
-def make_sums(
+def make_accumulators(
     tCrC: cute.Tensor, tiled_mma: cute.TiledMma, thread: Any, tma: Any, sC: Any, gC: Any, boxes: Any = boxes
-) -> Sums:
+) -> Accumulators:
     """sC, gC: (tile M, tile N)."""
     atom = cute.make_copy_atom(StMatrix8x8x16bOp(transpose=False, num_matrices=4), BFloat16)
     stmatrix = cute.make_tiled_copy_C(atom, tiled_mma)
@@ -50,7 +52,7 @@ def make_sums(
     row = cute.arch.make_warp_uniform(thread // 32)
     tSsC, tSgC = boxes(tma, cute.local_tile(sC, BOX, (row, None)), cute.local_tile(gC, BOX, (row, None)))
     tRrC = cute.make_rmem_tensor(tCrC.shape, BFloat16)
-    return Sums(tCrC, stmatrix, mine.retile(tRrC), mine.partition_D(sC), tma, tSsC, tSgC)
+    return Accumulators(tCrC, stmatrix, mine.retile(tRrC), mine.partition_D(sC), tma, tSsC, tSgC)
 
 
 @cute.jit
@@ -129,7 +131,7 @@ def first_kernel(
         *parts.fragments(tiled_mma, group * 128, sA, sB),
     )
     parts.main_loop(steps)
-    parts.epilogue(make_sums(steps.tCrC, tiled_mma, thread, tma_c, sC, gC, parts.boxes))
+    parts.epilogue(make_accumulators(steps.tCrC, tiled_mma, thread, tma_c, sC, gC, parts.boxes))
 
 
 def make_first_gemm(parts: Parts = Parts(), stages: int = STAGES) -> Callable[..., None]:

@@ -8,7 +8,7 @@ from cutlass.cute.nvgpu import cpasync, warpgroup
 from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib.kernels.hopper.first_share import Steps, Sums
+from tutorlib.kernels.hopper.first_share import Accumulators, Steps
 
 
 def ring_layout(rows: int, k: int, stages: int) -> cute.ComposedLayout:
@@ -70,13 +70,13 @@ def main_loop(steps: Steps) -> None:
 
 
 @cute.jit
-def store_by_tma(sums: Sums) -> None:
+def store_by_tma(acc: Accumulators) -> None:
     """Round, stmatrix into the warp's boxes, and TMA from there."""
-    sums.tRrC.store(sums.tCrC.load().to(BFloat16))
+    acc.tRrC.store(acc.tCrC.load().to(BFloat16))
     cute.arch.sync_threads()
-    cute.copy(sums.stmatrix, sums.tRrC, sums.tRsC)
+    cute.copy(acc.stmatrix, acc.tRrC, acc.tRsC)
     cute.arch.fence_proxy("async.shared", space="cta")
     cute.arch.sync_warp()
-    cute.copy(sums.tma, sums.tSsC, sums.tSgC)
+    cute.copy(acc.tma, acc.tSsC, acc.tSgC)
     cute.arch.cp_async_bulk_commit_group()
     cute.arch.cp_async_bulk_wait_group(0, read=True)

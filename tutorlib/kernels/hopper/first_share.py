@@ -1,4 +1,4 @@
-"""One thread's share of notebook 13's kernel: the loads and wgmmas of its main loop, its sums and their way out."""
+"""One thread's share of notebook 13's kernel: the loads and wgmmas of its main loop, and its epilogue."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +36,7 @@ class Steps:
 
     k_tiles: steps along K. full, empty: the first of `stages` mbarriers each. full: 1 arrival, and the bytes that it
     announces; empty: `consumers` arrivals, one of each warp. loads_too: whether this warp is the one that also loads.
-    tCrA, tCrB: (1, 1, K blocks, stages), descriptors of shared memory. tCrC: ((2, 2, N/8), 1, 1), the sums.
+    tCrA, tCrB: (1, 1, K blocks, stages), descriptors of shared memory. tCrC: ((2, 2, N/8), 1, 1), the accumulators.
     """
 
     k_tiles: int
@@ -79,10 +79,10 @@ class Steps:
 
 
 @dataclass(frozen=True)
-class Sums:
-    """What an epilogue works on: one thread's sums, and their way out.
+class Accumulators:
+    """What an epilogue works on: one thread's accumulators, and their way out.
 
-    tCrC: the sums in fp32. stmatrix: the copy of a warp's sums into shared memory, as the MMA has them.
+    tCrC: the accumulators in fp32. stmatrix: the copy of a warp's accumulators into shared memory, as the MMA has them.
     tRsC: this thread's places there; tRrC: registers in bf16 of the same order, to be filled.
     tma: C's descriptor. tSsC, tSgC: (box, boxes of this warp) of 16 × 64, in shared memory and of C.
     """

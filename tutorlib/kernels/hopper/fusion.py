@@ -1,4 +1,4 @@
-"""What becomes of a tile's sums before they are rounded: notebook 16's epilogues for notebook 14's GEMM."""
+"""What becomes of a tile's accumulators before they are rounded: notebook 16's epilogues for notebook 14's GEMM."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -16,10 +16,10 @@ PIECE = 8  # columns: a wgmma's results are pieces of 8×8, in each of which a t
 
 @dataclass(frozen=True)
 class Fusion:
-    """op: takes a thread's sums, and what lies beside them (gated: the other half of them), fp32; None: plain.
+    """op: takes a thread's accumulators, and what lies beside them (gated: the other half of them), fp32; None: plain.
 
     gated: B's rows are pieces of 8 of gate's and of up's in turn; C is half as wide.
-    work: for each sum, for the chooser. registers: of a thread, that the op takes beside all sums of a tile.
+    work: for each sum, for the chooser. registers: of a thread, that the op takes beside all accumulators of a tile.
     """
 
     op: Callable[[Any, Any], Any] | None = None
@@ -107,7 +107,7 @@ class FusedStores(Stores):
 
 @dataclass(frozen=True)
 class GatedStores(Stores):
-    """`config` is that of C, half as wide as the sums: 16 of these become 8 results."""
+    """`config` is that of C, half as wide as the accumulators: 16 of these become 8 results."""
 
     op: Callable[[Any, Any], Any]
 

@@ -1,4 +1,4 @@
-"""A GEMM for Hopper: C (M, N) = A (M, K) · Bᵀ with B (N, K), rows contiguous, sums in fp32.
+"""A GEMM for Hopper: C (M, N) = A (M, K) · Bᵀ with B (N, K), rows contiguous, accumulators in fp32.
 
 TMA brings tiles of A and B into a ring of stages in shared memory, wgmma multiplies them from there, and TMA takes C
 back. Each stage has two mbarriers: `full`, when its tiles have arrived, and `empty`, when all have read them.
@@ -45,7 +45,7 @@ class Multiply:
 
     @cute.jit
     def step(self, state: PipelineState, first: cutlass.Constexpr, groups: cutlass.Constexpr = 1) -> None:
-        """As soon as the stage is full, start multiplying it; the first step of a tile forgets the old sums."""
+        """As soon as the stage is full, start multiplying it; the first step of a tile forgets the old accumulators."""
         self.ring.wait_full(state.index, state.phase)
         self.trace.stamp(Did.SEE_FULL, state.count)
         warpgroup.fence()
@@ -197,14 +197,14 @@ class Beside(NamedTuple):
     """What the kernel takes beside A, B and C; None where its configuration needs it not.
 
     scale_a, scale_b: fp32 by which C is multiplied, one each, or as in block_scaled.py.
-    sums, flags: fp32 for a tile of every block, and zeroed int32 for its warps, where blocks share tiles.
+    acc, flags: fp32 for a tile of every block, and zeroed int32 for its warps, where blocks share tiles.
     events: int32 for what every block did, where it is traced.
     operand: what a fused epilogue reads, of C's shape.
     """
 
     scale_a: cute.Tensor | None
     scale_b: cute.Tensor | None
-    sums: cute.Tensor | None
+    acc: cute.Tensor | None
     flags: cute.Tensor | None
     events: cute.Tensor | None
     operand: cute.Tensor | None = None
@@ -246,7 +246,7 @@ def gemm_kernel(
     loads = Loads(operands, config.stage_bytes, ring, trace)
     multiply = make_multiply(make_mma(config, bN, config.tile_warpgroups), sA, sB, ring, trace, me, config)
     stores = fusion.stores(make_stores(tma_c, mC, sC, me, out), beside.operand)
-    partials = Partials(beside.sums, beside.flags, me, config) if config.stream_k else None
+    partials = Partials(beside.acc, beside.flags, me, config) if config.stream_k else None
     scale = beside.scale_a[0] * beside.scale_b[0] if config.scaled else None
     finish = Finish(stores, partials, exchange, scale, config)
 
@@ -264,7 +264,7 @@ def gemm_kernel(
 
 
 def make_gemm(config: HopperConfig) -> Callable[..., None]:
-    """The host function gemm(a, b, c, scale_a, scale_b, sums, flags, events, max_clusters, stream).
+    """The host function gemm(a, b, c, scale_a, scale_b, acc, flags, events, max_clusters, stream).
 
     Between C and max_clusters stands what Beside has. max_clusters: as many as the GPU holds at a time.
     """
@@ -276,7 +276,7 @@ def make_gemm(config: HopperConfig) -> Callable[..., None]:
         c: cute.Tensor,
         scale_a: cute.Tensor | None,
         scale_b: cute.Tensor | None,
-        sums: cute.Tensor | None,
+        acc: cute.Tensor | None,
         flags: cute.Tensor | None,
         events: cute.Tensor | None,
         max_clusters: Int32,
@@ -286,7 +286,7 @@ def make_gemm(config: HopperConfig) -> Callable[..., None]:
         load_a = make_load(a, stage_layout(0, config), cluster_n)
         load_b = make_load(b, stage_layout(1, config), cluster_m)
         plan, clusters = plan_for(c, a.shape[1], max_clusters, config)
-        beside = Beside(scale_a, scale_b, sums, flags, events)
+        beside = Beside(scale_a, scale_b, acc, flags, events)
         kernel = gemm_kernel(load_a, load_b, make_store(c, config), beside, plan, config)
         kernel.launch(**geometry(clusters, config), stream=stream)
 

@@ -29,7 +29,7 @@ TVM_FFI = importlib.util.find_spec("tvm_ffi") is not None
 
 
 def fakes(config: HopperConfig) -> tuple[Any, ...]:
-    """Stand-ins for a, b, c, the scales, sums, flags and events of any size whose rows are multiples of 16 bytes."""
+    """Stand-ins for a, b, c, the scales, acc, flags and events of any size whose rows are multiples of 16 bytes."""
 
     def tensor(dtype: type, *shape: Any, order: tuple[int, ...] = (1, 0)) -> Any:
         gmem = cute.AddressSpace.gmem
@@ -48,14 +48,14 @@ def fakes(config: HopperConfig) -> tuple[Any, ...]:
     def flat(dtype: type) -> Any:
         return tensor(dtype, cute.sym_int(), order=(0,))
 
-    sums, flags = (flat(cutlass.Float32), flat(Int32)) if config.stream_k else (None, None)
+    acc, flags = (flat(cutlass.Float32), flat(Int32)) if config.stream_k else (None, None)
     scale_a, scale_b = (flat(cutlass.Float32) if config.scaled else None for _ in range(2))
     if config.block_scaled:
         scale_a = tensor(cutlass.Float32, cute.sym_int(), cute.sym_int())
         scale_b = tensor(cutlass.Float32, cute.sym_int(divisibility=4), cute.sym_int(), order=(0, 1))
     events = flat(Int32) if config.trace else None
     a, b, c = tensor(ab, m, k, order=of_a), tensor(ab, n, k, order=of_b), tensor(c, m, n, order=of_c)
-    return a, b, c, scale_a, scale_b, sums, flags, events
+    return a, b, c, scale_a, scale_b, acc, flags, events
 
 
 @cache
@@ -76,7 +76,7 @@ def max_clusters(cluster_size: int) -> int:
 
 
 def scratch(config: HopperConfig, clusters: int) -> tuple[torch.Tensor | None, ...]:
-    """(room for a tile's sums, zeroed flags) for every block of so many clusters, where blocks share tiles."""
+    """(room for a tile's accumulators, zeroed flags) for every block of so many clusters, where blocks share tiles."""
     if not config.stream_k:
         return None, None
     blocks, warps = clusters * config.cluster_size, config.tile_warpgroups * WARPGROUP // 32
@@ -85,10 +85,10 @@ def scratch(config: HopperConfig, clusters: int) -> tuple[torch.Tensor | None, .
 
 
 @cache
-def room(stream: int, log_sums: int, log_flags: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """2^log_sums floats and 2^log_flags zeroed flags for whatever runs on a stream: kernels leave the flags zeroed."""
-    sums = torch.empty(1 << log_sums, dtype=torch.float32, device="cuda")
-    return sums, torch.zeros(1 << log_flags, dtype=torch.int32, device="cuda")
+def room(stream: int, log_acc: int, log_flags: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """2^log_acc floats and 2^log_flags zeroed flags for whatever runs on a stream: kernels leave the flags zeroed."""
+    acc = torch.empty(1 << log_acc, dtype=torch.float32, device="cuda")
+    return acc, torch.zeros(1 << log_flags, dtype=torch.int32, device="cuda")
 
 
 def dlpack(tensor: torch.Tensor) -> cute.Tensor:
@@ -115,17 +115,15 @@ def launcher(config: HopperConfig, m: int, n: int, k: int, events: torch.Tensor 
         raise ShapeError(problem)
     clusters = max_clusters(config.cluster_size) * config.blocks_per_sm
     compiled = compile_gemm(config)
-    sums, flags = scratch(config, clusters)
+    acc, flags = scratch(config, clusters)
     events = None if events is None else events.view(-1)
     if not TVM_FFI:
         compiled = through_dlpack(compiled)
     if config.transposed:
         return lambda a, b, c, scale_a=None, scale_b=None: compiled(
-            b, a, c.mT, scale_b, scale_a, sums, flags, events, clusters
+            b, a, c.mT, scale_b, scale_a, acc, flags, events, clusters
         )
-    return lambda a, b, c, scale_a=None, scale_b=None: compiled(
-        a, b, c, scale_a, scale_b, sums, flags, events, clusters
-    )
+    return lambda a, b, c, scale_a=None, scale_b=None: compiled(a, b, c, scale_a, scale_b, acc, flags, events, clusters)
 
 
 def through_dlpack(compiled: Any) -> Callable[..., None]:
@@ -156,7 +154,7 @@ def chosen_launch(a: Kind, b: Kind, c: Kind, stream: int) -> Callable[..., None]
 
 
 def gemm(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None = None) -> torch.Tensor:
-    """C (M, N) = A (M, K) · Bᵀ with B (N, K) on a Hopper GPU; fp32 sums, rounded once.
+    """C (M, N) = A (M, K) · Bᵀ with B (N, K) on a Hopper GPU; fp32 accumulators, rounded once.
 
     a, b: bf16, fp16 or e4m3, of one dtype, with contiguous rows; but for e4m3 also transposed views, w.mT.
     c: of the same dtype, for e4m3 bf16, with contiguous rows; made where it is None.

@@ -56,7 +56,7 @@ class RoleSteps:
             operand.load(self.tile, k_tile, stage, self.full + stage)
 
     def multiply(self, stage: Any, first: bool) -> None:
-        """Issue the wgmmas of a stage's K blocks; `first`: forget the old sums. Raises TypeError."""
+        """Issue the wgmmas of a stage's K blocks; `first`: forget the old accumulators. Raises TypeError."""
         if not isinstance(first, int):
             raise TypeError(
                 "`first` is True or False in Python: the first K tile comes before the loop over the others"

@@ -87,7 +87,7 @@ class RegisterPool:
                 Hazard.REGISTERS,
                 site,
                 lambda: (
-                    f"warp {warps[at]} of block {block} keeps {count} sums in a thread's registers, of which "
+                    f"warp {warps[at]} of block {block} keeps {count} accumulators in a thread's registers, of which "
                     f"setmaxnreg has left it {held[at]}"
                 ),
                 int((held < count).sum()),

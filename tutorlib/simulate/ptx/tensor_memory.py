@@ -1,8 +1,8 @@
 """tcgen05: tensor memory, and tensor cores that one thread tells to multiply (PTX ISA, 9.7.16).
 
 A multiplication happens when nothing else can, together with the commits that follow it: then its operands are read
-from shared memory, its sums are in tensor memory, and mbarriers hear of it. Until a thread has waited for such an
-mbarrier it cannot know the sums, and nobody may have read them later than those who issue know of.
+from shared memory, its accumulators are in tensor memory, and mbarriers hear of it. Until a thread has waited for such
+an mbarrier it cannot know the accumulators, and nobody may have read them later than those who issue know of.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,8 +30,8 @@ SumProducts = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
 class TensorProduct:
     """One tcgen05.mma. lane: whose thread issued it. slots: the blocks whose tensor memory it adds to, in order.
 
-    column, columns: of the sums, in each. adds: whether to what is there. multiply: takes what is there, for each
-    block, gives the sums. number: among those that add to these blocks' tensor memory.
+    column, columns: of the accumulators, in each. adds: whether to what is there. multiply: takes what is there, for
+    each block, gives the accumulators. number: among those that add to these blocks' tensor memory.
     """
 
     site: int
@@ -227,8 +227,8 @@ class TensorMemory:
             Hazard.RACE,
             site,
             lambda: (
-                f"{self.who(slot, warp)} lets tcgen05.mma write over sums that {self.who(of, reader)} may still be "
-                "reading: no mbarrier lies between"
+                f"{self.who(slot, warp)} lets tcgen05.mma write over accumulators that {self.who(of, reader)} may "
+                "still be reading: no mbarrier lies between"
             ),
         )
 
@@ -253,8 +253,8 @@ class TensorMemory:
             self.values[slot, :, where] if product.adds else np.zeros((LANES, product.columns), np.float32)
             for slot in product.slots
         ]
-        for slot, sums in zip(product.slots, product.multiply(before), strict=True):
-            self.values[slot, :, where] = sums
+        for slot, acc in zip(product.slots, product.multiply(before), strict=True):
+            self.values[slot, :, where] = acc
 
     def tell(self, commit: TensorCommit) -> None:
         clocks = self.races.clocks
@@ -297,8 +297,8 @@ class TensorMemory:
                 Hazard.UNWAITED,
                 site,
                 lambda: (
-                    f"{self.who(slot, number)} reads sums that the tcgen05.mma at {self.show(told)} may still be "
-                    "adding to: it has waited for no mbarrier to which that was committed"
+                    f"{self.who(slot, number)} reads accumulators that the tcgen05.mma at {self.show(told)} may "
+                    "still be adding to: it has waited for no mbarrier to which that was committed"
                 ),
                 apart=told,
             )

@@ -1,7 +1,7 @@
 """wgmma: four warps tell the tensor cores to multiply, and wait for it later (PTX ISA, 9.7.15).
 
-Nothing happens before somebody waits: then the operands are read from shared memory, and a warp's sums are in its
-registers when it has waited itself. Until then those registers belong to the tensor cores.
+Nothing happens before somebody waits: then the operands are read from shared memory, and a warp's accumulators are in
+its registers when it has waited itself. Until then those registers belong to the tensor cores.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,11 +23,11 @@ FENCED, AT_THE_START = -1, -2  # in place of an instruction
 
 
 @dataclass(frozen=True)
-class Sums:
+class Accumulators:
     """Registers that wgmmas add into. names: theirs. registers: (registers, lanes). values: (warps, 16, columns), what
     is in them while they belong to the tensor cores. pending: of each warp, how many wgmmas it has not waited for.
 
-    packed: whether a register holds two fp16 sums.
+    packed: whether a register holds two fp16 accumulators.
     """
 
     names: tuple[str, ...]
@@ -87,7 +87,7 @@ class Product:
     """
 
     site: int
-    sums: Sums
+    acc: Accumulators
     warpgroups: np.ndarray
     multiply: Callable[[np.ndarray, np.ndarray], np.ndarray]
     adds: np.ndarray
@@ -124,11 +124,11 @@ class Warpgroups:
     def __post_init__(self) -> None:
         warps = self.geometry.batch * self.geometry.warps
         self.of_block = -(-self.geometry.warps // WARPGROUP)
-        self.all_sums: dict[tuple[str, ...], Sums] = {}
-        self.by_name: dict[str, Sums] = {}
+        self.all_acc: dict[tuple[str, ...], Accumulators] = {}
+        self.by_name: dict[str, Accumulators] = {}
         self.products: list[Product] = []
         self.committed = np.zeros(warps, np.int32)
-        self.touched = np.full(warps, AT_THE_START, np.int32)  # the instruction that used sums since the last fence
+        self.touched = np.full(warps, AT_THE_START, np.int32)  # the last use of accumulators since a fence
         self.told = np.zeros(self.geometry.batch * self.of_block, np.int32)
         lanes = np.arange(self.geometry.lanes)
         warp = lanes // WARP
@@ -141,23 +141,23 @@ class Warpgroups:
         self.committed.fill(0)
         self.touched.fill(AT_THE_START)
         self.told.fill(0)
-        for sums in self.all_sums.values():
-            sums.pending.fill(0)
-            for register in sums.registers:
+        for acc in self.all_acc.values():
+            acc.pending.fill(0)
+            for register in acc.registers:
                 register.fill(POISON)  # nobody has set them
 
-    def sums(self, names: tuple[str, ...], registers: Sequence[np.ndarray], packed: bool) -> Sums:
+    def acc(self, names: tuple[str, ...], registers: Sequence[np.ndarray], packed: bool) -> Accumulators:
         """The registers that a wgmma adds into. Raises ValueError where some of them are another's, too."""
-        if names not in self.all_sums:
+        if names not in self.all_acc:
             if any(name in self.by_name for name in names):
                 raise ValueError("two wgmmas share some of their registers")
             warps = self.geometry.batch * self.geometry.warps
             columns = 2 * len(names) * (1 + packed)
             values = np.zeros((warps, 16, columns), np.float32)
-            made = Sums(names, registers, values, np.zeros(warps, np.int32), packed)
-            self.all_sums[names] = made
+            made = Accumulators(names, registers, values, np.zeros(warps, np.int32), packed)
+            self.all_acc[names] = made
             self.by_name |= dict.fromkeys(names, made)
-        return self.all_sums[names]
+        return self.all_acc[names]
 
     def warps_of(self, warpgroups: np.ndarray) -> np.ndarray:
         """(warpgroups, 4): the numbers of their warps in the batch."""
@@ -184,7 +184,7 @@ class Warpgroups:
     def tell(
         self,
         site: int,
-        sums: Sums,
+        acc: Accumulators,
         warpgroups: np.ndarray,
         units: np.ndarray,
         multiply: Callable[[np.ndarray, np.ndarray], np.ndarray],
@@ -195,21 +195,21 @@ class Warpgroups:
         warps = self.warps_of(warpgroups)
         self.compare_with_fence(site, warps.reshape(-1))
         fresh = warps.reshape(-1)
-        fresh = fresh[sums.pending[fresh] == 0]
+        fresh = fresh[acc.pending[fresh] == 0]
         if len(fresh):
-            self.compare_with_poison(site, sums, fresh[np.isin(fresh, warps[adds])])
-            sums.take(fresh)
-        sums.pending[warps.reshape(-1)] += 1
+            self.compare_with_poison(site, acc, fresh[np.isin(fresh, warps[adds])])
+            acc.take(fresh)
+        acc.pending[warps.reshape(-1)] += 1
         self.told[warpgroups] += 1
         numbers = self.told[warpgroups]
         groups = self.committed[warps]
         count = len(warpgroups)
         self.products.append(
-            Product(site, sums, warpgroups, multiply, adds, groups, numbers, np.zeros(count, bool),
+            Product(site, acc, warpgroups, multiply, adds, groups, numbers, np.zeros(count, bool),
                     np.zeros((count, WARPGROUP), bool))
         )  # fmt: skip
         slots, number = warpgroups // self.of_block, warpgroups % self.of_block
-        self.pool.need(site, slots, number * WARPGROUP, len(sums.names))
+        self.pool.need(site, slots, number * WARPGROUP, len(acc.names))
         known = self.races.clocks.known[warps // self.geometry.warps, warps % self.geometry.warps].sum(2)
         thread = (number * WARPGROUP + known.argmin(1)) * WARP  # of the warp that knows least
         each = units.shape[1]
@@ -239,9 +239,9 @@ class Warpgroups:
             self.compute(product, waits.any(1) & ~product.over)
             product.waited |= waits
             done = of[waits]
-            product.sums.pending[done] -= 1
-            if len(free := done[product.sums.pending[done] == 0]):
-                product.sums.give(free)
+            product.acc.pending[done] -= 1
+            if len(free := done[product.acc.pending[done] == 0]):
+                product.acc.give(free)
             slots, in_block = done // self.geometry.warps, done % self.geometry.warps
             numbers = np.broadcast_to(product.numbers[:, None], of.shape)[waits]
             clocks = self.races.clocks
@@ -249,32 +249,32 @@ class Warpgroups:
         self.products = [product for product in self.products if not product.waited.all()]
 
     def compute(self, product: Product, which: np.ndarray) -> None:
-        """The sums of these of its warpgroups."""
+        """The accumulators of these of its warpgroups."""
         if not which.any():
             return
         warps = self.warps_of(product.warpgroups[which])
         adds = np.repeat(product.adds[which], WARPGROUP)
         flat = warps.reshape(-1)
-        columns = product.sums.values.shape[2]
-        before = np.where(adds[:, None, None], product.sums.values[flat], 0)
+        columns = product.acc.values.shape[2]
+        before = np.where(adds[:, None, None], product.acc.values[flat], 0)
         result = product.multiply(which, before.reshape(-1, 64, columns)).reshape(-1, 16, columns)
-        if product.sums.packed:
+        if product.acc.packed:
             result = result.astype(np.float16).astype(np.float32)
-        product.sums.values[flat] = result
+        product.acc.values[flat] = result
         product.over |= which
 
     # what threads must not do meanwhile -----------------------------------------------------------------------------
 
-    def touch(self, site: int, sums: Sums, warps: np.ndarray, moves: bool) -> None:
+    def touch(self, site: int, acc: Accumulators, warps: np.ndarray, moves: bool) -> None:
         """An instruction of these warps is about to use registers that wgmmas add into. moves: to copy, to set
         or to test them, which a compiler may do between a fence and a wgmma, and makes safe."""
-        early = warps[sums.pending[warps] > 0]
+        early = warps[acc.pending[warps] > 0]
         if len(early):
             warp = int(early[0])
             told = next(
                 product.site
                 for product in self.products
-                if product.sums is sums and (self.warps_of(product.warpgroups)[~product.waited] == warp).any()
+                if product.acc is acc and (self.warps_of(product.warpgroups)[~product.waited] == warp).any()
             )
             self.findings.notice(
                 Hazard.UNWAITED,
@@ -290,9 +290,9 @@ class Warpgroups:
         if not moves:
             self.touched[warps] = site
 
-    def compare_with_poison(self, site: int, sums: Sums, warps: np.ndarray) -> None:
-        """These warps' sums are about to be added to."""
-        unset = warps[(sums.registers[0][warps * WARP] == POISON)]
+    def compare_with_poison(self, site: int, acc: Accumulators, warps: np.ndarray) -> None:
+        """These warps' accumulators are about to be added to."""
+        unset = warps[(acc.registers[0][warps * WARP] == POISON)]
         if len(unset):
             warp = int(unset[0])
             self.findings.notice(

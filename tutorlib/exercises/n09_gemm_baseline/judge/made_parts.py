@@ -199,7 +199,7 @@ class WarpsOfMma(MadePart):
         if mma.op.ab_dtype is not BFloat16:
             return Flaw(f"its operands are {mma.op.ab_dtype}; they have the dtype that it is given.", MadeFlaw.ATOM)
         if mma.op.acc_dtype is not Float32:
-            return Flaw(f"it adds up in {mma.op.acc_dtype}; sums are kept in Float32.", MadeFlaw.ATOM)
+            return Flaw(f"it adds up in {mma.op.acc_dtype}; accumulators are kept in Float32.", MadeFlaw.ATOM)
         if mma.size != config.threads:
             return Flaw(f"it is for {count(mma.size, 'thread')}; the block has {config.threads}.", MadeFlaw.THREADS)
         m, n = config.warps

@@ -191,7 +191,7 @@ SUMS = 128  # of a thread: 64 × 256 among 128 of them
 
 @dataclass(frozen=True, kw_only=True)
 class Fragments(FirstPart):
-    """Descriptors of both operands, and registers for the sums."""
+    """Descriptors of both operands, and registers for the accumulators."""
 
     name: FirstPartName = "fragments"
 
@@ -200,15 +200,15 @@ class Fragments(FirstPart):
 
         if not several(got, 3):
             return "wgmma_fragments should return three tensors: tCrA, tCrB, tCrC."
-        *operands, sums = got
+        *operands, acc = got
         for name, fragment, s in zip(("tCrA", "tCrB"), operands, args[2:], strict=True):
             wanted = (1, 1, cute.size(s, mode=[1]) // 16, cute.size(s, mode=[2]))
             if tuple(map(cute.size, fragment.shape)) != wanted:
                 return f"{name} has the shape {fragment.shape}; descriptors are {wanted}: K blocks and stages last."
-        if sums.element_type is not Float32:
-            return f"tCrC holds {sums.element_type}: sums are kept in Float32."
-        if cute.size(sums) != SUMS:
-            return f"tCrC has {cute.size(sums)} registers; a thread has {SUMS} of its warpgroup's 64 × 256 sums."
+        if acc.element_type is not Float32:
+            return f"tCrC holds {acc.element_type}: accumulators are kept in Float32."
+        if cute.size(acc) != SUMS:
+            return f"tCrC has {cute.size(acc)} registers; a thread has {SUMS} of its warpgroup's 64 × 256 accumulators."
         return ""
 
 
@@ -229,10 +229,10 @@ def epilogue_orders(ptx: str) -> list[str]:
 
 
 def find_race(orders: list[str]) -> str:
-    """What may go wrong between the sums and C, or ""."""
+    """What may go wrong between the accumulators and C, or ""."""
     stores = [place for place, name in enumerate(orders) if name == "TMA store"]
     if not stores:
-        return Flaw("no TMA store is issued: cute.copy(sums.tma, …).", StoreFlaw.NO_STORE)
+        return Flaw("no TMA store is issued: cute.copy(acc.tma, …).", StoreFlaw.NO_STORE)
     if "bar.sync" not in orders[: orders.index("stmatrix")]:
         return Flaw(
             "stmatrix writes where the stages of A were, and the other warpgroup may still be multiplying from them: "

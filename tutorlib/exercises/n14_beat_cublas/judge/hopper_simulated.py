@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 TARGET = "sm_90a"
 CLUSTERS = 2  # that the GPU holds at a time: so few that persistent blocks have several tiles even of a small C
-ARGUMENTS = ("a", "b", "c", "scale_a", "scale_b", "sums", "flags", "events")
+ARGUMENTS = ("a", "b", "c", "scale_a", "scale_b", "acc", "flags", "events")
 
 
 def compile_config(config: "HopperConfig", package: "ModuleType | None" = None) -> "Traced":
@@ -58,14 +58,14 @@ def simulate_config(
 
 
 def room_for_sums(config: "HopperConfig", clusters: int = CLUSTERS) -> "dict[str, Tensor]":
-    """Room for sums, NaN, and zeroed flags, where blocks share tiles."""
+    """Room for accumulators, NaN, and zeroed flags, where blocks share tiles."""
     import torch
 
     if not config.stream_k:
         return {}
     blocks = clusters * config.cluster_size
-    sums = torch.full((blocks * config.tile[0] * config.tile[1],), torch.nan)
-    return {"sums": sums, "flags": torch.zeros(blocks * config.threads // 32, dtype=torch.int32)}
+    acc = torch.full((blocks * config.tile[0] * config.tile[1],), torch.nan)
+    return {"acc": acc, "flags": torch.zeros(blocks * config.threads // 32, dtype=torch.int32)}
 
 
 @dataclass

@@ -68,7 +68,7 @@ class BlackwellPart(Part):
         if (got := allocated_columns(compiled.ptx)) == [self.config.columns]:
             return ""
         said = " and ".join(map(str, got)) or "no"
-        return f"it allocates {said} columns of tensor memory; {self.config.columns} is what its sums take."
+        return f"it allocates {said} columns of tensor memory; {self.config.columns} is what its accumulators take."
 
     @property
     def settled(self) -> bool:
@@ -137,7 +137,7 @@ class RoleLoops(BlackwellPart):
             )
         if self.loop in ("store", "all") and any(block.freed_late for block in played):
             return Flaw(
-                "it is safe, but an accumulator is freed after its last part was written. Its sums are in registers "
+                "it is safe, but an accumulator is freed after its last part was written. Its values are in registers "
                 "after the last wait, and the next tile could begin.",
                 LoopFlaw.FREED_LATE,
             )

@@ -91,7 +91,7 @@ def deallocate(instruction: Instruction, site: int, state: State) -> Step:
 
 
 def multiply(instruction: Instruction, site: int, state: State) -> Step:
-    """tcgen05.mma.cta_group.kind [sums], a, b, shapes and types{, {lanes that stay}}, adds"""
+    """tcgen05.mma.cta_group.kind [accumulators], a, b, shapes and types{, {lanes that stay}}, adds"""
     parts, operands = instruction.parts, instruction.operands
     kind = next(part.split("::")[1] for part in parts if part.startswith("kind::"))
     if kind not in KINDS or isinstance(operands[1], Address):
@@ -141,22 +141,22 @@ def product_of(
     slots: Sequence[int],
     before: Sequence[np.ndarray],
 ) -> list[np.ndarray]:
-    """The sums of each block: its own rows of A, by the rows of B of all of them."""
+    """The accumulators of each block: its own rows of A, by the rows of B of all of them."""
 
     def numbers(operand: SharedOperand, units: np.ndarray, slot: int) -> np.ndarray:
         values: np.ndarray = operand.numbers(units[None], np.array([slot])).reshape(len(units), -1)
         return values
 
     right = np.concatenate([numbers(b, units, slot) for units, slot in zip(units_b, slots, strict=True)])
-    sums = []
+    acc = []
     for units, slot, there in zip(units_a, slots, before, strict=True):
         left = numbers(a, units, slot)
         if a.kind == b.kind and a.kind in SIGNIFICANT:
             one, two, three = (x.astype(np.float64)[None] for x in (left, right.T, there))
-            sums.append(add_products(one, two, three, a.kind)[0])
+            acc.append(add_products(one, two, three, a.kind)[0])
         else:
-            sums.append((left @ right.T + there).astype(np.float32))
-    return sums
+            acc.append((left @ right.T + there).astype(np.float32))
+    return acc
 
 
 def commit(instruction: Instruction, site: int, state: State) -> Step:

@@ -18,7 +18,7 @@ from tutorlib.simulate.ptx.state import State, Where
 from tutorlib.simulate.ptx.tensor_cores import SIGNIFICANT, add_products
 from tutorlib.simulate.ptx.types import bits_of
 from tutorlib.simulate.ptx.uses import read, written
-from tutorlib.simulate.ptx.warpgroups import THREADS, Sums
+from tutorlib.simulate.ptx.warpgroups import THREADS, Accumulators
 
 ROWS = 64  # of A and of the result
 BYTES_OF_K = 32  # that one wgmma multiplies
@@ -103,7 +103,7 @@ Tell = Callable[[np.ndarray], None]  # takes the lanes of whole warpgroups
 
 
 def multiplication(instruction: Instruction, site: int, state: State) -> Tell:
-    """wgmma.mma_async.….m64nNkK.d.a.b {sums}, a, b, adds, sign of a, sign of b{, a by columns, b by columns}
+    """wgmma.mma_async.….m64nNkK.d.a.b {acc}, a, b, adds, sign of a, sign of b{, a by columns, b by columns}
 
     It ends a block of the program, since a warp waits there for the others of its warpgroup: see `schedule`.
     """
@@ -117,7 +117,7 @@ def multiplication(instruction: Instruction, site: int, state: State) -> Tell:
     names = registers_of(operands[0], instruction)
     registers = [state.storage(item) for item in map(Register, names)]
     try:
-        sums = state.units.warpgroups.sums(names, registers, packed=d_kind == "f16")
+        acc = state.units.warpgroups.acc(names, registers, packed=d_kind == "f16")
     except ValueError as error:
         raise NotSimulated(f"{instruction}: {error}: that", instruction.line) from error
     adds = state.predicate(operands[3], instruction)
@@ -129,16 +129,16 @@ def multiplication(instruction: Instruction, site: int, state: State) -> Tell:
     if in_registers:
         assert isinstance(operands[1], Vector)
         given = [state.source(item, "b32", instruction) for item in operands[1].items]
-        return partial(tell, site, state, sums, RegisterOperand(state, given, a_kind, flag(operands, 4)), b, adds)
+        return partial(tell, site, state, acc, RegisterOperand(state, given, a_kind, flag(operands, 4)), b, adds)
     a = SharedOperand(state, state.source(operands[1], "u64", instruction), ROWS, a_kind,
                       not by_columns or not flag(by_columns, 0), flag(operands, 4))  # fmt: skip
-    return partial(tell, site, state, sums, a, b, adds)
+    return partial(tell, site, state, acc, a, b, adds)
 
 
 def tell(
     site: int,
     state: State,
-    sums: Sums,
+    acc: Accumulators,
     a: SharedOperand | RegisterOperand,
     b: SharedOperand,
     adds: Callable[[], np.ndarray],
@@ -157,13 +157,13 @@ def tell(
     def multiply(which: np.ndarray, before: np.ndarray) -> np.ndarray:
         left = a.numbers(a_units[which], slots[which]) if isinstance(a, SharedOperand) else held[which]
         right = b.numbers(b_units[which], slots[which]).swapaxes(1, 2)
-        if sums.packed or a.kind != b.kind or a.kind not in SIGNIFICANT:
+        if acc.packed or a.kind != b.kind or a.kind not in SIGNIFICANT:
             return left @ right + before
         wide = np.float64
         return add_products(left.astype(wide), right.astype(wide), before.astype(wide), a.kind)
 
     added = np.broadcast_to(adds(), state.geometry.lanes)[first]
-    state.units.warpgroups.tell(site, sums, warpgroups, np.concatenate(read, axis=1), multiply, added.copy())
+    state.units.warpgroups.tell(site, acc, warpgroups, np.concatenate(read, axis=1), multiply, added.copy())
 
 
 def of_warps_here(instruction: Instruction, site: int, state: State, does: Callable[[np.ndarray], None]) -> Step:
@@ -186,7 +186,7 @@ def wait(instruction: Instruction, site: int, state: State) -> Step:
 def watched(step: Step, instruction: Instruction, site: int, state: State) -> Step:
     """The step, looked at where the instruction uses registers into which wgmmas add."""
     by_name = state.units.warpgroups.by_name
-    used = {id(sums): sums for name in (*read(instruction), *written(instruction)) if (sums := by_name.get(name))}
+    used = {id(acc): acc for name in (*read(instruction), *written(instruction)) if (acc := by_name.get(name))}
     if not used:
         return step
 
@@ -195,8 +195,8 @@ def watched(step: Step, instruction: Instruction, site: int, state: State) -> St
 
     def look_and_do(where: Where) -> None:
         warps = whole(where, state)
-        for sums in used.values():
-            state.units.warpgroups.touch(site, sums, warps, moves)
+        for acc in used.values():
+            state.units.warpgroups.touch(site, acc, warps, moves)
         step(where)
 
     return look_and_do
