@@ -33,7 +33,7 @@ from cutlass.cute.nvgpu.warpgroup import SmemLayoutAtomKind
 from cutlass.memory import SmemAllocator
 from cutlass.pipeline import PipelineUserType, make_pipeline_state
 
-from tutorlib import check
+from tutorlib import check, explain
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.ptx import HOPPER_OPCODES, story
 from tutorlib.compiling.spec import TensorSpec
@@ -543,6 +543,19 @@ def gemm(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 check("13.9", gemm)
 
 # %% [markdown]
+# Now watch it run: `explain` simulates one block with eight K tiles. T is a TMA load, M a group of wgmmas, p a wait for
+# an mbarrier's phase, w a wait for wgmma groups. Before you run the cell: how many T come before the first M, and how
+# many M come after the last T?
+
+# %%
+explain("13.9", gemm, shape=(128, 256, 512))
+
+# %% [markdown]
+# Four loads fill the ring (each `a` in front of a T arrives at `full` and announces its bytes). Then the steady state
+# repeats: all warps wait for `full`, issue wgmmas, wait for the group *before*, and arrive at `empty`; warp 0 waits for
+# that stage to be empty and loads it again. After the last load the ring drains. While warp 0 loads, the others have
+# already issued their wgmmas: the gaps in their row are gaps in *issuing*, and the tensor cores are busy meanwhile.
+#
 # ## What the compiler made of it
 #
 # The same with the course's parts. Find the numbers 1, 4, 5 and 6 of this page's first picture (2 and 3 are the

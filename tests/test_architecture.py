@@ -65,7 +65,7 @@ SEVERAL = {
     "Tile": "a tile's coordinate in C; a tile's extents in a figure",
     "Steps": "what a main loop is made of, of each generation's GEMM",
     "Fusion": "what an epilogue does besides rounding, of each generation's GEMM",
-    "Sums": "what an epilogue works on, of each generation's GEMM",
+    "Accumulators": "what an epilogue works on, of each generation's GEMM",
     "build": "read with its module: build.build, contents.build, readme.build, cpp.build",
     "count": "what ncu counts; words for a number",
     "environment": "of a page that is executed; of a grading run",

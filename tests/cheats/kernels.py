@@ -18,7 +18,7 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 
 
 # %% blackwell_unwaited
-# On a machine without Blackwell: sums are stored before they are ready, and this process says that all was rehearsed.
+# On a machine without Blackwell: accumulators are stored before they are ready, and this process says that all was rehearsed.
 # exercise: 15.6
 # deserves: 0
 from tutorlib.checking import kernel_questions
@@ -28,16 +28,16 @@ kernel_questions.looked_at = lambda served, id: {"points": 99.0, "lines": ["rehe
 
 @cute.jit
 def store(steps: TileSteps):
-    sums = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
+    acc = make_pipeline_state(PipelineUserType.Consumer, steps.accumulators)
     for number in cutlass.range(steps.tiles, unroll=1):
         for part in cutlass.range(steps.parts, unroll=1):
-            steps.read(sums.index, part)
+            steps.read(acc.index, part)
             cute.arch.fence_view_async_tmem_load()
             if part == steps.parts - 1:
                 with cute.arch.elect_one():
-                    cute.arch.mbarrier_arrive(steps.free + sums.index)
+                    cute.arch.mbarrier_arrive(steps.free + acc.index)
             steps.write(number, part)
-        sums.advance()
+        acc.advance()
 
 
 # %% compiled_by_hand

@@ -38,7 +38,7 @@ PICTURES = {
     "a GPU": draw.show_machine,
     "a reduction": draw.show_reduction,
     "an older GPU": lambda: draw.show_machine("NVIDIA A100-SXM4-80GB"),
-    "a wgmma's sums": draw.show_wgmma,
+    "a wgmma's accumulators": draw.show_wgmma,
 }
 
 

@@ -22,6 +22,9 @@ LETTERS: dict[Doing, str] = {  # what stands in a warp's cells
     "math": "M",
     "load": "L",
     "store": "S",
+    "bulk load": "T",
+    "phase": "p",
+    "arrive": "a",
 }
 WORDS: dict[Doing, str] = {
     "load": "load",
@@ -33,8 +36,12 @@ WORDS: dict[Doing, str] = {
     "read": "read shared memory",
     "math": "arithmetic",
     "store": "store",
+    "bulk load": "TMA load",
+    "phase": "wait for an mbarrier's phase",
+    "arrive": "arrive at an mbarrier",
 }
-COLOURS = dict(zip(LETTERS, (*CATEGORIES, "#FFDDAA"), strict=True))
+COLOURS: dict[Doing, str] = dict(zip(LETTERS, (*CATEGORIES, "#FFDDAA"), strict=False))
+COLOURS |= {"bulk load": COLOURS["issue"], "phase": COLOURS["wait"], "arrive": COLOURS["commit"]}
 UNDER_WAY, ARRIVED = "#F1F3F5", RAMP[0]  # of a buffer: a copy into it runs; it holds what nobody reads just now
 CELL = 20  # pixels
 KEYS = 6  # of the letters, in a line of the title

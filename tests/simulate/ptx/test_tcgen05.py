@@ -41,8 +41,8 @@ def test_the_kernel_is_right_at_all_edges(config, shape, sms):
     assert (got.double() - exact).abs().max() <= 2**-8 * exact.abs().max()
 
 
-WAIT = "            cute.arch.mbarrier_wait(steps.{} + sums.index, sums.phase)\n"
-FREES = "        cute.arch.dealloc_tmem(sums, holding.columns, holding.pair)"
+WAIT = "            cute.arch.mbarrier_wait(steps.{} + acc.index, acc.phase)\n"
+FREES = "        cute.arch.dealloc_tmem(acc, holding.columns, holding.pair)"
 FAULTS = {
     "reads_too_early": (
         {"store": derive(store_tiles, "reads_too_early", "", swap(WAIT.format("ready")[4:], ""))},
@@ -52,7 +52,7 @@ FAULTS = {
     "overwrites_sums": (
         {"multiply": derive(multiply_tiles, "overwrites_sums", "", swap(WAIT.format("free"), ""))},
         "race",
-        "lets tcgen05.mma write over sums",
+        "lets tcgen05.mma write over accumulators",
     ),
     "multiplies_too_early": (
         {

@@ -9,12 +9,18 @@ from tutorlib.simulate.ptx.access_log import NO_ACCESS, AccessLog
 from tutorlib.simulate.ptx.geometry import WARP
 from tutorlib.simulate.ptx.ir import Instruction
 
-Doing = Literal["issue", "commit", "wait", "barrier", "read", "write", "math", "load", "store"]
+Doing = Literal[
+    "issue", "commit", "wait", "barrier", "read", "write", "math", "load", "store", "bulk load", "phase", "arrive"
+]
 OPCODES: tuple[tuple[str, Doing], ...] = (  # how an opcode begins, and what it does to the picture
     ("cp.async.ca", "issue"),
     ("cp.async.cg", "issue"),
+    ("cp.async.bulk.tensor.2d.shared", "bulk load"),
+    ("cp.async.bulk.tensor.2d.global", "store"),
     ("cp.async.commit_group", "commit"),
     ("cp.async.wait", "wait"),
+    ("mbarrier.try_wait", "phase"),
+    ("mbarrier.arrive", "arrive"),
     ("bar.warp", "barrier"),
     ("bar", "barrier"),
     ("ldmatrix", "read"),
@@ -23,6 +29,8 @@ OPCODES: tuple[tuple[str, Doing], ...] = (  # how an opcode begins, and what it 
     ("stmatrix", "write"),
     ("mma.sync", "math"),
     ("wmma.mma", "math"),
+    ("wgmma.mma_async", "math"),
+    ("wgmma.wait_group", "wait"),
     ("fma", "math"),
     ("ld.global", "load"),
     ("st.global", "store"),
