@@ -18,7 +18,7 @@ def vector_add(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor):
 
 
 # %% blackwell_unwaited
-# On a machine without Blackwell: accumulators are stored before they are ready, and this process says that all was rehearsed.
+# On a machine without Blackwell: accumulators are stored too early, and this process says that all was rehearsed.
 # exercise: 15.6
 # deserves: 0
 from tutorlib.checking import kernel_questions
