@@ -738,7 +738,9 @@ for copy in (copy_along_rows, copy_down_columns):
 show_sweep("coalescing")
 
 # %% [markdown]
-# COALESCED
+# The order of two indices decides: more than a factor of four. (It is not the full factor of eight. Eight threads of
+# other warps want the same sectors soon after, and the caches still hold some of them.) The coalesced copy is not yet
+# as fast as `torch`'s either, since each thread moves a single float. Both gaps are the subject of the next page.
 #
 # ## Threads that cooperate
 #
