@@ -8,8 +8,8 @@
 # %% [markdown]
 # # 01 · A layout is a function
 #
-# Memory is a line of numbered places. A matrix has rows and columns. Something has to say at which place row 2,
-# column 1 lives, and in most programs that something is a formula scattered over many lines:
+# Memory is a linear array of addresses. A matrix has rows and columns. Something has to map row 2, column 1 to an
+# address, and in most programs that something is a formula scattered over many lines:
 #
 #     element = ptr[row * stride + col]
 #
@@ -33,10 +33,10 @@ from tutorlib.layouts.notation import layout
 # ## shape : stride
 #
 # A layout is a pair, written `shape:stride`. The shape says which coordinates there are; the stride says how many
-# places you move in memory when a coordinate goes up by one. `(4,3):(3,1)` is a matrix of 4 rows and 3 columns: one
-# row further is 3 places on, one column further is 1.
+# elements you move in memory when a coordinate goes up by one. `(4,3):(3,1)` is a matrix of 4 rows and 3 columns: the
+# next row is 3 elements away, the next column is 1.
 #
-# Each cell of the picture is a coordinate, and the number in it is its **offset**, the place in memory.
+# Each cell of the picture is a coordinate, and the number in it is its **offset** in memory. ---
 
 # %%
 show_layout("(4,3):(3,1)")
@@ -75,10 +75,10 @@ check("01.1", offset)
 show_layouts({"row-major": "(4,3):(3,1)", "column-major": "(4,3):(1,4)"})
 
 # %% [markdown]
-# NumPy and PyTorch store rows, unless told otherwise. CuTe, when you give it a shape and no stride, stores columns,
-# like Fortran and cuBLAS. Both are compact: 12 elements in 12 places. So nothing crashes when you mix them up; you
-# read the right number of wrong elements, and adjacent threads may end up far apart in memory, which costs a large
-# factor of bandwidth. Look at the two defaults side by side:
+# NumPy and PyTorch default to row-major; CuTe defaults to column-major, like Fortran and cuBLAS. Both are compact: 12
+# elements at 12 addresses. So nothing crashes when you mix them up; you read the right number of wrong elements, and
+# adjacent threads may access addresses that are far apart, which costs a large factor of bandwidth. Look at the two
+# defaults side by side:
 
 # %%
 print("NumPy:", np.empty((4, 3), dtype=np.int8).strides)
@@ -118,9 +118,9 @@ check("01.2", compact_strides)
 # %% [markdown]
 # ## One number for a coordinate
 #
-# A thread knows itself by one number, not by a row and a column. So a layout also takes a plain index and first turns
-# it into a coordinate. Which way round? CuTe counts the **first mode fastest**, whatever the strides are: index 1 is
-# row 1, column 0.
+# A thread is often identified by one linear index, not by a row and a column. So a layout also takes a plain index and
+# first turns it into a coordinate. In which order? CuTe counts the **first mode fastest**, whatever the strides are:
+# index 1 is row 1, column 0.
 
 # %%
 L = layout("(4,3):(3,1)")
@@ -181,7 +181,8 @@ check("01.4", layout_of)
 # ## A mode can be a layout
 #
 # Now the step that makes CuTe more than a stride calculator. Suppose a 4×8 matrix is stored as four 2×4 blocks, each
-# contiguous. No pair of strides says that: going down the rows you move by 1, then jump to the next block.
+# contiguous and column-major, the blocks themselves in row-major order. No pair of strides says that: going down the
+# rows you move by 1, then jump to the next block.
 #
 # So let a mode be a shape of its own. The rows become `(2,2)`: two rows in a block, two blocks; the columns `(4,2)`:
 #
@@ -233,7 +234,7 @@ explore_layout("((2,2),(4,2)):((1,16),(2,8))")
 # %% [markdown]
 # ## Reading a picture backwards
 #
-# You will often have the picture, from a paper or a profiler, and need the layout.
+# You will often have the picture, from a paper or the PTX manual, and need the layout.
 
 # %%
 from tutorlib.draw.unnamed import show_pictures
@@ -261,8 +262,8 @@ def picture(name):
 check("01.6", picture)
 
 # %% [markdown]
-# C is the *Morton* or Z order: cells that are close in the matrix stay close in memory. You will meet its cousin when
-# thread blocks share data in the L2 cache.
+# C is the *Morton* or Z order: cells that are close in the matrix mostly stay close in memory. You will meet its cousin
+# when thread blocks share data in the L2 cache.
 #
 # ## Size and cosize
 #
@@ -333,21 +334,23 @@ def last_offset(n: cutlass.Int32, wide: cutlass.Int64):
 last_offset(70000, 70000)
 
 # %% [markdown]
-# So a stride has a value *and* a type, and the two are separate facts. Real code trips over both: a fix in CUTLASS
-# 4.5.1 was for arrays from JAX whose strides were small numbers held in 64-bit integers, and took a wrong path when
-# CuTe asked what divides them.
+# So a stride has a value *and* a type, and the two are separate facts. Only the 32-bit run-time stride overflowed; the
+# static layout and the 64-bit stride are right. Real code trips over both facts: CUTLASS 4.5.1 fixed how CuTe asks
+# which numbers divide a 64-bit stride, for arrays from JAX.
 #
 # The guard that people write first is `all(stride <= 2**31 - 1)`. It lets the matrix above through.
 #
-# **Exercise 01.8** (about 2 lines). Write `fits_int32(shape, stride)`: True where every offset of the layout fits into
-# a signed 32-bit integer. Shapes and strides are flat tuples here.
+# **Exercise 01.8** (about 4 lines). Write `fits_int32(shape, stride)`: True if every offset of the layout fits in a
+# signed 32-bit integer. Shapes and strides are flat tuples here; a stride may be negative.
 
 
 # %%
 def fits_int32(shape, stride):
-    ### BEGIN SOLUTION (about 2 lines)
-    largest = sum((extent - 1) * step for extent, step in zip(shape, stride, strict=True))
-    return largest <= 2**31 - 1
+    ### BEGIN SOLUTION (about 4 lines)
+    ends = [(extent - 1) * step for extent, step in zip(shape, stride, strict=True)]
+    largest = sum(end for end in ends if end > 0)
+    smallest = sum(end for end in ends if end < 0)
+    return smallest >= -(2**31) and largest <= 2**31 - 1
     ### END SOLUTION
 
 
@@ -357,9 +360,10 @@ check("01.8", fits_int32)
 # %% [markdown]
 # ## A tensor is a pointer and a layout
 #
-# A layout says how far an element is from the first one. Add where the first one is, and you have a **tensor**: a
-# pointer and a layout, and nothing else. CuTe names the pointer by the memory it leads to: `mA` is a matrix in global
-# memory, `gA` a tile of it, `sA` in shared memory, `rA` in registers. Here the memory is a list, the pointer an offset.
+# A layout says how far an element is from the first one. Add the address of the first one, and you have a **tensor**: a
+# pointer and a layout, and nothing else. By convention a tensor's name begins with its memory space: `mA` is the whole
+# matrix in global memory, `gA` a tile of it, `sA` a tile in shared memory, `rA` a fragment in registers. Here the
+# memory is a list, the pointer an offset.
 
 # %%
 memory = [f"m{place}" for place in range(20)]
@@ -385,8 +389,8 @@ show_layout("(4,5):(5,1)", title="A[2, _]: five cells, 1 apart, from 10 on", hig
 #
 # **Exercise 01.9** (about 5 lines). Write `sliced(layout, coord)`: the pair (offset, Layout) of the slice. `coord` has
 # an entry for each mode of the layout, a number where it is fixed and `None` where it is free; a mode may be nested. At
-# least one is free. `mode(layout, n)` is mode n as a layout; of a single one the slice is that mode itself, of several
-# `Layout(first, second, …)` bundles them.
+# least one is free. `mode(layout, n)` is mode n as a layout. If one mode is free, the slice is that mode; if several
+# are, combine them with `Layout(first, second, …)`.
 
 
 # %%
@@ -416,18 +420,19 @@ print("rank", rank(shape), " size", size(shape), " index 22 is", idx2crd(22, sha
 # - **mode**: one entry of a shape. **rank**: how many modes there are at the top. **depth**: how deep they nest.
 # - **extent**: the size of a mode. **index**: one number for a coordinate. **offset**: what the layout makes of it.
 # - **congruent**: nested alike, bracket for bracket. A shape and its stride always are.
-# - **compatible**: shape S with shape T, when every coordinate of S is one of T's. T may split what S has whole.
+# - **compatible**: shape S with shape T, when they have the same size and every coordinate of S is also one of T. T may
+#   split a mode that S leaves whole.
 #
-# 8 is compatible with (4,2): any index below 8 is an index of (4,2). Not the other way: (3,1) is no coordinate of 8.
-# Which of these are compatible, and which congruent?
+# 8 is compatible with (4,2): they have the same size, and any index below 8 is an index of (4,2). Not the other way:
+# (3,1) is no coordinate of 8. Which of these are compatible, and which congruent?
 
 # %%
 for one, other in [(24, (4, 6)), ((4, 6), (4, (2, 3))), ((4, 6), (6, 4)), ((4, (2, 3)), (1, (4, 8)))]:
     print(f"{one} and {other}: compatible {compatible(one, other)}, congruent {congruent(one, other)}")
 
 # %% [markdown]
-# "Compatible" is the promise that everything on the next page keeps: an operator may split a mode of yours into two,
-# and your coordinates go on working.
+# Composition, on the next page, keeps this promise: it may split a mode of yours into two, and your coordinates go on
+# working.
 #
 # ## What to remember
 #

@@ -45,8 +45,8 @@ from tutorlib.layouts.tiled_copy import tiled_copy_view
 
 # %% [markdown]
 # `tl` is a library with all the operators in it. That lets you use the earlier ones in later exercises whether or not
-# you have solved them: where an exercise wants `coalesce`, use `tl.coalesce`. Only the operator that an exercise asks
-# for is not to be called in it; its check would tell you.
+# you have solved them: where an exercise wants `coalesce`, use `tl.coalesce`. An exercise may not call the operator
+# that it asks you to write; its check detects that.
 #
 # Your answers meet two judges. One is the operator's law, on layouts drawn at random. The other is CuTe itself: its
 # layout algebra runs while a kernel is compiled, on the CPU, so we can ask it. The first question imports `cutlass`,
@@ -119,7 +119,7 @@ check("02.1", coalesce)
 #
 # Composition is what it is for any functions: ask B first, then A. B's offsets are A's indices.
 #
-# > (A ∘ B)(i) = A(B(i)) for every i, and the result has B's modes
+# > (A ∘ B)(i) = A(B(i)) for every i, and B's coordinates stay valid
 #
 # Read it as "B chooses, A stores". A is a matrix in memory; B picks elements out of it, by index, in the order it
 # likes; A ∘ B says where in memory they are. Here A is a row-major 4×8, and B = (4,4):(2,8) takes every second index.
@@ -141,7 +141,7 @@ print(text(tl.compose(A, layout("4:8"))))
 print([A(8 * i) for i in range(4)])
 
 # %% [markdown]
-# Eight indices are two whole columns, so B never moves along the rows at all, and steps by 2 in the second mode.
+# Eight indices are two whole columns, so B stays in row 0: it skips A's first mode and takes every second column.
 #
 # Play with another one: click a cell of the result, and see which index of A it is.
 
@@ -256,8 +256,8 @@ print(text(pairs), pairs(1, (1, 3)))
 # Row 1, column 3 + 4 = 7: 1·8 + 7 = 15. You never wrote that formula.
 #
 # **Exercise 02.3** (about 2 lines). Transpose by composition. For a layout with two modes, write `transposed(layout)`
-# so that `transposed(L)(j, i) == L(i, j)`. Exchanging the two modes by hand is as right, but the question is about B:
-# in which order must it list the indices of L?
+# so that `transposed(L)(j, i) == L(i, j)`. Exchanging the two modes by hand works just as well, but the question is
+# about B: in which order must it list the indices of L?
 
 
 # %%
@@ -414,7 +414,7 @@ except ValueError as error:
 # A thread block wants it sorted another way: here my tile, there the grid of tiles. **Zipped divide** gathers the
 # insides and the outsides:
 #
-# > (A,B,C) ⊘ (a,b,c) = ((a,b,c), (A/a,B/b,C/c))
+# > (M,N,K) ⊘ (a,b,c) = ((a,b,c), (M/a,N/b,K/c))
 #
 # That line is about shapes; the law of the function is
 #
@@ -528,8 +528,8 @@ print(text(corners), [corners(0, column) for column in range(2)], [corners(row, 
 show_product("(2,2):(4,1)", "(2,3):(1,2)")
 
 # %% [markdown]
-# This block has holes, and the copies go there first: the second copy begins at 2, inside the first. A tempting short
-# cut multiplies the grid's strides by the size of the block. When is that right? Predict both lines:
+# This block has holes, and the copies go there first: the second copy begins at 2, inside the first. A tempting
+# shortcut multiplies the grid's strides by the size of the block. When is that right? Predict both lines:
 
 # %%
 for block in (layout("4:1"), layout("4:2")):
@@ -653,8 +653,9 @@ check("02.10", right_inverse)
 # ## How wide may a copy be?
 #
 # A thread moves up to 16 bytes with one instruction (32 from sm_100 on), if the elements are contiguous *where they
-# come from and where they go*, and are the same elements. So walk along memory on one side, and look at the other: B ∘
-# R, where R is the right inverse of A, leads from A's offsets to B's. As long as it counts 0, 1, 2, … the two agree.
+# come from and where they go*, and are the same elements. So walk through A's memory in order and see where the same
+# elements lie in B: B ∘ R, where R is the right inverse of A, maps A's offsets to B's. As long as it counts 0, 1, 2, …
+# the two agree.
 
 # %%
 column_major, row_major, row_padded = layout("(4,8):(1,4)"), layout("(4,8):(8,1)"), layout("(4,8):(16,1)")
@@ -666,7 +667,8 @@ for name, b in {"itself": row_major, "padded rows": row_padded, "columns": colum
 # %% [markdown]
 # Coalesced, as here, a first mode `n:1` says that n elements stay together; any other first mode, that not even two do.
 # Row-major to padded rows is as wide as a row. Row-major to column-major is one element at a time, whatever the tile:
-# that is the whole trouble with a transpose.
+# that is half the trouble with a transpose. The other half is that on one side neighboring threads are a whole row
+# apart.
 #
 # **Exercise 02.11** (about 4 lines). Write `common_vector(a, b)`: how many elements lie side by side in both, from
 # offset 0 on. CuTe calls it `max_common_vector`.
@@ -777,10 +779,10 @@ print([tiles((0, 2)) + tl.compose(mode(tiles, 0), TV)(17, v) for v in range(4)])
 # | right inverse | A(R(k)) = k | which index lies at this offset? |
 # | layout_tv(T, V) | right inverse of the raked product | a `TiledCopy`'s threads and values |
 #
-# - Each law is a test that you can run. Four times on this page it found an answer of CuTe's that breaks it. When a
-#   kernel gives wrong elements, write down the law of the line you doubt, and run it.
+# - Each law is a test that you can run. Four times on this page CuTe's answer broke one. When a kernel gives wrong
+#   elements, write down the law of the line you doubt, and run it.
 # - Extents and strides that are powers of two, with offsets that don't repeat, keep you clear of all four.
-# - A copy is as wide as both sides agree, at most 16 bytes, and as alignment allows.
+# - A copy is as wide as both layouts, the alignment, and the widest instruction allow.
 #
 # ## Test yourself
 #
@@ -798,8 +800,8 @@ print([tiles((0, 2)) + tl.compose(mode(tiles, 0), TV)(17, v) for v in range(4)])
 #
 # </details>
 #
-# <details><summary>3. 32 threads copy a row-major 8×16 tile of fp32. Which <code>values</code> let each of them use
-# one 16-byte load, and which <code>threads</code> let a warp's loads cover whole rows?</summary>
+# <details><summary>3. 32 threads copy a row-major 8×16 tile of fp32. Which <code>values</code> let each of them use one
+# 16-byte load, and which <code>threads</code> put neighboring threads on neighboring 16-byte chunks of a row?</summary>
 #
 # `values` = (1,4):(4,1), four neighbors of a row. With `threads` = (8,4):(4,1) threads 0 to 3 take row 0, 64 bytes in
 # one piece; with (8,4):(1,8) neighboring threads would be a row apart.

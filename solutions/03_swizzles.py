@@ -6,12 +6,12 @@
 # ---
 
 # %% [markdown]
-# # 03 · Swizzles: shared memory without queues
+# # 03 · Swizzles: shared memory without bank conflicts
 #
 # A matrix kernel reads every element of its tiles many times, and it reads them from **shared memory**: a block's own
 # scratchpad, next to the arithmetic units. It can hand out 128 bytes in every clock. Whether it does depends on one
 # thing only, the *addresses* that the 32 threads of a warp ask for together. The same tile, stored under another
-# layout, may come 32 times slower.
+# layout, can take 32 times as long to read.
 #
 # On this page you count that cost, meet the two cures, padding and swizzling, and then look at the instructions that
 # all this is for: `ldmatrix` and `mma`, whose operands lie scattered over the threads of a warp in a pattern that is,
@@ -144,7 +144,7 @@ check("03.2", padded_stride)
 # chunks, drawn in eight colors. Below is a tile of 8×8 chunks, stored by rows. Each column has one color: reading
 # down it takes eight wavefronts.
 #
-# Now leave every chunk in its row, and store chunk `c` of row `r` at place `c ^ r` (XOR). No two rows use the same
+# Now leave every chunk in its row, and store chunk `c` of row `r` in slot `c ^ r` (XOR). No two rows use the same
 # order. Each row still has all colors, and now each column has them, too. No memory is lost.
 
 # %%
@@ -256,8 +256,10 @@ explain(transposing(row_stride=32, bits=0), src, dst)
 
 # %% [markdown]
 # The line that is marked is the transposed read, and the lower picture is one access of it. The numbers are threads, a
-# column is a bank, and a row is 128 bytes of shared memory. A thread reads 16 bytes here, so it covers four banks; all
-# 32 threads cover the same four, and the dark ones wait. Now the two cures; the kernel is the same but for the layout:
+# column is a bank, and a row is 128 bytes of shared memory. A thread reads 16 bytes here, so it covers four banks.
+# Eight threads are served at a time, and all eight want the same four banks, so they take eight wavefronts in place of
+# one: a factor of 8, where 4-byte reads would cost 32. The dark ones wait. Now the two cures; the kernels are identical
+# except for the layout:
 
 # %%
 explain(transposing(row_stride=33, bits=0), src, dst)
@@ -267,8 +269,9 @@ explain(transposing(row_stride=32, bits=5), src, dst)
 
 # %% [markdown]
 # Both lines are down to the wavefronts that they need. The price shows in the instruction count: in neither tile do
-# four words of a row stay aligned and together, so the compiler reads them one by one. Look once more at ⟨5,0,5⟩: words
-# one by one, so M = 0; all 32 banks, so B = 5; and rows of 32 words, so S = 5.
+# four words of a row stay aligned and together, so the compiler reads them one by one; the swizzled tile also computes
+# an address for each of them. Look once more at ⟨5,0,5⟩: words one by one, so M = 0; all 32 banks, so B = 5; and rows
+# of 32 words, so S = 5.
 
 # %% [markdown]
 # ## Which B, M and S?
@@ -318,7 +321,8 @@ check("03.4", choose_swizzle)
 show_swizzle((2, 3, 3), "(8,32):(32,1)")
 
 # %% [markdown]
-# **Keep this:** M is the vector, B is the row, S is the banks: 3 here, and as long as chunks have 16 bytes.
+# **Keep this:** M is log₂ of the elements in a 16-byte chunk, B is log₂ of the chunks in a row, and S is log₂ of the
+# chunks in the 128 bytes of all banks, so 3 as long as chunks have 16 bytes.
 
 # %% [markdown]
 # ## The swizzled 128-byte atom
@@ -338,8 +342,9 @@ show_swizzle((3, 3, 3), "(8,(8,8)):(8,(1,64))")
 
 # %% [markdown]
 # On the left every column is in all eight colors already, and every row in one. Is the swizzle needed, then? That
-# depends on who comes. The tensor cores' `ldmatrix` reads eight rows down a column. But the tile also has to be
-# written, and eight lanes that copy one row of 64 values from global memory write along the row. Predict the numbers:
+# depends on the access pattern. The tensor cores' `ldmatrix` reads eight rows down a column. But the tile also has to
+# be written, and eight lanes that copy one row of 64 values from global memory write along the row. Predict the
+# numbers:
 
 # %%
 for name in ("(8,(8,8)):(8,(1,64))", "(8,64):(64,1)"):
@@ -350,12 +355,12 @@ for name in ("(8,(8,8)):(8,(1,64))", "(8,64):(64,1)"):
         print(f"{name:21} {what:9} read down a column: {read}   write along a row: {write}")
 
 # %% [markdown]
-# The atom stored by columns is slow to write, the one stored by rows is slow to read, and the *same* swizzle mends
-# both: it exchanges nothing but places inside 128 bytes, and makes rows and columns alike. (Hardware that reads shared
-# memory by itself, TMA and the tensor cores of notebook 13, expects the one stored by rows.)
+# The atom stored by columns is slow to write, the one stored by rows is slow to read, and the *same* swizzle fixes
+# both: it only permutes chunks within 128 bytes, and makes row and column accesses free of conflicts. (Hardware that
+# reads shared memory by itself, TMA and the tensor cores of notebook 13, expects the one stored by rows.)
 #
-# Why does the tile have K ≥ 64? For all eight chunks of a line to have a place, a row must be as long as the banks are
-# wide: 32 banks of 4 bytes hold how many values of bf16?
+# Why is the atom 64 values wide? ⟨3,3,3⟩ permutes eight chunks of 16 bytes, which are 128 bytes, all 32 banks. How many
+# values of bf16 is that?
 
 # %%
 print(32 * 4 // 2)
@@ -390,9 +395,9 @@ def tile_offset(row, column):
 check("03.5", tile_offset)
 
 # %% [markdown]
-# The real CuTe DSL agrees. It works such layouts out while it traces the function, on any machine (the import takes a
-# few seconds). The `0` in the middle of what it prints is an offset that could be added before the swizzle; and a mode
-# of one element never moves, so its stride means nothing, 0 here and 8192 above.
+# The real CuTe DSL agrees. It evaluates such layouts while it traces the function, on any machine. The `0` in the
+# middle of what it prints is an offset that could be added before the swizzle; and a mode of one element never moves,
+# so its stride means nothing, 0 here and 8192 above.
 
 # %%
 import cutlass.cute as cute
@@ -412,14 +417,14 @@ real_tile()
 # %% [markdown]
 # ## Thread-value layouts
 #
-# Now to the one who comes reading. The tensor core instruction `mma.m16n8k16` multiplies a 16×16 matrix A with a 16×8
-# matrix B and adds the 16×8 result to C. No thread holds a whole matrix. The elements lie in *registers*, some
-# in each of the 32 lanes, and the hardware fixes which.
+# Now for the consumer of the tile. The tensor core instruction `mma.m16n8k16` multiplies a 16×16 matrix A with a 16×8
+# matrix B and adds the 16×8 result to C. No thread holds a whole matrix. The elements lie in *registers*, some in each
+# of the 32 lanes, and the hardware fixes which.
 #
 # That "which" is a function of two arguments, the lane and the number of its value, and CuTe writes it as a layout of
-# two modes: a **thread-value layout**, TV for short. It does not go to memory. It goes to the tile: its result is the
-# index of an element, counted down the columns, so row + 16·column for C. (T is the lane, V its value; the colors
-# repeat after eight lanes.)
+# two modes: a **thread-value layout**, TV for short. It does not map to memory but to the tile: its result is the index
+# of an element, counted down the columns, so row + 16·column for C. (T is the lane, V its value; the colors repeat
+# after eight lanes.)
 
 # %%
 show_tv(mma.c_layout, (16, 8))
@@ -488,7 +493,8 @@ def a_fragment():
 check("03.7", a_fragment)
 
 # %% [markdown]
-# B is stored as N×K, like A with half the rows: lane // 4 is the column n, and each lane has four values along K.
+# CuTe describes B as an N×K matrix, like A with half the rows: lane // 4 is the column n, and each lane has four values
+# along K.
 
 # %%
 show_tv(mma.b_layout, (8, 16))
@@ -576,8 +582,8 @@ for name, stored in tiles.items():
 #
 # </details>
 #
-# <details><summary>3. Why can one <code>ldmatrix.x4</code> load A's fragment although no lane asks for the elements
-# that it receives?</summary>
+# <details><summary>3. Why can one <code>ldmatrix.x4</code> load A's fragment although a lane receives elements of rows
+# whose addresses other lanes supplied? ---</summary>
 #
 # Because addresses and values are two TV layouts. A lane supplies the address of a whole row of 16 bytes, and the
 # hardware hands each row to four lanes. The second layout is the fragment's.

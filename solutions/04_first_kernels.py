@@ -115,8 +115,8 @@ for name in ("from_numpy", "to_numpy", "thread_idx", "block_idx", "syncthreads")
 # %% [markdown]
 # ## Where threads run
 #
-# A GPU is a set of processors, the **SMs** (*streaming multiprocessors*), in front of one memory. The picture has the
-# numbers of the GPU that this course was measured on.
+# A GPU is a set of processors, the **SMs**, in front of one memory. The picture has the numbers of
+# the GPU that this course was measured on.
 
 # %%
 show_machine()

@@ -25,7 +25,7 @@ LESSONS = {
         "the memory that a layout reaches, not its number of elements",
         named("01.7", "number_of_coordinates", "largest_offset", "size_plus"),
     ),
-    "01.8": Lesson("offsets that outgrow 32 bits", named("01.8", "size_alone", "strides_alone", "off_by_one_limit")),
+    "01.8": Lesson("offsets that outgrow 32 bits", named("01.8", "size_alone", "strides_alone", "net_offset")),
     "01.9": Lesson(
         "a slice moves the pointer and drops modes", named("01.9", "pointer_stays", "layout_alone", "zero_kept")
     ),

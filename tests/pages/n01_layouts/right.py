@@ -57,10 +57,10 @@ def an_inner_function(index, shape, stride):
 
 def an_early_return(shape, stride):
     """Returns from the loop as soon as it is too much."""
-    reached = 0
+    reached = {True: 0, False: 0}  # by direction
     for extent, step in zip(shape, stride, strict=True):
-        reached += (extent - 1) * step
-        if reached >= 2**31:
+        reached[step > 0] += (extent - 1) * step
+        if not -(2**31) <= reached[step > 0] < 2**31:
             return False
     return True
 
@@ -181,11 +181,22 @@ RIGHT = {
     ],
     "01.8": [
         an_early_return,
-        answer("by_cosize", "the exercise before", lambda s, d: cosize(Layout(s, d)) <= 2**31),
+        answer(
+            "by_cosize",
+            "the exercise before, once for each direction",
+            lambda s, d: (
+                cosize(Layout(s, tuple(max(n, 0) for n in d))) <= 2**31
+                and cosize(Layout(s, tuple(max(-n, 0) for n in d))) - 1 <= 2**31
+            ),
+        ),
         answer(
             "a_numpy_truth",
             "np.bool",
-            lambda s, d: np.int64(sum((e - 1) * f for e, f in zip(s, d, strict=True))) <= np.iinfo(np.int32).max,
+            lambda s, d: all(
+                np.iinfo(np.int32).min <= np.int64(sum(part)) <= np.iinfo(np.int32).max
+                for sign in (1, -1)
+                for part in [[(e - 1) * f for e, f in zip(s, d, strict=True) if f * sign > 0]]
+            ),
         ),
     ],
     "01.9": [one_by_one, from_the_first_element, in_nested_brackets],

@@ -203,6 +203,26 @@ WRONG = {
             lambda s, d: cosize(Layout(s, d)) - 1 <= 2**31,
             "gives True: it should give False",
         ),
+        answer(
+            "forward_alone",
+            "Looks at the largest offset alone.",
+            lambda s, d: sum((e - 1) * f for e, f in zip(s, d, strict=True) if f > 0) <= 2**31 - 1,
+            "it should give False",
+        ),
+        answer(
+            "net_offset",
+            "Adds modes of both directions up.",
+            lambda s, d: -(2**31) <= sum((e - 1) * f for e, f in zip(s, d, strict=True)) <= 2**31 - 1,
+            "it should give False",
+        ),
+        answer(
+            "symmetric",
+            "Refuses -2**31, which fits.",
+            lambda s, d: all(
+                sum((e - 1) * max(sign * f, 0) for e, f in zip(s, d, strict=True)) <= 2**31 - 1 for sign in (1, -1)
+            ),
+            "it should give True",
+        ),
         answer("always", "never says no", lambda s, d: True, "it should give False"),
         answer("never", "never says yes", lambda s, d: False, "it should give True"),
         answer(

@@ -173,4 +173,4 @@ def test_the_page_counts_the_wrong_answers_of_cute():
         for words in ("The second answer is wrong", "its second answer that breaks", "third wrong", "fourth wrong")
     ]
     assert in_order == sorted(in_order)
-    assert "Four times on this page it found" in text
+    assert "Four times on this page CuTe's answer broke one" in text

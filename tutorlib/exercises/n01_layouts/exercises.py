@@ -47,11 +47,13 @@ from tutorlib.exercises.n01_layouts.functions import (
     random_shapes,
 )
 from tutorlib.exercises.n01_layouts.sizes import (
+    FORWARD_ONLY,
     LIMITS,
     REACHES,
     SLICING,
     TENSOR,
     at_the_edge,
+    both_ways,
     broadcast,
     far_apart,
     fits_int32,
@@ -308,10 +310,27 @@ EXERCISES = (
                 fits_int32,
                 LIMITS,
             ),
+            equals(
+                "modes that run backward",
+                beside(
+                    [
+                        ((2,), (-(2**31),)),
+                        ((2,), (-(2**31) - 1,)),
+                        ((2, 2), (-(2**31), 2**31 - 1)),
+                        ((2, 2), (-(2**30), 2**31)),
+                        ((2, 2), (-(2**30) - 5, -(2**30) - 5)),
+                        ((3, 4), (-1, 3)),
+                    ],
+                    both_ways,
+                ),
+                fits_int32,
+                (FORWARD_ONLY,),
+            ),
         ),
         hints=(
-            "int32 holds values up to 2**31 - 1. Which value has to fit?",
-            "The largest offset, which is cosize - 1; not the strides one by one, and not the size.",
+            "int32 holds values from -2**31 to 2**31 - 1. Which two values have to fit?",
+            "The largest offset and the smallest one; not the strides one by one, and not the size.",
+            "A mode adds (extent - 1) * stride to the largest offset where that is positive, else to the smallest one.",
         ),
     ),
     ValueExercise(

@@ -59,7 +59,19 @@ def broadcast(rng: Random) -> tuple:
 
 
 def fits_int32(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
+    terms = [(extent - 1) * step for extent, step in zip(shape, stride, strict=True)]
+    largest, smallest = sum(max(term, 0) for term in terms), sum(min(term, 0) for term in terms)
+    return smallest >= -INT32_MAX - 1 and largest <= INT32_MAX
+
+
+def forward_alone(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
     return span(shape, stride) - 1 <= INT32_MAX
+
+
+def both_ways(rng: Random) -> tuple:
+    """Calls with a mode that runs backward and one that runs forward, each near the end of its range."""
+    back, ahead = rng.randint(2**31 - 2**20, 2**31 + 2**20), rng.randint(2**31 - 2**20, 2**31 + 2**20)
+    return (2, 2), (-back, ahead)
 
 
 def rows_of_matrix(rng: Random) -> tuple:
@@ -164,5 +176,6 @@ SLICING = (
 )
 
 LIMITS = (STRIDES_ONLY, TERMS_ONLY, SIZE_ONLY)
+FORWARD_ONLY = Mistake("The smallest offset, where modes run backward, has to fit too.", forward_alone)
 
 TENSOR = {"a Tensor": tl.Tensor.__call__, "tl.Tensor's slices": tl.Tensor.__getitem__}
