@@ -209,7 +209,8 @@ def tries_first(folder, name, compile):
         return load_module(str(file), enable_tvm_ffi=True)[name]
     except Exception:
         folder.mkdir(parents=True, exist_ok=True)
-        compile().export_to_c(str(file), name)
+        compile().export_to_c(str(file) + ".new", name)
+        os.rename(str(file) + ".new", file)
     return load_module(str(file), enable_tvm_ffi=True)[name]
 
 
@@ -225,17 +226,17 @@ def in_another_folder(folder, name, compile):
 
 
 def the_compiled_one(folder, name, compile):
-    """Gives the compiled function itself the first time; cleans up after a failure."""
+    """Gives the compiled function itself the first time; cleans up after a failure to write."""
     file = folder / f"{name}.o"
     if file.exists():
         return getattr(cute.runtime.load_module(str(file), enable_tvm_ffi=True), name)
     folder.mkdir(parents=True, exist_ok=True)
-    compiled = compile()
+    compiled, aside = compile(), folder / f"{os.getpid()}.part"
     try:
-        compiled.export_to_c(str(file), name)
-    except BaseException:
-        file.unlink(missing_ok=True)
-        raise
+        compiled.export_to_c(str(aside), name)
+        aside.replace(file)
+    finally:
+        aside.unlink(missing_ok=True)
     return compiled
 
 

@@ -4,7 +4,7 @@ import cutlass
 from cutlass import cute
 
 from tests.pages.n17_compile_once.compiling_once import wrong
-from tests.pages.table import answer
+from tests.pages.table import answer, says
 
 # 17.3 -----------------------------------------------------------------------------------------------------------
 
@@ -12,6 +12,18 @@ LEADING = "t.stride().index(1)"
 ALIGNED = "all(start % 16 == 0 for start in starts)"
 STARTS = "[t.data_ptr(), *(step * t.element_size() for step in steps)]"
 CONSTANTS = "tuple((type(c), c) for c in constants)"
+
+
+def one_flag_for_all(tensors, constants, arch):
+    """Aligned or not, all tensors together."""
+
+    def aligned(t):
+        starts = [t.data_ptr(), *(step * t.element_size() for step in t.stride() if step != 1)]
+        return all(start % 16 == 0 for start in starts)
+
+    kinds = tuple((t.dtype, t.ndim, t.stride().index(1)) for t in tensors)
+    return arch, kinds, all(map(aligned, tensors)), tuple((type(c), c) for c in constants)
+
 
 # 17.8 -----------------------------------------------------------------------------------------------------------
 
@@ -186,6 +198,15 @@ WRONG = {
             "return t.element_size(),",
             "dtype",
         ),
+        wrong(
+            "17.3",
+            "hashed",
+            "Gives the key's hash, which -1 and -2 share.",
+            "return arch, tuple(map(tensor_key, tensors)), tuple((type(c), c) for c in constants)",
+            "return hash((arch, tuple(map(tensor_key, tensors)), tuple((type(c), c) for c in constants)))",
+            "-1 and -2",
+        ),
+        says("which tensor is aligned")(one_flag_for_all),
         wrong("17.3", "no_rank", "Leaves the rank out.", "t.ndim, ", "", "the rank"),
         wrong("17.3", "no_leading", "Rows or columns are one.", "t.ndim, leading", "t.ndim", "contiguous"),
         wrong("17.3", "no_alignment", "Forgets alignment.", f", {ALIGNED}", "", "16 bytes"),

@@ -259,7 +259,16 @@ WRONG = {
             "Half a file stays.",
             "str(half), name)\n        os.replace(half, file)",
             "str(file), name)",
-            "cut short",
+            "before all of it is written",
+        ),
+        wrong(
+            "17.6",
+            "cleans_up",
+            "Writes under the final name and removes the file after an error; a process that dies removes nothing.",
+            "        compile().export_to_c(str(half), name)\n        os.replace(half, file)",
+            "        try:\n            compile().export_to_c(str(file), name)\n        except BaseException:\n"
+            "            file.unlink(missing_ok=True)\n            raise",
+            "before all of it is written",
         ),
         wrong("17.6", "never_saves", "Saves nothing.", SAVE, "        return compile()", "no double.o"),
         wrong(

@@ -104,6 +104,7 @@ def alignments(rng: Random) -> list[Pair]:
             given(matrix(), matrix()),
             given(matrix(), matrix(columns=odd)),
         ),
+        ("which tensor is aligned", given(matrix(), matrix(skip=skip)), given(matrix(skip=skip), matrix())),
     ]
 
 
@@ -114,6 +115,7 @@ def others(rng: Random) -> list[Pair]:
         ("the architecture", given(vector()), given(vector(), arch=architecture)),
         ("a constant", given(vector(), constants=(one, "relu")), given(vector(), constants=(other, "relu"))),
         ("a constant", given(vector(), constants=(one, "relu")), given(vector(), constants=(one, "gelu"))),
+        ("-1 and -2 as constant", given(vector(), constants=(-1,)), given(vector(), constants=(-2,))),  # of one hash
         ("which constant is which", given(vector(), constants=(one, other)), given(vector(), constants=(other, one))),
         ("2 and 2.0 as constant", given(vector(), constants=(2,)), given(vector(), constants=(2.0,))),
         ("1 and True as constant", given(vector(), constants=(1,)), given(vector(), constants=(True,))),

@@ -66,9 +66,13 @@ class Compiling:
 
 @dataclass(frozen=True)
 class Saveable:
-    """A compiled function as the answer meets it. export: the compiler's, maybe in another process."""
+    """A compiled function as the answer meets it.
+
+    export: the compiler's, maybe in another process. half: called when half a file is written, before the error.
+    """
 
     export: Callable[..., tuple[bytes, bool]]
+    half: Callable[[], None]
 
     def __call__(self, *args: Any) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -79,6 +83,7 @@ class Saveable:
         raw, whole = self.export(function_name, *sorted(options.items()))
         Path(object_file_path).write_bytes(raw)
         if not whole:
+            self.half()
             raise OSError("No space left on device")
 
 
@@ -105,12 +110,13 @@ class Folder:
         self.answer = answer
         self.around = tempfile.TemporaryDirectory()
         self.folder = Path(self.around.name, "kernels")
+        self.seen_half: list[str] = []  # files in the folder while one was half written
 
     def get(self, name: str, compile: Callable[[], Any]) -> Scaled:
         """The function of this name, which is called with x and gives y. Raises WrongKind and what the answer does."""
         import torch
 
-        function = self.answer(self.folder, name, lambda: Saveable(compile()))
+        function = self.answer(self.folder, name, lambda: Saveable(compile(), self.look))
         if not callable(function):
             raise WrongKind(Flaw(f"it should return the function; it returns {function!r}.", SavingFlaw.NO_FUNCTION))
 
@@ -124,6 +130,12 @@ class Folder:
     def files(self) -> dict[str, bytes]:
         there = (path for path in self.folder.rglob("*") if path.is_file())
         return {str(path.relative_to(self.folder)): path.read_bytes() for path in there}
+
+    def look(self) -> None:
+        self.seen_half += self.files()
+
+    def half_written(self) -> list[str]:
+        return self.seen_half
 
     def put(self, name: str, raw: bytes) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -154,6 +166,10 @@ class Shelf:
     def files(self) -> dict[str, bytes]:
         files = self.answer.ask(in_folder, self.number, "files")
         return files if isinstance(files, dict) else {}
+
+    def half_written(self) -> list[str]:
+        seen = self.answer.ask(in_folder, self.number, "half_written")
+        return seen if isinstance(seen, list) else []
 
     def put(self, name: str, raw: bytes) -> None:
         self.answer.ask(in_folder, self.number, "put", name, raw)
@@ -229,6 +245,9 @@ def from_the_file(shelf: Shelf, n: int, other: int) -> str:
 def torn(shelf: Shelf, n: int, other: int) -> str:
     with suppress(OSError):
         shelf.get("double", Compiling(n, torn=True))
+    if "double.o" in shelf.half_written():
+        what = "double.o is there before all of it is written: a process that dies then leaves half a file."
+        return Flaw(what, SavingFlaw.TORN)
     again = Compiling(n)
     try:
         found = shelf.get("double", again)
