@@ -10,7 +10,7 @@ from tutorlib.exercises.n06_cutile_tiles.exercises import softmax
 from tutorlib.instruments.sweeps.sweep import Candidate, Sweep
 from tutorlib.kernels.cutile.fp8 import slabs, straight_slabs, tiled
 from tutorlib.kernels.cutile.gemm import Config, persistent, plain, space
-from tutorlib.kernels.cutile.softmax import one_tile, online, three_passes
+from tutorlib.kernels.cutile.softmax import one_tile, online, several_rows, three_passes
 from tutorlib.kernels.cutile.split_k import by_atomics, in_two_passes
 from tutorlib.machine import device
 from tutorlib.measuring import counters
@@ -65,8 +65,15 @@ def softmax_rows() -> Sweep:
         )
         return Candidate(name, launcher)
 
+    def rows(shape: Shape) -> int:
+        return max(8192 // shape[1], 1)
+
+    together = CutileLauncher(
+        several_rows, lambda shape: (shape[0] // rows(shape),), lambda shape: (rows(shape), shape[1])
+    )
     candidates = (
         candidate("one tile a row", one_tile),
+        Candidate("one tile for several rows, 8192 elements", together),
         candidate("three passes, tiles of 4096", three_passes, 4096),
         candidate("online, tiles of 1024", online, 1024),
         candidate("online, tiles of 4096", online, 4096),

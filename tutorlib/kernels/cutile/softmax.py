@@ -1,4 +1,4 @@
-"""Notebook 06's softmax along rows, y = exp(x - max) / Σ exp(x - max), a block for each row of x (M, N), in fp32."""
+"""Notebook 06's softmax along rows, y = exp(x - max) / Σ exp(x - max), in fp32. Most have a block for each row of x (M, N)."""
 
 import cuda.tile as ct
 
@@ -12,6 +12,15 @@ def one_tile(x, y, tile: ct.Constant[int]):
     row = ct.load(x, (i, 0), (1, tile), padding_mode=NEG_INF)
     e = ct.exp(row - ct.max(row))
     ct.store(y, (i, 0), e / ct.sum(e))
+
+
+@ct.kernel
+def several_rows(x, y, rows: ct.Constant[int], tile: ct.Constant[int]):
+    """`rows` rows in one tile, a block for each; tile ≥ N."""
+    i = ct.bid(0)
+    part = ct.load(x, (i, 0), (rows, tile), padding_mode=NEG_INF)
+    e = ct.exp(part - ct.max(part, 1, keepdims=True))
+    ct.store(y, (i, 0), e / ct.sum(e, 1, keepdims=True))
 
 
 @ct.kernel
