@@ -8,13 +8,13 @@
 # %% [markdown]
 # # 07 · A GEMM in cuTile, from eight lines to an autotuned kernel
 #
-# C = A·Bᵀ is where a GPU earns its money, and the kernel that you write first on this page has eight lines. This page
-# is about the distance from those lines to cuBLAS: the order in which blocks take their tiles, the shape of a tile, and
-# a handful of hints. Every rung changes a few lines and keeps the same contract: A is (M, K) and B is (N, K), both
-# row-major, C is (M, N), accumulated in fp32.
+# Matrix multiplication is where a GPU earns its money, and the first kernel you write on this page computes C = A·Bᵀ in
+# eight lines. The page covers the distance from those lines to cuBLAS: the order in which blocks take their tiles, the
+# tile shape, and a handful of hints. Each rung changes a few lines and keeps the contract: A is (M, K) and B is (N, K),
+# both row-major, C is (M, N), accumulated in fp32.
 #
-# `check` interprets your kernels block by block, so a laptop tells right from wrong. A GPU adds what they are worth.
-# What the compiler makes of them you can read anywhere: it needs no GPU either.
+# `check` interprets your kernels block by block, so a laptop can tell right from wrong; measuring their speed needs a
+# GPU. The compiler needs none, so you can read its reports anywhere.
 #
 # > **After this page you can** write a GEMM in cuTile, choose its tile, order and hints by what the compiler reports,
 # > launch it persistently, put several accumulators into one block, and cut K where C is small.
@@ -51,16 +51,16 @@ h200 = hardware_of("NVIDIA H200")
 # %% [markdown]
 # ## Rung 1: a block for each tile of C
 #
-# Tile (m, n) of C needs row m of A's tiles and row n of B's, nothing else. So the block that owns it walks along K:
-# load a tile of A, load a tile of B, multiply, add; at the end it stores the sum once. In the picture a color is a
-# step: two tiles that are loaded together. The last step reaches beyond K; what is hatched there must count as zero.
+# Tile (m, n) of C needs only row m of A's tiles and row n of B's. The block that owns it walks along K: load a tile of
+# A, load a tile of B, multiply, accumulate; at the end it stores the accumulator once. In the picture each color is one
+# step: two tiles loaded together. The last step reaches past the end of K; the hatched part must count as zero.
 
 # %%
 show_k_loop()
 
 # %% [markdown]
-# Why tiles at all? Count what a block loads for each operation that it does. **Predict** before you run the cell: how
-# large must a square tile be before an H200 could feed its tensor cores from memory alone?
+# Why tiles at all? Count the bytes a block loads per operation. **Predict** before you run the cell: how large must a
+# square tile be before an H200 can feed its tensor cores from memory alone?
 
 # %%
 print(f"the tensor cores want {h200.flops['bf16'] / h200.bandwidth:.0f} operations for each byte from memory")
@@ -69,14 +69,14 @@ for side in (16, 32, 64, 128, 256):
     print(f"{side:3}×{side:<3} tile: {operations / bytes_loaded:4.0f} operations for each byte")
 
 # %% [markdown]
-# Not even 256×256 is enough. What saves us is that blocks share. At 4096, the 32 blocks that own a row of 128×128 tiles
-# read the same row of A. If they read it at about the same time, it comes from memory once and from L2 the other 31
-# times. Rung 2 is about *the same time*.
+# Not even 256×256 is enough; it would take about 412×412. Sharing saves us: at 4096, the 32 blocks that own a row of
+# 128×128 tiles read the same row of A's tiles. If they read it at about the same time, it comes from memory once and
+# from L2 the other 31 times. Rung 2 is about *the same time*.
 #
 # **Exercise 07.1** (about 5 lines). Write the kernel. `ct.mma(x, y, total)` is x @ y + total for tiles of shapes (tm,
-# tk), (tk, tn) and (tm, tn). A tile of B is (tn, tk): `ct.transpose` it. That costs nothing here, for K is contiguous
-# in it, and so tensor cores like both operands best. (In 16 bits they read the other order as well; in 8 and in 32 bits
-# they do not, and a transpose has to move data.) K may be no multiple of tk.
+# tk), (tk, tn) and (tm, tn). A tile of B is (tn, tk): `ct.transpose` it. The transpose is free here: K is contiguous in
+# both tiles, the order that tensor cores prefer. (They also read 16-bit operands in the other order; 8-bit and 32-bit
+# operands they do not, and a transpose has to move data.) K need not be a multiple of tk.
 
 
 # %%
@@ -97,8 +97,8 @@ def gemm(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Constant[in
 check("07.1", gemm)
 
 # %% [markdown]
-# No thread, no barrier, no shared memory, no address. What did the compiler put in their place? This is the same
-# kernel (`tile_gemm.plain`, so that the cell runs before you have solved the exercise), compiled for three
+# The source names no threads, barriers, shared memory or addresses. Which instructions did the compiler choose? Here is
+# the same kernel (`tile_gemm.plain`, so that the cell runs before you solve the exercise), compiled for three
 # generations of tensor cores:
 
 # %%
@@ -109,36 +109,36 @@ for made in compile_all((tile_gemm.plain, [*matrices, 128, 128, 64], arch) for a
     print(made, "\n   ", ", ".join(sorted(made.instructions & of_interest)))
 
 # %% [markdown]
-# On Ampere it is the pipeline that notebooks 09 to 12 build by hand: cp.async, ldmatrix, mma.sync. On Hopper, TMA
-# (`cp.async.bulk.tensor`) fills shared memory while wgmma empties it, in different warps of the same block. On
-# Blackwell the accumulators are not even in registers any more. Eight lines, three machines: that is the bargain that
-# cuTile offers. You give up control over *how*; this page is about the control that is left.
+# On Ampere you get the pipeline that notebooks 09 to 12 build by hand: cp.async, ldmatrix, mma.sync. On Hopper,
+# producer warps fill shared memory by TMA (`cp.async.bulk.tensor`) while consumer warps of the same block read it with
+# wgmma. On Blackwell the accumulators no longer live in registers. Eight lines, three architectures: that is cuTile's
+# bargain. You give up control over *how*; this page covers the control you keep.
 #
 # **Keep this:** the block index picks a tile of C; the loop walks along K; the accumulator is fp32 until the store.
 
 # %% [markdown]
 # ## Rung 2: who runs at the same time
 #
-# C at 8192×8192 has 64×64 tiles of 128×128, and an H200 has 132 SMs. Blocks start in the order of their numbers; the
-# first 132 make up a *wave*. With the grid of rung 1 the row index runs fastest, so a wave is two columns of C's tiles
-# and a bit: it reads **all** of A and three rows of tiles of B.
+# An 8192×8192 C has 64×64 tiles of 128×128, and an H200 has 132 SMs. In practice blocks start in index order, and the
+# first 132 form a **wave**. In rung 1's grid the row index runs fastest, so a wave covers slightly more than two
+# columns of C's tiles: it reads **all** of A and three rows of B's tiles.
 #
-# Now let the wave be a rectangle instead. Below are both orders in miniature, 16×16 tiles and 32 blocks in flight; the
-# colors are waves, and green marks the tiles of A and B that the first one reads.
+# Now make the wave a rectangle. Below are both orders in miniature: 16×16 tiles, 32 blocks in flight. Colors are waves;
+# green marks the tiles of A and B that the first wave reads.
 
 # %%
 small, in_flight = (16, 16), 32
 show_block_order(small, {"down the columns": raster, "strips of 4 rows": partial(strips, group=4)}, in_flight)
 
 # %% [markdown]
-# Same blocks, same work. (B is drawn transposed: a column in the picture is one of B's rows of tiles.) The right one
-# reads 12 rows of tiles where the left one reads 18. In the first column of a strip, neighboring blocks read the same
-# tile of B and different ones of A; in the next column, the tiles of A are those of the column before.
+# The blocks and the work are the same. (B is drawn transposed: a column in the picture is one of B's rows of tiles.)
+# The first wave on the right reads 12 rows of tiles, the one on the left 18. Within a column of a strip, neighboring
+# blocks share a tile of B and read different tiles of A; the next column reuses those tiles of A.
 #
-# **Exercise 07.2** (about 3 lines). Write `grouped(block, rows, columns, group)`: which tile (m, n) the block computes,
-# if C has rows×columns tiles and blocks go through strips of `group` rows, each strip column by column. The last strip
-# may be lower. Kernels will call your function with sizes that are known at run time only, so use arithmetic, `min`
-# and nothing else.
+# **Exercise 07.2** (about 3 lines). Write `grouped(block, rows, columns, group)`: return the tile (m, n) that the block
+# computes when C has rows×columns tiles and blocks traverse strips of `group` rows, each strip column by column. The
+# last strip may have fewer rows. Kernels will call your function with sizes known only at run time, so use only
+# arithmetic and `min`.
 
 
 # %%
@@ -154,9 +154,9 @@ def grouped(block, rows, columns, group):
 check("07.2", grouped)
 
 # %% [markdown]
-# What is it worth? `traffic` runs a GEMM's tile loads through a model of L2, a cache that evicts the least recently
-# used tile. (Half of the H200's L2, since its two halves may both keep a tile; and blocks that drift apart by an
-# eighth: its docstring says why.) Which group is best? Say it before you run the cell.
+# How much does the order save? `traffic` runs a GEMM's tile loads through a model of L2, a cache that evicts the least
+# recently used tile. (It models half of the H200's L2, since both halves may hold a copy of a tile, and blocks whose
+# paces differ by up to an eighth; its docstring says why.) **Predict** before you run the cell: which group is best?
 
 # %%
 size, tile, k_tile = 8192, 128, 64
@@ -169,9 +169,9 @@ for name, order in orders.items():
 
 # %% [markdown]
 # A wave of `group` rows is about 132 / group columns wide; it reads least when it is nearly square. That is why
-# published kernels use 8 or 16, and the next one up or down costs little. Another GPU or another size wants another
-# number. (It is a model: what the order is worth in time stands in the ladder at the end of the page.) Click a tile to
-# see the wave that it belongs to:
+# published kernels use 8 or 16. Here 8 is best, 16 fetches 14% more, and 4 and 32 far more; another GPU or size needs
+# another number. (This is a model; the ladder at the end of the page has the measured times.) Click a tile to see its
+# wave:
 
 # %%
 explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2**21)
@@ -179,8 +179,8 @@ explore_block_order(rows=32, columns=32, in_flight=h200.sms, l2_mb=h200.l2 // 2*
 # %% [markdown]
 # ## The shape of a tile
 #
-# Larger tiles load less for each operation. So 128×256 should beat 128×128, and it is what NVIDIA's own sample has as
-# its default. On Hopper it is a catastrophe. The compiler will tell us why; look at the stack.
+# Larger tiles load less per operation. So 128×256 should beat 128×128, and it is the default of NVIDIA's own sample. On
+# Hopper it is a catastrophe. The compiler's report shows why; look at the stack.
 
 # %%
 for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
@@ -188,27 +188,27 @@ for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
     print(f"{tm:3}×{tn:<3} {made.registers} registers, {made.stack_bytes:5,} bytes of stack for each thread")
 
 # %% [markdown]
-# A stack is local memory, and a kernel like this one needs none. It is there because something did not fit into
-# registers. What? The accumulator: on Hopper it is spread over the registers of the warps that compute, 4 of them
-# unless you say otherwise. (A report of 256 threads counts 4 more warps, which move data.)
+# The stack is local memory, and a kernel like this one needs none: its presence means that something spilled. On Hopper
+# that is the accumulator, which is spread over the registers of the consumer warps, 4 of them by default. (A report of
+# 256 threads counts 4 more warps, which move data.)
 
 # %%
 for tm, tn in [(64, 128), (128, 128), (128, 256), (256, 256)]:
     print(f"{tm:3}×{tn:<3} {tm * tn // (4 * 32):4} accumulators for each of 128 threads")
 
 # %% [markdown]
-# A thread can address 255 registers. 128×128 leaves room for everything else; 128×256 does not, and so at every step
-# along K accumulators travel to memory and back. (On sm_100 the accumulator has a memory of its own: the same kernel
-# needs no stack there.) There are three ways out:
+# A thread can address 255 registers. 128×128 leaves room for everything else; 128×256 does not, so accumulators spill
+# to memory and are reloaded at every step along K. (On sm_100 the accumulator has a memory of its own, and the same
+# kernel needs no stack.) There are three ways out:
 #
 # - a smaller tile;
 # - **`num_worker_warps=8`**: twice the threads share the accumulator;
-# - **`num_ctas=2`**: two blocks on two SMs, a *cluster*, work on one tile, and each holds half of it. TMA delivers a
-#   tile that both need to both at once (*multicast*), so they even save loads.
+# - **`num_ctas=2`**: two CTAs on two SMs, a **cluster**, work on one tile, and each holds half of it. When both need
+#   the same operand tile, one TMA load delivers it to both (**multicast**), which also saves loads.
 #
-# **Exercise 07.3** (about 5 lines). Write `hints(tm, tn)`: a dict of `num_ctas` and `num_worker_warps` with which the
-# bf16 GEMM with a (tm, tn) tile keeps nothing on its stack on Hopper, for tiles up to 256×256. A tile that fits without
-# hints gets `{}`. `check` asks the compiler.
+# **Exercise 07.3** (about 5 lines). Write `hints(tm, tn)`: return a dict of `num_ctas` and `num_worker_warps` such that
+# the bf16 GEMM with a (tm, tn) tile uses no stack on Hopper, for tiles up to 256×256. Return `{}` for a tile that fits
+# without hints. `check` asks the compiler.
 
 
 # %%
@@ -232,14 +232,14 @@ check("07.3", hints)
 # %% [markdown]
 # ## Hints, and what they change
 #
-# Hints never change a result. They stand in two places.
+# Hints never change a result. There are two kinds.
 #
-# *On the kernel*: `num_ctas`, `occupancy` (how many blocks should share an SM) and `num_worker_warps`. A hint that is
-# good for one GPU may be useless on another, so each takes a `ct.ByTarget`: `@ct.kernel(num_ctas=ct.ByTarget(sm_100=2,
-# default=1))`. `kernel.replace_hints(...)` gives you a copy with others.
+# *On the kernel*: `num_ctas`, `occupancy` (how many blocks should share an SM) and `num_worker_warps`. A hint that
+# helps on one GPU may be useless on another, so each accepts a `ct.ByTarget`:
+# `@ct.kernel(num_ctas=ct.ByTarget(sm_100=2, default=1))`. `kernel.replace_hints(...)` gives you a copy with others.
 #
 # *On a load*: `latency`, from 1 to 10, says how heavy the traffic will be, and `allow_tma=False` forbids TMA. What do
-# they do? Nothing that you have to believe: compile, and compare.
+# they do? Compile, and compare.
 
 
 # %%
@@ -268,11 +268,11 @@ for name, made in zip(ways, compiled_ways, strict=True):
     print(f"{name:10} {made.smem_bytes // 1024:4} KiB of shared memory  {', '.join(notes)}")
 
 # %% [markdown]
-# Latency is the depth of the pipeline: how many tiles are in flight, and shared memory pays for it. Where you say
-# nothing, the compiler guesses. Without TMA the threads fetch the tiles themselves, as before Hopper.
+# `latency` sets the depth of the pipeline, the number of tiles in flight, which costs shared memory. Without the hint,
+# the compiler guesses. Without TMA, the threads load the tiles themselves (`ld.global`).
 #
-# TMA asks for something too: rows must begin at multiples of 16 bytes. K = 4090 breaks that, and there is nothing to
-# be seen in the source:
+# TMA has a requirement of its own: rows must begin at multiples of 16 bytes. K = 4090 breaks it, and nothing in the
+# source shows it:
 
 # %%
 odd = [TensorSpec((4096, 4090), "bf16")] * 2 + matrices[:1]
@@ -283,22 +283,22 @@ for name, specs in {"K = 4096": matrices, "K = 4090": odd}.items():
 # %% [markdown]
 # ## Rung 3: persistent
 #
-# With more tiles than SMs, blocks come and go. Each newcomer starts with empty shared memory and waits for its first
-# tiles; each leaver stores its part of C while its tensor cores do nothing. A **persistent** kernel launches as many
-# blocks as fit on the GPU, once, and lets each compute tile after tile. While one tile is stored, the loads of the next
-# are in flight.
+# With more tiles than SMs, blocks come and go. Each new block starts with empty shared memory and waits for its first
+# tiles; at the end its tensor cores idle during the **epilogue**, the store of its tile of C. A **persistent** kernel
+# launches only as many blocks as run at once, and each computes tile after tile. While one tile is stored, the loads of
+# the next are in flight.
 
 # %%
 tiles = (4096 // 128) ** 2
 print(f"{tiles} tiles on {h200.sms} SMs are {tiles / h200.sms:.2f} waves")
 
 # %% [markdown]
-# `tile_of_product(a, b, m, n, tm, tn, tk)` is the loop of exercise 07.1 in a function, and returns the accumulator: a
-# kernel may call ordinary functions, and they need no decorator.
+# `tile_of_product(a, b, m, n, tm, tn, tk)` is the loop of exercise 07.1 as a function that returns the accumulator: a
+# kernel may call ordinary functions, which need no decorator.
 #
-# **Exercise 07.4** (about 5 lines). Write the kernel. It runs on a grid of one dimension that has fewer blocks than C
-# has tiles; `ct.num_blocks(0)` says how many. Let block i take tiles i, i + blocks, i + 2·blocks …, and pass each
-# number through your `grouped`.
+# **Exercise 07.4** (about 5 lines). Write the kernel. It runs on a one-dimensional grid, usually with fewer blocks than
+# C has tiles; `ct.num_blocks(0)` is the number of blocks. Block i takes tiles i, i + blocks, i + 2·blocks …; map each
+# index to (m, n) with your `grouped`.
 
 
 # %%
@@ -317,13 +317,12 @@ def persistent(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Const
 check("07.4", persistent)
 
 # %% [markdown]
-# **Keep this:** a grid is a number of workers, not a number of jobs.
+# **Keep this:** a persistent grid counts workers, not tiles.
 #
-# The host has to know how many workers there are. It asks for the number of SMs, starts no more blocks than C has
-# tiles, and with two CTAs for a tile half as many. This is all that stands around the kernel (`tile_gemm.persistent` is
-# the same kernel as yours). The matrices are small here, so that it can be interpreted; look at what is multiplied with
-# what to get the grid. The error that the cell prints is the rounding of C: between 32 and 64, two numbers of bf16 that
-# follow each other are 0.25 apart.
+# The host picks the number of workers: one per SM, half as many when a tile takes two CTAs, and never more than C has
+# tiles. This is all the host code the kernel needs (`tile_gemm.persistent` is the same kernel as yours). The matrices
+# are small here, so that it can be interpreted; look at how the grid is computed. The error that the cell prints is the
+# rounding of C: between 32 and 64, consecutive bf16 numbers are 0.25 apart.
 
 
 # %%
@@ -344,16 +343,16 @@ print("largest error:", (c - a.float() @ b.float().mT).abs().max().item())
 # %% [markdown]
 # ## Searching the whole space
 #
-# Tile, depth, order, CTAs, occupancy, warps: the best combination for a shape cannot be known beforehand, but a
-# computer has the patience to try them all. `cuda.tile.tune.exhaustive_search` takes a kernel, a list of configurations
-# and three functions of one: its grid, its arguments, its hints. It compiles and times each.
+# Tile, depth, order, CTAs, occupancy, warps: you cannot know the best combination for a shape in advance, but you can
+# try them all. `cuda.tile.tune.exhaustive_search` takes a kernel, a list of configurations, and three functions that
+# map a configuration to its grid, its arguments and its hints. It compiles and times each configuration.
 #
-# That takes its time, and many of them are hopeless for a reason you can state. So state it.
+# That takes a while, and many configurations are hopeless for reasons you can compute. So rule them out first.
 #
 # **Exercise 07.5** (about 4 lines). Write `fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy)`: True if
 #
 # - each thread has at most 128 accumulators: the tile is spread over num_ctas·warps·32 threads. If `occupancy` blocks
-#   share an SM, they share its registers too, so then it is 128 for all of them together;
+#   share an SM, they share its registers too, so the limit of 128 applies to their sum;
 # - two stages (one in use, one in flight) of a (tm, tk) and a (tn, tk) tile fit into 227 KiB of shared memory. Each CTA
 #   holds its share of the tiles; `occupancy` blocks share the 227 KiB.
 
@@ -371,10 +370,10 @@ def fits(tm, tn, tk, element_bytes, num_ctas, warps, occupancy):
 check("07.5", fits)
 
 # %% [markdown]
-# `tile_gemm.space()` is the product of 64, 128 and 256 for both sides of the tile, 32, 64 and 128 along K, four or
-# eight warps, one or two CTAs, without those that do not fit or leave a thread too little to do. `tile_gemm.tune` hands
-# configurations of the persistent kernel to `exhaustive_search`. Here it gets three of them; without a GPU there is
-# nothing to time.
+# `tile_gemm.space()` combines 64, 128 and 256 for both sides of the tile, 32, 64 and 128 along K, four or eight warps,
+# and one or two CTAs, minus the configurations that do not fit or leave a thread too little work. `tile_gemm.tune`
+# hands configurations of the persistent kernel to `exhaustive_search`. Here it gets three of them; without a GPU there
+# is nothing to time.
 
 # %%
 print(len(list(tile_gemm.space())), "of", 3 * 3 * 3 * 2 * 2, "configurations")
@@ -386,22 +385,22 @@ else:
     print("the best of three:", tile_gemm.tune(few, a, b, c).best.config)
 
 # %% [markdown]
-# `tutor sweep tile_space` times the whole space in the same careful way as `check` does, each configuration in turns
-# with cuBLAS, and `tutor plots tile_heatmap` draws for each tile and each depth the best that any hints gave.
+# `tutor sweep tile_space` times the whole space as carefully as `check` does, alternating each configuration with
+# cuBLAS, and `tutor plots tile_heatmap` draws, for each tile and depth, the best result over all hints.
 
 # %%
 show_figure("tile_heatmap")
 
 # %% [markdown]
-# Look for the cliffs. A search does not replace the reading of reports: it tells you *that* a point is bad, the report
-# tells you *why*, and only the second is worth something for the next kernel.
+# Look for the cliffs. A search does not replace reading reports: it tells you *that* a point is bad, the report tells
+# you *why*, and only the reason carries over to the next kernel.
 
 # %% [markdown]
 # ## fp32 through the tensor cores
 #
-# Give the kernel fp32 matrices and it is right, and slow: tensor cores have no fp32, so ct.mma falls back to ordinary
-# multiplications. What they have is **tf32**: fp32's exponent, and 10 bits of fraction instead of 23. Cast the *tiles*,
-# and neither memory nor the accumulator changes:
+# Given fp32 matrices, the kernel is correct but slow: tensor cores have no fp32, so ct.mma falls back to ordinary
+# multiply-adds, as the cell shows. Tensor cores do have **tf32**: fp32's exponent, and 10 bits of fraction instead of
+# 23. Cast the *tiles*, and neither memory nor the accumulator changes.
 
 # %%
 single = [TensorSpec((4096, 4096), "fp32")] * 3
@@ -409,8 +408,8 @@ made = compile_cutile(tile_gemm.plain, [*single, 64, 64, 32], "sm_90")
 print("fp32 tiles:", "wgmma" if "wgmma" in made.instructions else "no tensor core instruction")
 
 # %% [markdown]
-# **Exercise 07.6** (about 6 lines). The persistent kernel once more, with its loop: if A holds fp32 (`a.dtype ==
-# ct.float32`, which is known when the kernel is compiled), multiply in `ct.tfloat32`, else in A's own dtype.
+# **Exercise 07.6** (about 6 lines). The persistent kernel again, now with its own K loop: if A holds fp32 (`a.dtype ==
+# ct.float32`, known at compile time), multiply in `ct.tfloat32`, otherwise in A's own dtype.
 
 
 # %%
@@ -434,23 +433,22 @@ def gemm_tf32(a, b, c, tm: ct.Constant[int], tn: ct.Constant[int], tk: ct.Consta
 check("07.6", gemm_tf32)
 
 # %% [markdown]
-# What do the 13 bits that are missing cost? Numbers are off by up to one part in 2¹¹, a sum of K random products by
-# about that, and not by K times that: errors of either sign cancel. `check` allows this much and no more; tiles in bf16
-# would fail.
+# What do the 13 missing bits cost? Each number is off by up to one part in 2¹¹. A sum of K random products is off by
+# about as much, not K times as much, because errors of opposite sign cancel. `check` allows this much and no more; bf16
+# tiles would fail.
 
 # %% [markdown]
 # ## FP8, and a matrix with 320 rows
 #
-# The last rung is not square: A has 320 rows, as many tokens as a language model may have in one batch, and B is a
-# weight matrix of 32576×7168, in fp8 (e4m3, one byte for each number). A tutorial of January 2026, "CuTile学习—从 GEMM
-# 开始", took this shape on a Blackwell GPU from 130 µs with NVIDIA's sample kernel over 87.5 µs with a persistent one
-# to 80 µs by searching its space, beside 77 µs for DeepGEMM (as published there). On Hopper two things stand in the
-# way.
+# The last rung is not square: A has 320 rows, a realistic number of tokens in a language model's batch, and B is a
+# 32576×7168 weight matrix, both in fp8 (e4m3, one byte per number). A tutorial of January 2026, "CuTile学习—从 GEMM 开始",
+# took this shape on a Blackwell GPU from 130 µs with NVIDIA's sample kernel to 87.5 µs with a persistent one and 80 µs
+# after a search of its space; DeepGEMM took 77 µs (as published there). On Hopper there are two obstacles.
 #
-# **Fast accumulation.** Hopper's tensor cores add fp8 products with about 14 bits (DeepSeek-V3's technical report found
-# that out by measuring). So by default cuTile adds what each step along K gives to ordinary fp32 registers, and waits
-# for the step to end before it can. `ct.mma(..., use_fast_acc=True)` leaves the accumulation to the tensor cores, which
-# is what cuBLASLt does when it is asked for speed. Read the shared memory as the number of steps in flight:
+# **Fast accumulation.** Hopper's tensor cores accumulate fp8 products with about 14 bits (measured in DeepSeek-V3's
+# technical report). So by default cuTile adds each step's result to ordinary fp32 registers, and has to wait for the
+# step to finish first. `ct.mma(..., use_fast_acc=True)` leaves the accumulation to the tensor cores, as cuBLASLt does
+# when asked for speed. Read the shared memory as a number of stages, 32 KiB each:
 
 # %%
 skinny = [TensorSpec((320, 7168), "e4m3"), TensorSpec((32576, 7168), "e4m3"), TensorSpec((320, 32576), "bf16")]
@@ -471,9 +469,9 @@ for fast in (False, True):
     print(f"use_fast_acc={fast!s:5}", compile_cutile(one_tile, [*skinny, fast], "sm_90"))
 
 # %% [markdown]
-# **Powers of two.** 320 is none. With tiles of 128 rows a sixth of the work is on padding. With tiles of 64 none is,
-# but then B, which is a hundred times larger than A, is loaded five times over. Here is what each choice moves from
-# L2 to the SMs, and how long its last block makes the others wait:
+# **Powers of two.** 320 is not one. With tiles of 128 rows, a sixth of the work is padding. With tiles of 64 none is,
+# but B, a hundred times larger than A, is loaded five times. The cell prints how much each choice moves from L2 to the
+# SMs, and how much useful work padding and the partial last wave leave to the tensor cores at most:
 
 # %%
 rows, columns, depth = 320, 32576, 7168
@@ -487,19 +485,18 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
     )
 
 # %% [markdown]
-# The last line is the one to have: a block that keeps **all 320 rows**. No tile has 320 rows, but a block may have more
-# than one accumulator. 320 is 256 + 64: two of them, two tiles of A, and one tile of B that is loaded once and used
-# twice.
+# The last line wins: a block that keeps **all 320 rows**. No tile has 320 rows, but a block may have more than one
+# accumulator. 320 is 256 + 64: two accumulators, two tiles of A, and one tile of B, loaded once and used twice.
 #
-# Do the accumulators fit? 320·128 of them over 8 warps are 160 for each thread, more than the 128 of before. It works
-# because the warps that only move data give their registers up: each computing thread gets 232 (`setmaxnreg` in the
-# PTX). One more turn: an instruction of Hopper's tensor cores takes 64 rows of its first operand for each group of
-# 4 warps, and up to 256 of its second. Let **B** be the first one: its 128 rows are 64 for each group, and A's 256 and
-# 64 rows are one instruction each. What you get is a tile of Cᵀ, to be transposed on its way out.
+# Do the accumulators fit? 320·128 of them over 8 warps are 160 per thread, more than the earlier limit of 128. They fit
+# because the producer warps give up registers: each consumer thread gets 232 (`setmaxnreg` in the PTX). One more trick:
+# a wgmma takes 64 rows of its first operand for each group of 4 warps, and up to 256 of its second. Make **B** the
+# first operand: its 128 rows are 64 for each group, and A's 256 and 64 rows are one instruction each. The result is a
+# tile of Cᵀ, transposed in the epilogue.
 #
-# So much for the idea. The compilers have theirs. `slabs` in `tutorlib/kernels/cutile/fp8.py` is this kernel with a few
-# switches (look at it later). Here is what becomes of three of them. The last column is ptxas, the last compiler in the
-# row: does it let several wgmma run at a time?
+# That is the plan; the compilers have their own. `slabs` in `tutorlib/kernels/cutile/fp8.py` is this kernel with a few
+# switches (look at it later). The cell compiles three variants. The last column comes from ptxas, the last compiler in
+# the chain: does it allow several wgmma in flight?
 
 # %%
 switches = {  # open zero, latency of the small tiles and of the large one, stores by TMA
@@ -514,22 +511,21 @@ for title, made in zip(switches, compiled_slabs, strict=True):
     print(f"{title:26} {made.ptx.count('wgmma.mma_async'):3} wgmma, {made.stack_bytes:5,} bytes of stack, {verdict}")
 
 # %% [markdown]
-# Left alone, the compiler spills. With hints that keep it from fetching far ahead it does not. Instead it has each
-# wgmma twice, and each waits until the one before is done, for want of registers. The twins come from the zero: a wgmma
-# can be told to ignore what its accumulator holds, so the compiler takes the first step out of the loop and does it
-# that way. The accumulators of the step outside and of the loop inside are different registers, and there are no 160 to
-# spare.
+# Without hints, the compiler spills. With latency 3 and 6 it does not, but it emits each wgmma twice, and for lack of
+# registers each one waits for the one before. The duplicates come from the zero: a wgmma can be told to ignore the
+# contents of its accumulator, so the compiler peels the first step off the loop and does that there. The peeled step
+# and the loop keep their accumulators in different registers, and there are no 160 to spare.
 #
-# So give it a zero that it cannot know. The grid has one dimension, and `ct.bid(1)` is 0 in every block; to the
-# compiler it is a number like any other. The accumulators start from registers that hold it, nothing leaves the loop,
-# nothing is spilled. How far ahead the loads may run is another question, and shared memory decides it.
+# So start from a zero that the compiler cannot prove. The grid is one-dimensional, so `ct.bid(1)` is 0 in every block,
+# but the compiler does not know that. The accumulators start from registers that hold it, no step is peeled, and
+# nothing spills. The depth of the pipeline is a separate question, limited by shared memory.
 #
 # **Exercise 07.7** (about 8 lines). Write the kernel for 256 < M ≤ 320. It is persistent over B's tiles of `tn` rows.
-# `ct.load(a, (4, k), (64, tk))` are A's rows 256 to 319: an index counts tiles of the shape that you ask for. At full
-# size tn = tk = 128. Multiply with `use_fast_acc=True`, or there is a second set of accumulators, for which there are
-# no registers. Store with `allow_tma=False`: a store by TMA goes through shared memory, 64 KiB of it for the tile of
-# 256 rows, and the loop has better use for it. `check` sees what that costs on a Hopper GPU alone. Anywhere else look
-# at `made = compile_cutile(gemm_fp8, [*skinny, 128, 128], "sm_90")`: no stack, and `serialized(made.ptx)` is None.
+# `ct.load(a, (4, k), (64, tk))` loads A's rows 256 to 319: an index counts tiles of the requested shape. At full size
+# tn = tk = 128. Multiply with `use_fast_acc=True`; otherwise there is a second set of accumulators, and no registers
+# for it. Store with `allow_tma=False`: a TMA store goes through shared memory, 64 KiB for the tile of 256 rows, which
+# the loop needs for its stages. `check` can measure these costs only on a Hopper GPU. Elsewhere look at `made =
+# compile_cutile(gemm_fp8, [*skinny, 128, 128], "sm_90")`: no stack, and `serialized(made.ptx)` is None.
 
 
 # %%
@@ -555,35 +551,36 @@ def gemm_fp8(a, b, c, tn: ct.Constant[int], tk: ct.Constant[int]):
 check("07.7", gemm_fp8)
 
 # %% [markdown]
-# **Keep this:** the language has tiles of powers of two; the algorithm need not. Several accumulators for one block are
-# a tile of any shape, as long as the registers hold them once. And when a kernel that should be fast is not, ask each
-# compiler in the row what it did.
+# **Keep this:** the language restricts tiles to powers of two; the algorithm need not. Several accumulators in one
+# block make a tile of another size, as long as the registers hold them once. And when a kernel that should be fast is
+# not, ask each compiler in the chain what it did.
 #
-# How far does it get? These were tried at this size, each in turns with cuBLASLt, and counted by Nsight Compute (`tutor
-# sweep tile_fp8`). *Slow sums* is the variant without fast accumulation; *latency 3, 6* are the hints on the loads of
-# the small tiles and of the large one; the *open zero* is ct.bid(1); *A first* has A as the first operand, and C need
-# not be transposed; *256 for 2 CTAs* are slabs of 256 rows of B, half of them for each CTA. *Busy* is the percentage of
-# an SM's cycles in which its tensor cores work, *clock* the SMs' cycles in a second, *to SMs* the bytes that come out
-# of L2 or of a neighbor's load.
+# How close does it get to cuBLASLt? These variants were timed at this size, each alternating with cuBLASLt, and
+# profiled with Nsight Compute (`tutor sweep tile_fp8`). *Slow sums* is the variant without fast accumulation; *latency
+# 3, 6* are the hints on the loads of the small tiles and of the large one; the *open zero* is ct.bid(1); *A first* has
+# A as the first operand, so C needs no transpose; *256 for 2 CTAs* uses slabs of 256 rows of B, half for each CTA.
+# *Busy* is the percentage of an SM's cycles in which its tensor cores work, *clock* the SM clock in Hz, *to SMs* the
+# bytes that arrive at the SMs, counting each copy of a multicast.
 
 # %%
 show_sweep("tile_fp8", busy=TENSOR_BUSY, clock=SM_CLOCK, to_SMs=TO_SMS)
 
 # %% [markdown]
-# Read down the column *busy*. Tiles of 128×256 are busy, but a sixth of what they do is padding. The slabs whose wgmma
-# wait for each other idle for a good part of the time. The open zero closes a part of that gap; with loads that run
-# ahead, or stores that leave them the room, most of it. Which operand comes first then hardly matters. And look at the
-# clock: at its power limit the GPU takes cycles from those who move and multiply most in each.
+# Read down the *busy* column. Tiles of 128×256 are busy, but a sixth of their work is padding. The slabs whose wgmma
+# wait for each other idle a quarter of the time. The open zero closes part of that gap; a deeper pipeline, through
+# latency hints or through stores that leave it the shared memory, closes most of it. The order of the operands then
+# hardly matters. And look at the clock: at its power limit the GPU lowers the clock of the kernels that move and
+# multiply the most per cycle.
 
 # %% [markdown]
 # ## Few tiles, large K: split-K
 #
-# All of this page was about matrices with more tiles than the GPU has SMs. Now let C be small and K long, as in the
-# gradient of a layer's weights. C of 512×512 has 16 tiles of 128×128: 16 SMs work, 116 are idle, and each of these 16
-# walks a long way alone. Smaller tiles would share the work out, but load more for each operation.
+# So far C had more tiles than the GPU has SMs. Now let C be small and K long, as in the gradient of a layer's weights.
+# A 512×512 C has 16 tiles of 128×128: 16 SMs walk along all of K while 116 idle. Smaller tiles would spread the work,
+# but load more per operation.
 #
-# There is a third mode to cut: **K**. A sum may be added up in parts: one block takes the first steps along K, another
-# one the next, and so on, each with an accumulator of its own. Here three blocks share a tile, a color for each:
+# There is a third mode to cut: **K**. One block takes the first steps along K, another the next, and so on, each with
+# its own accumulator: **split-K**. Here three blocks, one color each, share a tile:
 
 # %%
 show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
@@ -591,19 +588,18 @@ show_k_loop(rows=2, columns=2, steps=9, tile=(0, 1), parts=3)
 # %% [markdown]
 # Then the partial results have to be added. There are two ways:
 #
-# - **a second pass**: each block stores its part into memory of its own, and a second kernel adds them. That costs a
-#   launch, and parts · M · N · 4 bytes written and read. The order of the additions is fixed, so the same input gives
-#   the same bits;
-# - **atomic additions** (`ct.atomic_add`) into one fp32 matrix that was zero before. No second kernel, but another pass
-#   to make zeros, one to round to bf16, and the parts come in the order in which blocks end: the last bits differ from
-#   run to run.
+# - **a second pass**: each block stores its partial result separately, and a second kernel adds them. That costs a
+#   launch, and parts · M · N · 4 bytes written and then read. The order of the additions is fixed, so the same input
+#   gives the same bits;
+# - **atomic additions** (`ct.atomic_add`) into one zeroed fp32 matrix. There is no pass that adds, but one that zeroes
+#   and one that rounds to bf16. Blocks add in the order in which they finish, so the last bits differ from run to run.
 #
 # **Predict**: how many parts are best for 512×512×16384? And for 2048×2048×2048, which has 256 tiles?
 #
 # **Exercise 07.8** (about 9 lines). Write `partial_products(a, b, parts, tm, tn, tk)`. `parts` has the shape (S, M, N)
-# and is fp32; the grid is (tiles of M, tiles of N, S). K has ct.cdiv(K, tk) steps, and S parts share them in runs of
-# equal length: `run = ct.cdiv(steps, S)`. Part s adds up the steps from s·run to (s + 1)·run; a later part may be
-# shorter, or empty, and is zero then.
+# and is fp32; the grid is (tiles of M, tiles of N, S). K has ct.cdiv(K, tk) steps, divided among S parts in runs of
+# equal length: `run = ct.cdiv(steps, S)`. Part s accumulates the steps from s·run up to, but not including, (s +
+# 1)·run; later parts may be shorter, or empty and then zero.
 
 
 # %%
@@ -626,7 +622,7 @@ def partial_products(a, b, parts, tm: ct.Constant[int], tn: ct.Constant[int], tk
 check("07.8", partial_products)
 
 # %% [markdown]
-# The second pass is a kernel that you could write since notebook 06. Here it is:
+# You could have written the second pass after notebook 06. Here it is:
 
 
 # %%
@@ -640,16 +636,15 @@ def add_parts(parts, c, tm: ct.Constant[int], tn: ct.Constant[int]):
 
 
 # %% [markdown]
-# **Exercise 07.9** (about 9 lines). Write the host function `split_gemm(a, b, c)`: C = A·Bᵀ for any sizes, in tiles of
-# 128×128 and steps of 64. Where C has too few tiles, it picks as many parts as bring the most blocks into one wave, one
-# for each SM and no more (and one part where C has enough tiles); it makes room for them, and launches both kernels.
-# `persistent_gemm` above shows how to ask for the number of SMs. No more parts than steps. The tiles of the second pass
-# need not be those of the first.
+# **Exercise 07.9** (about 10 lines). Write the host function `split_gemm(a, b, c)`: C = A·Bᵀ for any sizes, in tiles of
+# 128×128 and steps of 64. It picks the largest number of parts S with tiles · S ≤ SMs, at least 1 and at most the
+# number of steps; it allocates the partial results and launches both kernels. `persistent_gemm` above shows how to get
+# the number of SMs. The second pass need not use the tiles of the first.
 
 
 # %%
 def split_gemm(a, b, c):
-    ### BEGIN SOLUTION (about 9 lines)
+    ### BEGIN SOLUTION (about 10 lines)
     tm, tn, tk = 128, 128, 64
     rows, columns, steps = ct.cdiv(c.shape[0], tm), ct.cdiv(c.shape[1], tn), ct.cdiv(a.shape[1], tk)
     sms = torch.cuda.get_device_properties(a.device).multi_processor_count
@@ -657,7 +652,8 @@ def split_gemm(a, b, c):
     parts = torch.empty(splits, *c.shape, device=a.device)
     stream = torch.cuda.current_stream()
     ct.launch(stream, (rows, columns, splits), partial_products, (a, b, parts, tm, tn, tk))
-    ct.launch(stream, (rows, columns), add_parts, (parts, c, tm, tn))
+    small = 32, 64  # more blocks than SMs, also where the first pass has few
+    ct.launch(stream, tuple(map(ct.cdiv, c.shape, small)), add_parts, (parts, c, *small))
     ### END SOLUTION
 
 
@@ -665,28 +661,29 @@ def split_gemm(a, b, c):
 check("07.9", split_gemm)
 
 # %% [markdown]
-# And what is it worth? Both ways, with up to 16 parts, as fractions of cuBLAS's speed, which cuts K too where it thinks
-# it pays (`tutor sweep tile_split_k`):
+# How much does it gain? Here are both ways, with up to 16 parts, as fractions of the speed of cuBLAS, which also splits
+# K when it expects a gain (`tutor sweep tile_split_k`):
 
 # %%
 show_sweep("tile_split_k")
 
 # %% [markdown]
-# In the table the second pass adds in tiles of 32×64. In tiles of 128×128 it has only 16 blocks for 512×512, and most
-# SMs are idle once more: if your `split_gemm` is slower than the row with its number of parts, try that.
+# In the table the second pass uses tiles of 32×64, as does the solution. With tiles of 128×128 it has only 16 blocks
+# for 512×512, and most SMs are idle again: if your `split_gemm` is slower than the row with its number of parts, use
+# smaller tiles in the second pass.
 #
-# Was your prediction right? With one part, the table's first two rows say what the second pass costs when it has
-# nothing to add. Then the gain grows with the parts, until the parts' own traffic, or a run of too few steps, takes it
-# back. At 2048×2048×2048 there is nothing to gain: the SMs had work.
+# Was your prediction right? The first two rows, with one part, show the cost of a second pass that has nothing to add.
+# The gain then grows up to 8 parts for 512×512×16384, 128 blocks in one wave; 16 parts take two waves and write twice
+# as much. At 2048×2048×2048 one part is best: the SMs were already busy.
 #
-# **Keep this:** parallelism is where you cut. M and N give independent tiles; K gives partial results that have to be
-# added.
+# **Keep this:** parallelism comes from the modes you cut. M and N give independent tiles; K gives partial results that
+# must be added.
 
 # %% [markdown]
 # ## The ladder, measured
 #
-# The rungs of this page in bf16, each in turns with cuBLAS, as fractions of its speed (`tutor sweep tile_rungs`, then
-# `tutor plots tile_ladder`):
+# The rungs of this page in bf16, each alternating with cuBLAS, as fractions of its speed (`tutor sweep tile_rungs`,
+# then `tutor plots tile_ladder`):
 
 # %%
 show_sweep("tile_rungs")
@@ -695,7 +692,7 @@ show_sweep("tile_rungs")
 show_figure("tile_ladder")
 
 # %% [markdown]
-# And what `check` timed, each in the dtype that stands beside it (`tutor evidence 07`):
+# And the times that `check` measured, with sizes and dtypes (`tutor evidence 07`):
 
 # %%
 show_ladder("07")
@@ -703,32 +700,32 @@ show_ladder("07")
 # %% [markdown]
 # Compare with your predictions.
 #
-# - **The order of the blocks** pays where A and B do not fit into L2 together, and most at the largest size. Where they
-#   fit, as at 2048, it has nothing to save, and loses a little.
-# - **The spilled tile** is the same source as its neighbors, with another pair of numbers. Nothing but the report
-#   warns you.
-# - **Persistence** hides the first loads and the last stores of a tile behind another tile's arithmetic. The fewer
-#   steps a tile has along K, the more there is to hide, if a block has another tile: at 2048 there are 128 tiles of
-#   128×256, fewer than SMs, and it gains least.
-# - **Which tile is best** depends on the size: a large one loads less, a small one leaves fewer SMs idle in the last
-#   wave. That is what the search is for.
+# - **The order of the blocks** pays off when A and B do not both fit in L2, most at the largest size. When they fit, as
+#   at 2048, it has nothing to save and costs a little.
+# - **The spilled tile** has the same source as its neighbors, with a different pair of numbers. Only the report warns
+#   you.
+# - **Persistence** hides a tile's first loads and its epilogue behind another tile's arithmetic. The fewer the steps
+#   along K, the more there is to hide, provided that a block has another tile: at 2048 there are 128 tiles of 128×256,
+#   fewer than SMs, and the gain is smallest.
+# - **Which tile is best** depends on the size: a large tile loads less, a small one leaves fewer SMs idle in the last
+#   wave. Use the search to decide.
 #
 # ## What to remember
 #
 # - A block owns a tile of C, walks along K and stores once. The accumulator is fp32 until the store.
-# - The order of the blocks decides what is loaded twice. Strips make a wave nearly square.
-# - A stack in the compiler's report means that the accumulator does not fit into registers: give it more threads, more
-#   CTAs, or make the tile smaller.
-# - A persistent grid is a number of workers: the SMs, or half as many where a tile takes two CTAs.
-# - Several accumulators in one block make a tile that is no power of two. Several blocks for one tile cut K.
+# - The order of the blocks decides which tiles memory has to send again. Strips make a wave nearly square.
+# - A stack in the compiler's report means that the accumulator does not fit into registers: use more warps, more CTAs,
+#   or a smaller tile.
+# - A persistent grid is a number of workers: one per SM, or half as many when a tile takes two CTAs.
+# - Several accumulators in one block make a tile that is not a power of two. Several blocks on one tile split K.
 #
 # ## Test yourself
 #
-# <details><summary>1. A tile of 256×128 in bf16, 4 warps, one CTA. How many accumulators has a thread, and what will
-# the compiler's report say?</summary>
+# <details><summary>1. A tile of 256×128 in bf16, 4 warps, one CTA. How many accumulators does a thread hold, and what
+# will the compiler report?</summary>
 #
-# 256·128 / 128 = 256. A thread can address 255 registers and needs some for other values, so most of a stack of more
-# than a thousand bytes is accumulators. With 8 warps it is 128, and the stack is gone.
+# 256·128 / 128 = 256. A thread can address 255 registers and needs some for other values, so accumulators spill to a
+# stack of more than a thousand bytes. With 8 warps it is 128, and the stack is gone.
 #
 # </details>
 #
@@ -740,10 +737,10 @@ show_ladder("07")
 #
 # </details>
 #
-# <details><summary>3. A split-K GEMM gives other last bits every time it runs. Which of the two ways does it use, and
-# what would make it give the same bits each time?</summary>
+# <details><summary>3. A split-K GEMM's last bits differ from run to run. Which of the two ways does it use, and how
+# would you make it reproducible?</summary>
 #
-# Atomic additions: blocks add their partial results in the order in which they end, and addition in fp32 depends on the
-# order. With a second pass that adds part 0, then part 1, and so on, the order is fixed.
+# Atomic additions: blocks add their partial results in the order in which they finish, and fp32 addition depends on the
+# order. --- With a second pass that adds part 0, then part 1, and so on, the order is fixed.
 #
 # </details>

@@ -8,18 +8,18 @@
 # %% [markdown]
 # # 08 · Tiles in C++
 #
-# Most of the world's GPU code is C++, in code bases that will not be rewritten. *CUDA Tile C++* brings the model of the
-# last two pages there: arrays, tiles, blocks, and no threads. A tile kernel can stand in the same file as ordinary CUDA
-# kernels, and the compiler behind it is the one that cuTile uses.
+# Most of the world's GPU code is C++, in code bases that will not be rewritten. *CUDA Tile C++* brings them the model
+# of the last two pages: arrays, tiles, blocks, and no threads. A tile kernel can share a file with ordinary CUDA
+# kernels, and it uses the same compiler as cuTile.
 #
-# One thing is different, and this page is about it. When Python launches a cuTile kernel, it looks at your tensors
-# first and tells the compiler what it saw: this pointer is a multiple of 16 bytes, so is that stride. A C++ kernel is
-# compiled before there is any tensor. Whatever the compiler shall know, **you** say in the source; and a GEMM that
-# says nothing runs at a small fraction of cuBLAS's speed, though every line of it is right.
+# This page is about one difference. When Python launches a cuTile kernel, it first inspects your tensors and passes
+# facts to the compiler: this pointer is a multiple of 16 bytes, so is that stride. A C++ kernel is compiled before any
+# tensor exists, so **you** state those facts in the source; a GEMM that states none runs at a small fraction of
+# cuBLAS's speed, though every line of it is right.
 #
 # You write C++ as a string: each answer is a Python function that returns the source. `check` compiles it with the
-# `nvcc` that came with this course, looks at what became of it, and runs it; where there is no GPU it simulates it. No
-# CUDA installation is needed, only a C++ compiler for nvcc's preprocessor.
+# `nvcc` that came with this course, inspects the compiled code, and runs it, or simulates it if there is no GPU. You
+# need no CUDA installation, only a C++ compiler for nvcc's preprocessor.
 #
 # > **After this page you can** write a tile kernel in C++, tell the compiler what it cannot know, read its remarks,
 # > and put a kernel and the code that launches it into a program of your own.
@@ -46,30 +46,30 @@ from tutorlib.notebook.trials import run_cpp
 # %% [markdown]
 # ## A whole kernel
 #
-# Each source on this page begins after these lines, so you need not write them:
+# The course puts these lines before every source on this page, so you need not write them:
 
 # %%
 print(HEADER)
 
 # %% [markdown]
-# And this is a kernel. Compare it with `double` of notebook 06:
+# Here is a kernel. Compare it with `double` in notebook 06:
 #
-# - `__tile_global__` marks what `@ct.kernel` marks in Python. The parameters are plain pointers and numbers.
+# - `__tile_global__` is the C++ counterpart of `@ct.kernel`. The parameters are plain pointers and numbers.
 # - A **`tensor_span`** is a pointer with a shape, `ct::extents`, row-major unless you say otherwise. In Python the
-#   array knew its shape; here you attach it.
-# - A **`partition_view`** cuts the span into tiles of one `ct::shape`. `256_ic` is a number that is known at compile
-#   time; tile sizes are powers of two here as well.
-# - `X.load_masked(i)` is tile number i; what lies outside the span is padded, with zeros by default.
-#   `Y.store_masked(tile, i)` drops what lies outside. The plain `load` and `store` are for tiles that lie inside as a
-#   whole: there you promise it, and nothing checks it. (The compiler of CUDA 13.4 makes the same code of both here, so
-#   neither does `check`. The language does not promise that.)
+#   array carried its shape; here you attach it.
+# - A **`partition_view`** cuts the span into tiles of one `ct::shape`. `256_ic` is a compile-time constant; tile sizes
+#   are powers of two here as well.
+# - `X.load_masked(i)` loads tile i and pads elements outside the span, with zeros by default. `Y.store_masked(tile, i)`
+#   drops elements outside the span. The plain `load` and `store` are for tiles entirely inside the span: you promise
+#   that, and nothing checks it. (Here CUDA 13.4 compiles both to the same code, so `check` cannot tell them apart. The
+#   language does not guarantee that.)
 #
-# The host starts one *tile block* for each tile, in C++ with the brackets that every CUDA programmer knows:
+# The host launches one **tile block** per tile; in C++ that is the usual CUDA syntax:
 #
 #     twice<<<4, 1>>>(x, y, n);
 #
-# That is 4 tile blocks of 1 thread. How many threads a block really has, the compiler decides; the launch says 1.
-# `run_cpp` below does the same from Python, and at the end of the page you write the launch in C++.
+# The launch says 4 tile blocks of 1 thread, but the compiler decides how many threads a block really has. `run_cpp`
+# below does the same from Python, and at the end of the page you write the launch in C++.
 
 # %%
 twice = r"""
@@ -88,8 +88,8 @@ if run_cpp(twice, (4,), x, y, len(x)):
     print("y is 2x:", torch.equal(y, 2 * x))
 
 # %% [markdown]
-# nvcc's complaints about templates are long. Where the course knows what one means it says that, with your line, and
-# `check` quotes nvcc below:
+# nvcc's template errors are long. For an error that it recognizes, the course prints a short explanation with your
+# line, and `check` quotes nvcc below it:
 
 # %%
 try:
@@ -102,7 +102,7 @@ except CompileFailed as error:
 #
 #     __tile_global__ void vector_add(const float* a, const float* b, float* c, int n)
 #
-# with c = a + b, for any n. It is launched with one block for every 1,024 elements: (n + 1023) / 1024 of them.
+# that computes c = a + b for any n. It is launched with one block per 1,024 elements: (n + 1023) / 1024 blocks.
 
 
 # %%
@@ -124,25 +124,30 @@ def vector_add():
 check("08.1", vector_add)
 
 # %% [markdown]
-# NVIDIA's own first example of Tile C++ adds vectors in tiles of 8 elements, and then advises far larger ones
-# (*Develop High-Performance GPU Kernels in C++ with NVIDIA CUDA Tile*, NVIDIA Developer Blog, 2026). **Predict** what
-# that is worth. For all four tiles below the compiler chose blocks of 128 threads: how many elements has each? The
-# left part of the table is what the compiler says, for Hopper. The right part was measured with 2²⁷ elements, in turns
-# with torch's addition; `tutor sweep cpp_vectors` measures it on your GPU.
+# NVIDIA's own first example of Tile C++ adds vectors in tiles of 8 elements, and then advises far larger ones (*Develop
+# High-Performance GPU Kernels in C++ with NVIDIA CUDA Tile*, NVIDIA Developer Blog, 2026). **Predict** how much faster
+# those are. For all four tiles below the compiler chose blocks of 128 threads: how many elements does each thread get,
+# and how many blocks are there? The left part of the table is the compiler's report for Hopper; the right part was
+# measured with 2²⁷ elements, alternating with torch's addition. `tutor sweep cpp_vectors` measures it on your GPU.
 
 # %%
 race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_vectors")
 
 # %% [markdown]
+# Divide the times of the two small tiles by their numbers of blocks: 2²⁴ blocks of 8 elements and 2²¹ of 64 take the
+# same time for each block. The GPU is busy starting blocks, not moving data. From tiles of 1,024 on the memory is the
+# limit, and a still larger tile changes nothing.
+#
 # ## A GEMM
 #
-# Matrices are as vectors, with two of everything: `ct::extents{m, k}`, `ct::shape{128_ic, 64_ic}`,
-# `A.load_masked(i, step)`, `C.store_masked(tile, i, j)`. Three more pieces, and you can write one:
+# Matrices work like vectors, with two of everything: `ct::extents{m, k}`, `ct::shape{128_ic, 64_ic}`, `A.load_masked(i,
+# step)`, `C.store_masked(tile, i, j)`. You need three more pieces for a GEMM:
 #
-# - `ct::zeros<ct::tile<float, ct::shape<128, 128>>>()` is a tile of zeros; its type says element and shape.
+# - `ct::zeros<ct::tile<float, ct::shape<128, 128>>>()` is a tile of zeros; its type gives the element type and the
+#   shape.
 # - `acc = ct::mma(x, y, acc)` adds the product of an (M, K) tile and a (K, N) tile to an (M, N) tile. Our B is (N, K),
-#   so its tiles need `ct::transpose(y)`. For bf16 that moves nothing: tensor cores read 16-bit operands in either
-#   order. For tf32 and fp8 they do not, and a transpose of the wrong operand costs a rearrangement.
+#   so its tiles need `ct::transpose(y)`. For bf16 the transpose moves no data: tensor cores read 16-bit operands in
+#   either order. They do not for tf32 and fp8, where transposing the wrong operand costs a rearrangement.
 # - `ct::element_cast<bf16>(acc)` rounds the accumulators to the output's type. `for (int step : ct::irange(0, steps))`
 #   is the loop that the compiler can pipeline.
 #
@@ -151,7 +156,7 @@ race({f"tiles of {tile}": in_tiles(tile) for tile in (8, 64, 1024, 8192)}, "cpp_
 #     __tile_global__ void gemm(const bf16* a, const bf16* b, bf16* c, int m, int n, int k)
 #
 # C (m, n) = A (m, k) · Bᵀ, B (n, k), all row-major, accumulated in float. Tiles of C are 128×128, steps along K are 64.
-# `ct::bid().x` counts the tiles down, `ct::bid().y` across. No size need be a multiple of anything.
+# `ct::bid().x` counts the tiles down, `ct::bid().y` across. Sizes need not be multiples of anything.
 
 
 # %%
@@ -181,38 +186,39 @@ check("08.2", first_gemm)
 # %% [markdown]
 # ## What the compiler made of it
 #
-# It is right, for every size. Is it fast? The compiler can tell before any GPU has seen it: it leaves a **remark** at
-# each load, store and mma about the instruction it chose, or about why it could not choose a better one. This is a
-# kernel like yours, compiled for Hopper:
+# Your kernel is correct for every size. Is it fast? The compiler gives a first answer without a GPU: for each load,
+# store and mma it emits a **remark** that names the instruction it chose, or the reason why it could not choose a
+# better one. This is a kernel like yours, compiled for Hopper:
 
 # %%
 print(compile_cpp(SILENT.source).remarked)
 
 # %% [markdown]
-# The arithmetic is what you would want, tensor cores. The loads are not. On Hopper a tile should come by TMA, the
-# engine of notebook 05: one thread issues the copy, the hardware does the work, and the tensor cores are fed while no
-# thread waits. Here every thread fetches its elements one by one through registers, and puts them into shared memory.
+# The arithmetic uses tensor cores, as it should. The loads do not use TMA. On Hopper a tile should come by TMA, the
+# copy engine of notebook 05: one thread issues the copy, and the hardware does it while the tensor cores work on
+# earlier tiles. Here every thread loads its elements into registers one by one, then stores them to shared memory.
 #
-# Why? "base pointer not 16-byte aligned": the compiler does not know it, and a pointer could be anything. So you tell
-# it, with the first of two **promises**:
+# Why? "base pointer not 16-byte aligned": to the compiler, a pointer could hold any address. So you tell it, with the
+# first of three **promises**:
 #
 #     a = ct::assume_aligned(a, 16_ic);
 #
-# It costs no instruction. It gives back the same pointer, and the compiler believes that its address is a multiple of
-# 16. If you lie, the kernel reads something else or crashes. With this promise for a, b and c the remarks change:
+# It costs no instruction. It returns the same pointer, and the compiler assumes that its address is a multiple of 16.
+# If the promise is false, the kernel reads the wrong data or crashes. With this promise for a, b and c the remarks
+# change:
 
 # %%
 aligned = Variant(restrict=False, divisible=0)
 print(compile_cpp(aligned.source).remarked)
 
 # %% [markdown]
-# Still no TMA, for another reason: the *stride*. The engine's descriptor holds the distance from one row to the next
-# in units of 16 bytes, so every row must begin at a multiple of 16 bytes, not only the first. And that depends on a
-# number that your kernel gets at run time.
+# Still no TMA, now because of the *stride*. TMA's descriptor holds the distance between rows in units of 16 bytes, so
+# every row, not only the first, must begin at a multiple of 16 bytes. That depends on a number that your kernel gets at
+# run time.
 #
-# **Exercise 08.3** (about 3 lines). Write `tma_carries(m, n, k, element_bytes)`: which of A (m, k), B (n, k) and
-# C (m, n), row-major and without gaps, TMA can carry, as a string: "abc" for all of them, "c" for C alone, "" for none.
-# Their first elements are aligned.
+# **Exercise 08.3** (about 3 lines). Write `tma_carries(m, n, k, element_bytes)`: return the names of the matrices that
+# TMA can carry among A (m, k), B (n, k) and C (m, n), row-major and without gaps, as a string: "abc" for all, "c" for C
+# alone, "" for none. Their first elements are aligned.
 
 
 # %%
@@ -227,23 +233,23 @@ def tma_carries(m, n, k, element_bytes):
 check("08.3", tma_carries)
 
 # %% [markdown]
-# The second promise is about integers, and again it gives the number back: `k = ct::assume_divisible(k, 8_ic);`. A
-# kernel that makes it is for such sizes only; a library has a second, slower one for all others, and picks at the
+# The second promise is about integers, and it too returns its argument: `k = ct::assume_divisible(k, 8_ic);`. A kernel
+# with this promise is valid only for such sizes; a library keeps a second, slower kernel for all others, and chooses at
 # launch.
 #
-# How much must you promise? In between there is a middle ground, `cp.async` of 8 bytes, which the compiler calls
-# *Ldgsts*. Promise multiples of 4 elements, and look:
+# How much must you promise? There is a middle ground, `cp.async` of 8 bytes, which the compiler calls *Ldgsts*. Promise
+# multiples of 4 elements, and read the remarks:
 
 # %%
 print(compile_cpp(Variant(divisible=4).source).remarked)
 
 # %% [markdown]
-# **Exercise 08.4** (about 20 lines). Your GEMM again, launched in the same way, with the promises that make all three
-# matrices go by TMA. All sizes are multiples of 8 now, and need not be multiples of the tile.
+# **Exercise 08.4** (about 20 lines). Your GEMM again, launched in the same way, with the promises that let TMA carry
+# all three matrices. All sizes are now multiples of 8, but need not be multiples of the tile.
 #
-# Two promises about numbers, and a third about the whole: write the parameters as `const bf16* __restrict__ a`, and so
-# on. It says that nothing which is read through one pointer is written through another. The remarks do not mention
-# it. **Predict** what it is worth, before you read on.
+# The first two promises are about values, the third about memory: write the parameters as `const bf16* __restrict__ a`,
+# and so on. It says that no memory read through one pointer is written through another. The remarks do not mention it.
+# **Predict** how much faster it makes the kernel before you read on.
 
 
 # %%
@@ -279,22 +285,22 @@ check("08.4", gemm)
 # %% [markdown]
 # ## What each promise is worth
 #
-# The table is about 4096³ in bf16 (`tutor sweep cpp_promises`). "+" adds to the line above; the last three change one
-# thing in the line "+ `__restrict__`". What do masks cost when TMA does the masking? And what does the compiler gain
-# when it knows the sizes as constants?
+# The table is for 4096³ in bf16 (`tutor sweep cpp_promises`). A "+" adds to the line above; the last three variants
+# change one thing in the line "+ `__restrict__`". **Predict**: what do masks cost when TMA does the masking, and what
+# does the compiler gain from sizes that are constants?
 #
-# Three columns come from Nsight Compute. *threads* is the size of a block, which the compiler chose. *tensor* is the
-# percentage of an SM's cycles in which its tensor cores work. *stalled* adds up the cycles in which warps wait for
-# memory, each warp for itself, and divides by the number of instructions that were issued.
+# Three columns come from Nsight Compute. *threads* is the block size that the compiler chose. *tensor* is the
+# percentage of an SM's cycles in which its tensor cores work. *stalled* is the number of cycles that warps wait for
+# memory, summed over warps, per issued instruction.
 
 # %%
 race(PROMISES, "cpp_promises", threads=BLOCK_SIZE, tensor=TENSOR_BUSY, stalled=STALLED)
 
 # %% [markdown]
-# Is it as you expected? A promise alone changes little; it takes all three to get the fast path, TMA. `__restrict__`
-# does nothing for a kernel that promises nothing else, and decides about one that has TMA. The remarks are silent on
-# it, but the PTX shows why. The compiler gives the loads to threads of their own. This is the loop that they run,
-# reduced to what matters: where it waits, and where it starts a load.
+# Is it as you expected? One promise alone changes little: two get TMA, and the third makes it fast. `__restrict__` does
+# nothing for a kernel that promises nothing else, and makes the one with TMA four times as fast. With TMA, masks cost
+# nothing, and constant sizes gain nothing. The remarks do not explain `__restrict__`, but the PTX does. The compiler
+# gives the loads to producer warps. This is their loop, reduced to its waits and the loads that it issues.
 
 
 # %%
@@ -310,50 +316,55 @@ for title in ("+ __restrict__", "+ multiples of 8"):
     print(f"{title:18} {fetching(compile_cpp(PROMISES[title].source))}")
 
 # %% [markdown]
-# With `__restrict__` the loop waits once, until there is room in shared memory, and starts both loads; while they are
-# on their way it is already at the next step. Without it, the compiler cannot rule out that C lies where A or B does.
-# It pipelines nothing then: start a load, wait until it has arrived, start the next.
+# With `__restrict__` the loop waits once, until a stage in shared memory is free, and issues both loads; while they are
+# in flight it goes on to the next step. Without it, the compiler cannot rule out that C overlaps A or B, so it
+# pipelines nothing: issue a load, wait until it arrives, issue the next.
 #
 # ## What is left to gain
 #
-# What is left is not about single loads. Three things you know from the last page have C++ names:
+# The remaining gains are not in single loads. Three techniques from the last page have C++ counterparts:
 #
-# - **The order of the tiles.** Blocks that run together should share rows of A and columns of B, so that L2 has them.
-# - **Persistence.** Start as many blocks as there are SMs, and let each go through many tiles: while one tile is
-#   stored, the loads of the next can begin. `ct::num_blocks().x` is the number of blocks, and `ct::irange(first, end,
-#   step)` has steps, too. It wants three numbers of one type, `int(ct::bid().x)` for example.
-# - **Hints**, an attribute in front of the kernel. The first number is the architecture that it is for, as in
-#   `__CUDA_ARCH__` (900 is Hopper), and 0 is all of them:
+# - **The order of the tiles.** Blocks that run together should share rows of tiles of A and B, so that the loads hit
+#   L2.
+# - **Persistence.** Launch as many blocks as there are SMs, and let each compute many tiles: while one tile is stored,
+#   the loads of the next can begin. `ct::num_blocks().x` is the number of blocks, and `ct::irange(first, end, step)`
+#   takes a step. Its three arguments must have the same type: write `int(ct::bid().x)`, for example.
+# - **Hints**, an attribute in front of the kernel. The first number is the target architecture, as in `__CUDA_ARCH__`
+#   (900 is Hopper); 0 means all architectures:
 #
 #       [[ cutile::hint(0, occupancy=2) ]]                 two blocks on a multiprocessor
 #       [[ cutile::hint(0, num_worker_warps_per_cta=8) ]]  so many warps share the accumulator
 #       [[ cutile::hint(0, num_cta_in_cga=2) ]]            two blocks of a cluster work on one tile
 #
-# This is the order in which the exercise below visits the tiles: strips of 8 rows, each strip column by column. Each
-# number is a tile's place in the order; the first wave of blocks reads the green rows and columns.
+# The exercise below visits the tiles in this order: strips of 8 rows, each strip column by column. Each number is a
+# tile's position in the order; the first wave of blocks reads the green rows and columns.
 
 # %%
 show_block_order((16, 16), {"a plain 2-D grid": raster, "in strips of 8 rows": grouped}, in_flight=64)
 
 # %% [markdown]
-# Now predict again. A tile of 128×256 does twice the work of 128×128 for one and a half times the loads. Why may it be
-# far slower all the same? Look at the stack: where do the numbers go that a thread's 255 registers cannot hold?
+# **Predict** again. A 128×256 tile does twice the work of 128×128 for one and a half times the loads. Why may it still
+# be far slower? Look at the stack: where do accumulators go that do not fit into a thread's 255 registers?
 #
 # The columns on the right are fractions of cuBLAS's speed at 4096³ and at 8192³ (`tutor sweep cpp_ways`). The last
-# three rows are what was tried to get past cuBLAS: two CTAs on two SMs share a tile of 256×256, in strips of 8 rows,
-# then of 4, then with steps of 128 along K.
+# three rows are attempts to beat cuBLAS: two CTAs on two SMs share a tile of 256×256, in strips of 8 rows, then of 4,
+# then, again in strips of 8, with steps of 128 along K.
 
 # %%
 race(WAYS, "cpp_ways")
 
 # %% [markdown]
-# **Exercise 08.5** (about 28 lines). Write the persistent GEMM, with the parameters and promises of 08.4. It is
-# launched with one block for each SM (for two, with `num_cta_in_cga=2`: a grid counts clusters). Tile shape and hints
-# are yours, but no accumulator may go to local memory (the *stack* of the table).
+# The accumulator of a 128×256 tile spills with four consumer warps, and costs a factor of fifteen; with eight it fits.
+# Persistence gains most at 4096, where blocks are short. Steps of 128 along K leave room for fewer stages, and lose a
+# quarter. Only 256×256 over two CTAs passes cuBLAS, and only at 8192.
 #
-# With `down` and `across` tiles in all, block number `block` of the strip order is found like this. A strip has
-# 8 · across tiles; its first row is 8 · (number of the strip); the last strip may have fewer than 8 rows. Inside a
-# strip, count down its rows first.
+# **Exercise 08.5** (about 28 lines). Write the persistent GEMM, with the parameters and promises of 08.4. It is
+# launched with one block per SM (one per two SMs with `num_cta_in_cga=2`: a grid counts clusters). You choose the tile
+# shape and the hints, but no accumulator may spill to local memory (the table's *stack*).
+#
+# C has `down` rows and `across` columns of tiles; to find tile number `block` of the strip order: a strip has 8 ·
+# across tiles; its first row is 8 · (number of the strip); the last strip may have fewer than 8 rows. Inside a strip,
+# count down its rows first.
 
 
 # %%
@@ -394,25 +405,24 @@ check("08.5", persistent_gemm)
 # %% [markdown]
 # ## In Nsight Compute
 #
-# A profiler sees a tile kernel as it sees any other, and answers what the source leaves open: how many threads the
-# compiler gave a block, which registers and how much shared memory they have, and what they wait for. Put a kernel
-# that passed into a file, without the lines that every source begins with, and let `ncu` watch one launch of it, with
-# the sizes and the grid of an exercise:
+# A profiler treats a tile kernel like any other, and reports the choices that the source leaves to the compiler:
+# threads per block, registers, shared memory; it also shows why warps stall. Save a kernel that passed to a file,
+# without the course's header lines, and profile one launch with `ncu`, with the sizes and the grid of an exercise:
 #
 #     ncu --set detailed -k regex:gemm python -m tutorlib.notebook.tile_cpp 08.5 my_gemm.cu
 #
-# In its window, on the page *Details*, stands *Launch Statistics*: the block size there is the compiler's choice, for
-# the launch said 1. NVIDIA's post shows a section of its own for such kernels, *Tile Statistics*, in the version of
-# CUDA 13.3; version 2025.3, of CUDA 13.0, does not have it yet.
+# On its *Details* page, *Launch Statistics* shows the block size that the compiler chose; the launch said 1. NVIDIA's
+# post shows a section for tile kernels, *Tile Statistics*, in the version that ships with CUDA 13.3; version 2025.3,
+# from CUDA 13.0, does not have it yet.
 #
-# `--set detailed` counts a few thousand things; the three of the table above are among them. Which of its rows would
-# you have found without the remarks, from *tensor* and *stalled* alone?
+# `--set detailed` includes the three counters in the table of promises. Which slow rows of that table could you have
+# diagnosed without the remarks, from *tensor* and *stalled* alone?
 
 # %% [markdown]
 # ## A program of your own
 #
-# Python launched every kernel so far. In a C++ program your code has to do what torch did: get memory on the GPU, move
-# the data there and back, launch. Five functions of the CUDA runtime are enough:
+# So far Python launched every kernel. In a C++ program your code takes over from torch: allocate memory on the GPU,
+# copy the data there and back, launch. Four functions of the CUDA runtime and a launch are enough:
 #
 #     cudaMalloc(&x, bytes);                                  // x: a pointer that host code must not follow
 #     cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice);    // or cudaMemcpyDeviceToHost; it waits until all is there
@@ -420,14 +430,14 @@ check("08.5", persistent_gemm)
 #     cudaGetLastError();                                     // cudaSuccess, or what went wrong before
 #     cudaFree(x);
 #
-# Everything in one stream happens in order, and these all use the same one. So a copy back begins when the kernel
-# has ended, and nothing else has to wait.
+# Operations in one stream run in order, and these all use the same stream. So the copy back starts after the kernel has
+# ended, and you need no other synchronization.
 #
 # **Exercise 08.6** (about 12 lines). Write
 #
 #     void add_on_gpu(const float* a, const float* b, float* c, int n)
 #
-# for pointers to the *host's* memory: c = a + b, with the `vector_add` of 08.1. Give back all the memory that you got.
+# for pointers to *host* memory: c = a + b, with the `vector_add` of 08.1. Free all the memory that you allocate.
 
 
 # %%
@@ -452,11 +462,11 @@ def add_on_gpu():
 check("08.6", add_on_gpu)
 
 # %% [markdown]
-# (Without a GPU, `check` links your program with a runtime library of its own: memory of "the GPU" has addresses that
-# nothing is mapped to, and a launch is a loop that adds.)
+# (Without a GPU, `check` links your program with its own mock of the runtime library: "GPU" pointers are unmapped
+# addresses, and a launch is a loop that adds.)
 #
-# Your kernel, your function and a `main` that tries them now become a file, and one line builds it. Nothing of this
-# course is in it.
+# The cell writes your kernel, your function and a `main` that tests them to a file, which one command builds. It does
+# not depend on this course.
 
 # %%
 write_program("vector_add.cu", vector_add, add_on_gpu)
@@ -464,8 +474,8 @@ write_program("vector_add.cu", vector_add, add_on_gpu)
 # %% [markdown]
 # ## The way so far, measured
 #
-# The answers of this notebook's solutions, each in turns with cuBLAS (torch's own addition for 08.1). `tutor evidence
-# 08` on your GPU adds yours.
+# This notebook's solutions, each timed in alternation with cuBLAS (torch's own addition for 08.1). `tutor evidence 08`
+# on your GPU adds yours.
 
 # %%
 show_ladder("08")
@@ -473,35 +483,37 @@ show_ladder("08")
 # %% [markdown]
 # ## What to remember
 #
-# - A C++ kernel is compiled before there is any tensor. What the compiler cannot prove, it cannot use: promise aligned
-#   pointers, pitches in multiples of 16 bytes, and memory that nothing else writes. One promise alone changes little.
-# - A promise is not checked. If it does not hold, the kernel reads something else or crashes.
-# - The compiler's remarks say which instruction each load, store and mma became, or what it missed. Read them first.
-# - A grid counts tile blocks, and clusters where a tile has two CTAs. The launch says `<<<blocks, 1>>>`.
-# - Host code never follows a pointer of the GPU's, and a launch returns before the kernel has run.
+# - A C++ kernel is compiled before any tensor exists. The compiler can use only facts that it can prove or that you
+#   promise: aligned pointers, pitches in multiples of 16 bytes, and memory that no other pointer writes. One promise
+#   alone changes little.
+# - A promise is not checked. If it is false, the kernel reads the wrong data or crashes.
+# - The compiler's remarks name the instruction for each load, store and mma, or the reason for a slower one. Read them
+#   first.
+# - A grid counts tile blocks, or clusters if a tile takes two CTAs. The launch says `<<<blocks, 1>>>`.
+# - Host code never dereferences a GPU pointer, and a launch returns before the kernel has finished.
 #
 # ## Test yourself
 #
 # <details><summary>1. Your GEMM promises aligned pointers and multiples of 8, and the remarks show TMA everywhere. It
-# runs far below cuBLAS's speed. What do you look at?</summary>
+# runs far below cuBLAS's speed. What do you check?</summary>
 #
-# At `__restrict__`: the remarks do not mention it. Without it the compiler must suppose that storing C changes A or B,
-# so it waits for each load before it starts the next.
+# At `__restrict__`: the remarks do not mention it. Without it the compiler must assume that storing C may change A or
+# B, so it waits for each load before it issues the next.
 #
 # </details>
 #
-# <details><summary>2. A library gets matrices with any number of columns. How can it use TMA at all?</summary>
+# <details><summary>2. A library must accept matrices with any number of columns. How can it use TMA at all?</summary>
 #
-# With two kernels. One promises `assume_divisible(k, 8_ic)` and is launched when the pitch and the pointers keep that
-# promise; the other one promises nothing. The host looks at the numbers before each launch.
+# With two kernels. One promises `assume_divisible(k, 8_ic)` and is launched when the pitches and the pointers satisfy
+# its promises; the other promises nothing. The host checks them before each launch.
 #
 # </details>
 #
 # <details><summary>3. A persistent kernel with <code>num_cta_in_cga=2</code> is launched with 132 blocks on 132 SMs. It
 # is right. What is wrong?</summary>
 #
-# A grid counts clusters, and each takes two SMs: 66 run, and the other 66 wait until these have ended. They share the
-# tiles evenly all the same, so the second half of the work starts anew, with empty shared memory, and the last wave
-# comes twice.
+# A grid counts clusters, and each takes two SMs: 66 run, and the other 66 wait until these finish. The tiles are still
+# divided evenly among all 132, so the second half starts with empty shared memory, and there are two partial last
+# waves. ---
 #
 # </details>

@@ -8,19 +8,19 @@
 # %% [markdown]
 # # 16 · Fusion: from a GEMM to a layer
 #
-# Nobody wants A · Bᵀ. People want a layer of a model, and there the product is followed by a bias, an activation, a sum
-# with what was there before. As kernels of their own these read and write all of C once more each, for an arithmetic
-# that takes no time at all. In the epilogue C is in registers already.
+# A model rarely needs A · Bᵀ alone. In a layer the product is followed by a bias, an activation, a residual. As
+# separate kernels, each of these reads and writes all of C again, for arithmetic that takes almost no time. In the
+# epilogue, C is already in registers.
 #
-# Here C gets company there. Then the kernel leaves the notebook: it becomes an operator that torch differentiates,
-# compiles, casts and captures, a Llama MLP is made of it, and the MLP is split over two GPUs.
+# On this page you move that work into the epilogue. Then the kernel leaves the notebook: it becomes an operator that
+# torch differentiates, compiles, casts and captures; you build a Llama MLP from it and split the MLP over two GPUs.
 #
 # > **After this page you can** write an epilogue as a function of a thread's values, find an operand's element for each
-# > of them, fuse a gate by putting weights into another order, derive both gradients of a linear layer as GEMMs,
-# > register a kernel as torch's operator, and split an MLP over GPUs with one all-reduce.
+# > of them, fuse a gate by reordering the weights, derive both gradients of a linear layer as GEMMs, register a kernel
+# > as torch's operator, and split an MLP over GPUs with one all-reduce.
 # >
-# > **It takes** about 120 minutes, on any machine, where kernels are simulated; a Hopper GPU times them, and two show
-# > the last section.
+# > **It takes** about 120 minutes, on any machine: without a GPU, kernels are simulated. A Hopper GPU times them; the
+# > last section needs two.
 
 # %%
 from collections import Counter
@@ -48,23 +48,23 @@ from tutorlib.notebook.source import show_source
 # %% [markdown]
 # ## Values, not memory
 #
-# A `cute.Tensor` is a place: a pointer and a layout. What `.load()` gives is no place any more. It is a **TensorSSA**:
-# a thread's numbers as a *value*, with a shape and a dtype, which nothing can change. Operators make new values of old
-# ones, element by element; `.store(values)` puts them somewhere.
+# A `cute.Tensor` refers to memory: a pointer and a layout. `.load()` returns something else, a **TensorSSA**: a
+# thread's numbers as an immutable *value*, with a shape and a dtype. Operators make new values from old ones, element
+# by element; `.store(values)` writes them to a tensor.
 #
 # | | |
 # |---|---|
-# | `x + y`, `0.5 * x`, `-x` | element by element; a number is one for all |
-# | `x > 0.0` | a value of truths; no branch |
+# | `x + y`, `0.5 * x`, `-x` | element by element; a scalar is broadcast |
+# | `x > 0.0` | a boolean per element; no branch |
 # | `cute.where(x > 0.0, x, y)` | picks for each element |
 # | `cute.math.tanh(x)`, `exp`, `rsqrt` | of each element |
 # | `x.to(BFloat16)` | converted, rounded to nearest even |
-# | `x.reduce(cute.ReductionOp.ADD, 0.0, 0)` | one number of all of them |
+# | `x.reduce(cute.ReductionOp.ADD, 0.0, 0)` | reduces all of them to one number |
 # | `x.broadcast_to(shape)`, `x.reshape(shape)` | as NumPy |
 #
-# SSA is static single assignment, the compiler's own form. So there is no array that must be filled and no loop that
-# must be unrolled: what you write *is* what the compiler works on. Before you run the next cell: ReLU is a comparison
-# and a choice. How many instructions will an element take, and how many branches?
+# SSA is static single assignment, the compiler's own form. There is no array to fill and no loop to unroll: the
+# compiler works directly on the expression you write. Before you run the next cell: ReLU is a comparison and a select.
+# How many instructions does an element take, and how many branches?
 
 # %%
 MATH = {"max": r"max\.", "mul": r"mul\.f32", "add": r"add\.f32", "fma": r"fma\.", "div": r"div\."}
@@ -84,9 +84,9 @@ print("tanh           ", arithmetic(cute.math.tanh))
 print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 
 # %% [markdown]
-# The comparison and the choice have become `max`. The two kinds of tanh are worth a look, since epilogues are short of
-# exactly this. An SM has 128 lanes for additions and 16 for special functions, so one `tanh.approx` costs as much as
-# eight multiplications, and it is wrong by 2⁻¹¹ at most (PTX ISA). That is an *absolute* error, harmless near 1, where
+# The comparison and the select have become one `max`, with no branch. Compare the two versions of tanh, because special
+# functions limit an epilogue. An SM has 128 lanes for additions and 16 for special functions, so one `tanh.approx`
+# costs as much as eight multiplications. Its relative error is at most 2⁻¹¹ (PTX ISA). Near tanh = 1 that is harmless:
 # rounding to bf16 costs 2⁻⁸. In gelu's left tail it is not: at x = −3, 1 + tanh is about 0.002, and an error of 2⁻¹¹ is
 # a fifth of it, in a result of −0.004.
 #
@@ -94,8 +94,8 @@ print("tanh, fast     ", arithmetic(lambda x: cute.math.tanh(x, fastmath=True)))
 #
 # > gelu(x) = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 · x³)))
 #
-# Write `gelu(x)` for values in fp32. (GELU by erf is nearer than tanh.approx, and passes too.) The checker's
-# x are large here and there. What happens to yours at x = 30 if you write tanh with exponentials?
+# Write `gelu(x)` for values in fp32. (GELU by erf is more accurate than tanh.approx, and passes too.) Some of the
+# checker's x are large. What happens to yours at x = 30 if you write tanh with exponentials?
 
 
 # %%
@@ -113,19 +113,19 @@ check("16.1", gelu)
 print("your gelu      ", arithmetic(gelu))
 
 # %% [markdown]
-# Count what a tile costs. A tile of 128×256 has 32,768 results, at 16 special functions in a cycle 2,048 cycles.
-# At the datasheet's rate tensor cores take 1,024 cycles for a K tile of 64, so with K = 4096 the tile takes 65,536:
-# GELU would be 3 % of the time if they waited for it. Who makes them not wait? Notebook 14's ping-pong does, and
-# so do two blocks on one SM.
+# Estimate the cost per tile. A tile of 128×256 has 32,768 results; at 16 special functions per cycle, that is 2,048
+# cycles. At the datasheet's rate the tensor cores take 1,024 cycles for a K block of 64, so with K = 4096 the tile
+# takes 65,536: GELU adds 3 % if the tensor cores wait for it. Two things keep them busy: notebook 14's ping-pong, and
+# two blocks on one SM.
 #
 # ## Where the bias is
 #
 # GELU(A · Bᵀ + bias): bias has N numbers, and a thread's accumulators are scattered over rows and columns of the tile.
-# Notebook 09 found their places in C with `partition_C`. It would find them in any matrix of C's shape, and a bias is
-# one, if you look at it rightly: all rows are the same. No copy is needed, only a layout.
+# Notebook 09 found their places in C with `partition_C`. It works on any matrix of C's shape, and a bias can be viewed
+# as one whose rows are all the same. That takes no copy, only a layout.
 #
-# **Exercise 16.2** (about 2 lines). Write `every_row(bias, rows)`, which returns a tensor of the shape (rows, N) over
-# the memory of `bias` (N,), in which every row is the bias. `cute.make_tensor(iterator, layout)` makes it.
+# **Exercise 16.2** (about 2 lines). Write `every_row(bias, rows)`, which returns a tensor of shape (rows, N) over the
+# memory of `bias` (N,), in which every row is the bias. `cute.make_tensor(iterator, layout)` makes it.
 
 
 # %%
@@ -146,9 +146,9 @@ check("16.2", every_row)
 show_layout("(4,8):(0,1)")
 
 # %% [markdown]
-# The kernel around it is notebook 09's, with a small tile of 64×64, so that the simulator is quick. It cuts this matrix
-# as it cuts C: `local_tile`, the order of columns, `partition_C`. The result, tCgD, gives for each of a thread's
-# accumulators the address of its operand.
+# The surrounding kernel is notebook 09's, with a small tile of 64×64 to keep the simulator fast. It partitions this
+# matrix exactly as it partitions C: `local_tile`, the order of columns, `partition_C`. The result, tCgD, gives the
+# address of the operand for each of a thread's accumulators.
 #
 # ## An epilogue is a function
 #
@@ -158,9 +158,9 @@ show_layout("(4,8):(0,1)")
 show_source(Fusion)
 
 # %% [markdown]
-# It takes values and returns values: the compiler inlines it, and what it does not do costs nothing.
+# It takes values and returns values; the compiler inlines it, so an operation you leave out costs nothing.
 #
-# **Exercise 16.3** (about 1 line). Write `bias_gelu(acc, bias)`: both are a thread's values in fp32, of one shape.
+# **Exercise 16.3** (about 1 line). Write `bias_gelu(acc, bias)`: both are a thread's values in fp32, of the same shape.
 
 
 # %%
@@ -174,18 +174,18 @@ def bias_gelu(acc, bias):
 check("16.3", bias_gelu)
 
 # %% [markdown]
-# Look at what is *not* there: a rounding between the sum, the bias and GELU. torch's three operators round three times.
-# The checker's bound allows one, so an epilogue that rounds before it adds fails here, and rightly so.
+# There is *no* rounding between the sum, the bias and GELU. torch's three operators round three times. The checker's
+# bound allows one rounding, so an epilogue that rounds before it adds fails.
 #
 # ## A residual, and the edges
 #
-# C = A · Bᵀ + D, where D (M, N) is what the block of layers began with. Now every element is a load of its own, and at
-# the edges of C there is nothing to load: beyond the last row the memory belongs to another tensor.
+# C = A · Bᵀ + D, where D (M, N) is the input of the residual block. Now every element needs its own load, and the loads
+# must stop at the edges of C: beyond the last row the memory belongs to another tensor.
 #
-# **Exercise 16.4** (about 6 lines). Write `fetch(acc)`, which returns registers in fp32 of the shape of `acc.tCrC`
-# with what lies at `acc.tCgD`. What they hold where that is outside of C is never stored; but it must not be loaded.
-# `acc.coordinates` has the (row, column) of each, and `acc.shape` is C's. All three are indexed by one number, from 0
-# to `cute.size(…)`. Which accumulators a thread has is known at compile time; which of them are inside C is not.
+# **Exercise 16.4** (about 6 lines). Write `fetch(acc)`, which returns fp32 registers in the shape of `acc.tCrC`, loaded
+# from `acc.tCgD`. Do not load elements outside C; their registers may hold anything, since they are never stored.
+# `acc.coordinates` has the (row, column) of each, and `acc.shape` is C's. All three tensors take a single index, from 0
+# to `cute.size(…)` − 1. A thread's accumulators are known at compile time; which of them are inside C is not.
 
 
 # %%
@@ -205,12 +205,12 @@ def fetch(acc: Accumulators):
 check("16.4", fetch)
 
 # %% [markdown]
-# Right, and slow where tiles are whole: one load of 2 bytes for each element. The course's `fetch` takes 8 neighbors
-# at once there, `cute.autovec_copy`.
+# This is correct, but slow for full tiles: one 2-byte load per element. There the course's `fetch` loads 8 neighbors at
+# once, with `cute.autovec_copy`.
 #
-# On Hopper D comes in pairs. A wgmma leaves a thread two neighbors of a row, two more 8 rows below, then the next 8
-# columns (notebook 13's picture); rows of D are loaded as pairs of bf16, and a bias once for both rows: the layout
-# (2,2,2):(1,0,2), neighbors, rows, pieces. The stride of 0 again, in registers.
+# On Hopper, D is loaded in pairs. A wgmma gives a thread two neighbors in a row, two more 8 rows below, then the same
+# in the next 8 columns (notebook 13's picture). So D is loaded as pairs of bf16, and a bias once for both rows, with
+# the layout (2,2,2):(1,0,2): neighbors, rows, pieces. This is the stride of 0 again, in registers.
 
 # %%
 show_source(FusedStores)
@@ -218,15 +218,16 @@ show_source(FusedStores)
 # %% [markdown]
 # ## A number of the whole tile
 #
-# FP8 needs a scale, and a scale needs the largest |C| there is. That is no function of one element. Each block finds
-# the largest of its tile, and a second, tiny kernel the largest of these. (Or `atomicMax` on one number: as the bits of
-# a positive float are ordered like integers, an integer's atomic does it. With 2,048 tiles that is 2,048 blocks that
-# queue for one address, after a reset that the host must not forget.)
+# FP8 needs a scale, and the scale needs the largest |C| of the whole matrix, which no per-element function can give.
+# Each block finds the maximum of its tile, and a second, tiny kernel reduces these. (Or use `atomicMax` on one number:
+# the bits of nonnegative floats are ordered like integers, so an integer atomic works. With 2,048 tiles, 2,048 blocks
+# then contend for one address, which the host must reset before each launch.)
 #
 # **Exercise 16.5** (about 8 lines). Write `largest(values, partial, thread)`: the largest |value| of the block, which
-# thread 0 must return; others may return what they like. `values` are a thread's accumulators in fp32, `partial` is
-# shared memory with an fp32 for each warp, `thread` the thread's number. Within a warp, `cute.arch.shuffle_sync_bfly(x,
-# offset=n)` is x of the lane whose number differs in the bit n, and `cute.arch.fmax` the larger of two.
+# thread 0 must return; other threads may return anything. `values` are a thread's accumulators in fp32, `partial` is
+# shared memory with one fp32 per warp, and `thread` is the thread's index. Within a warp,
+# `cute.arch.shuffle_sync_bfly(x, offset=n)` returns x from lane (own lane XOR n), and `cute.arch.fmax` the larger of
+# two values.
 
 
 # %%
@@ -248,26 +249,27 @@ def largest(values, partial: cute.Tensor, thread):
 check("16.5", largest)
 
 # %% [markdown]
-# How does thread 0 know where its number goes? The result has one element for each tile, and the kernel around yours
-# looks at it as a matrix of C's shape, ((64, tiles), (64, tiles)):((0, tiles), (0, 1)). All elements of a tile are one
-# place.
+# How does thread 0 know where to store its maximum? The result has one element per tile, and the surrounding kernel
+# views it as a matrix of C's shape, ((64, tiles), (64, tiles)):((0, tiles), (0, 1)). All elements of a tile have the
+# same address.
 #
 # ## SwiGLU: two columns become one
 #
 # A Llama MLP is down(silu(gate(x)) · up(x)), silu(g) = g / (1 + e⁻ᵍ). Gate and up are GEMMs with the same A, so one
-# GEMM with B = gate stacked on up computes both. But then gate's column j is in one block and up's in another,
-# thousands of columns away, and the product of the two needs them in one *thread*.
+# GEMM with B = gate stacked on up computes both. But then column j of gate is in one block and column j of up in
+# another, thousands of columns away, and their product needs both in one *thread*.
 #
-# Move the weights, not the results. B's rows may stand in any order that both can be found in: `width` rows of gate,
-# then the same rows of up, then the next of gate. Which width? That is a question to the accumulator's layout:
+# Move the weights, not the results. B's rows may come in any order: take `width` rows of gate, then the same rows of
+# up, then the next rows of gate. The accumulator layout determines the width:
 #
-# - Here, a warp's step along N is 32 columns, and a tile of 64 has two steps. With width 32 a thread's first half is
-#   gate, and its second half is up, of the same columns.
-# - On Hopper a thread has pairs in pieces of 8 columns. With width 8 every other piece is up, whatever the tile.
+# - Here, a warp steps along N by 32 columns, and a tile of 64 has two steps. With width 32, the first half of a
+#   thread's accumulators is gate and the second half is up, for the same columns.
+# - On Hopper a thread has one pair in every piece of 8 columns. With width 8, every other piece is up, for any tile
+#   size.
 #
-# **Exercise 16.6** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout from the
-# interleaved matrix's row to the row of gate over up, where row r < features is gate's and row features + r is up's.
-# Both are tuples of three numbers, the fastest mode first. `width` divides `features`.
+# **Exercise 16.6** (about 1 line). Write `interleaving(features, width)`: (shape, stride) of the layout that maps a row
+# of the interleaved matrix to a row of gate stacked on up, where row r < features is gate's and row features + r is
+# up's. Both are tuples of three numbers, the fastest mode first. `width` divides `features`.
 
 
 # %%
@@ -281,13 +283,13 @@ def interleaving(features, width):
 check("16.6", interleaving)
 
 # %% [markdown]
-# In torch that is a view and one copy, made once, when the model is loaded: `torch.stack` of both as (features / width,
-# width, K), along a new mode 1.
+# In torch this is a view and one copy, made once when the model is loaded: `torch.stack` of both, viewed as (features /
+# width, width, K), along a new mode 1.
 #
-# **Exercise 16.7** (about 6 lines). Write `gated(tCrC)`. tCrC are a thread's accumulators, registers in fp32 of the
-# shape (pairs, atoms, (neighbors, rest)), compact, with the first mode fastest. Return registers in fp32 of the shape
-# (pairs, atoms, (neighbors, rest // 2)) with silu(gate) · up. A part of a tensor that begins further on is
-# `cute.make_tensor(tCrC.iterator + elements, layout)`. Again the checker's numbers are large now and then.
+# **Exercise 16.7** (about 6 lines). Write `gated(tCrC)`. tCrC holds a thread's accumulators in fp32 registers of shape
+# (pairs, atoms, (neighbors, rest)), compact, with the first mode fastest. Return fp32 registers of shape (pairs, atoms,
+# (neighbors, rest // 2)) with silu(gate) · up. `cute.make_tensor(tCrC.iterator + elements, layout)` is a tensor that
+# begins `elements` further on. Again, some of the checker's numbers are large.
 
 
 # %%
@@ -307,9 +309,9 @@ def gated(tCrC):
 check("16.7", gated)
 
 # %% [markdown]
-# Gate and up themselves are never written, and so never read again: at 4,096 tokens and 14,336 features 470 MB of
-# traffic are gone. On Hopper the epilogue makes 8 results of 16 accumulators; everything after that (rounding,
-# stmatrix, TMA) is notebook 14's, for a tile half as wide.
+# Gate and up are never written, and so never read again: at 4,096 tokens and 14,336 features this saves 470 MB of
+# traffic. On Hopper the epilogue turns 16 accumulators into 8 results; everything after that (rounding, stmatrix, TMA)
+# is notebook 14's, for a tile half as wide.
 
 # %%
 show_source(GatedStores)
@@ -317,30 +319,30 @@ show_source(GatedStores)
 # %% [markdown]
 # ### Measured
 #
-# Each epilogue beside notebook 14's GEMM that rounds and does nothing else: a speed of 0.97 says that it costs 3 %.
-# Then beside torch's way to the same result. Which of the three will cost most, at K = 4096 and at K = 8192?
+# First, each epilogue is compared with notebook 14's plain GEMM, whose epilogue only rounds: a speed of 0.97 means that
+# the epilogue costs 3 %. Then it is compared with torch. Which of the three costs most, at K = 4096 and at K = 8192?
 
 # %%
 show_costs("fused_epilogues")
 
 # %% [markdown]
 # Cooperative warpgroups show what an epilogue costs, and the residual costs most: it alone reads a matrix as large as
-# C. By your count GELU's cost should be half at twice the K. The two cooperative rows are nearer to each other: what
-# they stand beside is a plain GEMM with a configuration of its own, and two configurations differ by a percent even
-# with nothing in their epilogues. Ping-pong hides GELU only as long as there is a next tile to multiply; at the smaller
-# size the last wave is what shows, and stream-K shares that wave out. SwiGLU costs nothing to speak of: it stores half
-# of what the plain GEMM stores.
+# C. By your estimate, GELU should cost half as much at twice the K. The two cooperative rows differ by less: the plain
+# GEMM they are compared with has its own configuration, and two configurations differ by a percent even with empty
+# epilogues. Ping-pong hides GELU only while there is a next tile to multiply; at the smaller size the last wave is
+# exposed, and stream-K divides that wave among the SMs. SwiGLU costs almost nothing: it stores half as much as the
+# plain GEMM.
 #
-# So the best tile for a GEMM is not the best one for its epilogue. The rows with no comma in their name chose by
-# themselves, by notebook 14's model with your count of a tile's work added: all of it where warpgroups cooperate, none
-# in ping-pong as long as it is shorter than a tile's multiplication. Where that is more than the model can tell apart,
-# ping-pong has the preference. The op's registers count too: with a tile of 208 columns GELU would be spilled.
+# So the best tile for a plain GEMM need not be the best with an epilogue. The rows with no comma in their name chose
+# their configuration with notebook 14's model plus your estimate of the epilogue: all of it for cooperative warpgroups,
+# none for ping-pong while it is shorter than a tile's main loop. If the difference is below the model's accuracy,
+# ping-pong wins. The op's registers count too: with a tile of 208 columns GELU would spill.
 #
-# One row is never chosen: *residual, ping-pong, no clusters* is what the model alone takes for the fastest, and it is
-# the slowest of all. Blocks without a cluster share L2's answers only while they are in step (notebook 14), and
-# probably waiting for D, each for its own rows, brings them out of it. The model was fitted to GEMMs that do nothing
-# but round, and knows nothing of that. So the course's function takes clusters where an op reads a matrix. Never
-# believe a model where it has not been measured.
+# One row is never chosen: the model alone predicts that *residual, ping-pong, no clusters* is the fastest, and it is
+# the slowest of all. Blocks without a cluster share data in L2 only while they run in step (notebook 14); waiting for
+# D, each for its own rows, probably breaks that. The model was fitted to plain GEMMs and does not include this effect,
+# so the course's function uses clusters if an op reads a matrix. Do not trust a model outside the range where it was
+# measured.
 
 # %%
 show_figure("fusion")
@@ -350,19 +352,19 @@ show_figure("fusion")
 #
 # ## A layer that torch takes for its own
 #
-# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each of them needs
-# to know something that no kernel says. A `torch.library.custom_op` is the place to say it.
+# A kernel behind a Python function works until you call `backward()`, `torch.compile` or `autocast`: each needs
+# information that the kernel does not carry. A `torch.library.custom_op` is the place to register it.
 #
 # | who asks | what is registered | what it is |
 # |---|---|---|
 # | eager | the function itself | GPU: notebook 14's `gemm` |
 # | `torch.compile`, `torch.export` | `register_fake` | shape, dtype and device of the result, without data |
-# | autograd | `register_autograd` | the backward, of operators again |
+# | autograd | `register_autograd` | the backward, built from operators |
 # | `autocast` | `register_autocast` | the dtype to cast to |
-# | `torch.cuda.graph` | nothing | the launch must be on the current stream, and not wait |
+# | `torch.cuda.graph` | nothing | the launch must use the current stream and not synchronize |
 #
-# On the CPU there is no notebook 14, so the operator must decide what to be there. It is torch's product in fp32,
-# rounded once, the same contract as the kernel's; only the order of the additions differs.
+# Notebook 14's kernel does not run on the CPU, so the operator needs another implementation there: torch's product in
+# fp32, rounded once. The contract is the kernel's; only the order of the additions differs.
 
 # %%
 show_source(multiply)
@@ -374,17 +376,17 @@ show_source(multiply)
 #
 # > ∂L/∂x_mk = Σ_n grad_mn · w_nk  and  ∂L/∂w_nk = Σ_m grad_mn · x_mk
 #
-# A GEMM is Σ over the *last* mode of both its matrices, and so far their rows were contiguous. In the first of these
-# the sum runs over n, grad's last mode and W's first; in the second over m, the first of both. So one has a transposed
-# operand, the other two. A kernel that takes one of the four combinations, as notebook 13's does, needs copies for the
-# others. The course's takes all four: wgmma reads bf16 from shared memory in both directions, and what changes is
-# notebook 13's atom, with `MN` in the place of `K`, TMA's box, which is cut out of the matrix as it lies, and a word
-# to the MMA. (FP8 it reads along K only.) That a view is transposed shows in its strides, so `gemm(grad, weight.mT)`
-# is all there is to write.
+# Our GEMM sums over the *last* mode of both matrices, and so far their rows were contiguous. In the first gradient the
+# sum runs over n, grad's last mode and W's first; in the second over m, the first mode of both. So one has one
+# transposed operand, the other two. A kernel that supports one of the four combinations, as notebook 13's does, needs
+# copies for the others. The course's kernel supports all four: wgmma reads bf16 operands from shared memory K-major or
+# MN-major. Three things change: notebook 13's atom has `MN` in place of `K`, TMA's box follows the matrix's layout in
+# memory, and the MMA is told the major mode. (For FP8, wgmma supports K-major only.) The strides show that a view is
+# transposed, so `gemm(grad, weight.mT)` is all you write.
 #
 # **Exercise 16.8** (about 5 lines). Write `linear_backward(grad, x, weight, gemm)`, which returns (∂L/∂x, ∂L/∂weight).
 # x is (…, in) with any number of modes, weight (out, in), grad (…, out). `gemm(a, b)` is A · Bᵀ of two matrices with
-# contiguous rows, and it says so where they are not. Use it twice, and torch for nothing but views and copies.
+# contiguous rows; it raises an error if they are not. Call it twice, and use torch only for views and copies.
 
 
 # %%
@@ -401,8 +403,9 @@ def linear_backward(grad, x, weight, gemm):
 check("16.8", linear_backward)
 
 # %% [markdown]
-# The course registers the same, with the operator itself in the place of gemm. So the backward is made of operators
-# that torch knows: it compiles, and it has a backward of its own. `gradcheck` compares with differences in fp64:
+# The course registers the same function, with the operator itself in place of gemm. So the backward consists of
+# operators that torch knows: it compiles and can itself be differentiated. `gradcheck` compares with finite differences
+# in fp64:
 
 # %%
 x, weight = (torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in ((2, 3, 8), (4, 8)))
@@ -412,10 +415,9 @@ print("second derivatives:", torch.autograd.gradgradcheck(linear, (x, weight)))
 # %% [markdown]
 # ### The fake: what is known without data
 #
-# When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. Each
-# operator is asked: given these, what comes out? An answer that looks at data fails, one that asks for a size's
-# *value* makes torch compile again for each new size, and one that is wrong is worse than both. The compiler
-# believes it.
+# When torch.compile traces a model, tensors have shapes and no data; sizes may be symbols, `s0` instead of 5. torch
+# asks each operator for the shape, dtype and device of its result. A fake that reads data fails, one that asks for a
+# size's *value* makes torch recompile for each new size, and a wrong one is worse than both: the compiler trusts it.
 #
 # **Exercise 16.9** (about 1 line). Write `linear_fake(x, weight)`: a tensor like the result of `linear`, contiguous,
 # without computing it.
@@ -432,8 +434,8 @@ def linear_fake(x, weight):
 check("16.9", linear_fake)
 
 # %% [markdown]
-# `torch.library.opcheck` asks all such questions at once: the schema (nothing changed in place, no input handed back),
-# the registration of autograd, the fake against the real result, and forward and backward traced with symbolic sizes.
+# `torch.library.opcheck` checks all of this at once: the schema (no input modified in place or returned), the
+# registration of autograd, the fake against the real result, and forward and backward traced with symbolic sizes.
 
 # %%
 x, weight = torch.randn(2, 3, 8, requires_grad=True), torch.randn(4, 8, requires_grad=True)
@@ -442,11 +444,12 @@ torch.library.opcheck(linear, (x, weight))
 # %% [markdown]
 # ### Into a model
 #
-# `KernelLinear` is an nn.Linear with another forward. A model has hundreds of nn.Linear.
+# `KernelLinear` is an nn.Linear with a different forward. A model has hundreds of nn.Linear modules.
 #
-# **Exercise 16.10** (about 8 lines). Write `use_kernels(module)`: put a KernelLinear in the place of every nn.Linear
-# below the module, however deep, and return the module. Parameters stay the same objects (why?), names and modes stay
-# as they are, and a subclass of nn.Linear is left alone: it was written for a reason.
+# **Exercise 16.10** (about 8 lines). Write `use_kernels(module)`: replace every nn.Linear below the module, at any
+# depth, with a KernelLinear, and return the module. Parameters stay the same objects (an optimizer may hold references
+# to them), names and training modes are kept, and subclasses of nn.Linear are left alone: they were written for a
+# reason.
 
 
 # %%
@@ -467,8 +470,8 @@ def use_kernels(module):
 check("16.10", use_kernels)
 
 # %% [markdown]
-# A small Llama MLP, swapped. Compiled it is one graph; cast it is bf16; and its fused form, whose first GEMM is gated,
-# gives what the plain one gives. The 8B model's has 4,096 and 14,336 in the place of 64 and 192.
+# The next cell swaps a small Llama MLP. Compiled, it is one graph; under autocast, its result is bf16; and its fused
+# form, whose first GEMM is gated, matches the plain one. The 8B model has 4,096 and 14,336 in place of 64 and 192.
 
 # %%
 torch.manual_seed(16)
@@ -484,14 +487,14 @@ for name, module in {"swapped": swapped, "two GEMMs, the first gated": fused}.it
     print(f"{name}: off by {float((module(x) - expected).abs().max()):.1e} of {float(expected.abs().max()):.2f}")
 
 # %% [markdown]
-# A CUDA graph takes it, too. Two things could prevent that: a launch on another stream than the current one, and memory
-# that is got while capturing and given back before the replay. `gemm` launches on torch's stream, and it keeps what it
-# shares for each stream.
+# A CUDA graph can capture it, too. Two things could prevent that: a launch on a stream other than the current one, and
+# memory that is allocated during capture and freed before the replay. `gemm` launches on torch's stream and keeps its
+# workspace alive, one per stream.
 #
 # ### Measured
 #
-# The 8B model's MLP at bf16 beside torch's, one operator after the other. Each is checked before it is timed. Where do
-# you expect the gain, and how large can it be? (Three GEMMs of 4,096 tokens are 1.44 · 10¹² operations, so 2 ms.)
+# The table compares the 8B model's MLP in bf16 with torch's eager one. Each is checked before it is timed. Where do you
+# expect the gain, and how large can it be? (Three GEMMs of 4,096 tokens are 1.44 · 10¹² operations, so 2 ms.)
 
 # %%
 show_costs("mlp_forward")
@@ -500,37 +503,38 @@ show_costs("mlp_forward")
 show_as_a_module()
 
 # %% [markdown]
-# (A shape is tokens × hidden × gate's and up's features together.) Swapping nn.Linear gains what notebook 14's GEMM
-# gains on cuBLAS, and no more. The gate is worth more than that: gate and up are not written and read again, and
-# silu and the product are no kernels any more. A call costs the host more than torch's, as a custom op of Python does;
-# a graph takes that away.
+# (A shape is tokens × hidden × gate's and up's features together.) Swapping nn.Linear gains only what notebook 14's
+# GEMM gains over cuBLAS. The gate gains more: gate and up are not written and read again, and silu and the product need
+# no kernels of their own. A call costs the host more than torch's does, because the custom op is written in Python; a
+# CUDA graph removes that cost.
 #
-# Forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed. The operator
-# multiplies those as they lie. The other rows leave the backward to cuBLAS, which has kernels for it, too, or copy
-# first, so that all rows are contiguous. Predict what the copies cost: they move 1.6 GB at 4,096 tokens. (The
-# optimizer's step is the same kernels on both sides, so it stands on neither.)
+# Forward and backward, with all gradients: nine GEMMs, and in six of them an operand is transposed. The operator reads
+# those without copies. The other rows use cuBLAS for the backward, which also has kernels for transposed operands, or
+# copy first, to make all rows contiguous. Predict the cost of the copies: they move 1.6 GB at 4,096 tokens. (The
+# optimizer step runs the same kernels on both sides, so it is left out.)
 
 # %%
 show_costs("mlp_training")
 
 # %% [markdown]
-# Compare what the copies cost with what 1.6 GB take at notebook 05's bandwidth. It is many times more: a copy that
-# transposes is not a copy, as 05's transposes showed. (≈ at 8,192 tokens: the pairs of that row lie further apart than
-# it does from torch.)
+# Compare the cost of the copies with the time for 1.6 GB at notebook 05's bandwidth. It is several times as much: a
+# transposing copy is far slower than a plain one, as 05's transposes showed. (≈ at 8,192 tokens: the spread between
+# that row's pairs is larger than its difference from torch.)
 #
 # ## Two GPUs, one all-reduce
 #
-# A model too large for a GPU, or too slow on one, is split. Cut the MLP so that as little as possible is said between
-# GPUs. Gate and up can be cut by rows, which are features: each rank computes its features for all tokens, and the
-# activation goes feature by feature, so nothing is said. Down *sums* over features: each rank sums over its own, and
-# the result is the sum of what all have. One all-reduce of (tokens, hidden), and no more.
+# A model too large for a GPU, or too slow on one, is split. Split the MLP so that the GPUs communicate as little as
+# possible. Gate and up can be split by rows, which are features: each rank computes its features for all tokens, and
+# the activation works per feature, so no communication is needed. Down *sums* over features: each rank sums over its
+# own, and the result is the sum over ranks. That takes one all-reduce of (tokens, hidden).
 #
-# Cut it the other way round, gate by its columns, and the accumulators would have to meet *before* silu, since
-# silu(a + b) is not silu(a) + silu(b).
+# Split gate by columns instead, and the partial sums need an all-reduce *before* silu, since silu(a + b) is not silu(a)
+# + silu(b).
 #
 # **Exercise 16.11** (about 6 lines). Write `shard(gate, up, down, rank, world)`: the part of the weights that `rank` of
-# `world` ranks has, gate and up (features / world, hidden), down (hidden, features / world). Each is a tensor of its
-# own with contiguous rows, or the whole would stay in memory. Features that do not divide are a ValueError.
+# `world` ranks has, gate and up (features / world, hidden), down (hidden, features / world). Return new tensors with
+# contiguous rows: a view would keep the whole weight in memory. If `world` does not divide the features, raise a
+# ValueError.
 
 
 # %%
@@ -549,9 +553,9 @@ def shard(gate, up, down, rank, world):
 check("16.11", shard)
 
 # %% [markdown]
-# And backward? Each rank's x is whole, and its gradient is the sum over ranks of what each finds: one all-reduce again,
-# on the other side of the MLP. `python -m tutorlib.instruments.parallel` runs the forward on two GPUs of a host, with
-# the gated kernel and NCCL, and compares result and time with one GPU's.
+# In the backward, each rank has all of x, and the gradient of x is the sum over ranks: one all-reduce again, on the
+# other side of the MLP. `python -m tutorlib.instruments.parallel` runs the forward on two GPUs of a host, with the
+# gated kernel and NCCL, and compares result and time with one GPU's.
 #
 # **Predict** the speed-up at 512 tokens and at 8,192. The all-reduce moves 2 bytes for each of tokens · 4,096 numbers,
 # both ways, over links of 450 GB/s each way.
@@ -560,40 +564,40 @@ check("16.11", shard)
 show_parallel()
 
 # %% [markdown]
-# Half of the whole's time plus the all-reduce is nearly what the split takes. The all-reduce's part shrinks as tokens
-# grow: its bytes grow with them as the arithmetic does, but not the time to begin. Even at 8,192 it takes nearly twice
-# what 450 GB/s would allow.
+# The split takes little more than half the time of one GPU plus the all-reduce. The all-reduce's share shrinks as
+# tokens grow: its bytes grow in proportion, like the arithmetic, but its latency does not. Even at 8,192 tokens it
+# takes nearly twice the time that 450 GB/s would allow.
 #
 # ## What to remember
 #
 # - An epilogue is a function of values in registers, and rounding comes last. A thread finds the operands of its
-#   accumulators by cutting their tensor as C is cut; a stride of 0 makes a row into a matrix.
-# - If two numbers must meet in a thread, put the weights into an order in which they do. It is done once.
-# - A kernel becomes a layer by what is said *about* it: a fake, a backward made of operators, a dtype, a stream.
+#   accumulators by partitioning their tensor like C; a stride of 0 turns a row into a matrix.
+# - If two numbers must meet in one thread, reorder the weights so that they do. You do it once.
+# - A kernel becomes a layer when you register metadata *about* it: a fake, a backward made of operators, an autocast
+#   dtype; and it launches on the current stream.
 #
 # ## Test yourself
 #
 # <details><summary>1. GELU costs a GEMM with K = 4096 about 3 % if tensor cores wait for it. What does it cost with
 # K = 1024, and what would you change?</summary>
 #
-# Four times as much: the epilogue is as long as before and the main loop a quarter. Ping-pong lets one warpgroup
-# multiply while the other is in its epilogue, so that the cost disappears as long as the epilogue is shorter than a
-# tile's multiplication.
+# About 12 %: the epilogue takes as long as before, and the main loop a quarter. Use ping-pong: one warpgroup multiplies
+# while the other is in its epilogue, so the cost is hidden as long as the epilogue is shorter than a tile's main loop.
 #
 # </details>
 #
 # <details><summary>2. Gate and up are interleaved with width 8 on Hopper. Would width 4 do? And width 16?</summary>
 #
-# With 4, a piece of 8 columns holds gate in its first half and up in its second. A thread has two neighbors of a
-# piece, so it has gate or up and not both: the product would need a shuffle. With 16 gate's columns are two pieces and
-# up's the next two, all in one thread: that works, with other indices, if the tile's N is a multiple of 32.
+# With 4, a piece of 8 columns holds gate in its first half and up in its second. A thread has two neighbors of a piece,
+# so it has gate or up and not both: the product would need a shuffle. With 16, gate's columns are two pieces and up's
+# the next two, all in the same thread: that works, with other indices, if the tile's N is a multiple of 32.
 #
 # </details>
 #
-# <details><summary>3. Your fake returns <code>torch.empty</code> of the right shape on the CPU. Which of the five
-# notice, and when?</summary>
+# <details><summary>3. Your fake returns <code>torch.empty</code> of the right shape on the CPU. Which of the table's
+# five callers detect it, and when?</summary>
 #
-# Eager does not, since it never asks. torch.compile does, on a GPU: it plans with a tensor on the wrong device and
-# fails, or moves data, while it traces. opcheck on the GPU notices at once; opcheck on the CPU cannot.
+# Only torch.compile, on a GPU: it plans with a tensor on the wrong device and fails, or moves data, while it traces.
+# The other four never call the fake. opcheck on the GPU finds it at once; opcheck on the CPU cannot.
 #
 # </details>

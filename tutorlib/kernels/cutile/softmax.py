@@ -1,4 +1,4 @@
-"""Notebook 06's softmax along rows, y = exp(x - max) / Σ exp(x - max), in fp32. Most have a block for each row of x (M, N)."""
+"""Notebook 06's softmax along rows, y = exp(x - max) / Σ exp(x - max), in fp32; x is (M, N)."""
 
 import cuda.tile as ct
 
