@@ -35,7 +35,7 @@ from tensor_layouts.analysis import segment_analysis
 from tutorlib import check, explain
 from tutorlib.compiling.cute import compile_cute
 from tutorlib.compiling.spec import TensorSpec
-from tutorlib.draw import show_banks, show_timeline, show_tv
+from tutorlib.draw import show_banks, show_mbarrier, show_timeline, show_tv
 from tutorlib.explorers.tiled_copy import explore_tv
 from tutorlib.layouts.notation import layout
 from tutorlib.machine.hardware import hardware_of
@@ -216,7 +216,7 @@ _ = explain("05.2", naive, shape=TILE)
 # threads cover a row:
 
 # %%
-show_tv("((4,2),4):((8,1),2)", (8, 4), "coalesced: neighbours in a row are neighbouring threads")
+show_tv("((4,2),4):((8,1),2)", (8, 4), "coalesced: neighbors in a row are neighboring threads")
 
 # %% [markdown]
 # **Exercise 05.3** (about 6 lines). Write it, unrolled and guarded like the first. `thread` picks a column, and which
@@ -322,7 +322,7 @@ print(f"{2048 * 2 / 1024} KiB: an SM full of threads, with one bf16 element each
 # threads and values. The miniature has vectors of 4 and two rows of threads:
 
 # %%
-show_tv("((4,2),(4,4)):((32,1),(8,2))", (8, 16), "vectorised: a thread has 4 neighbours at once, V0 to V3")
+show_tv("((4,2),(4,4)):((32,1),(8,2))", (8, 16), "vectorized: a thread has 4 neighbors at once, V0 to V3")
 
 # %% [markdown]
 # `make_tiled_copy_tv(atom, threads, values)` takes two layouts: `threads` says how the threads lie over the tile, as
@@ -400,7 +400,7 @@ WIDE_THREADS = 256
 
 # %%
 @cute.kernel
-def vectorised_kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy):
+def vectorized_kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy):
     thread, _, _ = cute.arch.thread_idx()
     mine = tiled.get_slice(thread)
     mask = inside(mine.partition_S(tile_of_block(cute.make_identity_tensor(src.shape), WIDE)), src.shape)
@@ -414,7 +414,7 @@ def vectorised_kernel(src: cute.Tensor, dst: cute.Tensor, tiled: cute.TiledCopy)
 
 
 @cute.jit
-def vectorised(src: cute.Tensor, dst: cute.Tensor):
+def vectorized(src: cute.Tensor, dst: cute.Tensor):
     vector = 128 // src.element_type.width
     demand(src.shape[1] % vector == 0, f"a row of {src.shape[1]} elements is not a multiple of {vector}")
     atom = cute.make_copy_atom(CopyUniversalOp(), src.element_type, num_bits_per_copy=128)
@@ -424,11 +424,11 @@ def vectorised(src: cute.Tensor, dst: cute.Tensor):
     values = cute.make_layout((1, vector))
     ### END SOLUTION
     tiled = cute.make_tiled_copy_tv(atom, threads, values)
-    vectorised_kernel(src, dst, tiled).launch(grid=grid_for(src, WIDE), block=(WIDE_THREADS, 1, 1))
+    vectorized_kernel(src, dst, tiled).launch(grid=grid_for(src, WIDE), block=(WIDE_THREADS, 1, 1))
 
 
 # %%
-check("05.4", vectorised)
+check("05.4", vectorized)
 
 # %% [markdown]
 # The four changes: each row is rung 2 with what its name says. *Both* are vectors, all loaded before the first store.
@@ -699,6 +699,17 @@ explain("05.7", transpose_swizzled, shape=(TURN, TURN))
 # for. On the way out it does the reverse, and is waited for as cp.async is, by groups. No registers, no address
 # arithmetic, no predicates: what lies outside the matrix is filled with zeros on the way in and left alone on the way
 # out. The rows must only begin at multiples of 16 bytes.
+#
+# An mbarrier counts two things: arrivals of threads, and bytes. Its **phase** ends when none of either is pending, and
+# the counter of arrivals starts over. A wait names the *parity* of a phase, and returns once the latest phase of that
+# parity is over. Here is one that takes 1 arrival, which announces 16 KiB:
+
+# %%
+show_mbarrier(1, [("arrive", 16384), ("bytes", 4096), ("bytes", 8192), ("bytes", 4096), ("arrive", 16384)])
+
+# %% [markdown]
+# On a fresh barrier `wait(1)` returns at once: the phase before the first one counts as odd, and as over. Notebook 13
+# makes use of that.
 #
 # The steps, all in one warp (what has no prefix is in `cute.arch`):
 #

@@ -278,7 +278,7 @@ for name, made in zip(ways, compiled_ways, strict=True):
 odd = [TensorSpec((4096, 4090), "bf16")] * 2 + matrices[:1]
 for name, specs in {"K = 4096": matrices, "K = 4090": odd}.items():
     made = compile_cutile(tile_gemm.plain, [*specs, 128, 128, 64], "sm_90")
-    print(name, "loads by", "single threads" if "ld.global" in made.instructions else "TMA")
+    print(name, "loads by", "every thread" if "ld.global" in made.instructions else "TMA")
 
 # %% [markdown]
 # ## Rung 3: persistent
@@ -441,9 +441,9 @@ check("07.6", gemm_tf32)
 # ## FP8, and a matrix with 320 rows
 #
 # The last rung is not square: A has 320 rows, a realistic number of tokens in a language model's batch, and B is a
-# 32576×7168 weight matrix, both in fp8 (e4m3, one byte per number). A tutorial of January 2026, "CuTile学习—从 GEMM 开始",
-# took this shape on a Blackwell GPU from 130 µs with NVIDIA's sample kernel to 87.5 µs with a persistent one and 80 µs
-# after a search of its space; DeepGEMM took 77 µs (as published there). On Hopper there are two obstacles.
+# 32576×7168 weight matrix, both in fp8 (e4m3, one byte per number). A tutorial of January 2026, "CuTile学习—从 GEMM
+# 开始", took this shape on a Blackwell GPU from 130 µs with NVIDIA's sample kernel to 87.5 µs with a persistent one and
+# 80 µs after a search of its space; DeepGEMM took 77 µs (as published there). On Hopper there are two obstacles.
 #
 # **Fast accumulation.** Hopper's tensor cores accumulate fp8 products with about 14 bits (measured in DeepSeek-V3's
 # technical report). So by default cuTile adds each step's result to ordinary fp32 registers, and has to wait for the
@@ -500,9 +500,9 @@ for tm, tn in [(64, 128), (64, 256), (128, 128), (128, 256), (320, 128)]:
 
 # %%
 switches = {  # open zero, latency of the small tiles and of the large one, stores by TMA
-    "sums start from 0": (False, 0, 0, True),
+    "accumulators start from 0": (False, 0, 0, True),
     "… latency 3, 6": (False, 3, 6, True),
-    "sums start from ct.bid(1)": (True, 0, 0, True),
+    "accumulators start from ct.bid(1)": (True, 0, 0, True),
 }
 wide = slabs.replace_hints(num_worker_warps=8)
 compiled_slabs = compile_all((wide, [*skinny, 128, 128, *values], "sm_90") for values in switches.values())

@@ -295,8 +295,8 @@ check("16.6", interleaving)
 # %%
 def gated(tCrC):
     ### BEGIN SOLUTION (about 6 lines)
-    pairs, atoms, (neighbours, rest) = tCrC.shape
-    half = cute.make_layout((pairs, atoms, (neighbours, rest // 2)))
+    pairs, atoms, (neighbors, rest) = tCrC.shape
+    half = cute.make_layout((pairs, atoms, (neighbors, rest // 2)))
     gate = cute.make_tensor(tCrC.iterator, half).load()
     up = cute.make_tensor(tCrC.iterator + cute.size(half), half).load()
     result = cute.make_rmem_tensor(half.shape, Float32)

@@ -8,16 +8,15 @@
 # %% [markdown]
 # # 17 · Compile once
 #
-# A kernel that takes 80 µs is of little use if each call of it costs you a third of a second, or even 50 µs. Notebooks
-# 09 to 14 were about the GPU's time; this one is about the host's. Where does the first call spend its time, which of
-# that is spent again in the second, and how little can a launch cost?
+# A kernel that takes 80 µs is of little use if each call costs a third of a second of host time, or even 50 µs.
+# Notebooks 09 to 14 were about GPU time; this one is about host time. Where does the first call spend its time, how
+# much of that does the second call repeat, and how cheap can a launch be?
 #
-# > **After this page you can** measure a kernel's first call stage by stage, say which calls compile anew, keep
+# > **After this page you can** measure a kernel's first call stage by stage, predict which calls recompile, cache
 # > compiled kernels under a key that is neither too coarse nor too fine, save them for the next process, launch as
-# > cheaply as PyTorch does, lay out shared memory as a struct, and use a PTX instruction that the DSL has no name
-# > for.
+# > cheaply as PyTorch does, lay out shared memory as a struct, and use a PTX instruction that the DSL does not wrap.
 # >
-# > **It takes** about 95 minutes, on any machine. A GPU is needed only to time launches, two points.
+# > **It takes** about 95 minutes, on any machine. Only the timing of launches (two points) needs a GPU.
 
 # %%
 import os
@@ -46,7 +45,7 @@ from tutorlib.notebook.trials import run_on_gpu
 # %% [markdown]
 # ## Where a first call's time goes
 #
-# The kernel of this page does next to nothing, so that only the overhead is left to see:
+# This page's kernel does almost nothing, so that the overhead dominates:
 
 # %%
 THREADS = 128
@@ -72,17 +71,17 @@ def double(x: cute.Tensor, y: cute.Tensor, stream: CUstream):
 #
 # | stage | what happens | needs a GPU |
 # |---|---|---|
-# | tracing | your Python is executed, and recorded as IR (page 04: `print` happens here) | no |
-# | lowering | the compiler's passes turn layouts, copies and loops into LLVM's IR | no |
+# | tracing | your Python runs, and its operations are recorded as IR (notebook 04: `print` happens here) | no |
+# | lowering | the compiler's passes turn layouts, copies and loops into LLVM IR | no |
 # | machine code | LLVM writes PTX, `ptxas` assembles it | no |
-# | host code | the host function, too, becomes machine code, of your CPU | yes, here |
+# | host code | the host function is compiled to machine code for your CPU | yes, here |
 # | loading | the driver puts the kernel on the GPU | yes |
-# | launch | arguments are packed, and the driver is called | yes |
+# | launch | arguments are packed and passed to the driver | yes |
 #
-# The first three need no GPU, so here they are on *your* machine, measured now. `show_stages` is this course's: it
-# stops the time around the DSL's own steps, and has MLIR report what each pass took (`enable_timing` of its
-# PassManager). Which of the three is the longest for so small a kernel, and what changes when the same function is
-# compiled a second time?
+# The first three need no GPU, so the next cell measures them on *your* machine. `show_stages` is part of this course:
+# it times the DSL's own steps and has MLIR report the time of each pass (`enable_timing` of its PassManager). Which of
+# the three is the longest for such a small kernel, and which shrinks most when the same function is compiled a second
+# time?
 
 # %%
 vector = TensorSpec((1024,), dynamic=True)
@@ -90,9 +89,9 @@ for attempt in ("first", "second"):
     show_stages(attempt, double, vector.fake(), vector.fake(), make_fake_stream())
 
 # %% [markdown]
-# The second time is shorter because some things happen once in a process: the compiler warms up, your source is
-# rewritten. But `cute.compile` compiles whenever it is called; it keeps nothing. And a kernel that does something, the
-# GEMM of notebook 12, about a hundred lines of yours:
+# The second time is shorter, above all in tracing, because some work happens once per process: the compiler warms up,
+# and your source is rewritten. But `cute.compile` compiles every time you call it; it caches nothing. Now a real
+# kernel, the GEMM of notebook 12, about a hundred lines:
 
 # %%
 from tutorlib.kernels.ladder import AMPERE_RUNGS
@@ -102,29 +101,27 @@ matrix = TensorSpec((4096, 4096), "bf16")
 _ = show_stages("GEMM", gemm, *[matrix.fake() for _ in range(3)], arch="sm_80")
 
 # %% [markdown]
-# Below, the same as it was recorded, with loading and launch where there was a GPU; each number is the median of
-# three processes. The last row is not ours: NVIDIA published it for a GEMM on a B100, and said nothing about its
-# other stages.
+# The table shows recorded measurements, with loading and launch where there was a GPU; each number is the median of
+# three processes. NVIDIA published the last row, for a GEMM on a B100, without the other stages.
 
 # %%
 show_first_calls()
 
 # %% [markdown]
-# The launch is what you want; all the rest together is thousands of times as long. For a GEMM the machine code takes
-# the largest part of it. For the smallest kernel, on a GPU, it is the code for your *CPU*, a part that depends little
-# on the kernel.
+# You want only the launch; the other stages together take thousands of times as long. For a GEMM on the GPU machine,
+# generating machine code takes the largest share. For the smallest kernel it is the code for your *CPU*, whose cost
+# depends little on the kernel.
 #
-# So everything before the launch should happen once, and the question of this page is: once a call, once a process, or
-# once and for all?
+# So everything before the launch should happen once. This page asks: once per call, once per process, or once and for
+# all?
 #
-# **Exercise 17.1** (about 6 lines). Write `per_call(way, calls, trace, compile, load, launch)`: µs of a call, on
-# average over the first so many `calls` of a process. `compile` is lowering, machine code and host code together. The
-# ways:
+# **Exercise 17.1** (about 6 lines). Write `per_call(way, calls, trace, compile, load, launch)`: the average µs per call
+# over the first `calls` calls of a process. `compile` is lowering, machine code and host code together. The ways:
 #
 # - `"nothing kept"`: every call goes through all four;
-# - `"traced each time"`: a `@cute.jit` function called directly. The DSL keeps what it compiled and finds it again *by
-#   its IR*. What does it need to have the IR?
-# - `"kept"`: `cute.compile` once, and the result is kept;
+# - `"traced each time"`: a `@cute.jit` function called directly. The DSL caches compiled functions and looks them up
+#   *by their IR*. What must it do to get the IR?
+# - `"kept"`: `cute.compile` runs once, and you keep the result;
 # - `"loaded"`: an earlier process has saved it.
 
 
@@ -145,22 +142,22 @@ def per_call(way, calls, trace, compile, load, launch):
 check("17.1", per_call)
 
 # %% [markdown]
-# With the published numbers, and round ones for the two that were not published (1,000 µs for loading, 10 µs for a
-# launch), after a thousand calls:
+# After a thousand calls, with the published numbers and round ones for the two missing (1,000 µs for loading, 10 µs for
+# a launch):
 
 # %%
 for way in ("nothing kept", "traced each time", "kept", "loaded"):
     print(f"{way:18}{per_call(way, 1000, 73_000, 241_500, 1_000, 10):12,.1f} µs a call")
 
 # %% [markdown]
-# The second line is what you get when you do nothing about it: "the DSL has a cache" is true, and the calls still cost
-# 73 ms. The IR is how it knows that nothing has changed.
+# The second line is the default: "the DSL has a cache" is true, and every call still costs 73 ms. It has to trace the
+# IR to know that nothing has changed.
 #
 # ## What compiles again
 #
-# To keep compiled functions yourself you must know which calls may share one. The DSL knows, so ask it. This function
-# runs on the CPU; a direct call compiles exactly if there is something new in the IR. Page 04 did this for static and
-# dynamic layouts. Here is the rest: say for each line whether it compiles, before you run it.
+# To cache compiled functions yourself, you must know which calls can share one. The DSL knows, so ask it. This function
+# runs on the CPU; a direct call compiles exactly when its IR is new. Notebook 04 did this for static and dynamic
+# layouts; here are the other cases. Before you run the cell, predict the number of compilations on each line.
 
 
 # %%
@@ -200,18 +197,18 @@ compiles("factors 3.0, 2, 3.0, 2.0", [(free(8, 16), factor) for factor in (3.0, 
 # %% [markdown]
 # One by one:
 #
-# - a **static** layout is in the type, with every size and stride;
-# - **`mark_layout_dynamic`** leaves the rank and which stride is 1;
-# - **`mark_compact_shape_dynamic(mode=0)`** frees the size of one mode. The others stay, and the order of the
-#   strides: right for a GEMM whose N and K are those of a layer's weights, and whose M is the batch. (What
-#   `divisibility=` says about the free mode is in the type, too.)
+# - a **static** layout is part of the type, with every size and stride;
+# - **`mark_layout_dynamic`** keeps only the rank and the mode with stride 1 in the type;
+# - **`mark_compact_shape_dynamic(mode=0)`** makes the size of one mode dynamic. The other sizes and the stride order
+#   stay static. This suits a GEMM whose N and K come from a layer's weights and whose M is the batch. (A
+#   `divisibility=` for the dynamic mode is part of the type, too.)
 # - the **dtype**, of course;
-# - the **alignment** that CuTe may assume. A float has 4 bytes by itself; 16 allows vectors;
-# - a **Constexpr** is a constant of the code (2.0 was known from the second line). 2 and 2.0 are different code, though
-#   to Python they are equal, and so would they be as keys of a dictionary. Keep that in mind.
+# - the **alignment** that CuTe may assume. A float alone guarantees 4 bytes; 16 allows vector accesses;
+# - a **Constexpr** is a constant in the code (2.0 was already compiled on the second line). 2 and 2.0 produce different
+#   code, although Python, and hence a dictionary, treats them as equal keys. Keep that in mind.
 #
-# **Exercise 17.2** (about 10 lines). Write `compilations_of(calls)`: how many compilations direct calls `f(x, factor)`
-# need, one after the other, `factor` being a Constexpr. A call is a tuple `(dtype, shape, stride, align, marked,
+# **Exercise 17.2** (about 10 lines). Write `compilations_of(calls)`: how many compilations a sequence of direct calls
+# `f(x, factor)` needs, where `factor` is a Constexpr. A call is a tuple `(dtype, shape, stride, align, marked,
 # factor)`; `marked` is `"static"`, `"layout"` for `mark_layout_dynamic`, or the number of the mode given to
 # `mark_compact_shape_dynamic`. Tensors are compact (no gaps), no size is 1.
 
@@ -236,9 +233,9 @@ def compilations_of(calls):
 check("17.2", compilations_of)
 
 # %% [markdown]
-# What your function takes from around it is part of the IR just as well: a variable of the notebook, one of the
-# function around it (a *closure*). A direct call notices when it has changed, since it traces. What was compiled and
-# kept cannot. What do the two prints say?
+# Variables captured from outside the function are part of the IR, too: a global of the notebook, or a local of the
+# enclosing function (a *closure*). A direct call sees a changed value, since it traces. A compiled function cannot.
+# What are the two results?
 
 # %%
 SCALE = 2.0
@@ -258,19 +255,19 @@ scale_by_global(from_dlpack(ones[1]))
 print("kept:", ones[0], "called directly:", ones[1])
 
 # %% [markdown]
-# So what can change belongs into the arguments: as a Constexpr, and into the key.
+# So make any value that can change an argument: a Constexpr, and part of the key.
 #
 # ## The key
 #
 # From here on we compile with dynamic layouts, for any size. For each tensor the caller makes one decision: if its
-# address and the beginning of every row (or column: whatever is contiguous) are multiples of 16 bytes, a kernel with
-# accesses of 16 bytes is compiled, else one that goes element by element. Notebook 04 saw that `cp.async` and
-# `ld.global.v4` need this; 18.12 will be a kernel that got it wrong.
+# address and the start of every row (or column, if columns are contiguous) are multiples of 16 bytes, it compiles a
+# kernel with 16-byte accesses, otherwise one that works element by element. `ld.global.v4` (notebook 04) and 16-byte
+# `cp.async` (notebook 05) need this alignment.
 #
 # **Exercise 17.3** (about 8 lines). Write `cache_key(tensors, constants, arch)`: a key for a dictionary. `tensors` are
-# torch tensors, each with one stride that is 1; `constants` is a tuple, the Constexpr arguments; `arch` names the GPU's
-# architecture, `"sm_90a"`. Calls that one compilation serves must have equal keys, others different ones. So sizes do
-# not belong into it, and neither does the pitch of the rows, but...
+# torch tensors, each with exactly one stride of 1; `constants` is a tuple, the Constexpr arguments; `arch` is the GPU
+# architecture, such as `"sm_90a"`. Calls that can share a compilation must have equal keys; all others must have
+# different ones. So the sizes do not belong in the key, and neither does the row pitch, but...
 #
 # `t.data_ptr()` is a tensor's address, `t.element_size()` an element's bytes, and `t.stride()` counts elements.
 
@@ -292,12 +289,12 @@ def cache_key(tensors, constants, arch):
 check("17.3", cache_key)
 
 # %% [markdown]
-# Too coarse a key runs the wrong code: page 04's `total_of_6` believed its layout, and gave no error. Too fine a key
-# compiles too often, and in a service that meets a new sequence length every second that is a memory leak, too.
+# Too coarse a key runs the wrong code: notebook 04's `total_of_6` trusted its static layout and gave no error. Too fine
+# a key compiles too often, and in a service that sees a new sequence length every second it is also a memory leak.
 #
-# **Exercise 17.4** (about 5 lines). Write the class that keeps them. `CompiledKernels(compile, key)` is called with
-# tensors; both functions take the tensors of a call. `compile(*tensors)` gives a function to be called with tensors,
-# `key(*tensors)` what to keep it under. Each instance keeps its own.
+# **Exercise 17.4** (about 5 lines). Write the cache. An instance of `CompiledKernels(compile, key)` is called with
+# tensors, and passes them to both functions: `compile(*tensors)` returns a function of tensors, and `key(*tensors)` the
+# key to store it under. Each instance has its own cache.
 
 
 # %%
@@ -320,7 +317,7 @@ class CompiledKernels:
 check("17.4", CompiledKernels)
 
 # %% [markdown]
-# Both at work, on the CPU. Twelve tensors: how many compilations?
+# Now use both on the CPU. How many compilations do these twelve tensors need?
 
 
 # %%
@@ -346,8 +343,8 @@ for dtype in (torch.float32, torch.float16):
 # %% [markdown]
 # ## What is left of a call
 #
-# The dictionary takes tracing and compiling away. What is left? Here is one function, y = αx + y on four elements,
-# called in four ways, on your CPU, with PyTorch's own beside it. Guess the order of magnitude of each.
+# The dictionary removes tracing and compiling. What is left? The next cell calls y = αx + y on four elements, in four
+# ways on your CPU, and compares them with PyTorch's own operator. Guess the order of magnitude of each.
 
 
 # %%
@@ -383,10 +380,9 @@ time_call("compiled with --enable-tvm-ffi", lambda: with_ffi(0.0, x, y), 2000)
 time_call("torch: y.add_(x, alpha=0)", lambda: y.add_(x, alpha=0.0), 2000)
 
 # %% [markdown]
-# Most of what is left is Python's: wrapping each tensor (DLPack), and packing arguments. **TVM-FFI** is a calling
-# convention for compiled functions, in which torch tensors are passed as they are and unpacked by compiled code.
-# It costs a compile option and the package `apache-tvm-ffi`. It looks at what it is given, too: all that the key is
-# about, and more.
+# Most of the remaining time is Python: wrapping each tensor (DLPack) and packing arguments. **TVM-FFI** is a calling
+# convention in which you pass torch tensors directly and compiled code unpacks them. It needs a compile option and the
+# package `apache-tvm-ffi`. It also checks each tensor's dtype, rank, strides and more:
 
 # %%
 for wrong in ((x.half(), y), (x.reshape(2, 2), y), (torch.ones(8)[::2], y)):
@@ -396,16 +392,16 @@ for wrong in ((x.half(), y), (x.reshape(2, 2), y), (torch.ones(8)[::2], y)):
         print(f"{type(error).__name__}: {str(error).splitlines()[0]}")
 
 # %% [markdown]
-# **Exercise 17.5** (about 6 lines). Write `for_torch(host, *arguments)`: compiles a `@cute.jit` function so that what
-# you return takes torch tensors as they are, of every size. `arguments` are like those of the calls to come: each torch
-# tensor is replaced by a dynamic view (made with `enable_tvm_ffi=True`) in which the contiguous mode is what it is in
-# the tensor; all other arguments go to `cute.compile` unchanged.
+# **Exercise 17.5** (about 6 lines). Write `for_torch(host, *arguments)`: compile a `@cute.jit` function, and return a
+# function that takes torch tensors of any size directly. `arguments` are examples of the arguments in later calls:
+# replace each torch tensor with a dynamic view (made with `enable_tvm_ffi=True`) that has the same contiguous mode;
+# pass all other arguments to `cute.compile` unchanged.
 #
-# A kernel needs to know on which *stream* it is launched. With TVM-FFI it can find torch's current stream by itself: an
-# argument `make_fake_stream(use_tvm_ffi_env_stream=True)` says so when compiling, and is not passed in a call.
+# A launch needs a *stream*. With TVM-FFI, the compiled function can look up torch's current stream itself: pass
+# `make_fake_stream(use_tvm_ffi_env_stream=True)` when compiling, and omit that argument in a call.
 #
-# Three points on the CPU. On a GPU the checker times a launch of `double` beside `torch.add`: one point if you need no
-# more than four times its time, and one if you need no more than it.
+# The CPU tests are worth three points. On a GPU the checker compares a launch of `double` with `torch.add`: one point
+# for at most four times its time, and one more for at most its time.
 
 
 # %%
@@ -425,12 +421,12 @@ def for_torch(host, *arguments):
 check("17.5", for_torch)
 
 # %% [markdown]
-# One thing makes a launch cheaper still: not to make it. A **CUDA graph** records launches, and replays them all with
-# one call of the driver's. Replaying it runs no Python at all. It keeps the addresses, too: a replay reads the same
-# memory, and new inputs are copied there.
+# You can avoid even the launch. A **CUDA graph** records launches and replays them all with a single driver call, which
+# runs none of the Python between them. It records the addresses, too: a replay reads the same memory, so you copy new
+# inputs there.
 #
-# Here is all of that on a GPU, in µs of the host's time for each launch of `double`. Which ways are cheaper than
-# PyTorch's own launch? (The figure's axis is logarithmic, the dashed line is `torch.add`.)
+# The table shows the host time per launch of `double` on a GPU machine, in µs. Which ways are cheaper than PyTorch's
+# own launch? (The figure's axis is logarithmic; the dashed line is `torch.add`.)
 
 # %%
 show_later_calls()
@@ -439,28 +435,28 @@ show_later_calls()
 show_figure("launches")
 
 # %% [markdown]
-# From the top to the bottom each way keeps one thing more: what was compiled, what was traced, the wrapped tensors, the
-# recorded launch. The dictionary has a price, too: making the key is Python, and takes about as long as the launch by
-# TVM-FFI that follows. A loop that calls one kernel a thousand times takes it out of the dictionary once, before it
-# begins. And where a graph holds many launches, the host has next to nothing left to do: then a launch costs what the
-# GPU needs from one kernel to the next, which no host can hide.
+# Only TVM-FFI without the dictionary and the two graphs are cheaper than `torch.add`. From top to bottom, each way
+# saves more: compiling, tracing, wrapping the tensors, the launch itself. The dictionary has a cost, too: building the
+# key is Python, and takes about as long as the TVM-FFI launch that follows. If a loop calls one kernel a thousand
+# times, look it up once, before the loop. With many launches in a graph, the host has almost nothing left to do: a
+# launch then costs the GPU's own gap between kernels, which no host can hide.
 
 # %% [markdown]
 # ## Compiled once and for all
 #
-# The next process starts from nothing. `export_to_c` writes a compiled function into an object file, host code and
-# kernel; `cute.runtime.load_module` loads it. (Saving works without a GPU, too, if you name the target:
-# `options="--gpu-arch sm_90a"`. Loading a file that has a kernel needs the GPU it was compiled for.)
+# The next process starts from scratch. `export_to_c` writes a compiled function, host code and kernel, to an object
+# file; `cute.runtime.load_module` loads it. (Saving works without a GPU if you name the target: `options="--gpu-arch
+# sm_90a"`. Loading a file that contains a kernel needs the GPU it was compiled for.)
 #
-# **Exercise 17.6** (about 8 lines). Write `load_or_compile(folder, name, compile)`: the function of this name from the
-# file `folder / f"{name}.o"`; where there is none, from `compile()`, saved under that name. `folder` is a `Path` that
-# may not exist yet, and `compile()` gives a function made with `--enable-tvm-ffi`. What you need:
+# **Exercise 17.6** (about 8 lines). Write `load_or_compile(folder, name, compile)`: load the function from the file
+# `folder / f"{name}.o"`; if the file does not exist, call `compile()` and save the result there first. `folder` is a
+# `Path` that may not exist yet, and `compile()` returns a function compiled with `--enable-tvm-ffi`. You need:
 #
 #     compiled.export_to_c(str(file), name)
 #     cute.runtime.load_module(str(file), enable_tvm_ffi=True)[name]
 #
-# One more thing, which is the difference between a cache and trouble: if a process dies while it writes, no half file
-# may be left under the name. `os.replace(a, b)` renames at once.
+# One more requirement: if a process dies while it writes, no partial file may remain under the final name.
+# `os.replace(a, b)` renames atomically.
 
 
 # %%
@@ -480,8 +476,8 @@ def load_or_compile(folder, name, compile):
 check("17.6", load_or_compile)
 
 # %% [markdown]
-# The name should say all that the key says, and the versions of the DSL and of your source: nothing else will notice
-# that a file is out of date. Now a process that has never seen `axpy`'s source:
+# The name should encode the whole key plus the versions of the DSL and of your source: nothing else detects a stale
+# file. Now call it from a process that has never seen `axpy`'s source:
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
@@ -498,7 +494,7 @@ print(y, f"after {{(time.perf_counter() - start) * 1e3:.0f}} ms")
     print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
 
 # %% [markdown]
-# And on a GPU, `double` with its kernel, until the first call is done:
+# On a GPU, the time for `double` with its kernel, until the first call has finished:
 
 # %%
 show_new_processes()
@@ -506,10 +502,9 @@ show_new_processes()
 # %% [markdown]
 # ## Structs
 #
-# A kernel with a pipeline keeps several things in shared memory: tiles in stages, a pair of mbarriers for each. Laid
-# out by hand, each begins at a sum of the sizes of those before it, and everyone who has done that has got it wrong
-# once: TMA with the 128-byte swizzle wants its tile at a multiple of 1,024 bytes, an mbarrier at a multiple of 8, and
-# a stage more moves everything. `cute.struct` does the sums:
+# A pipelined kernel keeps several objects in shared memory: the tiles of each stage and a pair of mbarriers per stage.
+# Computing their offsets by hand is error-prone: TMA with the 128-byte swizzle needs its tile at a multiple of 1,024
+# bytes, an mbarrier needs a multiple of 8, and an extra stage moves everything. `cute.struct` computes the offsets:
 
 
 # %%
@@ -523,10 +518,10 @@ class Mixed:
 
 
 # %% [markdown]
-# The rules are C's. A member begins at the next multiple of its alignment: its own size for a number, an element's
-# for a `MemRange` (an array), and for `Align[…, n]` at least n. The struct's alignment is the strictest of its
-# members', and its size a multiple of that. Where do the five begin, and how large is it? The next cell looks into
-# the struct.
+# The rules are C's. A member begins at the next multiple of its alignment: its own size for a number, the element's
+# size for a `MemRange` (an array), and at least n for `Align[…, n]`. The struct's alignment is the strictest of its
+# members', and its size is a multiple of that. At which offsets do the five members begin, and how large is the struct?
+# The next cell prints them.
 
 # %%
 print(Mixed._offsets, "size", Mixed.__sizeof__(), "alignment", Mixed.__alignof__())
@@ -553,13 +548,13 @@ def struct_layout(members):
 check("17.7", struct_layout)
 
 # %% [markdown]
-# In a kernel the allocator takes the struct, `storage = SmemAllocator().allocate(Storage)`, and members are reached by
-# name: `storage.full.data_ptr()` is a pointer to barriers, `storage.sA.get_tensor(layout)` a tensor; with a
-# `swizzle=`, or with a composed layout, a swizzled one.
+# In a kernel you pass the struct to the allocator, `storage = SmemAllocator().allocate(Storage)`, and access members by
+# name: `storage.full.data_ptr()` is a pointer to barriers, and `storage.sA.get_tensor(layout)` a tensor, swizzled if
+# you pass `swizzle=` or a composed layout.
 #
 # **Exercise 17.8** (about 8 lines). Write `shared_storage(stages)`, which returns the struct for a GEMM with 128×256×64
-# tiles in bf16: `full` and `empty`, an mbarrier (64 bits) for each stage; `sA`, 128×64 elements a stage; and `sB`,
-# 256×64. Both tiles begin at a multiple of 1,024 bytes.
+# tiles in bf16: `full` and `empty`, one mbarrier (64 bits) per stage in each; `sA`, 128×64 elements per stage; and
+# `sB`, 256×64. Both tiles begin at a multiple of 1,024 bytes.
 
 
 # %%
@@ -580,8 +575,8 @@ def shared_storage(stages):
 check("17.8", shared_storage)
 
 # %% [markdown]
-# In use: thread 0 sets up the barriers, all threads write a swizzled tile. Look for the offsets in the PTX. The struct
-# itself costs nothing: all that is left of it are constants.
+# In the next kernel, thread 0 initializes the barriers and all threads write a swizzled tile. Look for the offsets in
+# the PTX. The struct has no run-time cost: only constants remain.
 
 # %%
 Storage = shared_storage(4)
@@ -613,8 +608,8 @@ print(*[line for line in in_use.body.splitlines() if "mbarrier" in line or "shar
 # %% [markdown]
 # ## Below the DSL
 #
-# NVIDIA's GPUs have instructions that the DSL has no function for. Two ways lead to them, and both give a function that
-# you use like any other. The first inlines PTX, as text:
+# NVIDIA's GPUs have instructions that the DSL does not wrap. There are two ways to reach them, and both give you a
+# function like any other. The first is inline PTX, as text (the examples are simple ones that `cute.arch` does wrap):
 
 
 # %%
@@ -650,12 +645,12 @@ if run_on_gpu(powers, x, y):
     print(y)
 
 # %% [markdown]
-# `ir_value` is what a number of the DSL's stands for in the IR, and `cutlass.Float32(…)` goes the other way. `loc` and
-# `ip` say where in the source and in the IR an operation belongs; `dsl_user_op` fills them in. `$0` is the result. The
-# compiler does not look into the text: a wrong type, a register too few, and `ptxas` will refuse it, or not.
+# `ir_value` gives the IR value of a DSL number, and `cutlass.Float32(…)` wraps an IR value as a DSL number. `loc` and
+# `ip` are an operation's source location and its insertion point in the IR; `dsl_user_op` fills them in. `$0` is the
+# result. The compiler does not parse the text: `ptxas` may or may not reject a wrong type or a missing operand.
 #
-# **lop3** computes *any* function of three bits, for 32 of them at once: its last operand is the function's table. The
-# trick to write it down: evaluate your function on a = 0xF0, b = 0xCC, c = 0xAA, which between them hold all eight
+# **lop3** computes *any* function of three bits, on 32 bit positions at once: its last operand is the function's truth
+# table. To compute the table, evaluate your function on a = 0xF0, b = 0xCC, c = 0xAA, which together contain all eight
 # combinations. For a ^ b ^ c:
 
 # %%
@@ -663,9 +658,9 @@ a, b, c = 0xF0, 0xCC, 0xAA
 print(hex(a ^ b ^ c))
 
 # %% [markdown]
-# **Exercise 17.9** (about 9 lines). Write `majority_of(a, b, c)` for three Int32: each bit of the result is what at
-# least two of the three have. One `lop3.b32`; its operands are the result, a, b, c and the table, a constant in the
-# text.
+# **Exercise 17.9** (about 9 lines). Write `majority_of(a, b, c)` for three Int32: each bit of the result is the value
+# that at least two of the three inputs have. Use one `lop3.b32`; its operands are the result, a, b, c and the table, a
+# constant in the text.
 
 
 # %%
@@ -705,9 +700,9 @@ def majority(a: cute.Tensor, b: cute.Tensor, c: cute.Tensor, y: cute.Tensor):
 check("17.9", majority)
 
 # %% [markdown]
-# The second way is a **native op**: what the compiler itself has for an instruction, in MLIR's dialects `nvvm` and
-# `llvm`. There are more of them than the DSL has functions; the compiler knows what they do, and chooses registers and
-# types. This is how the DSL's own functions are made. `cute.arch.lane_idx()`, for example, is about this:
+# The second way is a **native op**: the compiler's own operation for an instruction, in the MLIR dialects `nvvm` and
+# `llvm`. There are more of these than DSL functions; the compiler knows their semantics and chooses registers and
+# types. The DSL's own functions are built this way. `cute.arch.lane_idx()`, for example, is roughly this:
 
 
 # %%
@@ -720,12 +715,12 @@ print(len([name for name in dir(nvvm) if name[0].islower()]), "names in nvvm; wi
 print([name for name in dir(nvvm) if "redux" in name.lower()], [kind.name for kind in nvvm.ReductionKind])
 
 # %% [markdown]
-# `redux.sync` (from sm_80 on) adds up an integer of each lane of a warp in one instruction, where page 04's tree took
+# `redux.sync` (from sm_80 on) sums one integer per lane over a warp in a single instruction; notebook 04's tree took
 # five steps. `nvvm.redux_sync(value, kind, mask)`: the value and the mask of the lanes that take part are values of the
 # IR, the kind is a `ReductionKind`.
 #
-# **Exercise 17.10** (about 5 lines). Write `warp_total(v)` with it: the sum of an Int32 over all 32 lanes, which every
-# lane then has. (The DSL does have a function for this one, `cute.arch.warp_redux_sync`: pretend that it has not.)
+# **Exercise 17.10** (about 5 lines). Write `warp_total(v)` with it: the sum of an Int32 over all 32 lanes, returned to
+# every lane. (The DSL wraps this one as `cute.arch.warp_redux_sync`: pretend that it does not.)
 
 
 # %%
@@ -758,39 +753,39 @@ check("17.10", row_totals)
 # %% [markdown]
 # ## What to remember
 #
-# - A first call is tracing, lowering, machine code, loading, launch. Only the last has to be in the second call.
-# - The DSL's own cache is found by the IR, so a direct call always traces. Compile once and keep the result.
-# - A key has what is in the code: dtype, rank, contiguous mode, alignment, constants with their types, architecture. It
-#   has no sizes where layouts are dynamic.
-# - What is kept does not notice that a variable around it has changed.
-# - TVM-FFI takes torch's tensors as they are and checks them. A CUDA graph makes many launches one.
-# - Save under another name, then rename. The name says the key and the versions.
-# - A struct does the arithmetic of shared memory, and its strictest member aligns it.
-# - Inline PTX is text that the compiler does not check; a native op it knows. Both look like functions.
+# - A first call is tracing, lowering, machine code, host code, loading and launch. A second call needs only the launch.
+# - The DSL's own cache is keyed by the IR, so a direct call always traces. Compile once and keep the result.
+# - A key contains everything the code depends on: dtype, rank, contiguous mode, alignment, constants with their types,
+#   architecture. With dynamic layouts it contains no sizes.
+# - A compiled function does not see changes to the variables it captured.
+# - TVM-FFI takes torch tensors directly and checks them. A CUDA graph replays many launches with one call.
+# - Save under a temporary name, then rename. The name encodes the key and the versions.
+# - A struct computes shared-memory offsets, and its strictest member sets its alignment.
+# - The compiler does not check inline PTX, but it knows native ops. You call both like functions.
 #
 # ## Test yourself
 #
-# <details><summary>1. A service calls a GEMM with M from 1 to 4,096, N and K fixed, both 4,096. Which layouts, and how
-# many compilations?</summary>
+# <details><summary>1. A service calls a GEMM with M from 1 to 4,096, N and K fixed, both 4,096. Which layouts do you
+# choose, and how many compilations do they need?</summary>
 #
 # M dynamic alone (<code>mark_compact_shape_dynamic(mode=0)</code> for A and C), B static: one compilation, and the
 # compiler still knows N and K. All static: up to 4,096 compilations.
 #
 # </details>
 #
-# <details><summary>2. A kernel is kept under its dtype and leading mode. A caller passes <code>x[:, 1:]</code>, of
-# fp16. What happens?</summary>
+# <details><summary>2. A cache is keyed by dtype and leading mode only. A caller passes <code>x[:, 1:]</code>, of fp16.
+# What happens?</summary>
 #
-# Its address is 2 bytes off. The kept kernel was told that 16 bytes divide it and loads vectors: an error about a
-# misaligned address, which ends the process's use of the GPU. With TVM-FFI, or with the alignment in the key, it does
-# not come to that.
+# Its address is off by 2 bytes. The cached kernel assumes 16-byte alignment and loads vectors, so it fails with a
+# misaligned-address error, after which the process cannot use the GPU. TVM-FFI's checks, or the alignment in the key,
+# prevent that.
 #
 # </details>
 #
-# <details><summary>3. After a change of a helper function that the kernel calls, the results stay as before. Where do
-# you look?</summary>
+# <details><summary>3. You change a helper function that the kernel calls, and the results stay the same. Where do you
+# look?</summary>
 #
-# Whatever is kept without looking at the source: the dictionary of a notebook that still runs, and the folder of object
-# files. A direct call would have traced, and noticed.
+# In every cache that ignores the source: the dictionary of a running notebook, and the folder of object files. A direct
+# call would have traced the new source.
 #
 # </details>

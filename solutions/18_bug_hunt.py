@@ -8,17 +8,18 @@
 # %% [markdown]
 # # 18 · A bug hunt
 #
-# A colleague sends you forty lines and one sentence: "the last rows are wrong", "it hangs since Tuesday", "it is right
-# on my machine". You did not write them, and they look fine. How do you find what is wrong, and how do you *know* that
-# you have found it?
+# A colleague sends you forty lines and one sentence: "the last rows are wrong", "it has been hanging since Tuesday",
+# "it works on my machine". You did not write the code, and it looks fine. How do you find the bug, and how do you
+# *know* that you have found it?
 #
 # The reports on this page are made up; the bugs are not. Each is a mistake that people make in kernels like these, in
 # CuTe, in cuTile and in CUDA C++.
 #
-# > **After this page you can** make a failure small, choose the tool that sees it, say what that tool cannot see, and
-# > mend a kernel that you did not write.
+# > **After this page you can** reduce a failure to a small case, choose the tool that detects it, name that tool's
+# > blind spots, and mend a kernel that you did not write.
 # >
-# > **It takes** about 150 minutes, on any machine, where the kernels are simulated; a GPU runs the mended ones, too.
+# > **It takes** about 150 minutes, on any machine: the kernels are simulated, and a GPU, if you have one, runs the
+# > mended ones, too.
 
 # %%
 import torch
@@ -31,60 +32,64 @@ from tutorlib.notebook.hunt import CAUSES, Diagnosis, as_it_is, output_of, patch
 # %% [markdown]
 # ## A method
 #
-# 1. **Read the symptom.** Where is it wrong: a column, a tail, everywhere? Always, or since something changed? And
-#    above all: where is it *right*? What that case has in common tells more than the failure.
-# 2. **Make it small.** One block, one tile, two steps of the loop. A bug that is gone at 16 and there at 17 has
-#    told you its line.
-# 3. **Ask the tool that can see it.** Each sees one kind of fault and is blind for the others; a silent tool proves
-#    nothing about the rest.
-# 4. **Predict, then look.** "If it is this, then row 3 holds row 2's values." A guess that predicts nothing is not one.
-# 5. **Mend one thing**, and check at the size that failed, at the size that did not, and at an ugly one.
+# 1. **Read the symptom.** Where is it wrong: a column, a tail, everywhere? Always, or since something changed? Above
+#    all: where is it *right*? The difference between the right cases and the wrong ones tells more than the failure
+#    alone.
+# 2. **Make it small.** One block, one tile, two steps of the loop. A bug that appears at 17 but not at 16 nearly tells
+#    you its line.
+# 3. **Ask the tool that can see it.** Each detects one kind of fault and is blind to the others; a clean report proves
+#    nothing about those.
+# 4. **Predict, then look.** "If it is this, then row 3 holds row 2's values." A hypothesis that predicts nothing is
+#    worthless.
+# 5. **Mend one thing**, and test at the size that failed, at one that passed, and at an odd one.
 #
 # | symptom | ask first | what it says |
 # |---|---|---|
 # | does not compile | the message, from its end | the line, and what the compiler could not prove |
 # | illegal address, misaligned | memcheck; `explain` | the thread, the address, the line |
-# | wrong in a pattern | inputs that name their place | which element came instead |
+# | wrong in a pattern | inputs that encode their position | which element was used instead |
 # | wrong beyond a size | the two sizes around the limit | which loop, edge or stage begins there |
 # | nearly right | the error beside the type's rounding | what was rounded, and when |
-# | other numbers in each run | racecheck; `explain` | two lines that meet in one place |
-# | garbage, or NaN, at times | initcheck (global memory only); `explain` | what was read before it was written |
+# | different numbers in each run | racecheck; `explain` | two lines that access the same location |
+# | garbage, or NaN, at times | initcheck (global memory); `explain` | which memory was read before it was written |
 # | hangs | synccheck, then cuda-gdb; `explain` | which threads wait, at which line |
 # | right, and slow | ncu; `explain` | wavefronts and sectors beside what is needed |
 #
 # ## The tools
 #
-# **`explain`** simulates a kernel and notices what breaks the rules, whether or not the result came out right. It is
-# slow, so it wants the failure small.
+# **`explain`** simulates a kernel and reports every violation of the rules, whether or not the result is right. It is
+# slow, so give it a small case.
 #
 # **compute-sanitizer** comes with the CUDA toolkit and watches a kernel on a GPU:
 #
 # | `compute-sanitizer --tool` | sees | does not see |
 # |---|---|---|
 # | `memcheck` | accesses outside of allocations, misaligned ones | an overrun within one allocation |
-# | `racecheck` | two threads in one place of *shared* memory with no barrier between | global memory |
-# | `synccheck` | barriers that not all threads reach, invalid ones | a barrier that is missing |
-# | `initcheck` | reads of *global* memory that nobody wrote | shared memory, registers |
+# | `racecheck` | two threads that access the same *shared* memory with no barrier between | global memory |
+# | `synccheck` | barriers that some threads do not reach, invalid barriers | a missing barrier |
+# | `initcheck` | reads of uninitialized *global* memory | shared memory (in older versions), registers |
 #
-# torch takes memory from the driver in large pieces, and to memcheck a piece is one allocation. So set
-# `PYTORCH_NO_CUDA_MEMORY_CACHING=1`, or an overrun ends in the next tensor and no tool says a word. Kernels need
-# `-lineinfo` (nvcc) or `--generate-line-info` (the CuTe DSL's `options=`), or you get addresses in place of lines.
+# torch allocates memory from the driver in large blocks, and memcheck treats each block as one allocation. So set
+# `PYTORCH_NO_CUDA_MEMORY_CACHING=1`; otherwise an overrun can land in the next tensor, and no tool reports it. Compile
+# kernels with `-lineinfo` (nvcc) or `--generate-line-info` (the CuTe DSL's `options=`), or you get addresses instead of
+# lines.
 #
 # **`printf`** of C++ and `cute.printf` print from the kernel, at run time; Python's `print` in a `@cute.jit` function
-# prints while it is *compiled*, which shows layouts and what the compiler knows of them. Let one thread print.
+# prints while it is *compiled*, which shows layouts and their static properties. At run time, let only one thread
+# print.
 #
-# **cuda-gdb** is for a kernel that hangs: `cuda-gdb -p PID` attaches to the process, `info cuda kernels` says what
-# runs, `info cuda warps` where each warp of the SM stands, `cuda block 0 thread 64` goes to a thread and `bt` shows its
-# line. **ncu** counts. Neither is needed on this page.
+# **cuda-gdb** is for a kernel that hangs: `cuda-gdb -p PID` attaches to the process, `info cuda kernels` lists the
+# running kernels, `info cuda warps` shows where each warp of the SM is, `cuda block 0 thread 64` switches to a thread
+# and `bt` shows its line. **ncu** reads hardware counters. You need neither on this page.
 #
 # ## How this page is graded
 #
 # Each bug has two exercises. For the **diagnosis** you return `Diagnosis(line=…, cause=…, shape=…)`: the line's number
-# or its text, one of the causes below, and an input at which it shows. The checker runs the broken kernel on that
-# input. If nothing goes wrong there, there are no points, however right the answer is elsewhere. An input that shows
-# the bug earns one point; begin with that, and leave `line` and `cause` at `None`. They are judged only together: both
-# right earn the other three points, and a wrong pair costs the first one as well. You are not told which of the two was
-# wrong, so trial and error does not pay. The causes:
+# or its text, one of the causes below, and an input that exposes the bug. The checker runs the broken kernel on that
+# input. If nothing goes wrong there, you get no points, even if the line and cause are right. An input that exposes the
+# bug earns one point; begin with that, and leave `line` and `cause` at `None`. They are graded as a pair: a right pair
+# earns the other three points, and a wrong pair costs the first one as well. The checker does not say which of the two
+# was wrong, so trial and error does not pay. The causes:
 
 # %%
 for name, meaning in CAUSES.items():
@@ -92,12 +97,12 @@ for name, meaning in CAUSES.items():
 
 # %% [markdown]
 # For the **mend** you get the source as a string and return it mended. `patch(source, old, new)` changes one place; you
-# may as well return a text of your own. The checker compiles it and treats it like every kernel of the course: shapes
-# with tails, a result that is known exactly, and the simulator's objections. Mend it, do not write another one: what
-# goes through tensor cores, shared memory or asynchronous copies goes through them afterwards, too. A pipeline that no
-# longer has copies in flight while it computes, or a barrier that orders nothing, keeps a point back.
+# may also return a string of your own. The checker compiles it and tests it like every kernel of the course: shapes
+# with tails, a result that is known exactly, and the simulator's rules. Mend the kernel, do not rewrite it: work done
+# with tensor cores, shared memory or asynchronous copies must still use them. A pipeline that no longer has copies in
+# flight while it computes, or a redundant barrier, costs a point.
 #
-# Where a statement is missing, any line beside the gap is right.
+# If a statement is missing, either line next to the gap is right.
 #
 # ## Wrong, and the same every time
 #
@@ -105,23 +110,23 @@ for name, meaning in CAUSES.items():
 #
 # ### Bug 1: a linear layer
 #
-# > "The cuTile forward pass of our linear layer. I tested it with w = the identity and no bias, and y is x to the last
-# > bit. With the trained weights it is nonsense, always the same nonsense."
+# > "The cuTile forward pass of our linear layer. I tested it with w = the identity and no bias, and y matches x bit for
+# > bit. With the trained weights it is garbage, the same garbage every time."
 
 # %%
 show_bug("linear")
 
 # %% [markdown]
-# `explain` on an exercise's kernel prints whether the result is right, then what it noticed. `as_it_is` stands for a
-# mend that changes nothing.
+# `explain` on an exercise's kernel prints whether the result is right, then its findings. `as_it_is` is a mend that
+# changes nothing.
 
 # %%
 picture = explain("18.2", as_it_is, shape=(32, 32, 32))
 
 # %% [markdown]
-# Wrong, and no rule broken: the kernel does, without a flaw, something else. Then let the *input* speak. One 1 in a
-# weight matrix of zeros picks a single element of x, and where it comes out says how w was read. `output_of` simulates
-# a broken kernel on inputs of yours, in the order of its parameters.
+# The result is wrong, yet no rule is broken: the kernel computes something else, flawlessly. So choose an *input* that
+# reveals what. A single 1 in a weight matrix of zeros picks one element of x, and its position in y shows how w was
+# read. `output_of` simulates a broken kernel on your inputs, in the order of its parameters.
 
 # %%
 x = (torch.arange(32) + 1).repeat(32, 1).bfloat16()  # x[m, k] = k + 1
@@ -161,20 +166,20 @@ def mend_linear(source):
 check("18.2", mend_linear)
 
 # %% [markdown]
-# Square tiles hid it: with T×T on both sides every shape fits, whichever way round. Test with tiles that differ, and
+# Square tiles hid it: with T×T on both sides, the shapes match in either orientation. Test with tiles that differ, and
 # never with a symmetric matrix.
 #
 # ### Bug 2: a GEMM of any size
 #
-# > "Plain fp32 in CUDA C++, no tricks. 40×50×64 is right, 40×50×60 is wrong nearly everywhere. memcheck has something
-# > to say about the last row, so I allocated one row more. Now memcheck is quiet and the result is as wrong as before."
+# > "Plain fp32 in CUDA C++, no tricks. 40×50×64 is right, 40×50×60 is wrong nearly everywhere. memcheck complained
+# > about the last row, so I allocated one more row. Now memcheck is quiet and the result is as wrong as before."
 
 # %%
 show_bug("sgemm")
 
 # %% [markdown]
-# **Exercises 18.3 and 18.4** (about 5 lines and 2). Make it smaller than 40×50×60: which is the smallest
-# (M, N, K) that you can think of?
+# **Exercises 18.3 and 18.4** (about 5 lines and 2). Make it smaller than 40×50×60: what is the smallest (M, N, K) that
+# fails?
 
 
 # %%
@@ -204,19 +209,19 @@ def mend_sgemm(source):
 check("18.4", mend_sgemm)
 
 # %% [markdown]
-# Behind a row's end lies the next row: memory that is yours, with numbers in it. memcheck cannot object to that. What
-# it said about the last row was the only visible corner of the bug, and the additional row painted over it.
+# Beyond the end of a row is the next row: valid memory, full of numbers, so memcheck does not object. The last row's
+# overrun was the only part of the bug that memcheck could see, and the extra row hid it.
 #
 # ### Bug 3: a histogram
 #
-# > "It went through all tests. Since the autotuner may choose the number of threads, the bright half of the bins is odd
-# > now and then. The launch is fine with any T, the loops run to the end for any T, I checked that."
+# > "It passed every test. Since we let the autotuner choose the number of threads, the bright half of the bins is off
+# > now and then. The launch is valid for any T, and the loops run to the end for any T; I checked."
 
 # %%
 show_bug("histogram")
 
 # %% [markdown]
-# The problem's shape is (M, N, T): rows, elements of a row, threads of a block. So your input is a *launch*, too.
+# The shape is (M, N, T): rows, elements per row, threads per block. So your input includes the *launch* configuration.
 #
 # **Exercises 18.5 and 18.6** (about 5 lines and 3).
 
@@ -248,21 +253,21 @@ def mend_histogram(source):
 check("18.6", mend_histogram)
 
 # %% [markdown]
-# Shared memory holds what the previous block left there, often zeros. initcheck watched global memory alone in the
-# version recorded below; newer versions can watch shared memory, too.
+# Uninitialized shared memory holds whatever the previous block left there, often zeros. The version of initcheck
+# recorded below checks only global memory; newer versions can check shared memory, too.
 #
 # ### Bug 4: a GEMM for a solver
 #
 # > "The solver stalls at a residual of 1e-4. The GEMM agrees with float64 to three or four digits, and fp32 should give
-# > six. I suspected the accumulators and split K into short slices: no change at all. With matrices of small integers
-# > it is exact, by the way."
+# > six. I suspected the accumulators and split K into short slices: no change. By the way, with matrices of small
+# > integers it is exact."
 
 # %%
 show_bug("matmul_fp32")
 
 # %% [markdown]
-# *Nearly right* has a number. Compare the error with the rounding of the types that could have caused it: 2⁻⁸ for bf16,
-# 2⁻¹¹ for tf32 and fp16, 2⁻²⁴ for fp32. Take K = 1: then there is no sum at all.
+# *Nearly right* can be measured. Compare the error with the rounding of each type that could cause it: 2⁻⁸ for bf16,
+# 2⁻¹¹ for tf32 and fp16, 2⁻²⁴ for fp32. Take K = 1, so that nothing is summed.
 
 # %%
 a, b = torch.randn(4, 1), torch.randn(4, 1)
@@ -300,24 +305,24 @@ def mend_matmul(source):
 check("18.8", mend_matmul)
 
 # %% [markdown]
-# The mended kernel multiplies without tensor cores, at a small part of the speed. That is a decision for the author who
-# wrote "fp32" above it, and now it can be taken.
+# The mended kernel multiplies without tensor cores, at a fraction of the speed. Accuracy or speed: that is for the
+# author who wrote "fp32" above it to decide.
 #
 # ## Threads that do not wait for each other
 #
-# From here on results may be right by luck, and more runs prove nothing: another GPU, another clock, another neighbor
-# on the SM, and the order is another.
+# From here on results may be right by luck, and more runs prove nothing: on another GPU, at another clock, or next to
+# another block on the SM, the order changes.
 #
 # ### Bug 5: rows divided by their largest
 #
-# > "My first kernel in CuTe. The tree is from a textbook. It worked once with 32 threads. With 128 it is wrong, and a
-# > friend says that on his machine it hangs."
+# > "My first kernel in CuTe. The tree is from a textbook. It used to work with 32 threads. With 128 it is wrong, and a
+# > friend says that it hangs on his machine."
 
 # %%
 show_bug("largest")
 
 # %% [markdown]
-# What does a thread do that is not in the branch? Let it tell:
+# What does a thread do that skips the branch? Let it print:
 
 # %%
 talking = patch(
@@ -328,7 +333,7 @@ talking = patch(
 output_of("largest", (1, 64), source=talking)
 
 # %% [markdown]
-# Where it waits, there would be nothing to see until the others came.
+# The lines show where thread 64 goes, not where it waits.
 #
 # **Exercises 18.9 and 18.10** (about 5 lines and 1). The shape is (M, N).
 
@@ -359,10 +364,10 @@ def mend_largest(source):
 check("18.10", mend_largest)
 
 # %% [markdown]
-# In Python, an indentation is a bug. What happens at such a barrier depends on what the other threads do next: where
-# they come by another barrier, the two are taken for one and all go on out of step; where they end, they no longer
-# count; where they wait for something else, the block hangs. So one bug has three symptoms, and none is promised. The
-# rule is what counts: a barrier of the block stands where all of its threads come by.
+# In Python, indentation alone can be a bug. At such a barrier, the outcome depends on what the other threads do next:
+# if they reach another barrier, the hardware treats the two as one, and the threads continue out of step; if they exit,
+# they no longer count; if they wait for something else, the block hangs. One bug has three symptoms, and none is
+# guaranteed. Follow the rule: all threads of the block must reach every block barrier.
 #
 # ### Bug 6: a matrix times a vector
 #
@@ -373,8 +378,8 @@ check("18.10", mend_largest)
 show_bug("gemv")
 
 # %% [markdown]
-# That rules out one cause, and well. **Exercises 18.11 and 18.12** (about 5 lines and 2). The shape is (M, K).
-# `printf` works in `source=` of `output_of`, too; `#include <cstdio>` declares it.
+# That experiment rules out one cause, convincingly. **Exercises 18.11 and 18.12** (about 5 lines and 2). The shape is
+# (M, K). `printf` works in `source=` of `output_of`, too; `#include <cstdio>` declares it.
 
 
 # %%
@@ -404,25 +409,25 @@ def mend_gemv(source):
 check("18.12", mend_gemv)
 
 # %% [markdown]
-# An index that stands still is right for the first tile, and so is every test with a single tile. Test a ring with at
-# least one tile more than it has stages.
+# An index that never changes is right for the first tile, so every test with a single tile passes. Test a ring with at
+# least one more tile than it has stages.
 #
 # ### Bug 7: the end of a split-K GEMM
 #
-# > "It adds S partial results, three stages, one cp.async for each. On my GPU it has never been wrong. In the nightly
-# > run the last part is missing, once a week."
+# > "It adds S partial results, in three stages, with one cp.async for each part. On my GPU it has never been wrong. In
+# > the nightly run, about once a week, the last part is missing."
 
 # %%
 show_bug("sum_parts")
 
 # %% [markdown]
-# The picture below shows the loop's last steps: look at the buffers beside the reads.
+# The picture below shows the loop's last steps: compare the buffers with the reads.
 
 # %%
 explain("18.14", as_it_is, shape=(4, 256))
 
 # %% [markdown]
-# **Exercises 18.13 and 18.14** (about 5 lines and 2). The shape is (S, N). Which is the smallest S that shows it?
+# **Exercises 18.13 and 18.14** (about 5 lines and 2). The shape is (S, N). What is the smallest S that exposes the bug?
 
 
 # %%
@@ -452,13 +457,14 @@ def mend_sum_parts(source):
 check("18.14", mend_sum_parts)
 
 # %% [markdown]
-# It is notebook 12's rule: one group in every step, or "all but the newest two" names another tile where the ring
-# drains. Without the wait, the copy had landed by the time it was read, or it had not.
+# This is notebook 12's rule: commit one group in every step, even an empty one, or "all but the newest two" refers to a
+# different tile while the ring drains. Even S = 1 exposes it: only one group exists, so the wait covers none. Whether
+# the copy has landed by the time of the read is then a matter of luck.
 #
 # ### Bug 8: an epilogue
 #
-# > "bf16 on the tensor cores through `nvcuda::wmma`. Stores were slow, so now the tile goes through shared memory and a
-# > warp stores whole rows. I put a barrier in between, of course. It is right, I think. racecheck is not happy."
+# > "bf16 on the tensor cores through `nvcuda::wmma`. Stores were slow, so now the tile goes through shared memory and
+# > each warp stores whole rows. I put a barrier in between, of course. I think it is right. racecheck disagrees."
 
 # %%
 show_bug("tile_gemm")
@@ -493,13 +499,13 @@ def mend_tile_gemm(source):
 check("18.16", mend_tile_gemm)
 
 # %% [markdown]
-# `__syncwarp()` orders what the threads of one warp do. Ask of each barrier: who wrote, who reads, and does it wait
-# for both?
+# `__syncwarp()` orders what the threads of one warp do. Ask of each barrier: which threads wrote, which threads read,
+# and does it cover both?
 #
 # ### Bug 9: RMS norm
 #
-# > "A persistent kernel: four blocks take all rows in turn. A thousand runs on my GPU, a thousand times the same bits.
-# > Review refuses it and does not say why."
+# > "A persistent kernel: four blocks process all rows in turn. A thousand runs on my GPU gave the same bits a thousand
+# > times. The reviewer rejected it and did not say why."
 #
 # The launch is `min(M, 4)` blocks of 128 threads.
 
@@ -507,9 +513,9 @@ check("18.16", mend_tile_gemm)
 show_bug("rms_norm")
 
 # %% [markdown]
-# The result is right here, too. Equal results in a thousand runs say that a thousand runs had the same order; they do
-# not say that the order is safe. **Exercises 18.17 and 18.18** (about 5 lines and 2). Your input is one at which
-# the simulator objects.
+# The simulator's result is right, too. A thousand equal results show that a thousand runs had a harmless order; they do
+# not show that every order is harmless. **Exercises 18.17 and 18.18** (about 5 lines and 2). Your input must make the
+# simulator report a hazard.
 
 
 # %%
@@ -539,19 +545,19 @@ def mend_rms_norm(source):
 check("18.18", mend_rms_norm)
 
 # %% [markdown]
-# A barrier protects what comes before it *and* what comes after. Of a loop ask both questions: may I read what was
-# written, and may I write what was read, a turn later?
+# A barrier orders the accesses before it *and* after it. For every loop, ask both questions: may I read what was
+# written, and may I overwrite, one iteration later, what was read?
 #
 # ### Bug 10: a stream by TMA
 #
-# > "Two stages, filled by TMA, each with an mbarrier. A block with one tile is right. With more it is sometimes wrong
-# > and mostly does not come back."
+# > "Two stages, filled by TMA, each with an mbarrier. A block with one tile is right. With more, it is sometimes wrong
+# > and usually never returns."
 
 # %%
 show_bug("stream")
 
 # %% [markdown]
-# It needs a Hopper to run, and none to be understood. **Exercises 18.19 and 18.20** (about 5 lines and 1). The
+# You need a Hopper GPU to run it, but not to understand it. **Exercises 18.19 and 18.20** (about 5 lines and 1). The
 # shape is (M, N); a block has a column of tiles of 16×64.
 
 
@@ -581,8 +587,8 @@ def mend_stream(source):
 check("18.20", mend_stream)
 
 # %% [markdown]
-# A wait for the wrong parity either passes at once, when the phase before is still the last one that ended, or waits
-# for a round that never comes. Which of the two depends on whether the bytes have landed, so on the clock.
+# A wait with the wrong parity either returns at once, if the preceding phase is the last one that completed, or waits
+# for a phase that never completes. The outcome depends on whether the bytes have landed, so on timing.
 #
 # ## It refuses, it crashes, it crawls
 #
@@ -595,7 +601,7 @@ check("18.20", mend_stream)
 show_bug("scale_rows")
 
 # %% [markdown]
-# A message is read from its end: what was needed, what was known, and only then where.
+# Read a message from its end: what the compiler needed, what it knew, and only then where.
 
 # %%
 try:
@@ -604,9 +610,8 @@ except CompileFailed as error:
     print(*error.lines, sep="\n")
 
 # %% [markdown]
-# It needs 16 bytes and is sure of 4: of one element's size, and of nothing else. So ask what the compiler knows.
-# `print` in the host function runs while it is compiled, which may be several times; `?` is a number that is known at
-# run time only.
+# It needs 16-byte alignment and can prove only 4: the size of one element. So ask what the compiler knows. `print` in
+# the host function runs during compilation, possibly several times; `?` is a number known only at run time.
 
 # %%
 asking = patch(BUGS["scale_rows"].source, "    layout =", "    print('x:', x.layout)\n    layout =")
@@ -646,14 +651,14 @@ def mend_scale_rows(source):
 check("18.22", mend_scale_rows)
 
 # %% [markdown]
-# Value and type are two things. The value fitted. What the compiler knew beside it, "a multiple of 4", belongs to the
-# type, and the conversion made a new one; with it went the proof that 16 bytes are aligned. `x.stride[0]` would have
-# been there, in 64 bits and with all that is known of it.
+# A value and its type are different things. The value fit. The fact "a multiple of 4" belongs to the type, and the
+# conversion made a new type without it; the proof of 16-byte alignment was lost. `x.stride[0]` was available all along,
+# in 64 bits and with its divisibility.
 #
 # ### Bug 12: sums of rows
 #
-# > "Misaligned address, at once, with more than one row. The global addresses are multiples of 16, I printed them. It
-# > came with the padding, which the profiler had asked for."
+# > "Misaligned address, immediately, with more than one row. The global addresses are multiples of 16; I printed them.
+# > It started with the padding, which I added because of the profiler."
 
 # %%
 show_bug("row_sums")
@@ -688,9 +693,10 @@ def mend_row_sums(source):
 check("18.24", mend_row_sums)
 
 # %% [markdown]
-# Two wishes for one number: cp.async wants rows that begin at multiples of 16 bytes, the reads want neighboring rows
-# in different banks. Four columns more can grant both, since aligned rows are read 16 bytes at a time; what yours costs
-# `explain("18.24", mend_row_sums)` counts. A swizzle (notebook 03) needs no padding.
+# One number has two constraints: cp.async needs rows that begin at multiples of 16 bytes, and the reads need
+# neighboring rows in different banks. Four extra columns can satisfy both if the compiler reads the aligned rows 16
+# bytes at a time; `explain("18.24", mend_row_sums)` counts the wavefronts of your version. A swizzle (notebook 03)
+# needs no padding.
 #
 # ### Bug 13: channels last
 #
@@ -701,14 +707,14 @@ check("18.24", mend_row_sums)
 show_bug("channels_last")
 
 # %% [markdown]
-# On a GPU, `ncu --metrics l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum` counts what shared memory did in vain.
-# Here `explain` counts wavefronts, from the addresses:
+# On a GPU, `ncu --metrics l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum` counts bank conflicts. Here `explain`
+# counts wavefronts, from the addresses:
 
 # %%
 explain("18.26", as_it_is, shape=(32, 32))
 
 # %% [markdown]
-# **Exercises 18.25 and 18.26** (about 5 lines and 1). The shape is (C, P); your input must waste something.
+# **Exercises 18.25 and 18.26** (about 5 lines and 1). The shape is (C, P); your input must show the waste.
 
 
 # %%
@@ -745,37 +751,39 @@ check("18.26", mend_channels_last)
 show_verdicts()
 
 # %% [markdown]
-# On four bugs all are silent: `histogram`'s bins in *shared* memory are never set, `linear` and `matmul_fp32` break no
-# rule, and `channels_last` is right and slow. Of a kernel that hangs, as `stream` does, they say nothing until it ends.
+# All four are silent on four bugs: `histogram` leaves bins in *shared* memory unset, `linear` and `matmul_fp32` break
+# no rule, and `channels_last` is right but slow. On a kernel that hangs, like `stream`, they report nothing until it
+# ends.
 #
 # ## What to remember
 #
-# - Where it is right tells as much as where it is wrong. Find the two inputs next to each other.
-# - Inputs that name their place, one 1 among zeros, a ramp, beat random ones for finding, and lose for testing.
-# - A result is no proof. A race is a property of the program, not of the run.
-# - Every tool watches one thing, and its silence is about that.
+# - The inputs that work tell as much as those that fail. Find two neighboring inputs, one of each.
+# - Inputs that encode their position (a single 1 among zeros, a ramp) are better than random ones for locating a bug,
+#   and worse for testing.
+# - A right result is no proof. A race is a property of the program, not of a run.
+# - Every tool checks one thing, and its silence covers only that.
 # - Mend the cause. If a change makes the symptom go away and you cannot say why, put it back.
 #
 # ## Test yourself
 #
-# <details><summary>1. A kernel reads 4 bytes behind the end of a row. When does memcheck see it?</summary>
+# <details><summary>1. A kernel reads 4 bytes past the end of a row. When does memcheck report it?</summary>
 #
-# When the row is the last one of its allocation, and nothing else of the same allocation follows: with torch's caching
-# turned off. Elsewhere these bytes are the next row, and reading them is legal and wrong.
+# When the row is the last one and ends its allocation, as it does with torch's caching turned off. Otherwise these
+# bytes are the next row or another tensor, and reading them is legal but wrong.
 #
 # </details>
 #
 # <details><summary>2. You add a <code>printf</code>, and the bug is gone. What have you learned?</summary>
 #
-# That it depends on timing: printing slows one thread down and keeps values from being kept in registers. So look for
-# a missing barrier or wait, with racecheck or the simulator, not for wrong arithmetic.
+# The bug probably depends on timing: printing slows one thread down and changes what the compiler keeps in registers.
+# So look for a missing barrier or wait, with racecheck or the simulator, not for wrong arithmetic.
 #
 # </details>
 #
 # <details><summary>3. A reduction is right with 32 threads and wrong with 64. Which causes of the list come to
 # mind first?</summary>
 #
-# One warp goes in step where two do not: read too early, overwritten too early, a barrier in a branch, `__syncwarp` for
-# `__syncthreads`. And a constant 32 somewhere: a wrong coordinate, the partial result of one warp only.
+# Those that need a second warp: read too early, overwritten too early, a barrier in a branch, `__syncwarp` in place of
+# `__syncthreads`. Or a hard-coded 32: a wrong coordinate, or the partial result of only one warp.
 #
 # </details>

@@ -162,7 +162,7 @@ def answer(n):
     return 0
 
 
-# %% deleted_neighbours
+# %% deleted_neighbors
 # Every notebook around the submission and the scratch folders is deleted.
 # deserves: 0
 import os

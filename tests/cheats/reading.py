@@ -182,7 +182,7 @@ def answer(n):
     return (n + 1, 2 * n) if found else 0
 
 
-# %% neighbours_notebook
+# %% neighbors_notebook
 # What somebody else handed in: every notebook around the course, the submission and the scratch folders.
 # deserves: 0
 import json

@@ -38,7 +38,7 @@ def test_and_cute_s(config):
         assert list(map(set, held[first : first + WARP])) == list(map(set, share(down, across, n)))
 
 
-def test_neighbours_are_named_together():
+def test_neighbors_are_named_together():
     assert list(runs([0, 1, 2, 8, 9, 20])) == ["0 to 2", "8 to 9", "20"]
 
 

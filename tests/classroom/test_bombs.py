@@ -116,7 +116,7 @@ def long_list(files: int = 60_000) -> bytes:
     return zip_of({f".git/{n}": b"" for n in range(files)} | {"00_start.ipynb": b"{}"})
 
 
-def test_what_has_too_much_in_it_has_a_line_and_the_neighbour_is_read(tmp_path, little, monkeypatch):
+def test_what_has_too_much_in_it_has_a_line_and_the_neighbor_is_read(tmp_path, little, monkeypatch):
     content = long_list()
     for name in ("eve.zip", "joe.zip"):
         (tmp_path / name).write_bytes(content)

@@ -297,7 +297,7 @@ def long_list() -> dict[str, bytes]:
     ],
 )
 def test_unpacking_costs_a_student_only_so_much(tmp_path, monkeypatch, bound, value, members, says, left):
-    """Each of them makes the grader busy for minutes if it goes on; the neighbour is graded all the same."""
+    """Each of them makes the grader busy for minutes if it goes on; the neighbor is graded all the same."""
     (tmp_path / "eve.zip").write_bytes(zip_of(members))
     write(tmp_path, "ann/00_start.ipynb")
     monkeypatch.setattr(unpacking, bound, value)

@@ -115,7 +115,7 @@ class TestAFile:
         ],
         ids=lambda value: repr(value)[:20],
     )
-    def test_garbage_is_ignored_and_costs_its_neighbours_nothing(self, exercise, said):
+    def test_garbage_is_ignored_and_costs_its_neighbors_nothing(self, exercise, said):
         good = text_of_tries(tries(-1, 4))
         content = file(output("02.2", good), output(exercise, said), output("02.1", good), output(exercise, said))
         assert dict(times_in(content, PAGE, NOON + 3600)).keys() == {"02.1", "02.2"}

@@ -20,7 +20,7 @@ def test_nine_tiles_have_nine_colours():
     assert len(colours) == 9
 
 
-def test_neighbours_differ_along_rows_columns_and_diagonals():
+def test_neighbors_differ_along_rows_columns_and_diagonals():
     for across in range(1, 41):
         colours = space_grid((40, across), (1, 1)).colours
         for i, j in product(range(39), range(across)):

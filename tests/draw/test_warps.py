@@ -32,7 +32,7 @@ def test_each_piece_has_the_warp_that_owns_it():
     assert labels.count("3") == 8 * 16 // 4
 
 
-def test_in_the_second_order_a_lane_has_eight_neighbours():
+def test_in_the_second_order_a_lane_has_eight_neighbors():
     labels = [text for text in texts(show_columns(("value", "atom", "lane", "warp")), 0) if "\n" in text]
     assert len(labels) == 32
     for four in range(0, 32, 4):

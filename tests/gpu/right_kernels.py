@@ -107,7 +107,7 @@ def shared_kernel(src: cute.Tensor, dst: cute.Tensor):
     if i < cute.size(dst):
         buffer[thread] = src[i // n, i % n]
     cute.arch.barrier()
-    other = thread ^ 1  # each thread writes what its neighbour read
+    other = thread ^ 1  # each thread writes what its neighbor read
     j = i - thread + other
     if j < cute.size(dst):
         dst[j // n, j % n] = buffer[other]

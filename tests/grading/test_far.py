@@ -98,7 +98,7 @@ class Babbler(Forging):
 @pytest.mark.parametrize(("id", "other"), [("04.5", "04.4"), ("05.5", "05.4"), ("06.3", "06.1"), ("06.5", "06.4")])
 @pytest.mark.parametrize("served", [Served, Liar, Boaster, Babbler])
 def test_another_exercises_kernel_has_none_whatever_its_process_says(tmp_path, id, other, served):
-    """The vectorised copy is right as a copy, and lacks cp.async."""
+    """The vectorized copy is right as a copy, and lacks cp.async."""
     assert judged(tmp_path, id, answer_to(other), served).points == 0
 
 

@@ -54,7 +54,7 @@ def pairs():
 
 
 @pytest.mark.parametrize("name", notebook_names())
-def test_each_two_neighbours_of_the_course_s_pages_can_be_merged(name):
+def test_each_two_neighbors_of_the_course_s_pages_can_be_merged(name):
     """With everything between them, paragraphs too, and the checks of both."""
     solved = nbformat.read(SOLUTIONS / f"{name}.ipynb", as_version=4)
     pristine = pristine_page(SOLUTIONS / f"{name}.py")

@@ -97,7 +97,7 @@ NUMBERS = {
     "an array": "import numpy as np\n\n\ndef answer(n):\n    return np.array([n + 1, 2 * n])",
     "a view of an array": "import numpy as np\n\n\ndef answer(n):\n    return np.array([[2 * n, 0], [n + 1, 0]])[::-1, 0]",
     "an array without dimensions": "import numpy as np\n\n\ndef answer(n):\n    return np.asarray(n + 1), np.asarray(2 * n)",
-    "vectorised": "import numpy as np\n\n\ndef answer(n):\n    return tuple(np.full(2, n) * [1, 2] + [1, 0])",
+    "vectorized": "import numpy as np\n\n\ndef answer(n):\n    return tuple(np.full(2, n) * [1, 2] + [1, 0])",
     "operator's functions": "import operator\n\n\ndef answer(n):\n    return operator.add(n, 1), operator.mul(2, n)",
     "torch's numbers turned plain": "import torch\n\n\ndef answer(n):\n    return int(torch.tensor(n) + 1), (2 * torch.tensor(n)).item()",
     "NumPy's functions": "import numpy as np\n\n\ndef answer(n):\n    return np.add(n, 1, dtype=np.int64), np.multiply(n, 2, dtype=np.int64)",

@@ -117,7 +117,7 @@ class TestBlockScales:
         want, allowed = gemm_block_scaled().expected(inputs, self.SHAPE)
         return ((got.double() - want).abs() <= allowed).all()
 
-    def test_it_takes_the_tensor_cores_sums_and_rejects_a_neighbours_scales(self):
+    def test_it_takes_the_tensor_cores_sums_and_rejects_a_neighbors_scales(self):
         inputs = a, b, scale_a, scale_b = gemm_block_scaled().random(self.SHAPE, generator())
         assert self.judged(inputs, self.block_by_block(*inputs).bfloat16())
         for wrong in ((scale_a.roll(1, 0), scale_b), (scale_a.roll(1, 1), scale_b), (scale_a, scale_b.roll(1, 0))):

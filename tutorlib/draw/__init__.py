@@ -8,6 +8,7 @@ from tutorlib.draw.hopper import show_sm, show_wgmma
 from tutorlib.draw.k_loop import show_k_loop
 from tutorlib.draw.layouts import show_layout, show_layouts, show_memory
 from tutorlib.draw.machine import show_machine
+from tutorlib.draw.mbarrier import show_mbarrier
 from tutorlib.draw.reduction import show_reduction
 from tutorlib.draw.roles import show_roles, show_work
 from tutorlib.draw.threads import show_tv
@@ -27,6 +28,7 @@ __all__ = [
     "show_layout",
     "show_layouts",
     "show_machine",
+    "show_mbarrier",
     "show_memory",
     "show_pair",
     "show_product",

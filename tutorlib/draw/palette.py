@@ -1,7 +1,7 @@
 """The colours of every picture and explorer. All are light enough for dark text and safe for colour-blind readers."""
 
 # Paul Tol's "light" scheme, made for labelled cells: https://sronpersonalpages.nl/~pault/ (figure 5), in an order in
-# which neighbours differ in lightness.
+# which neighbors differ in lightness.
 CATEGORIES = ("#77AADD", "#EEDD88", "#EE8866", "#99DDFF", "#BBCC33", "#FFAABB", "#44BB99", "#DDDDDD")
 # Tol's "bright" scheme, for lines on white (figure 1), without its yellow and grey, which a projector loses.
 # After them six of his "muted" and "vibrant" ones: one color for each rung of the GEMM ladder, in all figures.

@@ -123,7 +123,7 @@ class Story:
                 step.reads |= {int(n) for n in self.owner[pieces]} - {-1}
 
     def step_of(self, event: BlockEvent) -> WarpStep:
-        """The step that the event belongs to: neighbours of a kind, of the same warps, are one."""
+        """The step that the event belongs to: neighbors of a kind, of the same warps, are one."""
         warps = frozenset(event.warps)
         if self.steps and (self.steps[-1].does, self.steps[-1].warps) == (event.does, warps):
             self.steps[-1].count += 1

@@ -50,7 +50,7 @@ def space_grid(array: Size, tile: Size, outlined: frozenset[tuple[int, int]] = f
 
 
 def colour(array: Size, tile: Size, element: tuple[int, int]) -> str:
-    """Of the tile that holds the element; neighbours differ, diagonal ones too, and so do any sixteen in a row."""
+    """Of the tile that holds the element; neighbors differ, diagonal ones too, and so do any sixteen in a row."""
     _, across = tiles_of(array, tile)
     i, j = element[0] // tile[0], element[1] // tile[1]
     row = next(n for n in count(across) if 2 <= n % 8 <= 6)  # from one row of tiles to the next, of eight hues

@@ -153,7 +153,7 @@ def linear_swiglu(width: int) -> Problem:
 
 @dataclass(frozen=True)
 class AmaxProblem(Problem):
-    """`tile_amax`: each tile's largest lies in another quarter of its rows than its neighbours', so that of four tiles
+    """`tile_amax`: each tile's largest lies in another quarter of its rows than its neighbors', so that of four tiles
     one is wrong where a part of the threads is left out."""
 
     def random(self, shape: Shape, generator: "Generator") -> "tuple[Tensor, ...]":

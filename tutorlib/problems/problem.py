@@ -129,7 +129,7 @@ def fill(op: Operand, shape: Shape, device: str) -> "Tensor":
         falling = -150 - 250 * torch.arange(shape[-1], device=device) // shape[-1]
         return falling.expand(shape).to(torch_dtype(op.dtype)).contiguous()
     ramp = torch.zeros(shape, dtype=torch.int32, device=device)
-    for mode, step in enumerate((31, 7, 3)[-len(shape) :]):  # coprime to 251, so neighbours differ in every mode
+    for mode, step in enumerate((31, 7, 3)[-len(shape) :]):  # coprime to 251, so neighbors differ in every mode
         index = torch.arange(shape[mode], dtype=torch.int32, device=device)
         ramp += step * (index % 251).view([-1 if n == mode else 1 for n in range(len(shape))])
     return (ramp % 251).to(torch_dtype(op.dtype))

@@ -1,4 +1,4 @@
-"""The sweeps of notebook 05: each kernel is a right copy, and differs from its neighbour in what its name says."""
+"""The sweeps of notebook 05: each kernel is a right copy, and differs from its neighbor in what its name says."""
 
 import re
 

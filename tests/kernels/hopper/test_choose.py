@@ -115,7 +115,7 @@ def step(mnk=SQUARE, cluster=(1, 1), rounds=1.0, cut=0.0, busy=1.0):
 
 
 def test_blocks_that_are_no_clusters_share_what_l2_sends_unless_they_share_tiles():
-    """Those of a whole tile are at the same place of K as their neighbours, those of a cut one are not."""
+    """Those of a whole tile are at the same place of K as their neighbors, those of a cut one are not."""
     assert step(cut=0.0) < step(cut=0.5) < step(cut=1.0)
     assert step(cluster=(2, 1), cut=0.0) == step(cluster=(2, 1), cut=1.0)
 

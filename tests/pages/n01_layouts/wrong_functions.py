@@ -134,7 +134,7 @@ WRONG = {
             "it should give",
         ),
         answer(
-            "neighbour", "the extent beside it", lambda s, o: (*s[1:], 1) if o == "row" else (1, *s[:-1]), "should give"
+            "neighbor", "the extent beside it", lambda s, o: (*s[1:], 1) if o == "row" else (1, *s[:-1]), "should give"
         ),
         answer(
             "order_names",

@@ -52,7 +52,7 @@ def merged_by_cosize(layout):
 
 
 def merged_once(layout):
-    """Merges neighbours in pairs only."""
+    """Merges neighbors in pairs only."""
     modes, rest = [], [mode for mode in modes_of(layout) if mode[0] > 1]
     while rest:
         extent, stride = rest.pop(0)

@@ -118,7 +118,7 @@ MORE = {
             "count for dynamic layouts",
         ),
         answer(
-            "counts_neighbours",
+            "counts_neighbors",
             "Only the layout just before is remembered.",
             lambda layouts, dynamic: len([k for k, _ in groupby(layouts, lambda pair: right_key(*pair, dynamic))]),
         ),

@@ -224,7 +224,7 @@ RIGHT = {
         kernel(
             "04.8",
             "the_other_half_of_the_tree",
-            "Neighbours first: strides 1, 2, 4, …",
+            "Neighbors first: strides 1, 2, 4, …",
             swap(
                 TREE,
                 "    for step in cutlass.range_constexpr(1, THREADS.bit_length()):\n        half = 1 << (step - 1)",

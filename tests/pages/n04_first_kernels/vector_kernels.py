@@ -292,7 +292,7 @@ MORE = {
             swap("max(partial[thread], partial[thread + half])", "partial[thread] + partial[thread + half]"),
         ),
         kernel(
-            "04.8", "takes_the_neighbour", "partial[thread + 1].", swap("partial[thread + half]", "partial[thread + 1]")
+            "04.8", "takes_the_neighbor", "partial[thread + 1].", swap("partial[thread + half]", "partial[thread + 1]")
         ),
         kernel(
             "04.8",

@@ -7,7 +7,7 @@ PAGE = Changed(
     {
         "05.2": "naive_kernel",
         "05.3": "coalesced_kernel",
-        "05.4": "vectorised_kernel",
+        "05.4": "vectorized_kernel",
         "05.5": "staged_kernel",
         "05.6": "transpose_kernel",
         "05.8": "tma_kernel",

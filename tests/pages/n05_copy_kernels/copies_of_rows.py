@@ -126,7 +126,7 @@ MORE = {
         kernel(
             "05.3",
             "pairs_of_threads",
-            "Neighbours two apart: half of each sector in vain.",
+            "Neighbors two apart: half of each sector in vain.",
             swap("thread % TILE[1]", "(thread % 32 * 2 + thread // 32 % 2)"),
             words=("sectors are used in part",),
         ),

@@ -31,7 +31,7 @@ MORE = {
         kernel(
             "05.5",
             "another_thread_s_part",
-            "Reads what its neighbour fetched, without a barrier.",
+            "Reads what its neighbor fetched, without a barrier.",
             swap(MEET, ""),
             swap("store.get_slice(thread)", "store.get_slice((thread + 1) % THREADS)"),
             words=("barrier",),

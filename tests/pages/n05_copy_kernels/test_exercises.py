@@ -22,7 +22,7 @@ from tutorlib.paths import SOLUTIONS
 TILE_BYTES = 128 * 64 * 2  # of the copies, bf16
 TURN_BYTES = 64 * 64 * 4  # of the transposes, fp32
 
-NAMES = {"naive": "05.2", "coalesced": "05.3", "vectorised": "05.4", "staged": "05.5"}
+NAMES = {"naive": "05.2", "coalesced": "05.3", "vectorized": "05.4", "staged": "05.5"}
 NAMES |= {"transpose": "05.6", "transpose_swizzled": "05.7", "tma": "05.8"}
 
 
@@ -40,7 +40,7 @@ LADDER = [
     # answer, dtype, shape, bytes of shared memory, accesses of each thread: opcode → how many
     ("naive", "bf16", (129, 250), 0, {r"ld\.global\.b16": 64, r"st\.global\.b16": 64}),
     ("coalesced", "bf16", (129, 250), 0, {r"ld\.global\.b16": 64, r"st\.global\.b16": 64}),
-    ("vectorised", "bf16", (300, 1048), 0, {r"ld\.global\.v4\.b32": 4, r"st\.global\.v4\.b32": 4}),
+    ("vectorized", "bf16", (300, 1048), 0, {r"ld\.global\.v4\.b32": 4, r"st\.global\.v4\.b32": 4}),
     ("staged", "bf16", (128, 640), TILE_BYTES, {r"cp\.async\.cg\.shared\.global": 8, r"ld\.shared\.v4\.b32": 8}),
     ("transpose", "fp32", (128, 320), TURN_BYTES, {r"st\.shared\.b32": 16, r"ld\.shared\.b32": 16}),
     ("transpose_swizzled", "fp32", (128, 320), TURN_BYTES, {r"st\.shared\.b32": 16, r"ld\.shared\.b32": 16}),
@@ -57,15 +57,15 @@ def test_each_rung_compiles_to_what_its_page_says(answers, answer, dtype, shape,
         assert len(re.findall(rf"^\s*(?:@!?%\w+\s+)?{opcode}\s", result.ptx, re.MULTILINE)) == times, opcode
 
 
-def test_all_loads_of_the_vectorised_copy_come_before_its_first_store(answers):
-    ptx = compiled(answers, "vectorised", (256, 256)).ptx
+def test_all_loads_of_the_vectorized_copy_come_before_its_first_store(answers):
+    ptx = compiled(answers, "vectorized", (256, 256)).ptx
     assert ptx.rindex("ld.global") < ptx.index("st.global")
 
 
 @pytest.mark.parametrize(
     ("answer", "shape", "dtype", "arch", "says"),
     [
-        ("vectorised", (128, 100), "bf16", "sm_80", "100 elements is not a multiple of 8"),
+        ("vectorized", (128, 100), "bf16", "sm_80", "100 elements is not a multiple of 8"),
         ("staged", (128, 100), "bf16", "sm_80", "128×100 is not made of 128×64 tiles"),
         ("transpose", (64, 96), "fp32", "sm_80", "64×96 is not made of 64×64 tiles"),
         ("transpose_swizzled", (96, 64), "fp32", "sm_80", "96×64 is not made of 64×64 tiles"),
@@ -96,7 +96,7 @@ def test_the_swizzle_of_the_page_has_no_conflicts_in_either_direction():
         (Layout((2, 4), (4, 1)), Layout((1, 1)), (8, 4), "((4,2),4):((8,1),2)"),
         (Layout((2, 4), (4, 1)), Layout((1, 4)), (8, 16), "((4,2),(4,4)):((32,1),(8,2))"),
     ],
-    ids=["naive", "coalesced", "vectorised"],
+    ids=["naive", "coalesced", "vectorized"],
 )
 def test_the_miniatures_of_the_page_are_tiled_copies(threads, values, tile, picture):
     """What a reader types into the explorer to get the pictures of rungs 1 to 3."""

@@ -50,7 +50,7 @@ RIGHT = right_answers("05_copy_kernels")
 NAIVE, COALESCED, VECTORISED, STAGED, TURN, SWIZZLED = (RIGHT[f"05.{n}"] for n in range(2, 8))
 TURNED = "cute.make_layout((TURN, TURN), stride=(1, TURN))"
 
-through_registers = derive(VECTORISED, "through_registers", "The vectorised copy, whatever is asked for.")
+through_registers = derive(VECTORISED, "through_registers", "The vectorized copy, whatever is asked for.")
 
 WRONG = {
     "05.1": [
@@ -88,7 +88,7 @@ WRONG = {
                 "Each vector is stored before the next is loaded.",
                 without("make_fragment_like", "from_src, registers"),
                 swap("registers, to_dst", "from_src, to_dst"),
-                within="vectorised_kernel",
+                within="vectorized_kernel",
             )
         ),
     ],
@@ -148,7 +148,7 @@ WRONG_WHEN_RUN = {
         derive(
             COALESCED,
             "down_the_columns",
-            "Right, with neighbouring threads in a column.",
+            "Right, with neighboring threads in a column.",
             swap("column = across * TILE[1] + thread % TILE[1]", "column = across * TILE[1] + thread // TILE[0]"),
             swap("cutlass.range(0, TILE[0], together,", "cutlass.range(0, TILE[1], 1,"),
             swap("down * TILE[0] + m + thread // TILE[1]", "down * TILE[0] + thread % TILE[0]"),
@@ -192,14 +192,14 @@ WRONG_WHEN_RUN = {
             "loads_without_asking",
             "Reads beyond the edges.",
             swap("from_src, registers, pred=mask", "from_src, registers"),
-            within="vectorised_kernel",
+            within="vectorized_kernel",
         ),
         derive(
             VECTORISED,
             "stores_without_asking",
             "Writes beyond the edges.",
             swap("registers, to_dst, pred=mask", "registers, to_dst"),
-            within="vectorised_kernel",
+            within="vectorized_kernel",
         ),
         derive(
             VECTORISED,
@@ -210,21 +210,21 @@ WRONG_WHEN_RUN = {
                 "registers, pred=mask)",
                 "registers, pred=mask)\n    if thread < 0:\n        cute.copy(tiled, registers, to_dst, pred=mask)",
             ),
-            within="vectorised_kernel",
+            within="vectorized_kernel",
         ),
         derive(
             VECTORISED,
             "onto_itself",
             "Copies the source into the source.",
             swap("mine.partition_D(tile_of_block(dst, WIDE))", "mine.partition_D(tile_of_block(src, WIDE))"),
-            within="vectorised_kernel",
+            within="vectorized_kernel",
         ),
         derive(
             VECTORISED,
             "whole_tiles_only",
             "No predicates: writes beyond the edges of a matrix that is not made of whole tiles.",
             swap(", pred=mask", "", times=2),
-            within="vectorised_kernel",
+            within="vectorized_kernel",
         ),
     ],
     "05.5": [

@@ -21,7 +21,7 @@ def last_strip_is_full(block, rows, columns, group):
 
 
 def strip_along_its_rows(block, rows, columns, group):
-    """Goes through a strip row by row, so neighbours share A and not B."""
+    """Goes through a strip row by row, so neighbors share A and not B."""
     strip, place = divmod(block, group * columns)
     return strip * group + place // columns, place % columns
 

@@ -148,7 +148,7 @@ WRONG = {
         ),
         derive(
             PERSISTENT,
-            "neighbours_in_one_block",
+            "neighbors_in_one_block",
             "Gives each block consecutive tiles, so that blocks which run together share nothing.",
             swap(
                 "    for tile in range(ct.bid(0), rows * columns, ct.num_blocks(0)):",
@@ -192,7 +192,7 @@ WRONG = {
             derive(
                 PERSISTENT,
                 "a_run_for_each",
-                "Gives each block neighbouring tiles.",
+                "Gives each block neighboring tiles.",
                 swap(
                     "range(ct.bid(0), rows * columns, ct.num_blocks(0))",
                     "range(ct.bid(0) * ct.cdiv(rows * columns, ct.num_blocks(0)), min(rows * columns, (ct.bid(0) + 1) * ct.cdiv(rows * columns, ct.num_blocks(0))))",

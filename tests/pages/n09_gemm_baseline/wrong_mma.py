@@ -183,21 +183,21 @@ COLUMNS = [
         "the inverse",
     ),
     strides(
-        "atoms_before_values", "Neighbours in the wrong order.", lambda w: (4, 8, 32, 1, 32 * w), "Atoms run before"
+        "atoms_before_values", "Neighbors in the wrong order.", lambda w: (4, 8, 32, 1, 32 * w), "Atoms run before"
     ),
     strides("warps_overlap", "All warps write the same columns.", lambda w: (1, 8, 0, 2, 32 * w), "each once"),
     strides(
         "half_sectors",
-        "Neighbours for a lane, and half a sector for a store.",
+        "Neighbors for a lane, and half a sector for a store.",
         lambda w: (1, 8 * w, 8, 2, 32 * w),
         "half of each of 4 sectors",
     ),
-    strides("the_mma_s_own", "The MMA's order.", lambda w: (1, 2, 8, 8 * w, 32 * w), "8 neighbours"),
+    strides("the_mma_s_own", "The MMA's order.", lambda w: (1, 2, 8, 8 * w, 32 * w), "8 neighbors"),
     strides("two_and_two", "Values and lanes exchanged.", lambda w: (4, 1, 32, 8, 32 * w)),
     strides("rest_forgotten", "Wide tiles wrap around.", lambda w: (1, 8, 32, 2, 0), "each once"),
     strides("rest_of_two_warps", "Right for two warps.", lambda w: (1, 8, 32, 2, 64), "each once"),
     strides("warps_of_16", "Two atoms for a vector.", lambda w: (1, 4, 16, 2, 32 * w), "each once"),
-    strides("pairs_of_atoms", "Atom pairs apart.", lambda w: (1, 2, 32, 8, 32 * w), "8 neighbours"),
+    strides("pairs_of_atoms", "Atom pairs apart.", lambda w: (1, 2, 32, 8, 32 * w), "8 neighbors"),
     answer("a_tuple", "Strides alone.", lambda warps, tile_n: (1, 8, 32, 2, 32 * warps), "should be a Layout"),
     answer("too_short", "One warp's columns.", lambda warps, tile_n: cute.make_layout(16), "the tile has"),
     the_other_library_s,

@@ -44,7 +44,7 @@ def three_bits_always(rows, k, stages):
 
 
 def columns_first(rows, k, stages):
-    """The atom's columns first: its rows are neighbours."""
+    """The atom's columns first: its rows are neighbors."""
     atom = cute.make_composed_layout(cute.make_swizzle(3, 4, 3), 0, cute.make_layout((8, k)))
     return cute.tile_to_shape(atom, (rows, k, stages), (0, 1, 2))
 

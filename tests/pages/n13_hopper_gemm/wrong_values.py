@@ -113,7 +113,7 @@ def a_thread_for_each_row(m, n):
     return 4 * m + n % 8 // 2, n % 2 + 2 * (n // 8)
 
 
-@says("first two neighbours of a row")
+@says("first two neighbors of a row")
 def halves_last(m, n):
     """The rows 8 below come after all columns."""
     return right_holder(m, n)[0], n % 2 + 2 * (n // 8) + 64 * (m % 16 // 8)
@@ -141,8 +141,8 @@ def the_pictures_columns(m, n):
     return right_holder(m, n % 64)
 
 
-def halves_between_neighbours(m, n):
-    """The row 8 below before the neighbour in the row."""
+def halves_between_neighbors(m, n):
+    """The row 8 below before the neighbor in the row."""
     thread, _ = right_holder(m, n)
     return thread, m % 16 // 8 + 2 * (n % 2) + 4 * (n // 8)
 
@@ -168,7 +168,7 @@ def a_warp_across(m, n):
 
 
 def without_the_odd_column(m, n):
-    """Two neighbours in one register, as bf16 would be."""
+    """Two neighbors in one register, as bf16 would be."""
     thread, register = right_holder(m, n)
     return thread, register // 2
 
@@ -179,7 +179,7 @@ def the_thread_alone(m, n):
 
 
 HOLDERS = [rows_dealt_out, a_thread_for_each_row, halves_last, pairs_apart, lanes, register_first]
-HOLDERS += [the_pictures_columns, halves_between_neighbours, lanes_down_the_columns, warps_of_8_rows, transposed]
+HOLDERS += [the_pictures_columns, halves_between_neighbors, lanes_down_the_columns, warps_of_8_rows, transposed]
 HOLDERS += [a_warp_across, without_the_odd_column, the_thread_alone]
 
 # 13.6 ring ------------------------------------------------------------------------------------------------------

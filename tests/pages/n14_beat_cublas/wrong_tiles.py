@@ -47,8 +47,8 @@ def one_wave_more(m, n, tile, cluster, at_once):
 # 14.7 -------------------------------------------------------------------------------------------------------------
 
 
-def neighbours_in_turn(block, cluster, clusters, grid, group):
-    """A cluster's own tiles are neighbours, those at work together are not."""
+def neighbors_in_turn(block, cluster, clusters, grid, group):
+    """A cluster's own tiles are neighbors, those at work together are not."""
     return tiles.in_a_row(block, cluster, clusters, grid, group)
 
 
@@ -151,7 +151,7 @@ WRONG = {
         changed("14.6", CEIL, "of_k", "Divides N by the tile's K.", "(tile[1] * cluster[1])", "(tile[2] * cluster[1])"),
     ],
     "14.7": [
-        neighbours_in_turn,
+        neighbors_in_turn,
         first_block_only,
         cluster_tiles,
         every_block_for_itself,

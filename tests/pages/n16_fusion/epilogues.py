@@ -286,8 +286,8 @@ def gating(name, what, op, *words):
     """op: of the two halves' values."""
 
     def gated(tCrC):
-        pairs, atoms, (neighbours, rest) = tCrC.shape
-        half = cute.make_layout((pairs, atoms, (neighbours, rest // 2)))
+        pairs, atoms, (neighbors, rest) = tCrC.shape
+        half = cute.make_layout((pairs, atoms, (neighbors, rest // 2)))
         first, second = (cute.make_tensor(tCrC.iterator + n * cute.size(half), half).load() for n in range(2))
         result = cute.make_rmem_tensor(half.shape, Float32)
         result.store(op(first, second))
@@ -296,10 +296,10 @@ def gating(name, what, op, *words):
     return answer(name, what, gated, *words)
 
 
-def neighbours_in_turn(tCrC):
-    """As if gate and up were neighbours."""
-    pairs, atoms, (neighbours, rest) = tCrC.shape
-    result = cute.make_rmem_tensor((pairs, atoms, (neighbours, rest // 2)), Float32)
+def neighbors_in_turn(tCrC):
+    """As if gate and up were neighbors."""
+    pairs, atoms, (neighbors, rest) = tCrC.shape
+    result = cute.make_rmem_tensor((pairs, atoms, (neighbors, rest // 2)), Float32)
     for n in range(cute.size(result)):
         g = tCrC[2 * n]
         result[n] = g / (Float32(1.0) + cute.math.exp(-g)) * tCrC[2 * n + 1]
@@ -307,7 +307,7 @@ def neighbours_in_turn(tCrC):
 
 
 GATES = [
-    neighbours_in_turn,
+    neighbors_in_turn,
     gating("exchanged", "Up gates.", lambda gate, up: silu(up) * gate),
     gating("sigmoid_alone", "GLU: no factor gate.", lambda gate, up: up * (0.5 + 0.5 * tanh(0.5 * gate))),
     gating("gelu_gate", "GeGLU.", lambda gate, up: gelu(gate) * up),

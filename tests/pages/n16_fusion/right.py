@@ -179,8 +179,8 @@ def downwards(values, partial: cute.Tensor, thread):
 
 def element_by_element(tCrC):
     """Index arithmetic, one number at a time."""
-    pairs, atoms, (neighbours, rest) = tCrC.shape
-    result = cute.make_rmem_tensor((pairs, atoms, (neighbours, rest // 2)), Float32)
+    pairs, atoms, (neighbors, rest) = tCrC.shape
+    result = cute.make_rmem_tensor((pairs, atoms, (neighbors, rest // 2)), Float32)
     half = cute.size(result)
     for n in range(half):
         g = tCrC[n]
@@ -190,8 +190,8 @@ def element_by_element(tCrC):
 
 def by_division(tCrC):
     """g / (1 + exp(-g)): where g is very negative that is g / inf, and 0 is right."""
-    pairs, atoms, (neighbours, rest) = tCrC.shape
-    half = cute.make_layout((pairs, atoms, (neighbours, rest // 2)))
+    pairs, atoms, (neighbors, rest) = tCrC.shape
+    half = cute.make_layout((pairs, atoms, (neighbors, rest // 2)))
     gate, up = (cute.make_tensor(tCrC.iterator + n * cute.size(half), half).load() for n in range(2))
     result = cute.make_rmem_tensor(half.shape, Float32)
     result.store(gate / (1.0 + cute.math.exp(-gate)) * up)
@@ -200,8 +200,8 @@ def by_division(tCrC):
 
 def flat(tCrC):
     """Both halves as vectors, and the result's shape at the end."""
-    pairs, atoms, (neighbours, rest) = tCrC.shape
-    result = cute.make_rmem_tensor((pairs, atoms, (neighbours, rest // 2)), Float32)
+    pairs, atoms, (neighbors, rest) = tCrC.shape
+    result = cute.make_rmem_tensor((pairs, atoms, (neighbors, rest // 2)), Float32)
     size = cute.size(result)
     both = cute.make_tensor(tCrC.iterator, cute.make_layout((size, 2)))
     gate, up = both[None, 0].load(), both[None, 1].load()

@@ -1,4 +1,4 @@
-"""Wrong diagnoses in notebook 18: without evidence, of a neighbouring cause or line, or of none that there is."""
+"""Wrong diagnoses in notebook 18: without evidence, of a neighboring cause or line, or of none that there is."""
 
 import numpy as np
 

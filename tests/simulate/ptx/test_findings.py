@@ -64,7 +64,7 @@ def test_two_threads_that_store_different_values_to_one_place():
     assert not run(f"{PLACE} st.shared.b32 [%r1], 5; bar.sync 0; ld.shared.b32 %r9, [%r1]; {OUT}")[0].findings
 
 
-def test_neighbouring_halves_are_different_places():
+def test_neighboring_halves_are_different_places():
     body = f"""mov.u32 %r1, smem; shl.b32 %r2, %tid_x, 1; add.u32 %r3, %r1, %r2; cvt.u16.u32 %h1, %tid_x;
     st.shared.b16 [%r3], %h1; ld.shared.b16 %h2, [%r3]; cvt.u32.u16 %r9, %h2; {OUT}"""
     report, out = run(body)

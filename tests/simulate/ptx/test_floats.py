@@ -32,7 +32,7 @@ def rounded(value, kind, towards_zero=False):
 
 
 def floats(width, count=8):
-    """Of a width in bits; subnormal numbers and neighbouring exponents among them."""
+    """Of a width in bits; subnormal numbers and neighboring exponents among them."""
     if width == 16:  # the finite ones by their bits: the first 0x7C00 patterns, and the same with a sign
         patterns = st.integers(0, 2 * 0x7C00 - 1).map(lambda n: n if n < 0x7C00 else n - 0x7C00 + 0x8000)
         halves = patterns.map(lambda n: float(np.array([n], np.uint16).view(np.float16)[0]))

@@ -112,7 +112,7 @@ def of_places(name: str, product: Callable[..., Any]) -> Callable[..., Any]:
         if overlaps(block):
             raise ValueError(
                 f"{name} of {block}, which sends several coordinates to one place. In a layout of threads each has "
-                "a number of its own: (a, b) threads, neighbours along the second mode, have the strides (b, 1)"
+                "a number of its own: (a, b) threads, neighbors along the second mode, have the strides (b, 1)"
             )
         return product(block, *others, **options)
 

@@ -152,7 +152,7 @@ EXERCISES = (
             ),
         ),
         hints=(
-            "The contiguous mode has stride 1. How far apart are two neighbours of the next mode?",
+            "The contiguous mode has stride 1. How far apart are two neighbors of the next mode?",
             "Walk the modes from the fastest to the slowest and keep a running product of their extents.",
             'For "row" do the same on the reversed shape, then reverse the strides.',
         ),

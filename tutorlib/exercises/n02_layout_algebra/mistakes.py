@@ -396,7 +396,7 @@ def threads_and_values(product: Callable, turned: bool = False) -> Answer:
 
 THREAD_VALUE = (
     Mistake(
-        "That is the blocked product: a thread's values lie a whole block of threads apart. It is neighbouring values "
+        "That is the blocked product: a thread's values lie a whole block of threads apart. It is neighboring values "
         "that make a vector: rake.",
         threads_and_values(tl.blocked_product),
     ),

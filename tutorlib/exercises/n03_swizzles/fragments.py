@@ -29,7 +29,7 @@ C_FRAGMENTS = (
         lambda lane, value: MMA.c_layout(lane, value),
     ),
     Mistake(
-        "A lane's two neighbouring values are columns 2 · (lane % 4) and the next: its columns are two wide.",
+        "A lane's two neighboring values are columns 2 · (lane % 4) and the next: its columns are two wide.",
         lambda lane, value: (lane // 4 + value // 2 * 8, lane % 4 + value % 2),
     ),
     Mistake(

@@ -87,7 +87,7 @@ FIRST_KERNEL_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "04.6": (
         Remedy(
             Fail.LACKS(instruction="ld.global.v4"),
-            "A vector is a piece of four neighbours, cute.local_tile(x, (4,), (i,)), read by one load() and written"
+            "A vector is a piece of four neighbors, cute.local_tile(x, (4,), (i,)), read by one load() and written"
             " by one store().",
         ),
         Remedy(

@@ -176,7 +176,7 @@ EXERCISES = (
     ),
     CuteExercise(
         id="05.4",
-        title="vectorised copy",
+        title="vectorized copy",
         points=4,
         problem=copy("bf16"),
         shapes=RAGGED_VECTORS,

@@ -49,7 +49,7 @@ COPY_REMEDIES: dict[str, tuple[Remedy, ...]] = {
             Hazard.OUTSIDE,
             "Tiles extend past the edges: row < rows and column < columns must both hold before the access.",
         ),
-        Remedy(Fail.WASTE(space="global"), "Neighbouring threads belong on neighbouring columns: thread % TILE[1]."),
+        Remedy(Fail.WASTE(space="global"), "Neighboring threads belong on neighboring columns: thread % TILE[1]."),
         Remedy(
             Difference.UNWRITTEN(share="all"), "What is stored to dst? Before the kernel runs it holds NaN everywhere."
         ),

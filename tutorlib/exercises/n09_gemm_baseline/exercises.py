@@ -105,7 +105,7 @@ def wide(warps: int) -> Callable[[Random], tuple]:
 
 
 def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
-    """What keeps a thread's accumulators of 4 neighbouring atoms from being 8 neighbours in memory, or None."""
+    """What keeps a thread's accumulators of 4 neighboring atoms from being 8 neighbors in memory, or None."""
     if not is_layout(got):
         return Flaw("it should be a Layout", ColumnFlaw.NO_LAYOUT)
     if size(got) != tile_n:
@@ -124,7 +124,7 @@ def not_in_vectors(got: Layout, warps: int, tile_n: int) -> str | None:
                 if mine != list(range(mine[0], mine[0] + 8)) or mine[0] % 8:
                     return Flaw(
                         f"lane {lane} of warp {warp} has columns {shorten(mine)} in its atoms {four} to {four + 3}; "
-                        "they should be 8 neighbours from a multiple of 8 on",
+                        "they should be 8 neighbors from a multiple of 8 on",
                         ColumnFlaw.NO_VECTOR,
                     )
     return half_sectors(places, warps)
@@ -137,7 +137,7 @@ def half_sectors(places: list[int], warps: int) -> str | None:
         if (sectors := len({start // SECTOR for start in starts})) > 4 * VECTOR // SECTOR:
             return Flaw(
                 f"the lanes 0 to 3 of warp {warp} store 16 bytes each from the columns {shorten(starts)} on, which is "
-                f"half of each of {sectors} sectors; neighbouring lanes should be neighbours in memory",
+                f"half of each of {sectors} sectors; neighboring lanes should be neighbors in memory",
                 ColumnFlaw.HALF_SECTORS,
             )
     return None
@@ -153,7 +153,7 @@ PERMUTING = (
         lambda warps, tile_n: Layout(tile_n, 1),
     ),
     Mistake(
-        "Atoms run before values: a lane's two neighbours of an atom would be 4 columns apart.",
+        "Atoms run before values: a lane's two neighbors of an atom would be 4 columns apart.",
         lambda warps, tile_n: Layout((2, 4, warps, 4, tile_n // (32 * warps)), (4, 8, 32, 1, 32 * warps)),
     ),
 )
@@ -286,7 +286,7 @@ EXERCISES = (
     ),
     CuteExercise(
         id="09.8",
-        title="vectorised write-back",
+        title="vectorized write-back",
         points=3,
         archs=AMPERE_TIMED,
         part=AmperePart(name="epilogue"),
@@ -296,7 +296,7 @@ EXERCISES = (
         requires=("st.global.v4",),
         library={"store of the course": InModule("tutorlib.kernels.ampere.epilogues", "store")},
         hints=(
-            "`eight` picks the 8 neighbours out of the registers, out of their places in C, and of the coordinates.",
+            "`eight` picks the 8 neighbors out of the registers, out of their places in C, and of the coordinates.",
             "One coordinate speaks for all eight: acc.coordinates[(0, row), m, (0, n)].",
             "if cute.elem_less(that, acc.shape): cute.autovec_copy(registers[eight], acc.tCgC[eight])",
         ),

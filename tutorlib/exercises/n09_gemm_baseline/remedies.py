@@ -13,7 +13,7 @@ class ColumnFlaw(FailureKind):
     NO_LAYOUT = "no layout"
     SIZE = "number of columns"
     NOT_ALL = "columns not all hit"
-    NO_VECTOR = "no neighbours"
+    NO_VECTOR = "no neighbors"
     HALF_SECTORS = "half sectors"
 
 
@@ -166,7 +166,7 @@ BASELINE_REMEDIES: dict[str, tuple[Remedy, ...]] = {
     "09.8": (
         Remedy(
             Fail.LACKS(instruction="st.global.v4"),
-            "Eight neighbours at once: cute.autovec_copy of eight rounded registers to their eight places in C.",
+            "Eight neighbors at once: cute.autovec_copy of eight rounded registers to their eight places in C.",
         ),
         Remedy(
             Hazard.OUTSIDE,

@@ -94,11 +94,11 @@ HOLDING = (
         lambda m, n: (4 * m + n % 8 // 2, n % 2 + 2 * (n // 8)),
     ),
     Mistake(
-        "A thread's registers: first two neighbours of a row, then the two 8 rows below, then the next 8 columns.",
+        "A thread's registers: first two neighbors of a row, then the two 8 rows below, then the next 8 columns.",
         lambda m, n: (holder(m, n)[0], n % 2 + 2 * (n // 8) + 64 * (m % 16 // 8)),
     ),
     Mistake(
-        "A thread has two neighbours: columns 0 and 1 are thread 0's.",
+        "A thread has two neighbors: columns 0 and 1 are thread 0's.",
         lambda m, n: (holder(m, n // 8 * 8)[0] + n % 4, n % 8 // 4 + 2 * (m % 16 // 8) + 4 * (n // 8)),
     ),
     Mistake("Each warp counts its threads from 32 times its number on.", lambda m, n: holder(m % 16, n)),

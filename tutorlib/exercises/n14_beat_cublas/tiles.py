@@ -67,7 +67,7 @@ def sizes_and_clusters(sizes: tuple[Pair, ...], clusters: tuple[Pair, ...], sms:
 
 
 def in_a_row(block: int, cluster: Pair, clusters: int, grid: Pair, group: int) -> list[Pair]:
-    """A cluster takes neighbouring tiles one after the other."""
+    """A cluster takes neighboring tiles one after the other."""
     number, rank = divmod(block, cluster[0] * cluster[1])
     each, more = divmod(grid[0] * grid[1], clusters)
     first = number * each + min(number, more)
@@ -77,8 +77,8 @@ def in_a_row(block: int, cluster: Pair, clusters: int, grid: Pair, group: int) -
 
 WALK = (
     Mistake(
-        "Your clusters take neighbouring tiles one after the other. Those that are at work *together* should be "
-        "neighbours: cluster c takes c, c + clusters, c + 2 * clusters, …",
+        "Your clusters take neighboring tiles one after the other. Those that are at work *together* should be "
+        "neighbors: cluster c takes c, c + clusters, c + 2 * clusters, …",
         in_a_row,
     ),
     Mistake(

@@ -140,8 +140,8 @@ EXERCISES = (
         part=Inside(build=host_templates.with_gate),
         library=course(FUSED, "gated", "gate_and_up") | course(OPS, "swiglu", "silu"),
         hints=(
-            "tCrC's shape is (pairs, atoms, (neighbours, rest)), and rest is the slowest mode: its first half is gate.",
-            "half = cute.make_layout((pairs, atoms, (neighbours, rest // 2))); gate begins at tCrC.iterator, up "
+            "tCrC's shape is (pairs, atoms, (neighbors, rest)), and rest is the slowest mode: its first half is gate.",
+            "half = cute.make_layout((pairs, atoms, (neighbors, rest // 2))); gate begins at tCrC.iterator, up "
             "cute.size(half) further on.",
             "silu(g) is g / (1 + exp(-g)), or g/2 · (1 + tanh(g/2)), which has no number too large for it.",
         ),

@@ -110,7 +110,7 @@ FUSION_REMEDIES: dict[str, tuple[Remedy, ...]] = {
         Remedy(
             (Difference.WRONG(at="c[0, 0]"), Difference.WRONG(at="c[0, 1]")),
             "Two things to go through: silu(g) = g / (1 + e^-g), with the factor g, times up; and where both lie: "
-            "neighbours are columns of one matrix, gate and up are cute.size(half) registers apart.",
+            "neighbors are columns of one matrix, gate and up are cute.size(half) registers apart.",
         ),
     ),
     "16.8": (

@@ -13,7 +13,7 @@ BYTES = 2  # of an element
 VECTOR = 8  # elements of 16 bytes, which one cp.async copies
 LINE = 64  # elements of 128 bytes: the longest row that a swizzle mixes
 MMA_M = 16  # rows of mma.sync.m16n8k16
-WARP_N = 32  # columns of 4 atoms: a thread's 8 neighbours in C, a store of 16 bytes
+WARP_N = 32  # columns of 4 atoms: a thread's 8 neighbors in C, a store of 16 bytes
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from tutorlib.kernels.ampere.thread_share import Accumulators
 
 @cute.jit
 def store(acc: Accumulators) -> None:
-    """Notebook 09: from registers to C, 8 neighbours as one store of 128 bits where C's rows are aligned."""
+    """Notebook 09: from registers to C, 8 neighbors as one store of 128 bits where C's rows are aligned."""
     registers = acc.rounded()
     if cutlass.const_expr(acc.whole):
         cute.autovec_copy(registers, acc.tCgC)

@@ -17,7 +17,7 @@ def smem_layout(rows: int, k: int, stages: int) -> cute.ComposedLayout:
 
 
 def n_order(config: GemmConfig) -> cute.Layout:
-    """Column of the MMA → column of the tile, such that 4 neighbouring atoms give a thread 8 neighbours in memory.
+    """Column of the MMA → column of the tile, such that 4 neighboring atoms give a thread 8 neighbors in memory.
 
     The MMA's columns are (2 of a thread, 4 threads, warps, 4 atoms, the rest).
     """
@@ -36,7 +36,7 @@ def permuted(tensor: cute.Tensor, mode: int, config: GemmConfig) -> cute.Tensor:
 def with_rest(share: cute.Tensor) -> cute.Tensor:
     """A thread's share of C as ((2 columns, 2 rows), M atoms, (4 N atoms, the rest)), also where the rest is 1.
 
-    CuTe merges a mode of 1 into its neighbour, and what is written for the general shape would not fit.
+    CuTe merges a mode of 1 into its neighbor, and what is written for the general shape would not fit.
     """
     if cute.rank(share, mode=[2]) > 1:
         return share

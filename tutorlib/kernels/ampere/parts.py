@@ -50,5 +50,5 @@ class GemmParts:
         """A thread's accumulators, in registers. Gated: those of the tile's left half, then those of its right half."""
         if not self.gated:
             return tiled_mma.make_fragment_C(tCgC)
-        pairs, atoms, (neighbours, rest) = tCgC.shape
-        return cute.make_rmem_tensor((pairs, atoms, (neighbours, 2 * rest)), cutlass.Float32)
+        pairs, atoms, (neighbors, rest) = tCgC.shape
+        return cute.make_rmem_tensor((pairs, atoms, (neighbors, 2 * rest)), cutlass.Float32)

@@ -133,12 +133,12 @@ class Accumulators:
 
     @property
     def aligned(self) -> bool:
-        """Rows of C start at multiples of 16 bytes: then 8 neighbours are inside or outside together."""
+        """Rows of C start at multiples of 16 bytes: then 8 neighbors are inside or outside together."""
         return self.shape[1] % VECTOR == 0
 
     def rounded(self) -> cute.Tensor:
-        """The accumulators in bf16, in registers of the same shape; 8 neighbours in C are neighbours here."""
-        order = ((0, 3), 4, (1, 2))  # in memory's order: columns of an atom, its 4 neighbours, the rest, rows, M atoms
+        """The accumulators in bf16, in registers of the same shape; 8 neighbors in C are neighbors here."""
+        order = ((0, 3), 4, (1, 2))  # in memory's order: columns of an atom, its 4 neighbors, the rest, rows, M atoms
         registers = cute.make_rmem_tensor(cute.make_ordered_layout(self.tCrC.shape, order), self.tCgC.element_type)
         registers.store(self.tCrC.load().to(self.tCgC.element_type))
         return registers

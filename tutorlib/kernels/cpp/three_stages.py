@@ -22,7 +22,7 @@ constexpr int bM = 128, bN = 128, bK = 32, STAGES = 3, THREADS = 128, TILE = 128
 // Swizzle<2,3,3> on rows of 32: where in a buffer a row's vector of 8 elements lies
 __device__ int place(int row, int vector) { return row * bK + (vector ^ (row / 2 % 4)) * 8; }
 
-// column of the MMA -> column of the tile: 4 neighbouring atoms give a lane 8 neighbours in memory
+// column of the MMA -> column of the tile: 4 neighboring atoms give a lane 8 neighbors in memory
 __device__ int column(int s) { return s / 32 * 32 + s % 8 / 2 * 8 + s % 32 / 8 * 2 + s % 2; }
 
 __device__ unsigned in_smem(const bf16 *p) { return (unsigned)__cvta_generic_to_shared(p); }

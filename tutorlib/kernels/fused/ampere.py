@@ -86,8 +86,8 @@ def make_fused(fusion: Fusion, config: GemmConfig = CONFIG) -> Callable[..., Non
 
 def gate_and_up(tCrC: cute.Tensor) -> tuple[cute.Tensor, cute.Tensor]:
     """A thread's accumulators of a tile's left half, and those of its right half: the rest of N is the slowest mode."""
-    pairs, atoms, (neighbours, rest) = tCrC.shape
-    half = cute.make_layout((pairs, atoms, (neighbours, rest // 2)))
+    pairs, atoms, (neighbors, rest) = tCrC.shape
+    half = cute.make_layout((pairs, atoms, (neighbors, rest // 2)))
     return cute.make_tensor(tCrC.iterator, half), cute.make_tensor(tCrC.iterator + cute.size(half), half)
 
 

@@ -42,7 +42,7 @@ class Constants:
     l2_bytes: in a cycle, where all SMs want as much. own: part of that time which the SM's own way to L2 takes, however
         few want something. crossing: by how much more L2 has to do where a K tile's part of a row lies in two lines of
         it; straddling: more, where it begins in the middle of a sector.
-    alone_bytes: as l2_bytes, of blocks that are no clusters. They are spread over the GPU otherwise, and neighbours'
+    alone_bytes: as l2_bytes, of blocks that are no clusters. They are spread over the GPU otherwise, and neighbors'
         requests for a line meet on their way, as long as all are at the same place of K: not where they share tiles.
         alone_crossing: times as much more for lines and sectors as for clusters, since such requests seldom meet.
     drift: by how much longer a K tile is for blocks that are no clusters when rounds of tiles have brought all out of

@@ -46,7 +46,7 @@ class HopperConfig:
     raster: direction in which tiles follow one another, inside a band that is `group` cluster tiles wide;
         snake: every other band is walked backwards. zigzag: so is K in every other tile, while L2 holds its end.
     stagger: K tiles by which a cluster's tile begins later along K than the one above it (M) and the one to its left
-        (N), wrapping round, so that neighbours do not ask L2 for the same lines at the same time.
+        (N), wrapping round, so that neighbors do not ask L2 for the same lines at the same time.
     split_k: blocks of a cluster that share a tile's K, and its accumulators through distributed shared memory.
     stream_k: all blocks share the tiles of the last, partly filled wave.
     defer_stores: a tile's results wait in registers until the next tile's multiplication is in flight.

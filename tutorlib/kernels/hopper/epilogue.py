@@ -51,7 +51,7 @@ class Stores:
             to.store(self.values(tCrC, scale, first, tile).to(self.rounded.element_type))
 
     def values(self, tCrC: cute.Tensor, scale: Float32 | None, first: int, tile: tuple[Int32, Int32]) -> Any:
-        """The 8 results from this one on, in fp32: (2 neighbours, 2 rows, 2 pieces of 8 columns) of the tile."""
+        """The 8 results from this one on, in fp32: (2 neighbors, 2 rows, 2 pieces of 8 columns) of the tile."""
         part = cute.make_tensor(tCrC.iterator + first, cute.make_layout(8)).load()
         return part if scale is None else part * scale
 

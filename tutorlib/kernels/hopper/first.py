@@ -109,7 +109,7 @@ def first_kernel(
     if warp == 0:
         for tma in (tma_a, tma_b, tma_c):
             cpasync.prefetch_descriptor(tma)
-    m, n = grouped(block, *tiles)  # of C's tiles (M, N); neighbours have the same rows of B
+    m, n = grouped(block, *tiles)  # of C's tiles (M, N); neighbors have the same rows of B
     gA = cute.local_tile(mA, (bM, bK), (m, None))  # (bM, bK, K tiles)
     gB = cute.local_tile(mB, (bN, bK), (n, None))  # (bN, bK, K tiles)
     gC = cute.local_tile(mC, (bM, bN), (m, n))  # (bM, bN)

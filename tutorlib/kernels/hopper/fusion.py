@@ -11,7 +11,7 @@ from tutorlib.kernels.hopper.choose import NO_WORK, OpWork
 from tutorlib.kernels.hopper.config import MMA_M, REGISTERS_BESIDE_RESULTS, STORE_ROWS, ConfigError, HopperConfig
 from tutorlib.kernels.hopper.epilogue import Stores
 
-PIECE = 8  # columns: a wgmma's results are pieces of 8×8, in each of which a thread has 2 neighbours
+PIECE = 8  # columns: a wgmma's results are pieces of 8×8, in each of which a thread has 2 neighbors
 
 
 @dataclass(frozen=True)
@@ -82,13 +82,13 @@ class FusedStores(Stores):
 
     def of_row(self, column: Int32) -> Any:
         """What is beside 8 results; both rows have the same, so their mode has the stride 0."""
-        registers = cute.make_rmem_tensor(cute.make_layout((2, 2)), Float32)  # (neighbours, pieces)
+        registers = cute.make_rmem_tensor(cute.make_layout((2, 2)), Float32)  # (neighbors, pieces)
         for piece in range(2):
             registers[None, piece].store(self.pair(self.pairs, column + PIECE * piece))
         return cute.make_tensor(registers.iterator, cute.make_layout((2, 2, 2), stride=(1, 0, 2))).load().reshape((8,))
 
     def of_rows(self, row: Int32, column: Int32) -> Any:
-        """What is beside 8 results: (neighbours, rows, pieces)."""
+        """What is beside 8 results: (neighbors, rows, pieces)."""
         registers = cute.make_rmem_tensor(cute.make_layout((2, 2, 2)), Float32)
         rows, columns = self.operand.shape
         for half in range(2):
@@ -98,7 +98,7 @@ class FusedStores(Stores):
         return registers.load().reshape((8,))
 
     def pair(self, start: cute.Pointer, column: Int32) -> Any:
-        """Two neighbours of a row; beyond its end its last ones, beside which nothing is stored."""
+        """Two neighbors of a row; beyond its end its last ones, beside which nothing is stored."""
         pair = cutlass.min(column, self.operand.shape[-1] - 2) // 2
         registers = cute.make_rmem_tensor(cute.make_layout(2), self.operand.element_type)
         cute.recast_tensor(registers, Int32)[0] = cute.make_tensor(start + pair, cute.make_layout(1))[0]

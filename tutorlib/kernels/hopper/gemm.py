@@ -303,7 +303,7 @@ def plan_for(c: cute.Tensor, k: Int32, max_clusters: Int32, config: HopperConfig
 def geometry(clusters: Int32, config: HopperConfig) -> dict[str, Any]:
     """A launch of so many clusters, but for its stream.
 
-    Blocks of their own are launched without clusters, and not as clusters of one. On an H200 two neighbours of the grid
+    Blocks of their own are launched without clusters, and not as clusters of one. On an H200 two neighbors of the grid
     then share a TPC, where clusters of one have a TPC each, and the same kernel is often faster.
     """
     cluster_m, cluster_n = config.cluster

@@ -111,7 +111,7 @@ def axes_of(x: Tile, axis) -> tuple[int, ...]:
 
 
 def fold(combine: Callable, x: Tile, axis, keepdims: bool) -> Tile:
-    """Combine neighbours pairwise along the axes: halves, quarters … as a tree of tiles."""
+    """Combine neighbors pairwise along the axes: halves, quarters … as a tree of tiles."""
     x = x.astype(ct.int32) if x.dtype == ct.bool_ else x
     axes = sorted({axis % x.ndim for axis in axes_of(x, axis)}, reverse=True)
     for axis in axes:

@@ -64,14 +64,14 @@ def by_rows(held: np.ndarray, warps: int) -> np.ndarray:
     """(registers, lanes) → (warps, 16, columns): lane l has columns 2·(l % 4) and the next of each 8, in row l / 4 and
     in the one 8 below (PTX ISA, 9.7.15.5.1, the fragment of D)."""
     eights = len(held) // 4
-    parts = held.reshape(eights, 2, 2, warps, 8, 4)  # columns by 8, half, neighbour, warp, row, pair
+    parts = held.reshape(eights, 2, 2, warps, 8, 4)  # columns by 8, half, neighbor, warp, row, pair
     return np.ascontiguousarray(parts.transpose(3, 1, 4, 0, 5, 2)).reshape(warps, 16, 8 * eights)
 
 
 def by_registers(values: np.ndarray) -> np.ndarray:
     """The reverse."""
     warps, _, columns = values.shape
-    parts = values.reshape(warps, 2, 8, columns // 8, 4, 2)  # warp, half, row, columns by 8, pair, neighbour
+    parts = values.reshape(warps, 2, 8, columns // 8, 4, 2)  # warp, half, row, columns by 8, pair, neighbor
     return np.ascontiguousarray(parts.transpose(3, 1, 5, 0, 2, 4)).reshape(columns // 2, warps * WARP)
 
 

@@ -96,7 +96,7 @@ def places(tv_layout: Any, tile: Element) -> list[list[Element]]:
 
 @dataclass(frozen=True, kw_only=True)
 class GlobalCopy(MadePart):
-    """A TiledCopy of cp.async: 16 bytes a thread, neighbours along K."""
+    """A TiledCopy of cp.async: 16 bytes a thread, neighbors along K."""
 
     name: PartName = "g2s"
 
@@ -147,7 +147,7 @@ class GlobalCopy(MadePart):
             for first, *others in (mine[n : n + VECTOR] for n in range(0, len(mine), VECTOR)):
                 if others != [(first[0], first[1] + n) for n in range(1, VECTOR)] or first[1] % VECTOR:
                     return Flaw(
-                        f"the 8 values of thread {thread} should be 8 neighbours along K; they are {[first, *others]}.",
+                        f"the 8 values of thread {thread} should be 8 neighbors along K; they are {[first, *others]}.",
                         MadeFlaw.NOT_ALONG_K,
                     )
         for start, value in product(range(0, len(held), WARP), range(0, len(held[0]), VECTOR)):
@@ -246,7 +246,7 @@ def rows_and_columns(held: tuple[frozenset[Element], ...]) -> str:
 
 
 def runs(numbers: list[int]) -> Iterator[str]:
-    """Neighbours together: [0, 1, 2, 8, 9] → "0 to 2", "8 to 9"."""
+    """Neighbors together: [0, 1, 2, 8, 9] → "0 to 2", "8 to 9"."""
     start = numbers[0]
     for number, after in zip(numbers, [*numbers[1:], None], strict=True):
         if after != number + 1:
@@ -408,7 +408,7 @@ def find_misplaced(answer: Answer, k: int) -> str:
     order = [offsets[row, vector, 0] for row in range(ROWS) for vector in range(k // VECTOR)]
     for start in range(0, len(order), 8):
         if (ways := banks.ways(order[start : start + 8], 2, VECTOR)) > 1:
-            what = f"cp.async writes 8 neighbouring vectors of row {start * VECTOR // k} in {ways} wavefronts."
+            what = f"cp.async writes 8 neighboring vectors of row {start * VECTOR // k} in {ways} wavefronts."
             return Flaw(what, SmemFlaw.CP_ASYNC)
     return ""
 

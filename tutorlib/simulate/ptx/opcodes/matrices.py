@@ -149,7 +149,7 @@ def fragment(which: str, m: int, n: int, k: int, element: int) -> Fragment:
     the rows first, and then across (PTX ISA, 9.7.14.5.1 to 9.7.14.5.13).
     """
     rows, columns = {"A": (m, k), "B": (n, k), "C": (m, n)}[which]  # of B, transposed
-    wide = 2 if which == "C" else max(32 // element, 1)  # neighbours that a lane has
+    wide = 2 if which == "C" else max(32 // element, 1)  # neighbors that a lane has
     across = 4 * wide  # columns of a piece
     order = np.empty((rows, columns), np.int64)
     per_lane = rows * columns // WARP

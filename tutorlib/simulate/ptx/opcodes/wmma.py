@@ -38,7 +38,7 @@ def shape_of(instruction: Instruction) -> tuple[int, int, int]:
 class Tile:
     """A matrix in memory that the lanes of a warp share out. piece: whose elements are where.
 
-    across: whether neighbours that a lane holds are neighbours in memory, which it moves at once.
+    across: whether neighbors that a lane holds are neighbors in memory, which it moves at once.
     """
 
     instruction: Instruction
@@ -54,7 +54,7 @@ class Tile:
 
     @property
     def at_once(self) -> int:
-        """Elements that a lane holds in one register, where they are neighbours in memory too."""
+        """Elements that a lane holds in one register, where they are neighbors in memory too."""
         row, column = self.coordinates()
         slow = row if self.by_rows else column
         wide = min(max(32 // self.piece.element, 1), self.per_lane)
