@@ -36,6 +36,7 @@ PICTURES = {
     "threads": lambda: draw.show_tv("((4,8),(2,2,2)):((32,1),(16,8,128))", (16, 16)),
     "an SM": draw.show_sm,
     "a GPU": draw.show_machine,
+    "an mbarrier": lambda: draw.show_mbarrier(2, [("arrive", 1024), ("arrive", 0), ("bytes", 1024)]),
     "a reduction": draw.show_reduction,
     "an older GPU": lambda: draw.show_machine("NVIDIA A100-SXM4-80GB"),
     "a wgmma's accumulators": draw.show_wgmma,

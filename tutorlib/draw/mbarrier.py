@@ -11,7 +11,7 @@ Event = tuple[str, int]  # ("arrive", bytes that it announces) or ("bytes", how 
 
 @dataclass
 class Mbarrier:
-    """An mbarrier as PTX ISA 9.7.13.15 has it. count: arrivals that a phase takes. bytes: announced and not yet here."""
+    """As PTX ISA 9.7.13.15 has it. count: arrivals that a phase takes. bytes: announced and not yet here."""
 
     count: int
     phase: int = 0
