@@ -381,7 +381,7 @@ def long_softmax(x, y, tile: ct.Constant[int]):
 check("06.7", long_softmax)
 
 # %% [markdown]
-# How fast is it? The table has the speed of three such kernels, written as on this page, as a fraction of
+# How fast is it? The table has the speed of such kernels, written as on this page, as a fraction of
 # `torch.softmax`, for matrices of 256 MiB with rows of different lengths. **Predict** first: where does one tile a row
 # win, where does it lose, and what does the third pass cost?
 
@@ -390,12 +390,11 @@ show_sweep("softmax_rows")
 
 # %% [markdown]
 # One tile a row reads memory once, and wins as long as a row fits in the registers; at 65,536 elements it does not, and
-# the compiler spills. There the online kernel leads, and its lead over three passes is the pass that it saves, less
-# the arithmetic that it adds. Short rows are slow in all of them: a block with 4 KB of work hardly pays for its own
-# start, and a tile of 4,096 elements is three quarters padding. A block should take several rows then. `torch` has a
-# kernel of its own for short rows, and is ahead at every length: notebook 07 tunes tiles and hints.
-
-# %% [markdown]
+# the compiler spills. There the online kernel leads, and its lead over three passes is the pass that it saves, less the
+# arithmetic that it adds. Short rows are slow in all of them: a block with 4 KB of work hardly pays for its own start,
+# and a tile of 4,096 elements is three quarters padding. With several rows in one tile the short rows gain most.
+# `torch` has a kernel of its own for short rows, and is ahead at every length: notebook 07 tunes tiles and hints.
+#
 # ## What the compiler made of it
 #
 # `compile_cutile` compiles a kernel for a GPU that need not be here. This is `double` for Hopper, with arrays of

@@ -1,54 +1,26 @@
 """The picture of an mbarrier's state: pending arrivals, pending bytes and phase, event by event."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from tutorlib.draw.grid import CellGrid, Picture, figure
 from tutorlib.draw.palette import CATEGORIES, EMPTY, RAMP
-
-Event = tuple[str, int]  # ("arrive", bytes that it announces) or ("bytes", how many have been written)
-
-
-@dataclass
-class Mbarrier:
-    """As PTX ISA 9.7.13.15 has it. count: arrivals that a phase takes. bytes: announced and not yet here."""
-
-    count: int
-    phase: int = 0
-    arrivals: int = field(init=False)
-    bytes: int = 0
-
-    def __post_init__(self) -> None:
-        self.arrivals = self.count
-
-    def take(self, event: Event) -> None:
-        """Raises ValueError for an event of another name."""
-        name, bytes = event
-        if name == "arrive":
-            self.arrivals, self.bytes = self.arrivals - 1, self.bytes + bytes
-        elif name == "bytes":
-            self.bytes -= bytes
-        else:
-            raise ValueError(f'an event is ("arrive", bytes) or ("bytes", bytes), not {event!r}')
-        if self.arrivals == self.bytes == 0:
-            self.phase, self.arrivals = self.phase + 1, self.count
-
-    def passes(self, parity: int) -> bool:
-        """Whether a wait for this parity returns: the phase before the current one has it."""
-        return self.phase % 2 != parity
+from tutorlib.models.mbarrier import KIB, Mbarrier, fresh
 
 
-def show_mbarrier(count: int, events: Sequence[Event]) -> Picture:
+def show_mbarrier(count: int, events: Sequence[tuple[str, int]]) -> Picture:
     """A column after initialization and after each event; bytes in KiB. Colored: a wait that returns.
 
-    count: arrivals that a phase takes. events: in order; see `Event`. Raises ValueError as `Mbarrier.take` does.
+    count: arrivals that a phase takes. events: ("arrive", bytes that it announces) or ("bytes", bytes written), in
+    order. Raises ValueError for an event of another name, and for an arrival too many.
     """
-    barrier, names = Mbarrier(count), ["init"]
+    barrier, names = fresh(count), ["init"]
     columns = [state(barrier)]
-    for event in events:
-        barrier.take(event)
+    for name, size in events:
+        if name not in ("arrive", "bytes"):
+            raise ValueError(f'an event is ("arrive", bytes) or ("bytes", bytes), not {(name, size)!r}')
+        barrier = barrier.arrive(size) if name == "arrive" else barrier.deliver(size)
         columns.append(state(barrier))
-        names.append("arrive" if event[0] == "arrive" else f"{event[1] // 1024}K in")
+        names.append("arrive" if name == "arrive" else f"{size // KIB}K in")
     rows = ["arrivals pending", "KiB pending", "phase", "wait(0)", "wait(1)"]
     labels = [list(row) for row in zip(*columns, strict=True)]
     colours: list[list[str | None]] = [
@@ -61,5 +33,5 @@ def show_mbarrier(count: int, events: Sequence[Event]) -> Picture:
 
 
 def state(barrier: Mbarrier) -> list[str]:
-    waits = ["go" if barrier.passes(parity) else "wait" for parity in (0, 1)]
-    return [str(barrier.arrivals), f"{barrier.bytes / 1024:g}", str(barrier.phase), *waits]
+    waits = ["go" if barrier.lets_pass(parity) else "wait" for parity in (0, 1)]
+    return [str(barrier.missing), f"{barrier.pending / KIB:g}", str(barrier.phase), *waits]
