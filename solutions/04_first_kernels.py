@@ -703,7 +703,7 @@ check("04.7", add_bias)
 def copy_kernel(x: cute.Tensor, y: cute.Tensor, along_rows: cutlass.Constexpr):
     thread_x, thread_y, _ = cute.arch.thread_idx()
     block_x, block_y, _ = cute.arch.block_idx()
-    i, j = block_y * BLOCK[1] + thread_y, block_x * BLOCK[0] + thread_x  # j varies from thread to thread of a warp
+    i, j = block_y * BLOCK[1] + thread_y, block_x * BLOCK[0] + thread_x  # a warp's threads differ in j
     m, n = (i, j) if cutlass.const_expr(along_rows) else (j, i)
     y[m, n] = x[m, n]
 

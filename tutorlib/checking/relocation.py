@@ -2,7 +2,7 @@
 
 That process never learns where the judge's tensors lie. It records the launch twice, on tensors at made-up addresses,
 and where the two recordings differ as the addresses do there stands a pointer: by itself, in a struct, or as the first
-word of a descriptor for TMA. A byte that differs otherwise nobody has set: the end of a descriptor, a gap in a struct.
+word of a descriptor for TMA. A byte that differs otherwise was never set: the end of a descriptor, a gap in a struct.
 """
 
 import struct

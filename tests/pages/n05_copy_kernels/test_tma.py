@@ -20,7 +20,7 @@ SAYS = {
     "never_made": ("nobody has made one there", "mbarrier_arrive_and_expect_tx"),
     "waits_before_it_is_made": ("waits for the mbarrier", "makes at line", "with no barrier between"),
     "stores_in_no_group": ("ends while a TMA store may still be reading", "it is in no group"),
-    "leaves_before_it_is_stored": ("ends while a TMA store may still be reading", "nobody waits until it has been"),
+    "leaves_before_it_is_stored": ("ends while a TMA store may still be reading", "no thread waits for it to finish"),
     "leaves_the_tile_inside": ("never wrote it",),
     "all_threads_announce": ("more threads arrive on the mbarrier", "than the 1 that it was made for"),
 }

@@ -137,11 +137,11 @@ EPILOGUES = [
         "does not compile",
         swap("acc.tSsC, acc.tSgC", "acc.tSgC, acc.tSsC"),
     ),
-    epilogue("not_rounded", "The registers of before.", "that nobody has set", swap(ROUND, "")),
+    epilogue("not_rounded", "The registers of before.", "that was never set", swap(ROUND, "")),
     epilogue(
         "rounds_too_late",
         "Stores what has not been rounded yet.",
-        "that nobody has set",
+        "that was never set",
         swap(ROUND, ""),
         swap("    cute.arch.fence_proxy", f"{ROUND}    cute.arch.fence_proxy"),
     ),
@@ -358,7 +358,7 @@ KERNELS = [
     kernel(
         "stores_first",
         "The epilogue before the loop.",
-        "that nobody has set",
+        "that was never set",
         move_last("    main_loop(", "store_by_tma("),
     ),
     kernel("b_out_of_a", "sA for sB.", "does not compile", swap("boxes(tma_b, sB, gB)", "boxes(tma_b, sA, gB)")),

@@ -314,7 +314,7 @@ class TestRegisters:
         report, _ = run(wrong)
         (finding,) = report.findings
         assert finding.kind == "unset"
-        assert "thread 0 of block 0 computes with a register (add.u32) that nobody has set" in finding.message
+        assert "thread 0 of block 0 computes with a register (add.u32) that was never set" in finding.message
         assert finding.count == 64
         assert not run(f"mov.u32 %r8, 0; {wrong}")[0].findings
 
@@ -331,7 +331,7 @@ class TestRegisters:
         {sums}, {{%r1, %r1}}, {{%r1}}, {sums}; mov.b32 %r9, %f0; {OUT}"""
         (finding,) = run(mma, threads=32)[0].findings
         assert finding.kind == "unset"
-        assert "has mma add to registers that nobody has set" in finding.message
+        assert "has mma add to registers that was never set" in finding.message
         assert not run(f"{zeros} {mma}", threads=32)[0].findings
 
     def test_what_decides_counts(self):
@@ -381,7 +381,7 @@ class TestRegisters:
         @%p1 st.local.b32 [own], %tid_x; ld.local.v2.b32 {{%r9, %r8}}, [own]; {OUT}"""
         (finding,) = run(body)[0].findings
         assert finding.kind == "unset"
-        assert "thread 8 of block 0 reads a variable that nobody has set" in finding.message
+        assert "thread 8 of block 0 reads a variable that was never set" in finding.message
         assert not run(body.replace("@%p1 ", ""))[0].findings  # nor what is read beside it and used by nobody
 
 

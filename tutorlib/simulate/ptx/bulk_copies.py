@@ -178,7 +178,7 @@ class BulkCopies:
         self.stores = [copy for copy in self.stores if copy.lane not in ended]
         for copy in left:
             committed = self.committed[copy.lane] > copy.group
-            why = "nobody waits until it has been" if committed else "it is in no group that could be waited for"
+            why = "no thread waits for it to finish" if committed else "it is in no group that could be waited for"
             slot, thread = int(self.slot[copy.lane]), int(self.thread[copy.lane])
             who = f"thread {thread} of block {self.geometry.show_block(self.mbarriers.first + slot)}"
             self.findings.notice(

@@ -283,7 +283,7 @@ class SharedPort(Port):
 
 @dataclass(frozen=True)
 class LocalPort(Port):
-    """A thread's own memory: what the compiler could not keep in registers. What is read of it that nobody has set is
+    """A thread's own memory: what the compiler could not keep in registers. What is read of it that was never set is
     followed, as it is in registers."""
 
     def places(self, lanes: Lanes, starts: np.ndarray) -> np.ndarray:
@@ -318,7 +318,7 @@ class LocalPort(Port):
             if not good.all():
                 reaches = np.zeros(self.state.geometry.lanes, bool)
                 reaches[self.numbered(lanes)[~good]] = True
-                message = f"{self.first_bad(lanes, good)[1]} reads a variable that nobody has set"
+                message = f"{self.first_bad(lanes, good)[1]} reads a variable that was never set"
                 self.state.watch.undefined.note(Hazard.UNSET, self.site, [name], reaches, partial(str, message))
 
     def write(self, where: Where, addresses: np.ndarray, data: np.ndarray) -> None:

@@ -1,7 +1,7 @@
 """Values that nobody has determined, followed until they count.
 
 What comes from shared memory that nobody wrote is a fault when somebody computes with it: a pipeline may well fetch a
-buffer ahead that it never uses. A register that nobody has set may be computed with, as compilers do where the result
+buffer ahead that it never uses. A register that was never set may be computed with, as compilers do where the result
 does not matter; it is a fault when what comes of it is stored or decides something.
 """
 
@@ -25,7 +25,7 @@ OF_WARPS = (*MMA, "shfl", "movmatrix", "redux", "vote", "match")  # each lane's 
 class Origin:
     """Where undefined values come from: a finding, if they are used. lanes: in whose registers they are.
 
-    site: where they were read or, of registers that nobody has set, first computed with; -1: not yet.
+    site: where they were read or, of registers that was never set, first computed with; -1: not yet.
     """
 
     kind: Hazard
@@ -114,12 +114,12 @@ class Undefined:
             self.findings.notice(known.kind, known.site, known.message, int((origin.lanes & lanes).sum()))
 
     def met(self, site: int, instruction: Instruction, origin: Origin, lanes: np.ndarray) -> Origin:
-        """The origin with the place where a register that nobody has set is used first."""
+        """The origin with the place where a register that was never set is used first."""
         if origin.site >= 0:
             return origin
         lane = int((origin.lanes & lanes).argmax())
         who = self.geometry.show_thread(self.first, lane)
-        says = partial("{} {} that nobody has set".format, who, use_of(instruction))
+        says = partial("{} {} that was never set".format, who, use_of(instruction))
         return replace(origin, site=site, message=says)
 
     def give_on(self, names: list[str], origin: Origin, lanes: np.ndarray) -> None:
