@@ -151,7 +151,7 @@ GEMMS_WHEN_RUN = [
     kernels(
         "sums_never_set",
         "Adds to whatever the registers hold.",
-        ("mma add to registers that was never set", "fill(0.0)"),
+        ("mma add to registers that were never set", "fill(0.0)"),
         without("tCrC.fill(0.0)"),
     ),
     kernels("b_is_a", "B's way made of A.", (), swap("copies.partition_S(gB)", "copies.partition_S(gA)")),

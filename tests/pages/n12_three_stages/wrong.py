@@ -212,7 +212,7 @@ KERNELS = [
     kernel(
         "sums_never_set",
         "Adds to whatever the registers hold.",
-        "mma add to registers that was never set",
+        "mma add to registers that were never set",
         "my_kernel",
         without("tCrC.fill(0.0)"),
     ),

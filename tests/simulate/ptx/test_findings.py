@@ -331,7 +331,7 @@ class TestRegisters:
         {sums}, {{%r1, %r1}}, {{%r1}}, {sums}; mov.b32 %r9, %f0; {OUT}"""
         (finding,) = run(mma, threads=32)[0].findings
         assert finding.kind == "unset"
-        assert "has mma add to registers that was never set" in finding.message
+        assert "has mma add to registers that were never set" in finding.message
         assert not run(f"{zeros} {mma}", threads=32)[0].findings
 
     def test_what_decides_counts(self):

@@ -283,7 +283,7 @@ class SharedPort(Port):
 
 @dataclass(frozen=True)
 class LocalPort(Port):
-    """A thread's own memory: what the compiler could not keep in registers. What is read of it that was never set is
+    """A thread's own memory: what the compiler could not keep in registers. A value read from it that was never set is
     followed, as it is in registers."""
 
     def places(self, lanes: Lanes, starts: np.ndarray) -> np.ndarray:

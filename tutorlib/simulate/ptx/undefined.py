@@ -25,7 +25,7 @@ OF_WARPS = (*MMA, "shfl", "movmatrix", "redux", "vote", "match")  # each lane's 
 class Origin:
     """Where undefined values come from: a finding, if they are used. lanes: in whose registers they are.
 
-    site: where they were read or, of registers that was never set, first computed with; -1: not yet.
+    site: where they were read or, of registers that were never set, first computed with; -1: not yet.
     """
 
     kind: Hazard
@@ -119,7 +119,8 @@ class Undefined:
             return origin
         lane = int((origin.lanes & lanes).argmax())
         who = self.geometry.show_thread(self.first, lane)
-        says = partial("{} {} that was never set".format, who, use_of(instruction))
+        use = use_of(instruction)
+        says = partial("{} {} that {} never set".format, who, use, "were" if "registers" in use else "was")
         return replace(origin, site=site, message=says)
 
     def give_on(self, names: list[str], origin: Origin, lanes: np.ndarray) -> None:

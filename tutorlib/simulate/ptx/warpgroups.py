@@ -144,7 +144,7 @@ class Warpgroups:
         for acc in self.all_acc.values():
             acc.pending.fill(0)
             for register in acc.registers:
-                register.fill(POISON)  # was never set them
+                register.fill(POISON)  # no instruction has set them
 
     def acc(self, names: tuple[str, ...], registers: Sequence[np.ndarray], packed: bool) -> Accumulators:
         """The registers that a wgmma adds into. Raises ValueError where some of them are another's, too."""
@@ -299,7 +299,7 @@ class Warpgroups:
                 Hazard.UNWRITTEN,
                 site,
                 lambda: Flaw(
-                    f"{self.show_warp(warp)} lets wgmma add to registers that was never set",
+                    f"{self.show_warp(warp)} lets wgmma add to registers that were never set",
                     Hazard.UNWRITTEN(by="wgmma"),
                 ),
                 len(unset),

@@ -29,7 +29,7 @@ def simulate_tile_cpp(
     module = parse_ptx(compiled.ptx)
     entry = pick_kernel(module, compiled.name)
     find = by_cubin(compiled.cubin, FILE, compiled.source.splitlines())
-    # What hangs over an edge stays in registers that was never set, and is masked where it leaves the block.
+    # What hangs over an edge stays in registers that were never set, and is masked where it leaves the block.
     return run_kernel(module, entry, grid, entry.threads or (1, 1, 1), arguments, 0, find, traced, follow_unset=False)
 
 

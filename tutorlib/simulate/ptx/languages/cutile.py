@@ -51,7 +51,7 @@ def launch(
         arguments |= {f"{name}.stride[{n}]": stride for n, stride in enumerate(tensor.stride())}
     if len(arguments) != len(entry.parameters) or entry.threads is None:
         raise NotSimulated(f"a cuTile kernel with {len(entry.parameters)} parameters")
-    # What hangs over an edge stays in registers that was never set, and is masked where it leaves the block.
+    # What hangs over an edge stays in registers that were never set, and is masked where it leaves the block.
     return run_kernel(module, entry, grid, entry.threads, arguments, 0, find, traced, follow_unset=False)
 
 
