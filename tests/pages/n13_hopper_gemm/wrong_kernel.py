@@ -263,13 +263,13 @@ HOSTS = [
     host(
         "all_of_c_at_once",
         "One box for the whole tile of C.",
-        "must have met all who wrote into it",
+        "all threads that wrote the box must have met",
         swap("out_layout(*BOX), BOX)", "layout_c, (bM, bN))"),
     ),
     host(
         "boxes_of_32_rows",
         "A box of two warps.",
-        "must have met all who wrote into it",
+        "all threads that wrote the box must have met",
         swap("out_layout(*BOX), BOX)", "out_layout(32, 64), (32, 64))"),
     ),
     host(
